@@ -1,0 +1,80 @@
+/**
+ * The catalogue of failures: the only place where a code and its meaning are written down.
+ *
+ * A code is HTTP status × 100 + a number and never changes its meaning. The OpenAPI document and
+ * `docs/reference/errors.md` are generated from this file.
+ */
+export const catalogue = {
+  40000: 'The request line, a header or an escape cannot be read.',
+  40001: 'The body is not JSON; duplicate members, invalid UTF-8 and nesting over 32 count as such.',
+  40002: 'The body does not describe what it should; the message names the member and its rule.',
+  40003: 'A query parameter is unknown, repeated or out of its range.',
+  40004: 'The id in the path is not a 64-bit integer in its canonical decimal form.',
+  40005: 'The Authorization header cannot be read.',
+  40006: 'The Idempotency-Key cannot be read.',
+  40007: 'The cursor is not one that this service gave to this user.',
+  40100: 'The request carries no bearer token.',
+  40101: 'The token is unknown, revoked or unacceptable.',
+  40102: 'The token has expired.',
+  40300: 'The token lacks the scope that the operation needs.',
+  40400: 'There is no such path.',
+  40401: 'The user has no such plant.',
+  40402: 'The user has no such webhook.',
+  40403: 'The webhook has no such delivery.',
+  40500: 'The path has no such method; Allow says which it has.',
+  40800: 'The request did not arrive in time.',
+  40900: 'The user already has a plant with this id.',
+  40901: 'The first request with this Idempotency-Key is still running.',
+  41300: 'The body is too large.',
+  41400: 'The URL is too long.',
+  41500: 'The body is not application/json in UTF-8.',
+  41501: 'The content-coding of the body is not supported.',
+  41700: 'The expectation is not supported.',
+  42200: 'The Idempotency-Key was used for another request.',
+  42201: 'The webhook URL is refused; the message names the rule.',
+  42900: 'Too many requests.',
+  42901: 'Too many failed authentications from this address.',
+  43100: 'The header fields are too large.',
+  50000: 'A fault of the service; the message gives the request id to quote.',
+  50100: 'The transfer-coding is not supported.',
+  50300: 'The service is overloaded; nothing was done.',
+  50301: 'The outcome is unknown; retry with the same key or id.',
+  50302: 'The store is unavailable; nothing was done.',
+  50303: 'The service is shutting down; nothing was done.',
+  50500: 'The HTTP version is not supported.',
+} as const;
+
+export type ErrorCode = keyof typeof catalogue;
+
+export type AppErrorOptions = {
+  /** Response headers that belong to the failure, such as `WWW-Authenticate` or `Allow`. */
+  headers?: Readonly<Record<string, string>>;
+  cause?: unknown;
+};
+
+/** An expected failure: a code of the catalogue and one sentence for a person. */
+export class AppError extends Error {
+  readonly code: ErrorCode;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(code: ErrorCode, message: string = catalogue[code], options: AppErrorOptions = {}) {
+    super(message, { cause: options.cause });
+    this.name = 'AppError';
+    this.code = code;
+    this.headers = options.headers ?? {};
+  }
+
+  /** The HTTP status that the code stands for. */
+  get status(): number {
+    return statusOf(this.code);
+  }
+}
+
+export function statusOf(code: ErrorCode): number {
+  return Math.floor(code / 100);
+}
+
+/** The Error object of the specification, as JSON text. */
+export function errorBody(code: ErrorCode, message: string): string {
+  return JSON.stringify({ error: code, message });
+}

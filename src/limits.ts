@@ -1,0 +1,82 @@
+/**
+ * Every bound of the service, with its unit and its reason. What happens at a bound is in
+ * `docs/reference/limits.md`.
+ */
+
+const SECOND = 1000;
+const KIB = 1024;
+const MIB = 1024 * KIB;
+
+export const http = {
+  /** The largest plant takes under 4 KiB, escaped throughout; the rest is room for white space. */
+  bodyBytes: 64 * KIB,
+  /** Request line and header fields together, as Node counts them. */
+  headerBytes: 32 * KIB,
+  /** What proxies commonly pass on. */
+  urlBytes: 8 * KIB,
+  /** Room for a JWT of an identity provider. */
+  tokenBytes: 4 * KIB,
+  jsonDepth: 32,
+  /** From the first byte to the end of the headers; a healthy client needs milliseconds. */
+  headersMs: 10 * SECOND,
+  /** From the first byte to the end of the body. */
+  requestMs: 30 * SECOND,
+  /** How often the two bounds above are looked at. */
+  checkEveryMs: 1 * SECOND,
+  /** Longer than the 60 s after which common load balancers drop an idle connection. */
+  keepAliveMs: 72 * SECOND,
+  /** A connection on which nothing moves, a reader of a list that stopped reading among them. */
+  idleSocketMs: 60 * SECOND,
+  connections: 10_000,
+  /** How long a refused upload is still read (and thrown away), so that its sender sees the answer. */
+  lingerMs: 2 * SECOND,
+  lingerBytes: 16 * MIB,
+  /** Draining: after this the connections that are left are closed. */
+  drainMs: 10 * SECOND,
+  retryAfterSeconds: 1,
+} as const;
+
+export const list = {
+  /** Plants read from the store at a time while a list without `limit` is streamed. */
+  chunkPlants: 500,
+} as const;
+
+export const access = {
+  /** Tokens whose owner is kept in memory. */
+  cachedTokens: 10_000,
+  userNameLength: 255,
+  labelLength: 255,
+  bootstrapTokenLength: { min: 32, max: 255 },
+} as const;
+
+export const writes = {
+  /** Commands that wait for a commit. */
+  queuedCommands: 10_000,
+  queuedBytes: 32 * MIB,
+  /** How long the oldest may have waited before new ones are refused at the door. */
+  queueAgeMs: 5 * SECOND,
+  /** Commands in one transaction: enough to spread the cost of a flush, few enough to stay short. */
+  batchCommands: 1_000,
+  /** How long another process (the command line) may hold the write lock. */
+  lockWaitMs: 5 * SECOND,
+} as const;
+
+export const delivery = {
+  /** One deadline from name look-up to the end of the answer. */
+  attemptMs: 15 * SECOND,
+  /** A claimed delivery that was not recorded by then is claimed again. */
+  leaseMs: 30 * SECOND,
+  answerReadBytes: 64 * KIB,
+  answerKeptBytes: 4 * KIB,
+  /** Requests under way to one webhook. */
+  perWebhook: 16,
+  /** Requests under way in all. */
+  inAll: 256,
+  /** How often the store is asked for due deliveries when no hint came. */
+  pollMs: 1 * SECOND,
+  /** A name look-up when a webhook is made. */
+  lookupMs: 5 * SECOND,
+  urlLength: 2048,
+  descriptionLength: 255,
+  jitter: 0.1,
+} as const;

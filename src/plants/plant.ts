@@ -1,0 +1,64 @@
+import { Type } from 'typebox';
+import { AppError } from '../errors.ts';
+
+/** A plant id: any 64-bit signed integer, exact to the last digit. Unique for one owner. */
+export type PlantId = bigint;
+
+export const MIN_ID = -(2n ** 63n);
+export const MAX_ID = 2n ** 63n - 1n;
+
+/** No NUL and no lone surrogate: one store refuses the first, the other would change the second. */
+const TEXT = '^[^\\u0000\\p{Cs}]*$';
+/** The same, with at least one character that is not white space. */
+const VISIBLE_TEXT = '^[^\\u0000\\p{Cs}]*[^\\s\\u0000\\p{Cs}][^\\u0000\\p{Cs}]*$';
+
+/** The description of a member is also what the message says when its value breaks the rule. */
+export const Name = Type.String({
+  minLength: 1,
+  maxLength: 255,
+  pattern: VISIBLE_TEXT,
+  description:
+    'a string of 1 to 255 Unicode code points, not only white space, without NUL and lone surrogates',
+  examples: ['Alder'],
+});
+
+export const Tag = Type.String({
+  maxLength: 255,
+  pattern: TEXT,
+  description: 'a string of at most 255 Unicode code points, without NUL and lone surrogates',
+  examples: ['Alnus'],
+});
+
+export const Id = Type.Unsafe<PlantId>({
+  type: 'integer',
+  format: 'int64',
+  description: 'a 64-bit signed integer (-9223372036854775808 to 9223372036854775807)',
+  examples: [7],
+});
+
+/** The body of `POST /plants`. */
+export const PlantInput = Type.Object(
+  { name: Name, tag: Type.Optional(Tag), id: Type.Optional(Id) },
+  { $id: 'PlantInput', additionalProperties: false, description: 'The plant to add to the store.' },
+);
+export type PlantInput = Type.Static<typeof PlantInput>;
+
+/** What the create operation answers, and each element of the list without `fields`. */
+export const Plant = Type.Object(
+  { name: Name, tag: Type.Optional(Tag) },
+  { $id: 'Plant', description: 'A plant. One without a tag has no `tag` member.' },
+);
+
+const CANONICAL = /^(?:0|-?[1-9]\d{0,18})$/;
+
+/** Reads the id in a path: the canonical decimal form only, so that a plant has one URL. */
+export function parsePlantId(text: string): PlantId {
+  if (CANONICAL.test(text)) {
+    const id = BigInt(text);
+    if (id >= MIN_ID && id <= MAX_ID) return id;
+  }
+  throw new AppError(
+    40004,
+    'The id in the path must be a 64-bit integer in canonical form, such as 7 or -5.',
+  );
+}

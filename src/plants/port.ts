@@ -1,0 +1,56 @@
+import type { PlantId } from './plant.ts';
+
+/** What plants need of a store. Both adapters pass the suite in `test/store/`. */
+export interface PlantStore {
+  /**
+   * Adds a plant, its event, and one delivery for each webhook that is subscribed to the owner's plants:
+   * all of them or none. Resolves when the transaction is on disk.
+   *
+   * Without an id, the next free one of the owner: one more than the highest, at least 1; when the highest
+   * is the largest there is, the highest free one.
+   */
+  create(plant: NewPlant): Promise<CreateOutcome>;
+
+  /** Removes the owner's plant. False when there is none. Events and deliveries stay. */
+  delete(owner: number, id: PlantId): Promise<boolean>;
+
+  /** One page, from a consistent state of the store. Holds nothing open between two calls. */
+  page(query: PageQuery): Promise<PlantPage>;
+}
+
+export type NewPlant = {
+  owner: number;
+  id: PlantId | undefined;
+  name: string;
+  tag: string | undefined;
+  /** The event that announces the plant. */
+  event: string;
+  /** Milliseconds since the Unix epoch. */
+  at: number;
+};
+
+/** `taken`: the owner already has a plant with this id; nothing was changed. */
+export type CreateOutcome = { created: PlantId } | { taken: PlantId };
+
+export const plantFields = ['id', 'name', 'tag', 'owner'] as const;
+export type PlantField = (typeof plantFields)[number];
+
+export type PageQuery = {
+  viewer: number;
+  after: Position | undefined;
+  limit: number;
+  fields: readonly PlantField[];
+};
+
+/** A place in a list: just behind this plant. */
+export type Position = { owner: number; id: PlantId };
+
+export type PlantPage = {
+  /**
+   * The plants as JSON objects, separated by commas; empty when there are none. Text, because a database
+   * writes JSON several times faster than rows are turned into objects and back.
+   */
+  json: string;
+  /** The position of the last plant of the page when more follow. */
+  next: Position | undefined;
+};

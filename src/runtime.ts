@@ -1,0 +1,94 @@
+import { randomBytes } from 'node:crypto';
+
+/** Milliseconds since the Unix epoch. Passed in wherever time matters, so that a test can set it. */
+export type Clock = { now(): number };
+
+/** What the outside world gives to the program: passed in, never global. */
+export type Runtime = {
+  clock: Clock;
+  /** Cryptographically strong random bytes. */
+  random(size: number): Buffer;
+  ids: Ids;
+  log: Log;
+};
+
+/** The part of pino's interface that the program uses. Never log a token, a secret or a body. */
+export type Log = Record<'debug' | 'info' | 'warn' | 'error', (context: object, message: string) => void>;
+
+export type IdKind = 'evt' | 'wh' | 'tok';
+
+export type Ids = {
+  /**
+   * A new id such as `evt_01k0c3t2v4…`: the kind and a ULID in lower case (26 characters of Crockford's
+   * base 32: 48 bits of milliseconds, 80 random bits). Each is greater, as text, than every one before it.
+   */
+  next(kind: IdKind): string;
+  /** Makes every later id greater than `id`, also when the clock has been set back since it was made. */
+  startAfter(id: string): void;
+};
+
+export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {} };
+
+export function systemRuntime(log: Log): Runtime {
+  const clock: Clock = { now: Date.now };
+  return { clock, random: randomBytes, ids: createIds(clock, randomBytes), log };
+}
+
+const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
+const HALF = 2 ** 40;
+
+export function createIds(clock: Clock, random: (size: number) => Buffer): Ids {
+  let time = 0;
+  let timeText = '';
+  // 80 random bits as two exact halves; within one millisecond they count up.
+  let high = 0;
+  let low = 0;
+
+  function advance(): void {
+    const now = clock.now();
+    if (now > time) {
+      time = now;
+      timeText = base32(time, 10);
+      const bytes = random(10);
+      high = bytes.readUIntBE(0, 5);
+      low = bytes.readUIntBE(5, 5);
+      return;
+    }
+    low = (low + 1) % HALF;
+    if (low === 0) high = (high + 1) % HALF;
+    if (low === 0 && high === 0) timeText = base32(++time, 10);
+  }
+
+  return {
+    next(kind) {
+      advance();
+      return `${kind}_${timeText}${base32(high, 8)}${base32(low, 8)}`;
+    },
+    startAfter(id) {
+      const text = id.slice(id.indexOf('_') + 1);
+      const last = fromBase32(text.slice(0, 10));
+      if (last < time) return;
+      time = last;
+      timeText = text.slice(0, 10);
+      high = fromBase32(text.slice(10, 18));
+      low = fromBase32(text.slice(18, 26));
+    },
+  };
+}
+
+function base32(value: number, digits: number): string {
+  let text = '';
+  let rest = value;
+  for (let i = 0; i < digits; i++) {
+    const digit = rest % 32;
+    text = ALPHABET.charAt(digit) + text;
+    rest = (rest - digit) / 32;
+  }
+  return text;
+}
+
+function fromBase32(text: string): number {
+  let value = 0;
+  for (const char of text) value = value * 32 + ALPHABET.indexOf(char);
+  return value;
+}

@@ -1,0 +1,23 @@
+import type { AccessStore } from '../access/port.ts';
+import type { PlantStore } from '../plants/port.ts';
+import type { WebhookStore } from '../webhooks/port.ts';
+
+/**
+ * Everything that is kept, behind one port for each feature. Each write method is one whole transaction:
+ * no transaction crosses the port, and a method resolves only when its effect is on disk.
+ *
+ * Writes fail with `AppError` 50300 (overloaded), 50302 (nothing was done) or 50301 (outcome unknown).
+ */
+export type Store = {
+  plants: PlantStore;
+  access: AccessStore;
+  webhooks: WebhookStore;
+  /** A random number that belongs to this store: cursors are bound to it. */
+  key: number;
+  /** The newest event's id, so that ids go on from there. */
+  latestEvent(): Promise<string | undefined>;
+  /** Throws when the store cannot answer. */
+  check(): void;
+  /** Commits what is queued, then closes. May be called twice. */
+  close(): Promise<void>;
+};
