@@ -37,8 +37,8 @@ export const http = {
 } as const;
 
 export const list = {
-  /** Plants read from the store at a time while a list without `limit` is streamed. */
-  chunkPlants: 500,
+  /** Plants read from the store at a time; a longer list is streamed. At most 3 MB, escaped throughout. */
+  chunkPlants: 1_000,
 } as const;
 
 export const access = {
@@ -79,4 +79,22 @@ export const delivery = {
   urlLength: 2048,
   descriptionLength: 255,
   jitter: 0.1,
+  /** Attempts that a retry schedule may ask for, and the longest delay in it. */
+  attempts: 100,
+  retryDelayMs: 30 * 24 * 60 * 60 * SECOND,
+  /** Node's own default; a receiver needs far less. */
+  answerHeaderBytes: 16 * KIB,
+  /** Stopping: how long requests that are under way may take to end by themselves. */
+  drainMs: 5 * SECOND,
+  /** Between two tries of a store call that failed; it doubles from the first to the most. */
+  storeRetryMs: { first: 100, most: 5 * SECOND },
+  /** Webhooks remembered as silent: each costs a few bytes in every claim. */
+  silentWebhooks: 1_000,
+  /** Signing keys that are kept imported. */
+  importedKeys: 1_000,
+} as const;
+
+export const processes = {
+  /** Signals to stop that arrive within it count as one: a terminal and `npm` each send Ctrl+C. */
+  signalEchoMs: 300,
 } as const;

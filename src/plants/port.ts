@@ -16,6 +16,12 @@ export interface PlantStore {
 
   /** One page, from a consistent state of the store. Holds nothing open between two calls. */
   page(query: PageQuery): Promise<PlantPage>;
+
+  /**
+   * Where a list of at most `count` plants behind `after` ends. Looks at ids only, a part at a time, so that
+   * other requests are not held up however far the end is.
+   */
+  end(query: EndQuery): Promise<ListEnd>;
 }
 
 export type NewPlant = {
@@ -38,6 +44,8 @@ export type PlantField = (typeof plantFields)[number];
 export type PageQuery = {
   viewer: number;
   after: Position | undefined;
+  /** The last position that may be on the page; undefined for the end of the list. */
+  through: Position | undefined;
   limit: number;
   fields: readonly PlantField[];
 };
@@ -51,6 +59,17 @@ export type PlantPage = {
    * writes JSON several times faster than rows are turned into objects and back.
    */
   json: string;
+  count: number;
   /** The position of the last plant of the page when more follow. */
   next: Position | undefined;
+};
+
+/** Without `count`, the end of the whole list. */
+export type EndQuery = { viewer: number; after: Position | undefined; count: number | undefined };
+
+export type ListEnd = {
+  /** The position of the last plant; undefined when there is none. */
+  last: Position | undefined;
+  /** Whether there are plants behind it. */
+  more: boolean;
 };

@@ -1,0 +1,116 @@
+import { AppError } from '../errors.ts';
+import { http, writes } from '../limits.ts';
+import type { Clock } from '../runtime.ts';
+
+/**
+ * Group commit: commands that arrive while a commit is under way become one transaction, the next.
+ * The queue is bounded by count, bytes and age; past a bound the answer is 50300 at the door.
+ */
+export type GroupCommit<Command> = {
+  /** Resolves with the command's own outcome once its transaction is on disk. */
+  submit(command: Command, bytes: number): Promise<unknown>;
+  /** Commits what is queued; later commands are refused with 50303. */
+  close(): Promise<void>;
+};
+
+/**
+ * Runs the commands as one transaction. Rejects with AppError 50302 when nothing was done and with 50301
+ * when the outcome is unknown.
+ */
+export type Commit<Command> = (commands: Command[]) => Promise<BatchResult>;
+
+export type BatchResult = {
+  /** One outcome for each command, in order. */
+  outcomes: unknown[];
+  /** Commands that failed alone, by index; their neighbours are committed. */
+  failures: { index: number; error: AppError }[];
+};
+
+export function groupCommit<Command>(commit: Commit<Command>, clock: Clock): GroupCommit<Command> {
+  let queue = emptyQueue<Command>();
+  let underWay: Promise<void> | undefined;
+  let scheduled = false;
+  let closed = false;
+
+  function schedule(): void {
+    if (scheduled || underWay) return;
+    scheduled = true;
+    // After the requests that this turn of the event loop still brings: they share the commit.
+    setImmediate(() => {
+      scheduled = false;
+      if (queue.commands.length > 0) underWay = commitNext();
+    });
+  }
+
+  async function commitNext(): Promise<void> {
+    const batch = takeBatch();
+    try {
+      settle(batch.waiters, await commit(batch.commands));
+    } catch (error) {
+      for (const waiter of batch.waiters) waiter.reject(error);
+    }
+    underWay = undefined;
+    if (queue.commands.length > 0) schedule();
+  }
+
+  function takeBatch(): Queue<Command> {
+    const batch = queue;
+    queue = emptyQueue();
+    if (batch.commands.length > writes.batchCommands) {
+      queue.commands = batch.commands.splice(writes.batchCommands);
+      queue.waiters = batch.waiters.splice(writes.batchCommands);
+      queue.bytes = batch.bytes;
+      queue.since = batch.since;
+    }
+    return batch;
+  }
+
+  return {
+    submit(command, bytes) {
+      if (closed) return Promise.reject(new AppError(50303));
+      const now = clock.now();
+      if (isFull(queue, now)) return Promise.reject(overloaded());
+      if (queue.commands.length === 0) queue.since = now;
+      queue.bytes += bytes;
+      queue.commands.push(command);
+      schedule();
+      return new Promise((resolve, reject) => queue.waiters.push({ resolve, reject }));
+    },
+    async close() {
+      closed = true;
+      while (underWay || queue.commands.length > 0) {
+        await (underWay ?? new Promise((resolve) => setImmediate(resolve)));
+      }
+    },
+  };
+}
+
+type Queue<Command> = { commands: Command[]; waiters: Waiter[]; bytes: number; since: number };
+type Waiter = { resolve(outcome: unknown): void; reject(error: unknown): void };
+
+function emptyQueue<Command>(): Queue<Command> {
+  return { commands: [], waiters: [], bytes: 0, since: 0 };
+}
+
+function isFull(queue: Queue<unknown>, now: number): boolean {
+  return (
+    queue.commands.length >= writes.queuedCommands ||
+    queue.bytes >= writes.queuedBytes ||
+    (queue.commands.length > 0 && now - queue.since > writes.queueAgeMs)
+  );
+}
+
+function overloaded(): AppError {
+  return new AppError(50300, 'Too many writes are waiting; nothing was done. Retry in a moment.', {
+    headers: { 'retry-after': String(http.retryAfterSeconds) },
+  });
+}
+
+function settle(waiters: Waiter[], { outcomes, failures }: BatchResult): void {
+  const failed = new Map(failures.map(({ index, error }) => [index, error]));
+  waiters.forEach((waiter, index) => {
+    const error = failed.get(index);
+    if (error) waiter.reject(error);
+    else waiter.resolve(outcomes[index]);
+  });
+}

@@ -1,0 +1,128 @@
+import { AppError } from '../../errors.ts';
+import type { Clock } from '../../runtime.ts';
+import { type GroupCommit, groupCommit } from '../batch.ts';
+import type { Store } from '../store.ts';
+import { accessReads } from './access.ts';
+import { openConnection } from './connection.ts';
+import { deliveryReads } from './deliveries.ts';
+import { migrate } from './migrate.ts';
+import { plantReads } from './plants.ts';
+import { createSnapshot, type Snapshot } from './snapshot.ts';
+import { webhookReads } from './webhooks.ts';
+import type { Command, WriteName, Writes } from './writer.ts';
+import { inlineWriter, threadWriter, type Writer } from './writer-client.ts';
+
+export type SqliteOptions = {
+  path: string;
+  /** `thread` for a server; `inline` for a program that makes a few writes and ends. */
+  writer: 'thread' | 'inline';
+  clock: Clock;
+  /** How long after its event a delivery is due for the first time. */
+  deliveryDelayMs: number;
+  /** Called once when a commit's outcome is unknown: the process must end, recovery decides at the next start. */
+  onFatal(error: AppError): void;
+};
+
+/** Opens the embedded store, makes it when it is not there, and brings its schema up to date. */
+export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
+  const db = openConnection(options.path);
+  migrate(db, options.clock.now());
+  const { path, deliveryDelayMs } = options;
+  const writer =
+    options.writer === 'thread'
+      ? await threadWriter({ path, deliveryDelayMs })
+      : inlineWriter(db, deliveryDelayMs);
+  if (options.writer === 'thread') db.exec('PRAGMA query_only = ON');
+
+  const snapshot = createSnapshot(db);
+  const dueListeners: (() => void)[] = [];
+  const commits = groupCommit<Command>(
+    (commands) => commit(commands, { writer, snapshot, dueListeners, onFatal: options.onFatal }),
+    options.clock,
+  );
+  const submit = submitTo(commits);
+  const plants = plantReads(db, snapshot);
+  const access = accessReads(db, snapshot);
+  const webhooks = webhookReads(db, snapshot);
+  const deliveries = deliveryReads(db, snapshot);
+  const newest = db.prepare(
+    `SELECT max((SELECT max(id) FROM events WHERE owner = users.id)) AS id
+     FROM users`,
+  );
+  const key = Number(db.prepare(`SELECT value FROM meta WHERE name = 'key'`).get()?.value);
+  let closing: Promise<void> | undefined;
+
+  async function close(): Promise<void> {
+    await commits.close();
+    snapshot.end();
+    await writer.close();
+    db.close();
+  }
+
+  return {
+    plants: {
+      create: (plant) => submit(plantBytes(plant), 'createPlant', plant),
+      delete: (owner, id) => submit(COMMAND_BYTES, 'deletePlant', owner, id),
+      page: async (query) => plants.page(query),
+      end: plants.end,
+    },
+    access: {
+      createUser: (user) => submit(COMMAND_BYTES, 'createUser', user),
+      users: async () => access.users(),
+      createToken: (token) => submit(COMMAND_BYTES, 'createToken', token),
+      findToken: async (hash) => access.findToken(hash),
+      tokens: async () => access.tokens(),
+      revokeToken: (id, at) => submit(COMMAND_BYTES, 'revokeToken', id, at),
+      setBootstrapToken: (token) => submit(COMMAND_BYTES, 'setBootstrapToken', token),
+      accessEpoch: access.accessEpoch,
+    },
+    webhooks: {
+      createWebhook: (webhook) => submit(COMMAND_BYTES, 'createWebhook', webhook),
+      webhooks: async (owner) => webhooks.webhooks(owner),
+      deleteWebhook: (owner, id) => submit(COMMAND_BYTES, 'deleteWebhook', owner, id),
+      claim: (request) => submit(COMMAND_BYTES, 'claim', request),
+      record: (outcome) => submit(COMMAND_BYTES, 'record', outcome),
+      releaseLeases: (now) => submit(COMMAND_BYTES, 'releaseLeases', now),
+      nextDue: async () => deliveries.nextDue(),
+      onDue: (listener) => dueListeners.push(listener),
+    },
+    key,
+    latestEvent: async () => snapshot.read(() => newest.get()?.id?.toString()),
+    check: () => void snapshot.read(() => access.accessEpoch()),
+    close: () => (closing ??= close()),
+  };
+}
+
+/** What a command without text of any length is counted as in the queue's bound. */
+const COMMAND_BYTES = 512;
+
+function plantBytes({ name, tag }: { name: string; tag: string | undefined }): number {
+  return COMMAND_BYTES + 2 * (name.length + (tag?.length ?? 0));
+}
+
+function submitTo(commits: GroupCommit<Command>) {
+  return <K extends WriteName>(bytes: number, name: K, ...args: Parameters<Writes[K]>) =>
+    // The writer runs the function of this name with these arguments, so the outcome is what it returns.
+    commits.submit([name, ...args], bytes) as Promise<ReturnType<Writes[K]>>;
+}
+
+type CommitContext = {
+  writer: Writer;
+  snapshot: Snapshot;
+  dueListeners: (() => void)[];
+  onFatal(error: AppError): void;
+};
+
+async function commit(commands: Command[], { writer, snapshot, dueListeners, onFatal }: CommitContext) {
+  try {
+    const executed = await writer.execute(commands);
+    if (executed.announced > 0) for (const listener of dueListeners) listener();
+    return executed;
+  } catch (error) {
+    if (error instanceof AppError && error.code === 50301) onFatal(error);
+    throw error;
+  } finally {
+    // Whoever is answered now must see its own write.
+    snapshot.end();
+  }
+}

@@ -1,0 +1,58 @@
+import { once } from 'node:events';
+import type { DatabaseSync } from 'node:sqlite';
+import { Worker } from 'node:worker_threads';
+import { AppError } from '../../errors.ts';
+import { outcomeUnknown } from './failure.ts';
+import { type Command, createWriter, type Executed } from './writer.ts';
+import type { PlainError, WriterOptions, WriterReply } from './writer-thread.ts';
+
+/** Where commands are carried out: in a thread of its own, or in place for a program that ends soon. */
+export type Writer = {
+  execute(commands: Command[]): Promise<Executed>;
+  close(): Promise<void>;
+};
+
+export function inlineWriter(db: DatabaseSync, deliveryDelayMs: number): Writer {
+  const execute = createWriter(db, deliveryDelayMs);
+  return { execute: async (commands) => execute(commands), close: async () => {} };
+}
+
+export async function threadWriter(options: WriterOptions): Promise<Writer> {
+  const thread = new Worker(new URL('./writer-thread.ts', import.meta.url), { workerData: options });
+  let waiting: PromiseWithResolvers<Executed> | undefined;
+
+  await once(thread, 'message');
+  thread.on('message', (reply: WriterReply) => {
+    const batch = waiting;
+    waiting = undefined;
+    if ('error' in reply) batch?.reject(fromPlain(reply.error));
+    else batch?.resolve({ ...reply, failures: reply.failures.map(fromPlainFailure) });
+  });
+  // The thread ended in the middle of a batch: nobody knows whether its commit reached the disk.
+  let ended: AppError | undefined;
+  thread.on('error', (error) => {
+    ended = outcomeUnknown(error);
+    waiting?.reject(ended);
+  });
+
+  return {
+    execute(commands) {
+      if (ended) return Promise.reject(ended);
+      waiting = Promise.withResolvers();
+      thread.postMessage(commands);
+      return waiting.promise;
+    },
+    async close() {
+      thread.postMessage('close');
+      await once(thread, 'exit');
+    },
+  };
+}
+
+function fromPlainFailure({ index, error }: { index: number; error: PlainError }) {
+  return { index, error: fromPlain(error) };
+}
+
+function fromPlain({ code, message, headers, cause }: PlainError): AppError {
+  return new AppError(code, message, { headers, cause: cause ? new Error(cause) : undefined });
+}

@@ -1,0 +1,54 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { AppError, type ErrorCode } from '../../errors.ts';
+import { openConnection } from './connection.ts';
+import { type Command, createWriter, type Executed } from './writer.ts';
+
+/**
+ * The thread that writes, with a connection of its own: while one commit waits for the disk, the main thread
+ * goes on reading and gathers the next batch.
+ */
+
+export type WriterOptions = { path: string; deliveryDelayMs: number };
+
+/** What the thread answers to a batch of commands; errors as data, because their class does not travel. */
+export type WriterReply =
+  | { outcomes: unknown[]; failures: { index: number; error: PlainError }[]; announced: number }
+  | { error: PlainError };
+
+export type PlainError = { code: ErrorCode; message: string; headers: Record<string, string>; cause: string };
+
+if (parentPort) serve(parentPort, workerData);
+
+function serve(port: NonNullable<typeof parentPort>, { path, deliveryDelayMs }: WriterOptions): void {
+  const db = openConnection(path);
+  const execute = createWriter(db, deliveryDelayMs);
+
+  port.on('message', (message: Command[] | 'close') => {
+    if (message === 'close') {
+      db.close();
+      port.close();
+      return;
+    }
+    port.postMessage(reply(() => execute(message)));
+  });
+  port.postMessage('ready');
+}
+
+function reply(execute: () => Executed): WriterReply {
+  try {
+    const { outcomes, failures, announced } = execute();
+    return {
+      outcomes,
+      failures: failures.map(({ index, error }) => ({ index, error: toPlain(error) })),
+      announced,
+    };
+  } catch (error) {
+    return {
+      error: toPlain(error instanceof AppError ? error : new AppError(50000, undefined, { cause: error })),
+    };
+  }
+}
+
+function toPlain({ code, message, headers, cause }: AppError): PlainError {
+  return { code, message, headers: { ...headers }, cause: cause instanceof Error ? (cause.stack ?? '') : '' };
+}

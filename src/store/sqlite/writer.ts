@@ -1,0 +1,113 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { AppError } from '../../errors.ts';
+import type { NewWebhook } from '../../webhooks/port.ts';
+import type { BatchResult } from '../batch.ts';
+import { accessWrites } from './access.ts';
+import { deliveryWrites, outbox } from './deliveries.ts';
+import { isEnvironment, isUnknownOutcome, outcomeUnknown, unavailable } from './failure.ts';
+import { plantWrites } from './plants.ts';
+import { webhookWrites } from './webhooks.ts';
+
+/** Every write of the store, by name. A command is a name and the arguments of the function. */
+export type Writes = ReturnType<typeof createWrites>;
+export type WriteName = keyof Writes;
+export type Command = readonly [name: WriteName, ...args: unknown[]];
+
+export type Executed = BatchResult & {
+  /** Deliveries that the batch made due. */
+  announced: number;
+};
+
+function createWrites(db: DatabaseSync, events: ReturnType<typeof outbox>) {
+  const plants = plantWrites(db, events.announce);
+  const access = accessWrites(db);
+  const webhooks = webhookWrites(db);
+  const deliveries = deliveryWrites(db);
+  return {
+    createPlant: plants.create,
+    deletePlant: plants.delete,
+    ...access,
+    createWebhook(webhook: NewWebhook) {
+      events.forgetSubscriptions();
+      webhooks.createWebhook(webhook);
+    },
+    deleteWebhook(owner: number, id: string) {
+      events.forgetSubscriptions();
+      return webhooks.deleteWebhook(owner, id);
+    },
+    ...deliveries,
+  };
+}
+
+/**
+ * Runs a batch of commands as one transaction. A command that fails is rolled back with its batch, and the
+ * batch is run again one by one, so that it fails alone; a failing disk or a full one fails them all.
+ *
+ * Throws AppError 50302 when nothing was done and 50301 when the outcome is unknown.
+ */
+export function createWriter(db: DatabaseSync, delayMs: number): (commands: Command[]) => Executed {
+  const events = outbox(db, delayMs);
+  const writes = createWrites(db, events);
+  const begin = db.prepare('BEGIN IMMEDIATE');
+  const commit = db.prepare('COMMIT');
+
+  function run([name, ...args]: Command): unknown {
+    // The arguments were typed where the command was made (see `submit` in store.ts).
+    return (writes[name] as (...args: unknown[]) => unknown)(...args);
+  }
+
+  function transaction(commands: Command[]): Executed {
+    begin.run();
+    events.forgetSubscriptions();
+    events.takeAnnounced();
+    const outcomes = commands.map(run);
+    try {
+      commit.run();
+    } catch (error) {
+      throw isUnknownOutcome(error) ? outcomeUnknown(error) : error;
+    }
+    return { outcomes, failures: [], announced: events.takeAnnounced() };
+  }
+
+  function attempt(commands: Command[]): Executed {
+    try {
+      return transaction(commands);
+    } catch (error) {
+      if (error instanceof AppError) throw error;
+      if (db.isTransaction) db.exec('ROLLBACK');
+      if (isEnvironment(error)) throw unavailable(error);
+      return commands.length === 1 ? failedWith(fault(error)) : oneByOne(commands);
+    }
+  }
+
+  function oneByOne(commands: Command[]): Executed {
+    const all: Executed = { outcomes: [], failures: [], announced: 0 };
+    commands.forEach((command, index) => {
+      const { outcomes, failures, announced } = alone(command);
+      all.outcomes.push(outcomes[0]);
+      all.failures.push(...failures.map(({ error }) => ({ index, error })));
+      all.announced += announced;
+    });
+    return all;
+  }
+
+  /** Others of the batch are committed by now: that nothing was done is true of this command only. */
+  function alone(command: Command): Executed {
+    try {
+      return attempt([command]);
+    } catch (error) {
+      if (error instanceof AppError && error.code === 50302) return failedWith(error);
+      throw error;
+    }
+  }
+
+  return attempt;
+}
+
+function fault(cause: unknown): AppError {
+  return new AppError(50000, 'The store could not carry out the command.', { cause });
+}
+
+function failedWith(error: AppError): Executed {
+  return { outcomes: [undefined], failures: [{ index: 0, error }], announced: 0 };
+}

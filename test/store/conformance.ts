@@ -1,0 +1,28 @@
+import { after, before, describe } from 'node:test';
+import type { Store } from '../../src/store/store.ts';
+import { accessConformance } from './access.ts';
+import { deliveriesConformance } from './deliveries.ts';
+import { type Given, given } from './given.ts';
+import { listsConformance } from './lists.ts';
+import { plantsConformance } from './plants.ts';
+
+/** How an adapter is tested: it opens an empty store that is dropped after the tests. */
+export type Adapter = { name: string; open(): Promise<{ store: Store; drop(): Promise<void> }> };
+
+/** The judge of every adapter: what a store does, whatever it is made of. */
+export function storeConformance({ name, open }: Adapter): void {
+  describe(`the ${name} store`, () => {
+    let opened: Awaited<ReturnType<Adapter['open']>>;
+    let ready: Given;
+    before(async () => {
+      opened = await open();
+      ready = given(opened.store);
+    });
+    after(() => opened.drop());
+
+    plantsConformance(() => ready);
+    listsConformance(() => ready);
+    accessConformance(() => ready);
+    deliveriesConformance(() => ready);
+  });
+}

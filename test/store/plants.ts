@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { MAX_ID, MIN_ID } from '../../src/plants/plant.ts';
+import type { Given } from './given.ts';
+
+export function plantsConformance(ready: () => Given): void {
+  describe('plants', () => {
+    test('ids are exact at both ends of 64 bits and beyond 53', async () => {
+      const { user, create, walk } = ready();
+      const { id: owner } = await user();
+      for (const id of [MAX_ID, MIN_ID, 9007199254740993n, 0n, -5n])
+        assert.equal(await create(owner, id), id);
+      assert.deepEqual(await walk(owner, 2), [MIN_ID, -5n, 0n, 9007199254740993n, MAX_ID]);
+    });
+
+    test('a second plant with the same id is refused and changes nothing', async () => {
+      const { store, user, create, plant } = ready();
+      const { id: owner } = await user();
+      await create(owner, 7n, { name: 'first' });
+      const outcome = await store.plants.create(plant(owner, { id: 7n, name: 'second' }));
+      assert.deepEqual(outcome, { taken: 7n });
+      const page = {
+        viewer: owner,
+        after: undefined,
+        through: undefined,
+        limit: 9,
+        fields: ['name'] as const,
+      };
+      assert.equal((await store.plants.page(page)).json, '{"name":"first"}');
+    });
+
+    test('a duplicate id in a batch fails alone', async () => {
+      const { store, user, plant } = ready();
+      const { id: owner } = await user();
+      const batch = [1n, 2n, 2n, 3n].map((id) => store.plants.create(plant(owner, { id })));
+      assert.deepEqual(await Promise.all(batch), [
+        { created: 1n },
+        { created: 2n },
+        { taken: 2n },
+        { created: 3n },
+      ]);
+    });
+
+    test('a command that the store cannot carry out fails alone', async () => {
+      const { store, user, plant, walk } = ready();
+      const { id: owner } = await user();
+      const noSuchOwner = 2 ** 40;
+      const batch = [owner, noSuchOwner, owner].map((of) => store.plants.create(plant(of)));
+      const outcomes = await Promise.allSettled(batch);
+      assert.deepEqual(
+        outcomes.map(({ status }) => status),
+        ['fulfilled', 'rejected', 'fulfilled'],
+      );
+      assert.deepEqual(await walk(owner, 10), [1n, 2n]);
+    });
+
+    test('two users may have the same id', async () => {
+      const { user, create } = ready();
+      for (const { id } of [await user(), await user()]) assert.equal(await create(id, 1n), 1n);
+    });
+
+    test('an absent id is one more than the highest, and at least 1', async () => {
+      const { user, create } = ready();
+      const { id: owner } = await user();
+      await create(owner, -100n);
+      assert.equal(await create(owner), 1n);
+      await create(owner, 41n);
+      assert.equal(await create(owner), 42n);
+    });
+
+    test('an absent id is the highest free one when the largest id is taken', async () => {
+      const { user, create } = ready();
+      const { id: owner } = await user();
+      await create(owner, MAX_ID);
+      assert.equal(await create(owner), MAX_ID - 1n);
+      await create(owner, MAX_ID - 3n);
+      assert.equal(await create(owner), MAX_ID - 2n);
+      assert.equal(await create(owner), MAX_ID - 4n);
+    });
+
+    test('plants without an id in one batch get different ids', async () => {
+      const { user, create } = ready();
+      const { id: owner } = await user();
+      const ids = await Promise.all(Array.from({ length: 50 }, () => create(owner)));
+      assert.equal(new Set(ids).size, 50);
+    });
+
+    test('deleting removes the own plant only, once', async () => {
+      const { store, user, create, walk } = ready();
+      const [one, other] = [await user(), await user()];
+      await create(one.id, 1n);
+      assert.equal(await store.plants.delete(other.id, 1n), false);
+      assert.equal(await store.plants.delete(one.id, 1n), true);
+      assert.equal(await store.plants.delete(one.id, 1n), false);
+      assert.deepEqual(await walk(one.id, 10), []);
+    });
+
+    test('an acknowledged plant is seen by the next read', async () => {
+      const { user, create, read } = ready();
+      const { id: owner } = await user();
+      for (let n = 1; n <= 50; n++) {
+        await create(owner);
+        assert.equal((await read(owner, {})).count, n);
+      }
+    });
+
+    test('the newest event is known, and ids go on behind it', async () => {
+      const { store, user, create, ids } = ready();
+      const { id: owner } = await user();
+      const event = ids.next('evt');
+      await create(owner, undefined, { event });
+      assert.equal(await store.latestEvent(), event);
+    });
+  });
+}
