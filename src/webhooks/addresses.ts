@@ -1,0 +1,107 @@
+import ipaddr from 'ipaddr.js';
+
+type Address = ipaddr.IPv4 | ipaddr.IPv6;
+type Network = [Address, number];
+
+/** Networks that the operator admits as targets although they are not public. */
+export type AllowedNetworks = readonly Network[];
+
+/**
+ * Which addresses no webhook may reach, by the stable name of the rule that a refusal gives: the union of
+ * what svix and smokescreen refuse, and of what each of them misses. IPv4 addresses mapped into IPv6
+ * (`::ffff:0:0/96`) count as the IPv4 address that they carry.
+ */
+export const addressRules = {
+  unspecified: { is: 'an unspecified address', networks: ['0.0.0.0/8', '::/128'] },
+  loopback: { is: 'a loopback address', networks: ['127.0.0.0/8', '::1/128'] },
+  private: {
+    is: 'an address of a private network',
+    networks: ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7', 'fec0::/10'],
+  },
+  shared: { is: 'an address of a carrier network', networks: ['100.64.0.0/10'] },
+  'link-local': { is: 'a link-local address', networks: ['169.254.0.0/16', 'fe80::/10'] },
+  multicast: { is: 'a multicast address', networks: ['224.0.0.0/4', 'ff00::/8'] },
+  documentation: {
+    is: 'an address for documentation',
+    networks: ['192.0.2.0/24', '198.51.100.0/24', '203.0.113.0/24', '2001:db8::/32', '3fff::/20'],
+  },
+  benchmarking: { is: 'an address for benchmarks', networks: ['198.18.0.0/15', '2001:2::/48'] },
+  'embedded-ipv4': {
+    is: 'an IPv6 address that stands for an IPv4 address',
+    networks: ['::/96', '::ffff:0:0:0/96', '64:ff9b::/96', '64:ff9b:1::/48', '2001::/32', '2002::/16'],
+  },
+  reserved: {
+    is: 'an address reserved for special use',
+    networks: ['192.0.0.0/24', '192.88.99.0/24', '240.0.0.0/4', '100::/64', '5f00::/16'],
+  },
+} as const;
+
+export type AddressRule = keyof typeof addressRules;
+
+/** Reads `WEBHOOK_ALLOWED_NETWORKS`: CIDRs separated by commas. Throws an `Error` that names every bad one. */
+export function parseNetworks(text: string): AllowedNetworks {
+  const entries = text
+    .split(',')
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== '');
+  const bad = entries.filter((entry) => networkOf(entry) === undefined);
+  if (bad.length > 0) {
+    const quoted = bad.map((entry) => `"${entry}"`).join(', ');
+    throw new Error(
+      `The allowed networks must be CIDRs such as 10.0.0.0/8 or fd00::/8, separated by commas; wrong: ${quoted}.`,
+    );
+  }
+  return entries.flatMap((entry) => {
+    const network = networkOf(entry);
+    return network === undefined ? [] : [network];
+  });
+}
+
+export function isAllowed(address: string, allowed: AllowedNetworks): boolean {
+  const parsed = read(address);
+  return parsed !== undefined && allowed.some((network) => contains(network, parsed));
+}
+
+/**
+ * The rule that keeps an address from being a target; undefined for one that is globally routable unicast,
+ * or allowed. Expects the usual textual form (`URL` makes it of any other); what cannot be read is refused.
+ */
+export function refusal(address: string, allowed: AllowedNetworks = []): AddressRule | undefined {
+  const parsed = read(address);
+  if (parsed === undefined) return 'reserved';
+  if (allowed.some((network) => contains(network, parsed))) return undefined;
+  const rule = RULES.find(([, networks]) => networks.some((network) => contains(network, parsed)));
+  if (rule !== undefined) return rule[0];
+  return isGlobal(parsed) ? undefined : 'reserved';
+}
+
+// Object.keys cannot know that these are all the keys there are.
+const RULES = (Object.keys(addressRules) as AddressRule[]).map((rule): [AddressRule, Network[]] => [
+  rule,
+  addressRules[rule].networks.map((cidr) => ipaddr.parseCIDR(cidr)),
+]);
+
+const GLOBAL_IPV6 = ipaddr.parseCIDR('2000::/3');
+
+/** Not only what the rules leave over: new special ranges of the library, and unassigned IPv6 space, too. */
+function isGlobal(address: Address): boolean {
+  if (address.range() !== 'unicast') return false;
+  return address.kind() === 'ipv4' || contains(GLOBAL_IPV6, address);
+}
+
+function read(text: string): Address | undefined {
+  return ipaddr.isValid(text) ? ipaddr.process(text) : undefined;
+}
+
+function contains(network: Network, address: Address): boolean {
+  return network[0].kind() === address.kind() && address.match(network);
+}
+
+/** Only the four-part decimal form of IPv4: `010.0.0.0/8` would mean 8.0.0.0/8 to some. */
+function networkOf(entry: string): Network | undefined {
+  if (ipaddr.IPv4.isValidCIDRFourPartDecimal(entry)) return ipaddr.parseCIDR(entry);
+  if (!ipaddr.IPv6.isValidCIDR(entry) || entry.includes('%')) return undefined;
+  const [address, bits] = ipaddr.parseCIDR(entry);
+  // Addresses are compared after unwrapping, so a mapped network would match nothing.
+  return address.range() === 'ipv4Mapped' ? undefined : [address, bits];
+}

@@ -1,0 +1,41 @@
+import type { Claim, PlantCreated } from './port.ts';
+import { sign } from './signature.ts';
+
+/** A request that is ready to be sent. */
+export type Prepared = { url: string; headers: Record<string, string>; body: string };
+
+/**
+ * The request of one attempt: the flat plant as body, signed (Standard Webhooks 1.0), with the CloudEvents
+ * 1.0 attributes as headers (HTTP binding, binary mode). Throws when a signing key cannot be read.
+ *
+ * @param now milliseconds; the signature's timestamp
+ * @param version of this service, for `user-agent`
+ * @param source the service's public URL: `ce-source`
+ */
+export function prepare(claim: Claim, now: number, version: string, source: string): Prepared {
+  const { webhook, event } = claim;
+  const timestamp = Math.floor(now / 1000);
+  const body = bodyOf(event);
+  return {
+    url: webhook.url,
+    headers: {
+      'content-type': 'application/json',
+      'user-agent': `plant-store/${version}`,
+      'webhook-id': event.id,
+      'webhook-timestamp': String(timestamp),
+      'webhook-signature': sign({ id: event.id, timestamp, body, keys: webhook }),
+      'ce-specversion': '1.0',
+      'ce-id': event.id,
+      'ce-type': 'plant.created',
+      'ce-source': source,
+      'ce-time': new Date(event.at).toISOString(),
+    },
+    body,
+  };
+}
+
+/** Written by hand, because `JSON.stringify` refuses a bigint and a number would lose its last digits. */
+function bodyOf({ plant }: PlantCreated): string {
+  const tag = plant.tag === undefined ? '' : `,"tag":${JSON.stringify(plant.tag)}`;
+  return `{"id":${plant.id},"name":${JSON.stringify(plant.name)}${tag}}`;
+}

@@ -1,0 +1,390 @@
+import assert from 'node:assert/strict';
+import { EventEmitter, once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, afterEach, before, test } from 'node:test';
+import { Webhook } from 'standardwebhooks';
+import { AppError } from '../../src/errors.ts';
+import { delivery } from '../../src/limits.ts';
+import { silentLog, systemRuntime } from '../../src/runtime.ts';
+import { openSqliteStore } from '../../src/store/sqlite/store.ts';
+import type { Store } from '../../src/store/store.ts';
+import { parseNetworks } from '../../src/webhooks/addresses.ts';
+import { type Dispatcher, type DispatcherBounds, startDispatcher } from '../../src/webhooks/dispatcher.ts';
+import { createWebhook } from '../../src/webhooks/operations.ts';
+import type { DeliveryOutcome, WebhookStore } from '../../src/webhooks/port.ts';
+import { createResolve } from '../../src/webhooks/resolver.ts';
+import { createSender, type Sender } from '../../src/webhooks/sender.ts';
+import { newSecret } from '../../src/webhooks/signature.ts';
+import { createTarget } from '../../src/webhooks/target.ts';
+import { type Received, type Receiver, startReceiver } from '../harness/receiver.ts';
+
+const runtime = systemRuntime(silentLog);
+const target = createTarget({ allowed: parseNetworks('127.0.0.0/8'), resolve: createResolve() });
+let folder: string;
+let store: Store;
+let sender: Sender;
+let running: Dispatcher[] = [];
+let receivers: Receiver[] = [];
+
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'plant-store-'));
+  store = await openSqliteStore({
+    path: join(folder, 'store.db'),
+    writer: 'inline',
+    clock: runtime.clock,
+    deliveryDelayMs: 0,
+    onFatal: assert.ifError,
+  });
+  sender = createSender({ target, clock: runtime.clock, attemptMs: 400 });
+});
+afterEach(async () => {
+  for (const dispatcher of running) await dispatcher.stop();
+  for (const receiver of receivers) await receiver.stop();
+  for (const { id } of await store.access.users()) {
+    for (const webhook of await store.webhooks.webhooks(id))
+      await store.webhooks.deleteWebhook(id, webhook.id);
+  }
+  running = [];
+  receivers = [];
+});
+after(async () => {
+  await sender.close();
+  await store.close();
+  await rm(folder, { recursive: true });
+});
+
+async function newReceiver(): Promise<Receiver> {
+  const receiver = await startReceiver();
+  receivers.push(receiver);
+  return receiver;
+}
+
+async function newOwner(): Promise<number> {
+  const user = await store.access.createUser({ name: runtime.ids.next('tok'), at: 0 });
+  assert.ok(user);
+  return user.id;
+}
+
+function subscribe(owner: number, { url }: { url: string }) {
+  return createWebhook({ store: store.webhooks, runtime, target }, owner, { url });
+}
+
+async function addPlants(owner: number, count: number): Promise<void> {
+  const added = Array.from({ length: count }, (_, i) =>
+    store.plants.create({
+      owner,
+      id: undefined,
+      name: `Plant ${i}`,
+      tag: undefined,
+      event: runtime.ids.next('evt'),
+      at: runtime.clock.now(),
+    }),
+  );
+  await Promise.all(added);
+}
+
+type Setting = { schedule?: number[]; store?: Partial<WebhookStore>; bounds?: Partial<DispatcherBounds> };
+
+/** Starts a dispatcher on the real store; `outcomes` emits what was recorded. */
+function start({ schedule = [0, 20, 20], store: changes, bounds }: Setting = {}) {
+  const outcomes = new EventEmitter<{ recorded: [DeliveryOutcome] }>();
+  const recorded: DeliveryOutcome[] = [];
+  const watched: WebhookStore = {
+    ...store.webhooks,
+    async record(outcome) {
+      const kept = await store.webhooks.record(outcome);
+      if (kept) recorded.push(outcome);
+      if (kept) outcomes.emit('recorded', outcome);
+      return kept;
+    },
+    ...changes,
+  };
+  const dispatcher = startDispatcher({
+    store: watched,
+    sender,
+    schedule,
+    runtime,
+    version: '1.0.0',
+    source: 'https://plants.example',
+    bounds: { storeRetryMs: { first: 5, most: 20 }, drainMs: 2000, ...bounds },
+  });
+  running.push(dispatcher);
+
+  async function ended(count: number): Promise<DeliveryOutcome[]> {
+    const over = () => recorded.filter(({ state }) => state !== 'pending');
+    while (over().length < count) await once(outcomes, 'recorded');
+    return over();
+  }
+  return { dispatcher, recorded, ended };
+}
+
+function idsOf(received: readonly Received[]): string[] {
+  return received.map(({ headers }) => String(headers['webhook-id']));
+}
+
+test('a new plant reaches its receiver, signed so that the public library accepts it', async () => {
+  const receiver = await newReceiver();
+  const owner = await newOwner();
+  const { secret } = await subscribe(owner, receiver);
+  const { ended } = start();
+  await store.plants.create({
+    owner,
+    id: 9007199254740993n,
+    name: 'Alder',
+    tag: 'Alnus',
+    event: runtime.ids.next('evt'),
+    at: runtime.clock.now(),
+  });
+  const [outcome] = await ended(1);
+  assert.deepEqual([outcome?.state, outcome?.attempts, outcome?.reason], ['delivered', 1, undefined]);
+  const [request] = receiver.received;
+  assert.ok(request);
+  const text = request.body.toString();
+  assert.equal(text, '{"id":9007199254740993,"name":"Alder","tag":"Alnus"}');
+  assert.equal(request.headers['ce-id'], request.headers['webhook-id']);
+  assert.equal(request.headers['user-agent'], 'plant-store/1.0.0');
+  const headers = {
+    'webhook-id': String(request.headers['webhook-id']),
+    'webhook-timestamp': String(request.headers['webhook-timestamp']),
+    'webhook-signature': String(request.headers['webhook-signature']),
+  };
+  new Webhook(secret).verify(text, headers);
+});
+
+test('every plant reaches every webhook of its owner exactly once, and nobody else', async () => {
+  const [one, two, other] = [await newReceiver(), await newReceiver(), await newReceiver()];
+  const owner = await newOwner();
+  await subscribe(owner, one);
+  await subscribe(owner, two);
+  await subscribe(await newOwner(), other);
+  const { ended } = start();
+  await addPlants(owner, 200);
+  await ended(400);
+  for (const receiver of [one, two]) {
+    assert.equal(receiver.received.length, 200);
+    assert.equal(new Set(idsOf(receiver.received)).size, 200);
+  }
+  assert.equal(other.received.length, 0);
+});
+
+test('a failed attempt is followed by the next, with the same id and a new signature time', async () => {
+  const receiver = await newReceiver();
+  receiver.script({ status: 500 }, 'reset');
+  const owner = await newOwner();
+  await subscribe(owner, receiver);
+  const { ended, recorded } = start();
+  await addPlants(owner, 1);
+  const [outcome] = await ended(1);
+  assert.deepEqual([outcome?.state, outcome?.attempts], ['delivered', 3]);
+  assert.equal(new Set(idsOf(receiver.received)).size, 1);
+  assert.deepEqual(
+    recorded.map(({ reason }) => reason),
+    ['The receiver answered 500.', 'The connection was closed before the answer was complete.', undefined],
+  );
+});
+
+test('after the last attempt of the schedule the delivery has failed', async () => {
+  const receiver = await newReceiver();
+  receiver.usually({ status: 400 });
+  const owner = await newOwner();
+  await subscribe(owner, receiver);
+  const { ended } = start({ schedule: [0, 1] });
+  await addPlants(owner, 1);
+  const [outcome] = await ended(1);
+  assert.deepEqual([outcome?.state, outcome?.attempts], ['failed', 2]);
+  assert.equal(outcome?.reason, 'The receiver answered 400.');
+  assert.equal(receiver.received.length, 2);
+});
+
+test('receivers that hang delay no other', async () => {
+  const quick = await newReceiver();
+  const owner = await newOwner();
+  for (let i = 0; i < 10; i++) {
+    const hanging = await newReceiver();
+    hanging.usually('hang');
+    await subscribe(owner, hanging);
+  }
+  const { webhook } = await subscribe(owner, quick);
+  const { recorded } = start({ bounds: { inAll: 32, perWebhook: 16 } });
+  await addPlants(owner, 30);
+  await quick.receive(30);
+  // Before the first deadline of those that hang has passed.
+  assert.deepEqual(
+    recorded.filter((outcome) => outcome.webhook !== webhook.id),
+    [],
+  );
+});
+
+test('no more requests than allowed are under way to one webhook', async () => {
+  const receiver = await newReceiver();
+  let underWay = 0;
+  let most = 0;
+  receiver.usually((_, response) => {
+    most = Math.max(most, ++underWay);
+    setImmediate(() => {
+      underWay--;
+      response.writeHead(200).end();
+    });
+  });
+  const owner = await newOwner();
+  await subscribe(owner, receiver);
+  const { ended } = start({ bounds: { perWebhook: 3 } });
+  await addPlants(owner, 50);
+  await ended(50);
+  assert.ok(most <= 3, `${most} at once`);
+});
+
+test('a webhook whose key cannot be read fails by the schedule and holds up no other', async () => {
+  const receiver = await newReceiver();
+  const owner = await newOwner();
+  const broken = {
+    id: runtime.ids.next('wh'),
+    owner,
+    url: receiver.url,
+    description: undefined,
+    publicKey: 'whpk_',
+    createdAt: 0,
+    secrets: [newSecret(runtime.random)],
+    privateKey: 'whsk_broken',
+  };
+  await store.webhooks.createWebhook(broken);
+  const { webhook } = await subscribe(owner, receiver);
+  const { ended } = start({ schedule: [0, 1] });
+  await addPlants(owner, 20);
+  const outcomes = await ended(40);
+  const good = outcomes.filter((outcome) => outcome.webhook === webhook.id);
+  assert.ok(good.every(({ state }) => state === 'delivered') && good.length === 20);
+  const bad = outcomes.filter((outcome) => outcome.webhook === broken.id);
+  assert.ok(
+    bad.every(({ state, reason }) => state === 'failed' && reason === 'The request could not be signed.'),
+  );
+});
+
+test('a delivery that a killed process had leased is sent after the next start', async () => {
+  const receiver = await newReceiver();
+  const owner = await newOwner();
+  await subscribe(owner, receiver);
+  await addPlants(owner, 1);
+  const now = runtime.clock.now();
+  const lease = { now, leaseUntil: now + delivery.leaseMs, perWebhook: 16, limit: 16, busy: new Map() };
+  const [claim] = await store.webhooks.claim(lease);
+  assert.ok(claim);
+  const { ended } = start();
+  await ended(1);
+  assert.equal(receiver.received.length, 1);
+  const late = { webhook: claim.webhook.id, event: claim.event.id, fence: claim.fence, attempts: 1 };
+  assert.equal(await store.webhooks.record({ ...late, state: 'failed', reason: 'late' }), false);
+});
+
+test('deliveries that wait when the dispatcher starts are sent', async () => {
+  const receiver = await newReceiver();
+  const owner = await newOwner();
+  await subscribe(owner, receiver);
+  await addPlants(owner, 40);
+  const { ended } = start({ bounds: { inAll: 8 } });
+  await ended(40);
+  assert.equal(new Set(idsOf(receiver.received)).size, 40);
+});
+
+test('deliveries are found by polling when no hint comes', async () => {
+  const receiver = await newReceiver();
+  const owner = await newOwner();
+  await subscribe(owner, receiver);
+  const { ended } = start({ store: { onDue() {}, nextDue: async () => undefined }, bounds: { pollMs: 10 } });
+  await addPlants(owner, 1);
+  await ended(1);
+});
+
+test('a store that fails for a while loses no delivery', async () => {
+  const receiver = await newReceiver();
+  const owner = await newOwner();
+  await subscribe(owner, receiver);
+  const failures = { releaseLeases: 2, claim: 3, record: 3, nextDue: 3 };
+  function failing<Args extends unknown[], T>(
+    name: keyof typeof failures,
+    call: (...args: Args) => Promise<T>,
+  ) {
+    return (...args: Args): Promise<T> =>
+      failures[name]-- > 0 ? Promise.reject(new AppError(50302)) : call(...args);
+  }
+  const { webhooks } = store;
+  const over = Promise.withResolvers<void>();
+  let kept = 0;
+  const flaky: Partial<WebhookStore> = {
+    releaseLeases: failing('releaseLeases', webhooks.releaseLeases),
+    claim: failing('claim', webhooks.claim),
+    nextDue: failing('nextDue', webhooks.nextDue),
+    record: failing('record', async (outcome) => {
+      const done = await webhooks.record(outcome);
+      if (++kept === 20) over.resolve();
+      return done;
+    }),
+  };
+  start({ store: flaky, bounds: { pollMs: 10 } });
+  await addPlants(owner, 20);
+  await over.promise;
+  assert.equal(new Set(idsOf(receiver.received)).size, 20);
+});
+
+test('stopping waits for what is under way, records it, and claims nothing more', async () => {
+  const receiver = await newReceiver();
+  const answers: (() => void)[] = [];
+  receiver.usually((_, response) => answers.push(() => response.writeHead(200).end()));
+  const owner = await newOwner();
+  await subscribe(owner, receiver);
+  const { dispatcher, recorded } = start({ bounds: { perWebhook: 2 } });
+  await addPlants(owner, 5);
+  await receiver.receive(2);
+  const stopping = Promise.all([dispatcher.stop(), dispatcher.stop()]);
+  for (const answer of answers) answer();
+  await stopping;
+  assert.deepEqual(
+    recorded.map(({ state }) => state),
+    ['delivered', 'delivered'],
+  );
+  assert.equal(receiver.received.length, 2);
+});
+
+test('stopping ends what lasts too long and gives it back as it was', async () => {
+  const receiver = await newReceiver();
+  receiver.script('hang');
+  const owner = await newOwner();
+  await subscribe(owner, receiver);
+  const first = start({ bounds: { drainMs: 10 } });
+  await addPlants(owner, 1);
+  await receiver.receive(1);
+  await first.dispatcher.stop();
+  assert.deepEqual(first.recorded, []);
+  const second = start();
+  const [outcome] = await second.ended(1);
+  assert.deepEqual([outcome?.state, outcome?.attempts], ['delivered', 1]);
+});
+
+test('a dispatcher whose store never answers again can be stopped', async () => {
+  const down = () => Promise.reject(new AppError(50302));
+  const { dispatcher } = start({ store: { claim: down, releaseLeases: down, nextDue: down } });
+  await dispatcher.stop();
+});
+
+test('a webhook that was deleted while a request was under way does no harm', async () => {
+  const receiver = await newReceiver();
+  const owner = await newOwner();
+  const { webhook } = await subscribe(owner, receiver);
+  const gone = Promise.withResolvers<boolean>();
+  receiver.script((_, response) => {
+    store.webhooks.deleteWebhook(owner, webhook.id).then(() => response.writeHead(200).end());
+  });
+  start({
+    store: {
+      async record(outcome) {
+        const kept = await store.webhooks.record(outcome);
+        gone.resolve(kept);
+        return kept;
+      },
+    },
+  });
+  await addPlants(owner, 1);
+  assert.equal(await gone.promise, false);
+});

@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { silentLog, systemRuntime } from '../../src/runtime.ts';
+import { openSqliteStore } from '../../src/store/sqlite/store.ts';
+import type { Store } from '../../src/store/store.ts';
+import { createWebhook, deleteWebhook, listWebhooks } from '../../src/webhooks/operations.ts';
+import { createTarget } from '../../src/webhooks/target.ts';
+import { viewOf } from '../../src/webhooks/webhook.ts';
+
+const runtime = systemRuntime(silentLog);
+const target = createTarget({ allowed: [], resolve: () => Promise.reject(new Error('no such name')) });
+let folder: string;
+let store: Store;
+
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'plant-store-'));
+  store = await openSqliteStore({
+    path: join(folder, 'store.db'),
+    writer: 'inline',
+    clock: runtime.clock,
+    deliveryDelayMs: 0,
+    onFatal: assert.ifError,
+  });
+});
+after(async () => {
+  await store.close();
+  await rm(folder, { recursive: true });
+});
+
+async function newContext() {
+  const user = await store.access.createUser({ name: runtime.ids.next('tok'), at: 0 });
+  assert.ok(user);
+  return { context: { store: store.webhooks, runtime, target }, owner: user.id };
+}
+
+test('a webhook is made with keys of its own, and its secret is not listed', async () => {
+  const { context, owner } = await newContext();
+  const one = await createWebhook(context, owner, { url: 'https://a.example/', description: 'first' });
+  const two = await createWebhook(context, owner, { url: 'https://b.example/' });
+  assert.match(one.secret, /^whsec_[A-Za-z0-9+/]{43}=$/);
+  assert.notEqual(one.secret, two.secret);
+  assert.notEqual(one.webhook.publicKey, two.webhook.publicKey);
+  const listed = await listWebhooks(context, owner);
+  assert.deepEqual(listed, [one.webhook, two.webhook]);
+  assert.doesNotMatch(JSON.stringify(listed), /whsec_|whsk_/);
+});
+
+test('what an answer shows of a webhook has no owner, and no description when there is none', async () => {
+  const { context, owner } = await newContext();
+  const { webhook } = await createWebhook(context, owner, { url: 'https://a.example/' });
+  const view = viewOf(webhook);
+  assert.deepEqual(Object.keys(view), ['id', 'url', 'status', 'publicKey', 'createdAt']);
+  assert.equal(view.status, 'enabled');
+  assert.equal(view.createdAt, new Date(webhook.createdAt).toISOString());
+  assert.equal(viewOf({ ...webhook, description: '' }).description, '');
+});
+
+test('a URL that may not be a target makes no webhook', async () => {
+  const { context, owner } = await newContext();
+  await assert.rejects(createWebhook(context, owner, { url: 'https://127.0.0.1/' }), { code: 42201 });
+  assert.deepEqual(await listWebhooks(context, owner), []);
+});
+
+test('only its owner sees and deletes a webhook, and only once', async () => {
+  const { context, owner } = await newContext();
+  const { owner: other } = await newContext();
+  const { webhook } = await createWebhook(context, owner, { url: 'https://a.example/' });
+  assert.deepEqual(await listWebhooks(context, other), []);
+  await assert.rejects(deleteWebhook(context, other, webhook.id), { code: 40402 });
+  await deleteWebhook(context, owner, webhook.id);
+  await assert.rejects(deleteWebhook(context, owner, webhook.id), { code: 40402 });
+  assert.deepEqual(await listWebhooks(context, owner), []);
+});
