@@ -1,0 +1,39 @@
+import type { Runtime } from '../runtime.ts';
+import type { AccessStore } from './port.ts';
+import { scopes } from './scopes.ts';
+import { createToken, hashToken } from './tokens.ts';
+import { createUser } from './users.ts';
+
+/** The user of the first token, and of the bootstrap token. */
+export const ADMIN = 'admin';
+
+/**
+ * Sees to it that somebody can use the store. With a bootstrap token: `admin` has exactly that one, and any
+ * bootstrap token before it is dead. Without: a store in which no token was ever made gets the user `admin`
+ * and a token with all scopes, which is returned, this once.
+ *
+ * A first run that was killed before it made the token is made up for by the next one.
+ */
+export async function bootstrap(
+  { store, runtime }: { store: AccessStore; runtime: Runtime },
+  bootstrapToken: string | undefined,
+): Promise<{ token: string | undefined }> {
+  if (bootstrapToken !== undefined) {
+    await store.setBootstrapToken({
+      id: runtime.ids.next('tok'),
+      hash: hashToken(bootstrapToken),
+      user: ADMIN,
+      label: 'bootstrap',
+      scopes,
+      createdAt: runtime.clock.now(),
+      expiresAt: undefined,
+    });
+    return { token: undefined };
+  }
+
+  const made = await store.tokens();
+  if (made.length > 0) return { token: undefined };
+  await createUser({ store, runtime }, ADMIN);
+  const first = await createToken({ store, runtime }, { user: ADMIN, label: 'first run', scopes });
+  return { token: first?.token };
+}

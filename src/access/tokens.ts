@@ -1,0 +1,87 @@
+import { hash } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+import { access } from '../limits.ts';
+import type { Runtime } from '../runtime.ts';
+import type { AccessStore } from './port.ts';
+import type { Scope } from './scopes.ts';
+
+const PREFIX = 'pst_';
+const RANDOM_LENGTH = 32;
+const CHECKSUM_LENGTH = 6;
+const SHAPE = new RegExp(`^${PREFIX}[0-9A-Za-z]{${RANDOM_LENGTH + CHECKSUM_LENGTH}}$`);
+const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+/** The largest multiple of 62 in a byte: bytes from here on are thrown away, so that no character is likelier. */
+const UNBIASED = 248;
+
+export const labelRule = `at most ${access.labelLength} characters, without control characters and lone surrogates`;
+const LABEL = new RegExp(`^[^\\p{Cc}\\p{Cs}]{0,${access.labelLength}}$`, 'u');
+
+/** Whether a text satisfies `labelRule`. */
+export function isLabel(text: string): boolean {
+  return LABEL.test(text);
+}
+
+/**
+ * A new opaque token: `pst_`, 32 random base62 characters (190 bits), and 6 base62 characters of the CRC-32
+ * of all that precedes them.
+ */
+export function mintToken(random: Runtime['random']): string {
+  let body = '';
+  while (body.length < RANDOM_LENGTH) {
+    for (const byte of random(RANDOM_LENGTH)) {
+      if (byte < UNBIASED && body.length < RANDOM_LENGTH) body += BASE62.charAt(byte % 62);
+    }
+  }
+  return PREFIX + body + checksum(PREFIX + body);
+}
+
+/** True for what has the shape of an opaque token but not its checksum: no store needs to be asked. */
+export function isMistyped(token: string): boolean {
+  return SHAPE.test(token) && checksum(token.slice(0, -CHECKSUM_LENGTH)) !== token.slice(-CHECKSUM_LENGTH);
+}
+
+/** SHA-256 in hexadecimal: what the store keeps of a token. */
+export function hashToken(token: string): string {
+  return hash('sha256', token);
+}
+
+export type TokenRequest = {
+  /** The user's name. */
+  user: string;
+  /** Must satisfy `isLabel`. */
+  label: string;
+  scopes: readonly Scope[];
+  /** How long the token is good for, in milliseconds. Absent: until it is revoked. */
+  expiresInMs?: number | undefined;
+};
+
+/** Makes a token. Undefined when there is no such user. The token itself is not to be had again. */
+export async function createToken(
+  { store, runtime }: { store: AccessStore; runtime: Runtime },
+  { user, label, scopes, expiresInMs }: TokenRequest,
+): Promise<{ id: string; token: string } | undefined> {
+  const token = mintToken(runtime.random);
+  const id = runtime.ids.next('tok');
+  const createdAt = runtime.clock.now();
+  const expiresAt = expiresInMs === undefined ? undefined : createdAt + expiresInMs;
+  const made = await store.createToken({
+    id,
+    hash: hashToken(token),
+    user,
+    label,
+    scopes,
+    createdAt,
+    expiresAt,
+  });
+  return made ? { id, token } : undefined;
+}
+
+function checksum(text: string): string {
+  let rest = crc32(text);
+  let digits = '';
+  for (let i = 0; i < CHECKSUM_LENGTH; i++) {
+    digits = BASE62.charAt(rest % 62) + digits;
+    rest = Math.floor(rest / 62);
+  }
+  return digits;
+}

@@ -1,0 +1,160 @@
+import { mkdirSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import { createAuthenticate } from './access/authentication.ts';
+import { bootstrap } from './access/bootstrap.ts';
+import { type Config, storePath } from './config.ts';
+import type { AppError } from './errors.ts';
+import { buildServer } from './http/server.ts';
+import { http as limits } from './limits.ts';
+import type { Runtime } from './runtime.ts';
+import { lockForServing } from './store/sqlite/lock.ts';
+import { openSqliteStore } from './store/sqlite/store.ts';
+import type { Store } from './store/store.ts';
+import { version } from './version.ts';
+import { startDispatcher } from './webhooks/dispatcher.ts';
+import { createResolve } from './webhooks/resolver.ts';
+import { createSender } from './webhooks/sender.ts';
+import { createTarget } from './webhooks/target.ts';
+
+export type App = {
+  /** Where the service is reached: the public URL, else where it listens. */
+  url: string;
+  /** The token that the first start made. It is stored nowhere. */
+  firstToken: string | undefined;
+  /** Drains: refuses what is new, finishes what is under way, flushes, closes. May be called twice. */
+  stop(): Promise<void>;
+};
+
+export type AppOptions = {
+  log?: FastifyBaseLogger | undefined;
+  /** Called when a commit's outcome is unknown: the process must end, recovery decides at the next start. */
+  onFatal(error: AppError): void;
+};
+
+/** Opens the store, listens, and starts to deliver: the only place where the parts are wired together. */
+export async function startApp(config: Config, runtime: Runtime, options: AppOptions): Promise<App> {
+  mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
+  const unlock = lockForServing(join(config.dataDir, 'serving.lock'));
+  try {
+    const store = await openStore(config, runtime, options);
+    try {
+      return await serve({ config, runtime, options, store, unlock });
+    } catch (error) {
+      await store.close();
+      throw error;
+    }
+  } catch (error) {
+    unlock();
+    throw error;
+  }
+}
+
+async function openStore(config: Config, runtime: Runtime, { onFatal }: AppOptions): Promise<Store> {
+  const store = await openSqliteStore({
+    path: storePath(config.dataDir),
+    writer: 'thread',
+    clock: runtime.clock,
+    deliveryDelayMs: config.webhookRetrySchedule[0] ?? 0,
+    onFatal,
+  });
+  const latest = await store.latestEvent();
+  if (latest !== undefined) runtime.ids.startAfter(latest);
+  return store;
+}
+
+type Parts = { config: Config; runtime: Runtime; options: AppOptions; store: Store; unlock(): void };
+
+async function serve({ config, runtime, options, store, unlock }: Parts): Promise<App> {
+  const { token } = await bootstrap({ store: store.access, runtime }, config.bootstrapToken);
+  const target = createTarget({ allowed: config.webhookAllowedNetworks, resolve: createResolve() });
+  let draining = false;
+  const server = await buildServer({
+    plants: store.plants,
+    webhooks: { store: store.webhooks, runtime, target },
+    runtime,
+    cursorKey: store.key,
+    authenticate: createAuthenticate({
+      store: store.access,
+      runtime,
+      bootstrapToken: config.bootstrapToken,
+    }),
+    publicUrl: config.publicUrl,
+    log: options.log,
+    isDraining: () => draining,
+    checkStore: store.check,
+  });
+  await server.listen({ port: config.port, host: config.host });
+  const url = config.publicUrl ?? listeningUrl(server, config.host);
+  const sender = createSender({ target, clock: runtime.clock });
+  const dispatcher = startDispatcher({
+    store: store.webhooks,
+    sender,
+    schedule: config.webhookRetrySchedule,
+    runtime,
+    version,
+    source: url,
+  });
+
+  async function drain(): Promise<void> {
+    draining = true;
+    await closeServer(server);
+    await dispatcher.stop();
+    await sender.close();
+    await store.close();
+    unlock();
+  }
+
+  let stopping: Promise<void> | undefined;
+  return { url, firstToken: token, stop: () => (stopping ??= drain()) };
+}
+
+function listeningUrl(server: FastifyInstance, host: string): string {
+  // A server that listens on TCP has an address of this form.
+  const { port } = server.server.address() as AddressInfo;
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+/** How often connections that have become idle are looked for while the server drains. */
+const IDLE_CHECK_MS = 20;
+
+async function closeServer(server: FastifyInstance): Promise<void> {
+  const idle = setInterval(() => server.server.closeIdleConnections(), IDLE_CHECK_MS);
+  const late = setTimeout(() => server.server.closeAllConnections(), limits.drainMs);
+  try {
+    await server.close();
+  } finally {
+    clearInterval(idle);
+    clearTimeout(late);
+  }
+}
+
+/** The OpenAPI document, as the service serves it. */
+export async function openapiDocument(runtime: Runtime): Promise<object> {
+  const fail = () => {};
+  const store = await openSqliteStore({
+    path: ':memory:',
+    writer: 'inline',
+    clock: runtime.clock,
+    deliveryDelayMs: 0,
+    onFatal: fail,
+  });
+  const target = createTarget({ allowed: [], resolve: createResolve() });
+  const server = await buildServer({
+    plants: store.plants,
+    webhooks: { store: store.webhooks, runtime, target },
+    runtime,
+    cursorKey: store.key,
+    authenticate: createAuthenticate({ store: store.access, runtime, bootstrapToken: undefined }),
+    publicUrl: undefined,
+    log: undefined,
+    isDraining: () => false,
+    checkStore: store.check,
+  });
+  await server.ready();
+  const document = server.swagger();
+  await server.close();
+  await store.close();
+  return document;
+}

@@ -1,0 +1,83 @@
+import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
+import type { Authenticate, Principal } from '../access/authentication.ts';
+import type { Scope } from '../access/scopes.ts';
+import { AppError } from '../errors.ts';
+import { http as limits } from '../limits.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Set by the authorization hook, on every route that has a scope. */
+    principal: Principal;
+  }
+}
+
+/** A hook that lets a request through whose bearer token acts for a user and has the scope (RFC 6750). */
+export function requireScope(authenticate: Authenticate, scope: Scope) {
+  return (request: FastifyRequest, _reply: FastifyReply, done: HookHandlerDoneFunction): void => {
+    const refuse = (error: unknown) => done(withChallenge(error));
+    const admit = (principal: Principal) => {
+      request.principal = principal;
+      done(principal.scopes.has(scope) ? undefined : insufficientScope(scope));
+    };
+    try {
+      const found = authenticate(bearerToken(request.headers.authorization));
+      if (found instanceof Promise) found.then(admit, refuse);
+      else admit(found);
+    } catch (error) {
+      refuse(error);
+    }
+  };
+}
+
+const VISIBLE = /^[\x21-\x7e]+$/;
+
+/**
+ * The token of an Authorization header. That the header is not given twice was looked at before.
+ *
+ * @throws AppError 40100 without a bearer token, 40005 for a header that cannot be read.
+ */
+function bearerToken(header: string | undefined): string {
+  if (header === undefined) throw noToken();
+  // The form that nearly every request has.
+  if (header.startsWith('Bearer ') && header.length <= limits.tokenBytes && VISIBLE.test(header.slice(7))) {
+    return header.slice(7);
+  }
+  const [, scheme = '', token] = /^([^ ]*)(?: +([^ ]*))?$/.exec(header) ?? [];
+  if (scheme === '') throw malformed('it must read: Bearer <ACCESS_TOKEN>');
+  if (scheme.toLowerCase() !== 'bearer') throw noToken();
+  if (!token) throw malformed('the token is empty');
+  if (token.length > limits.tokenBytes)
+    throw malformed(`the token is longer than ${limits.tokenBytes} bytes`);
+  if (!VISIBLE.test(token)) throw malformed('the token has characters outside of visible ASCII');
+  return token;
+}
+
+const CHALLENGE = 'Bearer realm="plant-store"';
+
+function noToken(): AppError {
+  return new AppError(40100, 'Send the header Authorization: Bearer <ACCESS_TOKEN>.', {
+    headers: { 'www-authenticate': CHALLENGE },
+  });
+}
+
+/** RFC 6750 §3.1, `invalid_request`. */
+export function malformed(what: string): AppError {
+  return new AppError(40005, `The Authorization header cannot be read: ${what}.`, {
+    headers: { 'www-authenticate': `${CHALLENGE}, error="invalid_request"` },
+  });
+}
+
+function insufficientScope(scope: Scope): AppError {
+  return new AppError(40300, `The token lacks the scope ${scope}.`, {
+    headers: { 'www-authenticate': `${CHALLENGE}, error="insufficient_scope", scope="${scope}"` },
+  });
+}
+
+/** RFC 6750 §3.1, `invalid_token`, for what the look-up of the token refused. */
+function withChallenge(error: unknown): Error {
+  if (error instanceof AppError && (error.code === 40101 || error.code === 40102)) {
+    const headers = { 'www-authenticate': `${CHALLENGE}, error="invalid_token"` };
+    return new AppError(error.code, error.message, { headers, cause: error.cause });
+  }
+  return error instanceof Error ? error : new Error('authentication failed', { cause: error });
+}

@@ -1,0 +1,18 @@
+import type { onRequestHookHandler } from 'fastify';
+import type { Scope } from '../access/scopes.ts';
+import type { PlantStore } from '../plants/port.ts';
+import type { Runtime } from '../runtime.ts';
+import type { WebhooksContext } from '../webhooks/operations.ts';
+
+/** What the routes work with. */
+export type RouteContext = {
+  plants: PlantStore;
+  webhooks: WebhooksContext;
+  runtime: Runtime;
+  /** The path of the public URL, without a slash at its end: what `Location` and `Link` begin with. */
+  basePath: string;
+  /** Binds cursors to the store. */
+  cursorKey: number;
+  /** The hook that lets through only requests whose token has the scope. */
+  requires(scope: Scope): onRequestHookHandler;
+};

@@ -1,0 +1,56 @@
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import { AppError, type ErrorCode, errorBody } from '../errors.ts';
+import { http as limits } from '../limits.ts';
+import { answerJson } from './answer.ts';
+import { lingerBeforeClose } from './linger.ts';
+
+/** Fastify's own refusals, by their code (https://fastify.dev/docs/latest/Reference/Errors/). */
+const FRAMEWORK: Record<string, () => AppError> = {
+  FST_ERR_BAD_URL: () =>
+    new AppError(40000, 'The URL has an escape that is not valid percent-encoded UTF-8.'),
+  FST_ERR_MAX_PARAM_LENGTH: () => new AppError(41400, 'A segment of the URL is too long.'),
+  FST_ERR_CTP_BODY_TOO_LARGE: () =>
+    new AppError(41300, `The body is larger than ${limits.bodyBytes} bytes.`, {
+      headers: { connection: 'close' },
+    }),
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: () => notJson(),
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: () =>
+    new AppError(40000, 'The body is not as long as Content-Length says.'),
+};
+
+export function notJson(): AppError {
+  return new AppError(41500, 'Send the body as Content-Type: application/json, in UTF-8.');
+}
+
+type FailedRequest = Pick<FastifyRequest, 'id' | 'log' | 'raw'>;
+
+/** Answers a failure with the Error object; one that nobody expected is logged and hidden. */
+export function answerFailure(
+  error: unknown,
+  request: FailedRequest,
+  reply: Pick<FastifyReply, 'code' | 'send'>,
+): void {
+  const failure = toAppError(error, request);
+  if (failure.code === 41300) lingerBeforeClose(request.raw.socket);
+  answerJson(reply.code(failure.status).headers(failure.headers)).send(
+    errorBody(failure.code, failure.message),
+  );
+}
+
+function toAppError(error: unknown, request: FailedRequest): AppError {
+  if (error instanceof AppError && error.code !== 50000) return error;
+  const known = isFastifyError(error) ? FRAMEWORK[error.code] : undefined;
+  if (known) return known();
+  if (request.raw.destroyed && !request.raw.complete) return new AppError(40000, 'The request ended early.');
+  request.log.error({ err: error }, 'a request failed');
+  return fault(request.id);
+}
+
+function isFastifyError(error: unknown): error is FastifyError {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string';
+}
+
+function fault(requestId: string): AppError {
+  const code: ErrorCode = 50000;
+  return new AppError(code, `Something went wrong on our side. Quote the request id ${requestId}.`);
+}

@@ -1,0 +1,146 @@
+import { Readable } from 'node:stream';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { AppError } from '../errors.ts';
+import { listPlants } from '../plants/list.ts';
+import { createPlant, deletePlant } from '../plants/operations.ts';
+import { Id, type PlantInput, parsePlantId } from '../plants/plant.ts';
+import { type PlantField, plantFields } from '../plants/port.ts';
+import { answerJson } from './answer.ts';
+import type { RouteContext } from './context.ts';
+import { decodeCursor, encodeCursor } from './cursor.ts';
+import { answers, errorAnswers, NoQuery } from './documentation.ts';
+
+const MAX_LIMIT = 2 ** 31 - 1;
+const DEFAULT_FIELDS: readonly PlantField[] = ['name', 'tag'];
+
+const ListQuery = Type.Object(
+  {
+    limit: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: MAX_LIMIT,
+        description: `an integer from 1 to ${MAX_LIMIT}: the most plants that the answer holds; without it, all`,
+      }),
+    ),
+    cursor: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 128,
+        description: 'a cursor out of the Link header of an earlier answer: the list goes on from there',
+      }),
+    ),
+    fields: Type.Optional(
+      Type.Array(Type.Enum([...plantFields]), {
+        minItems: 1,
+        uniqueItems: true,
+        description: `one or more of ${plantFields.join()}, each once, separated by commas; without it, name,tag`,
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+type ListQuery = Type.Static<typeof ListQuery>;
+
+/** The three operations of the specification. */
+export function plantsRoutes(app: FastifyInstance, context: RouteContext): void {
+  const { basePath, requires } = context;
+  const plants = { store: context.plants, runtime: context.runtime };
+
+  app.route<{ Body: PlantInput }>({
+    method: 'POST',
+    url: '/plants',
+    onRequest: requires('plants:write'),
+    schema: {
+      operationId: 'createPlant',
+      summary: 'Create a plant',
+      description: 'Adds a plant to the store and announces it to your webhooks.',
+      tags: ['Plants'],
+      querystring: NoQuery,
+      body: Type.Ref('PlantInput'),
+      response: {
+        201: answers(Type.Ref('Plant'), 'The plant was added.', {
+          Location: 'Where the plant is; its last segment is its id.',
+        }),
+        ...errorAnswers(40001, 40002, 40900, 41300, 41500, 41501),
+      },
+    },
+    async handler({ body, principal }, reply) {
+      const id = await createPlant(plants, principal.user.id, body);
+      const { name, tag } = body;
+      answerJson(reply.code(201)).header('location', `${basePath}/plants/${id}`);
+      return JSON.stringify({ name, tag });
+    },
+  });
+
+  app.route<{ Querystring: ListQuery }>({
+    method: 'GET',
+    url: '/plants',
+    onRequest: requires('plants:read'),
+    schema: {
+      operationId: 'listPlants',
+      summary: 'List plants',
+      description: 'Returns the plants that you have access to, by id.',
+      tags: ['Plants'],
+      querystring: ListQuery,
+      response: {
+        200: answers(Type.Array(Type.Ref('Plant')), 'The plants.', {
+          Link: 'With `limit`, when there are more: the URL of the next page, as `<…>; rel="next"`.',
+        }),
+        ...errorAnswers(40003, 40007),
+      },
+    },
+    handler: listHandler(context),
+  });
+
+  app.route<{ Params: { id: string } }>({
+    method: 'DELETE',
+    url: '/plants/:id',
+    onRequest: requires('plants:write'),
+    schema: {
+      operationId: 'deletePlant',
+      summary: 'Delete a plant',
+      description: 'Removes your plant with this id. A plant that another user shares with you is not found.',
+      tags: ['Plants'],
+      querystring: NoQuery,
+      params: Type.Object({ id: Id }),
+      response: { 204: answers(Type.Null(), 'The plant was removed.'), ...errorAnswers(40003, 40004, 40401) },
+    },
+    async handler({ params, principal }, reply) {
+      // A dot segment names another path (RFC 3986 §5.2.4), not a plant.
+      if (params.id === '.' || params.id === '..') throw new AppError(40400);
+      await deletePlant(plants, principal.user.id, parsePlantId(params.id));
+      return reply.code(204).send();
+    },
+  });
+}
+
+function listHandler({ plants, basePath, cursorKey }: RouteContext) {
+  return async (request: FastifyRequest<{ Querystring: ListQuery }>, reply: FastifyReply) => {
+    const { limit, cursor, fields = DEFAULT_FIELDS } = request.query;
+    const viewer = request.principal.user.id;
+    const after = cursor === undefined ? undefined : decodeCursor(cursor, viewer, cursorKey);
+    const { json, next } = await listPlants(plants, { viewer, after, limit, fields });
+
+    answerJson(reply);
+    if (next) {
+      const chosen = request.query.fields ? `&fields=${fields.join()}` : '';
+      const query = `limit=${limit}&cursor=${encodeCursor(next, viewer, cursorKey)}${chosen}`;
+      reply.header('link', `<${basePath}/plants?${query}>; rel="next"`);
+    }
+    return typeof json === 'string'
+      ? json
+      : Readable.from(resetOnFailure(json, request), { objectMode: false });
+  };
+}
+
+/** A list that breaks off must not look like one that ended, whatever the HTTP version. */
+async function* resetOnFailure(json: AsyncIterable<string>, request: FastifyRequest): AsyncIterable<string> {
+  try {
+    yield* json;
+  } catch (error) {
+    request.log.error({ err: error }, 'a list broke off');
+    request.raw.socket.resetAndDestroy();
+    throw error;
+  }
+}

@@ -1,0 +1,101 @@
+import type { IncomingMessage } from 'node:http';
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
+import type { Authenticate } from '../access/authentication.ts';
+import { http as limits } from '../limits.ts';
+import { requireScope } from './authorization.ts';
+import type { RouteContext } from './context.ts';
+import { docsPage } from './docs-page.ts';
+import { answerFailure, notJson } from './failures.ts';
+import { parseJson } from './json.ts';
+import { collectOpenApi, sharedSchemas } from './openapi.ts';
+import { pagesRoutes } from './pages-routes.ts';
+import { answerOtherMethods } from './paths.ts';
+import { plantsRoutes } from './plants-routes.ts';
+import { requestGuard } from './request-guard.ts';
+import { answerParserFailure, answerSocketFailures } from './socket-failures.ts';
+import { createValidatorCompiler } from './validation.ts';
+import { webhooksRoutes } from './webhooks-routes.ts';
+
+export type ServerOptions = Pick<RouteContext, 'plants' | 'webhooks' | 'runtime' | 'cursorKey'> & {
+  authenticate: Authenticate;
+  /** Where the service is reached from outside; undefined when it is where it listens. */
+  publicUrl: string | undefined;
+  log: FastifyBaseLogger | undefined;
+  /** True while the service drains: what arrives then is refused. */
+  isDraining(): boolean;
+  checkStore(): void;
+};
+
+/** Builds the HTTP service: every route, and the Error object for everything that goes wrong. */
+export async function buildServer(options: ServerOptions): Promise<FastifyInstance> {
+  const app = createFastify(options.log);
+  const basePath = options.publicUrl ? new URL(options.publicUrl).pathname.replace(/\/$/, '') : '';
+
+  app.setValidatorCompiler(createValidatorCompiler(sharedSchemas));
+  app.setSerializerCompiler(() => JSON.stringify);
+  app.setErrorHandler(answerFailure);
+  app.decorateRequest('principal');
+  app.addHook('onRequest', requestGuard(options.isDraining));
+  acceptJsonOnly(app);
+  answerSocketFailures(app.server);
+  answerOtherMethods(app);
+
+  await collectOpenApi(app, options.publicUrl ?? '/');
+  const context: RouteContext = {
+    ...options,
+    basePath,
+    requires: (scope) => requireScope(options.authenticate, scope),
+  };
+  await app.register(async (api) => {
+    plantsRoutes(api, context);
+    webhooksRoutes(api, context);
+    pagesRoutes(api, { ...options, basePath });
+  });
+  await docsPage(app);
+  return app;
+}
+
+function createFastify(log: FastifyBaseLogger | undefined): FastifyInstance {
+  const app = Fastify({
+    ...(log ? { loggerInstance: log } : {}),
+    logController: new LogController({ disableRequestLogging: true }),
+    bodyLimit: limits.bodyBytes,
+    requestTimeout: limits.requestMs,
+    keepAliveTimeout: limits.keepAliveMs,
+    return503OnClosing: false,
+    forceCloseConnections: 'idle',
+    http: {
+      headersTimeout: limits.headersMs,
+      connectionsCheckingInterval: limits.checkEveryMs,
+      maxHeaderSize: limits.headerBytes,
+      requireHostHeader: false,
+    },
+    routerOptions: { maxParamLength: limits.urlBytes, querystringParser: (search) => search as never },
+    rewriteUrl,
+    frameworkErrors: answerFailure,
+    clientErrorHandler: answerParserFailure,
+  });
+  app.server.maxConnections = limits.connections;
+  app.server.setTimeout(limits.idleSocketMs);
+  // Fastify would read the body of a DELETE; the request guard deals with bodies that mean nothing.
+  app.addHttpMethod('DELETE', { hasBody: false, overrideExisting: true });
+  return app;
+}
+
+/** A request target in absolute form (RFC 9112 §3.2.2) names the same path. */
+function rewriteUrl(request: IncomingMessage): string {
+  const url = request.url ?? '/';
+  return url.startsWith('/') || url === '*' ? url : url.replace(/^https?:\/\/[^/?#]*/i, '') || '/';
+}
+
+const JSON_TYPE = /^application\/json[ \t]*(?:;[ \t]*charset[ \t]*=[ \t]*"?utf-?8"?[ \t]*)?;?$/i;
+
+function acceptJsonOnly(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
+    const type = request.headers['content-type'];
+    if (type !== 'application/json' && !JSON_TYPE.test(type ?? '')) return done(notJson());
+    // `parseAs: 'buffer'` gives a Buffer; the declared type knows strings too.
+    done(null, parseJson(body as Buffer));
+  });
+}

@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { bootstrap } from '../../src/access/bootstrap.ts';
+import { scopes } from '../../src/access/scopes.ts';
+import { hashToken } from '../../src/access/tokens.ts';
+import { createUser } from '../../src/access/users.ts';
+import { withAccess } from './access.ts';
+
+const CHOSEN = 'chosen-by-the-operator-0123456789abcdef';
+const OTHER = 'another-one-of-the-operator-0123456789abcdef';
+
+test('the first run makes admin and a token with every scope', async () => {
+  await withAccess(async (parts) => {
+    const { token } = await bootstrap(parts, undefined);
+    assert.ok(token);
+    const stored = await parts.store.findToken(hashToken(token));
+    assert.equal(stored?.user.name, 'admin');
+    assert.equal(stored?.label, 'first run');
+    assert.deepEqual(stored?.scopes, scopes);
+    assert.equal(stored?.expiresAt, undefined);
+  });
+});
+
+test('later runs make no token, not even when the first one was revoked', async () => {
+  await withAccess(async (parts) => {
+    await bootstrap(parts, undefined);
+    assert.deepEqual(await bootstrap(parts, undefined), { token: undefined });
+    for (const { id } of await parts.store.tokens())
+      await parts.store.revokeToken(id, parts.runtime.clock.now());
+    assert.deepEqual(await bootstrap(parts, undefined), { token: undefined });
+    assert.equal((await parts.store.tokens()).length, 1);
+  });
+});
+
+test('a first run that ended between the user and the token is completed by the next one', async () => {
+  await withAccess(async (parts) => {
+    await createUser(parts, 'admin');
+    assert.ok((await bootstrap(parts, undefined)).token);
+    assert.equal((await parts.store.users()).length, 1);
+  });
+});
+
+test('a bootstrap token belongs to admin, and no random token is made beside it', async () => {
+  await withAccess(async (parts) => {
+    assert.deepEqual(await bootstrap(parts, CHOSEN), { token: undefined });
+    const tokens = await parts.store.tokens();
+    assert.equal(tokens.length, 1);
+    assert.deepEqual(await parts.store.findToken(hashToken(CHOSEN)), tokens[0]);
+    assert.equal(tokens[0]?.user.name, 'admin');
+    assert.deepEqual(tokens[0]?.scopes, scopes);
+  });
+});
+
+test('the same bootstrap token again changes nothing; without one nothing is made', async () => {
+  await withAccess(async (parts) => {
+    await bootstrap(parts, CHOSEN);
+    const before = await parts.store.tokens();
+    await bootstrap(parts, CHOSEN);
+    await bootstrap(parts, undefined);
+    assert.deepEqual(await parts.store.tokens(), before);
+  });
+});
+
+test('another bootstrap token replaces the one before and leaves other tokens alone', async () => {
+  await withAccess(async (parts) => {
+    const { token: first } = await bootstrap(parts, undefined);
+    await bootstrap(parts, CHOSEN);
+    await bootstrap(parts, OTHER);
+    assert.equal(await isLive(CHOSEN), false);
+    assert.equal(await isLive(OTHER), true);
+    assert.equal(await isLive(first ?? ''), true);
+
+    async function isLive(token: string): Promise<boolean> {
+      const stored = await parts.store.findToken(hashToken(token));
+      return stored !== undefined && stored.revokedAt === undefined;
+    }
+  });
+});

@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict';
+import { type ErrorCode, statusOf } from '../../src/errors.ts';
+
+/** An HTTP answer, read to its end. */
+export type Answer = { status: number; headers: Headers; text: string };
+
+/** The body of an answer that succeeded with this status. */
+export function succeeded(answer: Answer, status: number): unknown {
+  assert.equal(answer.status, status, answer.text);
+  if (status === 204) {
+    assert.equal(answer.text, '');
+    return undefined;
+  }
+  assert.match(answer.headers.get('content-type') ?? '', /^application\/json(?:; charset=utf-8)?$/);
+  return JSON.parse(answer.text);
+}
+
+/**
+ * That an answer is the failure with this code: the status of the code, and the Error object with its two
+ * members as JSON. Gives the message, which never carries what only the service should know.
+ */
+export function failed(answer: Answer, code: ErrorCode, message: RegExp = /./): string {
+  assert.equal(answer.status, statusOf(code), answer.text);
+  assert.match(answer.headers.get('content-type') ?? '', /^application\/json(?:; charset=utf-8)?$/);
+  const body: unknown = JSON.parse(answer.text);
+  assert.ok(typeof body === 'object' && body !== null);
+  assert.deepEqual(Object.keys(body), ['error', 'message']);
+  const { error, message: text }: { error?: unknown; message?: unknown } = body;
+  assert.equal(error, code, answer.text);
+  assert.ok(typeof text === 'string');
+  assert.match(text, message);
+  assert.doesNotMatch(text, /\bat .*\.[jt]s\b|node:|SQLITE|SELECT|INSERT|FST_|HPE_|pst_/);
+  return text;
+}

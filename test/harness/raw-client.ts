@@ -1,0 +1,124 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import type { Answer } from './answer.ts';
+import { type Framed, frame } from './raw-framing.ts';
+
+/** A TCP connection over which a test says exactly what it wants, and reads what comes back. */
+export type RawConnection = {
+  /** Resolves when the bytes were handed to the kernel, or at once when the connection is gone. */
+  send(bytes: string | Buffer): Promise<void>;
+  /** Half-closes: nothing more will be sent, answers are still read. */
+  end(): void;
+  /**
+   * The next complete answer, interim ones (1xx) included. `bodiless` for the answer to a HEAD request.
+   * Rejects when the connection ends before the answer does, and after 20 s.
+   */
+  answer(options?: { bodiless?: boolean }): Promise<RawAnswer>;
+  /** How the connection ended. Rejects after 20 s, and when bytes arrived that no `answer` took. */
+  ended(): Promise<Ending>;
+  /** Stops and goes on with reading, for a client that is slow. */
+  pause(): void;
+  resume(): void;
+  /** Bytes that have arrived so far, in all. */
+  bytesRead(): number;
+  /** Drops the connection. */
+  close(): void;
+};
+
+export type Ending = 'closed' | 'reset';
+
+/** `fields` are the header fields as they came; `version` is `1.1` for `HTTP/1.1`. */
+export type RawAnswer = Answer & { version: string; fields: [string, string][] };
+
+const PATIENCE_MS = 20_000;
+
+export async function openRaw(port: number): Promise<RawConnection> {
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+  await once(socket, 'connect');
+  return over(socket);
+}
+
+/** Sends the bytes on a connection of their own and gives the first answer. */
+export async function exchange(port: number, bytes: string | Buffer): Promise<RawAnswer> {
+  const connection = await openRaw(port);
+  try {
+    await connection.send(bytes);
+    return await connection.answer();
+  } finally {
+    connection.close();
+  }
+}
+
+function over(socket: Socket): RawConnection {
+  let buffer = Buffer.alloc(0);
+  let ending: Ending | undefined;
+  const waiting = new Set<() => void>();
+  const wake = (): void => {
+    for (const waiter of waiting) waiter();
+  };
+  const end = (how: Ending): void => {
+    ending ??= how;
+    wake();
+  };
+  socket.on('data', (chunk: Buffer) => {
+    buffer = Buffer.concat([buffer, chunk]);
+    wake();
+  });
+  socket.on('end', () => end('closed'));
+  socket.on('error', () => end('reset'));
+  socket.on('close', () => end('closed'));
+
+  /** Resolves with the first value that `look` finds; looks again whenever something arrived. */
+  function until<T>(what: string, look: () => T | undefined): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const settle = (act: () => void): void => {
+        clearTimeout(timer);
+        waiting.delete(check);
+        act();
+      };
+      const check = (): void => {
+        try {
+          const found = look();
+          if (found !== undefined) settle(() => resolve(found));
+        } catch (error) {
+          settle(() => reject(error));
+        }
+      };
+      const late = (): void => reject(new Error(`No ${what} within ${PATIENCE_MS} ms; ${excerpt(buffer)}`));
+      const timer = setTimeout(() => settle(late), PATIENCE_MS);
+      waiting.add(check);
+      check();
+    });
+  }
+
+  return {
+    send: (bytes) =>
+      new Promise((resolve) => {
+        if (socket.writable) socket.write(bytes, () => resolve());
+        else resolve();
+      }),
+    end: () => socket.end(),
+    answer: (options = {}) =>
+      until('answer', () => {
+        const framed: Framed | undefined = frame(buffer, options.bodiless ?? false, ending === 'closed');
+        if (framed === undefined && ending !== undefined) {
+          throw new Error(`The connection was ${ending} before an answer; ${excerpt(buffer)}`);
+        }
+        if (framed !== undefined) buffer = buffer.subarray(framed.length);
+        return framed?.answer;
+      }),
+    ended: () =>
+      until('end of the connection', () => {
+        if (ending !== undefined && buffer.length > 0) throw new Error(`Left over; ${excerpt(buffer)}`);
+        return ending;
+      }),
+    pause: () => socket.pause(),
+    resume: () => socket.resume(),
+    bytesRead: () => socket.bytesRead,
+    close: () => socket.destroy(),
+  };
+}
+
+function excerpt(buffer: Buffer): string {
+  return `${buffer.length} bytes arrived: ${JSON.stringify(buffer.toString('latin1', 0, 300))}`;
+}

@@ -1,0 +1,109 @@
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
+import { buffer } from 'node:stream/consumers';
+
+/** A real webhook receiver on loopback that keeps what it gets. */
+export type Receiver = {
+  url: string;
+  port: number;
+  /** Every request that was read to its end, in that order. */
+  received: readonly Received[];
+  /** Resolves with the first `count` requests as soon as there are so many; rejects after 20 s. */
+  receive(count: number): Promise<Received[]>;
+  /** The requests to come get these answers, one each; the ones behind get the usual one. */
+  script(...answers: Reply[]): void;
+  /** What a request gets that no script provides for: 204 from the start. */
+  usually(answer: Reply): void;
+  /** Ends requests that hang as well. */
+  stop(): Promise<void>;
+};
+
+export type Received = {
+  method: string;
+  path: string;
+  headers: IncomingHttpHeaders;
+  rawHeaders: string[];
+  body: Buffer;
+  /** Milliseconds since the Unix epoch, when the request was complete. */
+  at: number;
+};
+
+/** `hang`: never an answer. `reset`: the connection is reset instead. A function does what it likes. */
+export type Reply =
+  | { status: number; headers?: Record<string, string>; body?: string | Buffer }
+  | 'hang'
+  | 'reset'
+  | ((request: Received, response: ServerResponse) => void);
+
+const PATIENCE_MS = 20_000;
+
+/** `port` 0 picks a free one; another is for a receiver that comes back where it was. */
+export async function startReceiver(port = 0): Promise<Receiver> {
+  const received: Received[] = [];
+  const scripted: Reply[] = [];
+  const waiting = new Set<() => void>();
+  let usual: Reply = { status: 204 };
+
+  const server = createServer((request, response) => {
+    readRequest(request).then(
+      (complete) => {
+        received.push(complete);
+        reply(scripted.shift() ?? usual, complete, response);
+        for (const waiter of waiting) waiter();
+      },
+      () => response.destroy(),
+    );
+  });
+  server.listen(port, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('The receiver has no port.');
+
+  return {
+    url: `http://127.0.0.1:${address.port}/hook`,
+    port: address.port,
+    received,
+    receive: (count) =>
+      new Promise((resolve, reject) => {
+        const settle = (act: () => void): void => {
+          clearTimeout(timer);
+          waiting.delete(check);
+          act();
+        };
+        const check = (): void => {
+          if (received.length >= count) settle(() => resolve(received.slice(0, count)));
+        };
+        const late = (): void => reject(new Error(`${received.length} of ${count} requests arrived.`));
+        const timer = setTimeout(() => settle(late), PATIENCE_MS);
+        waiting.add(check);
+        check();
+      }),
+    script: (...answers) => void scripted.push(...answers),
+    usually: (answer) => {
+      usual = answer;
+    },
+    stop: async () => {
+      if (!server.listening) return;
+      server.close();
+      server.closeAllConnections();
+      await once(server, 'close');
+    },
+  };
+}
+
+async function readRequest(request: IncomingMessage): Promise<Received> {
+  const body = await buffer(request);
+  const { method = '', url: path = '', headers, rawHeaders } = request;
+  return { method, path, headers, rawHeaders, body, at: Date.now() };
+}
+
+function reply(answer: Reply, request: Received, response: ServerResponse): void {
+  if (answer === 'hang') return;
+  if (answer === 'reset') {
+    response.socket?.resetAndDestroy();
+  } else if (typeof answer === 'function') {
+    answer(request, response);
+  } else {
+    response.writeHead(answer.status, answer.headers).end(answer.body);
+  }
+}

@@ -1,0 +1,111 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { scopes as allScopes, type Scope } from '../../src/access/scopes.ts';
+import { createToken } from '../../src/access/tokens.ts';
+import { createUser } from '../../src/access/users.ts';
+import { startApp } from '../../src/app.ts';
+import { type Environment, readConfig, storePath } from '../../src/config.ts';
+import { type Runtime, silentLog, systemRuntime } from '../../src/runtime.ts';
+import { openSqliteStore } from '../../src/store/sqlite/store.ts';
+import type { Store } from '../../src/store/store.ts';
+import type { Answer } from './answer.ts';
+
+/** The whole service in this process, on a port of its own, with a store of its own. */
+export type Service = {
+  /** Without a slash at its end. */
+  url: string;
+  port: number;
+  dataDir: string;
+  /** A token of the user `admin` with every scope. */
+  token: string;
+  /** Sends the request to its end; `path` may carry a query. */
+  request(method: string, path: string, options?: RequestOptions): Promise<Answer>;
+  /** A token of this user, who is made when missing. */
+  tokenFor(user: string, options?: TokenOptions): Promise<string>;
+  /** Works on the service's store while it runs, as the command line does. */
+  beside<T>(use: (parts: Parts) => Promise<T>): Promise<T>;
+  stop(): Promise<void>;
+};
+
+export type Parts = { store: Store; runtime: Runtime };
+
+export type RequestOptions = {
+  /** Admin's when absent; null sends none. */
+  token?: string | null;
+  headers?: Record<string, string>;
+  /** Text and bytes are sent as they are, with `application/json`; anything else as JSON. */
+  body?: unknown;
+};
+
+export type TokenOptions = { scopes?: readonly Scope[]; expiresInMs?: number };
+
+const TOKEN = 'a-bootstrap-token-that-only-tests-know';
+
+export async function startService(env: Environment = {}): Promise<Service> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'plant-store-'));
+  const config = readConfig({ PORT: '0', DATA_DIR: dataDir, BOOTSTRAP_TOKEN: TOKEN, ...env });
+  const runtime = systemRuntime(silentLog);
+  const failures: unknown[] = [];
+  const app = await startApp(config, runtime, { onFatal: (error) => failures.push(error) });
+
+  return {
+    url: app.url,
+    port: Number(new URL(app.url).port),
+    dataDir,
+    token: TOKEN,
+    request: (method, path, options = {}) => send(app.url + path, method, { token: TOKEN, ...options }),
+    tokenFor: (user, options = {}) => beside(dataDir, (parts) => tokenFor(parts, user, options)),
+    beside: (use) => beside(dataDir, use),
+    stop: async () => {
+      await app.stop();
+      await rm(dataDir, { recursive: true, force: true });
+      if (failures.length > 0) throw new AggregateError(failures, 'The service failed while it ran.');
+    },
+  };
+}
+
+async function send(url: string, method: string, options: RequestOptions): Promise<Answer> {
+  const headers: Record<string, string> = { ...options.headers };
+  if (typeof options.token === 'string') headers.authorization ??= `Bearer ${options.token}`;
+  const init: RequestInit = { method, headers, redirect: 'manual' };
+  if (options.body !== undefined) {
+    headers['content-type'] ??= 'application/json';
+    init.body = payload(options.body);
+  }
+  const response = await fetch(url, init);
+  return { status: response.status, headers: response.headers, text: await response.text() };
+}
+
+function payload(body: unknown): string | Uint8Array<ArrayBuffer> {
+  if (typeof body === 'string') return body;
+  if (Buffer.isBuffer(body)) return new Uint8Array(body);
+  return JSON.stringify(body);
+}
+
+/** Opens the store beside the running service, as the command line does, over a connection of its own. */
+async function beside<T>(dataDir: string, use: (parts: Parts) => Promise<T>): Promise<T> {
+  const runtime = systemRuntime(silentLog);
+  const store = await openSqliteStore({
+    path: storePath(dataDir),
+    writer: 'inline',
+    clock: runtime.clock,
+    deliveryDelayMs: 0,
+    onFatal(error) {
+      throw error;
+    },
+  });
+  try {
+    return await use({ store, runtime });
+  } finally {
+    await store.close();
+  }
+}
+
+async function tokenFor({ store, runtime }: Parts, user: string, options: TokenOptions): Promise<string> {
+  const access = { store: store.access, runtime };
+  await createUser(access, user);
+  const made = await createToken(access, { user, label: '', scopes: allScopes, ...options });
+  if (made === undefined) throw new Error(`There is no user ${user}.`);
+  return made.token;
+}
