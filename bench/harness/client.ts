@@ -1,0 +1,40 @@
+import { Agent, type IncomingHttpHeaders, type IncomingMessage, request as send } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { TOKEN } from './service.ts';
+
+export type Answer = { status: number; headers: IncomingHttpHeaders; body: string };
+
+/** `body` is JSON text. */
+export type RequestOptions = { method?: string; body?: string; agent?: Agent };
+
+/** Connections that are kept open between requests; more of them when that many requests overlap. */
+export const keepAlive = new Agent({ keepAlive: true });
+
+/** One request with the bench's token. Rejects when the connection breaks before the answer's end. */
+export async function ask(url: string, options: RequestOptions = {}): Promise<Answer> {
+  const answer = await open(url, options);
+  return { status: answer.statusCode ?? 0, headers: answer.headers, body: await text(answer) };
+}
+
+/** The same for an answer with the status 2xx; throws on any other. */
+export async function askFor(url: string, options: RequestOptions = {}): Promise<Answer> {
+  const answer = await ask(url, options);
+  if (answer.status < 200 || answer.status > 299) {
+    throw new Error(`${options.method ?? 'GET'} ${url}: ${answer.status} ${answer.body}`);
+  }
+  return answer;
+}
+
+/** Resolves with the answer once its head is there; its body is for the caller to read. */
+export function open(url: string, options: RequestOptions = {}): Promise<IncomingMessage> {
+  const { method = 'GET', body, agent = keepAlive } = options;
+  const headers = {
+    authorization: `Bearer ${TOKEN}`,
+    ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+  };
+  return new Promise((resolve, reject) => {
+    const request = send(url, { method, headers, agent }, resolve);
+    request.once('error', reject);
+    request.end(body);
+  });
+}

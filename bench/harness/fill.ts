@@ -1,0 +1,51 @@
+import { existsSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { storePath } from '../../src/config.ts';
+import { startService } from './service.ts';
+
+/** The plants of a filled store: ids 1, 2, 3, … in order. */
+export function filledPlant(id: number): { name: string; tag: string } {
+  return { name: `Plant ${id}`, tag: `Species ${id % 630}` };
+}
+
+/**
+ * The folder of a store with so many plants of `admin` and an event for each, all delivered long ago. Written
+ * by SQL past the service, a hundred times as fast as through it. Made once: sections that share it only read.
+ */
+export async function filledStore(folder: string, plants: number): Promise<string> {
+  const dataDir = join(folder, `plants-${plants}`);
+  if (existsSync(dataDir)) return dataDir;
+  mkdirSync(dataDir);
+  // The service makes the schema and the user.
+  const service = await startService({ dataDir });
+  await service.stop();
+  fill(storePath(dataDir), plants);
+  return dataDir;
+}
+
+function fill(path: string, plants: number): void {
+  const db = new DatabaseSync(path);
+  db.exec('PRAGMA synchronous = OFF');
+  db.exec('PRAGMA cache_size = -262144');
+  db.function('plant_name', (id) => filledPlant(Number(id)).name);
+  db.function('plant_tag', (id) => filledPlant(Number(id)).tag);
+  db.exec('BEGIN');
+  const numbers = `WITH RECURSIVE number (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM number WHERE id < ?)`;
+  const owner = `(SELECT id FROM users WHERE name = 'admin')`;
+  db.prepare(
+    `INSERT INTO plants (owner, id, name, tag, created_at)
+     ${numbers}
+     SELECT ${owner}, id, plant_name(id), plant_tag(id), 0
+     FROM number`,
+  ).run(plants);
+  db.prepare(
+    `INSERT INTO events (owner, id, plant, name, tag, created_at)
+     ${numbers}
+     SELECT ${owner}, format('evt_%026d', id), id, plant_name(id), plant_tag(id), 0
+     FROM number`,
+  ).run(plants);
+  db.exec('COMMIT');
+  db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+  db.close();
+}

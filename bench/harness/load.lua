@@ -1,0 +1,29 @@
+-- wrk's side of load.ts. Arguments: the method, the body ('' for none), then the paths to ask for in turn.
+local requests = {}
+local turn = 0
+
+local function next_request()
+  turn = turn % #requests + 1
+  return requests[turn]
+end
+
+function init(args)
+  wrk.method = args[1]
+  if args[2] ~= '' then
+    wrk.body = args[2]
+    wrk.headers['content-type'] = 'application/json'
+  end
+  for i = 3, #args do requests[#requests + 1] = wrk.format(nil, args[i]) end
+  -- wrk sends a request that never changes without asking Lua for it, which costs it less.
+  if #requests > 1 then request = next_request else wrk.path = args[3] end
+end
+
+function done(summary, latency)
+  local failed = summary.errors
+  io.write(string.format(
+    'RESULT {"requests":%d,"seconds":%.6f,"p50":%.3f,"p99":%.3f,"failures":%d}\n',
+    summary.requests, summary.duration / 1e6,
+    latency:percentile(50) / 1e3, latency:percentile(99) / 1e3,
+    failed.status + failed.connect + failed.read + failed.write + failed.timeout
+  ))
+end

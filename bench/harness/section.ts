@@ -1,0 +1,18 @@
+import type { Report } from './report.ts';
+
+/** One part of the bench: it measures a few figures and leaves nothing running. */
+export type Section = (bench: Bench) => Promise<Report>;
+
+export type Bench = {
+  /** Fewer and shorter rounds: to see that it runs, not to quote. */
+  quick: boolean;
+  /** For stores; removed at the end. */
+  folder: string;
+  /** Says on stderr what is going on. */
+  say(text: string): void;
+};
+
+/** The rounds of a comparison. */
+export function roundsOf({ quick }: Bench) {
+  return quick ? { rounds: 2, seconds: 1, warmUpSeconds: 1 } : { rounds: 5, seconds: 3, warmUpSeconds: 2 };
+}

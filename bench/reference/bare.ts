@@ -1,0 +1,21 @@
+import { createServer } from 'node:http';
+import { serve } from './serve.ts';
+
+/**
+ * The limit: what node:http itself answers. It gives the same 20 plants to whatever is asked, reads no body
+ * and touches no store.
+ */
+
+const PLANTS = 20;
+const answer = Buffer.from(
+  JSON.stringify(Array.from({ length: PLANTS }, (_, i) => ({ name: `Plant ${i}`, tag: `Species ${i}` }))),
+);
+const headers = { 'content-type': 'application/json', 'content-length': answer.length };
+
+serve(
+  createServer((request, response) => {
+    request.resume();
+    response.writeHead(200, headers);
+    response.end(answer);
+  }),
+);

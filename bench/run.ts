@@ -1,0 +1,107 @@
+import { parseArgs } from 'node:util';
+import { temporaryFolder } from './harness/cleanup.ts';
+import { generator } from './harness/load.ts';
+import {
+  type Figure,
+  figureTable,
+  isMet,
+  loadTable,
+  type Report,
+  summary,
+  warnings,
+} from './harness/report.ts';
+import type { Section } from './harness/section.ts';
+import { pinSelf } from './harness/tools.ts';
+import { create } from './sections/create.ts';
+import { list } from './sections/list.ts';
+import { page } from './sections/page.ts';
+import { slowDisk } from './sections/slow-disk.ts';
+import { start } from './sections/start.ts';
+import { stream } from './sections/stream.ts';
+
+/** `npm run bench`: measures the service against its references and prints one table. */
+
+const sections: Record<string, Section> = { list, create, 'slow-disk': slowDisk, stream, page, start };
+
+const USAGE = `Usage: node bench/run.ts [section…] [--quick] [--json]
+
+Sections: ${Object.keys(sections).join(', ')} (all of them when none is named)
+  --quick  fewer and shorter rounds, smaller stores: to see that it runs, not to quote
+  --json   the result as JSON on standard output
+  --help   this text
+`;
+
+process.exitCode = await main();
+
+async function main(): Promise<number> {
+  const { names, quick, json, help } = readArguments();
+  if (help) {
+    process.stdout.write(USAGE);
+    return 0;
+  }
+  const unknown = names.filter((name) => !(name in sections));
+  if (unknown.length > 0) return refuse(`There is no section ${unknown.join(', ')}.`);
+  if (process.platform !== 'linux') return refuse('The bench reads /proc, which only Linux has.');
+
+  const setting = pinSelf()
+    ? `servers on core 0, ${generator} and the bench on core 1`
+    : `taskset is missing: nothing is pinned to a core; load by ${generator}`;
+  say(setting);
+  const bench = { quick, folder: temporaryFolder().path, say };
+  const reports: Report[] = [];
+  for (const [name, section] of Object.entries(sections)) {
+    if (names.length > 0 && !names.includes(name)) continue;
+    say(`${name} …`);
+    reports.push(await section(bench));
+  }
+  process.stdout.write(json ? asJson(reports, setting) : asText(reports, setting));
+  return 0;
+}
+
+function readArguments() {
+  const options = {
+    quick: { type: 'boolean' },
+    json: { type: 'boolean' },
+    help: { type: 'boolean' },
+  } as const;
+  const { values, positionals } = parseArgs({ options, allowPositionals: true });
+  const { quick = false, json = false, help = false } = values;
+  return { names: positionals, quick, json, help };
+}
+
+function refuse(why: string): number {
+  process.stderr.write(`${why}\n\n${USAGE}`);
+  return 2;
+}
+
+function say(text: string): void {
+  process.stderr.write(`${text}\n`);
+}
+
+function asText(reports: Report[], setting: string): string {
+  const loads = loadsOf(reports);
+  const parts = [
+    figureTable(reports.flatMap(({ figures }) => figures)),
+    ...(loads.size > 0 ? [loadTable(loads)] : []),
+    [setting, ...remarks(reports)].map((line) => `- ${line}`).join('\n'),
+  ];
+  return `\n${parts.join('\n\n')}\n`;
+}
+
+function asJson(reports: Report[], setting: string): string {
+  const figures = reports.flatMap((report) => report.figures).map(describe);
+  const loads = Object.fromEntries(loadsOf(reports));
+  return `${JSON.stringify({ setting, figures, loads, notes: remarks(reports) }, undefined, 2)}\n`;
+}
+
+function describe(figure: Figure) {
+  return { ...figure, ...summary(figure.values), met: isMet(figure) };
+}
+
+function loadsOf(reports: Report[]) {
+  return new Map(reports.flatMap(({ loads }) => [...(loads ?? [])]));
+}
+
+function remarks(reports: Report[]): string[] {
+  return [...reports.flatMap(({ notes }) => notes ?? []), ...warnings(loadsOf(reports))];
+}

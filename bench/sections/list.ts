@@ -1,0 +1,39 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { compare, ratios } from '../harness/compare.ts';
+import { filledStore } from '../harness/fill.ts';
+import type { Load } from '../harness/load.ts';
+import type { Report } from '../harness/report.ts';
+import { type Bench, roundsOf } from '../harness/section.ts';
+import { startReference, startService, TOKEN } from '../harness/service.ts';
+
+const CONNECTIONS = 32;
+const PLANTS = 1000;
+
+/** The first page of 20 plants against the limit. */
+export async function list(bench: Bench): Promise<Report> {
+  const referenceDir = join(bench.folder, 'list-reference');
+  mkdirSync(referenceDir);
+  const service = await startService({ dataDir: await filledStore(bench.folder, PLANTS) });
+  const bare = await startReference('bare', referenceDir);
+  const load: Load = { method: 'GET', paths: ['/plants?limit=20'], token: TOKEN, connections: CONNECTIONS };
+  const loads = await compare(
+    [
+      { name: 'list: service', server: service, load },
+      { name: 'list: bare node:http', server: bare, load },
+    ],
+    roundsOf(bench),
+  );
+  await Promise.all([service.stop(), bare.stop()]);
+  return {
+    figures: [
+      {
+        name: `GET /plants?limit=20, ${CONNECTIONS} connections, against bare node:http`,
+        unit: '×',
+        values: ratios(loads, ['list: service', 'list: bare node:http']),
+        target: { atLeast: 0.6 },
+      },
+    ],
+    loads,
+  };
+}

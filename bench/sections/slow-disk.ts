@@ -1,0 +1,57 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { sample } from '../harness/compare.ts';
+import { pace } from '../harness/pace.ts';
+import type { Report } from '../harness/report.ts';
+import { type Bench, roundsOf } from '../harness/section.ts';
+import { startService } from '../harness/service.ts';
+import { isInstalled } from '../harness/tools.ts';
+import { createLoad } from './create.ts';
+
+const EXTRA_MS = 10;
+const READS_PER_SECOND = 100;
+
+/** The same creates on a disk that needs 10 ms longer for each flush, and reads beside them. */
+export async function slowDisk(bench: Bench): Promise<Report> {
+  if (!isInstalled('strace')) {
+    return {
+      figures: [],
+      notes: ['slow-disk was skipped: it slows the disk down with strace, which is missing'],
+    };
+  }
+  const dataDir = join(bench.folder, 'slow-disk');
+  mkdirSync(dataDir);
+  const service = await startService({ dataDir, prefix: slowFlushes(join(bench.folder, 'strace.log')) });
+  const { rounds, seconds, warmUpSeconds } = roundsOf(bench);
+  const contender = { name: 'slow-disk: service', server: service, load: createLoad };
+  await sample(contender, warmUpSeconds);
+  const samples = [];
+  const p99s: number[] = [];
+  for (let round = 0; round < rounds; round++) {
+    const reads = pace(`${service.url}/plants?limit=20`, READS_PER_SECOND);
+    samples.push(await sample(contender, seconds));
+    p99s.push(await reads.p99());
+  }
+  await service.stop();
+  return {
+    figures: [
+      {
+        name: `durable POST /plants when each fsync takes ${EXTRA_MS} ms longer`,
+        unit: '/s',
+        values: samples.map(({ rate }) => rate),
+        target: { atLeast: 2500 },
+      },
+      { name: 'p99 of GETs meanwhile', unit: 'ms', values: p99s, target: { atMost: 10 } },
+    ],
+    loads: new Map([[contender.name, samples]]),
+  };
+}
+
+/** Only the flushes are traced, so that the other system calls cost nothing. */
+function slowFlushes(log: string): string[] {
+  const calls = 'fsync,fdatasync';
+  return [
+    ...['strace', '-f', '--seccomp-bpf', '-qq', '-o', log, '-e', `trace=${calls}`],
+    ...['-e', `inject=${calls}:delay_exit=${EXTRA_MS * 1000}`],
+  ];
+}

@@ -1,0 +1,32 @@
+import { CommanderError } from 'commander';
+import { ConfigError } from '../config.ts';
+import { AppError } from '../errors.ts';
+import { visible } from './terminal.ts';
+
+/** What could not be done, in one sentence for the person who asked for it. */
+export class Failure extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'Failure';
+  }
+}
+
+/** 0 done, 1 failed, 2 wrong usage. */
+export function exitCodeOf(error: unknown): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+  return error instanceof ConfigError ? 2 : 1;
+}
+
+/** What standard error says about a failure: a line, or one for each wrong setting; of a bug, the stack. */
+export function messageOf(error: unknown): string {
+  if (error instanceof ConfigError)
+    return error.problems.map((problem) => `error: ${visible(problem)}`).join('\n');
+  if (!(error instanceof Error)) return `error: ${visible(String(error))}`;
+  return isExpected(error) ? `error: ${visible(error.message)}` : (error.stack ?? error.message);
+}
+
+/** Anything but a fault of the program itself, such as a `TypeError`. */
+function isExpected(error: Error): boolean {
+  if (error instanceof Failure || error instanceof AppError || error.constructor === Error) return true;
+  return 'syscall' in error || 'errcode' in error;
+}

@@ -1,0 +1,38 @@
+import { styleText } from 'node:util';
+import { ADMIN } from '../access/bootstrap.ts';
+import { version } from '../version.ts';
+import { shellWord, visible } from './terminal.ts';
+
+export type GreetingParts = {
+  url: string;
+  dataDir: string;
+  /** Of the first run: shown this once. */
+  token: string | undefined;
+};
+
+/** What a person needs who has just started the service: where it is, and a command that works when pasted. */
+export function greeting({ url, dataDir, token }: GreetingParts, stream: NodeJS.WriteStream): string {
+  const label = (text: string) => styleText('dim', text, { stream });
+  const lines = [
+    '',
+    `  ${styleText('bold', `Plant Store ${version}`, { stream })}`,
+    '',
+    `  ${label('API  ')}  ${url}`,
+    `  ${label('Docs ')}  ${url}/docs`,
+    `  ${label('Data ')}  ${visible(dataDir)}`,
+  ];
+  if (token !== undefined) {
+    lines.push(`  ${label('Token')}  ${styleText('green', token, { stream })}`);
+    lines.push('', `  Keep the token: it acts for the user ${ADMIN}, and it is shown only now.`);
+  }
+  lines.push('', `  ${label('To create a plant:')}`, '', `  ${curl(url, token)}`, '');
+  return lines.join('\n');
+}
+
+/** One line for a POSIX shell. A token that is not known is taken from the variable TOKEN. */
+function curl(url: string, token: string | undefined): string {
+  const authorization =
+    token === undefined ? '"Authorization: Bearer $TOKEN"' : shellWord(`Authorization: Bearer ${token}`);
+  const body = shellWord(JSON.stringify({ name: 'Alder', tag: 'Alnus' }));
+  return `curl -i ${shellWord(`${url}/plants`)} -H ${authorization} -H 'Content-Type: application/json' -d ${body}`;
+}

@@ -1,0 +1,62 @@
+import type { Command } from 'commander';
+import { type Config, type Flags, readConfig } from '../config.ts';
+import { systemRuntime } from '../runtime.ts';
+import { examples } from './examples.ts';
+import { messageOf } from './failure.ts';
+import { greeting } from './greeting.ts';
+import { settingOption } from './options.ts';
+import { stopSignal } from './signals.ts';
+import { startFailure } from './start-failure.ts';
+import { say } from './terminal.ts';
+
+/** `serve` */
+export function serve(command: Command): void {
+  command
+    .addOption(settingOption('port'))
+    .addOption(settingOption('host'))
+    .addOption(settingOption('dataDir'))
+    .addOption(settingOption('publicUrl'))
+    .addOption(settingOption('logLevel'))
+    .addOption(settingOption('logFormat'))
+    .addOption(settingOption('webhookAllowedNetworks'))
+    .addOption(settingOption('webhookRetrySchedule'))
+    .addOption(settingOption('bootstrapTokenFile'))
+    .addHelpText(
+      'after',
+      '\nEach setting is also an environment variable, named in brackets; the flag wins. BOOTSTRAP_TOKEN has no\n' +
+        'flag, since a command line is visible to everybody on the machine.\n' +
+        examples(
+          'serve',
+          'serve --port 8080 --host 0.0.0.0 --data-dir /var/lib/plant-store',
+          'serve --webhook-allowed-networks 10.0.0.0/8,127.0.0.0/8',
+        ),
+    )
+    .action(run);
+}
+
+async function run(flags: Flags): Promise<void> {
+  const config = readConfig(process.env, flags);
+  try {
+    await serveUntilStopped(config);
+    process.exit(0);
+  } catch (error) {
+    die(startFailure(error, config));
+  }
+}
+
+async function serveUntilStopped(config: Config): Promise<void> {
+  const [{ createLog }, { startApp }] = await Promise.all([import('./log.ts'), import('../app.ts')]);
+  const log = await createLog(config);
+  const runtime = systemRuntime(log);
+  const signal = stopSignal(runtime.clock);
+  const app = await startApp(config, runtime, { log, onFatal: die });
+  say(greeting({ url: app.url, dataDir: config.dataDir, token: app.firstToken }, process.stderr));
+  await signal;
+  await app.stop();
+}
+
+/** Ends at once, whatever is still open: after a commit whose outcome is unknown only a new start can find out. */
+function die(error: unknown): never {
+  say(messageOf(error));
+  process.exit(1);
+}

@@ -1,0 +1,31 @@
+/** Writes data. Nothing else may go to standard output. */
+export function print(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+/** Tells a person something. */
+export function say(text: string): void {
+  process.stderr.write(`${text}\n`);
+}
+
+/** Whoever reads the output may stop reading (`plant-store token list | head -1`): that is no failure. */
+export function ignoreBrokenPipes(): void {
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EPIPE') throw error;
+    });
+  }
+}
+
+/** Controls, line and paragraph separators, and format characters; not the two that join letters and emoji. */
+const INVISIBLE = /[[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]--[\u200c\u200d]]/gv;
+
+/** Shows what would move the cursor, turn the text round or hide in it as an escape: `\u{1b}`. */
+export function visible(text: string): string {
+  return text.replace(INVISIBLE, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
+}
+
+/** One word of a POSIX shell, whatever the text holds. */
+export function shellWord(text: string): string {
+  return /^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}

@@ -1,0 +1,29 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import { createUser, isUserName, userNameRule } from '../access/users.ts';
+import { examples } from './examples.ts';
+import { Failure } from './failure.ts';
+import { settingOption } from './options.ts';
+import { type StoreFlags, withStore } from './store.ts';
+import { say, shellWord, visible } from './terminal.ts';
+
+/** `user create NAME` */
+export function userCreate(user: Command): void {
+  user
+    .command('create')
+    .description('make a user')
+    .argument('<name>', `a name that no other user has: ${userNameRule}`, parseName)
+    .addOption(settingOption('dataDir'))
+    .addHelpText('after', examples('user create ann', "user create 'Ann Example' --data-dir /srv/plants"))
+    .action(run);
+}
+
+async function run(name: string, flags: StoreFlags): Promise<void> {
+  const user = await withStore(flags, (parts) => createUser(parts, name));
+  if (user === undefined) throw new Failure(`There is a user "${name}" already.`);
+  say(`Made the user "${visible(name)}". A token for it: plant-store token create --user ${shellWord(name)}`);
+}
+
+function parseName(text: string): string {
+  if (isUserName(text)) return text;
+  throw new InvalidArgumentError(`A user name has ${userNameRule}.`);
+}

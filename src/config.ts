@@ -1,0 +1,216 @@
+import { join } from 'node:path';
+import {
+  bootstrapTokenForm,
+  choice,
+  parseBootstrapToken,
+  parseFolder,
+  parseHost,
+  parsePort,
+  parsePublicUrl,
+  readBootstrapToken,
+} from './config-values.ts';
+import { type AllowedNetworks, parseNetworks } from './webhooks/addresses.ts';
+import { DEFAULT_SCHEDULE, parseSchedule, type Schedule } from './webhooks/schedule.ts';
+
+export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
+export const logFormats = ['json', 'pretty'] as const;
+
+/** What an operator decides. Frozen, and passed in; nothing below `cli/` reads the environment. */
+export type Config = Readonly<{
+  /** 0: the system picks a free one. */
+  port: number;
+  host: string;
+  /** Absolute. */
+  dataDir: string;
+  /** Without a slash at its end. */
+  publicUrl: string | undefined;
+  logLevel: (typeof logLevels)[number];
+  /** Undefined: whatever suits the place where the log goes. */
+  logFormat: (typeof logFormats)[number] | undefined;
+  webhookAllowedNetworks: AllowedNetworks;
+  webhookRetrySchedule: Schedule;
+  bootstrapToken: string | undefined;
+}>;
+
+/** The file's value is what stands in the file; it ends up as `bootstrapToken`. */
+type Values = Config & { readonly bootstrapTokenFile: string | undefined };
+
+export type Setting<T> = {
+  /** The environment variable. */
+  env: string;
+  /** With a placeholder for its value, as the help shows it. A setting without one is a secret. */
+  flag: string | undefined;
+  /** One sentence about what it does, and what it may be. */
+  description: string;
+  default: T;
+  /** As the help and the reference show the default; undefined when there is none. */
+  defaultText: string | undefined;
+  /** Throws an `Error` whose message is a sentence with the rule. */
+  parse(text: string): T;
+};
+
+export type SettingName = keyof Values;
+
+/** Every setting. `--help` and `docs/reference/configuration.md` are made from this table. */
+export const settings: { readonly [K in SettingName]: Setting<Values[K]> } = {
+  port: {
+    env: 'PORT',
+    flag: '--port <number>',
+    description: 'The TCP port to listen on; 0 picks a free one and prints it.',
+    default: 3000,
+    defaultText: '3000',
+    parse: parsePort,
+  },
+  host: {
+    env: 'HOST',
+    flag: '--host <address>',
+    description: 'The address to listen on; 0.0.0.0 or :: for every one of the machine.',
+    default: '127.0.0.1',
+    defaultText: '127.0.0.1',
+    parse: parseHost,
+  },
+  dataDir: {
+    env: 'DATA_DIR',
+    flag: '--data-dir <folder>',
+    description: 'The folder that holds the store; serve makes it when it is missing.',
+    default: parseFolder('data'),
+    defaultText: './data',
+    parse: parseFolder,
+  },
+  publicUrl: {
+    env: 'PUBLIC_URL',
+    flag: '--public-url <url>',
+    description: 'Where clients reach the service, when a proxy stands before it.',
+    default: undefined,
+    defaultText: undefined,
+    parse: parsePublicUrl,
+  },
+  logLevel: {
+    env: 'LOG_LEVEL',
+    flag: '--log-level <level>',
+    description: `The least important messages to log: ${logLevels.join(', ')}.`,
+    default: 'info',
+    defaultText: 'info',
+    parse: choice('log level', logLevels),
+  },
+  logFormat: {
+    env: 'LOG_FORMAT',
+    flag: '--log-format <format>',
+    description: 'How the log on standard output looks: json (for programs) or pretty (for people).',
+    default: undefined,
+    defaultText: 'pretty on a terminal, else json',
+    parse: choice('log format', logFormats),
+  },
+  webhookAllowedNetworks: {
+    env: 'WEBHOOK_ALLOWED_NETWORKS',
+    flag: '--webhook-allowed-networks <cidrs>',
+    description: 'Networks that webhooks may point to beside the public internet, over plain http too.',
+    default: [],
+    defaultText: undefined,
+    parse: parseNetworks,
+  },
+  webhookRetrySchedule: {
+    env: 'WEBHOOK_RETRY_SCHEDULE',
+    flag: '--webhook-retry-schedule <delays>',
+    description: 'When a delivery is attempted: each delay counts from the attempt before it.',
+    default: parseSchedule(DEFAULT_SCHEDULE),
+    defaultText: DEFAULT_SCHEDULE,
+    parse: parseSchedule,
+  },
+  bootstrapToken: {
+    env: 'BOOTSTRAP_TOKEN',
+    flag: undefined,
+    description: `A token for the user admin, ${bootstrapTokenForm}.`,
+    default: undefined,
+    defaultText: undefined,
+    parse: parseBootstrapToken,
+  },
+  bootstrapTokenFile: {
+    env: 'BOOTSTRAP_TOKEN_FILE',
+    flag: '--bootstrap-token-file <file>',
+    description: `A file that holds a token for the user admin, ${bootstrapTokenForm}.`,
+    default: undefined,
+    defaultText: undefined,
+    parse: readBootstrapToken,
+  },
+};
+
+/** What the command line gave, by setting. */
+export type Flags = { readonly [K in SettingName]?: string };
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Names every problem at once, so that a start does not fail once for each of them. */
+export class ConfigError extends Error {
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super(problems.join('\n'));
+    this.name = 'ConfigError';
+    this.problems = problems;
+  }
+}
+
+/**
+ * Settings from flags, else from the environment, else their defaults. An empty environment variable counts
+ * as unset. Throws `ConfigError`.
+ */
+export function readConfig(env: Environment, flags: Flags = {}): Config {
+  const { read, problems } = reader(env, flags);
+  const token = read('bootstrapToken');
+  const tokenOfFile = read('bootstrapTokenFile');
+  const config: Config = {
+    port: read('port'),
+    host: read('host'),
+    dataDir: read('dataDir'),
+    publicUrl: read('publicUrl'),
+    logLevel: read('logLevel'),
+    logFormat: read('logFormat'),
+    webhookAllowedNetworks: read('webhookAllowedNetworks'),
+    webhookRetrySchedule: read('webhookRetrySchedule'),
+    bootstrapToken: token ?? tokenOfFile,
+  };
+  if (given('bootstrapToken', env, flags) && given('bootstrapTokenFile', env, flags)) {
+    problems.push('BOOTSTRAP_TOKEN, BOOTSTRAP_TOKEN_FILE: Both are set; only one may be.');
+  }
+  if (problems.length > 0) throw new ConfigError(problems);
+  return Object.freeze(config);
+}
+
+/** The one setting that every verb needs. Throws `ConfigError`. */
+export function readDataDir(env: Environment, flags: Flags): string {
+  const { read, problems } = reader(env, flags);
+  const dataDir = read('dataDir');
+  if (problems.length > 0) throw new ConfigError(problems);
+  return dataDir;
+}
+
+/** The embedded store's file in a data folder. */
+export function storePath(dataDir: string): string {
+  return join(dataDir, 'plant-store.db');
+}
+
+function reader(env: Environment, flags: Flags) {
+  const problems: string[] = [];
+
+  function read<K extends SettingName>(name: K): Values[K] {
+    const setting = settings[name];
+    const value = given(name, env, flags);
+    if (value === undefined) return setting.default;
+    try {
+      return setting.parse(value.text);
+    } catch (error) {
+      problems.push(`${value.source}: ${error instanceof Error ? error.message : error}`);
+      return setting.default;
+    }
+  }
+
+  return { read, problems };
+}
+
+function given(name: SettingName, env: Environment, flags: Flags) {
+  const setting = settings[name];
+  const flag = flags[name];
+  if (flag !== undefined) return { text: flag, source: setting.flag?.split(' ')[0] ?? setting.env };
+  const text = env[setting.env];
+  return text === undefined || text === '' ? undefined : { text, source: setting.env };
+}

@@ -1,0 +1,189 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { after, test } from 'node:test';
+import { mintToken } from '../src/access/tokens.ts';
+import { ConfigError, type Environment, type Flags, readConfig, settings, storePath } from '../src/config.ts';
+
+const TOKEN = 'chosen-by-the-operator-0123456789abcdef';
+
+const folder = mkdtempSync(join(tmpdir(), 'plant-store-config-'));
+after(() => rmSync(folder, { recursive: true }));
+
+function problemsOf(env: Environment, flags: Flags = {}): readonly string[] {
+  try {
+    readConfig(env, flags);
+  } catch (error) {
+    assert.ok(error instanceof ConfigError);
+    return error.problems;
+  }
+  return [];
+}
+
+function fileWith(content: string): string {
+  const file = join(folder, randomBytes(6).toString('hex'));
+  writeFileSync(file, content);
+  return file;
+}
+
+test('without any setting the defaults hold, and the config is frozen', () => {
+  const config = readConfig({});
+  assert.equal(config.port, 3000);
+  assert.equal(config.host, '127.0.0.1');
+  assert.equal(config.dataDir, resolve('data'));
+  assert.equal(config.publicUrl, undefined);
+  assert.equal(config.logLevel, 'info');
+  assert.equal(config.logFormat, undefined);
+  assert.deepEqual(config.webhookAllowedNetworks, []);
+  assert.deepEqual(config.webhookRetrySchedule.slice(0, 3), [0, 5_000, 300_000]);
+  assert.equal(config.bootstrapToken, undefined);
+  assert.ok(Object.isFrozen(config));
+});
+
+test('every setting has a variable and a sentence, and its default is shown as it would be written', () => {
+  for (const setting of Object.values(settings)) {
+    assert.match(setting.env, /^[A-Z]+(_[A-Z]+)*$/);
+    assert.match(setting.description, /^[A-Z].*\.$/);
+    if (setting.env === 'LOG_FORMAT' || setting.defaultText === undefined) continue;
+    assert.deepEqual(setting.parse(setting.defaultText), setting.default);
+  }
+});
+
+test('every setting but the secret is also a flag of the same name', () => {
+  for (const { env, flag } of Object.values(settings)) {
+    const expected = env === 'BOOTSTRAP_TOKEN' ? undefined : `--${env.toLowerCase().replaceAll('_', '-')}`;
+    assert.equal(flag?.split(' ')[0], expected);
+  }
+});
+
+test('a flag wins over the environment, and an empty variable counts as unset', () => {
+  assert.equal(readConfig({ PORT: '1' }, { port: '2' }).port, 2);
+  assert.equal(readConfig({ PORT: 'wrong' }, { port: '2' }).port, 2);
+  assert.equal(readConfig({ PORT: '', HOST: '', PUBLIC_URL: '' }).port, 3000);
+});
+
+test('every problem is named at once, with the variable or the flag that it came from', () => {
+  const problems = problemsOf(
+    {
+      HOST: 'http://x',
+      PUBLIC_URL: 'ftp://x',
+      LOG_LEVEL: 'loud',
+      LOG_FORMAT: 'xml',
+      WEBHOOK_ALLOWED_NETWORKS: '10.0.0.0/33,nets',
+      WEBHOOK_RETRY_SCHEDULE: 'soon',
+      BOOTSTRAP_TOKEN: 'short',
+      BOOTSTRAP_TOKEN_FILE: join(folder, 'missing'),
+    },
+    { port: '70000', dataDir: '' },
+  );
+  const sources = problems.map((problem) => problem.slice(0, problem.indexOf(':')));
+  assert.deepEqual(sources.sort(), [
+    '--data-dir',
+    '--port',
+    'BOOTSTRAP_TOKEN',
+    'BOOTSTRAP_TOKEN, BOOTSTRAP_TOKEN_FILE',
+    'BOOTSTRAP_TOKEN_FILE',
+    'HOST',
+    'LOG_FORMAT',
+    'LOG_LEVEL',
+    'PUBLIC_URL',
+    'WEBHOOK_ALLOWED_NETWORKS',
+    'WEBHOOK_RETRY_SCHEDULE',
+  ]);
+});
+
+test('a port is an integer from 0 to 65535, in digits only', () => {
+  assert.equal(readConfig({ PORT: '0' }).port, 0);
+  assert.equal(readConfig({ PORT: '65535' }).port, 65_535);
+  for (const port of ['65536', '-1', '+1', '1.0', '1e3', '0x10', ' 80', '80 ', '080', 'http']) {
+    assert.equal(problemsOf({ PORT: port }).length, 1, port);
+  }
+});
+
+test('a host is an address or a name, without scheme, brackets and port', () => {
+  for (const host of ['0.0.0.0', '::', '::1', 'localhost', 'plants.example.org', 'node-1']) {
+    assert.equal(readConfig({ HOST: host }).host, host);
+  }
+  for (const host of [
+    '[::1]',
+    'localhost:80',
+    'http://localhost',
+    '127.0.0',
+    '256.0.0.1',
+    'a b',
+    '-a',
+    'a/b',
+  ]) {
+    assert.equal(problemsOf({ HOST: host }).length, 1, host);
+  }
+});
+
+test('the data folder becomes absolute, and the store is a file in it', () => {
+  const { dataDir } = readConfig({ DATA_DIR: 'somewhere' });
+  assert.equal(dataDir, resolve('somewhere'));
+  assert.equal(storePath(dataDir), join(dataDir, 'plant-store.db'));
+});
+
+test('a public URL loses the slash at its end', () => {
+  assert.equal(readConfig({ PUBLIC_URL: 'https://example.org/' }).publicUrl, 'https://example.org');
+  assert.equal(
+    readConfig({ PUBLIC_URL: 'http://EXAMPLE.org:8080/a/b/' }).publicUrl,
+    'http://example.org:8080/a/b',
+  );
+});
+
+test('a public URL is http or https, without user, query and fragment, and is not repeated in the problem', () => {
+  const wrong = [
+    'example.org',
+    'ftp://a',
+    'https://a?',
+    'https://a/?x=1',
+    'https://a#',
+    'https://u:secret@a',
+    'https://a b',
+  ];
+  for (const url of wrong) {
+    const problems = problemsOf({ PUBLIC_URL: url });
+    assert.equal(problems.length, 1, url);
+    assert.doesNotMatch(problems.join(), /secret/);
+  }
+});
+
+test('a bootstrap token comes from the environment or from a file, whose final line break is not part of it', () => {
+  assert.equal(readConfig({ BOOTSTRAP_TOKEN: TOKEN }).bootstrapToken, TOKEN);
+  for (const end of ['', '\n', '\r\n']) {
+    assert.equal(readConfig({ BOOTSTRAP_TOKEN_FILE: fileWith(TOKEN + end) }).bootstrapToken, TOKEN);
+  }
+  assert.equal(readConfig({ BOOTSTRAP_TOKEN: mintToken(randomBytes) }).bootstrapToken?.length, 42);
+});
+
+test('a bootstrap token has 32 to 255 visible ASCII characters, and no problem repeats it', () => {
+  assert.equal(readConfig({ BOOTSTRAP_TOKEN: 'x'.repeat(32) }).bootstrapToken, 'x'.repeat(32));
+  assert.equal(readConfig({ BOOTSTRAP_TOKEN: '~'.repeat(255) }).bootstrapToken, '~'.repeat(255));
+  for (const token of [
+    'q'.repeat(31),
+    'q'.repeat(256),
+    `${'q'.repeat(20)} ${'q'.repeat(20)}`,
+    'qé'.repeat(20),
+  ]) {
+    for (const env of [{ BOOTSTRAP_TOKEN: token }, { BOOTSTRAP_TOKEN_FILE: fileWith(token) }]) {
+      const problems = problemsOf(env);
+      assert.equal(problems.length, 1);
+      assert.doesNotMatch(problems.join(), /q{3}|qé/);
+    }
+  }
+});
+
+test('a file with an empty line after the token, and a file that is not there, are problems', () => {
+  assert.equal(problemsOf({ BOOTSTRAP_TOKEN_FILE: fileWith(`${TOKEN}\n\n`) }).length, 1);
+  assert.match(problemsOf({ BOOTSTRAP_TOKEN_FILE: join(folder, 'missing') }).join(), /cannot be read/);
+  assert.match(problemsOf({ BOOTSTRAP_TOKEN_FILE: folder }).join(), /cannot be read/);
+});
+
+test('a bootstrap token that looks like a minted one must have its checksum, or no request could use it', () => {
+  const token = mintToken(randomBytes);
+  const mistyped = token.slice(0, -1) + (token.endsWith('a') ? 'b' : 'a');
+  assert.match(problemsOf({ BOOTSTRAP_TOKEN: mistyped }).join(), /mistyped/);
+});
