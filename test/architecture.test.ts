@@ -11,7 +11,7 @@ const ALLOWED: Record<string, readonly string[]> = {
   plants: ['ground'],
   access: ['ground'],
   webhooks: ['ground', 'plants', 'access'],
-  config: ['ground', 'access', 'webhooks'],
+  config: ['ground', 'webhooks'],
   'store/port': ['ground', 'plants', 'access', 'webhooks'],
   'store/sqlite': ['ground', 'plants', 'access', 'webhooks', 'store/port'],
   'store/postgres': ['ground', 'plants', 'access', 'webhooks', 'store/port'],

@@ -182,8 +182,8 @@ test('a file with an empty line after the token, and a file that is not there, a
   assert.match(problemsOf({ BOOTSTRAP_TOKEN_FILE: folder }).join(), /cannot be read/);
 });
 
-test('a bootstrap token that looks like a minted one must have its checksum, or no request could use it', () => {
+test('a bootstrap token is what the operator chose, also when it looks like a mistyped one of the service', () => {
   const token = mintToken(randomBytes);
   const mistyped = token.slice(0, -1) + (token.endsWith('a') ? 'b' : 'a');
-  assert.match(problemsOf({ BOOTSTRAP_TOKEN: mistyped }).join(), /mistyped/);
+  assert.equal(readConfig({ BOOTSTRAP_TOKEN: mistyped }).bootstrapToken, mistyped);
 });

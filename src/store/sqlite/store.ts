@@ -30,7 +30,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
   const { path, deliveryDelayMs } = options;
   const writer =
     options.writer === 'thread'
-      ? await threadWriter({ path, deliveryDelayMs })
+      ? threadWriter({ path, deliveryDelayMs })
       : inlineWriter(db, deliveryDelayMs);
   if (options.writer === 'thread') db.exec('PRAGMA query_only = ON');
 

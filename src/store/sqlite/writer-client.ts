@@ -17,20 +17,20 @@ export function inlineWriter(db: DatabaseSync, deliveryDelayMs: number): Writer 
   return { execute: async (commands) => execute(commands), close: async () => {} };
 }
 
-export async function threadWriter(options: WriterOptions): Promise<Writer> {
+/** Does not wait for the thread to come up: reads need it not, and the first commands wait for it. */
+export function threadWriter(options: WriterOptions): Writer {
   const thread = new Worker(new URL('./writer-thread.ts', import.meta.url), { workerData: options });
   let waiting: PromiseWithResolvers<Executed> | undefined;
+  let ended: AppError | undefined;
 
-  await once(thread, 'message');
   thread.on('message', (reply: WriterReply) => {
     const batch = waiting;
     waiting = undefined;
     if ('error' in reply) batch?.reject(fromPlain(reply.error));
     else batch?.resolve({ ...reply, failures: reply.failures.map(fromPlainFailure) });
   });
-  // The thread ended in the middle of a batch: nobody knows whether its commit reached the disk.
-  let ended: AppError | undefined;
   thread.on('error', (error) => {
+    // It ended in the middle of a batch: nobody knows whether its commit reached the disk.
     ended = outcomeUnknown(error);
     waiting?.reject(ended);
   });
@@ -43,6 +43,7 @@ export async function threadWriter(options: WriterOptions): Promise<Writer> {
       return waiting.promise;
     },
     async close() {
+      if (ended) return;
       thread.postMessage('close');
       await once(thread, 'exit');
     },

@@ -31,7 +31,6 @@ function serve(port: NonNullable<typeof parentPort>, { path, deliveryDelayMs }: 
     }
     port.postMessage(reply(() => execute(message)));
   });
-  port.postMessage('ready');
 }
 
 function reply(execute: () => Executed): WriterReply {
