@@ -99,8 +99,7 @@ async function serve({ config, runtime, options, store, unlock }: Parts): Promis
 
   async function drain(): Promise<void> {
     draining = true;
-    await closeServer(server);
-    await dispatcher.stop();
+    await Promise.all([closeServer(server), dispatcher.stop()]);
     await sender.close();
     await store.close();
     unlock();

@@ -8,7 +8,7 @@ export const MIN_ID = -(2n ** 63n);
 export const MAX_ID = 2n ** 63n - 1n;
 
 /** No NUL and no lone surrogate: one store refuses the first, the other would change the second. */
-const TEXT = '^[^\\u0000\\p{Cs}]*$';
+export const TEXT = '^[^\\u0000\\p{Cs}]*$';
 /** The same, with at least one character that is not white space. */
 const VISIBLE_TEXT = '^[^\\u0000\\p{Cs}]*[^\\s\\u0000\\p{Cs}][^\\u0000\\p{Cs}]*$';
 

@@ -46,16 +46,18 @@ export function guardedConnector(target: Target, timeoutMs: number): buildConnec
 
 function guardedLookup(target: Target, protocol: string): LookupFunction {
   return (hostname, options, callback) => {
-    target
+    const admitted = target
       .resolve(hostname)
-      .then((addresses) => {
-        const admitted = target.admit({ protocol, hostname }, addresses);
-        const [first] = admitted;
-        if (first === undefined) throw Object.assign(new Error('no address'), { code: 'ENOTFOUND' });
-        if (options.all) callback(null, admitted);
+      .then((addresses) => target.admit({ protocol, hostname }, addresses));
+    admitted.then(
+      (addresses) => {
+        const [first] = addresses;
+        if (first === undefined) callback(Object.assign(new Error('no address'), { code: 'ENOTFOUND' }), []);
+        else if (options.all) callback(null, addresses);
         else callback(null, first.address, first.family);
-      })
-      .catch((error: Error) => callback(error, []));
+      },
+      (error: Error) => callback(error, []),
+    );
   };
 }
 

@@ -70,7 +70,10 @@ export function startDispatcher(parts: DispatcherParts): Dispatcher {
     return { at, claims, more: claims.length === room.limit };
   }
 
-  /** How long nothing becomes due. What was due when it was claimed, and is still there, waits for its lane. */
+  /**
+   * How long nothing becomes due, as far as the store can tell; polling finds the rest. What was due before the
+   * claim and is still there waits for its lane: whoever leaves the lane rings.
+   */
   async function quietMs(claimedAt: number): Promise<number> {
     const next = await store.nextDue().catch(() => undefined);
     if (next === undefined || next <= claimedAt) return bounds.pollMs;
@@ -117,13 +120,13 @@ export function startDispatcher(parts: DispatcherParts): Dispatcher {
     const now = clock.now();
     const random01 = runtime.random(4).readUInt32BE() / 2 ** 32;
     const next = nextAttempt(schedule, claim.attempts + 1, reason, now, random01);
-    const outcome = { ...next, webhook: claim.webhook.id, event: claim.event.id, fence: claim.fence };
+    const names = { webhook: claim.webhook.id, event: claim.event.id };
+    const outcome = { ...next, ...names, fence: claim.fence };
     report(outcome);
     // Past its lease the delivery is claimed again, and its fence makes this outcome void.
     const until = now + bounds.leaseMs;
     const kept = await insist('record an outcome', () => store.record(outcome), sending.signal, until);
-    if (kept === false)
-      log.info({ webhook: outcome.webhook, event: outcome.event }, 'an outcome came too late');
+    if (kept === false) log.info(names, 'an outcome came too late');
   }
 
   function report({ webhook, event, state, attempts, reason }: DeliveryOutcome): void {

@@ -1,8 +1,7 @@
 import { Agent, type Dispatcher, request } from 'undici';
 import { delivery } from '../limits.ts';
 import type { Clock } from '../runtime.ts';
-import type { Attempt } from './attempt.ts';
-import { reasonOf } from './attempt.ts';
+import { type Attempt, reasonOf } from './attempt.ts';
 import { guardedConnector } from './connect.ts';
 import type { Prepared } from './delivery.ts';
 import type { Target } from './target.ts';

@@ -1,10 +1,7 @@
 import { Type } from 'typebox';
 import { delivery } from '../limits.ts';
-import { Id, Name, Tag } from '../plants/plant.ts';
+import { Id, Name, Tag, TEXT } from '../plants/plant.ts';
 import type { Webhook } from './port.ts';
-
-/** No NUL and no lone surrogate, as in the text of a plant. */
-const TEXT = '^[^\\u0000\\p{Cs}]*$';
 
 /** The description of a member is also what the message says when its value breaks the rule. */
 const Url = Type.String({

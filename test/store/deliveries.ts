@@ -134,6 +134,23 @@ export function deliveriesConformance(ready: () => Given): void {
       assert.equal(of(long.hook), 8);
     });
 
+    test('the webhook that has waited for longest comes first when there is room for few', async () => {
+      const { store, create, webhook, user, claim } = ready();
+      await claim(undefined, { now: AT + 1e9, leaseUntil: AT + 2e9 });
+      const hooks: string[] = [];
+      for (const at of [AT + 3, AT + 1, AT + 2]) {
+        const { id: owner } = await user();
+        hooks.push(await webhook(owner));
+        await create(owner, undefined, { at });
+      }
+      const request = { now: AT + 9, leaseUntil: AT + 1000, perWebhook: 9, limit: 2, busy: new Map() };
+      const claims = await store.webhooks.claim(request);
+      assert.deepEqual(
+        claims.map((made) => made.webhook.id),
+        [hooks[1], hooks[2]],
+      );
+    });
+
     test('a claim leaves out what is under way for a webhook', async () => {
       const { claim } = ready();
       const { hook } = await subscriber(10);

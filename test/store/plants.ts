@@ -104,6 +104,20 @@ export function plantsConformance(ready: () => Given): void {
       }
     });
 
+    test('reads and writes go on beside each other', async () => {
+      const { user, create, read } = ready();
+      const { id: owner } = await user();
+      const work = Array.from({ length: 40 }, (_, n) => (n % 2 === 0 ? create(owner) : read(owner, {})));
+      await Promise.all(work);
+      const interleaved = async (n: number): Promise<void> => {
+        await read(owner, {});
+        await create(owner);
+        if (n > 0) await interleaved(n - 1);
+      };
+      await Promise.all([interleaved(10), interleaved(10), interleaved(10)]);
+      assert.equal((await read(owner, {})).count, 53);
+    });
+
     test('the newest event is known, and ids go on behind it', async () => {
       const { store, user, create, ids } = ready();
       const { id: owner } = await user();

@@ -32,7 +32,7 @@ before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'plant-store-'));
   store = await openSqliteStore({
     path: join(folder, 'store.db'),
-    writer: 'inline',
+    writer: 'thread',
     clock: runtime.clock,
     deliveryDelayMs: 0,
     onFatal: assert.ifError,

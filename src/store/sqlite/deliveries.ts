@@ -47,7 +47,7 @@ export function outbox(db: DatabaseSync, delayMs: number) {
 /** The statements that move deliveries on, for the connection that writes. */
 export function deliveryWrites(db: DatabaseSync) {
   const due = db.prepare(
-    `SELECT event
+    `SELECT event, due
      FROM deliveries
      WHERE webhook = ? AND state = 'pending' AND due <= ?
      ORDER BY due
@@ -71,8 +71,12 @@ export function deliveryWrites(db: DatabaseSync) {
     claim({ now, leaseUntil, perWebhook, busy, limit }: ClaimRequest): Claim[] {
       const lanes = webhooksWithPending().map((webhook) => {
         const free = Math.max(0, perWebhook - (busy.get(webhook) ?? 0));
-        return due.all(webhook, now, free).map((row) => ({ webhook, event: String(row.event) }));
+        return due
+          .all(webhook, now, free)
+          .map((row) => ({ webhook, event: String(row.event), due: Number(row.due) }));
       });
+      // Whoever has waited for longest is dealt to first, so that nobody is left out when few are dealt.
+      lanes.sort(([a], [b]) => (a?.due ?? 0) - (b?.due ?? 0));
       return dealOut(lanes, limit).map(({ webhook, event }) => {
         lease.run(leaseUntil, webhook, event);
         return read(webhook, event);

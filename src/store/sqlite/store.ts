@@ -29,9 +29,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
   migrate(db, options.clock.now());
   const { path, deliveryDelayMs } = options;
   const writer =
-    options.writer === 'thread'
-      ? threadWriter({ path, deliveryDelayMs })
-      : inlineWriter(db, deliveryDelayMs);
+    options.writer === 'thread' ? threadWriter({ path, deliveryDelayMs }) : inlineWriter(db, deliveryDelayMs);
   if (options.writer === 'thread') db.exec('PRAGMA query_only = ON');
 
   const snapshot = createSnapshot(db);
@@ -114,6 +112,8 @@ type CommitContext = {
 };
 
 async function commit(commands: Command[], { writer, snapshot, dueListeners, onFatal }: CommitContext) {
+  // A writer in place uses the connection that the snapshot reads through.
+  snapshot.end();
   try {
     const executed = await writer.execute(commands);
     if (executed.announced > 0) for (const listener of dueListeners) listener();
