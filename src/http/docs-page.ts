@@ -1,5 +1,7 @@
 import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance } from 'fastify';
+import { AppError } from '../errors.ts';
+import { answerFailure } from './failures.ts';
 
 /** Nothing but what this service itself serves; style attributes are what the page's own library sets. */
 const POLICY = [
@@ -22,6 +24,15 @@ export async function docsPage(app: FastifyInstance): Promise<void> {
       reply.header('x-content-type-options', 'nosniff');
       reply.header('referrer-policy', 'no-referrer');
       done(null, payload);
+    });
+    // Conditions and ranges have no place in the error catalogue; the files are small.
+    scope.addHook('onRequest', (request, _reply, done) => {
+      for (const name of ['if-match', 'if-unmodified-since', 'range']) delete request.headers[name];
+      done();
+    });
+    scope.setErrorHandler((error, request, reply) => {
+      const isMissing = error instanceof Error && 'statusCode' in error && error.statusCode !== 500;
+      answerFailure(isMissing ? new AppError(40400) : error, request, reply);
     });
     await scope.register(swaggerUi, {
       routePrefix: '/docs',

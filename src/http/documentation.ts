@@ -24,8 +24,8 @@ export const ErrorObject = Type.Object(
 
 /** What every operation with a bearer token can answer. */
 const COMMON: readonly ErrorCode[] = [
-  40000, 40003, 40005, 40100, 40101, 40102, 40300, 40800, 41400, 43100, 50000, 50100, 50300, 50302, 50303,
-  50500,
+  40000, 40003, 40005, 40100, 40101, 40102, 40300, 40800, 41400, 41700, 43100, 50000, 50100, 50300, 50302,
+  50303, 50500,
 ];
 
 /** A success with a JSON body, or with none for `Type.Null()`. */

@@ -3,6 +3,7 @@ import { AppError, type ErrorCode, errorBody } from '../errors.ts';
 import { http as limits } from '../limits.ts';
 import { answerJson } from './answer.ts';
 import { lingerBeforeClose } from './linger.ts';
+import { BODYLESS } from './request-guard.ts';
 
 /** Fastify's own refusals, by their code (https://fastify.dev/docs/latest/Reference/Errors/). */
 const FRAMEWORK: Record<string, () => AppError> = {
@@ -22,15 +23,17 @@ export function notJson(): AppError {
   return new AppError(41500, 'Send the body as Content-Type: application/json, in UTF-8.');
 }
 
-type FailedRequest = Pick<FastifyRequest, 'id' | 'log' | 'raw'>;
+type FailedRequest = Pick<FastifyRequest, 'id' | 'log' | 'method' | 'raw'>;
 
 /** Answers a failure with the Error object; one that nobody expected is logged and hidden. */
 export function answerFailure(
   error: unknown,
   request: FailedRequest,
-  reply: Pick<FastifyReply, 'code' | 'send'>,
+  reply: Pick<FastifyReply, 'code' | 'removeHeader'>,
 ): void {
   const failure = toAppError(error, request);
+  // Fastify gives up the connection when a body could not be parsed, also when all of it was read.
+  if (request.raw.complete && !BODYLESS.has(request.method)) reply.removeHeader('connection');
   if (failure.code === 41300) lingerBeforeClose(request.raw.socket);
   answerJson(reply.code(failure.status).headers(failure.headers)).send(
     errorBody(failure.code, failure.message),

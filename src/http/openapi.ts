@@ -1,12 +1,13 @@
 import swagger from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
-import { Plant, PlantInput } from '../plants/plant.ts';
+import { ListedPlant, Plant, PlantInput } from '../plants/plant.ts';
 import { PlantCreatedPayload, WebhookCreated, WebhookInput, WebhookView } from '../webhooks/webhook.ts';
 import { ErrorObject } from './documentation.ts';
 
 /** The schemas that the document names; operations refer to them by their `$id`. */
 export const sharedSchemas = [
   Plant,
+  ListedPlant,
   PlantInput,
   ErrorObject,
   WebhookInput,

@@ -1,7 +1,6 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { AppError } from '../errors.ts';
 import { listPlants } from '../plants/list.ts';
 import { createPlant, deletePlant } from '../plants/operations.ts';
 import { Id, type PlantInput, parsePlantId } from '../plants/plant.ts';
@@ -38,7 +37,8 @@ const ListQuery = Type.Object(
       }),
     ),
   },
-  { additionalProperties: false },
+  // For the document: a list is one parameter with commas in it.
+  { additionalProperties: false, style: 'form', explode: false },
 );
 type ListQuery = Type.Static<typeof ListQuery>;
 
@@ -84,7 +84,7 @@ export function plantsRoutes(app: FastifyInstance, context: RouteContext): void 
       tags: ['Plants'],
       querystring: ListQuery,
       response: {
-        200: answers(Type.Array(Type.Ref('Plant')), 'The plants.', {
+        200: answers(Type.Array(Type.Ref('ListedPlant')), 'The plants.', {
           Link: 'With `limit`, when there are more: the URL of the next page, as `<…>; rel="next"`.',
         }),
         ...errorAnswers(40003, 40007),
@@ -107,8 +107,6 @@ export function plantsRoutes(app: FastifyInstance, context: RouteContext): void 
       response: { 204: answers(Type.Null(), 'The plant was removed.'), ...errorAnswers(40003, 40004, 40401) },
     },
     async handler({ params, principal }, reply) {
-      // A dot segment names another path (RFC 3986 §5.2.4), not a plant.
-      if (params.id === '.' || params.id === '..') throw new AppError(40400);
       await deletePlant(plants, principal.user.id, parsePlantId(params.id));
       return reply.code(204).send();
     },

@@ -16,7 +16,8 @@ const SINGLE = new Set([
   'transfer-encoding',
 ]);
 
-const BODYLESS = new Set(['GET', 'HEAD', 'DELETE', 'OPTIONS']);
+/** Methods whose body means nothing here. */
+export const BODYLESS = new Set(['GET', 'HEAD', 'DELETE', 'OPTIONS']);
 
 /** Refuses what Node's parser lets through although it cannot be answered safely. */
 export function requestGuard(isDraining: () => boolean) {

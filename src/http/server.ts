@@ -9,10 +9,11 @@ import { answerFailure, notJson } from './failures.ts';
 import { parseJson } from './json.ts';
 import { collectOpenApi, sharedSchemas } from './openapi.ts';
 import { pagesRoutes } from './pages-routes.ts';
-import { answerOtherMethods } from './paths.ts';
+import { answerOtherPaths } from './paths.ts';
 import { plantsRoutes } from './plants-routes.ts';
 import { requestGuard } from './request-guard.ts';
 import { answerParserFailure, answerSocketFailures } from './socket-failures.ts';
+import { gatherTurn } from './turn.ts';
 import { createValidatorCompiler } from './validation.ts';
 import { webhooksRoutes } from './webhooks-routes.ts';
 
@@ -35,10 +36,12 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   app.setSerializerCompiler(() => JSON.stringify);
   app.setErrorHandler(answerFailure);
   app.decorateRequest('principal');
+  const turn = gatherTurn();
+  app.addHook('onRequest', (_request, _reply, done) => turn(done));
   app.addHook('onRequest', requestGuard(options.isDraining));
+  answerOtherPaths(app);
   acceptJsonOnly(app);
   answerSocketFailures(app.server);
-  answerOtherMethods(app);
 
   await collectOpenApi(app, options.publicUrl ?? '/');
   const context: RouteContext = {
@@ -77,6 +80,8 @@ function createFastify(log: FastifyBaseLogger | undefined): FastifyInstance {
   });
   app.server.maxConnections = limits.connections;
   app.server.setTimeout(limits.idleSocketMs);
+  // A client that has sent all that it will send still waits for its answer.
+  Object.assign(app.server, { httpAllowHalfOpen: true });
   // Fastify would read the body of a DELETE; the request guard deals with bodies that mean nothing.
   app.addHttpMethod('DELETE', { hasBody: false, overrideExisting: true });
   return app;
@@ -88,7 +93,8 @@ function rewriteUrl(request: IncomingMessage): string {
   return url.startsWith('/') || url === '*' ? url : url.replace(/^https?:\/\/[^/?#]*/i, '') || '/';
 }
 
-const JSON_TYPE = /^application\/json[ \t]*(?:;[ \t]*charset[ \t]*=[ \t]*"?utf-?8"?[ \t]*)?;?$/i;
+/** A charset other than UTF-8 is refused; `utf8` is what many clients call it. */
+const JSON_TYPE = /^application\/json[ \t]*(?:;[ \t]*charset=(?:utf-?8|"utf-?8")[ \t]*)?;?$/i;
 
 function acceptJsonOnly(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();

@@ -11,27 +11,44 @@ export function answerSocketFailures(server: Server): void {
   server.on('connect', (_request, socket) => {
     end(socket, new AppError(40500, 'CONNECT is not supported here.', { headers: { allow: METHODS } }));
   });
-  server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
-    const error = new AppError(41700, 'The only expectation that is supported is 100-continue.');
-    response.writeHead(error.status, { 'content-type': 'application/json', connection: 'close' });
-    response.end(errorBody(error.code, error.message));
-  });
+  server.on('checkExpectation', refuseExpectation);
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
+    // Node calls this for whatever contains the word.
+    if (request.headers.expect?.toLowerCase() !== '100-continue') return refuseExpectation(request, response);
     // A body that is too large is refused before it is sent.
     if (!(Number(request.headers['content-length']) > limits.bodyBytes)) response.writeContinue();
     server.emit('request', request, response);
   });
 }
 
-/** Node's `clientError` event: the parser gave up on what a connection sent. */
-export function answerParserFailure(error: ParserError, socket: Duplex & { _httpMessage?: unknown }): void {
-  // An answer is under way on this connection: a second one in the middle of it would corrupt it.
-  const answering = socket._httpMessage as ServerResponse | undefined;
-  if (error.code === 'ECONNRESET' || !socket.writable || answering?.headersSent) {
+function refuseExpectation(_request: IncomingMessage, response: ServerResponse): void {
+  const error = new AppError(41700, 'The only expectation that is supported is 100-continue.');
+  response.writeHead(error.status, { 'content-type': 'application/json', connection: 'close' });
+  response.end(errorBody(error.code, error.message));
+}
+
+/**
+ * Node's `clientError` event: the parser gave up on what a connection sent. The requests before it are
+ * answered first.
+ */
+export function answerParserFailure(
+  error: ParserError,
+  socket: Duplex & { _httpMessage?: ServerResponse | null },
+): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return;
   }
-  end(socket, translate(error));
+  const answering = socket._httpMessage;
+  if (answering && !isOfBrokenRequest(answering))
+    answering.once('close', () => answerParserFailure(error, socket));
+  else if (answering?.headersSent) socket.destroy();
+  else end(socket, translate(error));
+}
+
+/** Whether the request that is being answered is the one that broke off: then nothing comes before it. */
+function isOfBrokenRequest(answering: ServerResponse): boolean {
+  return !answering.req.complete;
 }
 
 /** `rawPacket`, a Buffer, is what could not be parsed; declarations differ about its type. */
@@ -58,8 +75,11 @@ function tooLarge(): string {
   return `The header fields are larger than ${limits.headerBytes} bytes in all.`;
 }
 
+/** Whether what could not be read begins with a request line that does not end within the bound of a URL. */
 function stillInRequestLine(packet: unknown): boolean {
-  return Buffer.isBuffer(packet) && !packet.includes('\r\n');
+  if (!Buffer.isBuffer(packet)) return false;
+  const end = packet.indexOf('\r\n');
+  return /^[A-Z-]+ /.test(packet.toString('latin1', 0, 32)) && (end === -1 || end > limits.urlBytes);
 }
 
 function end(socket: Duplex, error: AppError): void {

@@ -49,6 +49,20 @@ export const Plant = Type.Object(
   { $id: 'Plant', description: 'A plant. One without a tag has no `tag` member.' },
 );
 
+/** An element of the list: the fields that were asked for, `name` and `tag` when none were. */
+export const ListedPlant = Type.Object(
+  {
+    id: Type.Optional(Id),
+    name: Type.Optional(Name),
+    tag: Type.Optional(Tag),
+    owner: Type.Optional(Type.String({ description: "the owner's user name" })),
+  },
+  {
+    $id: 'ListedPlant',
+    description: 'A plant with the fields that were asked for; by default `name` and `tag`.',
+  },
+);
+
 const CANONICAL = /^(?:0|-?[1-9]\d{0,18})$/;
 
 /** Reads the id in a path: the canonical decimal form only, so that a plant has one URL. */

@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { after, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { type Scope, scopes } from '../../src/access/scopes.ts';
+import { run } from '../cli/program.ts';
 import { type Answer, failed, succeeded } from '../harness/answer.ts';
 import { exchange } from '../harness/raw-client.ts';
 import { startService } from '../harness/service.ts';
@@ -168,7 +166,11 @@ test('who the caller is comes before what the request says', async () => {
 });
 
 test('a token that the command line revokes stops working at once, in the running service', async () => {
-  const cli = (...args: string[]) => plantStore(...args, '--data-dir', service.dataDir);
+  const cli = async (...args: string[]) => {
+    const { code, stdout } = await run([...args, '--data-dir', service.dataDir]);
+    assert.equal(code, 0);
+    return stdout.trim();
+  };
   await cli('user', 'create', 'carol');
   const [first, second] = [await cli('token', 'create', '--user', 'carol'), await service.tokenFor('carol')];
   const ask = (token: string) => service.request('GET', '/plants', { token });
@@ -186,10 +188,3 @@ test('a token that the command line revokes stops working at once, in the runnin
   challenged(answer, ', error="invalid_token"');
   succeeded(await ask(second), 200);
 });
-
-/** Runs the command line as a process of its own and gives what it prints. */
-async function plantStore(...args: string[]): Promise<string> {
-  const program = fileURLToPath(new URL('../../bin/plant-store', import.meta.url));
-  const { stdout } = await promisify(execFile)(process.execPath, [program, ...args]);
-  return stdout.trim();
-}

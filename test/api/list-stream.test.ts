@@ -38,6 +38,8 @@ async function planted(user: string, count: number, name = LONG_NAME, at = servi
 async function beginReading(path: string, token: string, at: Service = service): Promise<IncomingMessage> {
   const request = get(at.url + path, { headers: { authorization: `Bearer ${token}` }, agent: false });
   const [response]: IncomingMessage[] = await once(request, 'response');
+  // A reset is told to the request as well as to the response, where the tests look for it.
+  request.on('error', () => {});
   assert.ok(response !== undefined);
   return response;
 }
@@ -51,6 +53,10 @@ async function untilStalled(response: IncomingMessage): Promise<number> {
     await delay(200);
   }
 }
+
+/** A user whose plants make 40 MB of JSON. No test changes them. */
+const LONG = 40_000;
+const long = planted('long', LONG);
 
 const idsOf = (json: string) => JSON.parse(json).map(({ id }: { id: number }) => id);
 const tens = (count: number) => Array.from({ length: count }, (_, index) => (index + 1) * 10);
@@ -79,13 +85,13 @@ test('long pages follow each other without a gap and without a plant twice', asy
 });
 
 test('what changes during a list neither tears it nor doubles a plant', async () => {
-  const count = 20_000;
+  const count = 12_000;
   const token = await planted('changing', count);
   const response = await beginReading('/plants?fields=id,name', token);
   await untilStalled(response);
-  const removed = [10, 20, 150_000, 199_990];
+  const removed = [10, 20, 80_000, 119_990];
   for (const id of removed) succeeded(await service.request('DELETE', `/plants/${id}`, { token }), 204);
-  for (const id of [5, 15, 150_001, 300_000]) {
+  for (const id of [5, 15, 80_001, 300_000]) {
     succeeded(await service.request('POST', '/plants', { body: { id, name: 'New' }, token }), 201);
   }
 
@@ -99,15 +105,15 @@ test('what changes during a list neither tears it nor doubles a plant', async ()
 });
 
 test('a page with a limit never holds more than that, also when plants are added while it is read', async () => {
-  const token = await planted('limited', 20_000);
-  const response = await beginReading('/plants?fields=id,name&limit=19000', token);
+  const token = await planted('limited', 12_000);
+  const response = await beginReading('/plants?fields=id,name&limit=11000', token);
   await untilStalled(response);
-  for (const id of [189_991, 189_992]) {
+  for (const id of [109_991, 109_992]) {
     succeeded(await service.request('POST', '/plants', { body: { id, name: 'New' }, token }), 201);
   }
   try {
     const ids: number[] = idsOf(await text(response));
-    assert.ok(ids.length <= 19_000);
+    assert.ok(ids.length <= 11_000);
   } catch (error) {
     // Either a right answer or a reset: never a page that is taken for whole and is not.
     assert.ok(error instanceof Error && 'code' in error);
@@ -116,8 +122,7 @@ test('a page with a limit never holds more than that, also when plants are added
 });
 
 test('a reader that stops reading costs the server bounded memory, and gets all when it goes on', async () => {
-  const count = 60_000;
-  const token = await planted('slow', count);
+  const token = await long;
   const before = process.memoryUsage().rss;
   const response = await beginReading('/plants', token);
   const arrived = await untilStalled(response);
@@ -131,22 +136,21 @@ test('a reader that stops reading costs the server bounded memory, and gets all 
   for await (const chunk of response) {
     for (const byte of chunk) if (byte === 0x7b) plants++;
   }
-  assert.equal(plants, count);
+  assert.equal(plants, LONG);
   assert.ok(response.complete);
 });
 
 test('clients that go away in the middle of a list leave the service well', async () => {
-  const token = await planted('leaver', 20_000);
+  const token = await long;
   const responses = await Promise.all(Array.from({ length: 20 }, () => beginReading('/plants', token)));
   const closed = responses.map((response) => once(response, 'close'));
   for (const response of responses) response.destroy();
   await Promise.all(closed);
   succeeded(await service.request('GET', '/plants?limit=1', { token }), 200);
-  succeeded(await service.request('POST', '/plants', { body: { name: 'Alder' }, token }), 201);
 });
 
 test('HEAD of a long list answers at once, and the connection serves on', async () => {
-  const token = await planted('long-head', 20_000);
+  const token = await long;
   for (let i = 0; i < 5; i++) {
     const answer = await service.request('HEAD', '/plants', { token });
     assert.equal(answer.status, 200);
@@ -157,7 +161,7 @@ test('HEAD of a long list answers at once, and the connection serves on', async 
 test('a list is reset when the store fails in the middle of it', async () => {
   const broken = await startService();
   try {
-    const token = await planted('torn', 20_000, LONG_NAME, broken);
+    const token = await planted('torn', 12_000, LONG_NAME, broken);
     const response = await beginReading('/plants', token, broken);
     await untilStalled(response);
     const db = new DatabaseSync(storePath(broken.dataDir));

@@ -16,11 +16,6 @@ export type RawConnection = {
   answer(options?: { bodiless?: boolean }): Promise<RawAnswer>;
   /** How the connection ended. Rejects after 20 s, and when bytes arrived that no `answer` took. */
   ended(): Promise<Ending>;
-  /** Stops and goes on with reading, for a client that is slow. */
-  pause(): void;
-  resume(): void;
-  /** Bytes that have arrived so far, in all. */
-  bytesRead(): number;
   /** Drops the connection. */
   close(): void;
 };
@@ -112,9 +107,6 @@ function over(socket: Socket): RawConnection {
         if (ending !== undefined && buffer.length > 0) throw new Error(`Left over; ${excerpt(buffer)}`);
         return ending;
       }),
-    pause: () => socket.pause(),
-    resume: () => socket.resume(),
-    bytesRead: () => socket.bytesRead,
     close: () => socket.destroy(),
   };
 }

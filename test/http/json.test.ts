@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { AppError } from '../../src/errors.ts';
 import { type JsonValue, parseJson } from '../../src/http/json.ts';
+import { malformed, wellFormed } from './json-texts.ts';
 
 const read = (text: string): JsonValue => parseJson(Buffer.from(text));
 
@@ -145,7 +146,8 @@ test('any integer of 64 bits survives, in plain and in scientific form', () => {
   fc.assert(
     fc.property(fc.bigInt(-(2n ** 63n), 2n ** 63n - 1n), fc.nat(25), (integer, shift) => {
       assert.equal(read(`${integer}`), integer);
-      assert.equal(read(`${integer}${'0'.repeat(shift)}e-${shift}`), integer);
+      // A zero has no further digits before the point.
+      if (integer !== 0n) assert.equal(read(`${integer}${'0'.repeat(shift)}e-${shift}`), integer);
       assert.equal(read(`${integer}.${'0'.repeat(shift + 1)}`), integer);
     }),
   );
@@ -159,185 +161,11 @@ test('a long number takes time in proportion to its length', () => {
 });
 
 test('what JSONTestSuite accepts is accepted', () => {
-  const accepted: [string, unknown][] = [
-    ['[[]   ]', [[]]],
-    ['[""]', ['']],
-    ['[]', []],
-    [' [1]', [1]],
-    ['[true]\n', [true]],
-    ['"asd"', 'asd'],
-    ['""', ''],
-    ['-0.1', -0.1],
-    [' ', undefined],
-    ['[1,null,null,null,2]', [1, null, null, null, 2]],
-    ['[123e65]', [123e65]],
-    ['[0e+1]', [0]],
-    ['[1E-2]', [0.01]],
-    ['{"":0}', { '': 0 }],
-    ['{"foo\\u0000bar": 42}', { 'foo\0bar': 42 }],
-    ['{\n"a": "b"\n}', { a: 'b' }],
-    ['["\\u0060\\u012a\\u12AB"]', ['\u0060\u012a\u12AB']],
-    ['["\\uD801\\udc37"]', ['\ud801\udc37']],
-    ['["\\"\\\\\\/\\b\\f\\n\\r\\t"]', ['"\\/\b\f\n\r\t']],
-    ['["\\\\u0000"]', ['\\u0000']],
-    ['["a/*b*/c/*d//e"]', ['a/*b*/c/*d//e']],
-    ['["\u007f\uffff\u2028\u2029"]', ['\u007f\uffff\u2028\u2029']],
-    ['["\\uD800"]', ['\ud800']],
-    ['["\\uDd1ea"]', ['\uDd1ea']],
-    ['[" "]', [' ']],
-    ['["€𝄞"]', ['€𝄞']],
-  ];
-  for (const [text, value] of accepted) {
-    if (value === undefined) refused(text);
-    else assert.deepEqual(inNumbers(read(text)), value, text);
-  }
+  for (const [text, value] of wellFormed) assert.deepEqual(inNumbers(read(text)), value, text);
 });
 
 test('what JSONTestSuite refuses is refused', () => {
-  const texts = [
-    ...['', ' ', '[1 true]', '["": 1]', '[""],', '[,1]', '[1,,2]', '["x"]]', '["",]', '["x"', '[x', '[3[4]]'],
-    ...[
-      '[1:2]',
-      '[,]',
-      '[-]',
-      '[   , ""]',
-      '[1,]',
-      '[*]',
-      '[""',
-      '[1,\n1\n,1',
-      '[1,',
-      '[fals]',
-      '[nul]',
-      '[tru]',
-    ],
-    ...['[++1234]', '[+1]', '[+Inf]', '[-01]', '[-1.0.]', '[-2.]', '[-NaN]', '[.-1]', '[.2e-3]', '[0.1.2]'],
-    ...['[0.3e+]', '[0.3e]', '[0.e1]', '[0E+]', '[0e]', '[1.0e-]', '[1 000.0]', '[1eE2]', '[2.e+3]', '[Inf]'],
-    ...[
-      '[NaN]',
-      '[1+2]',
-      '[0x1]',
-      '[0x42]',
-      '[Infinity]',
-      '[-Infinity]',
-      '[-foo]',
-      '[- 1]',
-      '[-012]',
-      '[-.123]',
-    ],
-    ...[
-      '[1.]',
-      '[.123]',
-      '[1.2a-3]',
-      '[1.8011670033376514H-308]',
-      '[012]',
-      '[１]',
-      '["x", truth]',
-      '{[: "x"}\n',
-    ],
-    ...[
-      '{"x", null}',
-      '{"x"::"b"}',
-      '{"a":"a" 123}',
-      "{key: 'value'}",
-      '{"a" b}',
-      '{:"b"}',
-      '{"a" "b"}',
-      '{"a":',
-    ],
-    ...['{"a"', '{1:1}', '{9999E9999:1}', '{null:null,null:null}', '{"id":0,,,,,}', "{'a':0}", '{"id":0,}'],
-    ...[
-      '{"a":"b"}/**/',
-      '{"a":"b"}//',
-      '{"a":"b"}#',
-      '{"a":"b",,"c":"d"}',
-      '{a: "b"}',
-      '{"a":"a',
-      '{"a":"b"}{}',
-    ],
-    ...[
-      '["\\uD800\\"]',
-      '["\\uD800\\u"]',
-      '["\\uD800\\u1"]',
-      '["\\uD800\\u1x"]',
-      '[é]',
-      '["\\\0"]',
-      '["\\x00"]',
-    ],
-    ...[
-      '["\\\\\\"]',
-      '["\\\t"]',
-      '["\\🌀"]',
-      '["\\"]',
-      '["\\u00A"]',
-      '["\\uD834\\uDd"]',
-      '["\\a"]',
-      '["\\uqqqq"]',
-    ],
-    ...[
-      '[\\u0020"asd"]',
-      '[\\n]',
-      '"',
-      "['single quote']",
-      'abc',
-      '["\\',
-      '["a\0a"]',
-      '["new\nline"]',
-      '["\t"]',
-    ],
-    ...[
-      '"\\UA66D"',
-      '""x',
-      '<.>',
-      '[<null>]',
-      '[1]x',
-      '[1]]',
-      '["asd]',
-      'aå',
-      '[True]',
-      '1]',
-      '{"x": true,',
-      '[][]',
-    ],
-    ...[
-      ']',
-      '\u2060',
-      '{}}',
-      '{"":',
-      '{"a":/*comment*/"b"}',
-      '{"a": true} "x"',
-      "['",
-      '[,',
-      '[{',
-      '["a',
-      '["a"',
-    ],
-    ...[
-      '{',
-      '{]',
-      '{,',
-      '{[',
-      '{"a',
-      "{'a'",
-      '["\\{["\\{["\\{["\\{',
-      'é',
-      '*',
-      '{"a":"b"}#{}',
-      '[\\u000A""]',
-      '[1',
-    ],
-    ...[
-      '[ false, nul',
-      '[ true, fals',
-      '{"asd":"asd"',
-      '\u000c[]',
-      '[\u000c]',
-      '\u00a0[]',
-      '2@',
-      '{}}',
-      '[1}',
-    ],
-  ];
-  for (const text of texts) {
+  for (const text of ['', ' ', ...malformed]) {
     assert.throws(() => JSON.parse(text));
     refused(text);
   }

@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { test } from 'node:test';
+import { failed, succeeded } from '../harness/answer.ts';
+import { openRaw } from '../harness/raw-client.ts';
+import { head, usual } from '../harness/raw-request.ts';
+import { startService } from '../harness/service.ts';
+
+const PLANT = '{"name":"Alder"}';
+
+test('a service that stops finishes what is under way and refuses what is new', async () => {
+  const service = await startService();
+  const fields = usual(service);
+  const underWay = await openRaw(service.port);
+  const withBody = [...fields, 'Content-Type: application/json', `Content-Length: ${PLANT.length}`];
+  await underWay.send(head('POST /plants HTTP/1.1', ...withBody) + PLANT.slice(0, 5));
+  const late = await openRaw(service.port);
+  await late.send('GET /plants HTTP/1.1\r\n');
+  const idle = await openRaw(service.port);
+  await idle.send(head('GET /readyz HTTP/1.1', 'Host: x'));
+  succeeded(await idle.answer(), 200);
+
+  const stopped = service.stop();
+  assert.equal(await idle.ended(), 'closed');
+
+  await late.send(`${fields.join('\r\n')}\r\n\r\n`);
+  const refused = await late.answer();
+  failed(refused, 50303);
+  assert.match(refused.headers.get('retry-after') ?? '', /^[1-9]\d*$/);
+  assert.equal(refused.headers.get('connection'), 'close');
+  await late.ended();
+
+  await underWay.send(PLANT.slice(5));
+  const answer = await underWay.answer();
+  succeeded(answer, 201);
+  await underWay.ended();
+  for (const connection of [underWay, late, idle]) connection.close();
+  await stopped;
+
+  const refusedConnection = connect({ port: service.port, host: '127.0.0.1' });
+  const [error]: { code?: string }[] = await once(refusedConnection, 'error');
+  assert.equal(error?.code, 'ECONNREFUSED');
+});
+
+test('a service may be stopped twice, and does not wait for a client that keeps its connection', async () => {
+  const service = await startService();
+  const client = await openRaw(service.port);
+  await client.send(head('GET /plants HTTP/1.1', ...usual(service)));
+  succeeded(await client.answer(), 200);
+  await Promise.all([service.stop(), service.stop()]);
+  assert.equal(await client.ended(), 'closed');
+  client.close();
+});

@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { failed, succeeded } from '../harness/answer.ts';
+import { exchange } from '../harness/raw-client.ts';
+import { head } from '../harness/raw-request.ts';
+import { startService } from '../harness/service.ts';
+
+const service = await startService();
+after(() => service.stop());
+
+const page = (path: string) => service.request('GET', path, { token: null });
+
+test('health and readiness need no token', async () => {
+  succeeded(await page('/healthz'), 200);
+  succeeded(await page('/readyz'), 200);
+  for (const path of ['/healthz', '/readyz']) {
+    const answer = await service.request('HEAD', path, { token: null });
+    assert.equal(answer.status, 200);
+    assert.equal(answer.text, '');
+  }
+});
+
+test('metrics are not served beside the API', async () => {
+  failed(await page('/metrics'), 40400);
+});
+
+test('the front page leads a browser on', async () => {
+  const answer = await page('/');
+  assert.equal(answer.status, 302);
+  const next = await page(answer.headers.get('location') ?? '');
+  assert.equal(next.status, 200);
+  assert.match(next.headers.get('content-type') ?? '', /^text\/html/);
+});
+
+test('the reference loads under a strict policy, from this service alone', async () => {
+  for (const path of ['/docs', '/docs/']) {
+    const answer = await page(path);
+    assert.equal(answer.status, 200);
+    const policy = answer.headers.get('content-security-policy') ?? '';
+    const directives = new Map(
+      policy.split(';').map((directive) => {
+        const [name = '', ...sources] = directive.trim().split(/\s+/);
+        return [name, sources];
+      }),
+    );
+    assert.deepEqual(directives.get('default-src'), ["'none'"]);
+    assert.deepEqual(directives.get('script-src'), ["'self'"]);
+    assert.deepEqual(directives.get('connect-src'), ["'self'"]);
+    assert.deepEqual(directives.get('frame-ancestors'), ["'none'"]);
+    assert.ok(!directives.has('upgrade-insecure-requests'), 'the page is served over plain http too');
+    assert.doesNotMatch(policy, /https?:|\*|unsafe-eval/);
+    assert.equal(answer.headers.get('x-content-type-options'), 'nosniff');
+
+    const html = answer.text;
+    assert.doesNotMatch(html, /<script(?![^>]*\bsrc=)/, 'an inline script would not run');
+    assert.doesNotMatch(html, /\son[a-z]+\s*=/, 'an inline handler would not run');
+    assert.doesNotMatch(html, /(?:src|href)="(?:https?:)?\/\//, 'another host would not be reached');
+  }
+});
+
+test('everything that the reference loads is there', async () => {
+  for (const base of ['/docs', '/docs/']) {
+    const { text } = await page(base);
+    const links = [...text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, link = '']) => link);
+    assert.ok(links.length > 4);
+    for (const link of [...links, `${service.url}/docs/json`]) {
+      const { pathname } = new URL(link, service.url + base);
+      const answer = await page(pathname);
+      assert.equal(answer.status, 200, pathname);
+      assert.equal(answer.headers.get('x-content-type-options'), 'nosniff');
+    }
+  }
+});
+
+test('no file outside of the reference is served, and no name of a file is a fault', async () => {
+  const outside = [
+    '../package.json',
+    '%2e%2e/%2e%2e/package.json',
+    '..%2f..%2fpackage.json',
+    '..%5cpackage.json',
+  ];
+  const odd = [
+    '/etc/passwd',
+    'nothing.js',
+    '.',
+    '..',
+    '%00',
+    '.%00./x',
+    'a%2f',
+    'index.css/x',
+    'x'.repeat(5000),
+  ];
+  for (const name of [...outside, ...odd]) {
+    failed(await exchange(service.port, head(`GET /docs/static/${name} HTTP/1.1`, 'Host: x')), 40400);
+  }
+});
+
+test('conditions and ranges of a request for a file are no fault', async () => {
+  const conditions = [
+    'If-Match: "x"',
+    'If-None-Match: *',
+    'If-Unmodified-Since: Thu, 01 Jan 1970 00:00:00 GMT',
+  ];
+  for (const field of [
+    ...conditions,
+    'Range: bytes=0-1',
+    'Range: bytes=9-1',
+    'Range: bytes=99999999-',
+    'Range: x',
+  ]) {
+    const answer = await exchange(
+      service.port,
+      head('GET /docs/static/index.css HTTP/1.1', 'Host: x', field),
+    );
+    assert.ok(answer.status < 500, `${field}: ${answer.text}`);
+    if (answer.status >= 400) failed(answer, JSON.parse(answer.text).error);
+  }
+});
+
+test('the pages know what methods they have', async () => {
+  for (const path of ['/', '/docs', '/docs/', '/openapi.json', '/healthz', '/readyz']) {
+    const options = await service.request('OPTIONS', path, { token: null });
+    succeeded(options, 204);
+    assert.equal(options.headers.get('allow'), 'GET, HEAD, OPTIONS', path);
+    failed(await service.request('POST', path, { token: null, body: {} }), 40500);
+  }
+});
