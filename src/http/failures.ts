@@ -45,7 +45,7 @@ function toAppError(error: unknown, request: FailedRequest): AppError {
   const known = isFastifyError(error) ? FRAMEWORK[error.code] : undefined;
   if (known) return known();
   if (request.raw.destroyed && !request.raw.complete) return new AppError(40000, 'The request ended early.');
-  request.log.error({ err: error }, 'a request failed');
+  request.log.error({ err: error, reqId: request.id }, 'a request failed');
   return fault(request.id);
 }
 

@@ -16,7 +16,9 @@ export function answerOtherPaths(app: FastifyInstance): void {
   });
 
   app.addHook('onRequest', (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction) => {
-    const path = pathOf(request.raw.url ?? '');
+    const url = request.raw.url ?? '';
+    if (!request.is404 && !SUSPICIOUS.test(url)) return done();
+    const path = pathOf(url);
     if (!request.is404 && isCanonical(path, request.routeOptions.url)) return done();
     const allowed = allowedMethods(methods, path);
     if (!allowed) return done(notFound());
@@ -37,6 +39,9 @@ function notFound(): AppError {
 function wrongMethod(method: string, allow: string): AppError {
   return new AppError(40500, `The path has no method ${method}; it has ${allow}.`, { headers: { allow } });
 }
+
+/** Every target that `isCanonical` may refuse; most others are told at once. */
+const SUSPICIOUS = /^\*|\/(?:$|[?#.%])/;
 
 /** The path of a request target, which may be in absolute form (RFC 9112 §3.2.2). */
 function pathOf(url: string): string {

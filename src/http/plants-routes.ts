@@ -117,8 +117,8 @@ function listHandler({ plants, basePath, cursorKey }: RouteContext) {
   return async (request: FastifyRequest<{ Querystring: ListQuery }>, reply: FastifyReply) => {
     const { limit, cursor, fields = DEFAULT_FIELDS } = request.query;
     const viewer = request.principal.user.id;
-    const after = cursor === undefined ? undefined : decodeCursor(cursor, viewer, cursorKey);
-    const { json, next } = await listPlants(plants, { viewer, after, limit, fields });
+    const from = cursor === undefined ? undefined : decodeCursor(cursor, viewer, cursorKey);
+    const { json, next } = await listPlants(plants, { viewer, from, limit, fields });
 
     answerJson(reply);
     if (next) {
@@ -137,7 +137,7 @@ async function* resetOnFailure(json: AsyncIterable<string>, request: FastifyRequ
   try {
     yield* json;
   } catch (error) {
-    request.log.error({ err: error }, 'a list broke off');
+    request.log.error({ err: error, reqId: request.id }, 'a list broke off');
     request.raw.socket.resetAndDestroy();
     throw error;
   }

@@ -23,12 +23,9 @@ export function parseQuery(
     if (Object.hasOwn(query, name)) {
       throw new AppError(40003, `The query parameter ${JSON.stringify(name)} is given more than once.`);
     }
-    Object.defineProperty(query, name, {
-      value: convert(text, schemas[name]),
-      enumerable: true,
-      configurable: true,
-      writable: true,
-    });
+    // Assigned like another, this one would become the prototype and escape the check for unknown ones.
+    if (name === '__proto__') throw new AppError(40003, 'The query parameter "__proto__" is unknown.');
+    query[name] = convert(text, schemas[name]);
   }
   return query;
 }

@@ -4,17 +4,19 @@ import { AppError } from '../errors.ts';
 import { http as limits } from '../limits.ts';
 import { malformed } from './authorization.ts';
 
-/** Header fields that may be given once only: Node keeps the first or joins them. */
-const SINGLE = new Set([
-  'authorization',
-  'content-encoding',
-  'content-length',
-  'content-type',
-  'expect',
-  'host',
-  'idempotency-key',
-  'transfer-encoding',
-]);
+/** Header fields that may be given once only, each with a bit: Node keeps the first or joins them. */
+const SINGLE = new Map(
+  [
+    'authorization',
+    'content-encoding',
+    'content-length',
+    'content-type',
+    'expect',
+    'host',
+    'idempotency-key',
+    'transfer-encoding',
+  ].map((name, i) => [name, 1 << i]),
+);
 
 /** Methods whose body means nothing here. */
 export const BODYLESS = new Set(['GET', 'HEAD', 'DELETE', 'OPTIONS']);
@@ -58,12 +60,12 @@ export function urlTooLong(): AppError {
 }
 
 function repeatedHeader(rawHeaders: string[]): AppError | undefined {
-  let seen = '';
+  let seen = 0;
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i]?.toLowerCase() ?? '';
-    if (!SINGLE.has(name)) continue;
-    if (seen.includes(`${name};`)) return repeated(name);
-    seen += `${name};`;
+    const bit = SINGLE.get(name) ?? 0;
+    if (seen & bit) return repeated(name);
+    seen |= bit;
   }
   return undefined;
 }

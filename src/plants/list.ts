@@ -3,13 +3,13 @@ import type { PlantField, PlantPage, PlantStore, Position } from './port.ts';
 
 export type ListRequest = {
   viewer: number;
-  after: Position | undefined;
+  from: Position | undefined;
   limit: number | undefined;
   fields: readonly PlantField[];
 };
 
 export type PlantList = {
-  /** The position of the last plant of this list when there are more behind it. */
+  /** Where the list goes on behind this one; undefined when it does not. */
   next: Position | undefined;
   /** A JSON array; in parts when it is long, each read from the store when it is asked for. */
   json: string | AsyncIterable<string>;
@@ -20,25 +20,25 @@ export type PlantList = {
  * two parts: each plant that exists all the while is in it exactly once, others at most once.
  */
 export async function listPlants(store: PlantStore, request: ListRequest): Promise<PlantList> {
-  const { viewer, after, limit } = request;
+  const { viewer, from, limit } = request;
   if (limit !== undefined && limit <= limits.chunkPlants) {
     const page = await store.page({ ...request, limit, through: undefined });
     return { next: page.next, json: `[${page.json}]` };
   }
   // The end is settled first: a list that plants are added to all the time ends too.
-  const { last, more } = await store.end({ viewer, after, count: limit });
+  const { last, next } = await store.end({ viewer, from, count: limit });
   if (!last) return { next: undefined, json: '[]' };
-  const read = (from: Position | undefined) =>
-    store.page({ ...request, after: from, through: last, limit: limits.chunkPlants });
+  const read = (at: Position | undefined) =>
+    store.page({ ...request, from: at, through: last, limit: limits.chunkPlants });
   // The first part is read before the answer begins, so that a failing store can still be answered with.
-  const first = await read(after);
+  const first = await read(from);
   const json = first.next ? parts(first, read, limit ?? Infinity) : `[${first.json}]`;
-  return { next: more ? last : undefined, json };
+  return { next, json };
 }
 
 async function* parts(
   first: PlantPage,
-  read: (from: Position) => Promise<PlantPage>,
+  read: (at: Position) => Promise<PlantPage>,
   limit: number,
 ): AsyncIterable<string> {
   yield `[${first.json}`;
@@ -50,7 +50,7 @@ async function* parts(
     count += page.count;
     // More than were counted: the client must not take what it has for the list that it asked for.
     if (count > limit) throw new Error('plants were added in the middle of a list with a limit');
-    yield `,${page.json}`;
+    yield `,\n${page.json}`;
   }
   yield ']';
 }

@@ -8,9 +8,9 @@ export const MIN_ID = -(2n ** 63n);
 export const MAX_ID = 2n ** 63n - 1n;
 
 /** No NUL and no lone surrogate: one store refuses the first, the other would change the second. */
-export const TEXT = '^[^\\u0000\\p{Cs}]*$';
+export const TEXT = '^[^\\u0000\\uD800-\\uDFFF]*$';
 /** The same, with at least one character that is not white space. */
-const VISIBLE_TEXT = '^[^\\u0000\\p{Cs}]*[^\\s\\u0000\\p{Cs}][^\\u0000\\p{Cs}]*$';
+const VISIBLE_TEXT = '^[^\\u0000\\uD800-\\uDFFF]*[^\\s\\u0000\\uD800-\\uDFFF][^\\u0000\\uD800-\\uDFFF]*$';
 
 /** The description of a member is also what the message says when its value breaks the rule. */
 export const Name = Type.String({

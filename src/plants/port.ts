@@ -18,7 +18,7 @@ export interface PlantStore {
   page(query: PageQuery): Promise<PlantPage>;
 
   /**
-   * Where a list of at most `count` plants behind `after` ends. Looks at ids only, a part at a time, so that
+   * Where a list of at most `count` plants ends. Looks at ids only, a part at a time, so that
    * other requests are not held up however far the end is.
    */
   end(query: EndQuery): Promise<ListEnd>;
@@ -43,33 +43,34 @@ export type PlantField = (typeof plantFields)[number];
 
 export type PageQuery = {
   viewer: number;
-  after: Position | undefined;
+  /** Where the page begins; undefined for the beginning of the list. */
+  from: Position | undefined;
   /** The last position that may be on the page; undefined for the end of the list. */
   through: Position | undefined;
   limit: number;
   fields: readonly PlantField[];
 };
 
-/** A place in a list: just behind this plant. */
+/** A place in a list: at this plant, or where it would stand. */
 export type Position = { owner: number; id: PlantId };
 
 export type PlantPage = {
   /**
-   * The plants as JSON objects, separated by commas; empty when there are none. Text, because a database
+   * The plants as JSON objects, separated by a comma and white space; empty when there are none. Text, because a database
    * writes JSON several times faster than rows are turned into objects and back.
    */
   json: string;
   count: number;
-  /** The position of the last plant of the page when more follow. */
+  /** Where the list goes on behind this page; undefined when it does not. */
   next: Position | undefined;
 };
 
 /** Without `count`, the end of the whole list. */
-export type EndQuery = { viewer: number; after: Position | undefined; count: number | undefined };
+export type EndQuery = { viewer: number; from: Position | undefined; count: number | undefined };
 
 export type ListEnd = {
   /** The position of the last plant; undefined when there is none. */
   last: Position | undefined;
-  /** Whether there are plants behind it. */
-  more: boolean;
+  /** Where the list goes on behind it; undefined when it does not. */
+  next: Position | undefined;
 };

@@ -52,7 +52,7 @@ test('every 64-bit id is kept to the last digit, and its plant can be deleted by
   ];
   for (const id of ids) assert.equal(await created(`{"name":"Dogwood","id":${id}}`, token), id);
   const listed = await service.request('GET', '/plants?fields=id', { token });
-  assert.equal(listed.text, `[${ids.map((id) => `{"id":${id}}`).join(',')}]`);
+  assert.equal(listed.text, `[${ids.map((id) => `{"id":${id}}`).join(',\n')}]`);
   for (const id of ids) succeeded(await remove(id, token), 204);
   assert.deepEqual(await everything(token), []);
 });

@@ -62,21 +62,21 @@ export function given(store: Store) {
   /** Walks the whole list in pages and returns the ids. */
   async function walk(viewer: number, limit: number): Promise<PlantId[]> {
     const seen: PlantId[] = [];
-    let after: Position | undefined;
+    let from: Position | undefined;
     do {
-      const page = await read(viewer, { after, limit });
+      const page = await read(viewer, { from, limit });
       seen.push(...page.ids);
-      after = page.next;
-    } while (after);
+      from = page.next;
+    } while (from);
     return seen;
   }
 
   async function read(
     viewer: number,
-    more: { after?: Position | undefined; through?: Position; limit?: number },
+    more: { from?: Position | undefined; through?: Position; limit?: number },
   ) {
     const fields: PlantField[] = ['id'];
-    const query = { viewer, after: undefined, through: undefined, limit: 1000, fields, ...more };
+    const query = { viewer, from: undefined, through: undefined, limit: 1000, fields, ...more };
     const page = await store.plants.page(query);
     const ids = [...page.json.matchAll(/"id":(-?\d+)/g)].map(([, id]) => BigInt(id ?? ''));
     return { ids, count: page.count, next: page.next };

@@ -13,7 +13,7 @@ export function listsConformance(ready: () => Given): void {
       await create(owner.id, 9007199254740994n, { name: 'Alder', tag: undefined });
       const page = await store.plants.page({
         viewer: owner.id,
-        after: undefined,
+        from: undefined,
         through: undefined,
         limit: 10,
         fields: plantFields,
@@ -27,11 +27,11 @@ export function listsConformance(ready: () => Given): void {
       assert.deepEqual(Object.keys(second), ['id', 'name', 'owner']);
     });
 
-    test('a page says whether more plants follow, also when it is exactly full', async () => {
+    test('a page says where the list goes on, also when it is exactly full', async () => {
       const { user, create, read } = ready();
       const { id: owner } = await user();
       for (let n = 0; n < 4; n++) await create(owner);
-      assert.deepEqual((await read(owner, { limit: 3 })).next, { owner, id: 3n });
+      assert.deepEqual((await read(owner, { limit: 3 })).next, { owner, id: 4n });
       assert.equal((await read(owner, { limit: 4 })).next, undefined);
       assert.equal((await read(owner, { limit: 5 })).next, undefined);
     });
@@ -52,7 +52,7 @@ export function listsConformance(ready: () => Given): void {
       await store.plants.delete(owner, 6n);
       await create(owner, 1n);
       await create(owner, 9n);
-      const rest = await read(owner, { after: first.next, limit: 100 });
+      const rest = await read(owner, { from: first.next, limit: 100 });
       assert.deepEqual([...first.ids, ...rest.ids], [0n, 2n, 4n, 6n, 8n, 9n, 10n, 12n, 14n, 16n, 18n]);
     });
 
@@ -63,30 +63,46 @@ export function listsConformance(ready: () => Given): void {
       const page = await read(owner, { through: { owner, id: 4n } });
       assert.deepEqual(page.ids, [1n, 2n, 3n, 4n]);
       assert.equal((await read(owner, { through: { owner, id: 4n }, limit: 4 })).next, undefined);
-      assert.deepEqual((await read(owner, { through: { owner, id: 4n }, limit: 3 })).next, { owner, id: 3n });
+      assert.deepEqual((await read(owner, { through: { owner, id: 4n }, limit: 3 })).next, { owner, id: 4n });
     });
 
-    test('behind the largest id there is nothing', async () => {
-      const { user, create, read } = ready();
+    test('a list goes on where a plant stood that was deleted since', async () => {
+      const { store, user, create, read } = ready();
+      const { id: owner } = await user();
+      for (let n = 0; n < 4; n++) await create(owner);
+      const { next } = await read(owner, { limit: 2 });
+      await store.plants.delete(owner, 3n);
+      assert.deepEqual((await read(owner, { from: next })).ids, [4n]);
+    });
+
+    test('a list ends at the largest id', async () => {
+      const { store, user, create, walk } = ready();
       const { id: owner } = await user();
       await create(owner, MAX_ID);
-      assert.deepEqual((await read(owner, { after: { owner, id: MAX_ID } })).ids, []);
+      await create(owner, MAX_ID - 1n);
+      assert.deepEqual(await walk(owner, 1), [MAX_ID - 1n, MAX_ID]);
+      const end = { viewer: owner, from: undefined, count: 2 };
+      assert.deepEqual(await store.plants.end(end), { last: { owner, id: MAX_ID }, next: undefined });
     });
 
     test('the end of a list is the plant at the count, or the last one', async () => {
       const { store, user, create } = ready();
       const { id: owner } = await user();
       const end = (count: number | undefined, id?: bigint) =>
-        store.plants.end({ viewer: owner, after: id === undefined ? undefined : { owner, id }, count });
-      assert.deepEqual(await end(undefined), { last: undefined, more: false });
-      assert.deepEqual(await end(5), { last: undefined, more: false });
+        store.plants.end({ viewer: owner, from: id === undefined ? undefined : { owner, id }, count });
+      const at = (last: bigint | undefined, next?: bigint) => ({
+        last: last === undefined ? undefined : { owner, id: last },
+        next: next === undefined ? undefined : { owner, id: next },
+      });
+      assert.deepEqual(await end(undefined), at(undefined));
+      assert.deepEqual(await end(5), at(undefined));
       for (let n = 0; n < 6; n++) await create(owner);
-      assert.deepEqual(await end(undefined), { last: { owner, id: 6n }, more: false });
-      assert.deepEqual(await end(undefined, 6n), { last: undefined, more: false });
-      assert.deepEqual(await end(5), { last: { owner, id: 5n }, more: true });
-      assert.deepEqual(await end(6), { last: { owner, id: 6n }, more: false });
-      assert.deepEqual(await end(7), { last: { owner, id: 6n }, more: false });
-      assert.deepEqual(await end(2, 3n), { last: { owner, id: 5n }, more: true });
+      assert.deepEqual(await end(undefined), at(6n));
+      assert.deepEqual(await end(undefined, 7n), at(undefined));
+      assert.deepEqual(await end(5), at(5n, 6n));
+      assert.deepEqual(await end(6), at(6n));
+      assert.deepEqual(await end(7), at(6n));
+      assert.deepEqual(await end(2, 3n), at(4n, 5n));
     });
   });
 }

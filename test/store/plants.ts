@@ -21,7 +21,7 @@ export function plantsConformance(ready: () => Given): void {
       assert.deepEqual(outcome, { taken: 7n });
       const page = {
         viewer: owner,
-        after: undefined,
+        from: undefined,
         through: undefined,
         limit: 9,
         fields: ['name'] as const,

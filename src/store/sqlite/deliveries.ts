@@ -26,7 +26,7 @@ export function outbox(db: DatabaseSync, delayMs: number) {
   }
 
   return {
-    announce({ owner, event, name, tag, at }: NewPlant, id: PlantId): void {
+    announce({ owner, id, event, name, tag, at }: NewPlant & { id: PlantId }): void {
       insertEvent.run(owner, event, id, name, tag ?? null, at);
       for (const webhook of webhooks(owner)) {
         insertDelivery.run(webhook, event, owner, at + delayMs);

@@ -1,20 +1,11 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setImmediate } from 'node:timers/promises';
 import { MAX_ID, MIN_ID, type PlantId } from '../../plants/plant.ts';
-import type {
-  CreateOutcome,
-  EndQuery,
-  ListEnd,
-  NewPlant,
-  PageQuery,
-  PlantField,
-  PlantPage,
-  Position,
-} from '../../plants/port.ts';
+import type { EndQuery, ListEnd, NewPlant, PageQuery, PlantField, PlantPage } from '../../plants/port.ts';
 import type { Snapshot } from './snapshot.ts';
 
 /** The statements that write plants, for the connection that writes. */
-export function plantWrites(db: DatabaseSync, announce: (plant: NewPlant, id: PlantId) => void) {
+export function plantWrites(db: DatabaseSync, announce: (plant: NewPlant & { id: PlantId }) => void) {
   const insert = db.prepare(
     `INSERT INTO plants (owner, id, name, tag, created_at)
      VALUES (?, ?, ?, ?, ?)
@@ -24,12 +15,19 @@ export function plantWrites(db: DatabaseSync, announce: (plant: NewPlant, id: Pl
   const nextFree = nextFreeId(db);
 
   return {
-    create(plant: NewPlant): CreateOutcome {
-      const id = plant.id ?? nextFree(plant.owner);
-      const { changes } = insert.run(plant.owner, id, plant.name, plant.tag ?? null, plant.at);
-      if (changes === 0) return { taken: id };
-      announce(plant, id);
-      return { created: id };
+    /** The id of the plant, or null when it is taken. Positional, because objects are slow to send to a thread. */
+    create(
+      owner: number,
+      wanted: PlantId | undefined,
+      name: string,
+      tag: string | undefined,
+      event: string,
+      at: number,
+    ): PlantId | null {
+      const id = wanted ?? nextFree(owner);
+      if (insert.run(owner, id, name, tag ?? null, at).changes === 0) return null;
+      announce({ owner, id, name, tag, event, at });
+      return id;
     },
     delete(owner: number, id: PlantId): boolean {
       return remove.run(owner, id).changes > 0;
@@ -65,7 +63,6 @@ function bigintOf(value: unknown): bigint | undefined {
 /** The queries that read plants. */
 export function plantReads(db: DatabaseSync, snapshot: Snapshot) {
   const pages = new Map<string, StatementSync>();
-  const follows = db.prepare('SELECT 1 FROM plants WHERE owner = ? AND id > ? AND id <= ? LIMIT 1');
 
   function statement(fields: readonly PlantField[]): StatementSync {
     const key = fields.join();
@@ -78,31 +75,31 @@ export function plantReads(db: DatabaseSync, snapshot: Snapshot) {
   }
 
   return {
-    page({ viewer, after, through, limit, fields }: PageQuery): PlantPage {
-      if (after?.id === MAX_ID) return { json: '', count: 0, next: undefined };
-      const first = firstBehind(after);
+    page({ viewer, from, through, limit, fields }: PageQuery): PlantPage {
+      const first = from?.id ?? MIN_ID;
       const last = through?.id ?? MAX_ID;
-      return snapshot.read(() => {
-        // `setReturnArrays` makes `get` answer an array; its declared type does not know. An aggregate
-        // always has one row.
-        const row = statement(fields).get(viewer, first, last, limit) as unknown as PageRow;
-        const [json, count, highest] = row;
-        if (json === null || highest === null) return { json: '', count: 0, next: undefined };
-        const id = BigInt(highest);
-        const more = count === limit && follows.get(viewer, id, last) !== undefined;
-        return { json, count, next: more ? { owner: viewer, id } : undefined };
-      });
+      // One more than asked for shows whether, and where, the list goes on.
+      const row = snapshot.read(() => statement(fields).get(viewer, first, last, limit + 1));
+      // `setReturnArrays` makes `get` answer an array; its declared type does not know. An aggregate always
+      // has one row.
+      const [json, count, highest] = row as unknown as PageRow;
+      if (json === null) return { json: '', count: 0, next: undefined };
+      if (count <= limit) return { json, count, next: undefined };
+      const next = { owner: viewer, id: BigInt(highest) };
+      return { json: json.slice(0, json.lastIndexOf(SEPARATOR)), count: limit, next };
     },
-    end: listEnd(db, snapshot, follows),
+    end: listEnd(db, snapshot),
   };
 }
 
 /** Ids that are counted in one turn of the event loop: about a millisecond. */
 const COUNTED_AT_A_TIME = 20_000;
 
-function listEnd(db: DatabaseSync, snapshot: Snapshot, follows: StatementSync) {
-  const highest = db.prepare('SELECT max(id) AS id FROM plants WHERE owner = ?');
+function listEnd(db: DatabaseSync, snapshot: Snapshot) {
+  const highest = db.prepare('SELECT max(id) AS id FROM plants WHERE owner = ? AND id >= ?');
   highest.setReadBigInts(true);
+  const following = db.prepare('SELECT min(id) AS id FROM plants WHERE owner = ? AND id > ?');
+  following.setReadBigInts(true);
   const step = db.prepare(
     `SELECT count(*) AS count, max(id) AS id
      FROM (
@@ -114,37 +111,36 @@ function listEnd(db: DatabaseSync, snapshot: Snapshot, follows: StatementSync) {
      )`,
   );
   step.setReadBigInts(true);
+  const idOf = (query: StatementSync, viewer: number, id: PlantId) =>
+    snapshot.read(() => bigintOf(query.get(viewer, id)?.id));
+  const at = (owner: number, id: PlantId | undefined) => (id === undefined ? undefined : { owner, id });
 
-  return async ({ viewer, after, count }: EndQuery): Promise<ListEnd> => {
-    if (count === undefined) {
-      const id = snapshot.read(() => bigintOf(highest.get(viewer)?.id));
-      const behind = id !== undefined && (after === undefined || id > after.id);
-      return { last: behind ? { owner: viewer, id } : undefined, more: false };
-    }
-    let last: Position | undefined;
-    let left = count;
-    while (left > 0 && last?.id !== MAX_ID) {
+  return async ({ viewer, from, count }: EndQuery): Promise<ListEnd> => {
+    let start = from?.id ?? MIN_ID;
+    if (count === undefined) return { last: at(viewer, idOf(highest, viewer, start)), next: undefined };
+    let last: PlantId | undefined;
+    for (let left = count; left > 0; left -= COUNTED_AT_A_TIME) {
       const wanted = Math.min(left, COUNTED_AT_A_TIME);
-      const row = snapshot.read(() => step.get(viewer, firstBehind(last ?? after), wanted));
-      const id = bigintOf(row?.id);
-      if (id !== undefined) last = { owner: viewer, id };
-      if (Number(row?.count) < wanted) return { last, more: false };
-      left -= wanted;
+      const row = snapshot.read(() => step.get(viewer, start, wanted));
+      last = bigintOf(row?.id) ?? last;
+      if (last === undefined || last === MAX_ID || Number(row?.count) < wanted) {
+        return { last: at(viewer, last), next: undefined };
+      }
+      start = last + 1n;
       await setImmediate();
     }
-    const more =
-      last !== undefined && snapshot.read(() => follows.get(viewer, last.id, MAX_ID) !== undefined);
-    return { last, more };
+    return { last: at(viewer, last), next: at(viewer, idOf(following, viewer, start - 1n)) };
   };
 }
 
-/** The id at which a list begins. No position is behind the largest id: `after` must be smaller. */
-function firstBehind(after: Position | undefined): PlantId {
-  return after ? after.id + 1n : MIN_ID;
-}
+/**
+ * Between two plants of a page. White space to JSON; within a plant no line break stands, since JSON escapes
+ * it, so that the last plant of a page can be told.
+ */
+const SEPARATOR = ',\n';
 
 /** The last id comes as text: as a number it would lose digits, and BigInt for every column costs more. */
-type PageRow = [json: string | null, count: number, last: string | null];
+type PageRow = [json: string | null, count: number, last: string];
 
 /**
  * JSON made by SQLite: reading rows and turning them into JSON here takes twice the time. A bare parameter
@@ -159,7 +155,7 @@ function pageSql(fields: readonly PlantField[]): string {
   const object = fields.includes('tag')
     ? `CASE WHEN tag IS NULL THEN ${withoutTag} ELSE ${whole} END`
     : whole;
-  return `SELECT group_concat(${object}), count(*), CAST(max(id) AS TEXT)
+  return `SELECT group_concat(${object}, '${SEPARATOR}'), count(*), CAST(max(id) AS TEXT)
     FROM (
       SELECT owner, id, name, tag
       FROM plants

@@ -59,7 +59,13 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
 
   return {
     plants: {
-      create: (plant) => submit(plantBytes(plant), 'createPlant', plant),
+      async create(plant) {
+        const { owner, id, name, tag, event, at } = plant;
+        const created = await submit(plantBytes(plant), 'createPlant', owner, id, name, tag, event, at);
+        if (created !== null) return { created };
+        if (id === undefined) throw new Error('the store chose an id that was taken');
+        return { taken: id };
+      },
       delete: (owner, id) => submit(COMMAND_BYTES, 'deletePlant', owner, id),
       page: async (query) => plants.page(query),
       end: plants.end,

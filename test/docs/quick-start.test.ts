@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, watch, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { test } from 'node:test';
+import { openShell, startServing } from './shell.ts';
+
+const ROOT = join(import.meta.dirname, '..', '..');
+const README = readFileSync(join(ROOT, 'README.md'), 'utf8');
+const PLANTS = 630;
+const PATIENCE_MS = 20_000;
+
+const quickStart = /^## Quick start\n(.*?)^## /ms.exec(README)?.[1] ?? '';
+const [receiver = ''] = blocks('js');
+const [start = '', ...pasted] = blocks('bash');
+
+test('the README names the two commands', () => {
+  for (const command of ['npm ci && npm start', 'npm ci && npm test']) {
+    assert.ok(README.includes(`\`\`\`bash\n${command}\n\`\`\``), command);
+  }
+});
+
+test('the receiver of the README is the one among the examples, in 15 lines', () => {
+  assert.equal(receiver, readFileSync(join(ROOT, 'examples', 'receiver.mjs'), 'utf8'));
+  assert.equal(receiver.split('\n').filter((line) => line.trim() !== '').length, 15);
+});
+
+test('the quick start of the README, pasted block by block, verifies 630 plants', async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const place = { folder: copyProject(), env: newcomersEnvironment() };
+  cleanup.defer(() => rmSync(place.folder, { recursive: true, force: true }));
+  const service = await startServing(start, place);
+  cleanup.defer(service.stop);
+  const port = await freePort();
+  const fill = (text: string) =>
+    text
+      .replaceAll('http://127.0.0.1:3000', service.url)
+      .replaceAll('pst_…', service.token)
+      .replaceAll('4000', String(port));
+  writeFileSync(join(place.folder, 'receiver.mjs'), fill(receiver));
+  const shell = openShell(place);
+  cleanup.defer(shell.stop);
+
+  const [prepare = '', subscribe = '', operate = '', count = '', ...others] = pasted;
+  assert.deepEqual(others, []);
+  await shell.paste(fill(prepare));
+  await shell.paste(fill(subscribe));
+  const operated = await shell.paste(fill(operate));
+  assert.match(operated, /^630 plants created\n/);
+  assert.deepEqual(operated.match(/(?<=^HTTP\/1\.1 )\d+/gm), ['200', '200', '204']);
+  const listed = operated.match(/"name":"[^"]*"/g);
+  assert.equal(new Set(listed).size, 10, `${listed}`);
+
+  const log = join(place.folder, 'receiver.log');
+  await untilVerified(log, PLANTS);
+  assert.match(await shell.paste(fill(count)), /^630\nverified \{"id":\d+,"name":"/);
+  const ids = readFileSync(log, 'utf8').match(/(?<=^verified \{"id":)\d+/gm);
+  assert.equal(new Set(ids).size, PLANTS);
+});
+
+function blocks(language: string): string[] {
+  const fenced = new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\``, 'gms');
+  return [...quickStart.matchAll(fenced)].map(([, text = '']) => text);
+}
+
+/** What a clone holds after `npm ci`, as far as the quick start needs it. */
+function copyProject(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'plant-store-quick-start-'));
+  for (const name of ['bin', 'src', 'examples', 'package.json']) {
+    cpSync(join(ROOT, name), join(folder, name), { recursive: true });
+  }
+  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+  return folder;
+}
+
+/**
+ * Nothing of the npm that runs the tests, whose Node comes first on its PATH. Two settings that the README
+ * leaves alone: a free port, and quick retries for what is sent before the receiver listens.
+ */
+function newcomersEnvironment(): Record<string, string> {
+  const { PATH = '', HOME = '' } = process.env;
+  const path = PATH.split(delimiter).filter((entry) => !entry.includes('node_modules'));
+  return {
+    PATH: path.join(delimiter),
+    HOME,
+    PORT: '0',
+    WEBHOOK_RETRY_SCHEDULE: '0s,100ms,200ms,400ms,800ms,2s,4s',
+  };
+}
+
+/** A port that was free a moment ago: the receiver of the README listens on one that it is told. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('The server has no port.');
+  return address.port;
+}
+
+async function untilVerified(log: string, count: number): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const verified = () => readFileSync(log, 'utf8').match(/^verified /gm)?.length ?? 0;
+  const check = () => {
+    if (verified() >= count) resolve();
+  };
+  const watcher = watch(log, check);
+  const late = setTimeout(() => reject(new Error(`${verified()} of ${count} are verified.`)), PATIENCE_MS);
+  try {
+    check();
+    await promise;
+  } finally {
+    clearTimeout(late);
+    watcher.close();
+  }
+}

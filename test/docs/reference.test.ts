@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { referencePages } from '../../docs/generate/pages.ts';
+import manifest from '../../package.json' with { type: 'json' };
+
+const ROOT = join(import.meta.dirname, '..', '..');
+
+function read(file: string): string {
+  return readFileSync(join(ROOT, file), 'utf8');
+}
+
+test('every reference page says what the code says; "npm run docs" makes them anew', async () => {
+  for (const [file, text] of await referencePages()) {
+    assert.equal(read(file), text, `${file} is stale`);
+  }
+});
+
+test('every dependency has its reason in the decision about dependencies', () => {
+  const decision = read('docs/decisions/0002-dependencies.md');
+  const names = [...Object.keys(manifest.dependencies), ...Object.keys(manifest.devDependencies)];
+  const missing = names.filter((name) => !decision.includes(`\`${name}\``));
+  assert.deepEqual(missing, []);
+});
+
+test('the decisions are numbered without a gap and listed in their index', () => {
+  const index = read('docs/decisions/README.md');
+  const listed = [...index.matchAll(/\]\((\d{4})-[a-z-]+\.md\)/g)].map(([, number]) => Number(number));
+  assert.deepEqual(
+    listed,
+    listed.map((_, i) => i + 1),
+  );
+});
