@@ -166,14 +166,14 @@ function asNotes({ rounds, seed, seconds, starts, ledger, report }: Notes): stri
   const count = (state: State) => states.get(state)?.length ?? 0;
   const { retriedCreated, retriedTaken } = ledger.counts;
   const times = [...report.receipts.values()].map((receipt) => receipt.times);
-  const again = times.filter((n) => n > 1).length;
+  const again = times.filter((n) => n > 1);
   const { attempts, failed, reset, hung } = report.counts;
   const { median, max } = summary(starts);
   return [
     `${rounds} kills in ${seconds.toFixed(0)} s, seed ${seed}; start to URL ${median.toFixed(0)} ms, at most ${max.toFixed(0)} ms`,
     `creates: ${count('acknowledged')} acknowledged, ${count('exists')} known from a retry, ${count('unknown')} without id and with unknown outcome, ${count('refused')} refused`,
     `retries of unknown creates by id: ${retriedCreated} were created then, ${retriedTaken} were there`,
-    `receiver: ${attempts} requests; ${failed} answered 500, ${reset} reset, ${hung} left hanging; ${again} events came more than once (at most ${Math.max(0, ...times)} times)`,
+    `receiver: ${attempts} requests; ${failed} answered 500, ${reset} reset, ${hung} left hanging; ${again.length} events came more than once (at most ${summary(times).max} times)`,
   ]
     .map((line) => `- ${line}`)
     .join('\n');

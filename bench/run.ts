@@ -34,7 +34,9 @@ Sections: ${Object.keys(sections).join(', ')} (all of them when none is named)
 process.exitCode = await main();
 
 async function main(): Promise<number> {
-  const { names, quick, json, help } = readArguments();
+  const given = readArguments();
+  if ('error' in given) return refuse(given.error);
+  const { names, quick, json, help } = given;
   if (help) {
     process.stdout.write(USAGE);
     return 0;
@@ -58,15 +60,21 @@ async function main(): Promise<number> {
   return 0;
 }
 
-function readArguments() {
+type Arguments = { names: string[]; quick: boolean; json: boolean; help: boolean };
+
+function readArguments(): Arguments | { error: string } {
   const options = {
     quick: { type: 'boolean' },
     json: { type: 'boolean' },
     help: { type: 'boolean' },
   } as const;
-  const { values, positionals } = parseArgs({ options, allowPositionals: true });
-  const { quick = false, json = false, help = false } = values;
-  return { names: positionals, quick, json, help };
+  try {
+    const { values, positionals } = parseArgs({ options, allowPositionals: true });
+    const { quick = false, json = false, help = false } = values;
+    return { names: positionals, quick, json, help };
+  } catch (error) {
+    return { error: error instanceof Error ? error.message : String(error) };
+  }
 }
 
 function refuse(why: string): number {

@@ -19,19 +19,28 @@ export type Sample = LoadResult & {
 
 export type Rounds = { rounds: number; seconds: number; warmUpSeconds: number };
 
+/** From this share of a core on, what others do changes the figures. */
+export const DISTURBED = 0.1;
+/** A round that others disturbed is measured again; a comparison takes at most so many times its rounds. */
+const PATIENCE = 3;
+
 /**
  * Loads the contenders in turn, A B C A B C …, so that whatever else happens on the machine meets all of
  * them. The samples of one round belong together; those of the warm-up are thrown away.
  */
-export async function compare(contenders: Contender[], rounds: Rounds): Promise<Map<string, Sample[]>> {
-  for (const contender of contenders) await sample(contender, rounds.warmUpSeconds);
-  const samples = new Map<string, Sample[]>(contenders.map(({ name }) => [name, []]));
-  for (let round = 0; round < rounds.rounds; round++) {
-    for (const contender of contenders) {
-      samples.get(contender.name)?.push(await sample(contender, rounds.seconds));
-    }
+export async function compare(contenders: Contender[], options: Rounds): Promise<Map<string, Sample[]>> {
+  for (const contender of contenders) await sample(contender, options.warmUpSeconds);
+  const rounds: Sample[][] = [];
+  let disturbed: Sample[][] = [];
+  while (rounds.length + disturbed.length < options.rounds * PATIENCE && rounds.length < options.rounds) {
+    const round: Sample[] = [];
+    for (const contender of contenders) round.push(await sample(contender, options.seconds));
+    (round.some(({ othersBusy }) => othersBusy > DISTURBED) ? disturbed : rounds).push(round);
   }
-  return samples;
+  // Better a doubtful figure, which the report warns of, than none.
+  disturbed = disturbed.slice(0, options.rounds - rounds.length);
+  const samples = [...rounds, ...disturbed];
+  return new Map(contenders.map(({ name }, i) => [name, samples.flatMap((round) => round[i] ?? [])]));
 }
 
 /** One contender's figure against another's, round by round. */

@@ -1,4 +1,4 @@
-import type { Sample } from './compare.ts';
+import { DISTURBED, type Sample } from './compare.ts';
 
 /** What a section of the bench found. */
 export type Report = { figures: Figure[]; loads?: Map<string, Sample[]>; notes?: string[] };
@@ -64,7 +64,6 @@ export function loadTable(loads: Map<string, Sample[]>): string {
 }
 
 const SATURATED = 0.95;
-const DISTURBED = 0.1;
 
 /** What makes the figures of a load doubtful. */
 export function warnings(loads: Map<string, Sample[]>): string[] {

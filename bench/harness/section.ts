@@ -14,5 +14,5 @@ export type Bench = {
 
 /** The rounds of a comparison. */
 export function roundsOf({ quick }: Bench) {
-  return quick ? { rounds: 2, seconds: 1, warmUpSeconds: 1 } : { rounds: 5, seconds: 3, warmUpSeconds: 2 };
+  return quick ? { rounds: 2, seconds: 1, warmUpSeconds: 2 } : { rounds: 5, seconds: 3, warmUpSeconds: 4 };
 }
