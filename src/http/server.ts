@@ -37,7 +37,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   app.setErrorHandler(answerFailure);
   app.decorateRequest('principal');
   const turn = gatherTurn();
-  app.addHook('onRequest', (_request, _reply, done) => turn(done));
+  app.addHook('onRequest', (request, _reply, done) => (request.method === 'POST' ? done() : turn(done)));
   app.addHook('onRequest', requestGuard(options.isDraining));
   answerOtherPaths(app);
   acceptJsonOnly(app);

@@ -1,3 +1,4 @@
+import { closeSync, openSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { writes } from '../../limits.ts';
 
@@ -10,12 +11,26 @@ const OLDEST_SQLITE = [3, 51, 3] as const;
  */
 export function openConnection(path: string, options: { readOnly?: boolean } = {}): DatabaseSync {
   refuseOldSqlite();
+  if (!options.readOnly && path !== ':memory:') makePrivateFile(path);
   const db = new DatabaseSync(path, { readOnly: options.readOnly ?? false, timeout: writes.lockWaitMs });
   if (!options.readOnly) db.exec('PRAGMA journal_mode = WAL');
   db.exec('PRAGMA synchronous = FULL');
   db.exec('PRAGMA foreign_keys = ON');
   db.exec('PRAGMA trusted_schema = OFF');
   return db;
+}
+
+/**
+ * Makes an empty file, which SQLite takes for an empty database, that only its owner may read; the files that
+ * SQLite puts beside it get its mode. A file that is there stays as it is, and is not even opened: closing it
+ * would give up the locks that this process holds on it.
+ */
+export function makePrivateFile(path: string): void {
+  try {
+    closeSync(openSync(path, 'wx', 0o600));
+  } catch {
+    // It is there, or cannot be made: the latter SQLite finds as well, and reports in its own terms.
+  }
 }
 
 function refuseOldSqlite(): void {

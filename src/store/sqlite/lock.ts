@@ -1,4 +1,5 @@
 import { DatabaseSync } from 'node:sqlite';
+import { makePrivateFile } from './connection.ts';
 import { sqliteCode } from './failure.ts';
 
 const SQLITE_BUSY = 5;
@@ -11,6 +12,7 @@ const SQLITE_BUSY = 5;
  * @throws Error when another server holds it.
  */
 export function lockForServing(path: string): () => void {
+  makePrivateFile(path);
   const db = new DatabaseSync(path);
   try {
     db.exec('BEGIN EXCLUSIVE');

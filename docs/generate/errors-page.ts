@@ -1,0 +1,62 @@
+import { STATUS_CODES } from 'node:http';
+import { catalogue, type ErrorCode, statusOf } from '../../src/errors.ts';
+import { code, table } from './table.ts';
+
+const INTRODUCTION = `# Errors
+
+Every failure, whatever part of the service it comes from, has a body of this form, with
+\`Content-Type: application/json\`:
+
+\`\`\`json
+{"error": 40002, "message": "The member \\"name\\" is missing; it must be a string of 1 to 255 …"}
+\`\`\`
+
+\`error\` is the HTTP status × 100 + a number; its meaning never changes, so programs may rely on it. \`message\` is one
+sentence for a person and may be worded differently tomorrow. Headers of their own: \`WWW-Authenticate\` (401, 403 and
+40005), \`Allow\` (405), \`Retry-After\` (503).
+
+**What to retry.** 408, 429 and 503 are passing: try again, after \`Retry-After\` where it is given. After **50301**
+nobody knows whether the write took place: repeat it with the same \`id\`; 40900 then says that it did. 50000 is a
+fault of the service: report the request id that the message gives. Every other one comes again until the request is
+changed.`;
+
+const OPERATIONS = `The last column names the operations whose description in [openapi.json](openapi.json) lists the code. "any" are all that
+need a token. Where it is empty, the code is answered before an operation is known (no such path, no such method, a
+request that cannot be read), or is kept for a part of the service that is still to come.`;
+
+/** @param document the OpenAPI document: it says which operation answers which code. */
+export function errorsPage(document: object): string {
+  const answered = operationsByCode(document);
+  const total = new Set([...answered.values()].flat()).size;
+  // Object.keys gives strings; the catalogue's keys are these numbers.
+  const codes = Object.keys(catalogue).map((key) => Number(key) as ErrorCode);
+  const sections = [...Map.groupBy(codes, statusOf)].map(([status, group]) => {
+    const rows = group.map((error) => {
+      const operations = answered.get(error) ?? [];
+      const names = operations.length === total ? 'any' : operations.map(code).join(', ');
+      return [code(String(error)), catalogue[error], names];
+    });
+    return `## ${status} ${STATUS_CODES[status] ?? ''}\n\n${table(['error', 'Meaning', 'Operations'], rows)}`;
+  });
+  return [INTRODUCTION, OPERATIONS, ...sections].join('\n\n');
+}
+
+/** The parts of an OpenAPI document that are read here. */
+type Document = { paths: Record<string, Record<string, Operation>> };
+type Operation = { responses: Record<string, { description: string }> };
+
+function operationsByCode(document: object): Map<number, string[]> {
+  // `openapiDocument` promises an OpenAPI document; every operation in it has responses.
+  const { paths } = document as Document;
+  const found = new Map<number, string[]>();
+  for (const [path, methods] of Object.entries(paths)) {
+    for (const [method, { responses }] of Object.entries(methods)) {
+      const text = Object.values(responses).map(({ description }) => description);
+      for (const [, digits] of text.join('\n').matchAll(/`(\d{5})`/g)) {
+        const error = Number(digits);
+        found.set(error, [...(found.get(error) ?? []), `${method.toUpperCase()} ${path}`]);
+      }
+    }
+  }
+  return found;
+}

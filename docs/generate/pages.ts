@@ -1,0 +1,25 @@
+import { openapiDocument } from '../../src/app.ts';
+import { silentLog, systemRuntime } from '../../src/runtime.ts';
+import { cliPage } from './cli-page.ts';
+import { configurationPage } from './configuration-page.ts';
+import { errorsPage } from './errors-page.ts';
+import { limitsPage } from './limits-page.ts';
+
+/**
+ * The reference pages that are made from the code, by their path from the root of the project. The OpenAPI
+ * document is, to the byte, what `plant-store openapi` prints.
+ */
+export async function referencePages(): Promise<ReadonlyMap<string, string>> {
+  const document = await openapiDocument(systemRuntime(silentLog));
+  return new Map([
+    ['docs/reference/errors.md', page('src/errors.ts', errorsPage(document))],
+    ['docs/reference/configuration.md', page('src/config.ts', configurationPage())],
+    ['docs/reference/limits.md', page('src/limits.ts', limitsPage())],
+    ['docs/reference/cli.md', page('the help of each verb', await cliPage())],
+    ['docs/reference/openapi.json', `${JSON.stringify(document, null, 2)}\n`],
+  ]);
+}
+
+function page(source: string, text: string): string {
+  return `<!-- Made by "npm run docs" from ${source}. Change that, not this. -->\n\n${text.trim()}\n`;
+}

@@ -1,0 +1,67 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import type { TestContext } from 'node:test';
+import { storePath } from '../../src/config.ts';
+import { type Outcome, run } from '../cli/program.ts';
+import { failToServe, type ServeOptions, type Server, startServer } from './server.ts';
+
+/** Where a test's servers run, one after the other. Ends with the test, and takes every process along. */
+export type Place = {
+  /** Of this test only; outside of the data folder. */
+  folder: string;
+  /** In `folder`; missing until a server makes it. */
+  dataDir: string;
+  serve(options?: ServeOptions): Promise<Server>;
+  /** A start that is expected to fail. */
+  serveInVain(options?: ServeOptions): Promise<Outcome>;
+  /** Another verb of the command line on the same store. */
+  command(...args: string[]): Promise<Outcome>;
+  /** Reads the store's file without the service. */
+  read(sql: string): Record<string, unknown>[];
+  /** Writes to the store's file without the service. */
+  write(sql: string): void;
+};
+
+export async function makePlace(t: TestContext): Promise<Place> {
+  const folder = await mkdtemp(join(tmpdir(), 'plant-store-process-'));
+  const servers: Server[] = [];
+  t.after(async () => {
+    await Promise.all(servers.map((server) => server.kill()));
+    await rm(folder, { recursive: true, force: true });
+  });
+  return placeIn(folder, servers);
+}
+
+function placeIn(folder: string, servers: Server[]): Place {
+  const dataDir = join(folder, 'data');
+
+  function withStore<T>(readOnly: boolean, work: (db: DatabaseSync) => T): T {
+    const db = new DatabaseSync(storePath(dataDir), { readOnly });
+    try {
+      return work(db);
+    } finally {
+      db.close();
+    }
+  }
+
+  return {
+    folder,
+    dataDir,
+    serve: async (options) => {
+      const server = await startServer(dataDir, options);
+      servers.push(server);
+      return server;
+    },
+    serveInVain: (options) => failToServe(dataDir, options),
+    command: (...args) => run([...args, '--data-dir', dataDir]),
+    read: (sql) =>
+      withStore(true, (db) => {
+        const statement = db.prepare(sql);
+        statement.setReadBigInts(true);
+        return statement.all();
+      }),
+    write: (sql) => withStore(false, (db) => db.exec(sql)),
+  };
+}

@@ -1,0 +1,113 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import type { Outcome } from '../cli/program.ts';
+import type { Answer } from '../harness/answer.ts';
+
+/** A `serve` in a process of its own, which a test may end as it likes. */
+export type Server = {
+  /** Without a slash at its end. */
+  url: string;
+  port: number;
+  pid: number;
+  /** As admin, with the token that the server was started with. */
+  request(method: string, path: string, options?: RequestOptions): Promise<Answer>;
+  signal(signal: NodeJS.Signals): void;
+  /** `kill -9`; resolves when the process is gone. */
+  kill(): Promise<void>;
+  /** SIGTERM; resolves when the process is gone. */
+  stop(): Promise<Outcome>;
+  /** Resolves when the process is gone, however it ended; standard error from its first line on. */
+  ended: Promise<Outcome>;
+};
+
+export type RequestOptions = {
+  token?: string;
+  /** Sent as JSON. */
+  body?: unknown;
+};
+
+export type ServeOptions = {
+  env?: Record<string, string>;
+  /** A command that runs the server, such as `setpriv` with its options: the server's own command follows. */
+  through?: readonly string[];
+};
+
+/** The bootstrap token of every server here that was given no other. */
+export const TOKEN = 'a-bootstrap-token-that-only-tests-know';
+
+const PROGRAM = fileURLToPath(new URL('../../bin/plant-store', import.meta.url));
+
+/** Starts `serve` on a free port and waits until it has greeted. Rejects with what it said when it ends first. */
+export async function startServer(dataDir: string, options: ServeOptions = {}): Promise<Server> {
+  const child = launch(dataDir, options);
+  const ended = outcomeOf(child);
+  const url = await Promise.race([
+    greetedUrl(child.stderr),
+    ended.then(({ stderr }) => Promise.reject(new Error(`serve ended: ${stderr}`))),
+  ]);
+  const token = options.env?.BOOTSTRAP_TOKEN ?? TOKEN;
+  return {
+    url,
+    port: Number(new URL(url).port),
+    // A process that has said something has an id.
+    pid: child.pid ?? 0,
+    request: (method, path, request = {}) => send(url + path, method, { token, ...request }),
+    signal: (signal) => void child.kill(signal),
+    kill: async () => {
+      child.kill('SIGKILL');
+      await ended;
+    },
+    stop: () => {
+      child.kill('SIGTERM');
+      return ended;
+    },
+    ended,
+  };
+}
+
+/** Starts a `serve` that is expected to end by itself. */
+export function failToServe(dataDir: string, options: ServeOptions = {}): Promise<Outcome> {
+  return outcomeOf(launch(dataDir, options));
+}
+
+/** Nothing of this process's environment but the path, so that no setting comes in unseen. */
+function launch(dataDir: string, { env, through = [] }: ServeOptions) {
+  const [file = '', ...args] = [...through, process.execPath, PROGRAM, 'serve'];
+  return spawn(file, args, {
+    env: { PATH: process.env.PATH, PORT: '0', DATA_DIR: dataDir, BOOTSTRAP_TOKEN: TOKEN, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+}
+
+async function outcomeOf(child: ReturnType<typeof launch>): Promise<Outcome> {
+  const [stdout, stderr, [code, signal]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, 'close'),
+  ]);
+  return { code, signal, stdout, stderr };
+}
+
+function greetedUrl(stderr: NodeJS.ReadableStream): Promise<string> {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  let said = '';
+  stderr.on('data', (chunk: Buffer) => {
+    said += chunk;
+    // The last line of the greeting: the URL stands in full above it.
+    if (said.includes('curl ')) resolve(/http:\/\/\S+/.exec(said)?.[0] ?? '');
+  });
+  return promise;
+}
+
+async function send(url: string, method: string, { token, body }: RequestOptions): Promise<Answer> {
+  const headers: Record<string, string> = { authorization: `Bearer ${token}` };
+  const init: RequestInit = { method, headers };
+  if (body !== undefined) {
+    headers['content-type'] = 'application/json';
+    init.body = JSON.stringify(body);
+  }
+  const response = await fetch(url, init);
+  return { status: response.status, headers: response.headers, text: await response.text() };
+}
