@@ -15,7 +15,7 @@ import type { Store } from './store/store.ts';
 import { version } from './version.ts';
 import { startDispatcher } from './webhooks/dispatcher.ts';
 import { createResolve } from './webhooks/resolver.ts';
-import { createSender } from './webhooks/sender.ts';
+import { createSenderOnDemand } from './webhooks/sender-on-demand.ts';
 import { createTarget } from './webhooks/target.ts';
 
 export type App = {
@@ -87,7 +87,7 @@ async function serve({ config, runtime, options, store, unlock }: Parts): Promis
   });
   await server.listen({ port: config.port, host: config.host });
   const url = config.publicUrl ?? listeningUrl(server, config.host);
-  const sender = createSender({ target, clock: runtime.clock });
+  const sender = createSenderOnDemand({ target, clock: runtime.clock });
   const dispatcher = startDispatcher({
     store: store.webhooks,
     sender,
@@ -115,11 +115,8 @@ function listeningUrl(server: FastifyInstance, host: string): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-/** How often connections that have become idle are looked for while the server drains. */
-const IDLE_CHECK_MS = 20;
-
 async function closeServer(server: FastifyInstance): Promise<void> {
-  const idle = setInterval(() => server.server.closeIdleConnections(), IDLE_CHECK_MS);
+  const idle = setInterval(() => server.server.closeIdleConnections(), limits.idleCheckMs);
   const late = setTimeout(() => server.server.closeAllConnections(), limits.drainMs);
   try {
     await server.close();

@@ -36,33 +36,45 @@ export function systemRuntime(log: Log): Runtime {
 
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 const HALF = 2 ** 40;
+/** Random bytes that are asked for at a time: asking costs more than the bytes do. */
+const POOL_BYTES = 1000;
 
 export function createIds(clock: Clock, random: (size: number) => Buffer): Ids {
   let time = 0;
   let timeText = '';
-  // 80 random bits as two exact halves; within one millisecond they count up.
-  let high = 0;
+  // 80 random bits as two exact halves; within one millisecond the lower one counts up.
+  let highText = '';
   let low = 0;
+  let pool: Buffer = Buffer.alloc(0);
+  let taken = 0;
+
+  function randomHalf(): number {
+    if (taken === pool.length) {
+      pool = random(POOL_BYTES);
+      taken = 0;
+    }
+    taken += 5;
+    return pool.readUIntBE(taken - 5, 5);
+  }
+
+  function startAt(ms: number): void {
+    time = ms;
+    timeText = base32(time, 10);
+    highText = base32(randomHalf(), 8);
+    low = randomHalf();
+  }
 
   function advance(): void {
     const now = clock.now();
-    if (now > time) {
-      time = now;
-      timeText = base32(time, 10);
-      const bytes = random(10);
-      high = bytes.readUIntBE(0, 5);
-      low = bytes.readUIntBE(5, 5);
-      return;
-    }
-    low = (low + 1) % HALF;
-    if (low === 0) high = (high + 1) % HALF;
-    if (low === 0 && high === 0) timeText = base32(++time, 10);
+    low++;
+    if (now > time) startAt(now);
+    else if (low === HALF) startAt(time + 1);
   }
 
   return {
     next(kind) {
       advance();
-      return `${kind}_${timeText}${base32(high, 8)}${base32(low, 8)}`;
+      return `${kind}_${timeText}${highText}${base32(low, 8)}`;
     },
     startAfter(id) {
       const text = id.slice(id.indexOf('_') + 1);
@@ -70,7 +82,7 @@ export function createIds(clock: Clock, random: (size: number) => Buffer): Ids {
       if (last < time) return;
       time = last;
       timeText = text.slice(0, 10);
-      high = fromBase32(text.slice(10, 18));
+      highText = text.slice(10, 18);
       low = fromBase32(text.slice(18, 26));
     },
   };

@@ -17,7 +17,7 @@ const POLICY = [
 ].join('; ');
 
 /** The interactive reference at `/docs`; works without any other host. */
-export async function docsPage(app: FastifyInstance): Promise<void> {
+export async function docsPage(app: FastifyInstance, basePath: string): Promise<void> {
   await app.register(async (scope) => {
     scope.addHook('onSend', (_request, reply, payload, done) => {
       reply.header('content-security-policy', POLICY);
@@ -36,6 +36,7 @@ export async function docsPage(app: FastifyInstance): Promise<void> {
     });
     await scope.register(swaggerUi, {
       routePrefix: '/docs',
+      indexPrefix: basePath,
       theme: { title: 'Plant Store API' },
       uiConfig: { deepLinking: true, tryItOutEnabled: true, persistAuthorization: false },
     });

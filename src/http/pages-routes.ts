@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { AppError } from '../errors.ts';
+import { http as limits } from '../limits.ts';
 import { answerJson } from './answer.ts';
 
 export type PagesContext = {
@@ -18,7 +19,10 @@ export function pagesRoutes(app: FastifyInstance, { basePath, checkStore }: Page
     try {
       checkStore();
     } catch (cause) {
-      throw new AppError(50302, 'The store cannot be read.', { cause });
+      throw new AppError(50302, 'The store cannot be read.', {
+        headers: { 'retry-after': String(limits.retryAfterSeconds) },
+        cause,
+      });
     }
     return answerJson(reply).send('{"status":"ready"}');
   });

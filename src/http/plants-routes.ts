@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
+import { http as limits } from '../limits.ts';
 import { listPlants } from '../plants/list.ts';
 import { createPlant, deletePlant } from '../plants/operations.ts';
 import { Id, type PlantInput, parsePlantId } from '../plants/plant.ts';
@@ -125,6 +126,10 @@ function listHandler({ plants, basePath, cursorKey }: RouteContext) {
       const chosen = request.query.fields ? `&fields=${fields.join()}` : '';
       const query = `limit=${limit}&cursor=${encodeCursor(next, viewer, cursorKey)}${chosen}`;
       reply.header('link', `<${basePath}/plants?${query}>; rel="next"`);
+    }
+    if (typeof json !== 'string' || json.length > limits.bufferedAnswerBytes) {
+      // Node closes a connection on which nothing moved for so long.
+      request.raw.socket.setTimeout(limits.stalledReaderMs);
     }
     return typeof json === 'string'
       ? json

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import type { Authenticate } from '../access/authentication.ts';
 import { http as limits } from '../limits.ts';
+import type { Clock } from '../runtime.ts';
 import { requireScope } from './authorization.ts';
 import type { RouteContext } from './context.ts';
 import { docsPage } from './docs-page.ts';
@@ -29,7 +30,7 @@ export type ServerOptions = Pick<RouteContext, 'plants' | 'webhooks' | 'runtime'
 
 /** Builds the HTTP service: every route, and the Error object for everything that goes wrong. */
 export async function buildServer(options: ServerOptions): Promise<FastifyInstance> {
-  const app = createFastify(options.log);
+  const app = createFastify(options);
   const basePath = options.publicUrl ? new URL(options.publicUrl).pathname.replace(/\/$/, '') : '';
 
   app.setValidatorCompiler(createValidatorCompiler(sharedSchemas));
@@ -37,7 +38,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   app.setErrorHandler(answerFailure);
   app.decorateRequest('principal');
   const turn = gatherTurn();
-  app.addHook('onRequest', (request, _reply, done) => (request.method === 'POST' ? done() : turn(done)));
+  app.addHook('onRequest', (_request, _reply, done) => turn(done));
   app.addHook('onRequest', requestGuard(options.isDraining));
   answerOtherPaths(app);
   acceptJsonOnly(app);
@@ -54,14 +55,15 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     webhooksRoutes(api, context);
     pagesRoutes(api, { ...options, basePath });
   });
-  await docsPage(app);
+  await docsPage(app, basePath);
   return app;
 }
 
-function createFastify(log: FastifyBaseLogger | undefined): FastifyInstance {
+function createFastify({ log, runtime }: ServerOptions): FastifyInstance {
   const app = Fastify({
     ...(log ? { loggerInstance: log } : {}),
     logController: new LogController({ disableRequestLogging: true }),
+    genReqId: requestIds(runtime.clock),
     // One for each request costs a microsecond; what is logged of a request names its id itself.
     childLoggerFactory: (logger) => logger,
     bodyLimit: limits.bodyBytes,
@@ -81,12 +83,18 @@ function createFastify(log: FastifyBaseLogger | undefined): FastifyInstance {
     clientErrorHandler: answerParserFailure,
   });
   app.server.maxConnections = limits.connections;
-  app.server.setTimeout(limits.idleSocketMs);
   // A client that has sent all that it will send still waits for its answer.
   Object.assign(app.server, { httpAllowHalfOpen: true });
   // Fastify would read the body of a DELETE; the request guard deals with bodies that mean nothing.
   app.addHttpMethod('DELETE', { hasBody: false, overrideExisting: true });
   return app;
+}
+
+/** Ids that are unique also across restarts, so that a log tells one request from every other. */
+function requestIds(clock: Clock): () => string {
+  const start = clock.now().toString(36);
+  let count = 0;
+  return () => `${start}-${++count}`;
 }
 
 /** A request target in absolute form (RFC 9112 §3.2.2) names the same path. */

@@ -9,10 +9,7 @@ export type Lanes = {
   leave(webhook: string, attempt: Attempt | undefined): void;
 };
 
-export type LaneBounds = { perWebhook: number; inAll: number; silentWebhooks: number };
-
-/** Of the free places one webhook may take at most this share, so that some are free for every other. */
-const SHARE = 1 / 8;
+export type LaneBounds = { perWebhook: number; inAll: number; share: number; silentWebhooks: number };
 
 /**
  * Gives each webhook a lane of its own, so that a receiver that hangs or is slow costs only itself:
@@ -21,13 +18,13 @@ const SHARE = 1 / 8;
  * - A webhook whose last attempt got no whole answer is silent: it is tried with one request at a time, and the
  *   silent ones together take at most half of the places, until an answer comes.
  */
-export function createLanes({ perWebhook, inAll, silentWebhooks }: LaneBounds): Lanes {
+export function createLanes({ perWebhook, inAll, share, silentWebhooks }: LaneBounds): Lanes {
   const underWay = new Map<string, number>();
   const silent = new Set<string>();
   let total = 0;
 
   function widthNow(): number {
-    return Math.min(perWebhook, Math.max(1, Math.floor((inAll - total) * SHARE)));
+    return Math.min(perWebhook, Math.max(1, Math.floor((inAll - total) * share)));
   }
 
   return {

@@ -159,7 +159,7 @@ test('a cursor that this service did not give to this user is refused', async ()
     `${cursor}A`,
     `${cursor}=`,
     cursor.slice(0, -1),
-    cursor.toUpperCase(),
+    cursor.replaceAll('.', '-'),
     '%00',
     `${cursor}%20`,
   ];

@@ -85,6 +85,22 @@ export function plantsConformance(ready: () => Given): void {
       assert.equal(new Set(ids).size, 50);
     });
 
+    test('given and absent ids mix in one batch', async () => {
+      const { user, plant, store, walk } = ready();
+      const { id: owner } = await user();
+      const wanted = [undefined, 100n, undefined, 5n, undefined, 102n, undefined];
+      const batch = wanted.map((id) => store.plants.create(plant(owner, { id })));
+      const removed = store.plants.delete(owner, 103n);
+      const last = store.plants.create(plant(owner));
+      const outcomes = await Promise.all([...batch, last]);
+      assert.equal(await removed, true);
+      assert.deepEqual(
+        outcomes.map((outcome) => ('created' in outcome ? outcome.created : undefined)),
+        [1n, 100n, 101n, 5n, 102n, undefined, 103n, 103n],
+      );
+      assert.deepEqual(await walk(owner, 10), [1n, 5n, 100n, 101n, 102n, 103n]);
+    });
+
     test('deleting removes the own plant only, once', async () => {
       const { store, user, create, walk } = ready();
       const [one, other] = [await user(), await user()];

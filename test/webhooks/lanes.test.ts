@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createLanes } from '../../src/webhooks/lanes.ts';
 
-const bounds = { perWebhook: 16, inAll: 256, silentWebhooks: 1000 };
+const bounds = { perWebhook: 16, inAll: 256, silentWebhooks: 1000, share: 1 / 8 };
 const answered = { status: 200, durationMs: 1 };
 const silent = { error: 'There was no whole answer within 15 s.', durationMs: 15_000 };
 

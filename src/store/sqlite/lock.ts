@@ -1,3 +1,4 @@
+import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { makePrivateFile } from './connection.ts';
 import { sqliteCode } from './failure.ts';
@@ -19,7 +20,7 @@ export function lockForServing(path: string): () => void {
   } catch (cause) {
     db.close();
     if (sqliteCode(cause) !== SQLITE_BUSY) throw cause;
-    throw new Error('Another plant-store server is running on this data folder', { cause });
+    throw new Error(`Another plant-store server is running on the data folder ${dirname(path)}.`, { cause });
   }
   return () => db.close();
 }

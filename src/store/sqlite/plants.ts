@@ -1,5 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setImmediate } from 'node:timers/promises';
+import { list as limits } from '../../limits.ts';
 import { MAX_ID, MIN_ID, type PlantId } from '../../plants/plant.ts';
 import type { EndQuery, ListEnd, NewPlant, PageQuery, PlantField, PlantPage } from '../../plants/port.ts';
 import type { Snapshot } from './snapshot.ts';
@@ -12,7 +13,7 @@ export function plantWrites(db: DatabaseSync, announce: (plant: NewPlant & { id:
      ON CONFLICT DO NOTHING`,
   );
   const remove = db.prepare('DELETE FROM plants WHERE owner = ? AND id = ?');
-  const nextFree = nextFreeId(db);
+  const { nextFree, note, forget } = freeIds(db);
 
   return {
     /** The id of the plant, or null when it is taken. Positional, because objects are slow to send to a thread. */
@@ -26,16 +27,21 @@ export function plantWrites(db: DatabaseSync, announce: (plant: NewPlant & { id:
     ): PlantId | null {
       const id = wanted ?? nextFree(owner);
       if (insert.run(owner, id, name, tag ?? null, at).changes === 0) return null;
+      note(owner, id);
       announce({ owner, id, name, tag, event, at });
       return id;
     },
     delete(owner: number, id: PlantId): boolean {
+      forget();
       return remove.run(owner, id).changes > 0;
     },
+    /** For the beginning of a transaction: what earlier ones knew may have changed. */
+    forgetIds: forget,
   };
 }
 
-function nextFreeId(db: DatabaseSync): (owner: number) => PlantId {
+/** Finds the next free id of an owner, and remembers the highest one while a transaction lasts. */
+function freeIds(db: DatabaseSync) {
   const highest = db.prepare('SELECT max(id) AS id FROM plants WHERE owner = ?');
   highest.setReadBigInts(true);
   const highestGap = db.prepare(
@@ -48,11 +54,22 @@ function nextFreeId(db: DatabaseSync): (owner: number) => PlantId {
   );
   highestGap.setReadBigInts(true);
 
-  return (owner) => {
-    const last = bigintOf(highest.get(owner)?.id);
-    if (last === undefined || last < 1n) return 1n;
-    if (last < MAX_ID) return last + 1n;
-    return bigintOf(highestGap.get(owner)?.id) ?? MAX_ID;
+  const known = new Map<number, PlantId>();
+
+  return {
+    nextFree(owner: number): PlantId {
+      const last = known.get(owner) ?? bigintOf(highest.get(owner)?.id) ?? 0n;
+      known.set(owner, last);
+      if (last < 1n) return 1n;
+      if (last < MAX_ID) return last + 1n;
+      return bigintOf(highestGap.get(owner)?.id) ?? MAX_ID;
+    },
+    /** A plant was added. */
+    note(owner: number, id: PlantId): void {
+      const last = known.get(owner);
+      if (last !== undefined && id > last) known.set(owner, id);
+    },
+    forget: () => known.clear(),
   };
 }
 
@@ -92,9 +109,6 @@ export function plantReads(db: DatabaseSync, snapshot: Snapshot) {
   };
 }
 
-/** Ids that are counted in one turn of the event loop: about a millisecond. */
-const COUNTED_AT_A_TIME = 20_000;
-
 function listEnd(db: DatabaseSync, snapshot: Snapshot) {
   const highest = db.prepare('SELECT max(id) AS id FROM plants WHERE owner = ? AND id >= ?');
   highest.setReadBigInts(true);
@@ -119,8 +133,8 @@ function listEnd(db: DatabaseSync, snapshot: Snapshot) {
     let start = from?.id ?? MIN_ID;
     if (count === undefined) return { last: at(viewer, idOf(highest, viewer, start)), next: undefined };
     let last: PlantId | undefined;
-    for (let left = count; left > 0; left -= COUNTED_AT_A_TIME) {
-      const wanted = Math.min(left, COUNTED_AT_A_TIME);
+    for (let left = count; left > 0; left -= limits.countedPlants) {
+      const wanted = Math.min(left, limits.countedPlants);
       const row = snapshot.read(() => step.get(viewer, start, wanted));
       last = bigintOf(row?.id) ?? last;
       if (last === undefined || last === MAX_ID || Number(row?.count) < wanted) {

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { getCompileCacheDir } from 'node:module';
 import type { DatabaseSync } from 'node:sqlite';
 import { Worker } from 'node:worker_threads';
 import { AppError } from '../../errors.ts';
@@ -19,7 +20,10 @@ export function inlineWriter(db: DatabaseSync, deliveryDelayMs: number): Writer 
 
 /** Does not wait for the thread to come up: reads need it not, and the first commands wait for it. */
 export function threadWriter(options: WriterOptions): Writer {
-  const thread = new Worker(new URL('./writer-thread.ts', import.meta.url), { workerData: options });
+  const thread = new Worker(new URL('./writer-thread.ts', import.meta.url), {
+    workerData: options,
+    env: environment(),
+  });
   let waiting: PromiseWithResolvers<Executed> | undefined;
   let ended: AppError | undefined;
 
@@ -48,6 +52,12 @@ export function threadWriter(options: WriterOptions): Writer {
       await once(thread, 'exit');
     },
   };
+}
+
+/** The compile cache is not handed on to threads: without it the thread would compile everything anew. */
+function environment(): NodeJS.ProcessEnv {
+  const cache = getCompileCacheDir();
+  return cache === undefined ? process.env : { ...process.env, NODE_COMPILE_CACHE: cache };
 }
 
 function fromPlainFailure({ index, error }: { index: number; error: PlainError }) {

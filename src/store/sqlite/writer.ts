@@ -18,8 +18,10 @@ export type Executed = BatchResult & {
   announced: number;
 };
 
-function createWrites(db: DatabaseSync, events: ReturnType<typeof outbox>) {
-  const plants = plantWrites(db, events.announce);
+type Outbox = ReturnType<typeof outbox>;
+type PlantWrites = ReturnType<typeof plantWrites>;
+
+function createWrites(db: DatabaseSync, plants: PlantWrites, events: Outbox) {
   const access = accessWrites(db);
   const webhooks = webhookWrites(db);
   const deliveries = deliveryWrites(db);
@@ -47,7 +49,8 @@ function createWrites(db: DatabaseSync, events: ReturnType<typeof outbox>) {
  */
 export function createWriter(db: DatabaseSync, delayMs: number): (commands: Command[]) => Executed {
   const events = outbox(db, delayMs);
-  const writes = createWrites(db, events);
+  const plants = plantWrites(db, events.announce);
+  const writes = createWrites(db, plants, events);
   const begin = db.prepare('BEGIN IMMEDIATE');
   const commit = db.prepare('COMMIT');
 
@@ -58,6 +61,7 @@ export function createWriter(db: DatabaseSync, delayMs: number): (commands: Comm
 
   function transaction(commands: Command[]): Executed {
     begin.run();
+    plants.forgetIds();
     events.forgetSubscriptions();
     events.takeAnnounced();
     const outcomes = commands.map(run);

@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { test } from 'node:test';
+import { createIds } from '../src/runtime.ts';
+
+const FORM = /^evt_[0-9a-hjkmnp-tv-z]{26}$/;
+
+function idsAt(times: number[]) {
+  return createIds({ now: () => times.shift() ?? 0 }, randomBytes);
+}
+
+test('an id is its kind and a ULID in lower case', () => {
+  const ids = idsAt([1_469_918_176_385]);
+  const id = ids.next('evt');
+  assert.match(id, FORM);
+  // The time that the ULID specification gives as an example, and how it is written.
+  assert.equal(id.slice(4, 14), '01aryz6s41');
+});
+
+test('each id is greater than every one before it, also within a millisecond and when the clock goes back', () => {
+  const ids = idsAt([5000, 5000, 5000, 6000, 1000, 6000, 7000, 0]);
+  const made = Array.from({ length: 8 }, () => ids.next('evt'));
+  assert.deepEqual(made, made.toSorted());
+  assert.equal(new Set(made).size, 8);
+});
+
+test('ids go on behind the newest stored one when the clock was set back since', () => {
+  const stored = idsAt([9_000_000]).next('evt');
+  const ids = idsAt([1000, 2000]);
+  ids.startAfter(stored);
+  assert.ok(ids.next('evt') > stored);
+  assert.ok(ids.next('evt') > stored);
+});
+
+test('ids follow the clock when the newest stored one is older', () => {
+  const ids = idsAt([9_000_000, 9_000_001]);
+  const first = ids.next('evt');
+  ids.startAfter(idsAt([1000]).next('evt'));
+  assert.ok(ids.next('evt') > first);
+});
+
+test('an id that would count past its random part takes the next millisecond', () => {
+  const ids = createIds({ now: () => 1000 }, (size) => Buffer.alloc(size, 0xff));
+  const [first, second] = [ids.next('evt'), ids.next('evt')];
+  assert.ok(second > first);
+  assert.match(second, FORM);
+});
