@@ -119,4 +119,6 @@ export const delivery = {
 export const processes = {
   /** Signals to stop that arrive within it count as one: a terminal and `npm` each send Ctrl+C. */
   signalEchoMs: 300,
+  /** Between a commit whose outcome is unknown and the end of the process: for the answers that say so. */
+  lastAnswersMs: 100,
 } as const;

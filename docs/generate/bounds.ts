@@ -56,5 +56,6 @@ export const bounds: Readonly<Record<LimitName, string>> = {
   'delivery.storeRetryMs': 'The call is tried again, with a line in the log each time.',
   'delivery.silentWebhooks': 'The one that has been silent for longest is treated as any other again.',
   'delivery.importedKeys': 'The key that was not used for longest is imported again when it is needed.',
+  'processes.lastAnswersMs': 'The process ends, with exit code 1.',
   'processes.signalEchoMs': 'A later signal ends the process at once.',
 };

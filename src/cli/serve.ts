@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { type Config, type Flags, readConfig } from '../config.ts';
+import { processes } from '../limits.ts';
 import { systemRuntime } from '../runtime.ts';
 import { examples } from './examples.ts';
 import { messageOf } from './failure.ts';
@@ -49,10 +50,15 @@ async function serveUntilStopped(config: Config): Promise<void> {
   const log = await createLog(config);
   const runtime = systemRuntime(log);
   const signal = stopSignal(runtime.clock);
-  const app = await startApp(config, runtime, { log, onFatal: die });
+  const app = await startApp(config, runtime, { log, onFatal });
   say(greeting({ url: app.url, dataDir: config.dataDir, token: app.firstToken }, process.stderr));
   await signal;
   await app.stop();
+}
+
+/** The answers that say that an outcome is unknown leave first; nothing more is written meanwhile. */
+function onFatal(error: unknown): void {
+  setTimeout(die, processes.lastAnswersMs, error);
 }
 
 /** Ends at once, whatever is still open: after a commit whose outcome is unknown only a new start can find out. */

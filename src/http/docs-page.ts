@@ -38,7 +38,12 @@ export async function docsPage(app: FastifyInstance, basePath: string): Promise<
       routePrefix: '/docs',
       indexPrefix: basePath,
       theme: { title: 'Plant Store API' },
-      uiConfig: { deepLinking: true, tryItOutEnabled: true, persistAuthorization: false },
+      uiConfig: {
+        layout: 'BaseLayout',
+        deepLinking: true,
+        tryItOutEnabled: true,
+        persistAuthorization: false,
+      },
     });
   });
 }

@@ -14,7 +14,7 @@ export type Place = {
   /** In `folder`; missing until a server makes it. */
   dataDir: string;
   serve(options?: ServeOptions): Promise<Server>;
-  /** A start that is expected to fail. */
+  /** A start that is expected to fail; see `failToServe`. */
   serveInVain(options?: ServeOptions): Promise<Outcome>;
   /** Another verb of the command line on the same store. */
   command(...args: string[]): Promise<Outcome>;
@@ -60,7 +60,8 @@ function placeIn(folder: string, servers: Server[]): Place {
       withStore(true, (db) => {
         const statement = db.prepare(sql);
         statement.setReadBigInts(true);
-        return statement.all();
+        // Plain objects, that compare as such.
+        return statement.all().map((row) => ({ ...row }));
       }),
     write: (sql) => withStore(false, (db) => db.exec(sql)),
   };

@@ -67,9 +67,19 @@ export async function startServer(dataDir: string, options: ServeOptions = {}): 
   };
 }
 
-/** Starts a `serve` that is expected to end by itself. */
+/** Starts a `serve` that is expected to end by itself; one that greets instead is killed. */
 export function failToServe(dataDir: string, options: ServeOptions = {}): Promise<Outcome> {
-  return outcomeOf(launch(dataDir, options));
+  const child = launch(dataDir, options);
+  void greetedUrl(child.stderr).then(() => child.kill('SIGKILL'));
+  return outcomeOf(child);
+}
+
+/** Starts a `serve` and kills it so many milliseconds later, whether it has greeted by then or not. */
+export async function killSoon(dataDir: string, milliseconds: number): Promise<void> {
+  const child = launch(dataDir, {});
+  const timer = setTimeout(() => child.kill('SIGKILL'), milliseconds);
+  await outcomeOf(child);
+  clearTimeout(timer);
 }
 
 /** Nothing of this process's environment but the path, so that no setting comes in unseen. */

@@ -5,6 +5,7 @@ import type { Store } from '../store.ts';
 import { accessReads } from './access.ts';
 import { openConnection } from './connection.ts';
 import { deliveryReads } from './deliveries.ts';
+import { unavailable } from './failure.ts';
 import { migrate } from './migrate.ts';
 import { plantReads } from './plants.ts';
 import { createSnapshot, type Snapshot } from './snapshot.ts';
@@ -19,7 +20,10 @@ export type SqliteOptions = {
   clock: Clock;
   /** How long after its event a delivery is due for the first time. */
   deliveryDelayMs: number;
-  /** Called once when a commit's outcome is unknown: the process must end, recovery decides at the next start. */
+  /**
+   * Called once when a commit's outcome is unknown: the process must end soon, and recovery decides at the next
+   * start. Those who wait for the commit are told 50301 right after; later writes are refused.
+   */
   onFatal(error: AppError): void;
 };
 
@@ -34,10 +38,14 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
 
   const snapshot = createSnapshot(db);
   const dueListeners: (() => void)[] = [];
-  const commits = groupCommit<Command>(
-    (commands) => commit(commands, { writer, snapshot, dueListeners, onFatal: options.onFatal }),
-    options.clock,
-  );
+  const context: CommitContext = {
+    writer,
+    snapshot,
+    dueListeners,
+    fatal: undefined,
+    onFatal: options.onFatal,
+  };
+  const commits = groupCommit<Command>((commands) => commit(commands, context), options.clock);
   const submit = submitTo(commits);
   const plants = plantReads(db, snapshot);
   const access = accessReads(db, snapshot);
@@ -114,10 +122,14 @@ type CommitContext = {
   writer: Writer;
   snapshot: Snapshot;
   dueListeners: (() => void)[];
+  /** Set by a commit whose outcome is unknown: nothing is written after it until a restart has settled it. */
+  fatal: AppError | undefined;
   onFatal(error: AppError): void;
 };
 
-async function commit(commands: Command[], { writer, snapshot, dueListeners, onFatal }: CommitContext) {
+async function commit(commands: Command[], context: CommitContext) {
+  const { writer, snapshot, dueListeners } = context;
+  if (context.fatal) throw unavailable(context.fatal);
   // A writer in place uses the connection that the snapshot reads through.
   snapshot.end();
   try {
@@ -125,7 +137,10 @@ async function commit(commands: Command[], { writer, snapshot, dueListeners, onF
     if (executed.announced > 0) for (const listener of dueListeners) listener();
     return executed;
   } catch (error) {
-    if (error instanceof AppError && error.code === 50301) onFatal(error);
+    if (error instanceof AppError && error.code === 50301) {
+      context.fatal = error;
+      context.onFatal(error);
+    }
     throw error;
   } finally {
     // Whoever is answered now must see its own write.

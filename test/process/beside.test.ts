@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { failed, succeeded } from '../harness/answer.ts';
+import { makePlace } from './place.ts';
+import { TOKEN } from './server.ts';
+
+test('a second server on a data folder is refused in one line, until the first one is gone, be it killed', async (t) => {
+  const place = await makePlace(t);
+  const first = await place.serve();
+  const { code, stderr } = await place.serveInVain();
+  assert.equal(code, 1);
+  assert.match(stderr, /^error: Another plant-store server is running on [^\n]*\n$/);
+  assert.ok(stderr.includes(place.dataDir));
+  succeeded(await first.request('POST', '/plants', { body: { name: 'Alder' } }), 201);
+  await first.kill();
+
+  const next = await place.serve();
+  assert.deepEqual(succeeded(await next.request('GET', '/plants'), 200), [{ name: 'Alder' }]);
+});
+
+test('a user and a token made on the command line are accepted by the running server at once', async (t) => {
+  const place = await makePlace(t);
+  const server = await place.serve();
+  assert.equal((await place.command('user', 'create', 'ann')).code, 0);
+  const made = await place.command('token', 'create', '--user', 'ann', '--scopes', 'plants:read');
+  const token = made.stdout.trim();
+  assert.deepEqual(succeeded(await server.request('GET', '/plants', { token }), 200), []);
+  failed(await server.request('POST', '/plants', { token, body: { name: 'Alder' } }), 40300);
+});
+
+test('a token revoked on the command line is refused by the very next request to the running server', async (t) => {
+  const place = await makePlace(t);
+  const server = await place.serve();
+  await place.command('user', 'create', 'ann');
+  const made = await place.command('token', 'create', '--user', 'ann');
+  const token = made.stdout.trim();
+  // The server keeps whose token it is in memory.
+  succeeded(await server.request('GET', '/plants', { token }), 200);
+
+  const id = /tok_\w+/.exec(made.stderr)?.[0] ?? '';
+  assert.equal((await place.command('token', 'revoke', id)).code, 0);
+  failed(await server.request('GET', '/plants', { token }), 40101);
+  succeeded(await server.request('GET', '/plants'), 200);
+});
+
+test('another bootstrap token at a restart replaces the one before, and leaves all other tokens alone', async (t) => {
+  const place = await makePlace(t);
+  const before = await place.serve();
+  const made = await place.command('token', 'create', '--user', 'admin');
+  await before.kill();
+
+  const env = { BOOTSTRAP_TOKEN: `${TOKEN}-replaced` };
+  const after = await place.serve({ env });
+  failed(await after.request('GET', '/plants', { token: TOKEN }), 40101);
+  succeeded(await after.request('GET', '/plants', { token: env.BOOTSTRAP_TOKEN }), 200);
+  succeeded(await after.request('GET', '/plants', { token: made.stdout.trim() }), 200);
+});

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdir, rm, statfs, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { failed, succeeded } from '../harness/answer.ts';
+import { checkListed, createUntilFailed, type Sent } from './creates.ts';
+import { makePlace, type Place } from './place.ts';
+
+/**
+ * Files may grow to 600 blocks (of 512 bytes or of 1024, by the shell): the store fits, its write-ahead log soon
+ * does not. Node ignores the signal that comes with it, so that the write fails, which SQLite takes for an I/O
+ * error.
+ */
+const SMALL_FILES = ['sh', '-c', 'ulimit -f 600; exec "$@"', 'sh'];
+
+test('a commit that fails with an I/O error is answered with 50301 and ends the process with 1', async (t) => {
+  const { sent, ended } = await createUntilDiskFails(await makePlace(t));
+  const { code, stderr } = await ended;
+  assert.equal(code, 1);
+  assert.match(stderr, /\nerror: [^\n]*outcome is unknown[^\n]*\n$/);
+  const outcomes = new Set(sent.map(({ outcome }) => outcome));
+  assert.ok(outcomes.has(50301), `answers: ${[...outcomes]}`);
+});
+
+test('after a commit that failed with an I/O error the next start holds what was acknowledged, and works', async (t) => {
+  const place = await makePlace(t);
+  const { sent, ended } = await createUntilDiskFails(place);
+  await ended;
+  const server = await place.serve();
+  await checkListed(server, sent);
+  succeeded(await server.request('POST', '/plants', { body: { name: 'Alder' } }), 201);
+});
+
+test('on a full disk creates get 50302 and are not done, reads go on, and with room again so do creates', async (t) => {
+  const place = await makePlace(t);
+  await onSmallDisk(t, place.dataDir, async () => {
+    const server = await place.serve();
+    const ballast = await fillDisk(place.dataDir);
+    const sent: Sent[] = [];
+    await createUntilFailed(server, sent);
+    const refused = sent.filter(({ outcome }) => outcome !== 201);
+    assert.ok(refused.every(({ outcome }) => outcome === 50302));
+
+    await checkListed(server, sent);
+    const answer = await server.request('POST', '/plants', { body: { name: 'Alder' } });
+    failed(answer, 50302, /nothing was done/);
+    assert.match(answer.headers.get('retry-after') ?? '', /^[1-9]\d*$/);
+
+    await rm(ballast);
+    succeeded(await server.request('POST', '/plants', { body: { id: -1, name: 'Birch' } }), 201);
+    await server.kill();
+    await checkListed(await place.serve(), [...sent, { name: 'Birch', id: -1, outcome: 201 }]);
+  });
+});
+
+async function createUntilDiskFails(place: Place) {
+  // The schema is made without a bound.
+  await (await place.serve()).stop();
+  const server = await place.serve({ through: SMALL_FILES });
+  const sent: Sent[] = [];
+  await createUntilFailed(server, sent);
+  return { sent, ended: server.ended };
+}
+
+/** Runs the work with a file system of 2 MiB in place of the folder; skips the test where that is forbidden. */
+async function onSmallDisk(t: TestContext, folder: string, work: () => Promise<void>): Promise<void> {
+  await mkdir(folder);
+  const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=2m,mode=700', 'tmpfs', folder]);
+  if (mounted.status !== 0) return t.skip('this user may not mount a small file system');
+  try {
+    await work();
+  } finally {
+    // Lazily: the server that still runs is ended after it.
+    spawnSync('umount', ['--lazy', folder]);
+  }
+}
+
+/** Leaves room for some creates. Gives the path of the file that takes the rest. */
+async function fillDisk(folder: string): Promise<string> {
+  const { bavail, bsize } = await statfs(folder);
+  const ballast = join(folder, 'ballast');
+  await writeFile(ballast, Buffer.alloc(bavail * bsize - 256 * 1024));
+  return ballast;
+}

@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict';
+import { randomInt } from 'node:crypto';
+import { test } from 'node:test';
+import { delivery } from '../../src/limits.ts';
+import { succeeded } from '../harness/answer.ts';
+import { type Receiver, startReceiver } from '../harness/receiver.ts';
+import { checkListed, createUntilFailed, retryLost, type Sent } from './creates.ts';
+import { makePlace, type Place } from './place.ts';
+import { killSoon, type Server } from './server.ts';
+
+const ROUNDS = 5;
+
+/** Attempts that follow each other quickly, and enough of them to outlast every round. */
+const QUICK = { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', WEBHOOK_RETRY_SCHEDULE: `0s${',100ms'.repeat(50)}` };
+
+test('a plant that was acknowledged survives kill -9 at any moment, and its one event is delivered', async (t) => {
+  const place = await makePlace(t);
+  const receiver = await startReceiver();
+  t.after(receiver.stop);
+  const sent: Sent[] = [];
+
+  for (let round = 0; round < ROUNDS; round++) {
+    const server = await place.serve({ env: QUICK });
+    if (round === 0) await subscribe(server, receiver);
+    await createUntilKilled(server, sent);
+  }
+  const server = await place.serve({ env: QUICK });
+  await retryLost(server, sent);
+
+  await checkListed(server, sent);
+  await receivedAll(receiver, eventsOf(place));
+  assert.equal((await server.stop()).code, 0);
+  assert.deepEqual(place.read('PRAGMA integrity_check'), [{ integrity_check: 'ok' }]);
+});
+
+test('a delivery that was under way at a kill -9 is sent again at the next start, with the same webhook-id', async (t) => {
+  const place = await makePlace(t);
+  const receiver = await startReceiver();
+  t.after(receiver.stop);
+  // Nothing but the leases that were given back brings the second attempt in time.
+  const env = { ...QUICK, WEBHOOK_RETRY_SCHEDULE: '0s,1h' };
+  const first = await place.serve({ env });
+  await subscribe(first, receiver);
+  receiver.script('hang');
+  succeeded(await first.request('POST', '/plants', { body: { name: 'Alder' } }), 201);
+  await receiver.receive(1);
+  await first.kill();
+
+  await place.serve({ env });
+  const [before, after] = await receiver.receive(2);
+  assert.ok(before && after);
+  assert.equal(after.headers['webhook-id'], before.headers['webhook-id']);
+  assert.deepEqual(after.body, before.body);
+  assert.ok(after.at - before.at < delivery.leaseMs);
+});
+
+test('a first start that is killed at any moment leaves a data folder that the next start can use', async (t) => {
+  const place = await makePlace(t);
+  for (let round = 0; round < ROUNDS; round++) {
+    await killSoon(place.dataDir, randomInt(50, 400));
+  }
+  const server = await place.serve();
+  succeeded(await server.request('POST', '/plants', { body: { name: 'Alder' } }), 201);
+});
+
+async function subscribe(server: Server, receiver: Receiver): Promise<void> {
+  succeeded(await server.request('POST', '/webhooks', { body: { url: receiver.url } }), 201);
+}
+
+/** Kills a little after an answer, so that the moment is tied to none. */
+async function createUntilKilled(server: Server, sent: Sent[]): Promise<void> {
+  const last = randomInt(300);
+  let created = 0;
+  await createUntilFailed(server, sent, () => {
+    if (created++ === last) setTimeout(() => void server.kill(), randomInt(10));
+  });
+}
+
+/** The ids of all events, each of which belongs to one plant, as each plant has one. */
+function eventsOf(place: Place): string[] {
+  const counts = place.read(
+    `SELECT plants.id, count(events.id) AS events
+     FROM plants
+     LEFT JOIN events ON events.owner = plants.owner AND events.plant = plants.id
+     GROUP BY plants.owner, plants.id`,
+  );
+  for (const { id, events } of counts) assert.equal(events, 1n, `plant ${id}`);
+  const events = place.read('SELECT id FROM events').map(({ id }) => String(id));
+  assert.equal(events.length, counts.length);
+  return events;
+}
+
+async function receivedAll(receiver: Receiver, events: readonly string[]): Promise<void> {
+  const missing = new Set(events);
+  for (let seen = 0; missing.size > 0; seen++) {
+    const request = (await receiver.receive(seen + 1))[seen];
+    missing.delete(String(request?.headers['webhook-id']));
+  }
+}

@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+import { get, type IncomingMessage } from 'node:http';
+import { test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { makePlace } from './place.ts';
+import { manyPlants } from './plants.ts';
+import { type Server, TOKEN } from './server.ts';
+
+const PLANTS = 200_000;
+const MIB = 1024 * 1024;
+const READERS = 3;
+/** Their lists have 304 MiB, and the service may not take this much more for all of them; 100 are usual. */
+const MOST_GROWTH = 192 * MIB;
+/** The reader stops so often, for so long: time enough for a service that does not wait for it to run ahead. */
+const STOPS = 10;
+const STOP_MS = 200;
+
+test('slow readers of 200 000 plants get them all, and the memory of the service stays bounded', async (t) => {
+  if (!existsSync('/proc/self/status'))
+    return t.skip('there is no /proc to read the memory of a process from');
+  const place = await makePlace(t);
+  await (await place.serve()).stop();
+  place.write(manyPlants(PLANTS));
+  const server = await place.serve();
+  // What the first requests load stays.
+  await server.request('GET', '/plants?limit=1000');
+  const before = residentBytes(server);
+
+  const lists = await Promise.all(Array.from({ length: READERS }, () => readSlowly(server)));
+  for (const { plants } of lists) assert.equal(plants, PLANTS);
+  const growth = Math.max(...lists.map(({ peak }) => peak)) - before;
+  assert.ok(
+    growth < MOST_GROWTH,
+    `${Math.round(growth / MIB)} MiB more than the ${Math.round(before / MIB)} MiB before`,
+  );
+});
+
+/** Reads the list and stops a few times on the way; looks at the service's memory while it has stopped. */
+async function readSlowly(server: Server): Promise<{ plants: number; peak: number }> {
+  const request = get(`${server.url}/plants`, { headers: { authorization: `Bearer ${TOKEN}` } });
+  const [response]: IncomingMessage[] = await once(request, 'response');
+  assert.ok(response);
+  let plants = 0;
+  let peak = 0;
+  let nextStop = 0;
+  for await (const chunk of response) {
+    plants += objectsIn(chunk);
+    if (plants < nextStop) continue;
+    nextStop += PLANTS / STOPS;
+    await pause(STOP_MS);
+    peak = Math.max(peak, residentBytes(server));
+  }
+  return { plants, peak };
+}
+
+/** No name and no tag here has a brace in it. */
+function objectsIn(json: Buffer): number {
+  let count = 0;
+  for (let at = json.indexOf('{'); at >= 0; at = json.indexOf('{', at + 1)) count++;
+  return count;
+}
+
+function residentBytes({ pid }: Server): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) * 1024;
+}

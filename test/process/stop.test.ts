@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { get, type IncomingMessage, type ServerResponse } from 'node:http';
+import { connect } from 'node:net';
+import { json } from 'node:stream/consumers';
+import { type TestContext, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { processes } from '../../src/limits.ts';
+import { failed, succeeded } from '../harness/answer.ts';
+import { openRaw } from '../harness/raw-client.ts';
+import { head } from '../harness/raw-request.ts';
+import { startReceiver } from '../harness/receiver.ts';
+import { makePlace } from './place.ts';
+import { manyPlants } from './plants.ts';
+import { type Server, TOKEN } from './server.ts';
+
+const FIELDS = ['Host: localhost', `Authorization: Bearer ${TOKEN}`];
+const PLANT = '{"name":"Alder"}';
+/** A list of them is more than the buffers of a connection hold: 22 MB. */
+const MANY = 40_000;
+
+for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  test(`${signal} finishes what is under way, refuses what is new, records deliveries and ends with 0`, async (t) => {
+    const place = await makePlace(t);
+    await (await place.serve()).stop();
+    place.write(manyPlants(MANY));
+    const server = await place.serve({ env: { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' } });
+
+    const delivering = await startDelivery(t, server);
+    const list = await startList(server);
+    const create = await startCreate(t, server);
+    const kept = await keepConnection(t, server);
+    const idle = await openRaw(server.port);
+    server.signal(signal);
+    assert.equal(await idle.ended(), 'closed');
+
+    await kept.send(`${FIELDS.join('\r\n')}\r\n\r\n`);
+    const refused = await kept.answer();
+    failed(refused, 50303);
+    assert.match(refused.headers.get('retry-after') ?? '', /^[1-9]\d*$/);
+    assert.equal(refused.headers.get('connection'), 'close');
+    assert.equal(await failureToConnect(server.port), 'ECONNREFUSED');
+
+    await create.send(PLANT.slice(5));
+    succeeded(await create.answer(), 201);
+    const plants = await json(list);
+    assert.ok(Array.isArray(plants));
+    assert.ok(plants.length >= MANY);
+    delivering.writeHead(204).end();
+
+    const { code } = await server.ended;
+    assert.equal(code, 0);
+    assert.deepEqual(place.read(`SELECT count(*) AS n FROM plants WHERE name IN ('Alder', 'Birch')`), [
+      { n: 2n },
+    ]);
+    const deliveries = place.read(
+      'SELECT name, state, attempts, leased FROM deliveries JOIN events ON event = id',
+    );
+    assert.deepEqual(
+      deliveries.find(({ name }) => name === 'Birch'),
+      { name: 'Birch', state: 'delivered', attempts: 1n, leased: 0n },
+    );
+    assert.ok(deliveries.every(({ leased }) => leased === 0n));
+  });
+}
+
+for (const [signal, exitCode] of [
+  ['SIGTERM', 143],
+  ['SIGINT', 130],
+] as const) {
+  test(`${signal} once more ends a service that drains at once with ${exitCode}, and what it acknowledged is there`, async (t) => {
+    const place = await makePlace(t);
+    const server = await place.serve();
+    succeeded(await server.request('POST', '/plants', { body: { name: 'Birch' } }), 201);
+    await startCreate(t, server);
+    const idle = await openRaw(server.port);
+    server.signal(signal);
+    await idle.ended();
+    // Signals that come within it count as one; nothing else tells that it is over.
+    await pause(2 * processes.signalEchoMs);
+    server.signal(signal);
+    assert.equal((await server.ended).code, exitCode);
+    assert.deepEqual(place.read('SELECT name FROM plants'), [{ name: 'Birch' }]);
+  });
+}
+
+/** A delivery that has arrived, and waits for its answer. */
+async function startDelivery(t: TestContext, server: Server): Promise<ServerResponse> {
+  const receiver = await startReceiver();
+  t.after(receiver.stop);
+  const arrived = Promise.withResolvers<ServerResponse>();
+  receiver.script((_request, response) => arrived.resolve(response));
+  succeeded(await server.request('POST', '/webhooks', { body: { url: receiver.url } }), 201);
+  succeeded(await server.request('POST', '/plants', { body: { name: 'Birch' } }), 201);
+  return arrived.promise;
+}
+
+/** A list whose first bytes have come and that nobody reads. */
+async function startList({ url }: Server): Promise<IncomingMessage> {
+  const request = get(`${url}/plants`, { headers: { authorization: `Bearer ${TOKEN}` } });
+  const [response]: IncomingMessage[] = await once(request, 'response');
+  assert.ok(response);
+  return response;
+}
+
+/** A create that the service has taken on, without the end of its body. */
+async function startCreate(t: TestContext, server: Server) {
+  const connection = await openRaw(server.port);
+  t.after(connection.close);
+  const body = ['Content-Type: application/json', `Content-Length: ${PLANT.length}`, 'Expect: 100-continue'];
+  await connection.send(head('POST /plants HTTP/1.1', ...FIELDS, ...body));
+  assert.equal((await connection.answer()).status, 100);
+  await connection.send(PLANT.slice(0, 5));
+  return connection;
+}
+
+/** A connection that was used, with the first line of its next request. */
+async function keepConnection(t: TestContext, server: Server) {
+  const connection = await openRaw(server.port);
+  t.after(connection.close);
+  await connection.send(head('GET /plants?limit=1 HTTP/1.1', ...FIELDS));
+  succeeded(await connection.answer(), 200);
+  await connection.send('GET /plants HTTP/1.1\r\n');
+  return connection;
+}
+
+async function failureToConnect(port: number): Promise<unknown> {
+  const socket = connect({ port, host: '127.0.0.1' });
+  try {
+    await once(socket, 'connect');
+    return undefined;
+  } catch (error) {
+    return error instanceof Error && 'code' in error ? error.code : error;
+  } finally {
+    socket.destroy();
+  }
+}
