@@ -1,26 +1,38 @@
-import { type TSchema, Type } from 'typebox';
+import type { JSONSchema } from 'json-schema-to-ts';
 import { catalogue, type ErrorCode, statusOf } from '../errors.ts';
 
 /** Helpers for what the OpenAPI document says of an operation's answers. */
 
 /** The query of an operation that has none. */
-export const NoQuery = Type.Object({}, { additionalProperties: false });
+export const NoQuery = { type: 'object', properties: {}, additionalProperties: false } as const;
+
+/** The answer of an operation that has no body. */
+export const NoBody = { type: 'null' } as const;
+
+/** Stands for a shared schema, which the document then has once. */
+export function ref(schema: { readonly $id: string }) {
+  return { $ref: schema.$id };
+}
 
 const meanings = Object.entries(catalogue).map(([code, meaning]) => `- \`${code}\`: ${meaning}`);
 
-export const ErrorObject = Type.Object(
-  {
-    error: Type.Integer({ description: `HTTP status × 100 + a number. Stable.\n\n${meanings.join('\n')}` }),
-    message: Type.String({
+export const ErrorObject = {
+  $id: 'Error',
+  type: 'object',
+  required: ['error', 'message'],
+  properties: {
+    error: {
+      type: 'integer',
+      description: `HTTP status × 100 + a number. Stable.\n\n${meanings.join('\n')}`,
+    },
+    message: {
+      type: 'string',
       description: 'One sentence for a person: what is wrong, where, and what is right.',
-    }),
+    },
   },
-  {
-    $id: 'Error',
-    description: 'The body of every failure.',
-    examples: [{ error: 40100, message: 'Send …' }],
-  },
-);
+  description: 'The body of every failure.',
+  examples: [{ error: 40100, message: 'Send …' }],
+} as const;
 
 /** What every operation with a bearer token can answer. */
 const COMMON: readonly ErrorCode[] = [
@@ -28,17 +40,20 @@ const COMMON: readonly ErrorCode[] = [
   50303, 50500,
 ];
 
-/** A success with a JSON body, or with none for `Type.Null()`. */
-export function answers(schema: TSchema, description: string, headers: Record<string, string> = {}) {
+/** A success with a JSON body, or with none for `NoBody`. */
+export function answers(
+  schema: Exclude<JSONSchema, boolean>,
+  description: string,
+  headers: Record<string, string> = {},
+) {
   const documented = Object.entries(headers).map(([name, text]) => [
     name,
     { type: 'string', description: text },
   ]);
-  const hasBody = !('type' in schema && schema.type === 'null');
   return {
     description,
     ...(documented.length > 0 ? { headers: Object.fromEntries(documented) } : {}),
-    ...(hasBody ? { content: { 'application/json': { schema } } } : { type: 'null' }),
+    ...(schema === NoBody ? NoBody : { content: { 'application/json': { schema } } }),
   };
 }
 
@@ -50,7 +65,7 @@ export function errorAnswers(...own: ErrorCode[]) {
     [...byStatus].map(([status, group]) => [
       status,
       answers(
-        Type.Ref('Error'),
+        ref(ErrorObject),
         group.map((code) => `\`${code}\` ${catalogue[code]}`).join('\n\n'),
         status === 401 || status === 403 ? { 'WWW-Authenticate': 'The challenge of RFC 6750.' } : {},
       ),

@@ -1,47 +1,48 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { Type } from 'typebox';
+import type { FromSchema } from 'json-schema-to-ts';
 import { http as limits } from '../limits.ts';
 import { listPlants } from '../plants/list.ts';
 import { createPlant, deletePlant } from '../plants/operations.ts';
-import { Id, type PlantInput, parsePlantId } from '../plants/plant.ts';
+import { Id, ListedPlant, Plant, PlantInput, parsePlantId } from '../plants/plant.ts';
 import { type PlantField, plantFields } from '../plants/port.ts';
 import { answerJson } from './answer.ts';
 import type { RouteContext } from './context.ts';
 import { decodeCursor, encodeCursor } from './cursor.ts';
-import { answers, errorAnswers, NoQuery } from './documentation.ts';
+import { answers, errorAnswers, NoBody, NoQuery, ref } from './documentation.ts';
 
 const MAX_LIMIT = 2 ** 31 - 1;
 const DEFAULT_FIELDS: readonly PlantField[] = ['name', 'tag'];
 
-const ListQuery = Type.Object(
-  {
-    limit: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: MAX_LIMIT,
-        description: `an integer from 1 to ${MAX_LIMIT}: the most plants that the answer holds; without it, all`,
-      }),
-    ),
-    cursor: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 128,
-        description: 'a cursor out of the Link header of an earlier answer: the list goes on from there',
-      }),
-    ),
-    fields: Type.Optional(
-      Type.Array(Type.Enum([...plantFields]), {
-        minItems: 1,
-        uniqueItems: true,
-        description: `one or more of ${plantFields.join()}, each once, separated by commas; without it, name,tag`,
-      }),
-    ),
+const ListQuery = {
+  type: 'object',
+  properties: {
+    limit: {
+      type: 'integer',
+      minimum: 1,
+      maximum: MAX_LIMIT,
+      description: `an integer from 1 to ${MAX_LIMIT}: the most plants that the answer holds; without it, all`,
+    },
+    cursor: {
+      type: 'string',
+      minLength: 1,
+      maxLength: 128,
+      description: 'a cursor out of the Link header of an earlier answer: the list goes on from there',
+    },
+    fields: {
+      type: 'array',
+      items: { enum: plantFields },
+      minItems: 1,
+      uniqueItems: true,
+      description: `one or more of ${plantFields.join()}, each once, separated by commas; without it, name,tag`,
+    },
   },
+  additionalProperties: false,
   // For the document: a list is one parameter with commas in it.
-  { additionalProperties: false, style: 'form', explode: false },
-);
-type ListQuery = Type.Static<typeof ListQuery>;
+  style: 'form',
+  explode: false,
+} as const;
+type ListQuery = FromSchema<typeof ListQuery>;
 
 /** The three operations of the specification. */
 export function plantsRoutes(app: FastifyInstance, context: RouteContext): void {
@@ -58,9 +59,9 @@ export function plantsRoutes(app: FastifyInstance, context: RouteContext): void 
       description: 'Adds a plant to the store and announces it to your webhooks.',
       tags: ['Plants'],
       querystring: NoQuery,
-      body: Type.Ref('PlantInput'),
+      body: ref(PlantInput),
       response: {
-        201: answers(Type.Ref('Plant'), 'The plant was added.', {
+        201: answers(ref(Plant), 'The plant was added.', {
           Location: 'Where the plant is; its last segment is its id.',
         }),
         ...errorAnswers(40001, 40002, 40900, 41300, 41500, 41501),
@@ -85,7 +86,7 @@ export function plantsRoutes(app: FastifyInstance, context: RouteContext): void 
       tags: ['Plants'],
       querystring: ListQuery,
       response: {
-        200: answers(Type.Array(Type.Ref('ListedPlant')), 'The plants.', {
+        200: answers({ type: 'array', items: ref(ListedPlant) }, 'The plants.', {
           Link: 'With `limit`, when there are more: the URL of the next page, as `<…>; rel="next"`.',
         }),
         ...errorAnswers(40003, 40007),
@@ -104,8 +105,8 @@ export function plantsRoutes(app: FastifyInstance, context: RouteContext): void 
       description: 'Removes your plant with this id. A plant that another user shares with you is not found.',
       tags: ['Plants'],
       querystring: NoQuery,
-      params: Type.Object({ id: Id }),
-      response: { 204: answers(Type.Null(), 'The plant was removed.'), ...errorAnswers(40003, 40004, 40401) },
+      params: { type: 'object', required: ['id'], properties: { id: Id } },
+      response: { 204: answers(NoBody, 'The plant was removed.'), ...errorAnswers(40003, 40004, 40401) },
     },
     async handler({ params, principal }, reply) {
       await deletePlant(plants, principal.user.id, parsePlantId(params.id));

@@ -1,82 +1,103 @@
+import { Ajv, type ErrorObject } from 'ajv';
 import type { FastifySchemaCompiler } from 'fastify';
-import type { TSchema } from 'typebox';
-import { Compile } from 'typebox/compile';
 import { AppError } from '../errors.ts';
 import { parseQuery } from './query.ts';
 
 /** A JSON Schema as plain data. */
-type Schema = { [keyword: string]: unknown };
+type Schema = { readonly [keyword: string]: unknown };
 
 /**
  * Checks requests against the schemas that the OpenAPI document shows. A refusal names the member or the
  * parameter, and its rule, which is the schema's description.
  */
-export function createValidatorCompiler(shared: readonly TSchema[]): FastifySchemaCompiler<Schema> {
-  const byId = new Map(shared.map((schema) => [String((schema as Schema).$id), schema as Schema]));
-  const resolve = (schema: Schema) => byId.get(String(schema.$ref)) ?? schema;
+export function createValidatorCompiler(shared: readonly Schema[]): FastifySchemaCompiler<Schema> {
+  const ajv = createAjv();
+  const byId = new Map(shared.map((schema) => [schema.$id, schema]));
+  const resolve = (schema: Schema) => byId.get(schema.$ref) ?? schema;
 
   return ({ schema, httpPart }) => {
-    if (httpPart === 'querystring') return queryValidator(resolve(schema));
-    if (httpPart === 'body') return bodyValidator(resolve(schema));
+    if (httpPart === 'querystring') return queryValidator(ajv, resolve(schema));
+    if (httpPart === 'body') return bodyValidator(ajv, resolve(schema));
     // Path parameters are read by the rule of their noun, headers by the request guard.
     return (value: unknown) => ({ value });
   };
 }
 
-function bodyValidator(schema: Schema) {
-  const validator = Compile(asRead(schema) as TSchema);
+/** Lengths are in code points and patterns are read as Unicode, as Ajv does by itself. */
+function createAjv(): Ajv {
+  return new Ajv({
+    strict: true,
+    // The tests compare the schemas with their meta-schema; to compile that here would cost every start.
+    meta: false,
+    validateSchema: false,
+    // The schemas are found by `byId` above.
+    addUsedSchema: false,
+    // Formats are for the document; what a value must be stands in other keywords.
+    validateFormats: false,
+    messages: false,
+    keywords: [
+      // What `asRead` writes.
+      { keyword: 'bigint', validate: (_: true, value: unknown) => typeof value === 'bigint', errors: false },
+      // OpenAPI's.
+      'style',
+      'explode',
+    ],
+  });
+}
+
+function bodyValidator(ajv: Ajv, schema: Schema) {
+  const check = ajv.compile(asRead(schema));
   return (body: unknown) => {
-    if (validator.Check(body)) return { value: body };
+    if (check(body)) return { value: body };
     if (body === undefined) throw new AppError(40001, 'The body is empty; it must be a JSON object.');
-    throw new AppError(40002, explain('member', schema, validator.Errors(body)[0]));
+    throw new AppError(40002, explain('member', schema, check.errors));
   };
 }
 
-function queryValidator(schema: Schema) {
-  const validator = Compile(schema as TSchema);
+function queryValidator(ajv: Ajv, schema: Schema) {
+  const check = ajv.compile(schema);
   const properties = propertiesOf(schema);
   return (search: unknown) => {
     const value = parseQuery(String(search), properties);
-    if (validator.Check(value)) return { value };
-    throw new AppError(40003, explain('query parameter', schema, validator.Errors(value)[0]));
+    if (check(value)) return { value };
+    throw new AppError(40003, explain('query parameter', schema, check.errors));
   };
 }
 
 /** The JSON reader gives 64-bit integers as bigint: to the document they are integers of the format int64. */
 function asRead(schema: Schema): Schema {
-  if (schema.type === 'integer' && schema.format === 'int64') return { type: 'bigint' };
+  if (schema.type === 'integer' && schema.format === 'int64') return { bigint: true };
   const properties = propertiesOf(schema);
   if (Object.keys(properties).length === 0) return schema;
   const read = Object.entries(properties).map(([name, member]) => [name, asRead(member)]);
   return { ...schema, properties: Object.fromEntries(read) };
 }
 
-export function propertiesOf(schema: Schema): Record<string, Schema> {
+function propertiesOf(schema: Schema): Record<string, Schema> {
   // `properties` of a JSON Schema is an object of schemas.
   return (schema.properties ?? {}) as Record<string, Schema>;
 }
 
-type Violation = ReturnType<ReturnType<typeof Compile>['Errors']>[number];
-
-function explain(noun: string, schema: Schema, violation: Violation | undefined): string {
+function explain(noun: string, schema: Schema, errors: ErrorObject[] | null | undefined): string {
+  const violation = errors?.[0];
   if (!violation || (violation.instancePath === '' && violation.keyword === 'type')) {
     return 'The body must be a JSON object.';
   }
   const properties = propertiesOf(schema);
-  if (violation.keyword === 'required') {
-    const [name = ''] = violation.params.requiredProperties;
-    return `The ${noun} ${quote(name)} is missing; it must be ${properties[name]?.description}.`;
-  }
   const name = nameOf(violation);
   const rule = properties[name]?.description;
+  if (violation.keyword === 'required') {
+    return `The ${noun} ${quote(name)} is missing; it must be ${rule}.`;
+  }
   if (rule !== undefined) return `The ${noun} ${quote(name)} must be ${rule}.`;
   const known = Object.keys(properties).map(quote).join(', ');
   return `The ${noun} ${quote(name)} is unknown; ${known ? `known are ${known}` : 'none is expected'}.`;
 }
 
-function nameOf(violation: Violation): string {
-  if (violation.keyword === 'additionalProperties') return violation.params.additionalProperties[0] ?? '';
-  const [name = ''] = violation.instancePath.slice(1).split('/');
+function nameOf({ params, instancePath }: ErrorObject): string {
+  const absentOrUnknown = params.missingProperty ?? params.additionalProperty;
+  if (absentOrUnknown !== undefined) return absentOrUnknown;
+  const [name = ''] = instancePath.slice(1).split('/');
   return name.replaceAll('~1', '/').replaceAll('~0', '~');
 }
 

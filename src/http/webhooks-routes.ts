@@ -1,10 +1,9 @@
 import type { FastifyInstance } from 'fastify';
-import { Type } from 'typebox';
 import { createWebhook, deleteWebhook, listWebhooks } from '../webhooks/operations.ts';
-import { viewOf, type WebhookInput } from '../webhooks/webhook.ts';
+import { viewOf, WebhookCreated, WebhookInput, WebhookView } from '../webhooks/webhook.ts';
 import { answerJson } from './answer.ts';
 import type { RouteContext } from './context.ts';
-import { answers, errorAnswers, NoQuery } from './documentation.ts';
+import { answers, errorAnswers, NoBody, NoQuery, ref } from './documentation.ts';
 
 export function webhooksRoutes(app: FastifyInstance, { webhooks, requires, basePath }: RouteContext): void {
   app.route<{ Body: WebhookInput }>({
@@ -18,9 +17,9 @@ export function webhooksRoutes(app: FastifyInstance, { webhooks, requires, baseP
         'From now on each new plant that you have access to is sent to the URL. The secret is shown this once.',
       tags: ['Webhooks'],
       querystring: NoQuery,
-      body: Type.Ref('WebhookInput'),
+      body: ref(WebhookInput),
       response: {
-        201: answers(Type.Ref('WebhookCreated'), 'The webhook was made.', {
+        201: answers(ref(WebhookCreated), 'The webhook was made.', {
           Location: 'Where the webhook is.',
         }),
         ...errorAnswers(40001, 40002, 41300, 41500, 41501, 42201, 50301),
@@ -45,7 +44,10 @@ export function webhooksRoutes(app: FastifyInstance, { webhooks, requires, baseP
       description: 'Returns your webhooks, oldest first, without their secrets.',
       tags: ['Webhooks'],
       querystring: NoQuery,
-      response: { 200: answers(Type.Array(Type.Ref('Webhook')), 'The webhooks.'), ...errorAnswers() },
+      response: {
+        200: answers({ type: 'array', items: ref(WebhookView) }, 'The webhooks.'),
+        ...errorAnswers(),
+      },
     },
     async handler({ principal }, reply) {
       const found = await listWebhooks(webhooks, principal.user.id);
@@ -64,8 +66,12 @@ export function webhooksRoutes(app: FastifyInstance, { webhooks, requires, baseP
       description: 'Removes the webhook and its deliveries, those that still wait included.',
       tags: ['Webhooks'],
       querystring: NoQuery,
-      params: Type.Object({ id: Type.String({ description: 'the id of the webhook' }) }),
-      response: { 204: answers(Type.Null(), 'The webhook was removed.'), ...errorAnswers(40402, 50301) },
+      params: {
+        type: 'object',
+        required: ['id'],
+        properties: { id: { type: 'string', description: 'the id of the webhook' } },
+      },
+      response: { 204: answers(NoBody, 'The webhook was removed.'), ...errorAnswers(40402, 50301) },
     },
     async handler({ params, principal }, reply) {
       await deleteWebhook(webhooks, principal.user.id, params.id);

@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import type { FromSchema } from 'json-schema-to-ts';
 import { AppError } from '../errors.ts';
 
 /** A plant id: any 64-bit signed integer, exact to the last digit. Unique for one owner. */
@@ -13,55 +13,66 @@ export const TEXT = '^[^\\u0000\\uD800-\\uDFFF]*$';
 const VISIBLE_TEXT = '^[^\\u0000\\uD800-\\uDFFF]*[^\\s\\u0000\\uD800-\\uDFFF][^\\u0000\\uD800-\\uDFFF]*$';
 
 /** The description of a member is also what the message says when its value breaks the rule. */
-export const Name = Type.String({
+export const Name = {
+  type: 'string',
   minLength: 1,
   maxLength: 255,
   pattern: VISIBLE_TEXT,
   description:
     'a string of 1 to 255 Unicode code points, not only white space, without NUL and lone surrogates',
   examples: ['Alder'],
-});
+} as const;
 
-export const Tag = Type.String({
+export const Tag = {
+  type: 'string',
   maxLength: 255,
   pattern: TEXT,
   description: 'a string of at most 255 Unicode code points, without NUL and lone surrogates',
   examples: ['Alnus'],
-});
+} as const;
 
-export const Id = Type.Unsafe<PlantId>({
+export const Id = {
   type: 'integer',
   format: 'int64',
   description: 'a 64-bit signed integer (-9223372036854775808 to 9223372036854775807)',
   examples: [7],
-});
+} as const;
 
 /** The body of `POST /plants`. */
-export const PlantInput = Type.Object(
-  { name: Name, tag: Type.Optional(Tag), id: Type.Optional(Id) },
-  { $id: 'PlantInput', additionalProperties: false, description: 'The plant to add to the store.' },
-);
-export type PlantInput = Type.Static<typeof PlantInput>;
+export const PlantInput = {
+  $id: 'PlantInput',
+  type: 'object',
+  required: ['name'],
+  properties: { name: Name, tag: Tag, id: Id },
+  additionalProperties: false,
+  description: 'The plant to add to the store.',
+} as const;
+export type PlantInput = FromSchema<
+  typeof PlantInput,
+  { deserialize: [{ pattern: typeof Id; output: PlantId }] }
+>;
 
 /** What the create operation answers, and each element of the list without `fields`. */
-export const Plant = Type.Object(
-  { name: Name, tag: Type.Optional(Tag) },
-  { $id: 'Plant', description: 'A plant. One without a tag has no `tag` member.' },
-);
+export const Plant = {
+  $id: 'Plant',
+  type: 'object',
+  required: ['name'],
+  properties: { name: Name, tag: Tag },
+  description: 'A plant. One without a tag has no `tag` member.',
+} as const;
 
 /** An element of the list: the fields that were asked for, `name` and `tag` when none were. */
-export const ListedPlant = Type.Object(
-  {
-    id: Type.Optional(Id),
-    name: Type.Optional(Name),
-    tag: Type.Optional(Tag),
-    owner: Type.Optional(Type.String({ description: "the owner's user name" })),
+export const ListedPlant = {
+  $id: 'ListedPlant',
+  type: 'object',
+  properties: {
+    id: Id,
+    name: Name,
+    tag: Tag,
+    owner: { type: 'string', description: "the owner's user name" },
   },
-  {
-    $id: 'ListedPlant',
-    description: 'A plant with the fields that were asked for; by default `name` and `tag`.',
-  },
-);
+  description: 'A plant with the fields that were asked for; by default `name` and `tag`.',
+} as const;
 
 const CANONICAL = /^(?:0|-?[1-9]\d{0,18})$/;
 
