@@ -12,7 +12,7 @@ const files = named.length > 0 ? named : globSync('test/**/*.test.ts', { cwd: ro
 
 const steps: { name: string; command: string; args: string[] }[] = [
   { name: 'types', command: 'tsc', args: ['--noEmit'] },
-  { name: 'lint', command: 'biome', args: ['check', '--error-on-warnings', '--log-level=error', '.'] },
+  { name: 'lint', command: 'biome', args: ['check', '--error-on-warnings', '--reporter=summary', '.'] },
   {
     name: 'tests',
     command: process.execPath,

@@ -1,7 +1,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { AppError, type ErrorCode, errorBody } from '../errors.ts';
-import { http as limits } from '../limits.ts';
 import { answerJson } from './answer.ts';
+import { notJson } from './body.ts';
 import { lingerBeforeClose } from './linger.ts';
 import { BODYLESS } from './request-guard.ts';
 
@@ -10,18 +10,8 @@ const FRAMEWORK: Record<string, () => AppError> = {
   FST_ERR_BAD_URL: () =>
     new AppError(40000, 'The URL has an escape that is not valid percent-encoded UTF-8.'),
   FST_ERR_MAX_PARAM_LENGTH: () => new AppError(41400, 'A segment of the URL is too long.'),
-  FST_ERR_CTP_BODY_TOO_LARGE: () =>
-    new AppError(41300, `The body is larger than ${limits.bodyBytes} bytes.`, {
-      headers: { connection: 'close' },
-    }),
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: () => notJson(),
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: () =>
-    new AppError(40000, 'The body is not as long as Content-Length says.'),
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: notJson,
 };
-
-export function notJson(): AppError {
-  return new AppError(41500, 'Send the body as Content-Type: application/json, in UTF-8.');
-}
 
 type FailedRequest = Pick<FastifyRequest, 'id' | 'log' | 'method' | 'raw'>;
 

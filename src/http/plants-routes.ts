@@ -64,7 +64,7 @@ export function plantsRoutes(app: FastifyInstance, context: RouteContext): void 
         201: answers(ref(Plant), 'The plant was added.', {
           Location: 'Where the plant is; its last segment is its id.',
         }),
-        ...errorAnswers(40001, 40002, 40900, 41300, 41500, 41501),
+        ...errorAnswers(40001, 40002, 40900, 41300, 41500, 41501, 50301),
       },
     },
     async handler({ body, principal }, reply) {
@@ -89,7 +89,7 @@ export function plantsRoutes(app: FastifyInstance, context: RouteContext): void 
         200: answers({ type: 'array', items: ref(ListedPlant) }, 'The plants.', {
           Link: 'With `limit`, when there are more: the URL of the next page, as `<…>; rel="next"`.',
         }),
-        ...errorAnswers(40003, 40007),
+        ...errorAnswers(40007),
       },
     },
     handler: listHandler(context),
@@ -106,7 +106,7 @@ export function plantsRoutes(app: FastifyInstance, context: RouteContext): void 
       tags: ['Plants'],
       querystring: NoQuery,
       params: { type: 'object', required: ['id'], properties: { id: Id } },
-      response: { 204: answers(NoBody, 'The plant was removed.'), ...errorAnswers(40003, 40004, 40401) },
+      response: { 204: answers(NoBody, 'The plant was removed.'), ...errorAnswers(40004, 40401, 50301) },
     },
     async handler({ params, principal }, reply) {
       await deletePlant(plants, principal.user.id, parsePlantId(params.id));

@@ -4,10 +4,10 @@ import type { Authenticate } from '../access/authentication.ts';
 import { http as limits } from '../limits.ts';
 import type { Clock } from '../runtime.ts';
 import { requireScope } from './authorization.ts';
+import { acceptJsonOnly } from './body.ts';
 import type { RouteContext } from './context.ts';
 import { docsPage } from './docs-page.ts';
-import { answerFailure, notJson } from './failures.ts';
-import { parseJson } from './json.ts';
+import { answerFailure } from './failures.ts';
 import { collectOpenApi, sharedSchemas } from './openapi.ts';
 import { pagesRoutes } from './pages-routes.ts';
 import { answerOtherPaths } from './paths.ts';
@@ -66,7 +66,6 @@ function createFastify({ log, runtime }: ServerOptions): FastifyInstance {
     genReqId: requestIds(runtime.clock),
     // One for each request costs a microsecond; what is logged of a request names its id itself.
     childLoggerFactory: (logger) => logger,
-    bodyLimit: limits.bodyBytes,
     requestTimeout: limits.requestMs,
     keepAliveTimeout: limits.keepAliveMs,
     return503OnClosing: false,
@@ -101,17 +100,4 @@ function requestIds(clock: Clock): () => string {
 function rewriteUrl(request: IncomingMessage): string {
   const url = request.url ?? '/';
   return url.startsWith('/') || url === '*' ? url : url.replace(/^https?:\/\/[^/?#]*/i, '') || '/';
-}
-
-/** A charset other than UTF-8 is refused; `utf8` is what many clients call it. */
-const JSON_TYPE = /^application\/json[ \t]*(?:;[ \t]*charset=(?:utf-?8|"utf-?8")[ \t]*)?;?$/i;
-
-function acceptJsonOnly(app: FastifyInstance): void {
-  app.removeAllContentTypeParsers();
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
-    const type = request.headers['content-type'];
-    if (type !== 'application/json' && !JSON_TYPE.test(type ?? '')) return done(notJson());
-    // `parseAs: 'buffer'` gives a Buffer; the declared type knows strings too.
-    done(null, parseJson(body as Buffer));
-  });
 }

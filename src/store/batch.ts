@@ -38,19 +38,20 @@ export function groupCommit<Command>(commit: Commit<Command>, clock: Clock): Gro
     // After the requests that this turn of the event loop still brings: they share the commit.
     setImmediate(() => {
       scheduled = false;
-      if (queue.commands.length > 0) underWay = commitNext();
+      commitNext();
     });
   }
 
-  async function commitNext(): Promise<void> {
-    const batch = takeBatch();
-    try {
-      settle(batch.waiters, await commit(batch.commands));
-    } catch (error) {
-      for (const waiter of batch.waiters) waiter.reject(error);
-    }
-    underWay = undefined;
-    if (queue.commands.length > 0) schedule();
+  function commitNext(): void {
+    underWay = queue.commands.length > 0 ? commitBatch(takeBatch()) : undefined;
+  }
+
+  async function commitBatch({ commands, waiters }: Queue<Command>): Promise<void> {
+    const [result] = await Promise.allSettled([commit(commands)]);
+    // Before the answers to this batch are sent: meanwhile the next one is written and waits for the disk.
+    commitNext();
+    if (result.status === 'fulfilled') settle(waiters, result.value);
+    else for (const waiter of waiters) waiter.reject(result.reason);
   }
 
   function takeBatch(): Queue<Command> {

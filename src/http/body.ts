@@ -1,0 +1,63 @@
+import type { IncomingMessage } from 'node:http';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { AppError } from '../errors.ts';
+import { http as limits } from '../limits.ts';
+import { parseJson } from './json.ts';
+
+/** A charset other than UTF-8 is refused; `utf8` is what many clients call it. */
+const JSON_TYPE = /^application\/json[ \t]*(?:;[ \t]*charset=(?:utf-?8|"utf-?8")[ \t]*)?;?$/i;
+
+/** Bodies are JSON in UTF-8 of a bounded size; everything else is refused. */
+export function acceptJsonOnly(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', (request, payload, done) => {
+    const type = request.headers['content-type'];
+    if (type !== 'application/json' && !JSON_TYPE.test(type ?? '')) return done(notJson());
+    readBody(request, payload, (error, bytes) => {
+      if (error) return done(error);
+      try {
+        done(null, parseJson(bytes));
+      } catch (refusal) {
+        done(refusal instanceof Error ? refusal : new Error('unreadable', { cause: refusal }));
+      }
+    });
+  });
+}
+
+export function notJson(): AppError {
+  return new AppError(41500, 'Send the body as Content-Type: application/json, in UTF-8.');
+}
+
+function tooLarge(): AppError {
+  return new AppError(41300, `The body is larger than ${limits.bodyBytes} bytes.`, {
+    headers: { connection: 'close' },
+  });
+}
+
+type Done = (error: Error | undefined, bytes: Buffer) => void;
+const NONE = Buffer.alloc(0);
+
+/** Reads a body, whose size is checked before and while it arrives. Calls back once. */
+function readBody(request: FastifyRequest, payload: IncomingMessage, done: Done): void {
+  if (Number(request.headers['content-length']) > limits.bodyBytes) {
+    done(tooLarge(), NONE);
+    return;
+  }
+  const chunks: Buffer[] = [];
+  let size = 0;
+  let isOver = false;
+  const finish: Done = (error, bytes) => {
+    if (isOver) return;
+    isOver = true;
+    done(error, bytes);
+  };
+  payload.on('data', (chunk: Buffer) => {
+    size += chunk.length;
+    if (size > limits.bodyBytes) finish(tooLarge(), NONE);
+    else chunks.push(chunk);
+  });
+  payload.on('end', () =>
+    finish(undefined, chunks.length === 1 ? (chunks[0] ?? NONE) : Buffer.concat(chunks)),
+  );
+  payload.on('error', (error) => finish(error, NONE));
+}
