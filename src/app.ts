@@ -67,7 +67,8 @@ async function openStore(config: Config, runtime: Runtime, { onFatal }: AppOptio
 type Parts = { config: Config; runtime: Runtime; options: AppOptions; store: Store; unlock(): void };
 
 async function serve({ config, runtime, options, store, unlock }: Parts): Promise<App> {
-  const { token } = await bootstrap({ store: store.access, runtime }, config.bootstrapToken);
+  const access = { store: store.access, runtime };
+  if (config.bootstrapToken !== undefined) await bootstrap(access, config.bootstrapToken);
   const target = createTarget({ allowed: config.webhookAllowedNetworks, resolve: createResolve() });
   let draining = false;
   const server = await buildServer({
@@ -75,11 +76,7 @@ async function serve({ config, runtime, options, store, unlock }: Parts): Promis
     webhooks: { store: store.webhooks, runtime, target },
     runtime,
     cursorKey: store.key,
-    authenticate: createAuthenticate({
-      store: store.access,
-      runtime,
-      bootstrapToken: config.bootstrapToken,
-    }),
+    authenticate: createAuthenticate({ ...access, bootstrapToken: config.bootstrapToken }),
     publicUrl: config.publicUrl,
     log: options.log,
     isDraining: () => draining,
@@ -87,6 +84,9 @@ async function serve({ config, runtime, options, store, unlock }: Parts): Promis
   });
   await server.listen({ port: config.port, host: config.host });
   const url = config.publicUrl ?? listeningUrl(server, config.host);
+  // Not before it listens: the first token is shown once, and a start that fails shows nothing.
+  const { token } =
+    config.bootstrapToken === undefined ? await bootstrap(access, undefined) : { token: undefined };
   const sender = createSenderOnDemand({ target, clock: runtime.clock });
   const dispatcher = startDispatcher({
     store: store.webhooks,

@@ -26,10 +26,10 @@ export const http = {
   checkEveryMs: 1 * SECOND,
   /** Longer than the 60 s after which common load balancers drop an idle connection. */
   keepAliveMs: 72 * SECOND,
-  /** An answer of this size is taken by the system at once, whether its reader reads or not. */
-  bufferedAnswerBytes: 64 * KIB,
-  /** How long the reader of a larger answer may read nothing. */
+  /** How long a client may take nothing of an answer that waits for it. */
   stalledReaderMs: 60 * SECOND,
+  /** How often it is looked for such clients. */
+  sweepEveryMs: 5 * SECOND,
   /** Open connections; each costs some 20 KiB, so that all of them leave room to work. */
   connections: 10_000,
   /** How long a refused upload is still read (and thrown away), so that its sender sees the answer. */

@@ -24,7 +24,7 @@ export const BODYLESS = new Set(['GET', 'HEAD', 'DELETE', 'OPTIONS']);
 /** Refuses what Node's parser lets through although it cannot be answered safely. */
 export function requestGuard(isDraining: () => boolean) {
   return (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction): void => {
-    const problem = isDraining() ? shuttingDown() : problemOf(request.raw);
+    const problem = isDraining() && request.url !== '/healthz' ? shuttingDown() : problemOf(request.raw);
     if (!problem && BODYLESS.has(request.method) && announcesBody(request.raw)) {
       // The body means nothing and is not read; the connection cannot be used after it.
       reply.header('connection', 'close');

@@ -14,6 +14,7 @@ import { answerOtherPaths } from './paths.ts';
 import { plantsRoutes } from './plants-routes.ts';
 import { requestGuard } from './request-guard.ts';
 import { answerParserFailure, answerSocketFailures } from './socket-failures.ts';
+import { closeStalledReaders } from './stalled-readers.ts';
 import { gatherTurn } from './turn.ts';
 import { createValidatorCompiler } from './validation.ts';
 import { webhooksRoutes } from './webhooks-routes.ts';
@@ -43,6 +44,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   answerOtherPaths(app);
   acceptJsonOnly(app);
   answerSocketFailures(app.server);
+  closeStalledReaders(app.server, options.runtime.clock);
 
   await collectOpenApi(app, options.publicUrl ?? '/');
   const context: RouteContext = {

@@ -9,6 +9,9 @@ const METHODS = 'GET, HEAD, POST, DELETE, OPTIONS';
 /** Answers what never becomes a request: what the HTTP parser refuses, CONNECT, and expectations. */
 export function answerSocketFailures(server: Server): void {
   server.on('connect', (_request, socket) => {
+    // Node lets go of the connection here: without these its reset ends the process, and nothing ever closes it.
+    socket.on('error', () => socket.destroy());
+    socket.once('finish', () => socket.destroy());
     end(socket, new AppError(40500, 'CONNECT is not supported here.', { headers: { allow: METHODS } }));
   });
   server.on('checkExpectation', refuseExpectation);

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { list as limits } from '../limits.ts';
 import type { PlantField, PlantPage, PlantStore, Position } from './port.ts';
 
@@ -49,6 +50,8 @@ async function* parts(
   let page = first;
   let count = page.count;
   while (page.next) {
+    // A reader that takes everything at once would otherwise keep every other request waiting.
+    await setImmediate();
     page = await read(page.next);
     if (page.json === '') break;
     count += page.count;

@@ -60,22 +60,24 @@ export function groupCommit<Command>(commit: Commit<Command>, clock: Clock): Gro
     if (batch.commands.length > writes.batchCommands) {
       queue.commands = batch.commands.splice(writes.batchCommands);
       queue.waiters = batch.waiters.splice(writes.batchCommands);
-      queue.bytes = batch.bytes;
-      queue.since = batch.since;
+      queue.bytes = queue.waiters.reduce((sum, { bytes }) => sum + bytes, 0);
     }
     return batch;
   }
 
   return {
     submit(command, bytes) {
-      if (closed) return Promise.reject(new AppError(50303));
-      const now = clock.now();
-      if (isFull(queue, now)) return Promise.reject(overloaded());
-      if (queue.commands.length === 0) queue.since = now;
+      if (closed) return Promise.reject(refusal(50303, 'The service is shutting down; nothing was done.'));
+      const at = clock.now();
+      if (isFull(queue, at)) {
+        return Promise.reject(
+          refusal(50300, 'Too many writes are waiting; nothing was done. Retry in a moment.'),
+        );
+      }
       queue.bytes += bytes;
       queue.commands.push(command);
       schedule();
-      return new Promise((resolve, reject) => queue.waiters.push({ resolve, reject }));
+      return new Promise((resolve, reject) => queue.waiters.push({ resolve, reject, at, bytes }));
     },
     async close() {
       closed = true;
@@ -86,25 +88,24 @@ export function groupCommit<Command>(commit: Commit<Command>, clock: Clock): Gro
   };
 }
 
-type Queue<Command> = { commands: Command[]; waiters: Waiter[]; bytes: number; since: number };
-type Waiter = { resolve(outcome: unknown): void; reject(error: unknown): void };
+type Queue<Command> = { commands: Command[]; waiters: Waiter[]; bytes: number };
+/** Whoever waits for a command's outcome, since when, and what its command takes of the queue's bytes. */
+type Waiter = { resolve(outcome: unknown): void; reject(error: unknown): void; at: number; bytes: number };
 
 function emptyQueue<Command>(): Queue<Command> {
-  return { commands: [], waiters: [], bytes: 0, since: 0 };
+  return { commands: [], waiters: [], bytes: 0 };
 }
 
 function isFull(queue: Queue<unknown>, now: number): boolean {
   return (
     queue.commands.length >= writes.queuedCommands ||
     queue.bytes >= writes.queuedBytes ||
-    (queue.commands.length > 0 && now - queue.since > writes.queueAgeMs)
+    now - (queue.waiters[0]?.at ?? now) > writes.queueAgeMs
   );
 }
 
-function overloaded(): AppError {
-  return new AppError(50300, 'Too many writes are waiting; nothing was done. Retry in a moment.', {
-    headers: { 'retry-after': String(http.retryAfterSeconds) },
-  });
+function refusal(code: 50300 | 50303, message: string): AppError {
+  return new AppError(code, message, { headers: { 'retry-after': String(http.retryAfterSeconds) } });
 }
 
 function settle(waiters: Waiter[], { outcomes, failures }: BatchResult): void {

@@ -126,7 +126,7 @@ export function startDispatcher(parts: DispatcherParts): Dispatcher {
     // Past its lease the delivery is claimed again, and its fence makes this outcome void.
     const until = now + bounds.leaseMs;
     const kept = await insist('record an outcome', () => store.record(outcome), sending.signal, until);
-    if (kept === false) log.info(names, 'an outcome came too late');
+    if (kept === false) log.info(names, 'an outcome came too late, or for a webhook that is gone');
   }
 
   function report({ webhook, event, state, attempts, reason }: DeliveryOutcome): void {

@@ -15,10 +15,14 @@ export function createSenderOnDemand(parts: SenderParts): Sender {
   return {
     async send(prepared, signal) {
       loaded ??= load();
-      return (await loaded).send(prepared, signal);
+      const sender = await loaded.catch(() => undefined);
+      if (sender) return sender.send(prepared, signal);
+      // A machine that has no file to open left may have one at the next attempt.
+      loaded = undefined;
+      return { error: 'The service could not load its HTTP client.', durationMs: 0 };
     },
     async close() {
-      await (await loaded)?.close();
+      await (await loaded?.catch(() => undefined))?.close();
     },
   };
 }

@@ -149,6 +149,8 @@ test('a port in use ends the start with 1 and one line', async () => {
       const { code, stderr } = await run(['serve', '--port', String(address.port), '--data-dir', folder]);
       assert.equal(code, 1);
       assert.match(stderr, new RegExp(`^error: Port ${address.port} of 127\\.0\\.0\\.1 is in use\\. .*\\n$`));
+      const { stdout } = await run(['token', 'list', '--json', '--data-dir', folder]);
+      assert.deepEqual(JSON.parse(stdout), [], 'a token that nobody was shown');
     } finally {
       other.close();
     }

@@ -117,7 +117,7 @@ function pendingWebhooks(db: DatabaseSync): () => string[] {
 /** Takes one of each lane in turn until `limit` are taken: a long lane leaves room for the short ones. */
 function dealOut<T>(lanes: T[][], limit: number): T[] {
   const dealt: T[] = [];
-  const longest = Math.max(0, ...lanes.map((lane) => lane.length));
+  const longest = lanes.reduce((most, lane) => Math.max(most, lane.length), 0);
   for (let turn = 0; turn < longest; turn++) {
     for (const lane of lanes) {
       if (dealt.length === limit) return dealt;
@@ -182,7 +182,7 @@ export function deliveryReads(db: DatabaseSync, snapshot: Snapshot) {
     nextDue: (): number | undefined =>
       snapshot.read(() => {
         const times = webhooksWithPending().map((webhook) => Number(earliest.get(webhook)?.due));
-        return times.length > 0 ? Math.min(...times) : undefined;
+        return times.length > 0 ? times.reduce((first, time) => Math.min(first, time)) : undefined;
       }),
   };
 }

@@ -36,7 +36,7 @@ export function isUnknownOutcome(error: unknown): boolean {
 }
 
 export function unavailable(cause: unknown): AppError {
-  return new AppError(50302, 'The store cannot be written now; nothing was done. Retry in a moment.', {
+  return new AppError(50302, 'The store cannot be used now; nothing was done. Retry in a moment.', {
     headers: { 'retry-after': String(http.retryAfterSeconds) },
     cause,
   });

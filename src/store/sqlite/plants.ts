@@ -13,7 +13,7 @@ export function plantWrites(db: DatabaseSync, announce: (plant: NewPlant & { id:
      ON CONFLICT DO NOTHING`,
   );
   const remove = db.prepare('DELETE FROM plants WHERE owner = ? AND id = ?');
-  const { nextFree, note, forget } = freeIds(db);
+  const { nextFree, note, removed, forget } = freeIds(db);
 
   return {
     /** The id of the plant, or null when it is taken. Positional, because objects are slow to send to a thread. */
@@ -32,7 +32,7 @@ export function plantWrites(db: DatabaseSync, announce: (plant: NewPlant & { id:
       return id;
     },
     delete(owner: number, id: PlantId): boolean {
-      forget();
+      removed(owner);
       return remove.run(owner, id).changes > 0;
     },
     /** For the beginning of a transaction: what earlier ones knew may have changed. */
@@ -47,7 +47,7 @@ function freeIds(db: DatabaseSync) {
   const highestGap = db.prepare(
     `SELECT id - 1 AS id
      FROM plants p
-     WHERE owner = ?
+     WHERE owner = ? AND id <= ?
        AND NOT EXISTS (SELECT 1 FROM plants WHERE owner = p.owner AND id = p.id - 1)
      ORDER BY p.id DESC
      LIMIT 1`,
@@ -55,6 +55,14 @@ function freeIds(db: DatabaseSync) {
   highestGap.setReadBigInts(true);
 
   const known = new Map<number, PlantId>();
+  /** Above these every id is taken, for owners who have the largest one: where the search goes on. */
+  const gaps = new Map<number, PlantId>();
+
+  function highestFree(owner: number): PlantId {
+    const id = bigintOf(highestGap.get(owner, gaps.get(owner) ?? MAX_ID)?.id) ?? MAX_ID;
+    gaps.set(owner, id);
+    return id;
+  }
 
   return {
     nextFree(owner: number): PlantId {
@@ -62,14 +70,21 @@ function freeIds(db: DatabaseSync) {
       known.set(owner, last);
       if (last < 1n) return 1n;
       if (last < MAX_ID) return last + 1n;
-      return bigintOf(highestGap.get(owner)?.id) ?? MAX_ID;
+      return highestFree(owner);
     },
     /** A plant was added. */
     note(owner: number, id: PlantId): void {
       const last = known.get(owner);
       if (last !== undefined && id > last) known.set(owner, id);
     },
-    forget: () => known.clear(),
+    removed(owner: number): void {
+      known.delete(owner);
+      gaps.delete(owner);
+    },
+    /** A transaction that was rolled back took its ids with it. */
+    forget(): void {
+      known.clear();
+    },
   };
 }
 

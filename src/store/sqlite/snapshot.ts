@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { isEnvironment, unavailable } from './failure.ts';
 
 /**
  * Reads that share one read transaction for each turn of the event loop. Taking and giving back SQLite's
@@ -9,6 +10,7 @@ import type { DatabaseSync } from 'node:sqlite';
  * asked. Nothing but reads ever runs on this connection.
  */
 export type Snapshot = {
+  /** Throws AppError 50302 when the machine is at fault: a disk that cannot be read, memory that is full. */
   read<T>(query: () => T): T;
   /** Ends the snapshot: what is read from now on sees the latest commit. */
   end(): void;
@@ -25,7 +27,8 @@ export function createSnapshot(db: DatabaseSync): Snapshot {
   function end(): void {
     if (!open) return;
     open = false;
-    commit.run();
+    // After some errors SQLite has ended the transaction by itself.
+    if (db.isTransaction) commit.run();
   }
 
   return {
@@ -36,7 +39,12 @@ export function createSnapshot(db: DatabaseSync): Snapshot {
         generation++;
         setImmediate(end);
       }
-      return query();
+      try {
+        return query();
+      } catch (error) {
+        end();
+        throw isEnvironment(error) ? unavailable(error) : error;
+      }
     },
     end,
     generation: () => generation,

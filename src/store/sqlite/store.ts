@@ -21,8 +21,9 @@ export type SqliteOptions = {
   /** How long after its event a delivery is due for the first time. */
   deliveryDelayMs: number;
   /**
-   * Called once when a commit's outcome is unknown: the process must end soon, and recovery decides at the next
-   * start. Those who wait for the commit are told 50301 right after; later writes are refused.
+   * Called when a commit's outcome is unknown, or when nothing can be written any more: the process must end soon,
+   * and recovery decides at the next start. Those who wait for the commit are told 50301 right after; later writes
+   * are refused.
    */
   onFatal(error: AppError): void;
 };
@@ -33,7 +34,9 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
   migrate(db, options.clock.now());
   const { path, deliveryDelayMs } = options;
   const writer =
-    options.writer === 'thread' ? threadWriter({ path, deliveryDelayMs }) : inlineWriter(db, deliveryDelayMs);
+    options.writer === 'thread'
+      ? threadWriter({ path, deliveryDelayMs }, options.onFatal)
+      : inlineWriter(db, deliveryDelayMs);
   if (options.writer === 'thread') db.exec('PRAGMA query_only = ON');
 
   const snapshot = createSnapshot(db);

@@ -3,7 +3,7 @@ import { getCompileCacheDir } from 'node:module';
 import type { DatabaseSync } from 'node:sqlite';
 import { Worker } from 'node:worker_threads';
 import { AppError } from '../../errors.ts';
-import { outcomeUnknown } from './failure.ts';
+import { outcomeUnknown, unavailable } from './failure.ts';
 import { type Command, createWriter, type Executed } from './writer.ts';
 import type { PlainError, WriterOptions, WriterReply } from './writer-thread.ts';
 
@@ -18,8 +18,12 @@ export function inlineWriter(db: DatabaseSync, deliveryDelayMs: number): Writer 
   return { execute: async (commands) => execute(commands), close: async () => {} };
 }
 
-/** Does not wait for the thread to come up: reads need it not, and the first commands wait for it. */
-export function threadWriter(options: WriterOptions): Writer {
+/**
+ * Does not wait for the thread to come up: reads need it not, and the first commands wait for it.
+ *
+ * @param onDeath called when the thread ends by a fault while it has nothing to do
+ */
+export function threadWriter(options: WriterOptions, onDeath: (error: AppError) => void): Writer {
   const thread = new Worker(new URL('./writer-thread.ts', import.meta.url), {
     workerData: options,
     env: environment(),
@@ -34,9 +38,10 @@ export function threadWriter(options: WriterOptions): Writer {
     else batch?.resolve({ ...reply, failures: reply.failures.map(fromPlainFailure) });
   });
   thread.on('error', (error) => {
-    // It ended in the middle of a batch: nobody knows whether its commit reached the disk.
-    ended = outcomeUnknown(error);
-    waiting?.reject(ended);
+    ended = unavailable(error);
+    // In the middle of a batch nobody knows whether its commit reached the disk.
+    if (waiting) waiting.reject(outcomeUnknown(error));
+    else onDeath(ended);
   });
 
   return {

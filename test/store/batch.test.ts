@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { AppError } from '../../src/errors.ts';
+import { writes } from '../../src/limits.ts';
+import { type BatchResult, groupCommit } from '../../src/store/batch.ts';
+
+/** A commit that ends when it is told to. */
+function steered() {
+  const batches: { commands: number[]; end: PromiseWithResolvers<BatchResult> }[] = [];
+  const time = { now: 0 };
+  const commits = groupCommit<number>(
+    (commands) => {
+      const end = Promise.withResolvers<BatchResult>();
+      batches.push({ commands, end });
+      return end.promise;
+    },
+    { now: () => time.now },
+  );
+  const turn = () => new Promise((resolve) => setImmediate(resolve));
+  return { batches, commits, time, turn };
+}
+
+const done = (commands: number[]): BatchResult => ({ outcomes: commands, failures: [] });
+const code = (wanted: number) => (error: unknown) => error instanceof AppError && error.code === wanted;
+
+test('what arrives during a commit is committed together, in order', async () => {
+  const { batches, commits, turn } = steered();
+  const first = commits.submit(1, 1);
+  await turn();
+  const rest = [2, 3, 4].map((command) => commits.submit(command, 1));
+  batches[0]?.end.resolve(done([1]));
+  assert.equal(await first, 1);
+  assert.deepEqual(batches[1]?.commands, [2, 3, 4]);
+  batches[1]?.end.resolve(done([2, 3, 4]));
+  assert.deepEqual(await Promise.all(rest), [2, 3, 4]);
+});
+
+test('a commit that fails is the failure of its commands only', async () => {
+  const { batches, commits, turn } = steered();
+  const first = commits.submit(1, 1);
+  await turn();
+  const second = commits.submit(2, 1);
+  batches[0]?.end.reject(new AppError(50302));
+  await assert.rejects(first, code(50302));
+  batches[1]?.end.resolve(done([2]));
+  assert.equal(await second, 2);
+});
+
+test('past the count of the queue the answer is 50300 with Retry-After', async () => {
+  const { commits } = steered();
+  for (let n = 0; n < writes.queuedCommands; n++) commits.submit(n, 1);
+  await assert.rejects(commits.submit(0, 1), (error: AppError) => {
+    return error.code === 50300 && error.headers['retry-after'] === '1';
+  });
+});
+
+test('past the bytes of the queue the answer is 50300', async () => {
+  const { commits } = steered();
+  commits.submit(1, writes.queuedBytes);
+  await assert.rejects(commits.submit(2, 1), code(50300));
+});
+
+test('past the age of the oldest command the answer is 50300', async () => {
+  const { commits, time, turn } = steered();
+  commits.submit(1, 1);
+  await turn();
+  commits.submit(2, 1);
+  time.now += writes.queueAgeMs;
+  commits.submit(3, 1);
+  time.now += 1;
+  await assert.rejects(commits.submit(4, 1), code(50300));
+});
+
+test('a queue that is longer than a batch counts only what is left in it', async () => {
+  const { batches, commits, time, turn } = steered();
+  const half = writes.queuedBytes / 2;
+  commits.submit(0, half);
+  for (let n = 1; n < writes.batchCommands; n++) commits.submit(n, 1);
+  await turn();
+  for (let round = 0; round < 4; round++) {
+    // As many again as a batch takes, and one that is left over each time.
+    for (let n = 0; n <= writes.batchCommands; n++) commits.submit(n, half / writes.batchCommands / 2);
+    time.now += writes.queueAgeMs / 2;
+    const batch = batches[round];
+    batch?.end.resolve(done(batch.commands));
+    await turn();
+  }
+  const last = commits.submit(7, 1);
+  assert.equal(batches[4]?.commands.length, writes.batchCommands);
+  batches[4]?.end.resolve(done(batches[4].commands));
+  await turn();
+  batches[5]?.end.resolve(done(batches[5].commands));
+  assert.equal(await last, 7);
+});
+
+test('closing commits what is queued and refuses what comes after with 50303', async () => {
+  const { batches, commits, turn } = steered();
+  const queued = commits.submit(1, 1);
+  const closed = commits.close();
+  await assert.rejects(commits.submit(2, 1), code(50303));
+  await turn();
+  batches[0]?.end.resolve(done([1]));
+  await closed;
+  assert.equal(await queued, 1);
+});
