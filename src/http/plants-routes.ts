@@ -24,8 +24,6 @@ const ListQuery = {
     },
     cursor: {
       type: 'string',
-      minLength: 1,
-      maxLength: 128,
       description: 'a cursor out of the Link header of an earlier answer: the list goes on from there',
     },
     fields: {

@@ -167,8 +167,7 @@ test('a cursor that this service did not give to this user is refused', async ()
     failed(await list(`?limit=1&cursor=${text}`, owner), 40007, /cursor/);
   }
   for (const text of ['', 'A'.repeat(129), 'A'.repeat(5000)]) {
-    const answer = await list(`?cursor=${text}`, owner);
-    failed(answer, JSON.parse(answer.text).error === 40007 ? 40007 : 40003, /cursor/);
+    failed(await list(`?cursor=${text}`, owner), 40007, /cursor/);
   }
 });
 

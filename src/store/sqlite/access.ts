@@ -24,7 +24,9 @@ export function accessWrites(db: DatabaseSync) {
        AND user = (SELECT id FROM users WHERE name = ?)
        AND hash <> ?`,
   );
-  const liveToken = db.prepare('SELECT 1 FROM tokens WHERE hash = ? AND revoked_at IS NULL');
+  const liveBootstrap = db.prepare(
+    'SELECT 1 FROM tokens WHERE hash = ? AND bootstrap = 1 AND revoked_at IS NULL',
+  );
   const dropToken = db.prepare('DELETE FROM tokens WHERE hash = ?');
 
   function createToken(token: NewToken, bootstrap: 0 | 1): boolean {
@@ -45,7 +47,7 @@ export function accessWrites(db: DatabaseSync) {
     setBootstrapToken(token: NewToken): void {
       insertUser.get(token.user, token.createdAt);
       dropOtherBootstrap.run(token.user, token.hash);
-      if (liveToken.get(token.hash)) return;
+      if (liveBootstrap.get(token.hash)) return;
       dropToken.run(token.hash);
       createToken(token, 1);
     },
