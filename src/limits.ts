@@ -82,7 +82,7 @@ export const delivery = {
   leaseMs: 30 * SECOND,
   /** How much of a receiver's answer is read before the connection is left. */
   answerReadBytes: 64 * KIB,
-  /** How much of it is kept for a person to read. */
+  /** How much of its beginning an attempt carries. */
   answerKeptBytes: 4 * KIB,
   /** Requests under way to one webhook. */
   perWebhook: 16,
@@ -102,7 +102,7 @@ export const delivery = {
   jitter: 0.1,
   /** Attempts that a retry schedule may ask for. */
   attempts: 100,
-  /** The longest delay in it: deliveries are kept for as long. */
+  /** The longest delay in it: nobody waits longer for a receiver. */
   retryDelayMs: 30 * 24 * 60 * 60 * SECOND,
   /** Node's own default; a receiver needs far less. */
   answerHeaderBytes: 16 * KIB,
