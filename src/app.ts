@@ -14,9 +14,11 @@ import { openSqliteStore } from './store/sqlite/store.ts';
 import type { Store } from './store/store.ts';
 import { version } from './version.ts';
 import { startDispatcher } from './webhooks/dispatcher.ts';
+import { startHousekeeper } from './webhooks/housekeeper.ts';
+import type { WebhooksContext } from './webhooks/operations.ts';
 import { createResolve } from './webhooks/resolver.ts';
-import { createSenderOnDemand } from './webhooks/sender-on-demand.ts';
-import { createTarget } from './webhooks/target.ts';
+import { createTarget, type Target } from './webhooks/target.ts';
+import { createThreadSender } from './webhooks/thread-sender.ts';
 
 export type App = {
   /** Where the service is reached: the public URL, else where it listens. */
@@ -70,16 +72,16 @@ async function serve({ config, runtime, options, store, unlock }: Parts): Promis
   const access = { store: store.access, runtime };
   if (config.bootstrapToken !== undefined) await bootstrap(access, config.bootstrapToken);
   const target = createTarget({ allowed: config.webhookAllowedNetworks, resolve: createResolve() });
-  let draining = false;
+  const draining = new AbortController();
   const server = await buildServer({
     plants: store.plants,
-    webhooks: { store: store.webhooks, runtime, target },
+    webhooks: webhooksContext(store, runtime, target),
     runtime,
     cursorKey: store.key,
     authenticate: createAuthenticate({ ...access, bootstrapToken: config.bootstrapToken }),
     publicUrl: config.publicUrl,
     log: options.log,
-    isDraining: () => draining,
+    drain: draining.signal,
     checkStore: store.check,
   });
   await server.listen({ port: config.port, host: config.host });
@@ -87,26 +89,38 @@ async function serve({ config, runtime, options, store, unlock }: Parts): Promis
   // Not before it listens: the first token is shown once, and a start that fails shows nothing.
   const { token } =
     config.bootstrapToken === undefined ? await bootstrap(access, undefined) : { token: undefined };
-  const sender = createSenderOnDemand({ target, clock: runtime.clock });
   const dispatcher = startDispatcher({
-    store: store.webhooks,
-    sender,
-    schedule: config.webhookRetrySchedule,
+    outbox: store.outbox,
+    sender: createThreadSender({
+      allowedNetworks: config.webhookAllowedNetworks,
+      version,
+      source: url,
+      concurrency: config.webhookConcurrency,
+    }),
+    rules: { schedule: config.webhookRetrySchedule, disableAfterMs: config.webhookDisableAfterMs },
+    concurrency: config.webhookConcurrency,
     runtime,
-    version,
-    source: url,
+  });
+  const housekeeper = startHousekeeper({
+    store: store.chores,
+    runtime,
+    retentionDays: config.retentionDays,
   });
 
   async function drain(): Promise<void> {
-    draining = true;
-    await Promise.all([closeServer(server), dispatcher.stop()]);
-    await sender.close();
+    draining.abort();
+    await Promise.all([closeServer(server), dispatcher.stop(), housekeeper.stop()]);
     await store.close();
     unlock();
   }
 
   let stopping: Promise<void> | undefined;
   return { url, firstToken: token, stop: () => (stopping ??= drain()) };
+}
+
+function webhooksContext(store: Store, runtime: Runtime, target: Target): WebhooksContext {
+  const { webhooks, deliveries, events } = store;
+  return { webhooks, deliveries, events, runtime, target };
 }
 
 function listeningUrl(server: FastifyInstance, host: string): string {
@@ -139,13 +153,13 @@ export async function openapiDocument(runtime: Runtime): Promise<object> {
   const target = createTarget({ allowed: [], resolve: createResolve() });
   const server = await buildServer({
     plants: store.plants,
-    webhooks: { store: store.webhooks, runtime, target },
+    webhooks: webhooksContext(store, runtime, target),
     runtime,
     cursorKey: store.key,
     authenticate: createAuthenticate({ store: store.access, runtime, bootstrapToken: undefined }),
     publicUrl: undefined,
     log: undefined,
-    isDraining: () => false,
+    drain: new AbortController().signal,
     checkStore: store.check,
   });
   await server.ready();

@@ -42,6 +42,15 @@ export function parsePublicUrl(text: string): string {
   );
 }
 
+/** An integer from 1 to `most`, in its canonical form. */
+export function parseCount(what: string, most: number): (text: string) => number {
+  return (text) => {
+    const count = /^[1-9]\d{0,8}$/.test(text) ? Number(text) : Number.NaN;
+    if (count <= most) return count;
+    throw new Error(`The ${what} must be an integer from 1 to ${most}, not ${JSON.stringify(text)}.`);
+  };
+}
+
 export function choice<T extends string>(what: string, values: readonly T[]): (text: string) => T {
   return (text) => {
     const value = values.find((each) => each === text);

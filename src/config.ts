@@ -3,14 +3,16 @@ import {
   bootstrapTokenForm,
   choice,
   parseBootstrapToken,
+  parseCount,
   parseFolder,
   parseHost,
   parsePort,
   parsePublicUrl,
   readBootstrapToken,
 } from './config-values.ts';
+import { delivery } from './limits.ts';
 import { type AllowedNetworks, parseNetworks } from './webhooks/addresses.ts';
-import { DEFAULT_SCHEDULE, parseSchedule, type Schedule } from './webhooks/schedule.ts';
+import { DEFAULT_SCHEDULE, parseDelay, parseSchedule, type Schedule } from './webhooks/schedule.ts';
 
 export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 export const logFormats = ['json', 'pretty'] as const;
@@ -29,6 +31,12 @@ export type Config = Readonly<{
   logFormat: (typeof logFormats)[number] | undefined;
   webhookAllowedNetworks: AllowedNetworks;
   webhookRetrySchedule: Schedule;
+  /** Requests under way to one webhook. */
+  webhookConcurrency: number;
+  /** A webhook whose every attempt failed for so long is disabled; milliseconds. */
+  webhookDisableAfterMs: number;
+  /** How long events, deliveries and attempts are kept. */
+  retentionDays: number;
   bootstrapToken: string | undefined;
 }>;
 
@@ -117,6 +125,31 @@ export const settings: { readonly [K in SettingName]: Setting<Values[K]> } = {
     defaultText: DEFAULT_SCHEDULE,
     parse: parseSchedule,
   },
+  webhookConcurrency: {
+    env: 'WEBHOOK_CONCURRENCY',
+    flag: '--webhook-concurrency <number>',
+    description: `How many requests may be under way to one webhook, from 1 to ${delivery.perWebhook}.`,
+    default: 16,
+    defaultText: '16',
+    parse: parseCount('concurrency', delivery.perWebhook),
+  },
+  webhookDisableAfterMs: {
+    env: 'WEBHOOK_DISABLE_AFTER',
+    flag: '--webhook-disable-after <duration>',
+    description: 'A webhook whose every attempt failed for so long is disabled, and what waits for it held.',
+    default: parseDelay('5d'),
+    defaultText: '5d',
+    parse: parseDelay,
+  },
+  retentionDays: {
+    env: 'RETENTION_DAYS',
+    flag: '--retention-days <days>',
+    description:
+      'How many days events, deliveries and attempts are kept, from 1 to 36500; what still waits is kept longer.',
+    default: 30,
+    defaultText: '30',
+    parse: parseCount('number of days', 36_500),
+  },
   bootstrapToken: {
     env: 'BOOTSTRAP_TOKEN',
     flag: undefined,
@@ -167,6 +200,9 @@ export function readConfig(env: Environment, flags: Flags = {}): Config {
     logFormat: read('logFormat'),
     webhookAllowedNetworks: read('webhookAllowedNetworks'),
     webhookRetrySchedule: read('webhookRetrySchedule'),
+    webhookConcurrency: read('webhookConcurrency'),
+    webhookDisableAfterMs: read('webhookDisableAfterMs'),
+    retentionDays: read('retentionDays'),
     bootstrapToken: token ?? tokenOfFile,
   };
   if (given('bootstrapToken', env, flags) && given('bootstrapTokenFile', env, flags)) {

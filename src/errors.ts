@@ -25,6 +25,7 @@ export const catalogue = {
   40800: 'The request did not arrive in time.',
   40900: 'The user already has a plant with this id.',
   40901: 'The first request with this Idempotency-Key is still running.',
+  40902: 'The user has as many of these as the service admits; the message names the limit.',
   41300: 'The body is too large.',
   41400: 'The URL is too long.',
   41500: 'The body is not application/json in UTF-8.',

@@ -4,6 +4,7 @@
  */
 
 const SECOND = 1000;
+const HOUR = 60 * 60 * SECOND;
 const KIB = 1024;
 const MIB = 1024 * KIB;
 
@@ -78,16 +79,20 @@ export const writes = {
 export const delivery = {
   /** One deadline from name look-up to the end of the answer. */
   attemptMs: 15 * SECOND,
-  /** A claimed delivery that was not recorded by then is claimed again. */
-  leaseMs: 30 * SECOND,
+  /** A claimed delivery that was not recorded by then is claimed again; it may wait for one attempt, and last another. */
+  leaseMs: 60 * SECOND,
   /** How much of a receiver's answer is read before the connection is left. */
   answerReadBytes: 64 * KIB,
   /** How much of its beginning an attempt carries. */
   answerKeptBytes: 4 * KIB,
-  /** Requests under way to one webhook. */
-  perWebhook: 16,
-  /** Requests under way in all. */
-  inAll: 256,
+  /** Requests under way to one webhook that `WEBHOOK_CONCURRENCY` may set. */
+  perWebhook: 256,
+  /** Deliveries of one webhook that are claimed beyond these, so that the next request waits for no claim. */
+  ahead: 16,
+  /** As many are claimed together for a webhook that is busy: a claim costs as much as several deliveries. */
+  claimTogether: 8,
+  /** Deliveries that are claimed in all: under way, or about to be. */
+  inAll: 512,
   /** The share of the free places that one webhook may take, so that some stay free for every other. */
   share: 1 / 8,
   /** How often the store is asked for due deliveries when no hint came. */
@@ -103,17 +108,69 @@ export const delivery = {
   /** Attempts that a retry schedule may ask for. */
   attempts: 100,
   /** The longest delay in it: nobody waits longer for a receiver. */
-  retryDelayMs: 30 * 24 * 60 * 60 * SECOND,
+  retryDelayMs: 30 * 24 * HOUR,
   /** Node's own default; a receiver needs far less. */
   answerHeaderBytes: 16 * KIB,
   /** Stopping: how long requests that are under way may take to end by themselves. */
   drainMs: 5 * SECOND,
   /** Between two tries of a store call that failed; it doubles from the first to the most. */
   storeRetryMs: { first: 100, most: 5 * SECOND },
-  /** Webhooks remembered as silent: each costs a few bytes in every claim. */
-  silentWebhooks: 1_000,
+  /** Attempts that fail one after the other until a webhook is only probed: one attempt at a time, with pauses. */
+  failuresToProbe: 5,
+  /** The pause between two probes; it doubles from the first to the most, so that a receiver is found soon when it is back. */
+  probeMs: { first: 100, most: 5 * SECOND },
+  /** Webhooks whose trouble is remembered: each costs a few bytes in every claim. */
+  rememberedLanes: 1_000,
+  /** The longest pause that a receiver may ask for by `Retry-After`. */
+  pauseMs: 24 * HOUR,
+  /** `Retry-After` is a number or a date: nothing longer is one. */
+  retryAfterLength: 64,
+  /** Attempts per second that a webhook may ask for; more than one receiver gets anyway. */
+  rate: 1_000,
+  /** How many attempts may follow on each other at once, as a share of a second's: so that no second has many more. */
+  rateBurst: 1 / 10,
+  /** Webhooks of one user: each makes a delivery of each plant. */
+  webhooksPerUser: 100,
+  /** Secrets that sign at the same time: each makes the signature longer. */
+  liveSecrets: 5,
+  /** How long an old secret keeps signing after a rotation, in seconds. */
+  overlapSeconds: { default: 24 * 60 * 60, most: 30 * 24 * 60 * 60 },
+  /** Replays of one webhook that are not done. */
+  replays: 10,
+  /** Attempts that are kept of one delivery: the newest. */
+  attemptsKept: 100,
   /** Signing keys that are kept imported. */
   importedKeys: 1_000,
+} as const;
+
+export const chores = {
+  /** Rows that one transaction of a replay, a removal or the retention works on: a few milliseconds. */
+  slice: 500,
+  /** Between two slices, so that other writes come in between. */
+  pauseMs: 5,
+  /** How often it is looked for a replay or a removal. */
+  pollMs: SECOND / 2,
+  /** How often events that are too old are looked for. */
+  retentionEveryMs: HOUR,
+} as const;
+
+export const feeds = {
+  /** Deliveries or events in one answer, unless `limit` says otherwise. */
+  page: 100,
+  /** The most that `limit` may ask for. */
+  mostPage: 1_000,
+  /** Deliveries that are counted in one turn of the event loop: about a millisecond. */
+  counted: 20_000,
+  /** Event streams of one user. */
+  streamsPerUser: 32,
+  /** Event streams in all. */
+  streams: 1_000,
+  /** A comment on a quiet stream, so that proxies do not take it for dead. */
+  heartbeatMs: 15 * SECOND,
+  /** How often a stream looks for events when no hint came. */
+  pollMs: 5 * SECOND,
+  /** What a stream tells its clients to wait before they connect again. */
+  reconnectMs: 1 * SECOND,
 } as const;
 
 export const processes = {

@@ -88,6 +88,11 @@ export function createIds(clock: Clock, random: (size: number) => Buffer): Ids {
   };
 }
 
+/** The smallest id that this kind can have from a time on: what was made later has a greater one. */
+export function firstId(kind: IdKind, ms: number): string {
+  return `${kind}_${base32(ms, 10)}${'0'.repeat(16)}`;
+}
+
 function base32(value: number, digits: number): string {
   let text = '';
   let rest = value;

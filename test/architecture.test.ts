@@ -8,6 +8,7 @@ const ROOT = join(import.meta.dirname, '..', 'src');
 /** Layers from the ground up; a file may import from its own part and from those that its part lists. */
 const ALLOWED: Record<string, readonly string[]> = {
   ground: [],
+  client: [],
   plants: ['ground'],
   access: ['ground'],
   webhooks: ['ground', 'plants', 'access'],
@@ -38,6 +39,7 @@ const ALLOWED: Record<string, readonly string[]> = {
     'store/postgres',
     'http',
     'app',
+    'client',
   ],
 };
 

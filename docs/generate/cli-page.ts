@@ -4,12 +4,14 @@ import { promisify } from 'node:util';
 
 const INTRODUCTION = `# Command line
 
-In the project's folder the program is \`npx plant-store\`. It works on the store in the data folder, beside a running
-server.
+In the project's folder the program is \`npx plant-store\`. \`serve\`, \`user\` and \`token\` work on the store in the data
+folder, beside a running server. \`webhook\`, \`delivery\` and \`listen\` talk to a running service, from anywhere:
+\`PLANT_STORE_URL\` says where it is, \`PLANT_STORE_TOKEN\` as whom.
 
 Standard output carries data only (a token, a table, JSON); everything that is said to a person goes to standard error.
 The exit code is 0 when it is done, 1 when it failed, 2 when the usage or a setting is wrong. \`serve\` ends with 0
-after SIGTERM or SIGINT; a second signal ends it at once with 128 + the number of the signal.`;
+after SIGTERM or SIGINT; a second signal ends it at once with 128 + the number of the signal. \`listen\` ends with 0 at
+Ctrl+C.`;
 
 /** The help of the program and of every verb, as the program itself prints it. */
 export async function cliPage(): Promise<string> {

@@ -21,6 +21,9 @@ export function serve(command: Command): void {
     .addOption(settingOption('logFormat'))
     .addOption(settingOption('webhookAllowedNetworks'))
     .addOption(settingOption('webhookRetrySchedule'))
+    .addOption(settingOption('webhookConcurrency'))
+    .addOption(settingOption('webhookDisableAfterMs'))
+    .addOption(settingOption('retentionDays'))
     .addOption(settingOption('bootstrapTokenFile'))
     .addHelpText(
       'after',

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { AppError } from '../errors.ts';
 import { http as limits } from '../limits.ts';
-import { parseJson } from './json.ts';
+import { type JsonValue, parseJson } from './json.ts';
 
 /** A charset other than UTF-8 is refused; `utf8` is what many clients call it. */
 const JSON_TYPE = /^application\/json[ \t]*(?:;[ \t]*charset=(?:utf-?8|"utf-?8")[ \t]*)?;?$/i;
@@ -16,12 +16,19 @@ export function acceptJsonOnly(app: FastifyInstance): void {
     readBody(request, payload, (error, bytes) => {
       if (error) return done(error);
       try {
-        done(null, parseJson(bytes));
+        done(null, bytes.length === 0 ? undefined : parseObject(bytes));
       } catch (refusal) {
         done(refusal instanceof Error ? refusal : new Error('unreadable', { cause: refusal }));
       }
     });
   });
+}
+
+/** JSON's null is refused here, because Fastify shows it to the schema's validator like a body that is absent. */
+function parseObject(bytes: Buffer): JsonValue {
+  const value = parseJson(bytes);
+  if (value === null) throw new AppError(40002, 'The body must be a JSON object.');
+  return value;
 }
 
 export function notJson(): AppError {

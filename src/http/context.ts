@@ -13,6 +13,8 @@ export type RouteContext = {
   basePath: string;
   /** Binds cursors to the store. */
   cursorKey: number;
+  /** Aborted when the service begins to drain: what is new is refused, and streams of events end. */
+  drain: AbortSignal;
   /** The hook that lets through only requests whose token has the scope. */
   requires(scope: Scope): onRequestHookHandler;
 };

@@ -1,13 +1,43 @@
 import type { JSONSchema } from 'json-schema-to-ts';
 import { catalogue, type ErrorCode, statusOf } from '../errors.ts';
+import { feeds } from '../limits.ts';
 
 /** Helpers for what the OpenAPI document says of an operation's answers. */
 
 /** The query of an operation that has none. */
 export const NoQuery = { type: 'object', properties: {}, additionalProperties: false } as const;
 
+/** The body of an operation that takes no member: it may be absent. */
+export const EmptyInput = {
+  $id: 'EmptyInput',
+  type: 'object',
+  properties: {},
+  additionalProperties: false,
+  default: {},
+  description: 'No body, or an object without members.',
+} as const;
+
 /** The answer of an operation that has no body. */
 export const NoBody = { type: 'null' } as const;
+
+/** The parameters of a path, each with its description. */
+export function pathParameters(descriptions: Record<string, string>) {
+  const properties = Object.entries(descriptions).map(([name, description]) => [
+    name,
+    { type: 'string', description },
+  ]);
+  return { type: 'object', required: Object.keys(descriptions), properties: Object.fromEntries(properties) };
+}
+
+/** The query parameter `limit` of a list that is never given whole. */
+export function pageLimit(nouns: string) {
+  return {
+    type: 'integer',
+    minimum: 1,
+    maximum: feeds.mostPage,
+    description: `an integer from 1 to ${feeds.mostPage}: the most ${nouns} that the answer holds; without it, ${feeds.page}`,
+  } as const;
+}
 
 /** Stands for a shared schema, which the document then has once. */
 export function ref(schema: { readonly $id: string }) {
@@ -34,6 +64,9 @@ export const ErrorObject = {
   examples: [{ error: 40100, message: 'Send …' }],
 } as const;
 
+/** What every operation with a body can answer besides. */
+export const BODY_CODES: readonly ErrorCode[] = [40001, 40002, 41300, 41500, 41501];
+
 /** What every operation with a bearer token can answer. */
 const COMMON: readonly ErrorCode[] = [
   40000, 40003, 40005, 40100, 40101, 40102, 40300, 40800, 41400, 41700, 43100, 50000, 50100, 50300, 50302,
@@ -57,6 +90,17 @@ export function answers(
   };
 }
 
+const CHALLENGE = { 'WWW-Authenticate': 'The challenge of RFC 6750.' };
+const RETRY_AFTER = { 'Retry-After': 'In how many seconds to try again.' };
+
+/** The header fields that the failures of a status may carry. */
+const HEADERS: Readonly<Record<number, Record<string, string>>> = {
+  401: CHALLENGE,
+  403: CHALLENGE,
+  429: RETRY_AFTER,
+  503: RETRY_AFTER,
+};
+
 /** The failures of an operation, by status: its own codes beside those that every operation has. */
 export function errorAnswers(...own: ErrorCode[]) {
   const codes = [...new Set([...COMMON, ...own])].sort((a, b) => a - b);
@@ -67,7 +111,7 @@ export function errorAnswers(...own: ErrorCode[]) {
       answers(
         ref(ErrorObject),
         group.map((code) => `\`${code}\` ${catalogue[code]}`).join('\n\n'),
-        status === 401 || status === 403 ? { 'WWW-Authenticate': 'The challenge of RFC 6750.' } : {},
+        HEADERS[status],
       ),
     ]),
   );

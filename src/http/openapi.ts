@@ -1,8 +1,18 @@
-import swagger from '@fastify/swagger';
+import swagger, { type SwaggerTransformObject } from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
 import { ListedPlant, Plant, PlantInput } from '../plants/plant.ts';
-import { PlantCreatedPayload, WebhookCreated, WebhookInput, WebhookView } from '../webhooks/webhook.ts';
-import { ErrorObject } from './documentation.ts';
+import { DeliveryView, DeliveryWithHistory } from '../webhooks/delivery-view.ts';
+import { EventView, PlantCreatedPayload } from '../webhooks/event.ts';
+import { ReplayInput } from '../webhooks/replay.ts';
+import {
+  RotatedSecret,
+  RotationInput,
+  WebhookCreated,
+  WebhookInput,
+  WebhookPatch,
+  WebhookView,
+} from '../webhooks/webhook.ts';
+import { EmptyInput, ErrorObject } from './documentation.ts';
 
 /** The schemas that the document names; operations refer to them by their `$id`. */
 export const sharedSchemas = [
@@ -10,9 +20,17 @@ export const sharedSchemas = [
   ListedPlant,
   PlantInput,
   ErrorObject,
+  EmptyInput,
   WebhookInput,
+  WebhookPatch,
   WebhookView,
   WebhookCreated,
+  RotationInput,
+  RotatedSecret,
+  DeliveryView,
+  DeliveryWithHistory,
+  ReplayInput,
+  EventView,
   PlantCreatedPayload,
 ];
 
@@ -32,6 +50,11 @@ export async function collectOpenApi(app: FastifyInstance, publicUrl: string): P
       tags: [
         { name: 'Plants', description: 'The store of plants.' },
         { name: 'Webhooks', description: 'Who is told of new plants.' },
+        {
+          name: 'Deliveries',
+          description: 'What was sent to a webhook, what waits, and how to send it again.',
+        },
+        { name: 'Events', description: 'What happened, for a receiver that wants to catch up or to follow.' },
       ],
       components: {
         securitySchemes: {
@@ -45,9 +68,40 @@ export async function collectOpenApi(app: FastifyInstance, publicUrl: string): P
       security: [{ bearerAuth: [] }],
       webhooks: { '/plant/webhook': { post: newPlant } },
     },
+    transformObject: tellOptionalBodies,
     refResolver: { buildLocalReference: (schema) => String(schema.$id) },
   });
 }
+
+/** A body whose schema has a default may be absent; the collector takes every body for required. */
+function tellOptionalBodies(collected: Parameters<SwaggerTransformObject>[0]) {
+  if ('swaggerObject' in collected) return collected.swaggerObject;
+  const { openapiObject } = collected;
+  const optional = sharedSchemas.filter((schema) => 'default' in schema).map(({ $id }) => referenceTo($id));
+  for (const path of Object.values(openapiObject.paths ?? {})) {
+    const body = path?.post?.requestBody;
+    if (body === undefined || '$ref' in body) continue;
+    const schema = body.content['application/json']?.schema;
+    if (schema && '$ref' in schema && optional.includes(schema.$ref)) body.required = false;
+  }
+  return openapiObject;
+}
+
+function referenceTo(name: string): string {
+  return `#/components/schemas/${name}`;
+}
+
+const busy = {
+  description:
+    'Too much for the receiver: the delivery is tried again. With `Retry-After` (seconds or a date, up to 24 hours) ' +
+    'nothing is sent to the webhook until then.',
+  headers: {
+    'Retry-After': {
+      schema: { type: 'string' as const },
+      description: 'When the receiver wants to be asked again.',
+    },
+  },
+};
 
 const newPlant = {
   operationId: 'newPlant',
@@ -56,7 +110,8 @@ const newPlant = {
     'Sent to each webhook when a plant is added to the store; the plant, its event and its deliveries are one ' +
     'transaction. Delivered at least once: `webhook-id` is the same on every attempt, so use it to recognise a ' +
     'repetition. Any 2xx answer within 15 seconds is a success; redirects are not followed. The signature is ' +
-    "that of Standard Webhooks, so it does not use this service's bearer token.",
+    "that of Standard Webhooks, so it does not use this service's bearer token. A test event, which the owner " +
+    'of the webhook asks for, is the same with `ce-type: plant.test` and a plant that is not in the store.',
   tags: ['Webhooks'],
   security: [],
   parameters: Object.entries({
@@ -66,7 +121,7 @@ const newPlant = {
       'Space-separated: `v1,` HMAC-SHA256 under each live secret, `v1a,` ed25519 under the key pair of the webhook.',
     'ce-specversion': 'CloudEvents: `1.0`.',
     'ce-id': 'CloudEvents: the same as `webhook-id`.',
-    'ce-type': 'CloudEvents: `plant.created`.',
+    'ce-type': 'CloudEvents: `plant.created`, or `plant.test` for a test.',
     'ce-source': 'CloudEvents: the URL of this service.',
     'ce-time': 'CloudEvents: when the plant was added (RFC 3339).',
     'user-agent': '`plant-store/` and the version.',
@@ -79,10 +134,13 @@ const newPlant = {
   })),
   requestBody: {
     required: true,
-    content: { 'application/json': { schema: { $ref: '#/components/schemas/NewPlant' } } },
+    content: { 'application/json': { schema: { $ref: referenceTo(PlantCreatedPayload.$id) } } },
   },
   responses: {
     '2XX': { description: 'Received.' },
+    410: { description: 'The receiver wants no more: the webhook is disabled, and what waits is held.' },
+    429: busy,
+    503: busy,
     default: { description: 'A failure: the delivery is tried again, by the retry schedule.' },
   },
 };

@@ -22,9 +22,9 @@ const SINGLE = new Map(
 export const BODYLESS = new Set(['GET', 'HEAD', 'DELETE', 'OPTIONS']);
 
 /** Refuses what Node's parser lets through although it cannot be answered safely. */
-export function requestGuard(isDraining: () => boolean) {
+export function requestGuard(drain: AbortSignal) {
   return (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction): void => {
-    const problem = isDraining() && request.url !== '/healthz' ? shuttingDown() : problemOf(request.raw);
+    const problem = drain.aborted && request.url !== '/healthz' ? shuttingDown() : problemOf(request.raw);
     if (!problem && BODYLESS.has(request.method) && announcesBody(request.raw)) {
       // The body means nothing and is not read; the connection cannot be used after it.
       reply.header('connection', 'close');

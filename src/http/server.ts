@@ -6,7 +6,9 @@ import type { Clock } from '../runtime.ts';
 import { requireScope } from './authorization.ts';
 import { acceptJsonOnly } from './body.ts';
 import type { RouteContext } from './context.ts';
+import { deliveriesRoutes } from './deliveries-routes.ts';
 import { docsPage } from './docs-page.ts';
+import { eventsRoutes } from './events-routes.ts';
 import { answerFailure } from './failures.ts';
 import { collectOpenApi, sharedSchemas } from './openapi.ts';
 import { pagesRoutes } from './pages-routes.ts';
@@ -19,13 +21,11 @@ import { gatherTurn } from './turn.ts';
 import { createValidatorCompiler } from './validation.ts';
 import { webhooksRoutes } from './webhooks-routes.ts';
 
-export type ServerOptions = Pick<RouteContext, 'plants' | 'webhooks' | 'runtime' | 'cursorKey'> & {
+export type ServerOptions = Pick<RouteContext, 'plants' | 'webhooks' | 'runtime' | 'cursorKey' | 'drain'> & {
   authenticate: Authenticate;
   /** Where the service is reached from outside; undefined when it is where it listens. */
   publicUrl: string | undefined;
   log: FastifyBaseLogger | undefined;
-  /** True while the service drains: what arrives then is refused. */
-  isDraining(): boolean;
   checkStore(): void;
 };
 
@@ -40,7 +40,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   app.decorateRequest('principal');
   const turn = gatherTurn();
   app.addHook('onRequest', (_request, _reply, done) => turn(done));
-  app.addHook('onRequest', requestGuard(options.isDraining));
+  app.addHook('onRequest', requestGuard(options.drain));
   answerOtherPaths(app);
   acceptJsonOnly(app);
   answerSocketFailures(app.server);
@@ -55,6 +55,8 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   await app.register(async (api) => {
     plantsRoutes(api, context);
     webhooksRoutes(api, context);
+    deliveriesRoutes(api, context);
+    eventsRoutes(api, context);
     pagesRoutes(api, { ...options, basePath });
   });
   await docsPage(app, basePath);

@@ -4,7 +4,7 @@ import { AppError, errorBody } from '../errors.ts';
 import { http as limits } from '../limits.ts';
 import { urlTooLong } from './request-guard.ts';
 
-const METHODS = 'GET, HEAD, POST, DELETE, OPTIONS';
+const METHODS = 'GET, HEAD, POST, PATCH, DELETE, OPTIONS';
 
 /** Answers what never becomes a request: what the HTTP parser refuses, CONNECT, and expectations. */
 export function answerSocketFailures(server: Server): void {

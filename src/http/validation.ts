@@ -47,11 +47,30 @@ function createAjv(): Ajv {
 
 function bodyValidator(ajv: Ajv, schema: Schema) {
   const check = ajv.compile(asRead(schema));
+  const members = Object.entries(propertiesOf(schema));
+  const numbers = members.filter(([, member]) => isNumber(member)).map(([name]) => name);
   return (body: unknown) => {
-    if (check(body)) return { value: body };
-    if (body === undefined) throw new AppError(40001, 'The body is empty; it must be a JSON object.');
+    // Fastify shows a body that is absent as null. One that says null was refused before.
+    const value = body ?? schema.default;
+    if (numbers.length > 0) readNumbers(value, numbers);
+    if (check(value)) return { value };
+    if (body === null) throw new AppError(40001, 'The body is empty; it must be a JSON object.');
     throw new AppError(40002, explain('member', schema, check.errors));
   };
+}
+
+/** An integer that a JS number holds: one that is not called int64. */
+function isNumber({ type, format }: Schema): boolean {
+  return [type].flat().includes('integer') && format !== 'int64';
+}
+
+/** The JSON reader gives integers as bigint. One that is too large for a JS number stays too large for its member. */
+function readNumbers(body: unknown, names: string[]): void {
+  if (typeof body !== 'object' || body === null) return;
+  for (const name of names) {
+    const value: unknown = Reflect.get(body, name);
+    if (typeof value === 'bigint') Reflect.set(body, name, Number(value));
+  }
 }
 
 function queryValidator(ajv: Ajv, schema: Schema) {
@@ -64,7 +83,7 @@ function queryValidator(ajv: Ajv, schema: Schema) {
   };
 }
 
-/** The JSON reader gives 64-bit integers as bigint: to the document they are integers of the format int64. */
+/** What the JSON reader gives as bigint is, to the document, an integer of the format int64. */
 function asRead(schema: Schema): Schema {
   if (schema.type === 'integer' && schema.format === 'int64') return { bigint: true };
   const properties = propertiesOf(schema);

@@ -1,11 +1,41 @@
 import type { FastifyInstance } from 'fastify';
-import { createWebhook, deleteWebhook, listWebhooks } from '../webhooks/operations.ts';
-import { viewOf, WebhookCreated, WebhookInput, WebhookView } from '../webhooks/webhook.ts';
+import {
+  changeWebhook,
+  createWebhook,
+  deleteWebhook,
+  getWebhook,
+  listWebhooks,
+  rotateSecret,
+} from '../webhooks/operations.ts';
+import { timeText } from '../webhooks/time.ts';
+import {
+  RotatedSecret,
+  RotationInput,
+  viewOf,
+  WebhookCreated,
+  WebhookInput,
+  WebhookPatch,
+  WebhookView,
+} from '../webhooks/webhook.ts';
 import { answerJson } from './answer.ts';
 import type { RouteContext } from './context.ts';
-import { answers, errorAnswers, NoBody, NoQuery, ref } from './documentation.ts';
+import { answers, BODY_CODES, errorAnswers, NoBody, NoQuery, pathParameters, ref } from './documentation.ts';
 
-export function webhooksRoutes(app: FastifyInstance, { webhooks, requires, basePath }: RouteContext): void {
+type Params = { id: string };
+const params = pathParameters({ id: 'the id of the webhook' });
+const tags = ['Webhooks'];
+
+/** Webhooks and their secrets. */
+export function webhooksRoutes(app: FastifyInstance, context: RouteContext): void {
+  createRoute(app, context);
+  listRoute(app, context);
+  getRoute(app, context);
+  changeRoute(app, context);
+  deleteRoute(app, context);
+  rotateRoute(app, context);
+}
+
+function createRoute(app: FastifyInstance, { webhooks, runtime, requires, basePath }: RouteContext): void {
   app.route<{ Body: WebhookInput }>({
     method: 'POST',
     url: '/webhooks',
@@ -15,25 +45,27 @@ export function webhooksRoutes(app: FastifyInstance, { webhooks, requires, baseP
       summary: 'Create a webhook',
       description:
         'From now on each new plant that you have access to is sent to the URL. The secret is shown this once.',
-      tags: ['Webhooks'],
+      tags,
       querystring: NoQuery,
       body: ref(WebhookInput),
       response: {
         201: answers(ref(WebhookCreated), 'The webhook was made.', {
           Location: 'Where the webhook is.',
         }),
-        ...errorAnswers(40001, 40002, 41300, 41500, 41501, 42201, 50301),
+        ...errorAnswers(...BODY_CODES, 40902, 42201, 50301),
       },
     },
     async handler({ body, principal }, reply) {
-      const { webhook, secret } = await createWebhook(webhooks, principal.user.id, body);
+      const { secret, ...created } = await createWebhook(webhooks, principal.user.id, body);
       answerJson(reply.code(201))
-        .header('location', `${basePath}/webhooks/${webhook.id}`)
+        .header('location', `${basePath}/webhooks/${created.webhook.id}`)
         .header('cache-control', 'no-store');
-      return JSON.stringify({ ...viewOf(webhook), secret });
+      return JSON.stringify({ ...viewOf(created, runtime.clock.now()), secret });
     },
   });
+}
 
+function listRoute(app: FastifyInstance, { webhooks, runtime, requires }: RouteContext): void {
   app.route({
     method: 'GET',
     url: '/webhooks',
@@ -42,7 +74,7 @@ export function webhooksRoutes(app: FastifyInstance, { webhooks, requires, baseP
       operationId: 'listWebhooks',
       summary: 'List webhooks',
       description: 'Returns your webhooks, oldest first, without their secrets.',
-      tags: ['Webhooks'],
+      tags,
       querystring: NoQuery,
       response: {
         200: answers({ type: 'array', items: ref(WebhookView) }, 'The webhooks.'),
@@ -51,12 +83,65 @@ export function webhooksRoutes(app: FastifyInstance, { webhooks, requires, baseP
     },
     async handler({ principal }, reply) {
       const found = await listWebhooks(webhooks, principal.user.id);
+      const now = runtime.clock.now();
       answerJson(reply);
-      return JSON.stringify(found.map(viewOf));
+      return JSON.stringify(found.map((webhook) => viewOf(webhook, now)));
     },
   });
+}
 
-  app.route<{ Params: { id: string } }>({
+function getRoute(app: FastifyInstance, { webhooks, runtime, requires }: RouteContext): void {
+  app.route<{ Params: Params }>({
+    method: 'GET',
+    url: '/webhooks/:id',
+    onRequest: requires('webhooks:read'),
+    schema: {
+      operationId: 'getWebhook',
+      summary: 'Get a webhook',
+      description: 'Returns the webhook and how it is doing, without its secret.',
+      tags,
+      querystring: NoQuery,
+      params,
+      response: { 200: answers(ref(WebhookView), 'The webhook.'), ...errorAnswers(40402) },
+    },
+    async handler({ params, principal }, reply) {
+      const found = await getWebhook(webhooks, principal.user.id, params.id);
+      answerJson(reply);
+      return JSON.stringify(viewOf(found, runtime.clock.now()));
+    },
+  });
+}
+
+function changeRoute(app: FastifyInstance, { webhooks, runtime, requires }: RouteContext): void {
+  app.route<{ Params: Params; Body: WebhookPatch }>({
+    method: 'PATCH',
+    url: '/webhooks/:id',
+    onRequest: requires('webhooks:write'),
+    schema: {
+      operationId: 'changeWebhook',
+      summary: 'Change a webhook',
+      description:
+        'Changes the members that are given. While it is disabled, deliveries are made and held; enabling it makes ' +
+        'all that wait due at once. Enabling, and another URL, also end a pause.',
+      tags,
+      querystring: NoQuery,
+      params,
+      body: ref(WebhookPatch),
+      response: {
+        200: answers(ref(WebhookView), 'The webhook as it is now.'),
+        ...errorAnswers(...BODY_CODES, 40402, 42201, 50301),
+      },
+    },
+    async handler({ params, body, principal }, reply) {
+      const changed = await changeWebhook(webhooks, principal.user.id, params.id, body);
+      answerJson(reply);
+      return JSON.stringify(viewOf(changed, runtime.clock.now()));
+    },
+  });
+}
+
+function deleteRoute(app: FastifyInstance, { webhooks, requires }: RouteContext): void {
+  app.route<{ Params: Params }>({
     method: 'DELETE',
     url: '/webhooks/:id',
     onRequest: requires('webhooks:write'),
@@ -64,18 +149,42 @@ export function webhooksRoutes(app: FastifyInstance, { webhooks, requires, baseP
       operationId: 'deleteWebhook',
       summary: 'Delete a webhook',
       description: 'Removes the webhook and its deliveries, those that still wait included.',
-      tags: ['Webhooks'],
+      tags,
       querystring: NoQuery,
-      params: {
-        type: 'object',
-        required: ['id'],
-        properties: { id: { type: 'string', description: 'the id of the webhook' } },
-      },
+      params,
       response: { 204: answers(NoBody, 'The webhook was removed.'), ...errorAnswers(40402, 50301) },
     },
     async handler({ params, principal }, reply) {
       await deleteWebhook(webhooks, principal.user.id, params.id);
       return reply.code(204).send();
+    },
+  });
+}
+
+function rotateRoute(app: FastifyInstance, { webhooks, requires }: RouteContext): void {
+  app.route<{ Params: Params; Body: RotationInput }>({
+    method: 'POST',
+    url: '/webhooks/:id/rotate-secret',
+    onRequest: requires('webhooks:write'),
+    schema: {
+      operationId: 'rotateSecret',
+      summary: 'Rotate the secret',
+      description:
+        'Gives the webhook a new secret, which is shown this once. For the overlap each delivery is signed under ' +
+        'the old secret as well, so that the receiver can change over in between.',
+      tags,
+      querystring: NoQuery,
+      params,
+      body: ref(RotationInput),
+      response: {
+        200: answers(ref(RotatedSecret), 'The new secret.'),
+        ...errorAnswers(...BODY_CODES, 40402, 40902, 50301),
+      },
+    },
+    async handler({ params, body, principal }, reply) {
+      const { secret, overlapUntil } = await rotateSecret(webhooks, principal.user.id, params.id, body);
+      answerJson(reply).header('cache-control', 'no-store');
+      return JSON.stringify({ secret, overlapUntil: timeText(overlapUntil) });
     },
   });
 }

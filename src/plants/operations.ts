@@ -15,8 +15,10 @@ export async function createPlant(
   owner: number,
   { id, name, tag }: PlantInput,
 ): Promise<PlantId> {
+  // In this order: what is asked for by a time is looked up by id.
+  const at = runtime.clock.now();
   const event = runtime.ids.next('evt');
-  const outcome = await store.create({ owner, id, name, tag, event, at: runtime.clock.now() });
+  const outcome = await store.create({ owner, id, name, tag, event, at });
   if ('created' in outcome) return outcome.created;
   throw new AppError(40900, `You already have a plant with the id ${outcome.taken}; nothing was changed.`);
 }

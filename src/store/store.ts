@@ -1,6 +1,6 @@
 import type { AccessStore } from '../access/port.ts';
 import type { PlantStore } from '../plants/port.ts';
-import type { WebhookStore } from '../webhooks/port.ts';
+import type { ChoreStore, DeliveryStore, EventStore, Outbox, WebhookStore } from '../webhooks/port.ts';
 
 /**
  * Everything that is kept, behind one port for each feature. Each write method is one whole transaction:
@@ -12,6 +12,10 @@ export type Store = {
   plants: PlantStore;
   access: AccessStore;
   webhooks: WebhookStore;
+  deliveries: DeliveryStore;
+  outbox: Outbox;
+  events: EventStore;
+  chores: ChoreStore;
   /** A random number that belongs to this store: cursors are bound to it. */
   key: number;
   /** The newest event's id, so that ids go on from there. */

@@ -57,6 +57,11 @@ export function parseNetworks(text: string): AllowedNetworks {
   });
 }
 
+/** The text of networks as `parseNetworks` reads it. */
+export function formatNetworks(networks: AllowedNetworks): string {
+  return networks.map(([address, bits]) => `${address.toString()}/${bits}`).join(',');
+}
+
 export function isAllowed(address: string, allowed: AllowedNetworks): boolean {
   const parsed = read(address);
   return parsed !== undefined && allowed.some((network) => contains(network, parsed));

@@ -1,59 +1,94 @@
 import type { LookupAddress } from 'node:dns';
-import { isIP, type LookupFunction, type Socket } from 'node:net';
-import { buildConnector } from 'undici';
+import { isIP, type LookupFunction, connect as openTcp, type Socket } from 'node:net';
+import { connect as openTls } from 'node:tls';
 import type { Target } from './target.ts';
 
+export type ConnectOptions = {
+  target: Target;
+  protocol: 'http:' | 'https:';
+  /** A name, or an address without brackets. */
+  hostname: string;
+  port: number;
+  /** A TLS session that a connection to the same receiver had: it spares half of the handshake. */
+  session: Buffer | undefined;
+  /** Called with the address that is tried first. */
+  onTry(address: string): void;
+  /** Called with the session that a further connection may use. */
+  onSession(session: Buffer): void;
+};
+
+export type Connected = (
+  ...result: [error: Error, socket: undefined] | [error: null, socket: Socket]
+) => void;
+
+/** How long a connection may be quiet before the system looks whether the receiver is still there. */
+const KEEP_ALIVE_PROBE_MS = 60_000;
+
 /**
- * Opens connections only to addresses that may be targets. The addresses that were looked at are the ones
+ * Opens a connection only to addresses that may be targets. The addresses that were looked at are the ones
  * that are connected to, so a name that changes between two look-ups gains nothing; literals, for which Node
  * calls no look-up, are looked at before, and the remote address of every socket after.
  *
- * @param timeoutMs for the connection and its TLS handshake
+ * The caller bounds the time: until `connected` is called it may destroy the socket that comes back, and
+ * `connected` is then not called.
  */
-export function guardedConnector(target: Target, timeoutMs: number): buildConnector.connector {
-  const open = {
-    'http:': buildConnector({ lookup: guardedLookup(target, 'http:'), timeout: timeoutMs, allowH2: false }),
-    'https:': buildConnector({ lookup: guardedLookup(target, 'https:'), timeout: timeoutMs, allowH2: false }),
-  };
-  return (options, callback) => {
-    const { hostname } = options;
-    const protocol = options.protocol === 'http:' ? 'http:' : 'https:';
-    const family = isIP(hostname);
-    const error =
-      family === 0 ? undefined : refusedError(target, protocol, hostname, { address: hostname, family });
+export function connect(options: ConnectOptions, connected: Connected): Socket | undefined {
+  const { protocol, hostname, port, session } = options;
+  const family = isIP(hostname);
+  if (family !== 0) {
+    const error = refusedError(options, { address: hostname, family });
     if (error !== undefined) {
-      // Not at once: undici is still in the middle of its own step.
-      queueMicrotask(() => callback(error, null));
+      // Not at once: the HTTP client is still in the middle of its own step.
+      queueMicrotask(() => connected(error, undefined));
+      return undefined;
+    }
+    options.onTry(hostname);
+  }
+  const where = { host: hostname, port, lookup: guardedLookup(options), noDelay: true };
+  // A name in TLS has no final dot (RFC 6066 §3), and an address is none.
+  const servername = family === 0 ? hostname.replace(/\.$/, '') : '';
+  const socket =
+    protocol === 'https:'
+      ? openTls({ ...where, servername, session, minVersion: 'TLSv1.2', ALPNProtocols: ['http/1.1'] })
+      : openTcp(where);
+  socket.setKeepAlive(true, KEEP_ALIVE_PROBE_MS);
+  socket.on('session', options.onSession);
+  socket.on('error', fail);
+  socket.once(protocol === 'https:' ? 'secureConnect' : 'connect', () => {
+    // From here on the one who uses the connection hears its errors.
+    socket.off('error', fail);
+    const address = socket.remoteAddress ?? '';
+    const wrong = refusedError(options, { address, family: isIP(address) });
+    if (wrong === undefined) {
+      connected(null, socket);
       return;
     }
-    open[protocol](options, (...[failure, socket]) => {
-      if (failure !== null) callback(failure, null);
-      else finish(socket);
-    });
+    socket.on('error', () => {});
+    socket.destroy();
+    connected(wrong, undefined);
+  });
+  return socket;
 
-    function finish(socket: Socket): void {
-      const address = socket.remoteAddress ?? '';
-      const wrong = refusedError(target, protocol, hostname, { address, family: isIP(address) });
-      if (wrong === undefined) {
-        callback(null, socket);
-        return;
-      }
-      socket.destroy();
-      callback(wrong, null);
-    }
-  };
+  function fail(error: Error): void {
+    socket.off('error', fail).on('error', () => {});
+    connected(error, undefined);
+  }
 }
 
-function guardedLookup(target: Target, protocol: string): LookupFunction {
-  return (hostname, options, callback) => {
+function guardedLookup({ target, protocol, hostname, onTry }: ConnectOptions): LookupFunction {
+  return (_, { all }, callback) => {
     const admitted = target
       .resolve(hostname)
       .then((addresses) => target.admit({ protocol, hostname }, addresses));
     admitted.then(
       (addresses) => {
         const [first] = addresses;
-        if (first === undefined) callback(Object.assign(new Error('no address'), { code: 'ENOTFOUND' }), []);
-        else if (options.all) callback(null, addresses);
+        if (first === undefined) {
+          callback(Object.assign(new Error('no address'), { code: 'ENOTFOUND' }), []);
+          return;
+        }
+        onTry(first.address);
+        if (all) callback(null, addresses);
         else callback(null, first.address, first.family);
       },
       (error: Error) => callback(error, []),
@@ -62,9 +97,7 @@ function guardedLookup(target: Target, protocol: string): LookupFunction {
 }
 
 function refusedError(
-  target: Target,
-  protocol: string,
-  hostname: string,
+  { target, protocol, hostname }: ConnectOptions,
   address: LookupAddress,
 ): Error | undefined {
   try {

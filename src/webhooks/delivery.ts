@@ -1,5 +1,11 @@
-import type { Claim, PlantCreated } from './port.ts';
+import type { Claim, PlantEvent } from './port.ts';
 import { sign } from './signature.ts';
+
+/** What of a claim makes the request. */
+export type Sendable = {
+  webhook: Pick<Claim['webhook'], 'id' | 'url' | 'secrets' | 'privateKey'>;
+  event: PlantEvent;
+};
 
 /** A request that is ready to be sent. */
 export type Prepared = { url: string; headers: Record<string, string>; body: string };
@@ -12,7 +18,7 @@ export type Prepared = { url: string; headers: Record<string, string>; body: str
  * @param version of this service, for `user-agent`
  * @param source the service's public URL: `ce-source`
  */
-export function prepare(claim: Claim, now: number, version: string, source: string): Prepared {
+export function prepare(claim: Sendable, now: number, version: string, source: string): Prepared {
   const { webhook, event } = claim;
   const timestamp = Math.floor(now / 1000);
   const body = bodyOf(event);
@@ -26,7 +32,7 @@ export function prepare(claim: Claim, now: number, version: string, source: stri
       'webhook-signature': sign({ id: event.id, timestamp, body, keys: webhook }),
       'ce-specversion': '1.0',
       'ce-id': event.id,
-      'ce-type': 'plant.created',
+      'ce-type': event.type,
       'ce-source': source,
       'ce-time': new Date(event.at).toISOString(),
     },
@@ -35,7 +41,7 @@ export function prepare(claim: Claim, now: number, version: string, source: stri
 }
 
 /** Written by hand, because `JSON.stringify` refuses a bigint and a number would lose its last digits. */
-function bodyOf({ plant }: PlantCreated): string {
+function bodyOf({ plant }: PlantEvent): string {
   const tag = plant.tag === undefined ? '' : `,"tag":${JSON.stringify(plant.tag)}`;
   return `{"id":${plant.id},"name":${JSON.stringify(plant.name)}${tag}}`;
 }

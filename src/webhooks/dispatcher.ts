@@ -3,25 +3,22 @@ import { delivery } from '../limits.ts';
 import type { Runtime } from '../runtime.ts';
 import { type Attempt, failureOf } from './attempt.ts';
 import { createBell } from './bell.ts';
-import { type Prepared, prepare } from './delivery.ts';
-import { createLanes, type LaneBounds } from './lanes.ts';
-import type { Claim, DeliveryOutcome, WebhookStore } from './port.ts';
-import { nextAttempt, type Schedule } from './schedule.ts';
-import type { Sender } from './sender.ts';
+import { createLanes, type LaneBounds, type LaneEnd } from './lanes.ts';
+import { type OutcomeRules, outcomeOf } from './outcome.ts';
+import type { Claim, DeliveryOutcome, Outbox } from './port.ts';
+import type { QueueingSender } from './queueing-sender.ts';
 
 export type DispatcherParts = {
-  store: WebhookStore;
-  sender: Sender;
-  schedule: Schedule;
+  outbox: Outbox;
+  sender: QueueingSender;
+  rules: OutcomeRules;
+  /** Requests under way to one webhook. */
+  concurrency: number;
   runtime: Runtime;
-  /** Of this service, for `user-agent`. */
-  version: string;
-  /** The service's public URL, for `ce-source`. */
-  source: string;
   bounds?: Partial<DispatcherBounds>;
 };
 
-export type DispatcherBounds = LaneBounds & {
+export type DispatcherBounds = Omit<LaneBounds, 'perWebhook'> & {
   leaseMs: number;
   pollMs: number;
   drainMs: number;
@@ -31,20 +28,26 @@ export type DispatcherBounds = LaneBounds & {
 export type Dispatcher = {
   /**
    * Claims nothing more, waits for what is under way (at most `drainMs`, then ends it), records it, and gives
-   * the leases back. May be called twice. Close the sender and the store after it.
+   * the leases back. May be called twice. Close the store after it.
    */
   stop(): Promise<void>;
 };
 
 /**
- * Sends what the outbox holds, in four stages: claim, prepare, send, record. A delivery whose outcome is not
- * recorded, whatever happens, is claimed again when its lease ends: at least once, never zero times.
+ * Sends what the outbox holds, in stages: claim, send (which prepares the request), record. A delivery whose outcome
+ * is not recorded, whatever happens, is claimed again when its lease ends: at least once, never zero times.
  */
-export function startDispatcher(parts: DispatcherParts): Dispatcher {
-  const { store, sender, schedule, runtime, version, source } = parts;
+export function startDispatcher({
+  outbox,
+  sender,
+  rules,
+  concurrency,
+  runtime,
+  ...parts
+}: DispatcherParts): Dispatcher {
   const { clock, log } = runtime;
   const bounds: DispatcherBounds = { ...delivery, ...parts.bounds };
-  const lanes = createLanes(bounds);
+  const lanes = createLanes({ ...bounds, perWebhook: concurrency });
   const bell = createBell();
   const underWay = new Set<Promise<void>>();
   /** Aborted when the dispatcher stops: first claiming, and sending when the drain has lasted too long. */
@@ -52,88 +55,89 @@ export function startDispatcher(parts: DispatcherParts): Dispatcher {
   const sending = new AbortController();
 
   async function run(): Promise<void> {
-    await insist('release the leases', () => store.releaseLeases(clock.now()), claiming.signal);
+    await insist('release the leases', () => outbox.releaseLeases(clock.now()), claiming.signal);
     while (!claiming.signal.aborted) {
       const round = await insist('claim deliveries', claim, claiming.signal);
       if (round === undefined || claiming.signal.aborted) return;
       for (const one of round.claims) begin(one);
-      if (!round.more) await bell.rings(await quietMs(round.at));
+      if (!round.more) await bell.rings(await quietMs(round));
     }
   }
 
+  type Round = { at: number; claims: Claim[]; opensAt: number | undefined; more: boolean };
+
   /** `more`: as many were found as asked for. Otherwise the others are not due yet, or their lanes are full. */
-  async function claim(): Promise<{ at: number; claims: Claim[]; more: boolean }> {
+  async function claim(): Promise<Round> {
     const at = clock.now();
-    const room = lanes.room();
-    if (room.limit === 0) return { at, claims: [], more: false };
-    const claims = await store.claim({ ...room, now: at, leaseUntil: at + bounds.leaseMs });
-    return { at, claims, more: claims.length === room.limit };
+    const { limit, places, opensAt } = lanes.room(at);
+    if (limit === 0) return { at, claims: [], opensAt, more: false };
+    const claims = await outbox.claim({ limit, places, now: at, leaseUntil: at + bounds.leaseMs });
+    return { at, claims, opensAt, more: claims.length === limit };
   }
 
   /**
-   * How long nothing becomes due, as far as the store can tell; polling finds the rest. What was due before the
-   * claim and is still there waits for its lane: whoever leaves the lane rings.
+   * How long nothing can be claimed, as far as can be told; polling finds the rest. What was due before the claim
+   * and is still there waits for its lane: one that opens, or one that somebody leaves, who rings.
    */
-  async function quietMs(claimedAt: number): Promise<number> {
-    const next = await store.nextDue().catch(() => undefined);
-    if (next === undefined || next <= claimedAt) return bounds.pollMs;
+  async function quietMs({ at, opensAt = Number.POSITIVE_INFINITY }: Round): Promise<number> {
+    const due = await outbox.nextDue(at).catch(() => undefined);
+    const next = Math.min(opensAt, due ?? Number.POSITIVE_INFINITY);
     return Math.min(bounds.pollMs, Math.max(0, next - clock.now()));
   }
 
   function begin(claim: Claim): void {
-    lanes.enter(claim.webhook.id);
-    const work = deliver(claim).then((attempt) => {
-      lanes.leave(claim.webhook.id, attempt);
-      underWay.delete(work);
-      bell.ring();
-    });
+    const work = start(claim).then(() => void underWay.delete(work));
     underWay.add(work);
   }
 
-  /** Undefined when no attempt was made, or when the stop cut it short: then its lease ends, nothing more. */
-  async function deliver(claim: Claim): Promise<Attempt | undefined> {
-    const prepared = tryToPrepare(claim);
-    if (typeof prepared === 'string') {
-      await settle(claim, prepared);
-      return undefined;
-    }
-    const attempt = await sender.send(prepared, sending.signal);
-    if (attempt.error !== undefined && sending.signal.aborted) return undefined;
-    await settle(claim, failureOf(attempt));
-    return attempt;
-  }
-
-  /** The reason when it fails: that is a failed attempt like any other, so that it holds up nothing behind it. */
-  function tryToPrepare(claim: Claim): Prepared | string {
-    try {
-      return prepare(claim, clock.now(), version, source);
-    } catch (error) {
-      log.error(
-        { err: error, webhook: claim.webhook.id, event: claim.event.id },
-        'cannot prepare a delivery',
-      );
-      return 'The request could not be signed.';
-    }
-  }
-
-  async function settle(claim: Claim, reason: string | undefined): Promise<void> {
+  function start(claim: Claim): Promise<unknown> {
     const now = clock.now();
-    const random01 = runtime.random(4).readUInt32BE() / 2 ** 32;
-    const next = nextAttempt(schedule, claim.attempts + 1, reason, now, random01);
-    const names = { webhook: claim.webhook.id, event: claim.event.id };
-    const outcome = { ...next, ...names, fence: claim.fence };
+    // It was claimed before the store knew that the webhook is to be left alone.
+    if (lanes.isHeld(claim.webhook.id, now)) return giveBack(claim);
+    lanes.enter(claim.webhook, now);
+    return deliver(claim);
+  }
+
+  function giveBack(claim: Claim): Promise<unknown> {
+    return insist('give a claim back', () => outbox.giveBack(claim), sending.signal, claim.leaseUntil);
+  }
+
+  async function deliver(claim: Claim): Promise<void> {
+    const attempt = await sender.send(claim);
+    // Cut short by the stop: nothing is known of it.
+    const isMade = attempt !== undefined && !(attempt.error !== undefined && sending.signal.aborted);
+    lanes.leave(claim.webhook.id, isMade ? endOf(attempt) : 'not made', clock.now());
+    bell.ring();
+    if (isMade) await settle(claim, attempt);
+    else await giveBack(claim);
+  }
+
+  async function settle(claim: Claim, attempt: Attempt): Promise<void> {
+    const now = clock.now();
+    const outcome = outcomeOf(claim, attempt, rules, now, runtime.random(4).readUInt32BE() / 2 ** 32);
     report(outcome);
+    if (outcome.pauseUntil !== undefined || outcome.disable) lanes.hold(outcome.webhook, now + bounds.pollMs);
     // Past its lease the delivery is claimed again, and its fence makes this outcome void.
     const until = now + bounds.leaseMs;
-    const kept = await insist('record an outcome', () => store.record(outcome), sending.signal, until);
-    if (kept === false) log.info(names, 'an outcome came too late, or for a webhook that is gone');
+    const kept = await insist('record an outcome', () => outbox.record(outcome), sending.signal, until);
+    // The next attempt may be due before the store is asked again.
+    if (outcome.next.state === 'pending') bell.ring();
+    if (kept !== false) return;
+    const { webhook, event } = outcome;
+    log.info(
+      { webhook, event },
+      'an outcome came too late, or for a delivery that was sent again or is gone',
+    );
   }
 
-  function report({ webhook, event, state, attempts, reason }: DeliveryOutcome): void {
-    const context = { webhook, event, attempts, reason };
-    if (state === 'delivered') log.debug(context, 'delivered');
-    else if (state === 'pending') log.info(context, 'an attempt failed');
+  function report({ webhook, event, attempt, reason, next, pauseUntil, disable }: DeliveryOutcome): void {
+    const { status, durationMs } = attempt;
+    const context = { webhook, event, status, durationMs, reason };
+    if (next.state === 'delivered') log.debug(context, 'delivered');
+    else if (next.state === 'pending') log.info(context, 'an attempt failed');
     else log.warn(context, 'a delivery failed for good');
+    if (pauseUntil !== undefined) log.info({ webhook, pauseUntil }, 'a webhook pauses');
+    if (disable) log.warn({ webhook, reason: disable.reason }, 'a webhook is disabled');
   }
 
   /** Tries a store call until it succeeds, `signal` aborts or the time is over; undefined for the latter two. */
@@ -158,6 +162,7 @@ export function startDispatcher(parts: DispatcherParts): Dispatcher {
 
   async function finish(): Promise<void> {
     claiming.abort();
+    sender.drain();
     bell.ring();
     await loop;
     const drained = new AbortController();
@@ -165,14 +170,20 @@ export function startDispatcher(parts: DispatcherParts): Dispatcher {
     await Promise.race([Promise.all(underWay), bound]);
     drained.abort();
     sending.abort();
+    await sender.stop();
     await Promise.all(underWay);
-    await store.releaseLeases(clock.now()).catch((error: unknown) => {
+    await outbox.releaseLeases(clock.now()).catch((error: unknown) => {
       log.warn({ err: error }, 'could not release the leases; they end by themselves');
     });
   }
 
-  store.onDue(bell.ring);
+  outbox.onDue(bell.ring);
   const loop = run();
   let stopped: Promise<void> | undefined;
   return { stop: () => (stopped ??= finish()) };
+}
+
+function endOf(attempt: Attempt): LaneEnd {
+  if (attempt.error !== undefined) return 'silence';
+  return failureOf(attempt) === undefined ? 'success' : 'failure';
 }

@@ -1,40 +1,97 @@
 import { AppError } from '../errors.ts';
+import { delivery as limits } from '../limits.ts';
 import type { Runtime } from '../runtime.ts';
-import type { Webhook, WebhookStore } from './port.ts';
+import type { DeliveryStore, EventStore, Webhook, WebhookHealth, WebhookStore } from './port.ts';
 import { newKeyPair, newSecret } from './signature.ts';
 import type { Target } from './target.ts';
-import type { WebhookInput } from './webhook.ts';
+import { timeText } from './time.ts';
+import type { RotationInput, WebhookInput, WebhookPatch, WebhookWithHealth } from './webhook.ts';
 
-export type WebhooksContext = { store: WebhookStore; runtime: Runtime; target: Target };
+export type WebhooksContext = {
+  webhooks: WebhookStore;
+  deliveries: DeliveryStore;
+  events: EventStore;
+  runtime: Runtime;
+  target: Target;
+};
 
 /**
  * Makes a webhook for the plants that its owner has access to. The secret is in this answer only.
  *
- * @throws AppError 42201 when the URL may not be a target.
+ * @throws AppError 42201 when the URL may not be a target, 40902 when the owner has as many as may be.
  */
 export async function createWebhook(
-  { store, runtime, target }: WebhooksContext,
+  { webhooks, runtime, target }: WebhooksContext,
   owner: number,
-  input: WebhookInput,
-): Promise<{ webhook: Webhook; secret: string }> {
-  await target.check(input.url);
+  { url, description, rate }: WebhookInput,
+): Promise<WebhookWithHealth & { secret: string }> {
+  await target.check(url);
   const secret = newSecret(runtime.random);
   const { privateKey, publicKey } = newKeyPair(runtime.random);
   const created = {
     id: runtime.ids.next('wh'),
     owner,
-    url: input.url,
-    description: input.description,
+    url,
+    description,
+    rate,
     publicKey,
     createdAt: runtime.clock.now(),
   };
-  await store.createWebhook({ ...created, secrets: [secret], privateKey });
-  return { webhook: { ...created, status: 'enabled' }, secret };
+  const most = limits.webhooksPerUser;
+  if (await webhooks.createWebhook({ ...created, secrets: [secret], privateKey }, most)) {
+    return { webhook: { ...created, ...UNUSED }, health: NOTHING_YET, secret };
+  }
+  throw new AppError(40902, `You have ${most} webhooks, which is the most there may be; delete one first.`);
 }
 
+const UNUSED = {
+  status: 'enabled',
+  disabledReason: undefined,
+  pausedUntil: undefined,
+  lastSuccessAt: undefined,
+  lastFailureAt: undefined,
+} as const satisfies Partial<Webhook>;
+
+const NOTHING_YET: WebhookHealth = { waiting: 0, failed: 0, oldestWaitingAt: undefined };
+
 /** The owner's webhooks, oldest first. */
-export function listWebhooks({ store }: WebhooksContext, owner: number): Promise<Webhook[]> {
-  return store.webhooks(owner);
+export async function listWebhooks(context: WebhooksContext, owner: number): Promise<WebhookWithHealth[]> {
+  const listed: WebhookWithHealth[] = [];
+  // One after the other: each may have a long backlog to count, and others wait for their turn meanwhile.
+  for (const webhook of await context.webhooks.webhooks(owner)) {
+    listed.push(await withHealth(context, webhook));
+  }
+  return listed;
+}
+
+/** @throws AppError 40402 when the owner has no such webhook. */
+export async function getWebhook(
+  context: WebhooksContext,
+  owner: number,
+  id: string,
+): Promise<WebhookWithHealth> {
+  return withHealth(context, await findWebhook(context, owner, id));
+}
+
+/**
+ * Changes the members that are given; null takes one away.
+ *
+ * @throws AppError 40402 when the owner has no such webhook, 42201 when the new URL may not be a target.
+ */
+export async function changeWebhook(
+  context: WebhooksContext,
+  owner: number,
+  id: string,
+  patch: WebhookPatch,
+): Promise<WebhookWithHealth> {
+  const { webhooks, target, runtime } = context;
+  // Before the URL, so that nobody learns anything of what is not theirs.
+  const before = await findWebhook(context, owner, id);
+  if (Object.keys(patch).length === 0) return withHealth(context, before);
+  if (patch.url !== undefined) await target.check(patch.url);
+  const changed = await webhooks.changeWebhook(owner, id, { ...patch, at: runtime.clock.now() });
+  if (changed === undefined) throw noWebhook();
+  return withHealth(context, changed);
 }
 
 /**
@@ -42,7 +99,51 @@ export function listWebhooks({ store }: WebhooksContext, owner: number): Promise
  *
  * @throws AppError 40402 when the owner has no such webhook.
  */
-export async function deleteWebhook({ store }: WebhooksContext, owner: number, id: string): Promise<void> {
-  if (await store.deleteWebhook(owner, id)) return;
-  throw new AppError(40402, 'You have no webhook with this id.');
+export async function deleteWebhook({ webhooks }: WebhooksContext, owner: number, id: string): Promise<void> {
+  if (!(await webhooks.deleteWebhook(owner, id))) throw noWebhook();
+}
+
+/**
+ * Gives a webhook a new secret, which is in this answer only. Those before it sign until `overlapUntil`
+ * (milliseconds), so that the receiver can change over in between.
+ *
+ * @throws AppError 40402 when the owner has no such webhook, 40902 when too many secrets are live.
+ */
+export async function rotateSecret(
+  { webhooks, runtime }: WebhooksContext,
+  owner: number,
+  id: string,
+  { overlap = limits.overlapSeconds.default }: RotationInput,
+): Promise<{ secret: string; overlapUntil: number }> {
+  const secret = newSecret(runtime.random);
+  const at = runtime.clock.now();
+  const overlapUntil = at + overlap * 1000;
+  const most = limits.liveSecrets;
+  const outcome = await webhooks.rotateSecret(owner, id, { secret, at, overlapUntil, most });
+  if (outcome === 'rotated') return { secret, overlapUntil };
+  if (outcome === 'no webhook') throw noWebhook();
+  throw new AppError(
+    40902,
+    `The webhook has ${most} secrets that sign, which is the most there may be; the next one ends at ` +
+      `${timeText(outcome.until)}. An overlap of 0 ends all of them at once.`,
+  );
+}
+
+/** @throws AppError 40402 when the owner has no such webhook. */
+export async function findWebhook(
+  { webhooks }: Pick<WebhooksContext, 'webhooks'>,
+  owner: number,
+  id: string,
+): Promise<Webhook> {
+  const webhook = await webhooks.webhook(owner, id);
+  if (webhook === undefined) throw noWebhook();
+  return webhook;
+}
+
+export function noWebhook(): AppError {
+  return new AppError(40402, 'You have no webhook with this id.');
+}
+
+async function withHealth({ webhooks }: WebhooksContext, webhook: Webhook): Promise<WebhookWithHealth> {
+  return { webhook, health: await webhooks.health(webhook.id) };
 }

@@ -1,42 +1,125 @@
 import type { PlantId } from '../plants/plant.ts';
 
-/** What webhooks need of a store. */
+/**
+ * What webhooks need of a store, by what it is needed for. One file, because each part is short and they share
+ * their words.
+ */
+
 export interface WebhookStore {
-  createWebhook(webhook: NewWebhook): Promise<void>;
+  /** False, and nothing is made, when the owner has `most` already. */
+  createWebhook(webhook: NewWebhook, most: number): Promise<boolean>;
   /** The owner's webhooks, oldest first. */
   webhooks(owner: number): Promise<Webhook[]>;
-  /** Removes the webhook with its secrets and deliveries. False when the owner has no such webhook. */
-  deleteWebhook(owner: number, id: string): Promise<boolean>;
-
+  webhook(owner: number, id: string): Promise<Webhook | undefined>;
   /**
-   * Leases due deliveries, oldest first, at most `perWebhook` less `busy` for each webhook and `limit` in
-   * all, dealt out in turn so that no webhook takes another's share. Each claim raises the fence.
+   * Changes the members that are given. Another URL, and enabling, end a pause and begin the count of failing
+   * days anew, and make all that waits due (`ChoreStore`). Undefined when the owner has no such webhook.
+   */
+  changeWebhook(owner: number, id: string, change: WebhookChange): Promise<Webhook | undefined>;
+  /**
+   * The webhook is gone at once, for claims too; its deliveries go slice by slice (`ChoreStore`). False when the
+   * owner has no such webhook.
+   */
+  deleteWebhook(owner: number, id: string): Promise<boolean>;
+  /** Adds a secret, and lets those that are live end at `overlapUntil`, unless they end before. */
+  rotateSecret(owner: number, id: string, rotation: Rotation): Promise<RotationOutcome>;
+  /** Counts a part at a time, so that other requests are not held up by a long backlog. */
+  health(webhook: string): Promise<WebhookHealth>;
+}
+
+export interface DeliveryStore {
+  /** Newest first. */
+  deliveries(query: DeliveryQuery): Promise<Delivery[]>;
+  delivery(webhook: string, event: string): Promise<Delivery | undefined>;
+  /** The attempts of a delivery, oldest first; only the newest are kept (`delivery.attemptsKept`). */
+  attempts(webhook: string, event: string): Promise<AttemptRecord[]>;
+  /** Writes an event for this webhook only. False when the owner has no such webhook. */
+  createTest(test: NewTest): Promise<boolean>;
+  /** Makes a delivery due now, whatever became of it, with the whole schedule before it. */
+  redeliver(request: RedeliverRequest): Promise<'redelivered' | 'no webhook' | 'no delivery'>;
+  /** How many events `startReplay` would send now. */
+  countReplay(request: ReplayRequest): Promise<number>;
+  /**
+   * Writes down that events are to be sent again; it is done slice by slice (`ChoreStore`). False, and nothing is
+   * done, when the webhook has `most` replays that are not done.
+   */
+  startReplay(request: ReplayRequest, most: number): Promise<boolean>;
+}
+
+/** What the dispatcher works on: the deliveries that are pending. */
+export interface Outbox {
+  /**
+   * Leases due deliveries, the oldest of each webhook first, at most as many for each as `places` says and `limit`
+   * in all, dealt out in turn so that no webhook takes another's share. Leaves out webhooks that are disabled or
+   * paused. Each claim raises the fence.
    */
   claim(request: ClaimRequest): Promise<Claim[]>;
-  /** Writes down what became of a claim. False, and nothing changed, when its fence is no longer the newest. */
+  /**
+   * Writes down an attempt, what becomes of its delivery, and what follows for its webhook. An attempt that was
+   * written down before is not written twice. False when its fence is no longer the newest, or the delivery is gone:
+   * then the attempt is kept, and the delivery stays as it is.
+   */
   record(outcome: DeliveryOutcome): Promise<boolean>;
+  /** Ends the lease of a claim of which no attempt was made, as if it had not been claimed. */
+  giveBack(claim: Claim): Promise<void>;
   /** Makes every lease end now. For the start, when the process that held them is gone, and for the drain. */
   releaseLeases(now: number): Promise<void>;
-  /** When the next delivery becomes due, or a lease ends. */
-  nextDue(): Promise<number | undefined>;
+  /** When the first delivery after `now` becomes due, a lease ends, or a pause. */
+  nextDue(now: number): Promise<number | undefined>;
   /** Calls back after a commit that made deliveries due. A hint: polling finds them without it. */
   onDue(listener: () => void): void;
 }
 
+/** The events of the plants that a user has access to, in an order in which none ever comes in between. */
+export interface EventStore {
+  /** Undefined when events behind `after` are no longer kept. */
+  events(query: EventQuery): Promise<EventPage | undefined>;
+  /** The position behind the newest event. */
+  latestPosition(viewer: number): Promise<string>;
+  /** Calls back after a commit with the owners whose events it wrote. A hint, as `onDue`. */
+  onEvents(listener: (owners: readonly number[]) => void): void;
+}
+
+/** Long work in slices, each of them one short transaction, so that it holds up nothing and survives a kill. */
+export interface ChoreStore {
+  /** Whether `advance` has something to do. */
+  hasChores(): Promise<boolean>;
+  /** A slice of a replay, or of the removal of a webhook's deliveries. */
+  advance(slice: { now: number; limit: number }): Promise<void>;
+  /**
+   * Removes events that are older than the id `before`, each with its deliveries and their attempts, unless one of
+   * these still waits. Works on about `limit` rows from `from` on, and resolves with where to go on.
+   */
+  removeExpired(request: ExpiryRequest): Promise<ExpiryPosition | undefined>;
+}
+
 export type WebhookStatus = 'enabled' | 'disabled';
 
+/** Times are milliseconds since the Unix epoch. */
 export type Webhook = {
   id: string;
   owner: number;
   url: string;
   description: string | undefined;
+  /** The most attempts that may begin in a second; undefined for as many as its lane takes. */
+  rate: number | undefined;
   status: WebhookStatus;
+  /** Why the service disabled it; undefined when its owner did. */
+  disabledReason: string | undefined;
+  /** Nothing is sent before: the receiver asked for it by `Retry-After`. May be over. */
+  pausedUntil: number | undefined;
   /** `whpk_…` (Standard Webhooks). */
   publicKey: string;
   createdAt: number;
+  lastSuccessAt: number | undefined;
+  lastFailureAt: number | undefined;
 };
 
-export type NewWebhook = Omit<Webhook, 'status'> & SigningKeys;
+export type NewWebhook = Pick<
+  Webhook,
+  'id' | 'owner' | 'url' | 'description' | 'rate' | 'publicKey' | 'createdAt'
+> &
+  SigningKeys;
 
 export type SigningKeys = {
   /** `whsec_…`: live secrets, newest first. */
@@ -45,36 +128,158 @@ export type SigningKeys = {
   privateKey: string;
 };
 
+/** Null takes a member away. */
+export type WebhookChange = {
+  at: number;
+  url?: string | undefined;
+  description?: string | null | undefined;
+  rate?: number | null | undefined;
+  enabled?: boolean | undefined;
+};
+
+export type Rotation = { secret: string; at: number; overlapUntil: number; most: number };
+
+/** `full`: the webhook has `most` live secrets; one of them ends at `until`. */
+export type RotationOutcome = 'rotated' | 'no webhook' | { full: true; until: number };
+
+export type WebhookHealth = {
+  /** Deliveries that are pending or held. */
+  waiting: number;
+  failed: number;
+  /** When the event of the oldest of those that wait was made. */
+  oldestWaitingAt: number | undefined;
+};
+
+export const deliveryStates = ['pending', 'held', 'delivered', 'failed'] as const;
+/** A pending delivery of a disabled webhook is held: nothing but the webhook's status makes the difference. */
+export type DeliveryState = (typeof deliveryStates)[number];
+
+export const eventTypes = ['plant.created', 'plant.test'] as const;
+export type EventType = (typeof eventTypes)[number];
+
+/** An event with the plant as it was created. */
+export type PlantEvent = {
+  id: string;
+  type: EventType;
+  at: number;
+  plant: { id: PlantId; name: string; tag: string | undefined };
+};
+
+export type Delivery = {
+  event: PlantEvent;
+  state: DeliveryState;
+  /** Attempts that were made. */
+  attempts: number;
+  /** When the next attempt is due, unless its webhook pauses; undefined when there is none, or when one is under way. */
+  nextAttemptAt: number | undefined;
+  /** Why the last attempt failed; undefined when it did not, or when there was none. */
+  reason: string | undefined;
+};
+
+export type DeliveryQuery = {
+  webhook: string;
+  state: DeliveryState | undefined;
+  /** Only deliveries of events before this one. */
+  before: string | undefined;
+  limit: number;
+};
+
+/** One attempt as it is kept. Its parts are those of `Attempt`. */
+export type AttemptRecord = {
+  at: number;
+  durationMs: number;
+  address: string | undefined;
+  status: number | undefined;
+  excerpt: string | undefined;
+  error: string | undefined;
+};
+
+export type NewTest = { owner: number; webhook: string; event: PlantEvent };
+
+export type RedeliverRequest = { owner: number; webhook: string; event: string; at: number };
+
+export type ReplayRequest = {
+  owner: number;
+  webhook: string;
+  /** Events from this id on, whether they exist or not. */
+  from: string;
+  /** Only deliveries in this state; without it every event, those that the webhook had no delivery for included. */
+  state: DeliveryState | undefined;
+  at: number;
+};
+
 export type ClaimRequest = {
   now: number;
   leaseUntil: number;
-  perWebhook: number;
   limit: number;
-  /** Requests under way, by webhook id. */
-  busy: ReadonlyMap<string, number>;
+  places: {
+    /** Free places of each webhook that is not in `of`; of one that has a rate, one only. */
+    each: number;
+    of: ReadonlyMap<string, number>;
+  };
 };
 
 export type Claim = {
-  webhook: { id: string; url: string } & SigningKeys;
-  event: PlantCreated;
-  /** Attempts that were recorded before this one. */
-  attempts: number;
+  webhook: {
+    id: string;
+    url: string;
+    rate: number | undefined;
+    failingSince: number | undefined;
+  } & SigningKeys;
+  event: PlantEvent;
+  /** Since when it could be claimed, and until when nobody else may. */
+  due: number;
+  leaseUntil: number;
+  /** Attempts that were made since its schedule began. */
+  step: number;
   fence: number;
-};
-
-/** The event `plant.created`: the plant as it was created. */
-export type PlantCreated = {
-  id: string;
-  /** Milliseconds since the Unix epoch. */
-  at: number;
-  plant: { id: PlantId; name: string; tag: string | undefined };
 };
 
 export type DeliveryOutcome = {
   webhook: string;
   event: string;
   fence: number;
-  attempts: number;
-  /** Why the last attempt failed; undefined for one that did not. */
+  /** That the claim had. When the schedule was begun anew since, a failure makes the delivery due at once. */
+  step: number;
+  /** That was called: a pause or an end follows only while the webhook still has it. */
+  url: string;
+  attempt: AttemptRecord;
+  /** Why the attempt failed; undefined for one that did not. */
   reason: string | undefined;
-} & ({ state: 'delivered' | 'failed' } | { state: 'pending'; due: number });
+  next: DeliveryNext;
+  /** The whole webhook pauses until then. */
+  pauseUntil: number | undefined;
+  disable: Disable | undefined;
+};
+
+export type DeliveryNext =
+  | { state: 'delivered' }
+  | { state: 'failed' }
+  | { state: 'pending'; due: number; step: number };
+
+export type Disable = {
+  reason: string;
+  /** Only if it has been failing since then: one that succeeded meanwhile, or was changed, stays as it is. */
+  ifFailingSince: number | undefined;
+};
+
+export type EventQuery = {
+  viewer: number;
+  /** A position; undefined for the beginning. */
+  after: string | undefined;
+  limit: number;
+};
+
+export type EventPage = {
+  events: FeedEvent[];
+  /** The position behind the last of them: what is asked for next. */
+  next: string;
+};
+
+/** An event with the position behind it: a text of letters, digits and `_` whose meaning is the store's own. */
+export type FeedEvent = PlantEvent & { position: string };
+
+export type ExpiryRequest = { before: string; from: ExpiryPosition | undefined; limit: number };
+
+/** An event that was looked at. */
+export type ExpiryPosition = { owner: number; event: string };

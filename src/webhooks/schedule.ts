@@ -1,5 +1,5 @@
 import { delivery } from '../limits.ts';
-import type { DeliveryOutcome } from './port.ts';
+import type { DeliveryNext } from './port.ts';
 
 /**
  * Delays in milliseconds: the first stands between the event and the first attempt, each further one
@@ -29,6 +29,15 @@ export function parseSchedule(text: string): Schedule {
   return entries.flatMap((entry) => delayOf(entry) ?? []);
 }
 
+/** Reads one delay such as `5d`: milliseconds. Throws an `Error` that says what would be right. */
+export function parseDelay(text: string): number {
+  const delay = delayOf(text);
+  if (delay !== undefined) return delay;
+  throw new Error(
+    `The delay must be a number in ms, s, m, h or d, such as 5d, and at most 30d; wrong: "${text}".`,
+  );
+}
+
 function delayOf(entry: string): number | undefined {
   const [, digits, unit] = /^(\d{1,9})(ms|s|m|h|d)$/.exec(entry) ?? [];
   if (digits === undefined || unit === undefined) return undefined;
@@ -36,28 +45,21 @@ function delayOf(entry: string): number | undefined {
   return delay <= delivery.retryDelayMs ? delay : undefined;
 }
 
-/** What `nextAttempt` decides: the part of a `DeliveryOutcome` that does not name the delivery. */
-export type Next = Pick<DeliveryOutcome, 'attempts' | 'reason'> &
-  ({ state: 'delivered' | 'failed' } | { state: 'pending'; due: number });
-
 /**
- * What becomes of a delivery after an attempt.
+ * What becomes of a delivery whose attempt failed.
  *
- * @param attempts those made so far, this one included
- * @param reason why it failed; undefined when it did not
+ * @param step attempts since its schedule began, the failed one included
  * @param random01 a random number from 0 to 1: the delay is spread by ±10 %, so that receivers that failed
  *   together are not tried together
  */
 export function nextAttempt(
   schedule: Schedule,
-  attempts: number,
-  reason: string | undefined,
+  step: number,
   now: number,
   random01: number,
-): Next {
-  if (reason === undefined) return { state: 'delivered', attempts, reason };
-  const delay = schedule[attempts];
-  if (delay === undefined) return { state: 'failed', attempts, reason };
+): Exclude<DeliveryNext, { state: 'delivered' }> {
+  const delay = schedule[step];
+  if (delay === undefined) return { state: 'failed' };
   const spread = 1 + delivery.jitter * (2 * random01 - 1);
-  return { state: 'pending', attempts, reason, due: now + Math.round(delay * spread) };
+  return { state: 'pending', step, due: now + Math.round(delay * spread) };
 }

@@ -54,19 +54,19 @@ function privateKeyOf(seed: Buffer): KeyObject {
 
 // Importing an ed25519 key takes as long as signing with it (25 µs each, measured), so the keys of the
 // webhooks that are sent to stay imported. A pure function's memory: it changes no result.
-const imported = new Map<string, KeyObject>();
+let recent = new Map<string, KeyObject>();
+let older = recent;
 
 function importedKey(text: string): KeyObject {
-  const key = imported.get(text) ?? privateKeyOf(decode(text, PRIVATE_KEY).subarray(0, 32));
-  imported.delete(text);
-  imported.set(text, key);
-  if (imported.size > delivery.importedKeys) {
-    // The least recently used stands first.
-    for (const oldest of imported.keys()) {
-      imported.delete(oldest);
-      break;
-    }
+  const known = recent.get(text);
+  if (known !== undefined) return known;
+  const key = older.get(text) ?? privateKeyOf(decode(text, PRIVATE_KEY).subarray(0, 32));
+  if (recent.size >= delivery.importedKeys / 2) {
+    // Those that are not asked for until the next change go.
+    older = recent;
+    recent = new Map();
   }
+  recent.set(text, key);
   return key;
 }
 

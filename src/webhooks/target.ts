@@ -6,10 +6,11 @@ import { type AddressRule, type AllowedNetworks, addressRules, isAllowed, refusa
 
 /** Rules for the URL itself; those for the addresses behind it are `addressRules`. */
 export const urlRules = {
-  url: 'It must be an absolute URL without white space.',
+  url: 'It must be an absolute URL, without white space and backslashes.',
   length: `It must have at most ${delivery.urlLength} characters.`,
   scheme: 'It must be https; http is only for the networks that WEBHOOK_ALLOWED_NETWORKS admits.',
   'user-info': 'It must not carry a user name or a password.',
+  port: 'Its port must be from 1 to 65535.',
 } as const;
 
 export type Rule = keyof typeof urlRules | AddressRule;
@@ -94,15 +95,23 @@ export function createTarget({ allowed, resolve, lookupMs = delivery.lookupMs }:
   return target;
 }
 
+/** What `URL` mends silently is refused: what is stored must be what is called, whoever reads it. */
 function parse(text: string): URL {
-  // `URL` drops line breaks and surrounding white space silently: what is stored must be what is called.
-  const url = /\s/.test(text) ? null : URL.parse(text);
+  const url = MENDED.test(text) ? null : URL.parse(text);
   if (url === null) throw refusedBy('url');
   if (url.protocol !== 'https:' && url.protocol !== 'http:') throw refusedBy('scheme');
-  if (url.username !== '' || url.password !== '') throw refusedBy('user-info');
+  const [, authority] = AUTHORITY.exec(text) ?? [];
+  if (authority === undefined) throw refusedBy('url');
+  if (authority.includes('@')) throw refusedBy('user-info');
+  if (url.port === '0') throw refusedBy('port');
   if (url.href.length > delivery.urlLength) throw refusedBy('length');
   return url;
 }
+
+/** White space and control characters are dropped, backslashes read as slashes. */
+const MENDED = /[\s\p{Cc}\\]/u;
+/** Not without its slashes, nor with more of them. */
+const AUTHORITY = /^[a-z]+:\/\/([^/?#]+)/i;
 
 function refusedBy(rule: keyof typeof urlRules): TargetRefused {
   return new TargetRefused(rule, urlRules[rule]);

@@ -1,7 +1,8 @@
 import type { FromSchema } from 'json-schema-to-ts';
 import { delivery } from '../limits.ts';
-import { Id, Name, Tag, TEXT } from '../plants/plant.ts';
-import type { Webhook } from './port.ts';
+import { TEXT } from '../plants/plant.ts';
+import type { Webhook, WebhookHealth } from './port.ts';
+import { timeText } from './time.ts';
 
 /** The description of a member is also what the message says when its value breaks the rule. */
 const Url = {
@@ -21,29 +22,116 @@ const Description = {
   examples: ['The greenhouse'],
 } as const;
 
+const Rate = {
+  type: 'integer',
+  minimum: 1,
+  maximum: delivery.rate,
+  description: `an integer from 1 to ${delivery.rate}: the most attempts that begin in a second`,
+  examples: [50],
+} as const;
+
 /** The body of `POST /webhooks`. Where the URL may point is the matter of `target.ts`. */
 export const WebhookInput = {
   $id: 'WebhookInput',
   type: 'object',
   required: ['url'],
-  properties: { url: Url, description: Description },
+  properties: { url: Url, description: Description, rate: Rate },
   additionalProperties: false,
   description: 'The receiver of new plants.',
 } as const;
 export type WebhookInput = FromSchema<typeof WebhookInput>;
 
-const required = ['id', 'url', 'status', 'publicKey', 'createdAt'] as const;
+/** The body of `PATCH /webhooks/{id}`. */
+export const WebhookPatch = {
+  $id: 'WebhookPatch',
+  type: 'object',
+  properties: {
+    url: Url,
+    description: {
+      ...Description,
+      type: ['string', 'null'],
+      description: `${Description.description}, or null for none`,
+    },
+    rate: { ...Rate, type: ['integer', 'null'], description: `${Rate.description}, or null for no bound` },
+    enabled: { type: 'boolean', description: 'true or false: whether deliveries are sent' },
+  },
+  additionalProperties: false,
+  description: 'The members to change; the others stay as they are.',
+} as const;
+export type WebhookPatch = FromSchema<typeof WebhookPatch>;
+
+const { default: USUAL_OVERLAP, most: MOST_OVERLAP } = delivery.overlapSeconds;
+
+/** The body of `POST /webhooks/{id}/rotate-secret`, which may be absent. */
+export const RotationInput = {
+  $id: 'RotationInput',
+  type: 'object',
+  properties: {
+    overlap: {
+      type: 'integer',
+      minimum: 0,
+      maximum: MOST_OVERLAP,
+      description:
+        `an integer from 0 to ${MOST_OVERLAP}: for how many seconds the old secret keeps signing; ` +
+        `without it, ${USUAL_OVERLAP}`,
+      examples: [USUAL_OVERLAP],
+    },
+  },
+  additionalProperties: false,
+  default: {},
+  description: 'How the old secret ends.',
+} as const;
+export type RotationInput = FromSchema<typeof RotationInput>;
+
+const Secret = {
+  type: 'string',
+  description: 'the key that verifies `v1` signatures (Standard Webhooks); shown this once',
+  examples: ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'],
+} as const;
+
+/** What `POST /webhooks/{id}/rotate-secret` answers. */
+export const RotatedSecret = {
+  $id: 'RotatedSecret',
+  type: 'object',
+  required: ['secret', 'overlapUntil'],
+  properties: {
+    secret: Secret,
+    overlapUntil: { type: 'string', format: 'date-time', description: 'until when the old secret signs too' },
+  },
+  description: 'The new secret.',
+} as const;
+
+const required = ['id', 'url', 'status', 'publicKey', 'createdAt', 'waiting', 'failed'] as const;
 const properties = {
   id: { type: 'string', description: 'the id of the webhook', examples: ['wh_01k9f3zv7h8q2m5x4c6d0n1r8t'] },
   url: Url,
   description: Description,
-  status: { enum: ['enabled', 'disabled'], description: 'whether deliveries are sent' },
+  rate: Rate,
+  status: {
+    enum: ['enabled', 'disabled'],
+    description: 'whether deliveries are sent; if not, they are held',
+  },
+  disabledReason: { type: 'string', description: 'why the service disabled it; absent when you did' },
+  pausedUntil: {
+    type: 'string',
+    format: 'date-time',
+    description: 'nothing is sent before: the receiver asked for a pause; absent when there is none',
+  },
   publicKey: {
     type: 'string',
     description: 'the ed25519 key that verifies `v1a` signatures (Standard Webhooks)',
     examples: ['whpk_1SiA4o9hyqTCpIqC5V9HUakiiaeACeqfZTInDBbOir4='],
   },
   createdAt: { type: 'string', format: 'date-time', description: 'when the webhook was made (RFC 3339)' },
+  lastSuccessAt: { type: 'string', format: 'date-time', description: 'when an attempt last succeeded' },
+  lastFailureAt: { type: 'string', format: 'date-time', description: 'when an attempt last failed' },
+  waiting: { type: 'integer', minimum: 0, description: 'how many deliveries are pending or held' },
+  failed: { type: 'integer', minimum: 0, description: 'how many deliveries failed for good' },
+  oldestWaitingAge: {
+    type: 'integer',
+    minimum: 0,
+    description: 'how many seconds ago the oldest event that still waits happened; absent when none waits',
+  },
 } as const;
 
 export const WebhookView = {
@@ -51,7 +139,7 @@ export const WebhookView = {
   type: 'object',
   required,
   properties,
-  description: 'A webhook. One without a description has no `description` member.',
+  description: 'A webhook and how it is doing. What it does not have is left out.',
 } as const;
 /** What this service shows is just this; others must expect members that are added later. */
 export type WebhookView = FromSchema<typeof WebhookView & { additionalProperties: false }>;
@@ -60,35 +148,39 @@ export const WebhookCreated = {
   $id: 'WebhookCreated',
   type: 'object',
   required: [...required, 'secret'],
-  properties: {
-    ...properties,
-    secret: {
-      type: 'string',
-      description: 'the key that verifies `v1` signatures (Standard Webhooks); shown this once',
-      examples: ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'],
-    },
-  },
+  properties: { ...properties, secret: Secret },
   description: 'A webhook that was just made, with its secret.',
 } as const;
 
-/** The body of a delivery: the plant as it was created. */
-export const PlantCreatedPayload = {
-  $id: 'NewPlant',
-  type: 'object',
-  required: ['id', 'name'],
-  properties: { id: Id, name: Name, tag: Tag },
-  description: 'The plant that was added to the store, as it was created.',
-} as const;
+export type WebhookWithHealth = { webhook: Webhook; health: WebhookHealth };
 
-/** What an answer shows of a webhook. */
-export function viewOf(webhook: Webhook): WebhookView {
-  const { id, url, description, status, publicKey, createdAt } = webhook;
+/**
+ * What an answer shows of a webhook. JSON leaves out the members that are undefined.
+ *
+ * @param now milliseconds
+ */
+export function viewOf({ webhook, health }: WebhookWithHealth, now: number): Shown<WebhookView> {
+  const { id, url, description, rate, status, disabledReason, publicKey, pausedUntil } = webhook;
+  const { waiting, failed, oldestWaitingAt } = health;
   return {
     id,
     url,
-    ...(description === undefined ? {} : { description }),
+    description,
+    rate,
     status,
+    disabledReason,
+    pausedUntil: pausedUntil !== undefined && pausedUntil > now ? timeText(pausedUntil) : undefined,
     publicKey,
-    createdAt: new Date(createdAt).toISOString(),
+    createdAt: timeText(webhook.createdAt),
+    lastSuccessAt: webhook.lastSuccessAt === undefined ? undefined : timeText(webhook.lastSuccessAt),
+    lastFailureAt: webhook.lastFailureAt === undefined ? undefined : timeText(webhook.lastFailureAt),
+    waiting,
+    failed,
+    // The clock may have been set back since.
+    oldestWaitingAge:
+      oldestWaitingAt === undefined ? undefined : Math.max(0, Math.floor((now - oldestWaitingAt) / 1000)),
   };
 }
+
+/** A view whose optional members may be undefined. */
+type Shown<View> = { [Member in keyof View]: View[Member] | undefined };

@@ -16,7 +16,23 @@ const operations: { method: string; path: string; scope: Scope; body?: unknown }
   { method: 'DELETE', path: '/plants/99', scope: 'plants:write' },
   { method: 'POST', path: '/webhooks', scope: 'webhooks:write', body: { url: 'https://203.0.113.1/' } },
   { method: 'GET', path: '/webhooks', scope: 'webhooks:read' },
+  { method: 'GET', path: '/webhooks/wh_99', scope: 'webhooks:read' },
+  { method: 'PATCH', path: '/webhooks/wh_99', scope: 'webhooks:write', body: {} },
   { method: 'DELETE', path: '/webhooks/wh_99', scope: 'webhooks:write' },
+  { method: 'POST', path: '/webhooks/wh_99/rotate-secret', scope: 'webhooks:write' },
+  { method: 'POST', path: '/webhooks/wh_99/test', scope: 'webhooks:write' },
+  { method: 'GET', path: '/webhooks/wh_99/deliveries', scope: 'webhooks:read' },
+  { method: 'GET', path: '/webhooks/wh_99/deliveries/evt_99', scope: 'webhooks:read' },
+  { method: 'POST', path: '/webhooks/wh_99/deliveries/evt_99/redeliver', scope: 'webhooks:write' },
+  {
+    method: 'POST',
+    path: '/webhooks/wh_99/replay',
+    scope: 'webhooks:write',
+    body: { since: '2026-01-01T00:00:00Z' },
+  },
+  { method: 'GET', path: '/events', scope: 'webhooks:read' },
+  // Refused for its parameter, so that no stream is opened.
+  { method: 'GET', path: '/events/stream?x', scope: 'webhooks:read' },
 ];
 
 /** `GET /plants` with exactly these Authorization fields. */

@@ -22,7 +22,17 @@ const operations = [
   ['delete', '/plants/{id}', 'plants:write'],
   ['post', '/webhooks', 'webhooks:write'],
   ['get', '/webhooks', 'webhooks:read'],
+  ['get', '/webhooks/{id}', 'webhooks:read'],
+  ['patch', '/webhooks/{id}', 'webhooks:write'],
   ['delete', '/webhooks/{id}', 'webhooks:write'],
+  ['post', '/webhooks/{id}/rotate-secret', 'webhooks:write'],
+  ['post', '/webhooks/{id}/test', 'webhooks:write'],
+  ['get', '/webhooks/{id}/deliveries', 'webhooks:read'],
+  ['get', '/webhooks/{id}/deliveries/{event}', 'webhooks:read'],
+  ['post', '/webhooks/{id}/deliveries/{event}/redeliver', 'webhooks:write'],
+  ['post', '/webhooks/{id}/replay', 'webhooks:write'],
+  ['get', '/events', 'webhooks:read'],
+  ['get', '/events/stream', 'webhooks:read'],
 ] as const;
 
 /** JSON Schema 2020-12, which OpenAPI 3.1 is built on. Refuses keywords and formats that it does not know. */
@@ -47,7 +57,7 @@ function resolved(schema: Json): Json {
 function conforms(answer: Answer, method: string, path: string): void {
   const described = document.paths[path][method].responses[answer.status];
   assert.ok(described !== undefined, `${method} ${path} has no ${answer.status}: ${answer.text}`);
-  for (const name of ['location', 'link', 'www-authenticate']) {
+  for (const name of ['location', 'link', 'www-authenticate', 'retry-after']) {
     const known = Object.keys(described.headers ?? {}).some((header) => header.toLowerCase() === name);
     assert.ok(
       known || !answer.headers.has(name),
@@ -98,6 +108,7 @@ test('the document has the webhook New Plant at /plant/webhook', () => {
   for (const name of ['webhook-id', 'webhook-timestamp', 'webhook-signature', 'ce-id', 'ce-type']) {
     assert.ok(headers.includes(name), name);
   }
+  assert.deepEqual(Object.keys(post.responses).sort(), ['2XX', '410', '429', '503', 'default']);
 });
 
 test('every error code appears with its meaning', () => {
@@ -154,33 +165,79 @@ test('what each operation answers is what the document says', async () => {
   for (const id of ['7', '7', 'x']) {
     conforms(await service.request('DELETE', `/plants/${id}`), 'delete', '/plants/{id}');
   }
+});
 
-  const made = await service.request('POST', '/webhooks', {
-    body: { url: 'http://127.0.0.1:9/', description: 'x' },
-  });
-  conforms(made, 'post', '/webhooks');
-  conforms(
-    await service.request('POST', '/webhooks', { body: { url: 'http://127.0.0.1:9/' } }),
-    'post',
-    '/webhooks',
-  );
-  conforms(
-    await service.request('POST', '/webhooks', { body: { url: 'http://10.0.0.1/' } }),
-    'post',
-    '/webhooks',
-  );
-  conforms(await service.request('GET', '/webhooks'), 'get', '/webhooks');
+test('what each operation of webhooks answers is what the document says', async () => {
+  const ask = async (method: string, path: string, body?: unknown, target = path) => {
+    const answer = await service.request(method.toUpperCase(), target, { body });
+    conforms(answer, method, path);
+    return answer;
+  };
+  const url = 'http://127.0.0.1:9/';
+  const made = await ask('post', '/webhooks', { url, description: 'x', rate: 5 });
+  await ask('post', '/webhooks', { url: 'http://10.0.0.1/' });
   const { id } = JSON.parse(made.text);
-  for (const name of [id, id]) {
-    conforms(await service.request('DELETE', `/webhooks/${name}`), 'delete', '/webhooks/{id}');
+  const webhook = `/webhooks/${id}`;
+  await ask('get', '/webhooks');
+
+  succeeded(
+    await service.request('POST', '/plants', { body: '{"name":"Alder","id":-9223372036854775808}' }),
+    201,
+  );
+  const tested = await ask('post', '/webhooks/{id}/test', undefined, `${webhook}/test`);
+  const delivery = tested.headers.get('location') ?? '';
+  for (const query of ['', '?limit=1', '?limit=0', '?cursor=x', '?state=held', '?state=x']) {
+    await ask('get', '/webhooks/{id}/deliveries', undefined, `${webhook}/deliveries${query}`);
+    await ask('get', '/events', undefined, `/events${query.startsWith('?state') ? '' : query}`);
   }
+  for (const target of [delivery, `${webhook}/deliveries/x`, '/webhooks/x/deliveries/x']) {
+    await ask('get', '/webhooks/{id}/deliveries/{event}', undefined, target);
+    await ask('post', '/webhooks/{id}/deliveries/{event}/redeliver', undefined, `${target}/redeliver`);
+  }
+  for (const body of [{ since: '2026-01-01T00:00:00Z' }, { since: 'x' }, {}]) {
+    await ask('post', '/webhooks/{id}/replay', body, `${webhook}/replay`);
+  }
+  for (const body of [{}, { enabled: false, rate: null }, { url: 'http://10.0.0.1/' }, { url: null }]) {
+    await ask('patch', '/webhooks/{id}', body, webhook);
+  }
+  for (let i = 0; i < 6; i++) {
+    await ask('post', '/webhooks/{id}/rotate-secret', undefined, `${webhook}/rotate-secret`);
+  }
+  for (const path of ['/webhooks/{id}/test', '/webhooks/{id}/deliveries', '/webhooks/{id}/rotate-secret']) {
+    await ask(path.endsWith('deliveries') ? 'get' : 'post', path, undefined, path.replace('{id}', 'x'));
+  }
+  for (const method of ['get', 'delete', 'delete', 'get'])
+    await ask(method, '/webhooks/{id}', undefined, webhook);
+});
+
+test('a body that may be absent is told from one that may not', () => {
+  const optional = operations.flatMap(([method, path]) => {
+    const body = document.paths[path][method].requestBody;
+    return body === undefined || body.required ? [] : [path];
+  });
+  assert.deepEqual(optional.sort(), [
+    '/webhooks/{id}/deliveries/{event}/redeliver',
+    '/webhooks/{id}/rotate-secret',
+    '/webhooks/{id}/test',
+  ]);
+});
+
+test('the stream of events is described as what it is', async () => {
+  const { responses, parameters } = document.paths['/events/stream'].get;
+  assert.deepEqual(Object.keys(responses[200].content), ['text/event-stream']);
+  assert.deepEqual(
+    parameters.map(({ name, in: place }: Json) => `${place} ${name}`),
+    ['header Last-Event-ID'],
+  );
+  const headers = { 'last-event-id': 'x' };
+  conforms(await service.request('GET', '/events/stream', { headers }), 'get', '/events/stream');
 });
 
 test('the failures that every operation has are in the document', async () => {
   const powerless = await service.tokenFor('powerless', { scopes: [] });
   const late = await service.tokenFor('late', { expiresInMs: -1 });
   for (const [method, path] of operations) {
-    const target = path.replace('{id}', '7');
+    const target = path.replace('{id}', '7').replace('{event}', '8');
     const verb = method.toUpperCase();
     for (const token of [null, 'unknown', late, powerless]) {
       conforms(await service.request(verb, target, { token }), method, path);
@@ -203,20 +260,13 @@ test('the failures that every operation has are in the document', async () => {
 });
 
 test('the failures of a body are in the document', async () => {
-  for (const path of ['/plants', '/webhooks']) {
-    for (const body of ['{', '[]', '{"x":1}', ' '.repeat(70_000)]) {
-      conforms(await service.request('POST', path, { body }), 'post', path);
-    }
-    const body = '{}';
-    conforms(
-      await service.request('POST', path, { body, headers: { 'content-type': 'text/plain' } }),
-      'post',
-      path,
-    );
-    conforms(
-      await service.request('POST', path, { body, headers: { 'content-encoding': 'gzip' } }),
-      'post',
-      path,
-    );
+  for (const [method, path] of operations) {
+    if (document.paths[path][method].requestBody === undefined) continue;
+    const target = path.replace('{id}', '7').replace('{event}', '8');
+    const send = async (body: string, headers = {}) =>
+      conforms(await service.request(method.toUpperCase(), target, { body, headers }), method, path);
+    for (const body of ['{', '[]', '{"x":1}', ' '.repeat(70_000)]) await send(body);
+    await send('{}', { 'content-type': 'text/plain' });
+    await send('{}', { 'content-encoding': 'gzip' });
   }
 });

@@ -32,17 +32,18 @@ const remove = (id: string, token: string) => service.request('DELETE', `/webhoo
 
 test('a webhook is answered with its secret once, and listed without it', async () => {
   const token = await service.tokenFor('maker');
-  const body = { url: 'http://127.0.0.1:9/hook', description: 'The greenhouse 🌱' };
+  const body = { url: 'http://127.0.0.1:9/hook', description: 'The greenhouse 🌱', rate: 1000 };
   const answer = await service.request('POST', '/webhooks', { body, token });
   // Every member is looked at here.
   const { secret, ...shown } = succeeded(answer, 201) as Created;
   const { id, publicKey, createdAt } = shown;
-  assert.deepEqual(shown, { id, ...body, status: 'enabled', publicKey, createdAt });
+  assert.deepEqual(shown, { id, ...body, status: 'enabled', publicKey, createdAt, waiting: 0, failed: 0 });
   assert.match(id, /^wh_[0-9a-hjkmnp-tv-z]{26}$/);
   assert.match(secret, /^whsec_[A-Za-z0-9+/]{32,88}={0,2}$/);
   assert.match(publicKey, /^whpk_[A-Za-z0-9+/]{43}=$/);
   assert.equal(new Date(createdAt).toISOString(), createdAt);
   assert.equal(answer.headers.get('location'), `/webhooks/${id}`);
+  assert.equal(answer.headers.get('cache-control'), 'no-store');
   assert.deepEqual(await list(token), [shown]);
 });
 
@@ -196,10 +197,15 @@ test('a body that describes no webhook is refused', async () => {
     ['url', { url: 7 }],
     ['url', { url: [url] }],
     ['url', { url: `${url}${'x'.repeat(2040)}` }],
+    ['url', { url: `${url}${'x'.repeat(10_240)}` }],
     ['description', { url, description: null }],
     ['description', { url, description: 7 }],
     ['description', { url, description: '🌱'.repeat(256) }],
     ['description', { url, description: 'a\0' }],
+    ...[0, -1, 1001, 1.5, 1e300, '7', null, true, [7]].map((rate): [string, unknown] => [
+      'rate',
+      { url, rate },
+    ]),
     ['secret', { url, secret: 'whsec_x' }],
     ['id', { url, id: 'wh_x' }],
     ['enabled', { url, enabled: true }],
@@ -207,8 +213,44 @@ test('a body that describes no webhook is refused', async () => {
   for (const [member, body] of wrong) {
     failed(await strict.request('POST', '/webhooks', { body }), 40002, new RegExp(`"${member}"`));
   }
-  failed(await strict.request('POST', '/webhooks', { body: '[]' }), 40002);
+  for (const rate of ['9223372036854775807', '9223372036854775808', '1e400', '-0', '0.5']) {
+    failed(
+      await strict.request('POST', '/webhooks', { body: `{"url":"${url}","rate":${rate}}` }),
+      40002,
+      /"rate"/,
+    );
+  }
+  for (const body of ['[]', 'null', '7', '"x"']) {
+    failed(await strict.request('POST', '/webhooks', { body }), 40002, /must be a JSON object/);
+  }
+  for (const body of [undefined, '']) {
+    failed(await strict.request('POST', '/webhooks', { body }), 40001, /empty/);
+  }
   failed(await strict.request('POST', '/webhooks', { body: '{"url":' }), 40001);
   failed(await strict.request('GET', '/webhooks?limit=1'), 40003);
   failed(await strict.request('POST', '/webhooks?x=1', { body: { url } }), 40003);
+});
+
+test('a rate may be written as any JSON number whose value is an integer', async () => {
+  const token = await service.tokenFor('rated');
+  for (const rate of ['7', '7.0', '70e-1']) {
+    const body = `{"url":"http://127.0.0.1:9/","rate":${rate}}`;
+    const made = succeeded(await service.request('POST', '/webhooks', { body, token }), 201);
+    assert.ok(typeof made === 'object' && made !== null && 'rate' in made);
+    assert.equal(made.rate, 7);
+  }
+});
+
+test('a user has at most a hundred webhooks, also when they are made at the same time', async () => {
+  const token = await service.tokenFor('hoarder');
+  const make = () => service.request('POST', '/webhooks', { body: { url: 'http://127.0.0.1:9/' }, token });
+  const answers = await Promise.all(Array.from({ length: 110 }, make));
+  assert.equal(answers.filter(({ status }) => status === 201).length, 100);
+  for (const answer of answers) if (answer.status !== 201) failed(answer, 40902, /100 webhooks/);
+  const [first] = await list(token);
+  succeeded(await remove(first?.id ?? '', token), 204);
+  succeeded(await make(), 201);
+  failed(await make(), 40902);
+  // The bound is each user's own.
+  await createWebhook({ url: 'http://127.0.0.1:9/' }, service.token);
 });

@@ -1,8 +1,4 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
-import type { Outcome } from '../cli/program.ts';
+import { greetedUrl, type Launched, launch, type Outcome, outcomeOf, untilGreeted } from '../cli/program.ts';
 import type { Answer } from '../harness/answer.ts';
 
 /** A `serve` in a process of its own, which a test may end as it likes. */
@@ -37,16 +33,11 @@ export type ServeOptions = {
 /** The bootstrap token of every server here that was given no other. */
 export const TOKEN = 'a-bootstrap-token-that-only-tests-know';
 
-const PROGRAM = fileURLToPath(new URL('../../bin/plant-store', import.meta.url));
-
 /** Starts `serve` on a free port and waits until it has greeted. Rejects with what it said when it ends first. */
 export async function startServer(dataDir: string, options: ServeOptions = {}): Promise<Server> {
-  const child = launch(dataDir, options);
+  const child = launchServe(dataDir, options);
   const ended = outcomeOf(child);
-  const url = await Promise.race([
-    greetedUrl(child.stderr),
-    ended.then(({ stderr }) => Promise.reject(new Error(`serve ended: ${stderr}`))),
-  ]);
+  const url = greetedUrl(await untilGreeted(child, ended));
   const token = options.env?.BOOTSTRAP_TOKEN ?? TOKEN;
   return {
     url,
@@ -69,46 +60,26 @@ export async function startServer(dataDir: string, options: ServeOptions = {}): 
 
 /** Starts a `serve` that is expected to end by itself; one that greets instead is killed. */
 export function failToServe(dataDir: string, options: ServeOptions = {}): Promise<Outcome> {
-  const child = launch(dataDir, options);
-  void greetedUrl(child.stderr).then(() => child.kill('SIGKILL'));
-  return outcomeOf(child);
+  const child = launchServe(dataDir, options);
+  const ended = outcomeOf(child);
+  untilGreeted(child, ended).then(
+    () => child.kill('SIGKILL'),
+    () => {},
+  );
+  return ended;
 }
 
 /** Starts a `serve` and kills it so many milliseconds later, whether it has greeted by then or not. */
 export async function killSoon(dataDir: string, milliseconds: number): Promise<void> {
-  const child = launch(dataDir, {});
+  const child = launchServe(dataDir, {});
   const timer = setTimeout(() => child.kill('SIGKILL'), milliseconds);
   await outcomeOf(child);
   clearTimeout(timer);
 }
 
-/** Nothing of this process's environment but the path, so that no setting comes in unseen. */
-function launch(dataDir: string, { env, through = [] }: ServeOptions) {
-  const [file = '', ...args] = [...through, process.execPath, PROGRAM, 'serve'];
-  return spawn(file, args, {
-    env: { PATH: process.env.PATH, PORT: '0', DATA_DIR: dataDir, BOOTSTRAP_TOKEN: TOKEN, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-}
-
-async function outcomeOf(child: ReturnType<typeof launch>): Promise<Outcome> {
-  const [stdout, stderr, [code, signal]] = await Promise.all([
-    text(child.stdout),
-    text(child.stderr),
-    once(child, 'close'),
-  ]);
-  return { code, signal, stdout, stderr };
-}
-
-function greetedUrl(stderr: NodeJS.ReadableStream): Promise<string> {
-  const { promise, resolve } = Promise.withResolvers<string>();
-  let said = '';
-  stderr.on('data', (chunk: Buffer) => {
-    said += chunk;
-    // The last line of the greeting: the URL stands in full above it.
-    if (said.includes('curl ')) resolve(/http:\/\/\S+/.exec(said)?.[0] ?? '');
-  });
-  return promise;
+function launchServe(dataDir: string, { env, through }: ServeOptions): Launched {
+  const settings = { PORT: '0', DATA_DIR: dataDir, BOOTSTRAP_TOKEN: TOKEN, ...env };
+  return launch(['serve'], settings, through);
 }
 
 async function send(url: string, method: string, { token, body }: RequestOptions): Promise<Answer> {

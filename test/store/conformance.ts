@@ -2,9 +2,12 @@ import { after, before, describe } from 'node:test';
 import type { Store } from '../../src/store/store.ts';
 import { accessConformance } from './access.ts';
 import { deliveriesConformance } from './deliveries.ts';
+import { eventsConformance } from './events.ts';
 import { type Given, given } from './given.ts';
 import { listsConformance } from './lists.ts';
+import { outboxConformance } from './outbox.ts';
 import { plantsConformance } from './plants.ts';
+import { webhooksConformance } from './webhooks.ts';
 
 /** How an adapter is tested: it opens an empty store that is dropped after the tests. */
 export type Adapter = { name: string; open(): Promise<{ store: Store; drop(): Promise<void> }> };
@@ -23,6 +26,9 @@ export function storeConformance({ name, open }: Adapter): void {
     plantsConformance(() => ready);
     listsConformance(() => ready);
     accessConformance(() => ready);
+    webhooksConformance(() => ready);
+    outboxConformance(() => ready);
     deliveriesConformance(() => ready);
+    eventsConformance(() => ready);
   });
 }

@@ -1,194 +1,259 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { DeliveryOutcome } from '../../src/webhooks/port.ts';
-import { AT, type Given } from './given.ts';
+import type { DeliveryState } from '../../src/webhooks/port.ts';
+import { AT, type Given, outcomeOf } from './given.ts';
 
+/** What owners see of their deliveries, and what they send again. */
 export function deliveriesConformance(ready: () => Given): void {
-  const outcome = (webhook: string, event: string, fence: number): DeliveryOutcome => ({
-    webhook,
-    event,
-    fence,
-    attempts: 1,
-    reason: undefined,
-    state: 'delivered',
-  });
+  const failed = { reason: 'no', next: { state: 'failed' } } as const;
 
-  /** A user with one webhook and as many pending deliveries as asked for. */
-  async function subscriber(count: number) {
-    const { user, webhook, create } = ready();
-    const { id: owner } = await user();
-    const hook = await webhook(owner);
-    for (let n = 0; n < count; n++) await create(owner);
-    return { owner, hook };
+  async function list(webhook: string, state?: DeliveryState, before?: string, limit = 100) {
+    const found = await ready().store.deliveries.deliveries({ webhook, state, before, limit });
+    return found.map(({ event }) => event.plant.id);
   }
 
-  describe('webhooks and deliveries', () => {
-    test('a webhook is listed for its owner, and deleted by nobody else', async () => {
-      const { store, user, webhook } = ready();
-      const [one, other] = [await user(), await user()];
-      const hook = await webhook(one.id);
-      assert.deepEqual(
-        (await store.webhooks.webhooks(one.id)).map(({ id, status }) => [id, status]),
-        [[hook, 'enabled']],
-      );
-      assert.deepEqual(await store.webhooks.webhooks(other.id), []);
-      assert.equal(await store.webhooks.deleteWebhook(other.id, hook), false);
-      assert.equal(await store.webhooks.deleteWebhook(one.id, hook), true);
-      assert.equal(await store.webhooks.deleteWebhook(one.id, hook), false);
+  /** Every event from the beginning, or the deliveries in one state. */
+  async function replay(owner: number, webhook: string, state?: DeliveryState, from = 'evt_0') {
+    const { store, finishChores } = ready();
+    const request = { owner, webhook, from, state, at: AT };
+    const count = await store.deliveries.countReplay(request);
+    await store.deliveries.startReplay(request, 10);
+    await finishChores();
+    return count;
+  }
+
+  describe('lists of deliveries', () => {
+    test('deliveries are listed newest first, page by page', async () => {
+      const { store } = ready();
+      const { hook } = await ready().subscriber(5);
+      assert.deepEqual(await list(hook), [5n, 4n, 3n, 2n, 1n]);
+      const [, , third] = await store.deliveries.deliveries({
+        webhook: hook,
+        state: undefined,
+        before: undefined,
+        limit: 3,
+      });
+      assert.deepEqual(await list(hook, undefined, third?.event.id, 3), [2n, 1n]);
     });
 
-    test('a new plant becomes one delivery for each webhook of its owner', async () => {
-      const { user, webhook, create, claim, ids } = ready();
-      const [one, other] = [await user(), await user()];
-      const hooks = [await webhook(one.id), await webhook(one.id)];
-      const foreign = await webhook(other.id);
-      const event = ids.next('evt');
-      await create(one.id, 9007199254740993n, { event, name: 'Alder', tag: undefined });
-      const claims = await claim();
-      for (const hook of hooks) {
-        const [mine] = claims.filter((made) => made.webhook.id === hook);
-        assert.deepEqual(mine?.event, {
-          id: event,
-          at: AT,
-          plant: { id: 9007199254740993n, name: 'Alder', tag: undefined },
-        });
-        assert.deepEqual(mine.webhook.secrets, ['whsec_x']);
-      }
-      assert.deepEqual(
-        claims.filter((made) => made.webhook.id === foreign),
-        [],
-      );
-    });
-
-    test('a plant that is refused has no event and no delivery', async () => {
-      const { store, plant, claim } = ready();
-      const { owner, hook } = await subscriber(1);
-      await store.plants.create(plant(owner, { id: 1n }));
-      assert.equal((await claim(hook)).length, 1);
-    });
-
-    test('a deleted plant is announced all the same', async () => {
-      const { store, claim } = ready();
-      const { owner, hook } = await subscriber(1);
-      await store.plants.delete(owner, 1n);
-      assert.equal((await claim(hook))[0]?.event.plant.name, 'Alder');
-    });
-
-    test('plants and a webhook in one batch are subscribed in the order of the calls', async () => {
-      const { user, webhook, create, claim } = ready();
-      const { id: owner } = await user();
-      const [, hook] = await Promise.all([create(owner), webhook(owner), create(owner)]);
-      assert.deepEqual(
-        (await claim(hook)).map(({ event }) => event.plant.id),
-        [2n],
-      );
-    });
-
-    test('a claimed delivery is not claimed again before its lease ends', async () => {
-      const { claim } = ready();
-      const { hook } = await subscriber(3);
-      assert.equal((await claim(hook)).length, 3);
-      assert.equal((await claim(hook)).length, 0);
-      assert.equal((await claim(hook, { now: AT + 1001, leaseUntil: AT + 2000 })).length, 3);
-    });
-
-    test('an outcome with an older fence comes too late and changes nothing', async () => {
-      const { store, claim } = ready();
-      const { hook } = await subscriber(1);
-      const [first] = await claim(hook);
-      const [second] = await claim(hook, { now: AT + 1001, leaseUntil: AT + 2000 });
-      assert.ok(first && second);
-      assert.equal(await store.webhooks.record(outcome(hook, first.event.id, first.fence)), false);
-      assert.equal((await claim(hook, { now: AT + 2001, leaseUntil: AT + 3000 })).length, 1);
-    });
-
-    test('what was delivered is not claimed again', async () => {
-      const { store, claim } = ready();
-      const { hook } = await subscriber(1);
-      const [made] = await claim(hook);
-      assert.ok(made);
-      assert.equal(await store.webhooks.record(outcome(hook, made.event.id, made.fence)), true);
-      assert.equal(await store.webhooks.record(outcome(hook, made.event.id, made.fence)), false);
-      assert.equal((await claim(hook, { now: AT + 99_999 })).length, 0);
-    });
-
-    test('a delivery that failed is due again when its outcome says so', async () => {
-      const { store, claim } = ready();
-      const { hook } = await subscriber(1);
-      const [made] = await claim(hook);
-      assert.ok(made);
-      const again = { ...outcome(hook, made.event.id, made.fence), reason: 'status 500' };
-      await store.webhooks.record({ ...again, state: 'pending', due: AT + 5000 });
-      assert.equal((await claim(hook, { now: AT + 4999 })).length, 0);
-      const [second] = await claim(hook, { now: AT + 5000 });
-      assert.equal(second?.attempts, 1);
-      assert.equal(second.fence, made.fence + 1);
-    });
-
-    test('each webhook has its share of a claim, however long the queue of another is', async () => {
-      const { claim } = ready();
-      const [long, short] = [await subscriber(30), await subscriber(2)];
-      const claims = await claim(undefined, { limit: 10, perWebhook: 8 });
-      const of = (hook: string) => claims.filter((made) => made.webhook.id === hook).length;
-      assert.equal(of(short.hook), 2);
-      assert.equal(of(long.hook), 8);
-    });
-
-    test('the webhook that has waited for longest comes first when there is room for few', async () => {
-      const { store, create, webhook, user, claim } = ready();
-      await claim(undefined, { now: AT + 1e9, leaseUntil: AT + 2e9 });
-      const hooks: string[] = [];
-      for (const at of [AT + 3, AT + 1, AT + 2]) {
-        const { id: owner } = await user();
-        hooks.push(await webhook(owner));
-        await create(owner, undefined, { at });
-      }
-      const request = { now: AT + 9, leaseUntil: AT + 1000, perWebhook: 9, limit: 2, busy: new Map() };
-      const claims = await store.webhooks.claim(request);
-      assert.deepEqual(
-        claims.map((made) => made.webhook.id),
-        [hooks[1], hooks[2]],
-      );
-    });
-
-    test('a claim leaves out what is under way for a webhook', async () => {
-      const { claim } = ready();
-      const { hook } = await subscriber(10);
-      const busy = new Map([[hook, 5]]);
-      assert.equal((await claim(hook, { perWebhook: 8, busy })).length, 3);
-      assert.equal((await claim(hook, { perWebhook: 8, busy: new Map([[hook, 8]]) })).length, 0);
-    });
-
-    test('released leases are due at once', async () => {
-      const { store, claim } = ready();
-      const { hook } = await subscriber(2);
-      await claim(hook);
-      await store.webhooks.releaseLeases(AT + 10);
-      assert.equal((await claim(hook, { now: AT + 10 })).length, 2);
-    });
-
-    test('deleting a webhook drops what waits for it', async () => {
-      const { store, claim } = ready();
-      const { owner, hook } = await subscriber(3);
-      await store.webhooks.deleteWebhook(owner, hook);
-      assert.equal((await claim(hook)).length, 0);
-    });
-
-    test('a commit that makes deliveries due is hinted at', async () => {
-      const { store, create } = ready();
-      const { owner } = await subscriber(0);
-      const hinted = new Promise<void>((resolve) => store.webhooks.onDue(resolve));
+    test('deliveries are listed by state', async () => {
+      const { store, claim, create } = ready();
+      const { owner, hook } = await ready().subscriber(2);
+      const [one, two] = await claim(hook);
+      assert.ok(one && two);
+      await store.outbox.record(outcomeOf(one));
+      await store.outbox.record(outcomeOf(two, failed));
       await create(owner);
-      await hinted;
+      assert.deepEqual(await list(hook, 'delivered'), [1n]);
+      assert.deepEqual(await list(hook, 'failed'), [2n]);
+      assert.deepEqual(await list(hook, 'pending'), [3n]);
+      assert.deepEqual(await list(hook, 'held'), []);
+      await store.webhooks.changeWebhook(owner, hook, { at: AT, enabled: false });
+      assert.deepEqual(await list(hook, 'pending'), []);
+      assert.deepEqual(await list(hook, 'held'), [3n]);
     });
 
-    test('the time of the next due delivery is known', async () => {
-      const { store, create, claim, webhook, user } = ready();
-      await claim(undefined, { now: AT + 1e9, leaseUntil: AT + 2e9 });
-      const { id: owner } = await user();
-      await webhook(owner);
-      await create(owner, undefined, { at: AT + 77 });
-      assert.equal(await store.webhooks.nextDue(), AT + 77);
+    test('a delivery that is under way has no next attempt', async () => {
+      const { store, claim } = ready();
+      const { hook } = await ready().subscriber(1);
+      const [made] = await claim(hook);
+      assert.ok(made);
+      const shown = await store.deliveries.delivery(hook, made.event.id);
+      assert.deepEqual([shown?.state, shown?.nextAttemptAt], ['pending', undefined]);
+    });
+
+    test('a delivery that is not there is not found', async () => {
+      const { store } = ready();
+      const { hook } = await ready().subscriber(0);
+      assert.equal(await store.deliveries.delivery(hook, 'evt_0'), undefined);
+      assert.deepEqual(await store.deliveries.attempts(hook, 'evt_0'), []);
     });
   });
+
+  describe('test events', () => {
+    const plant = { id: 0n, name: 'Test plant', tag: undefined };
+
+    test('a test event goes to its webhook only, and is no event of a plant', async () => {
+      const { store, ids, webhook, claim } = ready();
+      const { owner, hook } = await ready().subscriber(0);
+      const other = await webhook(owner);
+      const event = { id: ids.next('evt'), type: 'plant.test', at: AT, plant } as const;
+      assert.equal(await store.deliveries.createTest({ owner, webhook: hook, event }), true);
+      const [made, ...more] = await claim(hook);
+      assert.deepEqual([made?.event, more], [event, []]);
+      assert.deepEqual(await list(other), []);
+      const page = await store.events.events({ viewer: owner, after: undefined, limit: 10 });
+      assert.deepEqual(page?.events, []);
+    });
+
+    test('nobody tests the webhook of another user', async () => {
+      const { store, ids, user } = ready();
+      const { hook } = await ready().subscriber(0);
+      const other = await user();
+      const event = { id: ids.next('evt'), type: 'plant.test', at: AT, plant } as const;
+      assert.equal(await store.deliveries.createTest({ owner: other.id, webhook: hook, event }), false);
+      assert.deepEqual(await list(hook), []);
+    });
+  });
+
+  describe('redelivery', () => {
+    test('a delivery in every state is sent again, with the whole schedule before it', async () => {
+      const { store, claim } = ready();
+      const { owner, hook } = await ready().subscriber(4);
+      const [one, two, three] = await claim(hook);
+      assert.ok(one && two && three);
+      await store.outbox.record(outcomeOf(one));
+      await store.outbox.record(outcomeOf(two, failed));
+      const next = { state: 'pending', due: AT + 1e9, step: 5 } as const;
+      await store.outbox.record(outcomeOf(three, { reason: 'no', next }));
+      // The fourth is under way.
+      const events = (await store.deliveries.deliveries(all(hook))).map(({ event }) => event.id);
+      for (const event of events) {
+        const outcome = await store.deliveries.redeliver({ owner, webhook: hook, event, at: AT });
+        assert.equal(outcome, 'redelivered');
+      }
+      const again = await claim(hook);
+      assert.deepEqual(
+        again.map(({ step }) => step),
+        [0, 0, 0, 0],
+      );
+    });
+
+    test('a delivery of a disabled webhook that is sent again is held', async () => {
+      const { store, attemptAll } = ready();
+      const { owner, hook } = await ready().subscriber(1);
+      const [made] = await attemptAll(hook);
+      assert.ok(made);
+      await store.webhooks.changeWebhook(owner, hook, { at: AT, enabled: false });
+      await store.deliveries.redeliver({ owner, webhook: hook, event: made.event.id, at: AT });
+      assert.equal((await store.deliveries.delivery(hook, made.event.id))?.state, 'held');
+    });
+
+    test('what is not there, or belongs to another user, is not sent again', async () => {
+      const { store, user, attemptAll } = ready();
+      const { owner, hook } = await ready().subscriber(1);
+      const [made] = await attemptAll(hook);
+      assert.ok(made);
+      const other = await user();
+      const redeliver = (by: number, event: string) =>
+        store.deliveries.redeliver({ owner: by, webhook: hook, event, at: AT });
+      assert.equal(await redeliver(other.id, made.event.id), 'no webhook');
+      assert.equal(await redeliver(owner, 'evt_0'), 'no delivery');
+      assert.deepEqual(await list(hook, 'delivered'), [1n]);
+    });
+  });
+
+  describe('replay', () => {
+    test('everything since a time is sent again, in slices', async () => {
+      const { claim, attemptAll } = ready();
+      const { owner, hook } = await ready().subscriber(8);
+      const sent = await attemptAll(hook);
+      const from = sent[2]?.event.id;
+      assert.equal(await replay(owner, hook, undefined, from), 6);
+      assert.equal((await claim(hook)).length, 6);
+    });
+
+    test('events from before the webhook was made are sent as well', async () => {
+      const { user, create, webhook, claim } = ready();
+      const { id: owner } = await user();
+      for (let n = 0; n < 4; n++) await create(owner);
+      const hook = await webhook(owner);
+      assert.equal(await replay(owner, hook), 4);
+      assert.equal((await claim(hook)).length, 4);
+    });
+
+    test('only deliveries in the state that was named are sent again', async () => {
+      const { store, claim } = ready();
+      const { owner, hook } = await ready().subscriber(7);
+      for (const [n, one] of (await claim(hook)).entries()) {
+        await store.outbox.record(outcomeOf(one, n % 2 === 0 ? failed : {}));
+      }
+      assert.equal(await replay(owner, hook, 'failed'), 4);
+      assert.deepEqual(
+        (await claim(hook)).map(({ event }) => event.plant.id),
+        [1n, 3n, 5n, 7n],
+      );
+      assert.equal(await replay(owner, hook, 'held'), 0);
+    });
+
+    test('what is under way when it is replayed is not sent twice', async () => {
+      const { store, claim } = ready();
+      const { owner, hook } = await ready().subscriber(1);
+      const [made] = await claim(hook);
+      assert.ok(made);
+      await replay(owner, hook);
+      assert.equal((await claim(hook)).length, 0);
+      assert.equal(await store.outbox.record(outcomeOf(made)), true);
+      assert.equal((await claim(hook, { now: AT + 1e6 })).length, 0);
+    });
+
+    test('what is under way for the last time when it is replayed has the whole schedule before it', async () => {
+      const { store, claim } = ready();
+      const { owner, hook } = await ready().subscriber(1);
+      const [first] = await claim(hook);
+      assert.ok(first);
+      const next = { state: 'pending', due: AT, step: 9 } as const;
+      await store.outbox.record(outcomeOf(first, { reason: 'no', next }));
+      const [last] = await claim(hook);
+      assert.ok(last);
+      await replay(owner, hook);
+      assert.equal(await store.outbox.record(outcomeOf(last, failed)), true);
+      const [again] = await claim(hook);
+      assert.equal(again?.step, 0);
+      assert.equal((await store.deliveries.attempts(hook, last.event.id)).length, 2);
+    });
+
+    test('plants that come after a replay was asked for are not part of it', async () => {
+      const { store, create, attemptAll, finishChores, claim } = ready();
+      const { owner, hook } = await ready().subscriber(1);
+      await attemptAll(hook);
+      await store.deliveries.startReplay(
+        { owner, webhook: hook, from: 'evt_0', state: undefined, at: AT },
+        10,
+      );
+      await create(owner);
+      await attemptAll(hook);
+      await finishChores();
+      assert.deepEqual(
+        (await claim(hook)).map(({ event }) => event.plant.id),
+        [1n],
+      );
+    });
+
+    test('no more replays of a webhook wait than admitted', async () => {
+      const { store, finishChores } = ready();
+      const { owner, hook } = await ready().subscriber(1);
+      const request = { owner, webhook: hook, from: 'evt_0', state: undefined, at: AT };
+      assert.equal(await store.deliveries.startReplay(request, 1), true);
+      assert.equal(await store.deliveries.startReplay(request, 1), false);
+      await finishChores();
+      assert.equal(await store.deliveries.startReplay(request, 1), true);
+      await finishChores();
+    });
+
+    test('replays of several webhooks go on in turn, and end with a deleted one', async () => {
+      const { store, finishChores, claim } = ready();
+      const [one, other] = [await ready().subscriber(7), await ready().subscriber(7)];
+      for (const made of await claim()) await store.outbox.record(outcomeOf(made));
+      for (const { owner, hook } of [one, other]) {
+        await store.deliveries.startReplay(
+          { owner, webhook: hook, from: 'evt_0', state: undefined, at: AT },
+          10,
+        );
+      }
+      await store.chores.advance({ now: AT, limit: 3 });
+      await store.chores.advance({ now: AT, limit: 3 });
+      const claims = await claim();
+      for (const { hook } of [one, other]) {
+        assert.equal(claims.filter(({ webhook }) => webhook.id === hook).length, 3);
+      }
+      await store.webhooks.deleteWebhook(one.owner, one.hook);
+      await finishChores();
+      assert.equal((await claim(other.hook, { now: AT + 2000, leaseUntil: AT + 3000 })).length, 7);
+    });
+  });
+}
+
+function all(webhook: string) {
+  return { webhook, state: undefined, before: undefined, limit: 100 };
 }

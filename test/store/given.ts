@@ -4,12 +4,38 @@ import type { PlantId } from '../../src/plants/plant.ts';
 import type { NewPlant, PlantField, Position } from '../../src/plants/port.ts';
 import { silentLog, systemRuntime } from '../../src/runtime.ts';
 import type { Store } from '../../src/store/store.ts';
-import type { ClaimRequest } from '../../src/webhooks/port.ts';
+import type { Claim, ClaimRequest, DeliveryOutcome, NewWebhook } from '../../src/webhooks/port.ts';
 
 /** What the conformance tests start from: a store, and short ways to fill it and to look into it. */
 export type Given = ReturnType<typeof given>;
 
 export const AT = 1_700_000_000_000;
+
+export const URL = 'https://example.com/hook';
+
+/** That the attempt of a claim succeeded, unless `more` says otherwise. */
+export function outcomeOf(claim: Claim, more: Partial<DeliveryOutcome> = {}): DeliveryOutcome {
+  return {
+    webhook: claim.webhook.id,
+    event: claim.event.id,
+    fence: claim.fence,
+    step: claim.step,
+    url: claim.webhook.url,
+    attempt: {
+      at: AT,
+      durationMs: 5,
+      address: '192.0.2.1',
+      status: 204,
+      excerpt: undefined,
+      error: undefined,
+    },
+    reason: undefined,
+    next: { state: 'delivered' },
+    pauseUntil: undefined,
+    disable: undefined,
+    ...more,
+  };
+}
 
 export function given(store: Store) {
   const { ids, random } = systemRuntime(silentLog);
@@ -30,32 +56,57 @@ export function given(store: Store) {
     return outcome.created;
   }
 
-  async function webhook(owner: number): Promise<string> {
+  async function webhook(owner: number, more: Partial<NewWebhook> = {}): Promise<string> {
     const id = ids.next('wh');
-    await store.webhooks.createWebhook({
-      id,
-      owner,
-      url: 'https://example.com/hook',
-      description: undefined,
-      publicKey: 'whpk_x',
-      privateKey: 'whsk_x',
-      secrets: ['whsec_x'],
-      createdAt: AT,
-    });
+    const made = await store.webhooks.createWebhook(
+      {
+        id,
+        owner,
+        url: URL,
+        description: undefined,
+        rate: undefined,
+        publicKey: 'whpk_x',
+        privateKey: 'whsk_x',
+        secrets: ['whsec_x'],
+        createdAt: AT,
+        ...more,
+      },
+      100,
+    );
+    assert.equal(made, true);
     return id;
+  }
+
+  /** A user with one webhook and as many pending deliveries as asked for. */
+  async function subscriber(count: number) {
+    const { id: owner } = await user();
+    const hook = await webhook(owner);
+    for (let n = 0; n < count; n++) await create(owner);
+    return { owner, hook };
+  }
+
+  /** Claims what is due of one webhook, and gives each the outcome. */
+  async function attemptAll(hook: string, more: Partial<DeliveryOutcome> = {}): Promise<Claim[]> {
+    const claims = await claim(hook, { now: AT + 1e6, leaseUntil: AT + 2e6 });
+    for (const one of claims) await store.outbox.record(outcomeOf(one, more));
+    return claims;
+  }
+
+  /** Does all the long work that there is. */
+  async function finishChores(now = AT): Promise<void> {
+    while (await store.chores.hasChores()) await store.chores.advance({ now, limit: 3 });
   }
 
   /** Claims everything that is due, of all webhooks unless one is named. */
   async function claim(of?: string, more: Partial<ClaimRequest> = {}) {
-    const request = {
+    const places = { each: 100, of: new Map() };
+    const claims = await store.outbox.claim({
       now: AT,
       leaseUntil: AT + 1000,
-      perWebhook: 100,
       limit: 1000,
-      busy: new Map(),
+      places,
       ...more,
-    };
-    const claims = await store.webhooks.claim(request);
+    });
     return claims.filter((one) => of === undefined || one.webhook.id === of);
   }
 
@@ -82,5 +133,18 @@ export function given(store: Store) {
     return { ids, count: page.count, next: page.next };
   }
 
-  return { store, ids, user, plant, create, webhook, claim, walk, read };
+  return {
+    store,
+    ids,
+    user,
+    plant,
+    create,
+    webhook,
+    subscriber,
+    claim,
+    attemptAll,
+    finishChores,
+    walk,
+    read,
+  };
 }

@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict';
+import { BlockList } from 'node:net';
 import { test } from 'node:test';
-import { isAllowed, parseNetworks, refusal } from '../../src/webhooks/addresses.ts';
+import fc from 'fast-check';
+import {
+  addressRules,
+  formatNetworks,
+  isAllowed,
+  parseNetworks,
+  refusal,
+} from '../../src/webhooks/addresses.ts';
 
 /** First and last address of every range that no webhook may reach, and the rule that says so. */
 const refused: [rule: string, first: string, last: string][] = [
@@ -89,6 +97,106 @@ test('an IPv4 address mapped into IPv6 counts as what it carries', () => {
   assert.equal(refusal('::ffff:8.8.8.8'), undefined);
 });
 
+const networks = Object.values(addressRules).flatMap((rule): readonly string[] => rule.networks);
+
+/** An oracle of another make, for plain networks. */
+const blocked = new BlockList();
+for (const network of networks) {
+  const [address = '', bits] = network.split('/');
+  blocked.addSubnet(address, Number(bits), network.includes(':') ? 'ipv6' : 'ipv4');
+}
+
+function ipv4(number: bigint): string {
+  return [24n, 16n, 8n, 0n].map((shift) => (number >> shift) & 255n).join('.');
+}
+
+function ipv6(number: bigint): string {
+  const groups = Array.from({ length: 8 }, (_, i) => (number >> BigInt(16 * (7 - i))) & 0xffffn);
+  return groups.map((group) => group.toString(16)).join(':');
+}
+
+function numberOf(groups: string): bigint {
+  return groups.split(':').reduce((sum, group) => (sum << 16n) + BigInt(`0x${group}`), 0n);
+}
+
+const anyIpv4 = fc.bigInt({ min: 0n, max: 2n ** 32n - 1n });
+const anyIpv6 = fc.bigInt({ min: 0n, max: 2n ** 128n - 1n });
+
+test('an IPv4 address is refused exactly when it lies in one of the networks', () => {
+  fc.assert(
+    fc.property(anyIpv4, (number) => {
+      const address = ipv4(number);
+      assert.equal(refusal(address) !== undefined, blocked.check(address, 'ipv4'), address);
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+test('an IPv6 address is refused when it lies in one of the networks, or in no global ones', () => {
+  const global = new BlockList();
+  global.addSubnet('2000::', 3, 'ipv6');
+  // Kept for protocols (RFC 6890), and not looked at closer here.
+  const special = new BlockList();
+  special.addSubnet('2001::', 23, 'ipv6');
+  special.addSubnet('2620:4f:8000::', 48, 'ipv6');
+  const anyGlobal = anyIpv6.map((number) => (number & (2n ** 125n - 1n)) | (1n << 125n));
+  fc.assert(
+    fc.property(fc.oneof(anyIpv6, anyGlobal), (number) => {
+      const address = ipv6(number);
+      const isRefused = blocked.check(address, 'ipv6') || !global.check(address, 'ipv6');
+      if (isRefused) assert.notEqual(refusal(address), undefined, address);
+      else if (!special.check(address, 'ipv6')) assert.equal(refusal(address), undefined, address);
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+test('every address of a network that is refused is refused, whatever its last bits', () => {
+  const any = fc.tuple(fc.constantFrom(...networks), anyIpv6);
+  fc.assert(
+    fc.property(any, ([network, random]) => {
+      const [front = '', bits] = network.split('/');
+      if (network.includes(':')) {
+        const [head = '', tail = ''] = front.split('::');
+        const zeros = 8 - [head, tail].flatMap((part) => (part === '' ? [] : part.split(':'))).length;
+        const filled = [head, ...Array.from({ length: zeros }, () => '0'), tail].filter(
+          (part) => part !== '',
+        );
+        const mask = 2n ** BigInt(128 - Number(bits)) - 1n;
+        assert.notEqual(refusal(ipv6(numberOf(filled.join(':')) | (random & mask))), undefined);
+      } else {
+        const base = front.split('.').reduce((sum, byte) => (sum << 8n) + BigInt(byte), 0n);
+        const mask = 2n ** BigInt(32 - Number(bits)) - 1n;
+        assert.notEqual(refusal(ipv4(base | (random & mask))), undefined);
+      }
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+/** The ways in which an IPv6 address stands for an IPv4 address; the first of them is read through. */
+const embeddings: Record<string, (ipv4: bigint) => bigint> = {
+  mapped: (address) => numberOf('0:0:0:0:0:ffff:0:0') | address,
+  compatible: (address) => address,
+  translated: (address) => numberOf('0:0:0:0:ffff:0:0:0') | address,
+  nat64: (address) => numberOf('64:ff9b:0:0:0:0:0:0') | address,
+  'local nat64': (address) => numberOf('64:ff9b:1:0:0:0:0:0') | address,
+  '6to4': (address) => numberOf('2002:0:0:0:0:0:0:0') | (address << 80n),
+  teredo: (address) => numberOf('2001:0:0:0:0:0:0:0') | (address ^ 0xffffffffn),
+  'teredo server': (address) => numberOf('2001:0:0:0:0:0:0:0') | (address << 64n),
+};
+for (const [name, embed] of Object.entries(embeddings)) {
+  test(`an IPv4 address in IPv6 (${name}) is refused wherever it is refused by itself`, () => {
+    fc.assert(
+      fc.property(anyIpv4, (number) => {
+        const address = ipv6(embed(number));
+        if (name === 'mapped') assert.equal(refusal(address), refusal(ipv4(number)), address);
+        else assert.notEqual(refusal(address), undefined, address);
+      }),
+    );
+  });
+}
+
 test('an address in IPv6 space that nobody was given is refused', () => {
   for (const address of ['1::', '200::1', '4000::1', '8000::', 'e000::', 'fe00::1']) {
     assert.equal(refusal(address), 'reserved', address);
@@ -113,6 +221,12 @@ test('allowed networks admit what they contain and nothing else', () => {
   assert.equal(refusal('::1', allowed), 'loopback');
   assert.equal(isAllowed('8.8.8.8', allowed), false);
   assert.equal(isAllowed('127.9.9.9', allowed), true);
+});
+
+test('networks are written as they are read', () => {
+  const text = '127.0.0.0/8,10.1.2.3/32,fd00::/8,::1/128,0.0.0.0/0';
+  assert.deepEqual(parseNetworks(formatNetworks(parseNetworks(text))), parseNetworks(text));
+  assert.equal(formatNetworks([]), '');
 });
 
 test('an empty list of networks allows none', () => {

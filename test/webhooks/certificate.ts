@@ -1,14 +1,18 @@
 import { generateKeyPairSync, sign } from 'node:crypto';
 
-/** A self-signed certificate for one name, made anew, so that no key lies in the repository. */
-export function selfSigned(name: string): { key: string; cert: string } {
+/**
+ * A self-signed certificate for one name, made anew, so that no key lies in the repository.
+ *
+ * @param until when it ends, as `YYYYMMDD`
+ */
+export function selfSigned(name: string, until = '20991231'): { key: string; cert: string } {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const algorithm = der(0x30, der(0x06, Buffer.from('2a8648ce3d040302', 'hex')));
   const subject = der(
     0x30,
     der(0x31, der(0x30, der(0x06, Buffer.from('550403', 'hex')), der(0x0c, Buffer.from(name)))),
   );
-  const validity = der(0x30, time('20200101000000Z'), time('20991231235959Z'));
+  const validity = der(0x30, time('20200101000000Z'), time(`${until}235959Z`));
   const names = der(0x30, der(0x82, Buffer.from(name)));
   const alternative = der(0x30, der(0x06, Buffer.from('551d11', 'hex')), der(0x04, names));
   const content = der(

@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
-import { prepare } from '../../src/webhooks/delivery.ts';
-import type { Claim } from '../../src/webhooks/port.ts';
+import { prepare, type Sendable } from '../../src/webhooks/delivery.ts';
 import { newKeyPair, newSecret, sign } from '../../src/webhooks/signature.ts';
 
 const keys = { secrets: [newSecret(randomBytes)], privateKey: newKeyPair(randomBytes).privateKey };
 const NOW = Date.UTC(2026, 10, 3, 12, 0, 0, 999);
 
-function claimOf(plant: Claim['event']['plant']): Claim {
+function claimOf(
+  plant: Sendable['event']['plant'],
+  type: Sendable['event']['type'] = 'plant.created',
+): Sendable {
   return {
     webhook: { id: 'wh_1', url: 'https://example.com/hook', ...keys },
-    event: { id: 'evt_1', at: Date.UTC(2026, 10, 3, 11, 59, 58, 7), plant },
-    attempts: 2,
-    fence: 3,
+    event: { id: 'evt_1', type, at: Date.UTC(2026, 10, 3, 11, 59, 58, 7), plant },
   };
 }
 
@@ -53,4 +53,12 @@ test('names and tags that need escapes are valid JSON', () => {
   const plant = { id: 1n, name: '"\\\n\u2028 🌱', tag: '</script>\u007f' };
   const body = JSON.parse(prepare(claimOf(plant), NOW, '1', 's').body);
   assert.deepEqual(body, { id: 1, name: plant.name, tag: plant.tag });
+});
+
+test('a test event says that it is one, and is signed like any other', () => {
+  const claim = claimOf({ id: 1n, name: 'x', tag: undefined }, 'plant.test');
+  const { headers, body } = prepare(claim, NOW, '1', 's');
+  assert.equal(headers['ce-type'], 'plant.test');
+  const timestamp = Math.floor(NOW / 1000);
+  assert.equal(headers['webhook-signature'], sign({ id: 'evt_1', timestamp, body, keys }));
 });

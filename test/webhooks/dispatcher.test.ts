@@ -4,6 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, before, test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import { Webhook } from 'standardwebhooks';
 import { AppError } from '../../src/errors.ts';
 import { delivery } from '../../src/limits.ts';
@@ -13,9 +14,11 @@ import type { Store } from '../../src/store/store.ts';
 import { parseNetworks } from '../../src/webhooks/addresses.ts';
 import { type Dispatcher, type DispatcherBounds, startDispatcher } from '../../src/webhooks/dispatcher.ts';
 import { createWebhook } from '../../src/webhooks/operations.ts';
-import type { DeliveryOutcome, WebhookStore } from '../../src/webhooks/port.ts';
+import { outcomeOf } from '../../src/webhooks/outcome.ts';
+import type { DeliveryOutcome, Outbox } from '../../src/webhooks/port.ts';
+import { createQueueingSender, type QueueingSender } from '../../src/webhooks/queueing-sender.ts';
 import { createResolve } from '../../src/webhooks/resolver.ts';
-import { createSender, type Sender } from '../../src/webhooks/sender.ts';
+import { createSender } from '../../src/webhooks/sender.ts';
 import { newSecret } from '../../src/webhooks/signature.ts';
 import { createTarget } from '../../src/webhooks/target.ts';
 import { type Received, type Receiver, startReceiver } from '../harness/receiver.ts';
@@ -24,7 +27,7 @@ const runtime = systemRuntime(silentLog);
 const target = createTarget({ allowed: parseNetworks('127.0.0.0/8'), resolve: createResolve() });
 let folder: string;
 let store: Store;
-let sender: Sender;
+let senders: QueueingSender[] = [];
 let running: Dispatcher[] = [];
 let receivers: Receiver[] = [];
 
@@ -37,20 +40,20 @@ before(async () => {
     deliveryDelayMs: 0,
     onFatal: assert.ifError,
   });
-  sender = createSender({ target, clock: runtime.clock, attemptMs: 400 });
 });
 afterEach(async () => {
   for (const dispatcher of running) await dispatcher.stop();
+  for (const sender of senders) await sender.stop();
   for (const receiver of receivers) await receiver.stop();
   for (const { id } of await store.access.users()) {
     for (const webhook of await store.webhooks.webhooks(id))
       await store.webhooks.deleteWebhook(id, webhook.id);
   }
   running = [];
+  senders = [];
   receivers = [];
 });
 after(async () => {
-  await sender.close();
   await store.close();
   await rm(folder, { recursive: true });
 });
@@ -68,7 +71,8 @@ async function newOwner(): Promise<number> {
 }
 
 function subscribe(owner: number, { url }: { url: string }) {
-  return createWebhook({ store: store.webhooks, runtime, target }, owner, { url });
+  const { webhooks, deliveries, events } = store;
+  return createWebhook({ webhooks, deliveries, events, runtime, target }, owner, { url });
 }
 
 async function addPlants(owner: number, count: number): Promise<void> {
@@ -85,39 +89,60 @@ async function addPlants(owner: number, count: number): Promise<void> {
   await Promise.all(added);
 }
 
-type Setting = { schedule?: number[]; store?: Partial<WebhookStore>; bounds?: Partial<DispatcherBounds> };
+type Setting = {
+  schedule?: number[];
+  disableAfterMs?: number;
+  concurrency?: number;
+  outbox?: Partial<Outbox>;
+  bounds?: Partial<DispatcherBounds>;
+};
 
 /** Starts a dispatcher on the real store; `outcomes` emits what was recorded. */
-function start({ schedule = [0, 20, 20], store: changes, bounds }: Setting = {}) {
+function start({ schedule = [0, 20, 20], disableAfterMs = 1e9, concurrency = 16, ...setting }: Setting = {}) {
   const outcomes = new EventEmitter<{ recorded: [DeliveryOutcome] }>();
   const recorded: DeliveryOutcome[] = [];
-  const watched: WebhookStore = {
-    ...store.webhooks,
+  const watched: Outbox = {
+    ...store.outbox,
     async record(outcome) {
-      const kept = await store.webhooks.record(outcome);
+      const kept = await store.outbox.record(outcome);
       if (kept) recorded.push(outcome);
       if (kept) outcomes.emit('recorded', outcome);
       return kept;
     },
-    ...changes,
+    ...setting.outbox,
   };
+  const parts = { target, clock: runtime.clock, version: '1.0.0', source: 'https://plants.example' };
+  const sender = createQueueingSender(createSender({ ...parts, attemptMs: 400 }), concurrency);
+  senders.push(sender);
   const dispatcher = startDispatcher({
-    store: watched,
+    outbox: watched,
     sender,
-    schedule,
+    rules: { schedule, disableAfterMs },
+    concurrency,
     runtime,
-    version: '1.0.0',
-    source: 'https://plants.example',
-    bounds: { storeRetryMs: { first: 5, most: 20 }, drainMs: 2000, ...bounds },
+    bounds: {
+      storeRetryMs: { first: 5, most: 20 },
+      probeMs: { first: 1, most: 4 },
+      drainMs: 2000,
+      ...setting.bounds,
+    },
   });
   running.push(dispatcher);
 
   async function ended(count: number): Promise<DeliveryOutcome[]> {
-    const over = () => recorded.filter(({ state }) => state !== 'pending');
+    const over = () => recorded.filter(({ next }) => next.state !== 'pending');
     while (over().length < count) await once(outcomes, 'recorded');
     return over();
   }
   return { dispatcher, recorded, ended };
+}
+
+/** State, attempts and reason of the only delivery that a webhook has. */
+async function deliveryOf(webhook: { id: string }) {
+  const query = { webhook: webhook.id, state: undefined, before: undefined, limit: 10 };
+  const [delivery, ...more] = await store.deliveries.deliveries(query);
+  assert.deepEqual(more, []);
+  return [delivery?.state, delivery?.attempts, delivery?.reason];
 }
 
 function idsOf(received: readonly Received[]): string[] {
@@ -127,7 +152,7 @@ function idsOf(received: readonly Received[]): string[] {
 test('a new plant reaches its receiver, signed so that the public library accepts it', async () => {
   const receiver = await newReceiver();
   const owner = await newOwner();
-  const { secret } = await subscribe(owner, receiver);
+  const { secret, webhook } = await subscribe(owner, receiver);
   const { ended } = start();
   await store.plants.create({
     owner,
@@ -137,8 +162,8 @@ test('a new plant reaches its receiver, signed so that the public library accept
     event: runtime.ids.next('evt'),
     at: runtime.clock.now(),
   });
-  const [outcome] = await ended(1);
-  assert.deepEqual([outcome?.state, outcome?.attempts, outcome?.reason], ['delivered', 1, undefined]);
+  await ended(1);
+  assert.deepEqual(await deliveryOf(webhook), ['delivered', 1, undefined]);
   const [request] = receiver.received;
   assert.ok(request);
   const text = request.body.toString();
@@ -171,13 +196,14 @@ test('every plant reaches every webhook of its owner exactly once, and nobody el
 
 test('a failed attempt is followed by the next, with the same id and a new signature time', async () => {
   const receiver = await newReceiver();
-  receiver.script({ status: 500 }, 'reset');
+  // Over a connection that was used before, the request would be sent once more within the attempt.
+  receiver.script({ status: 500, headers: { connection: 'close' } }, 'reset');
   const owner = await newOwner();
-  await subscribe(owner, receiver);
+  const { webhook } = await subscribe(owner, receiver);
   const { ended, recorded } = start();
   await addPlants(owner, 1);
-  const [outcome] = await ended(1);
-  assert.deepEqual([outcome?.state, outcome?.attempts], ['delivered', 3]);
+  await ended(1);
+  assert.deepEqual(await deliveryOf(webhook), ['delivered', 3, undefined]);
   assert.equal(new Set(idsOf(receiver.received)).size, 1);
   assert.deepEqual(
     recorded.map(({ reason }) => reason),
@@ -189,12 +215,11 @@ test('after the last attempt of the schedule the delivery has failed', async () 
   const receiver = await newReceiver();
   receiver.usually({ status: 400 });
   const owner = await newOwner();
-  await subscribe(owner, receiver);
+  const { webhook } = await subscribe(owner, receiver);
   const { ended } = start({ schedule: [0, 1] });
   await addPlants(owner, 1);
-  const [outcome] = await ended(1);
-  assert.deepEqual([outcome?.state, outcome?.attempts], ['failed', 2]);
-  assert.equal(outcome?.reason, 'The receiver answered 400.');
+  await ended(1);
+  assert.deepEqual(await deliveryOf(webhook), ['failed', 2, 'The receiver answered 400.']);
   assert.equal(receiver.received.length, 2);
 });
 
@@ -207,7 +232,7 @@ test('receivers that hang delay no other', async () => {
     await subscribe(owner, hanging);
   }
   const { webhook } = await subscribe(owner, quick);
-  const { recorded } = start({ bounds: { inAll: 32, perWebhook: 16 } });
+  const { recorded } = start({ bounds: { inAll: 32 } });
   await addPlants(owner, 30);
   await quick.receive(30);
   // Before the first deadline of those that hang has passed.
@@ -223,14 +248,14 @@ test('no more requests than allowed are under way to one webhook', async () => {
   let most = 0;
   receiver.usually((_, response) => {
     most = Math.max(most, ++underWay);
-    setImmediate(() => {
+    setImmediate().then(() => {
       underWay--;
       response.writeHead(200).end();
     });
   });
   const owner = await newOwner();
   await subscribe(owner, receiver);
-  const { ended } = start({ bounds: { perWebhook: 3 } });
+  const { ended } = start({ concurrency: 3 });
   await addPlants(owner, 50);
   await ended(50);
   assert.ok(most <= 3, `${most} at once`);
@@ -244,21 +269,22 @@ test('a webhook whose key cannot be read fails by the schedule and holds up no o
     owner,
     url: receiver.url,
     description: undefined,
+    rate: undefined,
     publicKey: 'whpk_',
     createdAt: 0,
     secrets: [newSecret(runtime.random)],
     privateKey: 'whsk_broken',
   };
-  await store.webhooks.createWebhook(broken);
+  await store.webhooks.createWebhook(broken, 10);
   const { webhook } = await subscribe(owner, receiver);
   const { ended } = start({ schedule: [0, 1] });
   await addPlants(owner, 20);
   const outcomes = await ended(40);
   const good = outcomes.filter((outcome) => outcome.webhook === webhook.id);
-  assert.ok(good.every(({ state }) => state === 'delivered') && good.length === 20);
+  assert.ok(good.every(({ next }) => next.state === 'delivered') && good.length === 20);
   const bad = outcomes.filter((outcome) => outcome.webhook === broken.id);
   assert.ok(
-    bad.every(({ state, reason }) => state === 'failed' && reason === 'The request could not be signed.'),
+    bad.every(({ next, reason }) => next.state === 'failed' && reason === 'The request could not be signed.'),
   );
 });
 
@@ -268,14 +294,15 @@ test('a delivery that a killed process had leased is sent after the next start',
   await subscribe(owner, receiver);
   await addPlants(owner, 1);
   const now = runtime.clock.now();
-  const lease = { now, leaseUntil: now + delivery.leaseMs, perWebhook: 16, limit: 16, busy: new Map() };
-  const [claim] = await store.webhooks.claim(lease);
+  const places = { each: 16, of: new Map() };
+  const [claim] = await store.outbox.claim({ now, leaseUntil: now + delivery.leaseMs, limit: 16, places });
   assert.ok(claim);
   const { ended } = start();
   await ended(1);
   assert.equal(receiver.received.length, 1);
-  const late = { webhook: claim.webhook.id, event: claim.event.id, fence: claim.fence, attempts: 1 };
-  assert.equal(await store.webhooks.record({ ...late, state: 'failed', reason: 'late' }), false);
+  const attempt = { at: now, durationMs: 1, error: 'late' };
+  const rules = { schedule: [0], disableAfterMs: 1e9 };
+  assert.equal(await store.outbox.record(outcomeOf(claim, attempt, rules, now, 0.5)), false);
 });
 
 test('deliveries that wait when the dispatcher starts are sent', async () => {
@@ -292,7 +319,7 @@ test('deliveries are found by polling when no hint comes', async () => {
   const receiver = await newReceiver();
   const owner = await newOwner();
   await subscribe(owner, receiver);
-  const { ended } = start({ store: { onDue() {}, nextDue: async () => undefined }, bounds: { pollMs: 10 } });
+  const { ended } = start({ outbox: { onDue() {}, nextDue: async () => undefined }, bounds: { pollMs: 10 } });
   await addPlants(owner, 1);
   await ended(1);
 });
@@ -309,20 +336,20 @@ test('a store that fails for a while loses no delivery', async () => {
     return (...args: Args): Promise<T> =>
       failures[name]-- > 0 ? Promise.reject(new AppError(50302)) : call(...args);
   }
-  const { webhooks } = store;
+  const { outbox } = store;
   const over = Promise.withResolvers<void>();
   let kept = 0;
-  const flaky: Partial<WebhookStore> = {
-    releaseLeases: failing('releaseLeases', webhooks.releaseLeases),
-    claim: failing('claim', webhooks.claim),
-    nextDue: failing('nextDue', webhooks.nextDue),
+  const flaky: Partial<Outbox> = {
+    releaseLeases: failing('releaseLeases', outbox.releaseLeases),
+    claim: failing('claim', outbox.claim),
+    nextDue: failing('nextDue', outbox.nextDue),
     record: failing('record', async (outcome) => {
-      const done = await webhooks.record(outcome);
+      const done = await outbox.record(outcome);
       if (++kept === 20) over.resolve();
       return done;
     }),
   };
-  start({ store: flaky, bounds: { pollMs: 10 } });
+  start({ outbox: flaky, bounds: { pollMs: 10 } });
   await addPlants(owner, 20);
   await over.promise;
   assert.equal(new Set(idsOf(receiver.received)).size, 20);
@@ -334,14 +361,14 @@ test('stopping waits for what is under way, records it, and claims nothing more'
   receiver.usually((_, response) => answers.push(() => response.writeHead(200).end()));
   const owner = await newOwner();
   await subscribe(owner, receiver);
-  const { dispatcher, recorded } = start({ bounds: { perWebhook: 2 } });
+  const { dispatcher, recorded } = start({ concurrency: 2 });
   await addPlants(owner, 5);
   await receiver.receive(2);
   const stopping = Promise.all([dispatcher.stop(), dispatcher.stop()]);
   for (const answer of answers) answer();
   await stopping;
   assert.deepEqual(
-    recorded.map(({ state }) => state),
+    recorded.map(({ next }) => next.state),
     ['delivered', 'delivered'],
   );
   assert.equal(receiver.received.length, 2);
@@ -351,20 +378,20 @@ test('stopping ends what lasts too long and gives it back as it was', async () =
   const receiver = await newReceiver();
   receiver.script('hang');
   const owner = await newOwner();
-  await subscribe(owner, receiver);
+  const { webhook } = await subscribe(owner, receiver);
   const first = start({ bounds: { drainMs: 10 } });
   await addPlants(owner, 1);
   await receiver.receive(1);
   await first.dispatcher.stop();
   assert.deepEqual(first.recorded, []);
   const second = start();
-  const [outcome] = await second.ended(1);
-  assert.deepEqual([outcome?.state, outcome?.attempts], ['delivered', 1]);
+  await second.ended(1);
+  assert.deepEqual(await deliveryOf(webhook), ['delivered', 1, undefined]);
 });
 
 test('a dispatcher whose store never answers again can be stopped', async () => {
   const down = () => Promise.reject(new AppError(50302));
-  const { dispatcher } = start({ store: { claim: down, releaseLeases: down, nextDue: down } });
+  const { dispatcher } = start({ outbox: { claim: down, releaseLeases: down, nextDue: down } });
   await dispatcher.stop();
 });
 
@@ -377,9 +404,10 @@ test('a webhook that was deleted while a request was under way does no harm', as
     store.webhooks.deleteWebhook(owner, webhook.id).then(() => response.writeHead(200).end());
   });
   start({
-    store: {
+    outbox: {
       async record(outcome) {
-        const kept = await store.webhooks.record(outcome);
+        while (await store.chores.hasChores()) await store.chores.advance({ now: 0, limit: 10 });
+        const kept = await store.outbox.record(outcome);
         gone.resolve(kept);
         return kept;
       },
@@ -387,4 +415,95 @@ test('a webhook that was deleted while a request was under way does no harm', as
   });
   await addPlants(owner, 1);
   assert.equal(await gone.promise, false);
+});
+
+test('a receiver that answers 410 is sent nothing more, and what waits for it is held', async () => {
+  const receiver = await newReceiver();
+  receiver.script({ status: 410 });
+  const owner = await newOwner();
+  const { webhook } = await subscribe(owner, receiver);
+  const { recorded } = start({ concurrency: 1 });
+  await addPlants(owner, 3);
+  await receiver.receive(1);
+  while (recorded.length < 1) await setImmediate();
+  const shown = await store.webhooks.webhook(owner, webhook.id);
+  assert.deepEqual(
+    [shown?.status, shown?.disabledReason],
+    ['disabled', 'The receiver answered 410: it is gone.'],
+  );
+  assert.equal((await store.webhooks.health(webhook.id)).waiting, 3);
+  await store.webhooks.changeWebhook(owner, webhook.id, { at: runtime.clock.now(), enabled: true });
+  await receiver.receive(4);
+});
+
+test('a receiver that asks for a pause is left alone until it ends', async () => {
+  const receiver = await newReceiver();
+  receiver.script({ status: 503, headers: { 'retry-after': '1' } });
+  const owner = await newOwner();
+  await subscribe(owner, receiver);
+  const { ended } = start({ concurrency: 1 });
+  await addPlants(owner, 5);
+  await ended(5);
+  const [first, second] = receiver.received;
+  assert.ok(first && second && second.at - first.at >= 990, 'it was asked again too early');
+  assert.equal(receiver.received.length, 6);
+});
+
+test('a webhook whose every attempt failed for too long is disabled', async () => {
+  const receiver = await newReceiver();
+  receiver.usually({ status: 500 });
+  const owner = await newOwner();
+  const { webhook } = await subscribe(owner, receiver);
+  start({ schedule: Array(50).fill(5), disableAfterMs: 30 });
+  await addPlants(owner, 1);
+  let shown = await store.webhooks.webhook(owner, webhook.id);
+  while (shown?.status === 'enabled') {
+    await setImmediate();
+    shown = await store.webhooks.webhook(owner, webhook.id);
+  }
+  assert.match(shown?.disabledReason ?? '', /^Every attempt has failed since 20/);
+  assert.equal((await deliveryOf(webhook))[0], 'held');
+});
+
+test('a webhook gets no more attempts in a second than its rate', async () => {
+  const receiver = await newReceiver();
+  const owner = await newOwner();
+  const { webhook } = await subscribe(owner, receiver);
+  await store.webhooks.changeWebhook(owner, webhook.id, { at: 0, rate: 20 });
+  await addPlants(owner, 15);
+  start();
+  await receiver.receive(15);
+  const times = receiver.received.map(({ at }) => at);
+  // Two may follow on each other at once, then one each 50 ms.
+  assert.ok(Number(times.at(-1)) - Number(times[0]) >= 13 * 50 - 60, `${times}`);
+});
+
+test('a receiver that is down is probed with one request at a time, and gets everything when it is back', async () => {
+  const receiver = await newReceiver();
+  let underWay = 0;
+  let most = 0;
+  let count = 0;
+  receiver.usually((_, response) => {
+    count++;
+    underWay++;
+    // The first ones were claimed before anything was known.
+    if (count > 16) most = Math.max(most, underWay);
+    setImmediate().then(() => {
+      underWay--;
+      response.writeHead(500).end();
+    });
+  });
+  const owner = await newOwner();
+  const { webhook } = await subscribe(owner, receiver);
+  const { ended } = start({ schedule: Array(100).fill(0) });
+  await addPlants(owner, 40);
+  await receiver.receive(60);
+  assert.equal(most, 1);
+  receiver.usually({ status: 204 });
+  await ended(40);
+  assert.deepEqual(await store.webhooks.health(webhook.id), {
+    waiting: 0,
+    failed: 0,
+    oldestWaitingAt: undefined,
+  });
 });

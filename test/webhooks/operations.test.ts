@@ -6,7 +6,14 @@ import { after, before, test } from 'node:test';
 import { silentLog, systemRuntime } from '../../src/runtime.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import type { Store } from '../../src/store/store.ts';
-import { createWebhook, deleteWebhook, listWebhooks } from '../../src/webhooks/operations.ts';
+import {
+  changeWebhook,
+  createWebhook,
+  deleteWebhook,
+  listWebhooks,
+  rotateSecret,
+  type WebhooksContext,
+} from '../../src/webhooks/operations.ts';
 import { createTarget } from '../../src/webhooks/target.ts';
 import { viewOf } from '../../src/webhooks/webhook.ts';
 
@@ -33,7 +40,9 @@ after(async () => {
 async function newContext() {
   const user = await store.access.createUser({ name: runtime.ids.next('tok'), at: 0 });
   assert.ok(user);
-  return { context: { store: store.webhooks, runtime, target }, owner: user.id };
+  const { webhooks, deliveries, events } = store;
+  const context: WebhooksContext = { webhooks, deliveries, events, runtime, target };
+  return { context, owner: user.id };
 }
 
 test('a webhook is made with keys of its own, and its secret is not listed', async () => {
@@ -44,18 +53,63 @@ test('a webhook is made with keys of its own, and its secret is not listed', asy
   assert.notEqual(one.secret, two.secret);
   assert.notEqual(one.webhook.publicKey, two.webhook.publicKey);
   const listed = await listWebhooks(context, owner);
-  assert.deepEqual(listed, [one.webhook, two.webhook]);
+  assert.deepEqual(
+    listed.map(({ webhook }) => webhook),
+    [one.webhook, two.webhook],
+  );
   assert.doesNotMatch(JSON.stringify(listed), /whsec_|whsk_/);
 });
 
-test('what an answer shows of a webhook has no owner, and no description when there is none', async () => {
+test('what an answer shows of a webhook has no owner, and nothing that the webhook does not have', async () => {
+  const { context, owner } = await newContext();
+  const { webhook, health } = await createWebhook(context, owner, { url: 'https://a.example/' });
+  const view = viewOf({ webhook, health }, runtime.clock.now());
+  assert.deepEqual(JSON.parse(JSON.stringify(view)), {
+    id: webhook.id,
+    url: 'https://a.example/',
+    status: 'enabled',
+    publicKey: webhook.publicKey,
+    createdAt: new Date(webhook.createdAt).toISOString(),
+    waiting: 0,
+    failed: 0,
+  });
+  assert.equal(viewOf({ webhook: { ...webhook, description: '' }, health }, 0).description, '');
+});
+
+test('an answer shows a pause only while it lasts, and ages in whole seconds that are never negative', async () => {
   const { context, owner } = await newContext();
   const { webhook } = await createWebhook(context, owner, { url: 'https://a.example/' });
-  const view = viewOf(webhook);
-  assert.deepEqual(Object.keys(view), ['id', 'url', 'status', 'publicKey', 'createdAt']);
-  assert.equal(view.status, 'enabled');
-  assert.equal(view.createdAt, new Date(webhook.createdAt).toISOString());
-  assert.equal(viewOf({ ...webhook, description: '' }).description, '');
+  const paused = {
+    webhook: { ...webhook, pausedUntil: 10_000 },
+    health: { waiting: 1, failed: 0, oldestWaitingAt: 5000 },
+  };
+  const shown = (now: number) => {
+    const { pausedUntil, oldestWaitingAge } = viewOf(paused, now);
+    return [pausedUntil, oldestWaitingAge];
+  };
+  assert.deepEqual(shown(9999), ['1970-01-01T00:00:10.000Z', 4]);
+  assert.deepEqual(shown(10_000), [undefined, 5]);
+  assert.deepEqual(shown(4000), ['1970-01-01T00:00:10.000Z', 0]);
+});
+
+test('a webhook that is deleted while it is worked on is not found', async () => {
+  const { context, owner } = await newContext();
+  const { webhook } = await createWebhook(context, owner, { url: 'https://a.example/' });
+  let deleted = false;
+  const slow: WebhooksContext = {
+    ...context,
+    target: {
+      ...target,
+      async check() {
+        deleted = await store.webhooks.deleteWebhook(owner, webhook.id);
+      },
+    },
+  };
+  await assert.rejects(changeWebhook(slow, owner, webhook.id, { url: 'https://b.example/' }), {
+    code: 40402,
+  });
+  assert.ok(deleted);
+  await assert.rejects(rotateSecret(context, owner, webhook.id, {}), { code: 40402 });
 });
 
 test('a URL that may not be a target makes no webhook', async () => {

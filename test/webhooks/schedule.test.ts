@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DEFAULT_SCHEDULE, nextAttempt, parseSchedule } from '../../src/webhooks/schedule.ts';
+import { DEFAULT_SCHEDULE, nextAttempt, parseDelay, parseSchedule } from '../../src/webhooks/schedule.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -39,28 +39,24 @@ test('a schedule that is wrong is refused with every wrong entry named', () => {
   assert.throws(() => parseSchedule(Array(101).fill('1s').join()), /101 entries/);
 });
 
-test('an attempt that delivered ends the delivery', () => {
-  assert.deepEqual(nextAttempt([0, 5000], 1, undefined, 10, 0.5), {
-    state: 'delivered',
-    attempts: 1,
-    reason: undefined,
-  });
-});
-
 test('a failed attempt is followed by the next after its delay, spread by ten per cent', () => {
   const schedule = [0, 5000, 60_000];
-  const due = (attempts: number, random01: number) => {
-    const next = nextAttempt(schedule, attempts, 'no', 1_000_000, random01);
+  const due = (step: number, random01: number) => {
+    const next = nextAttempt(schedule, step, 1_000_000, random01);
     assert.equal(next.state, 'pending');
-    assert.equal(next.attempts, attempts);
-    assert.equal(next.reason, 'no');
+    assert.equal(next.step, step);
     return next.due - 1_000_000;
   };
   assert.deepEqual([due(1, 0), due(1, 0.5), due(1, 1)], [4500, 5000, 5500]);
   assert.deepEqual([due(2, 0), due(2, 0.5), due(2, 1)], [54_000, 60_000, 66_000]);
 });
 
-test('after the last attempt the delivery has failed, with its reason', () => {
-  assert.deepEqual(nextAttempt([0, 5000], 2, 'no', 10, 0.5), { state: 'failed', attempts: 2, reason: 'no' });
-  assert.deepEqual(nextAttempt([0], 7, 'no', 10, 0.5), { state: 'failed', attempts: 7, reason: 'no' });
+test('after the last attempt of the schedule the delivery has failed', () => {
+  assert.deepEqual(nextAttempt([0, 5000], 2, 10, 0.5), { state: 'failed' });
+  assert.deepEqual(nextAttempt([0], 7, 10, 0.5), { state: 'failed' });
+});
+
+test('one delay is read in every unit, and a wrong one is refused', () => {
+  assert.deepEqual(['250ms', '5s', '5d'].map(parseDelay), [250, 5000, 120 * HOUR]);
+  for (const bad of ['', '5', '31d', '5d,6d']) assert.throws(() => parseDelay(bad), /such as 5d/, bad);
 });

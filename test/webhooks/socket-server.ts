@@ -8,21 +8,70 @@ export type SocketServer = AsyncDisposable & {
   connections(): number;
 };
 
+export const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok';
+
 /** A server on loopback that does with the bare socket whatever a bad receiver does. */
 export function startSocketServer(serve: (socket: Socket) => void): Promise<SocketServer> {
   return listening(createServer(serve), 'http');
 }
 
-/** Answers every request with these bytes, then keeps the connection as it is or ends it. */
-export function answering(bytes: string, then: 'stay' | 'end' | 'reset' = 'stay') {
+/** Answers the first request of each connection with these bytes, then keeps the connection or ends it. */
+export function answering(bytes: string | Buffer, then: Ending = 'stay'): Promise<SocketServer> {
   return startSocketServer((socket) => {
-    socket.once('data', () => {
-      socket.write(bytes, () => {
-        if (then === 'end') socket.end();
-        if (then === 'reset') socket.resetAndDestroy();
-      });
+    socket.once('data', () => reply(socket, bytes, then));
+  });
+}
+
+export type Ending = 'stay' | 'end' | 'reset';
+
+export function reply(socket: Socket, bytes: string | Buffer, then: Ending = 'stay'): void {
+  socket.write(bytes, () => {
+    if (then === 'end') socket.end();
+    if (then === 'reset') socket.resetAndDestroy();
+  });
+}
+
+/** Does this with the first request that arrives, and answers every other one as it should. */
+export function badOnce(bad: (socket: Socket) => void): Promise<SocketServer> {
+  let requests = 0;
+  return startSocketServer((socket) => {
+    eachRequest(socket, () => {
+      requests++;
+      if (requests === 1) bad(socket);
+      else socket.write(OK);
     });
   });
+}
+
+/** Calls back for each whole request; those of the sender have a `content-length`. */
+export function eachRequest(socket: Socket, serve: (request: string) => void): void {
+  let rest = '';
+  socket.on('data', (chunk) => {
+    rest += chunk.toString('latin1');
+    for (;;) {
+      const [head = '', length = '0'] = /^.*?content-length: (\d+).*?\r\n\r\n/s.exec(rest) ?? [];
+      const end = head.length + Number(length);
+      if (head === '' || rest.length < end) return;
+      const request = rest.slice(0, end);
+      rest = rest.slice(end);
+      serve(request);
+    }
+  });
+}
+
+/** Writes this again and again, as fast as it is taken. */
+export function flood(socket: Socket, bytes: string | Buffer): void {
+  const write = () => {
+    while (!socket.destroyed && socket.write(bytes));
+  };
+  socket.on('drain', write);
+  write();
+}
+
+/** Writes this every few milliseconds. */
+export function drip(socket: Socket, bytes: string): void {
+  const timer = setInterval(() => socket.write(bytes), 10);
+  socket.on('close', () => clearInterval(timer));
 }
 
 /** Starts a server of any kind on a free port. */

@@ -1,188 +1,208 @@
-import type { DatabaseSync } from 'node:sqlite';
-import type { PlantId } from '../../plants/plant.ts';
-import type { NewPlant } from '../../plants/port.ts';
-import type { Claim, ClaimRequest, DeliveryOutcome } from '../../webhooks/port.ts';
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
+import { setImmediate } from 'node:timers/promises';
+import { feeds as limits } from '../../limits.ts';
+import type {
+  AttemptRecord,
+  Delivery,
+  DeliveryQuery,
+  DeliveryState,
+  RedeliverRequest,
+  ReplayRequest,
+  WebhookHealth,
+} from '../../webhooks/port.ts';
+import { behind, toEvent } from './events.ts';
+import type { OutboxWrites } from './outbox.ts';
 import type { Snapshot } from './snapshot.ts';
+import type { Standings } from './standings.ts';
 
-/** Writes a plant's event and its deliveries: the outbox, in the transaction that adds the plant. */
-export function outbox(db: DatabaseSync, delayMs: number) {
-  const insertEvent = db.prepare(
-    'INSERT INTO events (owner, id, plant, name, tag, created_at) VALUES (?, ?, ?, ?, ?, ?)',
-  );
-  const insertDelivery = db.prepare(
-    `INSERT INTO deliveries (webhook, event, owner, state, attempts, due, leased, fence)
-     VALUES (?, ?, ?, 'pending', 0, ?, 0, 0)`,
-  );
-  const subscribed = db.prepare(`SELECT id FROM webhooks WHERE owner = ? AND status = 'enabled'`);
-  const webhooksOf = new Map<number, string[]>();
-  let announced = 0;
-
-  function webhooks(owner: number): string[] {
-    const known = webhooksOf.get(owner);
-    if (known) return known;
-    const found = subscribed.all(owner).map((row) => String(row.id));
-    webhooksOf.set(owner, found);
-    return found;
-  }
-
-  return {
-    announce({ owner, id, event, name, tag, at }: NewPlant & { id: PlantId }): void {
-      insertEvent.run(owner, event, id, name, tag ?? null, at);
-      for (const webhook of webhooks(owner)) {
-        insertDelivery.run(webhook, event, owner, at + delayMs);
-        announced++;
-      }
-    },
-    /** Who is subscribed is looked up once for each transaction; a write to webhooks makes it stale. */
-    forgetSubscriptions: () => webhooksOf.clear(),
-    /** Deliveries written since the last call. */
-    takeAnnounced(): number {
-      const count = announced;
-      announced = 0;
-      return count;
-    },
-  };
-}
-
-/** The statements that move deliveries on, for the connection that writes. */
-export function deliveryWrites(db: DatabaseSync) {
-  const due = db.prepare(
-    `SELECT event, due
-     FROM deliveries
-     WHERE webhook = ? AND state = 'pending' AND due <= ?
-     ORDER BY due
-     LIMIT CAST(? AS INTEGER)`,
-  );
-  const lease = db.prepare(
+/** The statements that send deliveries again, for the connection that writes. */
+export function deliveryWrites(db: DatabaseSync, outbox: OutboxWrites, standings: Standings) {
+  const owned = db.prepare(`SELECT 1 FROM webhooks WHERE owner = ? AND id = ? AND status <> 'deleted'`);
+  // The higher fence makes an attempt that is under way count as one only: the delivery is sent again after it.
+  const redeliver = db.prepare(
     `UPDATE deliveries
-     SET due = ?, leased = 1, fence = fence + 1
+     SET state = 'pending', step = 0, due = ?, leased = 0, fence = fence + 1
      WHERE webhook = ? AND event = ?`,
   );
-  const record = db.prepare(
-    `UPDATE deliveries
-     SET state = ?, attempts = ?, due = coalesce(?, due), leased = 0, reason = ?
-     WHERE webhook = ? AND event = ? AND fence = ? AND state = 'pending'`,
+  const newestEvent = db.prepare('SELECT max(id) AS id FROM events WHERE owner = ?');
+  const newestDelivery = db.prepare('SELECT max(event) AS id FROM deliveries WHERE webhook = ?');
+  const countReplays = db.prepare('SELECT count(*) AS count FROM replays WHERE webhook = ?');
+  const insertReplay = db.prepare(
+    `INSERT INTO replays (webhook, owner, state, next, through)
+     VALUES (?, ?, ?, ?, ?)`,
   );
-  const release = db.prepare('UPDATE deliveries SET leased = 0, due = ? WHERE leased = 1');
-  const webhooksWithPending = pendingWebhooks(db);
-  const read = claimedDelivery(db);
 
   return {
-    claim({ now, leaseUntil, perWebhook, busy, limit }: ClaimRequest): Claim[] {
-      const lanes = webhooksWithPending().map((webhook) => {
-        const free = Math.max(0, perWebhook - (busy.get(webhook) ?? 0));
-        return due
-          .all(webhook, now, free)
-          .map((row) => ({ webhook, event: String(row.event), due: Number(row.due) }));
-      });
-      // Whoever has waited for longest is dealt to first, so that nobody is left out when few are dealt.
-      lanes.sort(([a], [b]) => (a?.due ?? 0) - (b?.due ?? 0));
-      return dealOut(lanes, limit).map(({ webhook, event }) => {
-        lease.run(leaseUntil, webhook, event);
-        return read(webhook, event);
-      });
+    redeliver({ owner, webhook, event, at }: RedeliverRequest) {
+      if (!owned.get(owner, webhook)) return 'no webhook' as const;
+      if (redeliver.run(at, webhook, event).changes === 0) return 'no delivery' as const;
+      standings.changed(webhook);
+      outbox.madeDue(1);
+      return 'redelivered' as const;
     },
-    record(outcome: DeliveryOutcome): boolean {
-      const { state, attempts, reason, webhook, event, fence } = outcome;
-      const next = state === 'pending' ? outcome.due : null;
-      return record.run(state, attempts, next, reason ?? null, webhook, event, fence).changes > 0;
-    },
-    releaseLeases(now: number): void {
-      release.run(now);
+    startReplay({ owner, webhook, from, state }: ReplayRequest, most: number): boolean {
+      if (Number(countReplays.get(webhook)?.count) >= most) return false;
+      const newest = state === undefined ? newestEvent.get(owner) : newestDelivery.get(webhook);
+      if (owned.get(owner, webhook) && typeof newest?.id === 'string') {
+        insertReplay.run(webhook, owner, state === undefined ? null : storedState(state), from, newest.id);
+      }
+      return true;
     },
   };
 }
 
-/** Jumps from webhook to webhook in the index of what is due, however many deliveries wait for each. */
-function pendingWebhooks(db: DatabaseSync): () => string[] {
-  const next = db.prepare(
-    `SELECT webhook
-     FROM deliveries INDEXED BY deliveries_due
-     WHERE state = 'pending' AND webhook > ?
-     ORDER BY webhook
-     LIMIT 1`,
-  );
-  return () => {
-    const webhooks: string[] = [];
-    let row = next.get('');
-    while (row) {
-      const webhook = String(row.webhook);
-      webhooks.push(webhook);
-      row = next.get(webhook);
-    }
-    return webhooks;
-  };
+/** What stands in the table: a held delivery is a pending one of a disabled webhook. */
+function storedState(state: DeliveryState): Exclude<DeliveryState, 'held'> {
+  return state === 'held' ? 'pending' : state;
 }
 
-/** Takes one of each lane in turn until `limit` are taken: a long lane leaves room for the short ones. */
-function dealOut<T>(lanes: T[][], limit: number): T[] {
-  const dealt: T[] = [];
-  const longest = lanes.reduce((most, lane) => Math.max(most, lane.length), 0);
-  for (let turn = 0; turn < longest; turn++) {
-    for (const lane of lanes) {
-      if (dealt.length === limit) return dealt;
-      const item = lane[turn];
-      if (item !== undefined) dealt.push(item);
-    }
-  }
-  return dealt;
-}
-
-function claimedDelivery(db: DatabaseSync): (webhook: string, event: string) => Claim {
-  const delivery = db.prepare(
-    `SELECT d.attempts, d.fence, e.created_at, e.plant, e.name, e.tag, w.url, w.private_key
-     FROM deliveries d
-     JOIN events e ON e.owner = d.owner AND e.id = d.event
-     JOIN webhooks w ON w.id = d.webhook
-     WHERE d.webhook = ? AND d.event = ?`,
-  );
-  delivery.setReadBigInts(true);
-  const secrets = db.prepare(
-    `SELECT secret
-     FROM webhook_secrets
-     WHERE webhook = ?
-     ORDER BY created_at DESC`,
-  );
-  return (webhook, event) => {
-    const row = delivery.get(webhook, event);
-    if (!row) throw new Error(`Delivery ${event} of ${webhook} has no event`);
-    return {
-      webhook: {
-        id: webhook,
-        url: String(row.url),
-        secrets: secrets.all(webhook).map(({ secret }) => String(secret)),
-        privateKey: String(row.private_key),
-      },
-      event: {
-        id: event,
-        at: Number(row.created_at),
-        plant: {
-          id: BigInt(row.plant as bigint),
-          name: String(row.name),
-          tag: row.tag === null ? undefined : String(row.tag),
-        },
-      },
-      attempts: Number(row.attempts),
-      fence: Number(row.fence),
-    };
-  };
-}
+/** Behind every id. */
+const END = '~';
 
 /** The queries that read deliveries. */
 export function deliveryReads(db: DatabaseSync, snapshot: Snapshot) {
-  const earliest = db.prepare(
-    `SELECT due
-     FROM deliveries
-     WHERE webhook = ? AND state = 'pending'
-     ORDER BY due
+  const columns = `d.state, d.attempts, d.due, d.leased, d.reason,
+       e.id, e.type, e.created_at, CAST(e.plant AS TEXT) AS plant, e.name, e.tag`;
+  const events = 'JOIN events e ON e.owner = d.owner AND e.id = d.event';
+  const all = db.prepare(
+    `SELECT ${columns}
+     FROM deliveries d
+     ${events}
+     WHERE d.webhook = ? AND d.event < ?
+     ORDER BY d.event DESC
+     LIMIT CAST(? AS INTEGER)`,
+  );
+  // Without statistics SQLite would walk the deliveries in every state.
+  const inState = db.prepare(
+    `SELECT ${columns}
+     FROM deliveries d INDEXED BY deliveries_by_state
+     ${events}
+     WHERE d.webhook = ? AND d.state = ? AND d.event < ?
+     ORDER BY d.event DESC
+     LIMIT CAST(? AS INTEGER)`,
+  );
+  const one = db.prepare(
+    `SELECT ${columns}
+     FROM deliveries d
+     ${events}
+     WHERE d.webhook = ? AND d.event = ?`,
+  );
+  const attempts = db.prepare(
+    `SELECT at, duration_ms, address, status, excerpt, error
+     FROM attempts
+     WHERE webhook = ? AND event = ?
+     ORDER BY fence`,
+  );
+  const isDisabled = disabledWebhooks(db);
+
+  return {
+    deliveries: ({ webhook, state, before: bound = END, limit }: DeliveryQuery): Delivery[] =>
+      snapshot.read(() => {
+        const isHeld = isDisabled(webhook);
+        if (state === (isHeld ? 'pending' : 'held')) return [];
+        const rows =
+          state === undefined
+            ? all.all(webhook, bound, limit)
+            : inState.all(webhook, storedState(state), bound, limit);
+        return rows.map((row) => toDelivery(row, isHeld));
+      }),
+    delivery: (webhook: string, event: string): Delivery | undefined =>
+      snapshot.read(() => {
+        const row = one.get(webhook, event);
+        return row && toDelivery(row, isDisabled(webhook));
+      }),
+    attempts: (webhook: string, event: string): AttemptRecord[] =>
+      snapshot.read(() => attempts.all(webhook, event).map(toAttempt)),
+    ...deliveryCounts(db, snapshot),
+  };
+}
+
+function disabledWebhooks(db: DatabaseSync): (webhook: string) => boolean {
+  const query = db.prepare(`SELECT 1 FROM webhooks WHERE id = ? AND status = 'disabled'`);
+  return (webhook) => query.get(webhook) !== undefined;
+}
+
+function toDelivery(row: Record<string, unknown>, isDisabled: boolean): Delivery {
+  const waits = row.state === 'pending';
+  const state = waits ? (isDisabled ? 'held' : 'pending') : row.state === 'failed' ? 'failed' : 'delivered';
+  return {
+    event: toEvent(row),
+    state,
+    attempts: Number(row.attempts),
+    nextAttemptAt: state === 'pending' && row.leased === 0 ? Number(row.due) : undefined,
+    reason: row.reason === null ? undefined : String(row.reason),
+  };
+}
+
+function toAttempt(row: Record<string, unknown>): AttemptRecord {
+  return {
+    at: Number(row.at),
+    durationMs: Number(row.duration_ms),
+    address: row.address === null ? undefined : String(row.address),
+    status: row.status === null ? undefined : Number(row.status),
+    excerpt: row.excerpt === null ? undefined : String(row.excerpt),
+    error: row.error === null ? undefined : String(row.error),
+  };
+}
+
+/** Counts, each a part at a time. */
+function deliveryCounts(db: DatabaseSync, snapshot: Snapshot) {
+  const ofState = db.prepare(
+    `SELECT count(*) AS count, max(event) AS last
+     FROM (
+       SELECT event
+       FROM deliveries
+       WHERE webhook = ? AND state = ? AND event >= ?
+       ORDER BY event
+       LIMIT ${limits.counted}
+     )`,
+  );
+  const ofOwner = db.prepare(
+    `SELECT count(*) FILTER (WHERE type = 'plant.created') AS count, max(id) AS last
+     FROM (
+       SELECT id, type
+       FROM events
+       WHERE owner = ? AND id >= ?
+       ORDER BY id
+       LIMIT ${limits.counted}
+     )`,
+  );
+  const oldest = db.prepare(
+    `SELECT e.created_at AS at
+     FROM deliveries d INDEXED BY deliveries_by_state
+     JOIN events e ON e.owner = d.owner AND e.id = d.event
+     WHERE d.webhook = ? AND d.state = 'pending'
+     ORDER BY d.event
      LIMIT 1`,
   );
-  const webhooksWithPending = pendingWebhooks(db);
+  const isDisabled = disabledWebhooks(db);
+
+  async function count(step: StatementSync, keys: SQLInputValue[], from: string): Promise<number> {
+    let total = 0;
+    for (let next: string | undefined = from; next !== undefined; ) {
+      const at: string = next;
+      const row = snapshot.read(() => step.get(...keys, at));
+      total += Number(row?.count);
+      next = typeof row?.last === 'string' ? behind(row.last) : undefined;
+      if (next !== undefined) await setImmediate();
+    }
+    return total;
+  }
+
   return {
-    nextDue: (): number | undefined =>
-      snapshot.read(() => {
-        const times = webhooksWithPending().map((webhook) => Number(earliest.get(webhook)?.due));
-        return times.length > 0 ? times.reduce((first, time) => Math.min(first, time)) : undefined;
-      }),
+    async health(webhook: string): Promise<WebhookHealth> {
+      const at = snapshot.read(() => oldest.get(webhook)?.at);
+      return {
+        waiting: await count(ofState, [webhook, 'pending'], ''),
+        failed: await count(ofState, [webhook, 'failed'], ''),
+        oldestWaitingAt: at === undefined ? undefined : Number(at),
+      };
+    },
+    async countReplay({ owner, webhook, from, state }: ReplayRequest): Promise<number> {
+      if (state === undefined) return count(ofOwner, [owner], from);
+      const isHeld = snapshot.read(() => isDisabled(webhook));
+      if (state === (isHeld ? 'pending' : 'held')) return 0;
+      return count(ofState, [webhook, storedState(state)], from);
+    },
   };
 }

@@ -1,10 +1,14 @@
 import { AppError } from '../../errors.ts';
 import type { Clock } from '../../runtime.ts';
+import type { DeliveryOutcome } from '../../webhooks/port.ts';
 import { type GroupCommit, groupCommit } from '../batch.ts';
 import type { Store } from '../store.ts';
 import { accessReads } from './access.ts';
+import { choreReads } from './chores.ts';
 import { openConnection } from './connection.ts';
 import { deliveryReads } from './deliveries.ts';
+import { dispatchReads } from './dispatch.ts';
+import { eventReads } from './events.ts';
 import { unavailable } from './failure.ts';
 import { migrate } from './migrate.ts';
 import { plantReads } from './plants.ts';
@@ -40,20 +44,17 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
   if (options.writer === 'thread') db.exec('PRAGMA query_only = ON');
 
   const snapshot = createSnapshot(db);
-  const dueListeners: (() => void)[] = [];
-  const context: CommitContext = {
-    writer,
-    snapshot,
-    dueListeners,
-    fatal: undefined,
-    onFatal: options.onFatal,
-  };
+  const hints: Hints = { due: [], events: [] };
+  const context: CommitContext = { writer, snapshot, hints, fatal: undefined, onFatal: options.onFatal };
   const commits = groupCommit<Command>((commands) => commit(commands, context), options.clock);
   const submit = submitTo(commits);
   const plants = plantReads(db, snapshot);
   const access = accessReads(db, snapshot);
   const webhooks = webhookReads(db, snapshot);
   const deliveries = deliveryReads(db, snapshot);
+  const dispatch = dispatchReads(db, snapshot);
+  const events = eventReads(db, snapshot);
+  const chores = choreReads(db, snapshot);
   const newest = db.prepare(
     `SELECT max((SELECT max(id) FROM events WHERE owner = users.id)) AS id
      FROM users`,
@@ -92,14 +93,40 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
       accessEpoch: access.accessEpoch,
     },
     webhooks: {
-      createWebhook: (webhook) => submit(COMMAND_BYTES, 'createWebhook', webhook),
+      createWebhook: (webhook, most) => submit(COMMAND_BYTES, 'createWebhook', webhook, most),
       webhooks: async (owner) => webhooks.webhooks(owner),
+      webhook: async (owner, id) => webhooks.webhook(owner, id),
+      changeWebhook: (owner, id, change) => submit(COMMAND_BYTES, 'changeWebhook', owner, id, change),
       deleteWebhook: (owner, id) => submit(COMMAND_BYTES, 'deleteWebhook', owner, id),
+      rotateSecret: (owner, id, rotation) => submit(COMMAND_BYTES, 'rotateSecret', owner, id, rotation),
+      health: deliveries.health,
+    },
+    deliveries: {
+      deliveries: async (query) => deliveries.deliveries(query),
+      delivery: async (webhook, event) => deliveries.delivery(webhook, event),
+      attempts: async (webhook, event) => deliveries.attempts(webhook, event),
+      createTest: (test) => submit(COMMAND_BYTES, 'createTest', test),
+      redeliver: (request) => submit(COMMAND_BYTES, 'redeliver', request),
+      countReplay: deliveries.countReplay,
+      startReplay: (request, most) => submit(COMMAND_BYTES, 'startReplay', request, most),
+    },
+    outbox: {
       claim: (request) => submit(COMMAND_BYTES, 'claim', request),
-      record: (outcome) => submit(COMMAND_BYTES, 'record', outcome),
+      record: (outcome) => submit(outcomeBytes(outcome), 'record', outcome),
+      giveBack: (claim) => submit(COMMAND_BYTES, 'giveBack', claim),
       releaseLeases: (now) => submit(COMMAND_BYTES, 'releaseLeases', now),
-      nextDue: async () => deliveries.nextDue(),
-      onDue: (listener) => dueListeners.push(listener),
+      nextDue: async (now) => dispatch.nextDue(now),
+      onDue: (listener) => void hints.due.push(listener),
+    },
+    events: {
+      events: async (query) => events.events(query),
+      latestPosition: async (viewer) => events.latestPosition(viewer),
+      onEvents: (listener) => void hints.events.push(listener),
+    },
+    chores: {
+      hasChores: async () => chores.hasChores(),
+      advance: (slice) => submit(COMMAND_BYTES, 'advance', slice),
+      removeExpired: (request) => submit(COMMAND_BYTES, 'removeExpired', request),
     },
     key,
     latestEvent: async () => snapshot.read(() => newest.get()?.id?.toString()),
@@ -115,29 +142,37 @@ function plantBytes({ name, tag }: { name: string; tag: string | undefined }): n
   return COMMAND_BYTES + 2 * (name.length + (tag?.length ?? 0));
 }
 
+function outcomeBytes({ attempt }: DeliveryOutcome): number {
+  return COMMAND_BYTES + 2 * (attempt.excerpt?.length ?? 0);
+}
+
 function submitTo(commits: GroupCommit<Command>) {
   return <K extends WriteName>(bytes: number, name: K, ...args: Parameters<Writes[K]>) =>
     // The writer runs the function of this name with these arguments, so the outcome is what it returns.
     commits.submit([name, ...args], bytes) as Promise<ReturnType<Writes[K]>>;
 }
 
+type Hints = { due: (() => void)[]; events: ((owners: readonly number[]) => void)[] };
+
 type CommitContext = {
   writer: Writer;
   snapshot: Snapshot;
-  dueListeners: (() => void)[];
+  hints: Hints;
   /** Set by a commit whose outcome is unknown: nothing is written after it until a restart has settled it. */
   fatal: AppError | undefined;
   onFatal(error: AppError): void;
 };
 
 async function commit(commands: Command[], context: CommitContext) {
-  const { writer, snapshot, dueListeners } = context;
+  const { writer, snapshot, hints } = context;
   if (context.fatal) throw unavailable(context.fatal);
   // A writer in place uses the connection that the snapshot reads through.
   snapshot.end();
   try {
     const executed = await writer.execute(commands);
-    if (executed.announced > 0) for (const listener of dueListeners) listener();
+    const { deliveries, owners } = executed.announced;
+    if (deliveries > 0) for (const listener of hints.due) listener();
+    if (owners.length > 0) for (const listener of hints.events) listener(owners);
     return executed;
   } catch (error) {
     if (error instanceof AppError && error.code === 50301) {

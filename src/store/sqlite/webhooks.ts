@@ -1,38 +1,148 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { NewWebhook, Webhook } from '../../webhooks/port.ts';
+import type { NewWebhook, Rotation, RotationOutcome, Webhook, WebhookChange } from '../../webhooks/port.ts';
+import type { OutboxWrites } from './outbox.ts';
 import type { Snapshot } from './snapshot.ts';
+import type { Standings } from './standings.ts';
 
 /** The statements that write webhooks, for the connection that writes. */
-export function webhookWrites(db: DatabaseSync) {
+export function webhookWrites(db: DatabaseSync, outbox: OutboxWrites, standings: Standings) {
+  const count = db.prepare(`SELECT count(*) AS count FROM webhooks WHERE owner = ? AND status <> 'deleted'`);
   const insert = db.prepare(
-    `INSERT INTO webhooks (owner, id, url, description, status, private_key, public_key, created_at)
-     VALUES (?, ?, ?, ?, 'enabled', ?, ?, ?)`,
+    `INSERT INTO webhooks (owner, id, url, description, rate, status, private_key, public_key, created_at)
+     VALUES (?, ?, ?, ?, ?, 'enabled', ?, ?, ?)`,
   );
   const insertSecret = db.prepare(
     'INSERT INTO webhook_secrets (webhook, created_at, secret) VALUES (?, ?, ?)',
   );
-  const remove = db.prepare('DELETE FROM webhooks WHERE owner = ? AND id = ?');
+  const markDeleted = db.prepare(
+    `UPDATE webhooks
+     SET status = 'deleted', private_key = ''
+     WHERE owner = ? AND id = ? AND status <> 'deleted'`,
+  );
+  const forgetSecrets = db.prepare('DELETE FROM webhook_secrets WHERE webhook = ?');
 
   return {
-    createWebhook(webhook: NewWebhook): void {
-      const { owner, id, url, description, privateKey, publicKey, createdAt, secrets } = webhook;
-      insert.run(owner, id, url, description ?? null, privateKey, publicKey, createdAt);
+    createWebhook(webhook: NewWebhook, most: number): boolean {
+      const { owner, id, url, description, rate, privateKey, publicKey, createdAt, secrets } = webhook;
+      if (Number(count.get(owner)?.count) >= most) return false;
+      insert.run(owner, id, url, description ?? null, rate ?? null, privateKey, publicKey, createdAt);
       for (const secret of secrets) insertSecret.run(id, createdAt, secret);
+      outbox.forgetSubscriptions();
+      return true;
     },
-    deleteWebhook: (owner: number, id: string) => remove.run(owner, id).changes > 0,
+    changeWebhook: changes(db, standings),
+    rotateSecret: rotations(db),
+    deleteWebhook(owner: number, id: string): boolean {
+      if (markDeleted.run(owner, id).changes === 0) return false;
+      forgetSecrets.run(id);
+      outbox.forgetSubscriptions();
+      return true;
+    },
+  };
+}
+
+const COLUMNS = `id, owner, url, description, rate, status, disabled_reason, paused_until, public_key, created_at,
+       last_success_at, last_failure_at`;
+
+function changes(db: DatabaseSync, standings: Standings) {
+  const find = db.prepare(
+    `SELECT url, status FROM webhooks WHERE owner = ? AND id = ? AND status <> 'deleted'`,
+  );
+  const update = db.prepare(
+    `UPDATE webhooks
+     SET url = ?,
+         description = CASE WHEN ? THEN ? ELSE description END,
+         rate = CASE WHEN ? THEN ? ELSE rate END,
+         status = ?,
+         disabled_reason = CASE WHEN ? = status THEN disabled_reason END,
+         paused_until = CASE WHEN ? THEN NULL ELSE paused_until END,
+         failing_since = CASE WHEN ? THEN NULL ELSE failing_since END
+     WHERE owner = ? AND id = ?
+     RETURNING ${COLUMNS}`,
+  );
+  // What waits for a retry is due at once: a replay of what is pending.
+  const hasten = db.prepare(
+    `INSERT INTO replays (webhook, owner, state, next, through)
+     SELECT webhook, owner, 'pending', '', event
+     FROM deliveries INDEXED BY deliveries_by_state
+     WHERE webhook = ? AND state = 'pending'
+     ORDER BY event DESC
+     LIMIT 1`,
+  );
+
+  return (owner: number, id: string, change: WebhookChange): Webhook | undefined => {
+    const before = find.get(owner, id);
+    if (!before) return undefined;
+    const { url = String(before.url), description, rate, enabled } = change;
+    const status = enabled === undefined ? String(before.status) : enabled ? 'enabled' : 'disabled';
+    const begins = url !== before.url || enabled === true ? 1 : 0;
+    const row = update.get(
+      url,
+      description === undefined ? 0 : 1,
+      description ?? null,
+      rate === undefined ? 0 : 1,
+      rate ?? null,
+      status,
+      status,
+      begins,
+      begins,
+      owner,
+      id,
+    );
+    if (begins && status === 'enabled') hasten.run(id);
+    standings.changed(id);
+    return row && toWebhook(row);
+  };
+}
+
+function rotations(db: DatabaseSync) {
+  const find = db.prepare(`SELECT 1 FROM webhooks WHERE owner = ? AND id = ? AND status <> 'deleted'`);
+  const removeOver = db.prepare('DELETE FROM webhook_secrets WHERE webhook = ? AND expires_at <= ?');
+  const live = db.prepare(
+    `SELECT count(*) AS count, min(expires_at) AS until
+     FROM webhook_secrets
+     WHERE webhook = ?`,
+  );
+  const limit = db.prepare(
+    `UPDATE webhook_secrets
+     SET expires_at = ?
+     WHERE webhook = ? AND (expires_at IS NULL OR expires_at > ?)`,
+  );
+  const insert = db.prepare('INSERT INTO webhook_secrets (webhook, created_at, secret) VALUES (?, ?, ?)');
+
+  return (owner: number, id: string, { secret, at, overlapUntil, most }: Rotation): RotationOutcome => {
+    if (!find.get(owner, id)) return 'no webhook';
+    removeOver.run(id, at);
+    const { count, until } = live.get(id) ?? {};
+    // Without an overlap they all end now.
+    if (Number(count) >= most && overlapUntil > at) return { full: true, until: Number(until) };
+    limit.run(overlapUntil, id, overlapUntil);
+    removeOver.run(id, at);
+    insert.run(id, at, secret);
+    return 'rotated';
   };
 }
 
 /** The queries that read webhooks. */
 export function webhookReads(db: DatabaseSync, snapshot: Snapshot) {
   const ofOwner = db.prepare(
-    `SELECT id, owner, url, description, status, public_key, created_at
+    `SELECT ${COLUMNS}
      FROM webhooks
-     WHERE owner = ?
+     WHERE owner = ? AND status <> 'deleted'
      ORDER BY id`,
+  );
+  const one = db.prepare(
+    `SELECT ${COLUMNS}
+     FROM webhooks
+     WHERE owner = ? AND id = ? AND status <> 'deleted'`,
   );
   return {
     webhooks: (owner: number): Webhook[] => snapshot.read(() => ofOwner.all(owner).map(toWebhook)),
+    webhook: (owner: number, id: string): Webhook | undefined =>
+      snapshot.read(() => {
+        const row = one.get(owner, id);
+        return row && toWebhook(row);
+      }),
   };
 }
 
@@ -42,8 +152,17 @@ function toWebhook(row: Record<string, unknown>): Webhook {
     owner: Number(row.owner),
     url: String(row.url),
     description: row.description === null ? undefined : String(row.description),
+    rate: numberOf(row.rate),
     status: row.status === 'enabled' ? 'enabled' : 'disabled',
+    disabledReason: row.disabled_reason === null ? undefined : String(row.disabled_reason),
+    pausedUntil: numberOf(row.paused_until),
     publicKey: String(row.public_key),
     createdAt: Number(row.created_at),
+    lastSuccessAt: numberOf(row.last_success_at),
+    lastFailureAt: numberOf(row.last_failure_at),
   };
+}
+
+function numberOf(value: unknown): number | undefined {
+  return value === null ? undefined : Number(value);
 }

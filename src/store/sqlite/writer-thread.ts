@@ -1,6 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { AppError, type ErrorCode } from '../../errors.ts';
 import { openConnection } from './connection.ts';
+import type { Announced } from './outbox.ts';
 import { type Command, createWriter, type Executed } from './writer.ts';
 
 /**
@@ -12,7 +13,7 @@ export type WriterOptions = { path: string; deliveryDelayMs: number };
 
 /** What the thread answers to a batch of commands; errors as data, because their class does not travel. */
 export type WriterReply =
-  | { outcomes: unknown[]; failures: { index: number; error: PlainError }[]; announced: number }
+  | { outcomes: unknown[]; failures: { index: number; error: PlainError }[]; announced: Announced }
   | { error: PlainError };
 
 export type PlainError = { code: ErrorCode; message: string; headers: Record<string, string>; cause: string };

@@ -1,11 +1,14 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { AppError } from '../../errors.ts';
-import type { NewWebhook } from '../../webhooks/port.ts';
 import type { BatchResult } from '../batch.ts';
 import { accessWrites } from './access.ts';
-import { deliveryWrites, outbox } from './deliveries.ts';
+import { choreWrites } from './chores.ts';
+import { deliveryWrites } from './deliveries.ts';
+import { dispatchWrites } from './dispatch.ts';
 import { isEnvironment, isUnknownOutcome, outcomeUnknown, unavailable } from './failure.ts';
+import { type Announced, type OutboxWrites, outboxWrites } from './outbox.ts';
 import { plantWrites } from './plants.ts';
+import { createStandings, type Standings } from './standings.ts';
 import { webhookWrites } from './webhooks.ts';
 
 /** Every write of the store, by name. A command is a name and the arguments of the function. */
@@ -13,31 +16,20 @@ export type Writes = ReturnType<typeof createWrites>;
 export type WriteName = keyof Writes;
 export type Command = readonly [name: WriteName, ...args: unknown[]];
 
-export type Executed = BatchResult & {
-  /** Deliveries that the batch made due. */
-  announced: number;
-};
+export type Executed = BatchResult & { announced: Announced };
 
-type Outbox = ReturnType<typeof outbox>;
-type PlantWrites = ReturnType<typeof plantWrites>;
+type Shared = { outbox: OutboxWrites; standings: Standings; plants: ReturnType<typeof plantWrites> };
 
-function createWrites(db: DatabaseSync, plants: PlantWrites, events: Outbox) {
-  const access = accessWrites(db);
-  const webhooks = webhookWrites(db);
-  const deliveries = deliveryWrites(db);
+function createWrites(db: DatabaseSync, { outbox, standings, plants }: Shared) {
   return {
     createPlant: plants.create,
     deletePlant: plants.delete,
-    ...access,
-    createWebhook(webhook: NewWebhook) {
-      events.forgetSubscriptions();
-      webhooks.createWebhook(webhook);
-    },
-    deleteWebhook(owner: number, id: string) {
-      events.forgetSubscriptions();
-      return webhooks.deleteWebhook(owner, id);
-    },
-    ...deliveries,
+    createTest: outbox.createTest,
+    ...accessWrites(db),
+    ...webhookWrites(db, outbox, standings),
+    ...deliveryWrites(db, outbox, standings),
+    ...dispatchWrites(db, standings),
+    ...choreWrites(db, outbox, standings),
   };
 }
 
@@ -48,9 +40,10 @@ function createWrites(db: DatabaseSync, plants: PlantWrites, events: Outbox) {
  * Throws AppError 50302 when nothing was done and 50301 when the outcome is unknown.
  */
 export function createWriter(db: DatabaseSync, delayMs: number): (commands: Command[]) => Executed {
-  const events = outbox(db, delayMs);
-  const plants = plantWrites(db, events.announce);
-  const writes = createWrites(db, plants, events);
+  const standings = createStandings(db);
+  const outbox = outboxWrites(db, standings, delayMs);
+  const plants = plantWrites(db, outbox.announce);
+  const writes = createWrites(db, { outbox, standings, plants });
   const begin = db.prepare('BEGIN IMMEDIATE');
   const commit = db.prepare('COMMIT');
 
@@ -62,15 +55,17 @@ export function createWriter(db: DatabaseSync, delayMs: number): (commands: Comm
   function transaction(commands: Command[]): Executed {
     begin.run();
     plants.forgetIds();
-    events.forgetSubscriptions();
-    events.takeAnnounced();
+    outbox.forgetSubscriptions();
+    outbox.takeAnnounced();
+    standings.forget();
     const outcomes = commands.map(run);
+    standings.write();
     try {
       commit.run();
     } catch (error) {
       throw isUnknownOutcome(error) ? outcomeUnknown(error) : error;
     }
-    return { outcomes, failures: [], announced: events.takeAnnounced() };
+    return { outcomes, failures: [], announced: outbox.takeAnnounced() };
   }
 
   function attempt(commands: Command[]): Executed {
@@ -85,12 +80,13 @@ export function createWriter(db: DatabaseSync, delayMs: number): (commands: Comm
   }
 
   function oneByOne(commands: Command[]): Executed {
-    const all: Executed = { outcomes: [], failures: [], announced: 0 };
+    const all: Executed = { outcomes: [], failures: [], announced: nothing() };
     commands.forEach((command, index) => {
       const { outcomes, failures, announced } = alone(command);
       all.outcomes.push(outcomes[0]);
       all.failures.push(...failures.map(({ error }) => ({ index, error })));
-      all.announced += announced;
+      all.announced.deliveries += announced.deliveries;
+      all.announced.owners.push(...announced.owners);
     });
     return all;
   }
@@ -113,5 +109,9 @@ function fault(cause: unknown): AppError {
 }
 
 function failedWith(error: AppError): Executed {
-  return { outcomes: [undefined], failures: [{ index: 0, error }], announced: 0 };
+  return { outcomes: [undefined], failures: [{ index: 0, error }], announced: nothing() };
+}
+
+function nothing(): Announced {
+  return { deliveries: 0, owners: [] };
 }

@@ -1,0 +1,231 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FromSchema } from 'json-schema-to-ts';
+import { feeds as limits } from '../limits.ts';
+import { getDelivery, listDeliveries, redeliver, testWebhook } from '../webhooks/delivery-operations.ts';
+import {
+  DeliveryView,
+  DeliveryWithHistory,
+  deliveryJson,
+  deliveryWithHistoryJson,
+} from '../webhooks/delivery-view.ts';
+import { type Delivery, deliveryStates } from '../webhooks/port.ts';
+import { ReplayInput, replay } from '../webhooks/replay.ts';
+import { answerJson } from './answer.ts';
+import type { RouteContext } from './context.ts';
+import { openCursor, sealCursor } from './cursor.ts';
+import {
+  answers,
+  BODY_CODES,
+  EmptyInput,
+  errorAnswers,
+  NoQuery,
+  pageLimit,
+  pathParameters,
+  ref,
+} from './documentation.ts';
+
+type OfWebhook = { id: string };
+type OfDelivery = { id: string; event: string };
+const ofWebhook = pathParameters({ id: 'the id of the webhook' });
+const ofDelivery = pathParameters({ id: 'the id of the webhook', event: 'the id of the event' });
+const tags = ['Deliveries'];
+
+const ListQuery = {
+  type: 'object',
+  properties: {
+    state: {
+      enum: deliveryStates,
+      description: `one of ${deliveryStates.join(', ')}: only deliveries in this state; without it, all`,
+    },
+    limit: pageLimit('deliveries'),
+    cursor: {
+      type: 'string',
+      description: 'a cursor out of the Link header of an earlier answer: the list goes on from there',
+    },
+  },
+  additionalProperties: false,
+} as const;
+type ListQuery = FromSchema<typeof ListQuery>;
+
+/** What was sent to a webhook, what waits, and how to send again. */
+export function deliveriesRoutes(app: FastifyInstance, context: RouteContext): void {
+  testRoute(app, context);
+  listRoute(app, context);
+  getRoute(app, context);
+  redeliverRoute(app, context);
+  replayRoute(app, context);
+}
+
+function testRoute(app: FastifyInstance, context: RouteContext): void {
+  const { webhooks, requires } = context;
+  app.route<{ Params: OfWebhook }>({
+    method: 'POST',
+    url: '/webhooks/:id/test',
+    onRequest: requires('webhooks:write'),
+    schema: {
+      operationId: 'testWebhook',
+      summary: 'Send a test event',
+      description:
+        'Sends an event of the type `plant.test` to this webhook alone: signed, listed and retried like any other.',
+      tags,
+      querystring: NoQuery,
+      params: ofWebhook,
+      body: ref(EmptyInput),
+      response: {
+        202: answers(ref(DeliveryView), 'The delivery of the test event.', {
+          Location: 'Where the delivery is.',
+        }),
+        ...errorAnswers(...BODY_CODES, 40402, 50301),
+      },
+    },
+    async handler({ params, principal }, reply) {
+      const delivery = await testWebhook(webhooks, principal.user.id, params.id);
+      return accepted(reply, context, params.id, delivery);
+    },
+  });
+}
+
+function listRoute(app: FastifyInstance, context: RouteContext): void {
+  app.route<{ Params: OfWebhook; Querystring: ListQuery }>({
+    method: 'GET',
+    url: '/webhooks/:id/deliveries',
+    onRequest: context.requires('webhooks:read'),
+    schema: {
+      operationId: 'listDeliveries',
+      summary: 'List deliveries',
+      description: 'Returns the deliveries of the webhook, newest first.',
+      tags,
+      querystring: ListQuery,
+      params: ofWebhook,
+      response: {
+        200: answers({ type: 'array', items: ref(DeliveryView) }, 'The deliveries.', {
+          Link: 'When there are more: the URL of the next page, as `<…>; rel="next"`.',
+        }),
+        ...errorAnswers(40007, 40402),
+      },
+    },
+    handler: listHandler(context),
+  });
+}
+
+function listHandler({ webhooks, basePath, cursorKey }: RouteContext) {
+  return async (
+    request: FastifyRequest<{ Params: OfWebhook; Querystring: ListQuery }>,
+    reply: FastifyReply,
+  ) => {
+    const { state, cursor, limit = limits.page } = request.query;
+    const { id } = request.params;
+    const owner = request.principal.user.id;
+    // Another state is another list.
+    const origin = { list: `deliveries ${id} ${state ?? ''}`, user: owner, key: cursorKey };
+    const before = cursor === undefined ? undefined : openCursor(cursor, origin);
+    const { deliveries, next } = await listDeliveries(webhooks, { owner, webhook: id, state, before, limit });
+
+    answerJson(reply);
+    if (next !== undefined) {
+      const chosen = state === undefined ? '' : `&state=${state}`;
+      const query = `limit=${limit}&cursor=${sealCursor(next, origin)}${chosen}`;
+      reply.header('link', `<${basePath}/webhooks/${id}/deliveries?${query}>; rel="next"`);
+    }
+    return `[${deliveries.map(deliveryJson).join()}]`;
+  };
+}
+
+function getRoute(app: FastifyInstance, { webhooks, requires }: RouteContext): void {
+  app.route<{ Params: OfDelivery }>({
+    method: 'GET',
+    url: '/webhooks/:id/deliveries/:event',
+    onRequest: requires('webhooks:read'),
+    schema: {
+      operationId: 'getDelivery',
+      summary: 'Get a delivery',
+      description: 'Returns the delivery with its attempts: when, to which address, and what came back.',
+      tags,
+      querystring: NoQuery,
+      params: ofDelivery,
+      response: {
+        200: answers(ref(DeliveryWithHistory), 'The delivery.'),
+        ...errorAnswers(40402, 40403),
+      },
+    },
+    async handler({ params, principal }, reply) {
+      const { delivery, attempts } = await getDelivery(webhooks, principal.user.id, params.id, params.event);
+      answerJson(reply);
+      return deliveryWithHistoryJson(delivery, attempts);
+    },
+  });
+}
+
+function redeliverRoute(app: FastifyInstance, context: RouteContext): void {
+  const { webhooks, requires } = context;
+  app.route<{ Params: OfDelivery }>({
+    method: 'POST',
+    url: '/webhooks/:id/deliveries/:event/redeliver',
+    onRequest: requires('webhooks:write'),
+    schema: {
+      operationId: 'redeliver',
+      summary: 'Redeliver an event',
+      description:
+        'Makes the delivery due now, whatever became of it, and begins its retry schedule anew. It is held while the ' +
+        'webhook is disabled.',
+      tags,
+      querystring: NoQuery,
+      params: ofDelivery,
+      body: ref(EmptyInput),
+      response: {
+        202: answers(ref(DeliveryView), 'The delivery as it is now.', { Location: 'Where the delivery is.' }),
+        ...errorAnswers(...BODY_CODES, 40402, 40403, 50301),
+      },
+    },
+    async handler({ params, principal }, reply) {
+      const delivery = await redeliver(webhooks, principal.user.id, params.id, params.event);
+      return accepted(reply, context, params.id, delivery);
+    },
+  });
+}
+
+function replayRoute(app: FastifyInstance, { webhooks, requires }: RouteContext): void {
+  app.route<{ Params: OfWebhook; Body: ReplayInput }>({
+    method: 'POST',
+    url: '/webhooks/:id/replay',
+    onRequest: requires('webhooks:write'),
+    schema: {
+      operationId: 'replay',
+      summary: 'Replay events',
+      description:
+        'Sends again what happened since a time: every event of the plants that you have access to, or the ' +
+        'deliveries in one state. It goes on after a restart, and each is retried like a new one.',
+      tags,
+      querystring: NoQuery,
+      params: ofWebhook,
+      body: ref(ReplayInput),
+      response: {
+        202: answers(
+          {
+            type: 'object',
+            required: ['count'],
+            properties: { count: { type: 'integer', minimum: 0, description: 'how many are sent' } },
+          },
+          'The replay was written down.',
+        ),
+        ...errorAnswers(...BODY_CODES, 40402, 40902, 50301),
+      },
+    },
+    async handler({ params, body, principal }, reply) {
+      const count = await replay(webhooks, principal.user.id, params.id, body);
+      answerJson(reply.code(202));
+      return JSON.stringify({ count });
+    },
+  });
+}
+
+function accepted(
+  reply: FastifyReply,
+  { basePath }: RouteContext,
+  webhook: string,
+  delivery: Delivery,
+): string {
+  const path = `${basePath}/webhooks/${webhook}/deliveries/${delivery.event.id}`;
+  answerJson(reply.code(202)).header('location', path);
+  return deliveryJson(delivery);
+}

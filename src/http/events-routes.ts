@@ -1,0 +1,158 @@
+import { Readable } from 'node:stream';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FromSchema } from 'json-schema-to-ts';
+import { feeds as limits } from '../limits.ts';
+import { EventView, eventJson } from '../webhooks/event.ts';
+import { listEvents } from '../webhooks/event-feed.ts';
+import { answerJson } from './answer.ts';
+import type { RouteContext } from './context.ts';
+import { openCursor, sealCursor } from './cursor.ts';
+import { answers, errorAnswers, NoQuery, pageLimit, ref } from './documentation.ts';
+import { createEventStreams } from './event-stream.ts';
+
+const tags = ['Events'];
+
+const ListQuery = {
+  type: 'object',
+  properties: {
+    limit: pageLimit('events'),
+    cursor: {
+      type: 'string',
+      description: 'the cursor of an earlier answer: the events behind it; without it, from the oldest on',
+    },
+  },
+  additionalProperties: false,
+} as const;
+type ListQuery = FromSchema<typeof ListQuery>;
+
+/** The events of the plants that the caller has access to, to be asked for or followed. */
+export function eventsRoutes(app: FastifyInstance, context: RouteContext): void {
+  listRoute(app, context);
+  streamRoute(app, context);
+}
+
+function listRoute(app: FastifyInstance, { webhooks, cursorKey, requires }: RouteContext): void {
+  app.route<{ Querystring: ListQuery }>({
+    method: 'GET',
+    url: '/events',
+    onRequest: requires('webhooks:read'),
+    schema: {
+      operationId: 'listEvents',
+      summary: 'List events',
+      description:
+        'Returns the events of the plants that you have access to, oldest first, and a cursor. Asked with it again, ' +
+        'now or later, the answer goes on behind the last event; none is ever skipped. Fewer events than `limit` ' +
+        'are all there are for now.',
+      tags,
+      querystring: ListQuery,
+      response: {
+        200: answers(
+          {
+            type: 'object',
+            required: ['events', 'cursor'],
+            properties: {
+              events: { type: 'array', items: ref(EventView) },
+              cursor: { type: 'string', description: 'where to go on; there also when there are no events' },
+            },
+          },
+          'The events.',
+        ),
+        ...errorAnswers(40007),
+      },
+    },
+    async handler({ query, principal }, reply) {
+      const viewer = principal.user.id;
+      const origin = eventsOrigin(viewer, cursorKey);
+      const after = query.cursor === undefined ? undefined : openCursor(query.cursor, origin);
+      const { events, next } = await listEvents(webhooks, {
+        viewer,
+        after,
+        limit: query.limit ?? limits.page,
+      });
+      answerJson(reply);
+      return `{"events":[${events.map(eventJson).join()}],"cursor":"${sealCursor(next, origin)}"}`;
+    },
+  });
+}
+
+function streamRoute(app: FastifyInstance, context: RouteContext): void {
+  app.route({
+    method: 'GET',
+    url: '/events/stream',
+    onRequest: context.requires('webhooks:read'),
+    schema: {
+      operationId: 'streamEvents',
+      summary: 'Follow events',
+      description:
+        'The same events as server-sent events, as they come: behind `Last-Event-ID`, else from now on. The first ' +
+        `lines carry the id of where that is. A comment follows whenever it was quiet for ${limits.heartbeatMs / 1000} ` +
+        'seconds. The stream ends when the service stops and when the token no longer counts; connect again with the ' +
+        'last id.',
+      tags,
+      querystring: NoQuery,
+      headers: {
+        type: 'object',
+        properties: {
+          'Last-Event-ID': { type: 'string', description: 'the id of an event of this stream, or a cursor' },
+        },
+      },
+      response: {
+        200: {
+          description:
+            'The stream: `id` is a cursor, `event` the type, `data` the Event as JSON in one line.',
+          content: { 'text/event-stream': { schema: { type: 'string' } } },
+        },
+        ...errorAnswers(40007, 42900),
+      },
+    },
+    handler: streamHandler(context),
+  });
+}
+
+function streamHandler(context: RouteContext) {
+  const { webhooks, cursorKey, drain, requires } = context;
+  const openStream = createEventStreams({ events: webhooks.events, drain });
+  const authorize = requires('webhooks:read');
+
+  return async (request: FastifyRequest, reply: FastifyReply) => {
+    const viewer = request.principal.user.id;
+    const origin = eventsOrigin(viewer, cursorKey);
+    const after = await startOf(request, context);
+    const stream =
+      request.method === 'HEAD'
+        ? Readable.from([], { objectMode: false })
+        : openStream({
+            viewer,
+            after,
+            response: reply.raw,
+            cursorOf: (position) => sealCursor(position, origin),
+            isAdmitted: () =>
+              new Promise((resolve) => {
+                authorize.call(request.server, request, reply, (error) => resolve(error === undefined));
+              }),
+            onFailure: (error) =>
+              request.log.error({ err: error, reqId: request.id }, 'a stream of events broke off'),
+          });
+    // A proxy that gathers answers would keep the events back.
+    reply.header('cache-control', 'no-store').header('x-accel-buffering', 'no');
+    return reply.header('content-type', 'text/event-stream').send(stream);
+  };
+}
+
+/** @throws AppError 40007 when events behind `Last-Event-ID` are no longer kept, or it is no cursor. */
+async function startOf(
+  { headers, principal }: FastifyRequest,
+  { webhooks, cursorKey }: RouteContext,
+): Promise<string> {
+  const viewer = principal.user.id;
+  const lastId = headers['last-event-id'];
+  if (lastId === undefined) return webhooks.events.latestPosition(viewer);
+  const after = openCursor(String(lastId), eventsOrigin(viewer, cursorKey));
+  await listEvents(webhooks, { viewer, after, limit: 1 });
+  return after;
+}
+
+/** The list and the stream have the same cursors. */
+function eventsOrigin(user: number, key: number) {
+  return { list: 'events', user, key };
+}

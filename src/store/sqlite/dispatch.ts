@@ -1,0 +1,229 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { delivery as limits } from '../../limits.ts';
+import type { Claim, ClaimRequest, DeliveryOutcome, Disable } from '../../webhooks/port.ts';
+import { toEvent } from './events.ts';
+import type { Snapshot } from './snapshot.ts';
+import type { Standings } from './standings.ts';
+
+/** The statements of the dispatcher, for the connection that writes. */
+export function dispatchWrites(db: DatabaseSync, standings: Standings) {
+  const release = db.prepare('UPDATE deliveries SET leased = 0, due = ? WHERE leased = 1');
+  const giveBack = db.prepare(
+    `UPDATE deliveries
+     SET leased = 0, due = ?
+     WHERE webhook = ? AND event = ? AND fence = ? AND leased = 1`,
+  );
+  const leased = db.prepare('SELECT DISTINCT webhook FROM deliveries WHERE leased = 1');
+  return {
+    claim: claims(db, standings),
+    record: recording(db, standings),
+    giveBack({ webhook, event, fence, due }: Claim): void {
+      giveBack.run(due, webhook.id, event.id, fence);
+      standings.changed(webhook.id);
+    },
+    releaseLeases(now: number): void {
+      for (const { webhook } of leased.all()) standings.changed(String(webhook));
+      release.run(now);
+    },
+  };
+}
+
+function claims(db: DatabaseSync, standings: Standings): (request: ClaimRequest) => Claim[] {
+  const ready = db.prepare(
+    `SELECT id, url, rate, failing_since, private_key
+     FROM webhooks
+     WHERE status = 'enabled' AND next_due <= ?
+     ORDER BY next_due
+     LIMIT CAST(? AS INTEGER)`,
+  );
+  const due = db.prepare(
+    `SELECT event, due
+     FROM deliveries
+     WHERE webhook = ? AND state = 'pending' AND due <= ?
+     ORDER BY due
+     LIMIT CAST(? AS INTEGER)`,
+  );
+  const secrets = db.prepare(
+    `SELECT secret
+     FROM webhook_secrets
+     WHERE webhook = ? AND (expires_at IS NULL OR expires_at > ?)
+     ORDER BY created_at DESC`,
+  );
+  const lease = leases(db);
+
+  return ({ now, leaseUntil, limit, places }) => {
+    // Lanes that are full are found as well: there must be room for the others behind them.
+    const lanes = ready.all(now, limit + places.of.size).map((row) => {
+      const id = String(row.id);
+      const rate = row.rate === null ? undefined : Number(row.rate);
+      const free = places.of.get(id) ?? Math.min(places.each, rate === undefined ? limit : 1);
+      const found = free > 0 ? due.all(id, now, Math.min(free, limit)) : [];
+      if (found.length === 0) return [];
+      const webhook = {
+        id,
+        url: String(row.url),
+        rate,
+        failingSince: row.failing_since === null ? undefined : Number(row.failing_since),
+        secrets: secrets.all(id, now).map(({ secret }) => String(secret)),
+        privateKey: String(row.private_key),
+      };
+      return found.map(({ event, due }) => ({ webhook, event: String(event), due: Number(due) }));
+    });
+    // Whoever has waited for longest is dealt to first, so that nobody is left out when few are dealt.
+    lanes.sort(([a], [b]) => (a?.due ?? 0) - (b?.due ?? 0));
+    return dealOut(lanes, limit).map(({ webhook, event, due }) => {
+      standings.changed(webhook.id);
+      return { webhook, due, leaseUntil, ...lease(webhook.id, event, leaseUntil) };
+    });
+  };
+}
+
+type Leased = Pick<Claim, 'event' | 'step' | 'fence'>;
+
+function leases(db: DatabaseSync): (webhook: string, event: string, until: number) => Leased {
+  const lease = db.prepare(
+    `UPDATE deliveries
+     SET due = ?, leased = 1, fence = fence + 1
+     WHERE webhook = ? AND event = ?
+     RETURNING owner, step, fence`,
+  );
+  const event = db.prepare(
+    `SELECT id, type, created_at, CAST(plant AS TEXT) AS plant, name, tag
+     FROM events
+     WHERE owner = ? AND id = ?`,
+  );
+  return (webhook, id, until) => {
+    const row = lease.get(until, webhook, id);
+    const found = row && event.get(Number(row.owner), id);
+    if (!found) throw new Error(`Delivery ${id} of ${webhook} has no event`);
+    return { event: toEvent(found), step: Number(row.step), fence: Number(row.fence) };
+  };
+}
+
+/** Takes one of each lane in turn until `limit` are taken: a long lane leaves room for the short ones. */
+function dealOut<T>(lanes: T[][], limit: number): T[] {
+  const dealt: T[] = [];
+  const longest = lanes.reduce((most, lane) => Math.max(most, lane.length), 0);
+  for (let turn = 0; turn < longest; turn++) {
+    for (const lane of lanes) {
+      if (dealt.length === limit) return dealt;
+      const item = lane[turn];
+      if (item !== undefined) dealt.push(item);
+    }
+  }
+  return dealt;
+}
+
+function recording(db: DatabaseSync, standings: Standings): (outcome: DeliveryOutcome) => boolean {
+  const settle = db.prepare(
+    `UPDATE deliveries
+     SET state = ?, attempts = attempts + 1, step = coalesce(?, step), due = coalesce(?, due), leased = 0, reason = ?
+     WHERE webhook = ? AND event = ? AND fence = ? AND state = 'pending' AND leased = 1 AND (? OR step = ?)
+     RETURNING attempts`,
+  );
+  const beginAnew = db.prepare(
+    `UPDATE deliveries
+     SET attempts = attempts + 1, due = ?, leased = 0, reason = ?
+     WHERE webhook = ? AND event = ? AND fence = ? AND state = 'pending' AND leased = 1
+     RETURNING attempts`,
+  );
+  const count = db.prepare(
+    `UPDATE deliveries
+     SET attempts = attempts + 1
+     WHERE webhook = ? AND event = ?
+       AND NOT EXISTS (SELECT 1 FROM attempts WHERE webhook = ? AND event = ? AND fence = ?)
+     RETURNING attempts`,
+  );
+  const keep = attemptWrites(db);
+  const follow = consequences(db, standings);
+
+  return (outcome) => {
+    const { webhook, event, fence, step, attempt, reason = null, next } = outcome;
+    const [nextStep, due] = next.state === 'pending' ? [next.step, next.due] : [null, null];
+    const isDelivered = next.state === 'delivered' ? 1 : 0;
+    const settled =
+      settle.get(next.state, nextStep, due, reason, webhook, event, fence, isDelivered, step) ??
+      beginAnew.get(attempt.at, reason, webhook, event, fence);
+    const counted = settled ?? count.get(webhook, event, webhook, event, fence);
+    if (!counted) return false;
+    keep(outcome, Number(counted.attempts));
+    if (reason === null) standings.succeeded(webhook, attempt.at);
+    else standings.failed(webhook, attempt.at);
+    if (settled) follow(outcome);
+    return settled !== undefined;
+  };
+}
+
+function attemptWrites(db: DatabaseSync): (outcome: DeliveryOutcome, attempts: number) => void {
+  const insert = db.prepare(
+    `INSERT INTO attempts (webhook, event, fence, at, duration_ms, address, status, excerpt, error)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  );
+  const forget = db.prepare(
+    `DELETE FROM attempts
+     WHERE webhook = ? AND event = ? AND fence <= (
+       SELECT fence
+       FROM attempts
+       WHERE webhook = ? AND event = ?
+       ORDER BY fence DESC
+       LIMIT 1 OFFSET ${limits.attemptsKept}
+     )`,
+  );
+  return ({ webhook, event, fence, attempt }, attempts) => {
+    const { at, durationMs, address, status, excerpt, error } = attempt;
+    insert.run(
+      webhook,
+      event,
+      fence,
+      at,
+      durationMs,
+      address ?? null,
+      status ?? null,
+      excerpt ?? null,
+      error ?? null,
+    );
+    if (attempts > limits.attemptsKept) forget.run(webhook, event, webhook, event);
+  };
+}
+
+/** What an attempt means for the whole webhook. */
+function consequences(db: DatabaseSync, standings: Standings): (outcome: DeliveryOutcome) => void {
+  const pause = db.prepare(
+    `UPDATE webhooks
+     SET paused_until = max(coalesce(paused_until, 0), ?)
+     WHERE id = ? AND url = ?`,
+  );
+  const disable = db.prepare(
+    `UPDATE webhooks
+     SET status = 'disabled', disabled_reason = ?
+     WHERE id = ? AND url = ? AND status = 'enabled' AND (? IS NULL OR failing_since = ?)`,
+  );
+
+  function end(webhook: string, url: string, { reason, ifFailingSince }: Disable): void {
+    // What this transaction has noted of the webhook counts as well.
+    standings.write();
+    disable.run(reason, webhook, url, ifFailingSince ?? null, ifFailingSince ?? null);
+    standings.changed(webhook);
+  }
+
+  return ({ webhook, url, pauseUntil, disable: ending }) => {
+    if (pauseUntil !== undefined) pause.run(pauseUntil, webhook, url);
+    if (ending) end(webhook, url, ending);
+    standings.changed(webhook);
+  };
+}
+
+/** When there will be something to claim. */
+export function dispatchReads(db: DatabaseSync, snapshot: Snapshot) {
+  const next = db.prepare(
+    `SELECT min(next_due) AS due
+     FROM webhooks
+     WHERE status = 'enabled' AND next_due > ?`,
+  );
+  return {
+    nextDue(now: number): number | undefined {
+      const due = snapshot.read(() => next.get(now)?.due);
+      return due === null || due === undefined ? undefined : Number(due);
+    },
+  };
+}

@@ -1,0 +1,73 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { PlantId } from '../../plants/plant.ts';
+import type { NewPlant } from '../../plants/port.ts';
+import type { NewTest } from '../../webhooks/port.ts';
+import type { Standings } from './standings.ts';
+
+/** What a transaction wrote for others to look at. */
+export type Announced = {
+  /** Deliveries that are due, or will be. */
+  deliveries: number;
+  /** Whose events were written. */
+  owners: number[];
+};
+
+export type OutboxWrites = ReturnType<typeof outboxWrites>;
+
+/** Writes events and their deliveries: the outbox, in the transaction that adds the plant. */
+export function outboxWrites(db: DatabaseSync, standings: Standings, delayMs: number) {
+  const insertEvent = db.prepare(
+    'INSERT INTO events (owner, id, plant, name, tag, created_at, type) VALUES (?, ?, ?, ?, ?, ?, ?)',
+  );
+  const insertDelivery = db.prepare(
+    `INSERT INTO deliveries (webhook, event, owner, state, attempts, step, due, leased, fence)
+     VALUES (?, ?, ?, 'pending', 0, 0, ?, 0, 0)`,
+  );
+  const subscribed = db.prepare(`SELECT id FROM webhooks WHERE owner = ? AND status <> 'deleted'`);
+  const owned = db.prepare(`SELECT 1 FROM webhooks WHERE owner = ? AND id = ? AND status <> 'deleted'`);
+  const webhooksOf = new Map<number, string[]>();
+  const owners = new Set<number>();
+  let deliveries = 0;
+
+  function webhooks(owner: number): string[] {
+    const known = webhooksOf.get(owner);
+    if (known) return known;
+    const found = subscribed.all(owner).map((row) => String(row.id));
+    webhooksOf.set(owner, found);
+    return found;
+  }
+
+  function deliver(webhook: string, event: string, owner: number, due: number): void {
+    insertDelivery.run(webhook, event, owner, due);
+    standings.changed(webhook);
+    deliveries++;
+  }
+
+  return {
+    announce({ owner, id, event, name, tag, at }: NewPlant & { id: PlantId }): void {
+      insertEvent.run(owner, event, id, name, tag ?? null, at, 'plant.created');
+      owners.add(owner);
+      for (const webhook of webhooks(owner)) deliver(webhook, event, owner, at + delayMs);
+    },
+    createTest({ owner, webhook, event }: NewTest): boolean {
+      if (!owned.get(owner, webhook)) return false;
+      const { id, type, at, plant } = event;
+      insertEvent.run(owner, id, plant.id, plant.name, plant.tag ?? null, at, type);
+      deliver(webhook, id, owner, at);
+      return true;
+    },
+    /** Deliveries that were there became due. */
+    madeDue(count: number): void {
+      deliveries += count;
+    },
+    /** Who is subscribed is looked up once for each transaction; a write to webhooks makes it stale. */
+    forgetSubscriptions: () => webhooksOf.clear(),
+    /** What was written since the last call. */
+    takeAnnounced(): Announced {
+      const announced = { deliveries, owners: [...owners] };
+      deliveries = 0;
+      owners.clear();
+      return announced;
+    },
+  };
+}

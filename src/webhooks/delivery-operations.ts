@@ -1,0 +1,106 @@
+import { AppError } from '../errors.ts';
+import { findWebhook, noWebhook, type WebhooksContext } from './operations.ts';
+import type { AttemptRecord, Delivery, DeliveryState, PlantEvent } from './port.ts';
+
+/** What the test event says was added. */
+const TEST_PLANT: PlantEvent['plant'] = { id: 0n, name: 'Test plant', tag: 'test' };
+
+export type DeliveryList = {
+  deliveries: Delivery[];
+  /** The event before which the list goes on; undefined when it does not. */
+  next: string | undefined;
+};
+
+export type DeliveryListRequest = {
+  owner: number;
+  webhook: string;
+  state: DeliveryState | undefined;
+  before: string | undefined;
+  limit: number;
+};
+
+/**
+ * A page of a webhook's deliveries, newest first.
+ *
+ * @throws AppError 40402 when the owner has no such webhook.
+ */
+export async function listDeliveries(
+  context: WebhooksContext,
+  { owner, limit, ...query }: DeliveryListRequest,
+): Promise<DeliveryList> {
+  const webhook = await findWebhook(context, owner, query.webhook);
+  // One more than asked for tells whether there are more.
+  const found = await context.deliveries.deliveries({ ...query, limit: limit + 1 });
+  const deliveries = found.slice(0, limit).map((delivery) => afterPause(delivery, webhook));
+  return { deliveries, next: found.length > limit ? deliveries.at(-1)?.event.id : undefined };
+}
+
+/**
+ * A delivery with its attempts, oldest first.
+ *
+ * @throws AppError 40402 when the owner has no such webhook, 40403 when it has no such delivery.
+ */
+export async function getDelivery(
+  context: WebhooksContext,
+  owner: number,
+  id: string,
+  event: string,
+): Promise<{ delivery: Delivery; attempts: AttemptRecord[] }> {
+  const delivery = await findDelivery(context, owner, id, event);
+  return { delivery, attempts: await context.deliveries.attempts(id, event) };
+}
+
+/**
+ * Makes an event `plant.test` for this webhook alone, which goes the way of every other.
+ *
+ * @throws AppError 40402 when the owner has no such webhook.
+ */
+export async function testWebhook(context: WebhooksContext, owner: number, id: string): Promise<Delivery> {
+  const { deliveries, runtime } = context;
+  // In this order: what is asked for by a time is looked up by id.
+  const at = runtime.clock.now();
+  const event: PlantEvent = { id: runtime.ids.next('evt'), type: 'plant.test', at, plant: TEST_PLANT };
+  if (!(await deliveries.createTest({ owner, webhook: id, event }))) throw noWebhook();
+  return findDelivery(context, owner, id, event.id);
+}
+
+/**
+ * Makes a delivery due now, whatever became of it before.
+ *
+ * @throws AppError 40402 when the owner has no such webhook, 40403 when it has no such delivery.
+ */
+export async function redeliver(
+  context: WebhooksContext,
+  owner: number,
+  id: string,
+  event: string,
+): Promise<Delivery> {
+  const { deliveries, runtime } = context;
+  const outcome = await deliveries.redeliver({ owner, webhook: id, event, at: runtime.clock.now() });
+  if (outcome === 'no webhook') throw noWebhook();
+  if (outcome === 'no delivery') throw noDelivery();
+  return findDelivery(context, owner, id, event);
+}
+
+async function findDelivery(
+  context: WebhooksContext,
+  owner: number,
+  id: string,
+  event: string,
+): Promise<Delivery> {
+  const webhook = await findWebhook(context, owner, id);
+  const delivery = await context.deliveries.delivery(id, event);
+  if (delivery === undefined) throw noDelivery();
+  return afterPause(delivery, webhook);
+}
+
+/** Nothing is sent while the webhook pauses. */
+function afterPause(delivery: Delivery, { pausedUntil = 0 }: { pausedUntil: number | undefined }): Delivery {
+  const { nextAttemptAt } = delivery;
+  if (nextAttemptAt === undefined || nextAttemptAt >= pausedUntil) return delivery;
+  return { ...delivery, nextAttemptAt: pausedUntil };
+}
+
+function noDelivery(): AppError {
+  return new AppError(40403, 'The webhook has no delivery of this event.');
+}

@@ -1,0 +1,75 @@
+import { EventId, EventType, PlantCreatedPayload, plantJson } from './event.ts';
+import { type AttemptRecord, type Delivery, deliveryStates } from './port.ts';
+import { timeText } from './time.ts';
+
+const AttemptView = {
+  type: 'object',
+  required: ['at', 'durationMs'],
+  properties: {
+    at: { type: 'string', format: 'date-time', description: 'when the attempt began (RFC 3339)' },
+    durationMs: { type: 'integer', minimum: 0, description: 'how long it took, in milliseconds' },
+    address: { type: 'string', description: 'the address that it was sent to', examples: ['192.0.2.7'] },
+    status: { type: 'integer', description: 'the HTTP status of the answer; absent when none came' },
+    excerpt: { type: 'string', description: 'the beginning of the body of the answer' },
+    error: { type: 'string', description: 'why there was no whole answer; absent when there was one' },
+  },
+} as const;
+
+const required = ['event', 'type', 'plant', 'state', 'attempts', 'createdAt'] as const;
+const properties = {
+  event: EventId,
+  type: EventType,
+  plant: { $ref: PlantCreatedPayload.$id },
+  state: {
+    enum: deliveryStates,
+    description:
+      'waits or is under way (`pending`), waits for the webhook to be enabled (`held`), arrived (`delivered`), ' +
+      'or was given up (`failed`)',
+  },
+  attempts: { type: 'integer', minimum: 0, description: 'how many attempts were made' },
+  nextAttemptAt: {
+    type: 'string',
+    format: 'date-time',
+    description: 'when the next attempt is due; absent when there is none, or when one is under way',
+  },
+  reason: { type: 'string', description: 'why the last attempt failed; absent when it did not' },
+  createdAt: { type: 'string', format: 'date-time', description: 'when the event happened (RFC 3339)' },
+} as const;
+
+export const DeliveryView = {
+  $id: 'Delivery',
+  type: 'object',
+  required,
+  properties,
+  description: 'One event on its way to one webhook.',
+} as const;
+
+export const DeliveryWithHistory = {
+  $id: 'DeliveryWithHistory',
+  type: 'object',
+  required: [...required, 'history'],
+  properties: {
+    ...properties,
+    history: { type: 'array', items: AttemptView, description: 'the attempts, oldest first' },
+  },
+  description: 'A delivery with its attempts.',
+} as const;
+
+/** What an answer shows of a delivery: JSON text. */
+export function deliveryJson({ event, state, attempts, nextAttemptAt, reason }: Delivery): string {
+  const head = JSON.stringify({ event: event.id, type: event.type });
+  const rest = JSON.stringify({
+    state,
+    attempts,
+    nextAttemptAt: nextAttemptAt === undefined ? undefined : timeText(nextAttemptAt),
+    reason,
+    createdAt: timeText(event.at),
+  });
+  return `${head.slice(0, -1)},"plant":${plantJson(event.plant)},${rest.slice(1)}`;
+}
+
+/** The same with the attempts. */
+export function deliveryWithHistoryJson(delivery: Delivery, attempts: readonly AttemptRecord[]): string {
+  const history = attempts.map(({ at, ...rest }) => ({ at: timeText(at), ...rest }));
+  return `${deliveryJson(delivery).slice(0, -1)},"history":${JSON.stringify(history)}}`;
+}

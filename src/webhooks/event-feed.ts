@@ -1,0 +1,74 @@
+import { setImmediate } from 'node:timers/promises';
+import { AppError } from '../errors.ts';
+import { feeds as limits } from '../limits.ts';
+import { createBell } from './bell.ts';
+import type { EventHub } from './event-hub.ts';
+import type { EventPage, EventQuery, EventStore, FeedEvent } from './port.ts';
+
+/**
+ * A page of the events of the plants that a user has access to, oldest first.
+ *
+ * @throws AppError 40007 when events behind the position are no longer kept.
+ */
+export async function listEvents({ events }: { events: EventStore }, query: EventQuery): Promise<EventPage> {
+  const page = await events.events(query);
+  if (page !== undefined) return page;
+  throw new AppError(
+    40007,
+    'Events behind this cursor are no longer kept (RETENTION_DAYS); start without one, and expect a gap.',
+  );
+}
+
+export type FollowParts = {
+  events: EventStore;
+  hub: EventHub;
+  viewer: number;
+  /** The position to begin behind. */
+  after: string;
+  signal: AbortSignal;
+  /** Asked before each look into the store: whether the viewer may still see what is there. */
+  isAdmitted(): Promise<boolean>;
+  bounds?: Partial<FollowBounds>;
+};
+
+export type FollowBounds = { page: number; pollMs: number; heartbeatMs: number };
+
+/**
+ * The events behind a position as they come, some at a time; an empty part says that it has been quiet for a
+ * while. Reads on only when the part before was taken, so a slow reader costs one part. Ends when the signal is
+ * aborted, when the viewer is no longer admitted, and when events in between are no longer kept.
+ */
+export async function* followEvents(parts: FollowParts): AsyncGenerator<FeedEvent[], void> {
+  const { events, hub, viewer, signal, isAdmitted } = parts;
+  const { page: limit, pollMs, heartbeatMs } = { ...limits, ...parts.bounds };
+  const bell = createBell();
+  let isQuiet = false;
+  // A timer of its own, because the clock may be set back.
+  const heartbeat = setInterval(() => {
+    isQuiet = true;
+    bell.ring();
+  }, heartbeatMs);
+  // Before the first look, so that no event comes in between unnoticed. Of shared plants: their owners too.
+  const leave = hub.watch([viewer], bell.ring);
+  signal.addEventListener('abort', bell.ring);
+  try {
+    let { after } = parts;
+    while (!signal.aborted && (await isAdmitted())) {
+      const page = await events.events({ viewer, after, limit });
+      if (page === undefined) return;
+      after = page.next;
+      if (page.events.length > 0 || isQuiet) {
+        yield page.events;
+        isQuiet = false;
+        heartbeat.refresh();
+      }
+      if (page.events.length < limit) await bell.rings(pollMs);
+      // A reader that takes everything at once would otherwise keep every other request waiting.
+      else await setImmediate();
+    }
+  } finally {
+    signal.removeEventListener('abort', bell.ring);
+    leave();
+    clearInterval(heartbeat);
+  }
+}

@@ -1,0 +1,49 @@
+import { Id, Name, Tag } from '../plants/plant.ts';
+import { eventTypes, type PlantEvent } from './port.ts';
+import { timeText } from './time.ts';
+
+/** The body of a delivery: the plant as it was created. */
+export const PlantCreatedPayload = {
+  $id: 'NewPlant',
+  type: 'object',
+  required: ['id', 'name'],
+  properties: { id: Id, name: Name, tag: Tag },
+  description: 'The plant that was added to the store, as it was created.',
+} as const;
+
+export const EventId = {
+  type: 'string',
+  description: 'the id of the event: the `webhook-id` of its deliveries',
+  examples: ['evt_01k9f3zv7h8q2m5x4c6d0n1r8t'],
+} as const;
+
+export const EventType = {
+  enum: eventTypes,
+  description: 'what happened; `plant.test` is a test that its owner asked for',
+} as const;
+
+/** An element of the event feed. */
+export const EventView = {
+  $id: 'Event',
+  type: 'object',
+  required: ['id', 'type', 'createdAt', 'plant'],
+  properties: {
+    id: EventId,
+    type: EventType,
+    createdAt: { type: 'string', format: 'date-time', description: 'when it happened (RFC 3339)' },
+    plant: { $ref: PlantCreatedPayload.$id },
+  },
+  description: 'Something that happened to a plant.',
+} as const;
+
+/** What an answer shows of an event: JSON text in one line. */
+export function eventJson({ id, type, at, plant }: PlantEvent): string {
+  const head = JSON.stringify({ id, type, createdAt: timeText(at) });
+  return `${head.slice(0, -1)},"plant":${plantJson(plant)}}`;
+}
+
+/** Written by hand, because `JSON.stringify` refuses a bigint and a number would lose its last digits. */
+export function plantJson({ id, name, tag }: PlantEvent['plant']): string {
+  const rest = tag === undefined ? '' : `,"tag":${JSON.stringify(tag)}`;
+  return `{"id":${id},"name":${JSON.stringify(name)}${rest}}`;
+}

@@ -1,0 +1,70 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { chores } from '../limits.ts';
+import { firstId, type Runtime } from '../runtime.ts';
+import type { ChoreStore, ExpiryPosition } from './port.ts';
+
+export type HousekeeperParts = {
+  store: ChoreStore;
+  runtime: Runtime;
+  /** How long events are kept, with their deliveries and attempts; one that still waits is kept longer. */
+  retentionDays: number;
+  bounds?: Partial<typeof chores>;
+};
+
+export type Housekeeper = {
+  /** Resolves when the slice that is under way is done. May be called twice. Close the store after it. */
+  stop(): Promise<void>;
+};
+
+const DAY = 24 * 60 * 60 * 1000;
+
+/**
+ * Does the long work of webhooks in slices: replays, the removal of what a deleted webhook left, and that of what is
+ * too old. Each slice is a short transaction with a pause behind it, so that nobody waits for it; what a kill
+ * interrupts goes on after the next start.
+ */
+export function startHousekeeper({ store, runtime, retentionDays, ...parts }: HousekeeperParts): Housekeeper {
+  const { clock, log } = runtime;
+  const bounds = { ...chores, ...parts.bounds };
+  const stopping = new AbortController();
+  const { signal } = stopping;
+
+  async function every(ms: number, what: string, work: () => Promise<void>): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        await work();
+      } catch (error) {
+        log.warn({ err: error }, `could not ${what}; it is tried again`);
+      }
+      await wait(ms);
+    }
+  }
+
+  async function advance(): Promise<void> {
+    while (!signal.aborted && (await store.hasChores())) {
+      await store.advance({ now: clock.now(), limit: bounds.slice });
+      await wait(bounds.pauseMs);
+    }
+  }
+
+  async function expire(): Promise<void> {
+    const before = firstId('evt', Math.max(0, clock.now() - retentionDays * DAY));
+    let from: ExpiryPosition | undefined;
+    do {
+      from = await store.removeExpired({ before, from, limit: bounds.slice });
+      await wait(bounds.pauseMs);
+    } while (from && !signal.aborted);
+  }
+
+  const wait = (ms: number) => pause(ms, undefined, { signal }).catch(() => {});
+  const work = Promise.all([
+    every(bounds.pollMs, 'go on with a replay or a removal', advance),
+    every(bounds.retentionEveryMs, 'remove what is too old', expire),
+  ]);
+  return {
+    async stop() {
+      stopping.abort();
+      await work;
+    },
+  };
+}

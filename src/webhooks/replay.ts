@@ -1,0 +1,64 @@
+import type { FromSchema } from 'json-schema-to-ts';
+import { AppError } from '../errors.ts';
+import { delivery as limits } from '../limits.ts';
+import { firstId } from '../runtime.ts';
+import { findWebhook, type WebhooksContext } from './operations.ts';
+import { deliveryStates } from './port.ts';
+import { parseDateTime } from './time.ts';
+
+const Since = {
+  type: 'string',
+  format: 'date-time',
+  description:
+    'a date-time of RFC 3339 that exists, such as 2026-11-21T08:00:00Z or 2026-11-21T09:00:00.5+01:00; ' +
+    'no leap second',
+  examples: ['2026-11-21T08:00:00Z'],
+} as const;
+
+/** The body of `POST /webhooks/{id}/replay`. */
+export const ReplayInput = {
+  $id: 'ReplayInput',
+  type: 'object',
+  required: ['since'],
+  properties: {
+    since: Since,
+    state: {
+      enum: deliveryStates,
+      description:
+        `one of ${deliveryStates.join(', ')}: only deliveries in this state; ` +
+        'without it every event, also those from before the webhook was made',
+    },
+  },
+  additionalProperties: false,
+  description: 'What to send again.',
+} as const;
+export type ReplayInput = FromSchema<typeof ReplayInput>;
+
+/**
+ * Sends events again that happened at a time or later, and resolves with their number once that is written down;
+ * a kill does not end it. Each is retried like a new one.
+ *
+ * @throws AppError 40402 when the owner has no such webhook, 40002 when `since` is no time, 40902 when too many
+ * replays are not done.
+ */
+export async function replay(
+  context: WebhooksContext,
+  owner: number,
+  id: string,
+  { since, state }: ReplayInput,
+): Promise<number> {
+  const ms = parseDateTime(since);
+  if (ms === undefined) throw new AppError(40002, `The member "since" must be ${Since.description}.`);
+  await findWebhook(context, owner, id);
+  const { deliveries, runtime } = context;
+  // There were no events before 1970, and no ids for them.
+  const from = firstId('evt', Math.max(0, ms));
+  const request = { owner, webhook: id, from, state, at: runtime.clock.now() };
+  const count = await deliveries.countReplay(request);
+  const most = limits.replays;
+  if (await deliveries.startReplay(request, most)) return count;
+  throw new AppError(
+    40902,
+    `The webhook has ${most} replays that are not done, which is the most there may be.`,
+  );
+}

@@ -1,0 +1,117 @@
+import { once } from 'node:events';
+import { stat } from 'node:fs';
+import { getCompileCacheDir } from 'node:module';
+import { Worker } from 'node:worker_threads';
+import { type AllowedNetworks, formatNetworks } from './addresses.ts';
+import { type Attempt, STOPPED } from './attempt.ts';
+import type { Sendable } from './delivery.ts';
+import type { QueueingSender } from './queueing-sender.ts';
+import type { Attempts, Claims, SenderThreadOptions } from './sender-thread.ts';
+
+export type ThreadSenderParts = {
+  allowedNetworks: AllowedNetworks;
+  /** Of this service, for `user-agent`. */
+  version: string;
+  /** The service's public URL, for `ce-source`. */
+  source: string;
+  /** From the look-up of the name to the end of the answer, in milliseconds. */
+  attemptMs?: number;
+  /** Requests under way to one webhook. */
+  concurrency: number;
+};
+
+const DIED = 'The thread that sends ended by a fault.';
+
+/**
+ * Sends in a thread of its own, which starts with the first delivery: it takes memory that a service without webhooks
+ * need not pay. When the thread dies, what was under way has failed, and the next delivery starts a new one.
+ */
+export function createThreadSender({ allowedNetworks, ...parts }: ThreadSenderParts): QueueingSender {
+  const options = { ...parts, networks: formatNetworks(allowedNetworks) };
+  let thread: SenderThread | undefined;
+  let stopping: Promise<void> | undefined;
+
+  return {
+    send(claim) {
+      if (stopping) return Promise.resolve(notMade(Date.now(), STOPPED));
+      if (thread === undefined || thread.isDead()) thread = startThread(options);
+      return thread.send(claim);
+    },
+    drain: () => thread?.drain(),
+    stop: () => (stopping ??= thread?.stop() ?? Promise.resolve()),
+  };
+}
+
+type UnderWay = { at: number; resolve(attempt: Attempt | undefined): void };
+
+type SenderThread = QueueingSender & { isDead(): boolean };
+
+function startThread(options: SenderThreadOptions): SenderThread {
+  // Node's pool of helper threads has the priority of the thread that uses it first, which the sender's is not to be.
+  stat(import.meta.filename, () => {});
+  const worker = new Worker(new URL('./sender-thread.ts', import.meta.url), {
+    workerData: options,
+    env: environment(),
+  });
+  // An array whose places are used again: a Map whose entries come and go makes V8 keep what was in it until the next
+  // full collection.
+  const underWay: (UnderWay | undefined)[] = [];
+  const free: number[] = [];
+  let waiting: Claims = [];
+  let isDead = false;
+
+  function flush(): void {
+    if (waiting.length > 0) worker.postMessage(waiting);
+    waiting = [];
+  }
+
+  function die(): void {
+    isDead = true;
+    for (const one of underWay.splice(0)) one?.resolve(notMade(one.at, DIED));
+  }
+
+  worker.on('message', (attempts: Attempts) => {
+    for (const [key, attempt] of attempts) {
+      underWay[key]?.resolve(attempt);
+      underWay[key] = undefined;
+      free.push(key);
+    }
+  });
+  worker.on('error', die);
+  worker.on('exit', die);
+
+  return {
+    isDead: () => isDead,
+
+    send({ webhook: { id, url, secrets, privateKey }, event }: Sendable) {
+      return new Promise((resolve) => {
+        const key = free.pop() ?? underWay.length;
+        underWay[key] = { at: Date.now(), resolve };
+        const length = waiting.push([key, { webhook: { id, url, secrets, privateKey }, event }]);
+        if (length === 1) setImmediate(flush);
+      });
+    },
+
+    drain() {
+      flush();
+      worker.postMessage('drain');
+    },
+
+    async stop() {
+      if (isDead) return;
+      flush();
+      worker.postMessage('stop');
+      await once(worker, 'exit');
+    },
+  };
+}
+
+function notMade(at: number, error: string): Attempt {
+  return { at, durationMs: Math.max(0, Date.now() - at), error };
+}
+
+/** The compile cache is not handed on to threads: without it the thread would compile everything anew. */
+function environment(): NodeJS.ProcessEnv {
+  const cache = getCompileCacheDir();
+  return cache === undefined ? process.env : { ...process.env, NODE_COMPILE_CACHE: cache };
+}

@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { succeeded } from '../harness/answer.ts';
+import { type Service, startService } from '../harness/service.ts';
+import { type FollowedEvent, follow, nextResponse, take } from './follower.ts';
+
+async function withService(work: (service: Service) => Promise<void>): Promise<void> {
+  const service = await startService();
+  try {
+    await work(service);
+  } finally {
+    await service.stop();
+  }
+}
+
+async function plant(service: Service, token: string, body: unknown = { name: 'Alder' }): Promise<void> {
+  succeeded(await service.request('POST', '/plants', { body, token }), 201);
+}
+
+const idsOf = (events: FollowedEvent[]) => events.map(({ data }) => data.plant.id);
+
+/** Two kilobytes. */
+const LONG = '🌱'.repeat(255);
+const COUNT = 12_000;
+
+/** Twenty-five megabytes of events, which are more than the buffers between service and client hold. */
+async function manyPlants(service: Service, user: string): Promise<void> {
+  await service.beside(async ({ store, runtime }) => {
+    const owner = (await store.access.users()).find(({ name }) => name === user)?.id ?? 0;
+    for (let first = 1; first < COUNT; first += 4000) {
+      const ids = Array.from({ length: 4000 }, (_, i) => BigInt(first + i));
+      const given = { owner, name: LONG, tag: LONG, at: runtime.clock.now() };
+      await Promise.all(
+        ids.map((id) => store.plants.create({ ...given, id, event: runtime.ids.next('evt') })),
+      );
+    }
+  });
+}
+
+/** Waits until nothing more arrives: the buffers on the way are full. */
+async function untilStalled({ socket }: { socket: { bytesRead: number } }): Promise<number> {
+  for (let before = -1; ; ) {
+    const arrived = socket.bytesRead;
+    if (arrived === before) return arrived;
+    before = arrived;
+    await delay(200);
+  }
+}
+
+test('a client that does not read costs bounded memory, and gets every event in order when it goes on', () =>
+  withService(async (service) => {
+    const token = await service.tokenFor('sleeper');
+    const sending = nextResponse();
+    const follower = await follow(service, token);
+    const { socket } = await sending;
+    follower.response.pause();
+    await manyPlants(service, 'sleeper');
+    const before = process.memoryUsage().rss;
+    // Wakes the stream: it looks at once, and not at the next poll.
+    await plant(service, token, { name: 'Last', id: COUNT + 1 });
+    const arrived = await untilStalled(follower.response);
+    const growth = process.memoryUsage().rss - before;
+    assert.ok(arrived < 20 * 2 ** 20, `${arrived} bytes were sent to a client that does not read`);
+    assert.ok(growth < 32 * 2 ** 20, `the process grew by ${growth} bytes`);
+    const waiting = socket?.writableLength ?? 0;
+    assert.ok(waiting > 0 && waiting < 2 ** 20, `${waiting} bytes wait in the service`);
+
+    // Others are served meanwhile.
+    const awake = await follow(service, token);
+    await plant(service, token, { name: 'Later', id: COUNT + 2 });
+    assert.deepEqual(idsOf(await take(awake, 1)), [COUNT + 2]);
+    awake.close();
+
+    const events = await take(follower, COUNT + 2);
+    assert.deepEqual(
+      idsOf(events),
+      Array.from({ length: COUNT + 2 }, (_, i) => i + 1),
+    );
+    follower.close();
+  }));
+
+test('a client that does not read does not hold up the stop', () =>
+  withService(async (service) => {
+    const token = await service.tokenFor('stuck');
+    const follower = await follow(service, token);
+    follower.response.pause();
+    await manyPlants(service, 'stuck');
+    await plant(service, token, { name: 'Last', id: COUNT + 1 });
+    await untilStalled(follower.response);
+    const started = performance.now();
+    await service.stop();
+    assert.ok(performance.now() - started < 5000);
+    follower.close();
+  }));

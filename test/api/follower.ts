@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { once } from 'node:events';
+import { get, type IncomingMessage, type ServerResponse } from 'node:http';
+import { type Answer, failed } from '../harness/answer.ts';
+import type { Service } from '../harness/service.ts';
+
+/** A client of `GET /events/stream` that reads only what a test asks for. */
+export type Follower = {
+  response: IncomingMessage;
+  /** The next block of lines up to an empty one, as it came; rejects after 20 s, and when the stream ends. */
+  next(): Promise<string>;
+  /** The next message, with its data read as JSON. */
+  event(): Promise<FollowedEvent>;
+  /** Resolves when the stream has ended and nothing was left in it. */
+  ended(): Promise<void>;
+  /** Drops the connection. */
+  close(): void;
+};
+
+export type FollowedEvent = { cursor: string; type: string; data: EventData };
+
+export type EventData = {
+  id: string;
+  type: string;
+  createdAt: string;
+  plant: { id: number; name: string; tag?: string };
+};
+
+const PATIENCE_MS = 20_000;
+
+/** Opens the stream and reads what comes first: where it begins, and `retry:`. */
+export async function follow(service: Service, token: string, lastEventId?: string): Promise<Follower> {
+  const response = await openStream(service, token, lastEventId);
+  assert.equal(response.statusCode, 200);
+  const follower = over(response);
+  assert.match(await follower.next(), /^id: \w+\.\d+\nretry: 1000$/);
+  return follower;
+}
+
+/** The next events of the stream. */
+export async function take(follower: Follower, count: number): Promise<FollowedEvent[]> {
+  const events: FollowedEvent[] = [];
+  while (events.length < count) events.push(await follower.event());
+  return events;
+}
+
+/** What the service sends the next stream over. */
+export function nextResponse(): Promise<ServerResponse> {
+  return new Promise((resolve) => {
+    const channel = 'http.server.request.start';
+    subscribe(channel, function take(message) {
+      // Node publishes this with the request and the response (https://nodejs.org/api/diagnostics_channel.html).
+      const { request, response } = message as { request: IncomingMessage; response: ServerResponse };
+      if (request.url !== '/events/stream') return;
+      unsubscribe(channel, take);
+      resolve(response);
+    });
+  });
+}
+
+/** That the stream is refused with this code. */
+export async function refused(
+  service: Service,
+  token: string,
+  code: Parameters<typeof failed>[1],
+  lastEventId?: string,
+): Promise<Answer> {
+  const headers = lastEventId === undefined ? {} : { 'last-event-id': lastEventId };
+  const answer = await service.request('GET', '/events/stream', { token, headers });
+  failed(answer, code);
+  return answer;
+}
+
+/** The answer of which nothing is read yet. */
+export async function openStream(
+  service: Service,
+  token: string,
+  lastEventId?: string,
+): Promise<IncomingMessage> {
+  const headers: Record<string, string> = { authorization: `Bearer ${token}` };
+  if (lastEventId !== undefined) headers['last-event-id'] = lastEventId;
+  const request = get(`${service.url}/events/stream`, { headers, agent: false });
+  const [response]: IncomingMessage[] = await once(request, 'response');
+  // A reset is told to the request as well as to the response.
+  request.on('error', () => {});
+  assert.ok(response !== undefined);
+  return response;
+}
+
+function over(response: IncomingMessage): Follower {
+  const chunks = response.setEncoding('utf8')[Symbol.asyncIterator]();
+  let text = '';
+
+  async function read(): Promise<boolean> {
+    const { value, done } = await inTime(chunks.next());
+    if (!done) text += value;
+    return !done;
+  }
+
+  async function next(): Promise<string> {
+    for (let end = text.indexOf('\n\n'); ; end = text.indexOf('\n\n')) {
+      if (end >= 0) {
+        const block = text.slice(0, end);
+        text = text.slice(end + 2);
+        return block;
+      }
+      if (!(await read())) throw new Error(`The stream ended; left over is ${JSON.stringify(text)}`);
+    }
+  }
+
+  return {
+    response,
+    next,
+    async event() {
+      const block = await next();
+      const [, cursor = '', type = '', data = ''] = /^id: (.*)\nevent: (.*)\ndata: (.*)$/.exec(block) ?? [];
+      assert.ok(data !== '', block);
+      return { cursor, type, data: JSON.parse(data) };
+    },
+    async ended() {
+      while (await read());
+      assert.equal(text, '');
+    },
+    close: () => response.destroy(),
+  };
+}
+
+async function inTime<T>(promise: Promise<T>): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new Error('Nothing came in time.')), PATIENCE_MS);
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict';
+import { after, mock, test } from 'node:test';
+import { choreReads } from '../../src/store/sqlite/chores.ts';
+import { openConnection } from '../../src/store/sqlite/connection.ts';
+import { deliveryReads } from '../../src/store/sqlite/deliveries.ts';
+import { dispatchReads } from '../../src/store/sqlite/dispatch.ts';
+import { eventReads } from '../../src/store/sqlite/events.ts';
+import { migrate } from '../../src/store/sqlite/migrate.ts';
+import { createSnapshot } from '../../src/store/sqlite/snapshot.ts';
+import { webhookReads } from '../../src/store/sqlite/webhooks.ts';
+import { createWriter } from '../../src/store/sqlite/writer.ts';
+
+/** How SQLite carries out the statements of webhooks: none may take longer the more there is in the store. */
+
+const db = openConnection(':memory:');
+migrate(db, 0);
+after(() => db.close());
+const statements = statementsMade();
+
+/** Partial indexes that hold nothing but what is looked for, and a table that holds what is not done yet. */
+const SHORT = ['INDEX deliveries_leased', 'INDEX webhooks_deleted', 'SCAN replays'];
+/** What another step has found by an index, or no table at all. */
+const DERIVED = /^SCAN (?:\(subquery-\d+\)|CONSTANT ROW)$/;
+
+test('no statement walks through a whole table or sorts rows', () => {
+  assert.ok(statements.length > 70, `${statements.length} statements were found`);
+  const isSlow = (step: string) =>
+    step.includes('TEMP B-TREE') ||
+    (step.startsWith('SCAN') && !DERIVED.test(step) && !SHORT.some((part) => step.includes(part)));
+  assert.deepEqual(
+    statements.filter((sql) => stepsOf(sql).some(isSlow)),
+    [],
+  );
+});
+
+test('deliveries in one state are found without a look at the others of their webhook', () => {
+  const ofState = statements.filter((sql) => /webhook = \S+ AND (?:d\.)?state = /.test(sql));
+  assert.ok(ofState.length >= 5, `${ofState.length} statements were found`);
+  const byState = /USING (?:COVERING )?INDEX deliveries_(?:by_state|due) /;
+  assert.deepEqual(
+    ofState.filter((sql) => !stepsOf(sql).some((step) => byState.test(step))),
+    [],
+  );
+});
+
+test('a list goes on where the page before it ended, without a walk through what was listed', () => {
+  const pages = statements.filter((sql) => /\b(?:event|id) [<>]=? \?/.test(sql) && sql.includes('LIMIT'));
+  assert.ok(pages.length >= 5, `${pages.length} statements were found`);
+  assert.deepEqual(
+    pages.filter((sql) => !stepsOf(sql).some((step) => /SEARCH .*\b(?:event|id)[<>]\?/.test(step))),
+    [],
+  );
+});
+
+/** Every statement that the parts of the store prepare which have to do with webhooks. */
+function statementsMade(): string[] {
+  const prepare = mock.method(db, 'prepare');
+  const snapshot = createSnapshot(db);
+  createWriter(db, 0);
+  for (const reads of [deliveryReads, eventReads, choreReads, dispatchReads, webhookReads]) {
+    reads(db, snapshot);
+  }
+  const made = prepare.mock.calls.map(({ arguments: [sql] }) => sql);
+  prepare.mock.restore();
+  return made.filter((sql) => /^(?:SELECT|INSERT|UPDATE|DELETE)\b/.test(sql));
+}
+
+/** What SQLite says that it does. */
+function stepsOf(sql: string): string[] {
+  const steps = db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all();
+  return steps.map(({ detail }) => String(detail));
+}

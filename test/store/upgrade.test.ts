@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { test } from 'node:test';
+import { openSqliteStore } from '../../src/store/sqlite/store.ts';
+import { AT, outcomeOf } from './given.ts';
+
+const FIRST = new URL('../../src/store/sqlite/migrations/0001_initial.sql', import.meta.url);
+
+/** A store as the first version left it: a webhook with a delivery in each state. */
+function makeFirstVersion(path: string): void {
+  const db = new DatabaseSync(path);
+  const sql = readFileSync(FIRST, 'utf8');
+  db.exec('PRAGMA journal_mode = WAL');
+  db.exec(
+    'CREATE TABLE migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT',
+  );
+  db.exec(sql);
+  const checksum = createHash('sha256').update(sql).digest('hex');
+  db.prepare('INSERT INTO migrations VALUES (1, ?, ?, ?)').run('0001_initial.sql', checksum, AT);
+  db.exec(`INSERT INTO users VALUES (1, 'ann', ${AT})`);
+  db.exec(
+    `INSERT INTO webhooks VALUES (1, 'wh_1', 'https://example.com/', NULL, 'enabled', 'whsk_x', 'whpk_x', ${AT})`,
+  );
+  db.exec(`INSERT INTO webhook_secrets VALUES ('wh_1', ${AT}, 'whsec_x')`);
+  const event = db.prepare(`INSERT INTO events VALUES (1, ?, ?, 'Alder', NULL, ${AT})`);
+  const delivery = db.prepare(`INSERT INTO deliveries VALUES ('wh_1', ?, 1, ?, ?, ?, ?, ?, ?)`);
+  for (const [n, state] of ['pending', 'delivered', 'failed', 'pending'].entries()) {
+    event.run(`evt_${n}`, 9007199254740993n + BigInt(n));
+    // The last one was under way when the process ended.
+    delivery.run(`evt_${n}`, state, n, AT + n, n === 3 ? 1 : 0, n, n === 2 ? 'no' : null);
+  }
+  db.close();
+}
+
+test('a store of the first version keeps its webhooks and deliveries, and sends what waited', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'plant-store-'));
+  const path = join(folder, 'store.db');
+  makeFirstVersion(path);
+  const store = await openSqliteStore({
+    path,
+    writer: 'inline',
+    clock: { now: () => AT },
+    deliveryDelayMs: 0,
+    onFatal: assert.ifError,
+  });
+
+  const query = { webhook: 'wh_1', state: undefined, before: undefined, limit: 10 };
+  assert.deepEqual(
+    (await store.deliveries.deliveries(query)).map(({ event, state, attempts, reason }) => [
+      event.plant.id,
+      state,
+      attempts,
+      reason,
+    ]),
+    [
+      [9007199254740996n, 'pending', 3, undefined],
+      [9007199254740995n, 'failed', 2, 'no'],
+      [9007199254740994n, 'delivered', 1, undefined],
+      [9007199254740993n, 'pending', 0, undefined],
+    ],
+  );
+  const [webhook] = await store.webhooks.webhooks(1);
+  assert.deepEqual([webhook?.url, webhook?.status], ['https://example.com/', 'enabled']);
+
+  await store.outbox.releaseLeases(AT);
+  const places = { each: 10, of: new Map() };
+  const claims = await store.outbox.claim({ now: AT + 9, leaseUntil: AT + 99, limit: 10, places });
+  assert.deepEqual(
+    claims.map(({ event, step, fence, webhook: { secrets } }) => [event.id, step, fence, secrets]),
+    [
+      ['evt_0', 0, 1, ['whsec_x']],
+      ['evt_3', 3, 4, ['whsec_x']],
+    ],
+  );
+  for (const claim of claims) assert.equal(await store.outbox.record(outcomeOf(claim)), true);
+  assert.deepEqual(
+    (await store.events.events({ viewer: 1, after: undefined, limit: 10 }))?.events.map(({ type }) => type),
+    Array(4).fill('plant.created'),
+  );
+  await store.close();
+  await rm(folder, { recursive: true });
+});

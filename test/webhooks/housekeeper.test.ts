@@ -1,0 +1,261 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { EventEmitter, once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, afterEach, before, test } from 'node:test';
+import { AppError } from '../../src/errors.ts';
+import { createIds, type Runtime, silentLog } from '../../src/runtime.ts';
+import { openSqliteStore } from '../../src/store/sqlite/store.ts';
+import type { Store } from '../../src/store/store.ts';
+import { type Housekeeper, type HousekeeperParts, startHousekeeper } from '../../src/webhooks/housekeeper.ts';
+import type { ChoreStore } from '../../src/webhooks/port.ts';
+
+const BOUNDS = { slice: 3, pauseMs: 1, pollMs: 2, retentionEveryMs: 5 };
+const DAY = 24 * 60 * 60 * 1000;
+let now = Date.UTC(2026, 10, 21, 8);
+const clock = { now: () => now };
+const warnings: string[] = [];
+const log = { ...silentLog, warn: (_: object, message: string) => void warnings.push(message) };
+const runtime: Runtime = { clock, random: randomBytes, ids: createIds(clock, randomBytes), log };
+
+let folder: string;
+let store: Store;
+let running: Housekeeper[] = [];
+
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'plant-store-'));
+  store = await openSqliteStore({
+    path: join(folder, 'store.db'),
+    writer: 'thread',
+    // Its queue measures with it: a jump would look like a queue that stands.
+    clock: { now: Date.now },
+    deliveryDelayMs: 0,
+    onFatal: assert.ifError,
+  });
+});
+afterEach(async () => {
+  for (const housekeeper of running) await housekeeper.stop();
+  running = [];
+  warnings.length = 0;
+});
+after(async () => {
+  await store.close();
+  await rm(folder, { recursive: true });
+});
+
+/** A user with a webhook and so many plants that were created now. */
+async function newOwner(plants: number) {
+  const user = await store.access.createUser({ name: runtime.ids.next('tok'), at: now });
+  assert.ok(user);
+  const owner = user.id;
+  const webhook = runtime.ids.next('wh');
+  const keys = { publicKey: 'whpk_x', privateKey: 'whsk_x', secrets: ['whsec_x'] };
+  const shown = { url: 'https://example.com/', description: undefined, rate: undefined, createdAt: now };
+  assert.ok(await store.webhooks.createWebhook({ id: webhook, owner, ...shown, ...keys }, 1));
+  await addPlants(owner, plants);
+  return { owner, webhook };
+}
+
+async function addPlants(owner: number, count: number): Promise<void> {
+  const added = Array.from({ length: count }, () => {
+    const plant = { owner, id: undefined, name: 'Alder', tag: undefined };
+    return store.plants.create({ ...plant, event: runtime.ids.next('evt'), at: now });
+  });
+  await Promise.all(added);
+}
+
+/** Gives every delivery that is due a successful attempt. */
+async function deliverAll(): Promise<void> {
+  const places = { each: 1000, of: new Map() };
+  const claims = await store.outbox.claim({ now, leaseUntil: now + 1000, limit: 1000, places });
+  const attempt = { at: now, durationMs: 1, address: undefined, status: 204, excerpt: undefined };
+  const outcomes = claims.map(({ webhook: { id, url }, event, fence }) =>
+    store.outbox.record({
+      webhook: id,
+      event: event.id,
+      fence,
+      url,
+      attempt: { ...attempt, error: undefined },
+      step: 0,
+      reason: undefined,
+      next: { state: 'delivered' },
+      pauseUntil: undefined,
+      disable: undefined,
+    }),
+  );
+  await Promise.all(outcomes);
+}
+
+function replayAll(owner: number, webhook: string): Promise<boolean> {
+  return store.deliveries.startReplay({ owner, webhook, from: 'evt_', state: undefined, at: now }, 10);
+}
+
+const waiting = async (webhook: string) => (await store.webhooks.health(webhook)).waiting;
+
+async function eventsOf(owner: number): Promise<number> {
+  const page = await store.events.events({ viewer: owner, after: undefined, limit: 1000 });
+  return page?.events.length ?? 0;
+}
+
+/** Starts a housekeeper on the real store, some of whose calls may be others; `slices` tells of each one. */
+function start(chores: Partial<ChoreStore> = {}) {
+  const slices = new EventEmitter<{ advanced: []; expired: [] }>();
+  const parts = { ...store.chores, ...chores };
+  const housekeeper = startHousekeeper({
+    store: {
+      ...parts,
+      async advance(slice) {
+        await parts.advance(slice);
+        slices.emit('advanced');
+      },
+      async removeExpired(request) {
+        const position = await parts.removeExpired(request);
+        slices.emit('expired');
+        return position;
+      },
+    },
+    runtime,
+    retentionDays: 30,
+    // The type names the usual numbers, and others hold as well.
+    bounds: BOUNDS as NonNullable<HousekeeperParts['bounds']>,
+  });
+  running.push(housekeeper);
+
+  async function until(event: 'advanced' | 'expired', isDone: () => Promise<boolean>): Promise<void> {
+    for (;;) {
+      const next = once(slices, event);
+      if (await isDone()) return;
+      await next;
+    }
+  }
+  return { housekeeper, slices, until };
+}
+
+/** Fails so many times, as a store does that is down, and then does what it should. */
+function failing<Args extends unknown[], T>(times: number, call: (...args: Args) => Promise<T>) {
+  let left = times;
+  return (...args: Args): Promise<T> => (left-- > 0 ? Promise.reject(new AppError(50302)) : call(...args));
+}
+
+const nothingLeft = async () => !(await store.chores.hasChores());
+
+test('a replay is found and done, slice by slice', async () => {
+  const { owner, webhook } = await newOwner(10);
+  await deliverAll();
+  const { slices, until } = start();
+  let count = 0;
+  slices.on('advanced', () => count++);
+  await replayAll(owner, webhook);
+  await until('advanced', nothingLeft);
+  assert.equal(await waiting(webhook), 10);
+  assert.equal(count, 4);
+});
+
+test('what a deleted webhook left is removed, and others keep theirs', async () => {
+  const [gone, other] = [await newOwner(10), await newOwner(10)];
+  const events = await store.events.events({ viewer: gone.owner, after: undefined, limit: 10 });
+  await store.webhooks.deleteWebhook(gone.owner, gone.webhook);
+  const { until } = start();
+  await until('advanced', nothingLeft);
+  for (const { id } of events?.events ?? []) {
+    assert.equal(await store.deliveries.delivery(gone.webhook, id), undefined);
+  }
+  assert.equal(await eventsOf(gone.owner), 10);
+  assert.equal(await waiting(other.webhook), 10);
+});
+
+test('events go when they are older than the retention, and not a moment before', async () => {
+  const { owner } = await newOwner(7);
+  await deliverAll();
+  const { slices, until } = start();
+  now += 30 * DAY;
+  await addPlants(owner, 2);
+  await deliverAll();
+  for (let i = 0; i < 10; i++) await once(slices, 'expired');
+  assert.equal(await eventsOf(owner), 9);
+  now += 1;
+  await until('expired', async () => (await eventsOf(owner)) === 2);
+});
+
+test('an event that still waits is kept, until it waits no more', async () => {
+  const { owner, webhook } = await newOwner(7);
+  now += 31 * DAY;
+  const { slices, until } = start();
+  for (let i = 0; i < 10; i++) await once(slices, 'expired');
+  assert.equal(await eventsOf(owner), 7);
+  assert.equal(await waiting(webhook), 7);
+  await deliverAll();
+  await until('expired', async () => (await eventsOf(owner)) === 0);
+});
+
+test('stopped in the middle it does no further slice, and the next one goes on', async () => {
+  const { owner, webhook } = await newOwner(30);
+  await deliverAll();
+  await replayAll(owner, webhook);
+  const first = start();
+  await once(first.slices, 'advanced');
+  await Promise.all([first.housekeeper.stop(), first.housekeeper.stop()]);
+  const done = await waiting(webhook);
+  assert.ok(done > 0 && done < 30, `${done} of 30`);
+  assert.equal(await store.chores.hasChores(), true);
+  const second = start();
+  await second.until('advanced', nothingLeft);
+  assert.equal(await waiting(webhook), 30);
+});
+
+test('stopping waits for the slice that is under way', async () => {
+  const { owner, webhook } = await newOwner(1);
+  await replayAll(owner, webhook);
+  const begun = Promise.withResolvers<void>();
+  const end = Promise.withResolvers<void>();
+  const { housekeeper } = start({
+    async advance(slice) {
+      begun.resolve();
+      await end.promise;
+      return store.chores.advance(slice);
+    },
+  });
+  await begun.promise;
+  let isStopped = false;
+  const stopping = housekeeper.stop().then(() => {
+    isStopped = true;
+  });
+  await store.chores.hasChores();
+  assert.equal(isStopped, false);
+  end.resolve();
+  await stopping;
+  assert.equal(await store.chores.hasChores(), false);
+});
+
+test('a store that fails for a while delays long work, and ends none', async () => {
+  const { owner, webhook } = await newOwner(10);
+  await deliverAll();
+  await replayAll(owner, webhook);
+  const { hasChores, advance, removeExpired } = store.chores;
+  const { until } = start({
+    hasChores: failing(3, hasChores),
+    advance: failing(3, advance),
+    removeExpired: failing(3, removeExpired),
+  });
+  await until('advanced', nothingLeft);
+  assert.equal(await waiting(webhook), 10);
+  await deliverAll();
+  now += 31 * DAY;
+  await until('expired', async () => (await eventsOf(owner)) === 0);
+  assert.deepEqual(
+    new Set(warnings),
+    new Set([
+      'could not go on with a replay or a removal; it is tried again',
+      'could not remove what is too old; it is tried again',
+    ]),
+  );
+  assert.equal(warnings.length, 9);
+});
+
+test('a housekeeper whose store never answers again can be stopped', async () => {
+  const down = () => Promise.reject(new AppError(50302));
+  const { housekeeper } = start({ hasChores: down, advance: down, removeExpired: down });
+  await housekeeper.stop();
+});

@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict';
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Answer, succeeded } from '../harness/answer.ts';
+import type { Received } from '../harness/receiver.ts';
+
+/** A user of a running service, with what tests of deliveries ask for. */
+export type Owner = {
+  /** Gives the id of the webhook. */
+  subscribe(receiver: { url: string }): Promise<string>;
+  /** Creates so many plants, one after the other. */
+  create(count: number): Promise<void>;
+  /** The ids of all events, oldest first. */
+  events(): Promise<string[]>;
+  webhook(id: string): Promise<ShownWebhook>;
+  /** Resolves when nothing waits. */
+  settled(id: string): Promise<ShownWebhook>;
+  enable(id: string, enabled: boolean): Promise<void>;
+  deliveries(id: string, query?: string): Promise<ShownDelivery[]>;
+  delivery(id: string, event: string): Promise<ShownDelivery & { history: ShownAttempt[] }>;
+  redeliver(id: string, event: string): Promise<void>;
+  /** Everything since 1970, unless a state is named. Gives the count of the answer. */
+  replay(id: string, state?: string): Promise<number>;
+};
+
+export type ShownWebhook = {
+  status: string;
+  disabledReason?: string;
+  pausedUntil?: string;
+  waiting: number;
+  failed: number;
+};
+
+export type ShownDelivery = {
+  event: string;
+  state: string;
+  attempts: number;
+  reason?: string;
+  nextAttemptAt?: string;
+};
+
+export type ShownAttempt = { status?: number; excerpt?: string; error?: string };
+
+/** A service of this process, or a process. */
+export type Serving = {
+  request(method: string, path: string, options: { token: string; body?: unknown }): Promise<Answer>;
+};
+
+const PATIENCE_MS = 20_000;
+const PAGE = 1_000;
+
+export function ownerOf(service: Serving, token: string): Owner {
+  async function ask(status: number, method: string, path: string, body?: unknown): Promise<unknown> {
+    const answer = await service.request(method, path, { token, ...(body !== undefined && { body }) });
+    return succeeded(answer, status);
+  }
+
+  const owner: Owner = {
+    async subscribe({ url }) {
+      // Tests of the API look at the members of its answers; here and below they are taken for granted.
+      return ((await ask(201, 'POST', '/webhooks', { url })) as { id: string }).id;
+    },
+    async create(count) {
+      for (let i = 0; i < count; i++) await ask(201, 'POST', '/plants', { name: `Plant ${i}` });
+    },
+    async events() {
+      const found: string[] = [];
+      for (let query = `limit=${PAGE}`; ; ) {
+        // As above.
+        const page = (await ask(200, 'GET', `/events?${query}`)) as { events: Event[]; cursor: string };
+        found.push(...page.events.map(({ id }) => id));
+        if (page.events.length < PAGE) return found;
+        query = `limit=${PAGE}&cursor=${page.cursor}`;
+      }
+    },
+    async webhook(id) {
+      // As above.
+      return (await ask(200, 'GET', `/webhooks/${id}`)) as ShownWebhook;
+    },
+    settled: (id) =>
+      until(async () => {
+        const shown = await owner.webhook(id);
+        return shown.waiting === 0 ? shown : undefined;
+      }),
+    async enable(id, enabled) {
+      await ask(200, 'PATCH', `/webhooks/${id}`, { enabled });
+    },
+    async deliveries(id, query = '') {
+      // As above.
+      return (await ask(200, 'GET', `/webhooks/${id}/deliveries${query}`)) as ShownDelivery[];
+    },
+    async delivery(id, event) {
+      const shown = await ask(200, 'GET', `/webhooks/${id}/deliveries/${event}`);
+      // As above.
+      return shown as Awaited<ReturnType<Owner['delivery']>>;
+    },
+    async redeliver(id, event) {
+      await ask(202, 'POST', `/webhooks/${id}/deliveries/${event}/redeliver`);
+    },
+    async replay(id, state) {
+      const body = { since: '1970-01-01T00:00:00Z', ...(state !== undefined && { state }) };
+      // As above.
+      return ((await ask(202, 'POST', `/webhooks/${id}/replay`, body)) as { count: number }).count;
+    },
+  };
+  return owner;
+}
+
+type Event = { id: string };
+
+/** Looks until there is something: for what the service tells only to those who ask. Rejects after 20 s. */
+export async function until<T>(look: () => Promise<T | undefined>): Promise<T> {
+  const late = Date.now() + PATIENCE_MS;
+  for (;;) {
+    const found = await look();
+    if (found !== undefined) return found;
+    assert.ok(Date.now() < late, `It did not come about within ${PATIENCE_MS} ms.`);
+    await pause(5);
+  }
+}
+
+/** The events that these requests brought, in this order. */
+export function eventsIn(received: readonly Received[]): string[] {
+  return received.map(({ headers }) => String(headers['webhook-id']));
+}
