@@ -34,6 +34,41 @@ const groups: Readonly<Record<string, Group>> = {
       (await import('./token-revoke.ts')).tokenRevoke(command);
     },
   },
+  webhook: {
+    description: 'make, list, try and change webhooks (of a running service)',
+    examples: [
+      'webhook create https://example.com/plants',
+      'webhook test wh_01k9f3zv7h8q2m5x4c6d0n1r8t --wait',
+      'webhook replay wh_01k9f3zv7h8q2m5x4c6d0n1r8t --since 2h',
+    ],
+    async load(command) {
+      (await import('./webhook-create.ts')).webhookCreate(command);
+      (await import('./webhook-list.ts')).webhookList(command);
+      (await import('./webhook-show.ts')).webhookShow(command);
+      (await import('./webhook-test.ts')).webhookTest(command);
+      (await import('./webhook-rotate.ts')).webhookRotate(command);
+      (await import('./webhook-enable.ts')).webhookEnable(command);
+      (await import('./webhook-disable.ts')).webhookDisable(command);
+      (await import('./webhook-replay.ts')).webhookReplay(command);
+      (await import('./webhook-delete.ts')).webhookDelete(command);
+    },
+  },
+  delivery: {
+    description: 'list, show and repeat deliveries (of a running service)',
+    examples: [
+      'delivery list wh_01k9f3zv7h8q2m5x4c6d0n1r8t --state failed',
+      'delivery show wh_01k9f3zv7h8q2m5x4c6d0n1r8t evt_01m7xzsn3sskhbnh27akn17wp9',
+    ],
+    async load(command) {
+      (await import('./delivery-list.ts')).deliveryList(command);
+      (await import('./delivery-show.ts')).deliveryShow(command);
+      (await import('./delivery-redeliver.ts')).deliveryRedeliver(command);
+    },
+  },
+  listen: {
+    description: 'show new plants as they come, and send them to a receiver of yours',
+    load: async (command) => (await import('./listen.ts')).listen(command),
+  },
   openapi: {
     description: 'print the OpenAPI document',
     load: async (command) => (await import('./openapi.ts')).openapi(command),
@@ -67,7 +102,13 @@ async function createProgram(args: readonly string[]): Promise<Command> {
     .exitOverride();
   program.addHelpText(
     'after',
-    examples('serve', 'user create ann', 'token create --user ann --expires-in 90d', 'token create --help'),
+    examples(
+      'serve',
+      'user create ann',
+      'token create --user ann --expires-in 90d',
+      'listen --forward-to http://localhost:4000/hook',
+      'token create --help',
+    ),
   );
 
   const asked = args.filter((arg) => !arg.startsWith('-') && arg !== 'help')[0];

@@ -26,6 +26,21 @@ export function renderTable(
   return [styleText('bold', rendered[0] ?? '', { stream }), ...rendered.slice(1)].join('\n');
 }
 
+/** A line of `renderFields`; one without a text is left out. */
+export type Field = readonly [label: string, text: string | undefined];
+
+/** One thing: a line for each of its members, the labels aligned. */
+export function renderFields(fields: readonly Field[], stream: Stream): string {
+  const width = Math.max(...fields.map(([label]) => widthOf(label)));
+  return fields
+    .flatMap(([label, text]) => {
+      if (text === undefined) return [];
+      const padding = ' '.repeat(width - widthOf(label));
+      return `${styleText('bold', label, { stream })}${padding}${GAP}${visible(text)}`;
+    })
+    .join('\n');
+}
+
 const graphemes = new Intl.Segmenter();
 const WIDE =
   /[[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Emoji_Presentation}\u{fe0f}\u{3000}-\u{303e}\u{ff01}-\u{ff60}\u{ffe0}-\u{ffe6}]--[\u{ff61}-\u{ffdc}]]/v;

@@ -17,6 +17,13 @@ export function ignoreBrokenPipes(): void {
   }
 }
 
+/** Aborted as soon as a write shows that nobody reads standard output any more: there is nothing left to do. */
+export function outputAbandoned(): AbortSignal {
+  const abandoned = new AbortController();
+  process.stdout.once('error', () => abandoned.abort());
+  return abandoned.signal;
+}
+
 /** Controls, line and paragraph separators, and format characters; not the two that join letters and emoji. */
 const INVISIBLE = /[[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]--[\u200c\u200d]]/gv;
 

@@ -1,8 +1,9 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { storePath } from '../../src/config.ts';
@@ -18,14 +19,27 @@ export async function run(args: readonly string[], env: Record<string, string> =
   return outcomeOf(launch(args, env));
 }
 
-export function launch(args: readonly string[], env: Record<string, string> = {}) {
-  return spawn(process.execPath, [PROGRAM, ...args], {
+/**
+ * Starts the real program.
+ *
+ * @param through a command that runs it, such as `setpriv` with its options: the program's own command follows
+ */
+export function launch(
+  args: readonly string[],
+  env: Record<string, string> = {},
+  through: readonly string[] = [],
+): Launched {
+  const [file = '', ...rest] = [...through, process.execPath, PROGRAM, ...args];
+  return spawn(file, rest, {
     env: { PATH: process.env.PATH, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
 }
 
-async function outcomeOf(child: ReturnType<typeof launch>): Promise<Outcome> {
+export type Launched = ChildProcessByStdio<null, Readable, Readable>;
+
+/** How it ended, and all that it wrote. To be called at once, so that nothing is missed. */
+export async function outcomeOf(child: Launched): Promise<Outcome> {
   const [stdout, stderr, [code, signal]] = await Promise.all([
     text(child.stdout),
     text(child.stderr),
@@ -49,25 +63,34 @@ export type Serving = {
 export async function serve(dataDir: string, env: Record<string, string> = {}): Promise<Serving> {
   const child = launch(['serve', '--port', '0', '--data-dir', dataDir], env);
   const ended = outcomeOf(child);
-  const greeting = await Promise.race([
-    untilGreeted(child.stderr),
-    ended.then(({ stderr }) => Promise.reject(new Error(`serve ended: ${stderr}`))),
-  ]);
-  const url = /http:\/\/\S+/.exec(greeting)?.[0] ?? '';
+  const greeting = await untilGreeted(child, ended);
   const stop = () => {
     child.kill('SIGTERM');
     return ended;
   };
-  return { child, greeting, url, ended, stop };
+  return { child, greeting, url: greetedUrl(greeting), ended, stop };
 }
 
-async function untilGreeted(stderr: NodeJS.ReadableStream): Promise<string> {
-  const { promise, resolve } = Promise.withResolvers<string>();
+/** What a `serve` said until it was ready. Rejects with what it said when it ends before that. */
+export function untilGreeted(child: Launched, ended: Promise<Outcome>): Promise<string> {
+  // The last line of the greeting: the URL stands in full above it.
+  return untilSaid(child.stderr, 'curl ', ended);
+}
+
+/** The URL in a greeting, without a slash at its end. */
+export function greetedUrl(greeting: string): string {
+  return /http:\/\/\S+/.exec(greeting)?.[0] ?? '';
+}
+
+/** What a program wrote until this text was in it. Rejects when it ends before that. */
+export function untilSaid(output: Readable, text: string, ended: Promise<Outcome>): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
   let said = '';
-  stderr.on('data', (chunk: Buffer) => {
+  output.on('data', (chunk: Buffer) => {
     said += chunk;
-    if (said.includes('curl ')) resolve(said);
+    if (said.includes(text)) resolve(said);
   });
+  ended.then(({ stderr }) => reject(new Error(`The program ended: ${stderr}`)), reject);
   return promise;
 }
 

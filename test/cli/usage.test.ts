@@ -12,10 +12,23 @@ const verbs = [
   ['token', 'create'],
   ['token', 'list'],
   ['token', 'revoke'],
+  ['webhook', 'create'],
+  ['webhook', 'list'],
+  ['webhook', 'show'],
+  ['webhook', 'test'],
+  ['webhook', 'rotate'],
+  ['webhook', 'enable'],
+  ['webhook', 'disable'],
+  ['webhook', 'replay'],
+  ['webhook', 'delete'],
+  ['delivery', 'list'],
+  ['delivery', 'show'],
+  ['delivery', 'redeliver'],
+  ['listen'],
   ['openapi'],
 ] as const;
 
-for (const verb of [[], ['user'], ['token'], ...verbs]) {
+for (const verb of [[], ['user'], ['token'], ['webhook'], ['delivery'], ...verbs]) {
   test(`"plant-store ${verb.join(' ')}" has a help with examples, on standard output`, async () => {
     const { code, stdout, stderr } = await run([...verb, '--help']);
     assert.equal(code, 0);
@@ -55,6 +68,31 @@ const wrong: readonly { args: readonly string[]; says: RegExp }[] = [
   { args: ['token', 'create', '--user', 'a', '--expires-in', '90'], says: /a number and a unit/ },
   { args: ['token', 'create', '--user', 'a', '--label', 'x\ny'], says: /A label has at most 255/ },
   { args: ['token', 'revoke', 'pst_x'], says: /It is the id that is needed/ },
+  { args: ['webhok'], says: /unknown command 'webhok'\n\(Did you mean webhook\?\)/ },
+  { args: ['delivery', 'lst'], says: /unknown command 'lst'\n\(Did you mean list\?\)/ },
+  { args: ['webhook', 'show', 'evt_1'], says: /It is the id that is needed \(wh_…\)/ },
+  { args: ['webhook', 'show', 'wh_1/../x'], says: /It is the id that is needed \(wh_…\)/ },
+  { args: ['delivery', 'show', 'wh_1', 'wh_1'], says: /It is the id that is needed \(evt_…\)/ },
+  { args: ['webhook', 'create', 'https://a.b/', '--rate', '1001'], says: /an integer from 1 to 1000/ },
+  { args: ['webhook', 'rotate', 'wh_1', '--overlap', '31d'], says: /a duration such as 30m, .* at most 30d/ },
+  { args: ['webhook', 'replay', 'wh_1'], says: /required option '--since <time>' not specified/ },
+  { args: ['webhook', 'replay', 'wh_1', '--since', 'noon'], says: /a duration back from now, such as 30m/ },
+  {
+    args: ['webhook', 'replay', 'wh_1', '--since', '1h', '--state', 'lost'],
+    says: /Allowed choices are pending/,
+  },
+  { args: ['delivery', 'list', 'wh_1', '--limit', '0'], says: /an integer from 1 to 999999999/ },
+  { args: ['delivery', 'list', 'wh_1', '--limit', '5', '--all'], says: /'--all' cannot be used with/ },
+  { args: ['listen', '--forward-to', 'localhost:4000/hook'], says: /an http or https URL such as/ },
+  { args: ['listen', '--forward-to', 'http://a:b@localhost/'], says: /must not carry a user name/ },
+  {
+    args: ['listen', '--secret', 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'],
+    says: /--secret is for --forward-to/,
+  },
+  {
+    args: ['listen', '--forward-to', 'http://localhost/', '--secret', 'whsec_short'],
+    says: /It must be whsec_ and base64 of 24 to 64 bytes/,
+  },
   { args: ['user', 'list', '--data-dir', ''], says: /^error: --data-dir: The folder must be a path\.\n$/ },
 ];
 

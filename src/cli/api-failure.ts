@@ -1,0 +1,89 @@
+import type { Api } from './api-options.ts';
+import { Failure } from './failure.ts';
+import { type JsonValue, readJson } from './json.ts';
+
+/** A request to the service that did not succeed. */
+export class ApiFailure extends Failure {
+  /** Of the answer; undefined when there was none. */
+  readonly status: number | undefined;
+  /** Of the Error object; undefined when the answer held none. */
+  readonly code: number | undefined;
+
+  constructor(message: string, parts: { status?: number; code?: number; cause?: unknown } = {}) {
+    super(message, { cause: parts.cause });
+    this.name = 'ApiFailure';
+    this.status = parts.status;
+    this.code = parts.code;
+  }
+}
+
+/** An answer that says that the request failed: what the service says, its code, and what helps. */
+export function refused(api: Api, { status, headers }: Response, text: Buffer): ApiFailure {
+  const { error: code, message } = errorObject(readJson(text));
+  if (code !== undefined && message !== undefined) {
+    const help =
+      status === 401
+        ? ' Set PLANT_STORE_TOKEN to another; to make one: plant-store token create --user NAME'
+        : '';
+    return new ApiFailure(`${message} (error ${code})${help}`, { status, code });
+  }
+  const location = status >= 300 && status < 400 ? headers.get('location') : null;
+  if (location !== null) {
+    return new ApiFailure(
+      `${api.url} leads on to ${location}. Give the URL of the service itself with --url.`,
+      { status },
+    );
+  }
+  return notOfPlantStore(api, status);
+}
+
+/** An answer that no plant store gives. */
+export function notOfPlantStore({ url }: Api, status: number): ApiFailure {
+  return new ApiFailure(
+    `What answers at ${url} (with status ${status}) does not seem to be a plant store. Name another place with --url.`,
+    { status },
+  );
+}
+
+function errorObject(value: JsonValue | undefined): { error?: number; message?: string } {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return {};
+  const { error, message } = value;
+  return typeof error === 'bigint' && typeof message === 'string' ? { error: Number(error), message } : {};
+}
+
+const noConnection: Readonly<Record<string, (api: Api) => string>> = {
+  ECONNREFUSED: ({ url }) =>
+    `Nothing answers at ${url}. Is the service running (plant-store serve)? Another place is named with --url.`,
+  ENOTFOUND: ({ url }) => `The host of ${url} cannot be found. Another place is named with --url.`,
+  EAI_AGAIN: ({ url }) => `The host of ${url} cannot be looked up at the moment.`,
+};
+
+const BROKEN_OFF = /^(?:ECONNRESET|EPIPE|UND_ERR_SOCKET|UND_ERR_RES_CONTENT_LENGTH_MISMATCH)$/;
+
+/** Why there was no whole answer. `error` is what `fetch` failed with. */
+export function unanswered(api: Api, method: string, error: unknown): ApiFailure {
+  const code = codeOf(error);
+  const known = noConnection[code]?.(api);
+  if (known !== undefined) return new ApiFailure(known, { cause: error });
+  const reason = BROKEN_OFF.test(code) ? 'the connection broke off' : code;
+  return new ApiFailure(`There is no whole answer from ${api.url}: ${reason}.${doubt(method)}`, {
+    cause: error,
+  });
+}
+
+/** The deadline is over. */
+export function late(api: Api, method: string, ms: number): ApiFailure {
+  return new ApiFailure(`There is no whole answer from ${api.url} within ${ms / 1000} s.${doubt(method)}`);
+}
+
+function doubt(method: string): string {
+  return method === 'GET' ? '' : ' It is unknown whether it was done.';
+}
+
+/** `fetch` hides the reason in the cause; what the system says is a code. */
+function codeOf(error: unknown): string {
+  const { cause } = error instanceof Error ? error : {};
+  const inner = cause instanceof Error ? cause : error;
+  if (!(inner instanceof Error)) return String(inner);
+  return 'code' in inner && typeof inner.code === 'string' ? inner.code : inner.message;
+}

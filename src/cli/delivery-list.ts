@@ -1,0 +1,85 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type DeliveryState, deliveryStates } from '../webhooks/port.ts';
+import { listOf } from './answer-reader.ts';
+import { type ApiFlags, addApiOptions, readApi } from './api-options.ts';
+import { deliveryPages, type Page } from './delivery-pages.ts';
+import { deliveryHeadings, deliveryRow } from './delivery-view.ts';
+import { examples } from './examples.ts';
+import { parseWebhookId } from './ids.ts';
+import { prettyJson } from './json.ts';
+import { renderTable } from './table.ts';
+import { outputAbandoned, print, say } from './terminal.ts';
+
+/** `delivery list WEBHOOK` */
+export function deliveryList(delivery: Command): void {
+  const command = delivery
+    .command('list')
+    .description('list the deliveries of a webhook, newest first')
+    .argument('<webhook>', 'the id that webhook list shows: wh_…', parseWebhookId)
+    .addOption(new Option('--state <state>', 'only those in this state').choices(deliveryStates))
+    .option('--limit <number>', 'so many at most (default: 100)', parseLimit)
+    .addOption(new Option('--all', 'all of them, however many there are').conflicts('limit'))
+    .option('--json', 'print a JSON array')
+    .addHelpText(
+      'after',
+      examples(
+        'delivery list wh_01k9f3zv7h8q2m5x4c6d0n1r8t',
+        'delivery list wh_01k9f3zv7h8q2m5x4c6d0n1r8t --state failed --all',
+        `delivery list wh_01k9f3zv7h8q2m5x4c6d0n1r8t --json | jq -r '.[] | [.event, .state] | @tsv'`,
+      ),
+    )
+    .action(run);
+  addApiOptions(command);
+}
+
+type ListFlags = ApiFlags & { state?: DeliveryState; limit?: number; all?: true; json?: true };
+
+const DEFAULT_LIMIT = 100;
+
+async function run(webhook: string, flags: ListFlags): Promise<void> {
+  const limit = flags.all ? Number.POSITIVE_INFINITY : (flags.limit ?? DEFAULT_LIMIT);
+  const query = { webhook, state: flags.state, limit, signal: outputAbandoned() };
+  const pages = deliveryPages(readApi(process.env, flags), query);
+  const more = flags.json ? await printJson(pages) : await printTable(pages);
+  if (more && !flags.all) say('There are more: --all shows all of them, --limit another number.');
+}
+
+/** Resolves with whether there are deliveries behind those that were printed. */
+async function printTable(pages: AsyncIterable<Page>): Promise<boolean> {
+  let printed = 0;
+  let more = false;
+  for await (const page of pages) {
+    more = page.more;
+    if (page.deliveries.length === 0) continue;
+    const table = renderTable(deliveryHeadings, listOf(page.deliveries).map(deliveryRow), process.stdout);
+    print(printed === 0 ? table : withoutHeadings(table));
+    printed += page.deliveries.length;
+  }
+  if (printed === 0) say('There are no such deliveries.');
+  return more;
+}
+
+function withoutHeadings(table: string): string {
+  return table.slice(table.indexOf('\n') + 1);
+}
+
+/** One array, however many pages it takes. */
+async function printJson(pages: AsyncIterable<Page>): Promise<boolean> {
+  let printed = 0;
+  let more = false;
+  for await (const page of pages) {
+    more = page.more;
+    for (const delivery of page.deliveries) {
+      process.stdout.write(printed === 0 ? '[\n' : ',\n');
+      process.stdout.write(prettyJson(delivery).replace(/^/gm, '  '));
+      printed++;
+    }
+  }
+  print(printed === 0 ? '[]' : '\n]');
+  return more;
+}
+
+function parseLimit(text: string): number {
+  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('It must be an integer from 1 to 999999999.');
+}

@@ -1,0 +1,159 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
+import { type TestContext, test } from 'node:test';
+import { call } from '../../src/cli/api.ts';
+import { type Outcome, run } from './program.ts';
+import { failureOf, startRemote } from './remote.ts';
+
+const TOKEN = 'pst_anything';
+
+/** What answers like this, and is no plant store. Ends with the test. */
+async function startStranger(t: TestContext, answer: RequestListener): Promise<string> {
+  const server = createServer(answer).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const address = server.address();
+  assert.ok(typeof address === 'object' && address !== null);
+  return `http://127.0.0.1:${address.port}`;
+}
+
+function list(url: string): Promise<Outcome> {
+  return run(['webhook', 'list'], { PLANT_STORE_URL: url, PLANT_STORE_TOKEN: TOKEN });
+}
+
+test('without a token a verb says how to get one, and ends with 2', async () => {
+  for (const token of [{}, { PLANT_STORE_TOKEN: '' }]) {
+    const { code, stdout, stderr } = await run(['webhook', 'list'], token);
+    assert.deepEqual([code, stdout], [2, '']);
+    assert.match(
+      stderr,
+      /^error: There is no token\. Set PLANT_STORE_TOKEN .*plant-store token create --user NAME\n$/,
+    );
+  }
+});
+
+test('a URL and a token that can be none are named together, and neither is shown', async () => {
+  const { code, stderr } = await run(['webhook', 'list', '--url', 'http://u:pass@h'], {
+    PLANT_STORE_TOKEN: 'pst_x\npst_y',
+  });
+  assert.equal(code, 2);
+  assert.match(
+    stderr,
+    /^error: --url: It must be an http or https URL .*\nerror: PLANT_STORE_TOKEN: A token has .*\n$/,
+  );
+  assert.doesNotMatch(stderr, /pass@|pst_/);
+});
+
+test('where nothing answers, a verb asks whether the service is running', async (t) => {
+  const url = await startStranger(t, () => {});
+  const closed = createServer().listen(0, '127.0.0.1');
+  await once(closed, 'listening');
+  const address = closed.address();
+  assert.ok(typeof address === 'object' && address !== null);
+  closed.close();
+  const gone = url.replace(/\d+$/, String(address.port));
+  assert.equal(
+    failureOf(await list(gone)),
+    `error: Nothing answers at ${gone}. Is the service running (plant-store serve)? Another place is named with --url.`,
+  );
+  assert.match(
+    failureOf(await list('http://nowhere.invalid')),
+    /The host of .* cannot be (?:found|looked up)/,
+  );
+});
+
+const strange: readonly { what: string; answer: RequestListener; says: RegExp }[] = [
+  {
+    what: 'a page',
+    answer: (_, response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<p>Hello'),
+    says: /What answers at http:\S+ \(with status 200\) does not seem to be a plant store\. .*--url\.$/,
+  },
+  {
+    what: 'a page that says that there is none',
+    answer: (_, response) => response.writeHead(404).end('<p>Not found'),
+    says: /\(with status 404\) does not seem to be a plant store/,
+  },
+  {
+    what: 'an error of another kind',
+    answer: (_, response) => response.writeHead(500).end('{"error":"internal"}'),
+    says: /\(with status 500\) does not seem to be a plant store/,
+  },
+  {
+    what: 'JSON of another kind',
+    answer: (_, response) => response.writeHead(200).end('[{"name":"x"}]'),
+    says: /not one that this version of plant-store knows\. Its "\w+" is not a string\.$/,
+  },
+  {
+    what: 'a redirect',
+    answer: (_, response) => response.writeHead(302, { location: 'https://example.com/' }).end(),
+    says: /leads on to https:\/\/example\.com\/\. Give the URL of the service itself/,
+  },
+  {
+    what: 'half an answer',
+    answer: (_, response) => {
+      response.writeHead(200, { 'content-length': '100' }).write('[');
+      setImmediate(() => response.destroy());
+    },
+    says: /There is no whole answer from http:\S+: the connection broke off\.$/,
+  },
+];
+
+for (const { what, answer, says } of strange) {
+  test(`${what} instead of an answer is a failure in one line`, async (t) => {
+    assert.match(failureOf(await list(await startStranger(t, answer))), says);
+  });
+}
+
+test('a redirect does not take the token elsewhere', async (t) => {
+  let asked = 0;
+  const other = await startStranger(t, (_, response) => {
+    asked++;
+    response.end();
+  });
+  const url = await startStranger(t, (_, response) => response.writeHead(307, { location: other }).end());
+  failureOf(await list(url));
+  assert.equal(asked, 0);
+});
+
+test('an answer that does not come is given up, and of a change it is said that it may have been made', async (t) => {
+  const url = await startStranger(t, () => {});
+  const api = { url, token: TOKEN };
+  await assert.rejects(call(api, 'GET', '/webhooks', { deadlineMs: 50 }), {
+    message: `There is no whole answer from ${url} within 0.05 s.`,
+  });
+  await assert.rejects(call(api, 'POST', '/webhooks', { deadlineMs: 50 }), {
+    message: `There is no whole answer from ${url} within 0.05 s. It is unknown whether it was done.`,
+  });
+});
+
+test('control characters of a stranger do not reach the terminal', async (t) => {
+  const url = await startStranger(t, (_, response) =>
+    response.writeHead(400).end(JSON.stringify({ error: 40000, message: 'a\u001b[31mb' })),
+  );
+  assert.equal(failureOf(await list(url)), 'error: a\\u{1b}[31mb (error 40000)');
+});
+
+test('a token that is refused, and one without the scope, are explained', async (t) => {
+  const { service, env } = await startRemote(t);
+  const unknown = await run(['webhook', 'list'], { ...env, PLANT_STORE_TOKEN: 'x'.repeat(40) });
+  assert.match(
+    failureOf(unknown),
+    /^error: .+ \(error 40101\) Set PLANT_STORE_TOKEN to another; .*token create --user NAME$/,
+  );
+  const token = await service.tokenFor('ann', { scopes: ['webhooks:read'] });
+  assert.match(
+    failureOf(await run(['webhook', 'create', 'https://example.com/'], { ...env, PLANT_STORE_TOKEN: token })),
+    /^error: .*webhooks:write.* \(error 40300\)$/,
+  );
+});
+
+test('flags win over the environment', async (t) => {
+  const { service } = await startRemote(t);
+  const env = { PLANT_STORE_URL: 'http://127.0.0.1:1', PLANT_STORE_TOKEN: 'wrong' };
+  const flags = ['--url', `${service.url}/`, '--token', service.token];
+  assert.equal((await run(['webhook', 'list', ...flags], env)).code, 0);
+});

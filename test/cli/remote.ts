@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
+import type { Environment } from '../../src/config.ts';
+import { succeeded } from '../harness/answer.ts';
+import { type Receiver, startReceiver } from '../harness/receiver.ts';
+import { type Service, startService } from '../harness/service.ts';
+import { type Outcome, run } from './program.ts';
+
+/** A running service that a test works on from the command line, as admin. Ends with the test. */
+export type Remote = {
+  service: Service;
+  receiver: Receiver;
+  /** Settings of the command line: where the service is, and the token. */
+  env: Record<string, string>;
+  /** Runs a verb to its end. */
+  verb(...args: string[]): Promise<Outcome>;
+  /** Makes a webhook to the receiver and gives its id. */
+  webhook(): Promise<string>;
+  /** Makes a plant and gives the body of the answer. */
+  plant(body: string): Promise<unknown>;
+};
+
+export async function startRemote(t: TestContext, settings: Environment = {}): Promise<Remote> {
+  const receiver = await startReceiver();
+  t.after(() => receiver.stop());
+  const service = await startService({ WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', ...settings });
+  t.after(() => service.stop());
+  const env = { PLANT_STORE_URL: service.url, PLANT_STORE_TOKEN: service.token };
+  return {
+    service,
+    receiver,
+    env,
+    verb: (...args) => run(args, env),
+    webhook: async () => {
+      const made = succeeded(
+        await service.request('POST', '/webhooks', { body: { url: receiver.url } }),
+        201,
+      );
+      assert.ok(typeof made === 'object' && made !== null && 'id' in made);
+      return String(made.id);
+    },
+    plant: async (body) => succeeded(await service.request('POST', '/plants', { body }), 201),
+  };
+}
+
+/** The data of a verb that succeeded and had nothing to say. */
+export function dataOf({ code, stdout, stderr }: Outcome): string {
+  assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
+  return stdout;
+}
+
+/** What a verb said that succeeded without data. */
+export function wordsOf({ code, stdout, stderr }: Outcome): string {
+  assert.deepEqual({ code, stdout }, { code: 0, stdout: '' }, stderr);
+  return stderr;
+}
+
+/** The line with which a verb failed, without its end. */
+export function failureOf({ code, stdout, stderr }: Outcome): string {
+  assert.deepEqual({ code, stdout }, { code: 1, stdout: '' }, stderr);
+  assert.match(stderr, /^error: [^\n]+\n$/);
+  return stderr.trim();
+}
