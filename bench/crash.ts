@@ -1,46 +1,56 @@
-import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { storePath } from '../src/config.ts';
 import { type ClientsOptions, retryUnknown, runClients } from './crash/clients.ts';
-import { createLedger, type Ledger, type State } from './crash/ledger.ts';
+import { createLedger } from './crash/ledger.ts';
 import { seededRandom } from './crash/random.ts';
-import { type Receiver, type ReceiverReport, startReceiver } from './crash/receiver.ts';
-import { type Check, verify } from './crash/verify.ts';
+import {
+  type Mood,
+  moodNames,
+  type ReceiverReport,
+  type Receivers,
+  startReceivers,
+} from './crash/receiver.ts';
+import { asNotes, asText } from './crash/result.ts';
+import { type Outage, verify } from './crash/verify.ts';
+import { countDeliveries } from './harness/backlog.ts';
 import { temporaryFolder } from './harness/cleanup.ts';
-import { askFor } from './harness/client.ts';
-import { summary, table } from './harness/report.ts';
+import { monotonicMs } from './harness/clock.ts';
 import type { Server } from './harness/server.ts';
 import { startService } from './harness/service.ts';
+import { untilSettled } from './harness/wait.ts';
+import { createWebhook, loopbackAllowed } from './harness/webhooks.ts';
 
 /**
  * `node bench/crash.ts`: kills the service at random moments under load, starts it again, and at the end
- * compares what clients and receiver saw with what the store holds. Exit code 1 when anything is wrong.
+ * compares what clients and receivers saw with what the store holds. Exit code 1 when anything is wrong.
  */
 
-const USAGE = `Usage: node bench/crash.ts [--rounds 200] [--clients 32] [--seed N] [--help]
+const USAGE = `Usage: node bench/crash.ts [--rounds 200] [--clients 32] [--seed N] [--quick] [--help]
 
-The seed decides moments, requests and the receiver's moods; what they meet is up to the machine.
+The seed decides moments, requests and the receivers' moods; what they meet is up to the machine.
+  --quick  5 rounds: to see that it runs
 `;
 
 /** A round lasts from no time at all, to meet the start itself, to this. */
 const ROUND_MS = 900;
-/** No delivery for so long: the rest will not come either. */
-const STALLED_MS = 45_000;
-const SHOWN_VIOLATIONS = 10;
+/** As many as a schedule may have: no delivery may run out of attempts. */
+const ATTEMPTS = 100;
 
 process.exitCode = await main();
 
 async function main(): Promise<number> {
   const { values } = parseArgs({
     options: {
-      rounds: { type: 'string', default: '200' },
+      rounds: { type: 'string' },
       clients: { type: 'string', default: '32' },
       seed: { type: 'string', default: String(Date.now() % 2 ** 31) },
+      quick: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
   });
-  const [rounds, clients, seed] = [values.rounds, values.clients, values.seed].map(Number);
+  const given = [values.rounds ?? (values.quick ? '5' : '200'), values.clients, values.seed];
+  const [rounds, clients, seed] = given.map(Number);
   if (values.help || !rounds || !clients || seed === undefined || Number.isNaN(seed)) {
     process.stdout.write(USAGE);
     return values.help ? 0 : 2;
@@ -49,36 +59,41 @@ async function main(): Promise<number> {
   return run({ rounds, clients, seed });
 }
 
-async function run({
-  rounds,
-  clients,
-  seed,
-}: {
-  rounds: number;
-  clients: number;
-  seed: number;
-}): Promise<number> {
+type Plan = { rounds: number; clients: number; seed: number };
+
+async function run({ rounds, clients, seed }: Plan): Promise<number> {
   const random = seededRandom(seed);
   const folder = temporaryFolder();
-  const receiver = await startReceiver(seed);
+  const receivers = await startReceivers(seed);
   const ledger = createLedger();
   const begin = performance.now();
-  await subscribe(folder.path, receiver);
+  const webhooks = await subscribe(folder.path, receivers);
 
   const starts: number[] = [];
-  for (let round = 1; round <= rounds; round++) {
+  const outages: Outage[] = [];
+  /** After a kill: the outage ends when the service listens again. */
+  let killedAt: number | undefined;
+
+  async function start(): Promise<Server> {
     const started = performance.now();
     const service = await startForCrash(folder.path);
     starts.push(performance.now() - started);
+    if (killedAt !== undefined) outages.push({ from: killedAt, to: monotonicMs() });
+    return service;
+  }
+
+  for (let round = 1; round <= rounds; round++) {
+    const service = await start();
     const load = runClients({ url: service.url, ledger, clients, random });
     await sleep(random() * ROUND_MS);
+    killedAt = monotonicMs();
     await service.kill();
     await load;
     if (round % 20 === 0) process.stderr.write(`${round} rounds, ${ledger.entries.size} creates\n`);
   }
-  const report = await settle(folder.path, { ledger, receiver, clients, random });
-  const checks = verify(storePath(folder.path), ledger, report);
-  await receiver.stop();
+  const report = await settle(await start(), folder.path, { ledger, receivers, clients, random });
+  const checks = verify(storePath(folder.path), { ledger, report, webhooks, outages });
+  await receivers.stop();
 
   const seconds = (performance.now() - begin) / 1000;
   process.stdout.write(
@@ -93,88 +108,37 @@ async function run({
 }
 
 function startForCrash(dataDir: string): Promise<Server> {
-  const env = {
-    WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
-    // No delivery may run out of attempts: it fails one in 28 times.
-    WEBHOOK_RETRY_SCHEDULE: `0s,${Array.from({ length: 9 }, () => '200ms').join()}`,
-  };
-  return startService({ dataDir, env, core: undefined });
-}
-
-async function subscribe(dataDir: string, receiver: Receiver): Promise<void> {
-  const service = await startForCrash(dataDir);
-  const { body } = await askFor(`${service.url}/webhooks`, {
-    method: 'POST',
-    body: JSON.stringify({ url: receiver.url }),
+  const schedule = ['0s', ...Array.from({ length: ATTEMPTS - 1 }, () => '200ms')].join();
+  return startService({
+    dataDir,
+    env: { ...loopbackAllowed, WEBHOOK_RETRY_SCHEDULE: schedule },
+    core: undefined,
   });
-  receiver.trust(JSON.parse(body).secret);
-  await service.stop();
 }
 
-/** The last start: unknown creates are sent again, deliveries come to an end, the service is stopped. */
-async function settle(
-  dataDir: string,
-  { receiver, ...rest }: Omit<ClientsOptions, 'url'> & { receiver: Receiver },
-): Promise<ReceiverReport> {
-  receiver.calm();
+/** A webhook for each of the receivers: whom it calls, by its id. */
+async function subscribe(dataDir: string, receivers: Receivers): Promise<Map<string, Mood>> {
   const service = await startForCrash(dataDir);
-  await retryUnknown({ url: service.url, ...rest });
-  let pending = pendingDeliveries(dataDir);
-  let moved = performance.now();
-  while (pending > 0 && performance.now() - moved < STALLED_MS) {
-    await sleep(200);
-    const left = pendingDeliveries(dataDir);
-    if (left < pending) moved = performance.now();
-    pending = left;
+  const webhooks = new Map<string, Mood>();
+  for (const mood of moodNames) {
+    const { id, secret } = await createWebhook(service, receivers.url(mood));
+    receivers.trust(mood, secret);
+    webhooks.set(id, mood);
   }
+  await service.stop();
+  return webhooks;
+}
+
+/** After the last start: unknown creates are sent again, deliveries come to an end, the service is stopped. */
+async function settle(
+  service: Server,
+  dataDir: string,
+  { receivers, ...rest }: Omit<ClientsOptions, 'url'> & { receivers: Receivers },
+): Promise<ReceiverReport> {
+  receivers.calm();
+  await retryUnknown({ url: service.url, ...rest });
+  await untilSettled(() => countDeliveries(dataDir, 'pending'));
   const code = await service.stop();
   if (code !== 0) rest.ledger.violations.push(`SIGTERM ended the service with ${code}`);
-  return receiver.report();
-}
-
-function pendingDeliveries(dataDir: string): number {
-  const db = new DatabaseSync(storePath(dataDir), { readOnly: true });
-  const row = db.prepare(`SELECT count(*) AS count FROM deliveries WHERE state = 'pending'`).get();
-  db.close();
-  return Number(row?.count);
-}
-
-function asText(checks: Check[]): string {
-  const rows = checks.map(({ name, count, violations }) => [
-    name,
-    String(count),
-    violations.length === 0 ? 'holds' : `${violations.length} VIOLATIONS`,
-  ]);
-  const details = checks.flatMap(({ name, violations }) =>
-    violations.slice(0, SHOWN_VIOLATIONS).map((violation) => `- ${name}: ${violation}`),
-  );
-  return [table(['what must hold', 'checked', ''], rows), ...details].join('\n');
-}
-
-type Notes = {
-  rounds: number;
-  seed: number;
-  seconds: number;
-  /** Milliseconds from each start to the URL. */
-  starts: number[];
-  ledger: Ledger;
-  report: ReceiverReport;
-};
-
-function asNotes({ rounds, seed, seconds, starts, ledger, report }: Notes): string {
-  const states = Map.groupBy(ledger.entries.values(), ({ state }) => state);
-  const count = (state: State) => states.get(state)?.length ?? 0;
-  const { retriedCreated, retriedTaken } = ledger.counts;
-  const times = [...report.receipts.values()].map((receipt) => receipt.times);
-  const again = times.filter((n) => n > 1);
-  const { attempts, failed, reset, hung } = report.counts;
-  const { median, max } = summary(starts);
-  return [
-    `${rounds} kills in ${seconds.toFixed(0)} s, seed ${seed}; start to URL ${median.toFixed(0)} ms, at most ${max.toFixed(0)} ms`,
-    `creates: ${count('acknowledged')} acknowledged, ${count('exists')} known from a retry, ${count('unknown')} without id and with unknown outcome, ${count('refused')} refused`,
-    `retries of unknown creates by id: ${retriedCreated} were created then, ${retriedTaken} were there`,
-    `receiver: ${attempts} requests; ${failed} answered 500, ${reset} reset, ${hung} left hanging; ${again.length} events came more than once (at most ${summary(times).max} times)`,
-  ]
-    .map((line) => `- ${line}`)
-    .join('\n');
+  return receivers.report();
 }

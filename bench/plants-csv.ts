@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { text } from 'node:stream/consumers';
-import { Webhook } from 'standardwebhooks';
 import { temporaryFolder } from './harness/cleanup.ts';
 import { askFor } from './harness/client.ts';
+import { createAll } from './harness/creates.ts';
+import { createVerifier, startReceiver } from './harness/receiver.ts';
 import { table } from './harness/report.ts';
 import { startService } from './harness/service.ts';
+import { createWebhook, loopbackAllowed } from './harness/webhooks.ts';
 
 /**
  * `node bench/plants-csv.ts`: creates the plants of `examples/plants.csv` through the API, with a receiver
@@ -13,8 +13,6 @@ import { startService } from './harness/service.ts';
  */
 
 const FILE = new URL('../examples/plants.csv', import.meta.url);
-/** Creates under way at a time. */
-const CLIENTS = 16;
 /** How long after the last create the events may take. */
 const DEADLINE_MS = 30_000;
 
@@ -24,23 +22,25 @@ process.exitCode = await main();
 
 async function main(): Promise<number> {
   const rows = readRows();
-  const receiver = await startReceiver(rows.length);
-  const env = { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' };
-  const service = await startService({ dataDir: temporaryFolder().path, env, core: undefined });
-  const subscription = await askFor(`${service.url}/webhooks`, {
-    method: 'POST',
-    body: JSON.stringify({ url: receiver.url }),
+  const receiver = await startRecorder(rows.length);
+  const service = await startService({
+    dataDir: temporaryFolder().path,
+    env: loopbackAllowed,
+    core: undefined,
   });
-  receiver.trust(JSON.parse(subscription.body).secret);
+  receiver.trust((await createWebhook(service, receiver.url)).secret);
 
   const start = performance.now();
-  await createAll(`${service.url}/plants`, rows);
+  await createAll(
+    service,
+    rows.map((row) => JSON.stringify(row)),
+  );
   const created = performance.now();
   await receiver.finished(DEADLINE_MS);
   const received = performance.now();
   const listed: unknown[] = JSON.parse((await askFor(`${service.url}/plants?fields=id,name,tag`)).body);
   await service.stop();
-  receiver.stop();
+  await receiver.stop();
 
   const isRight = (row: Row) => receiver.bodies.get(row.id) === JSON.stringify(row);
   const counts = {
@@ -69,73 +69,39 @@ function readRows(): Row[] {
   });
 }
 
-async function createAll(url: string, rows: Row[]): Promise<void> {
-  const left = rows.values();
-  const client = async () => {
-    for (const row of left) await askFor(url, { method: 'POST', body: JSON.stringify(row) });
-  };
-  await Promise.all(Array.from({ length: CLIENTS }, client));
-}
-
 function isSame(listed: unknown, row: Row): boolean {
   return JSON.stringify(listed) === JSON.stringify(row);
 }
 
-async function startReceiver(expected: number) {
+/** A receiver that takes only what is signed with the secret of `trust`. */
+async function startRecorder(expected: number) {
   /** By the plant's id. */
   const bodies = new Map<number, string>();
   const complete = Promise.withResolvers<void>();
-  let webhook: Webhook | undefined;
+  let isGenuine: ReturnType<typeof createVerifier> = () => false;
   let refused = 0;
 
-  const server = createServer(async (request, response) => {
-    const body = await text(request);
-    if (!isGenuine(request, body)) return refuse(response);
-    bodies.set(JSON.parse(body).id, body);
-    response.writeHead(204).end();
+  const receiver = await startReceiver((received) => {
+    const { body, response } = received;
+    const isTaken = isGenuine(received);
+    if (isTaken) bodies.set(JSON.parse(body).id, body);
+    else refused++;
+    response.writeHead(isTaken ? 204 : 401).end();
     if (bodies.size === expected) complete.resolve();
   });
 
-  function isGenuine(request: IncomingMessage, body: string): boolean {
-    try {
-      // Node joins repeated fields, so that each of the three that are read is a string.
-      webhook?.verify(body, request.headers as Record<string, string>);
-      return webhook !== undefined;
-    } catch {
-      return false;
-    }
-  }
-
-  function refuse(response: ServerResponse): void {
-    refused++;
-    response.writeHead(401).end();
-  }
-
   return {
-    url: await listen(server),
+    url: receiver.url,
     bodies,
     refused: () => refused,
     trust(secret: string) {
-      webhook = new Webhook(secret);
+      isGenuine = createVerifier(secret);
     },
     async finished(deadlineMs: number) {
       const timer = setTimeout(complete.resolve, deadlineMs);
       await complete.promise;
       clearTimeout(timer);
     },
-    stop() {
-      server.close();
-      server.closeAllConnections();
-    },
+    stop: receiver.down,
   };
-}
-
-function listen(server: Server): Promise<string> {
-  return new Promise((resolve) => {
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      // A server that listens on TCP has an address of this shape.
-      resolve(`http://127.0.0.1:${typeof address === 'object' ? address?.port : address}/`);
-    });
-  });
 }

@@ -12,16 +12,26 @@ import {
 } from './harness/report.ts';
 import type { Section } from './harness/section.ts';
 import { pinSelf } from './harness/tools.ts';
+import { arrival } from './sections/arrival.ts';
+import { backlog } from './sections/backlog.ts';
+import { beside } from './sections/beside.ts';
 import { create } from './sections/create.ts';
+import { deliver } from './sections/deliver.ts';
+import { duplicates } from './sections/duplicates.ts';
 import { list } from './sections/list.ts';
+import { neighbours } from './sections/neighbours.ts';
 import { page } from './sections/page.ts';
+import { replay } from './sections/replay.ts';
 import { slowDisk } from './sections/slow-disk.ts';
 import { start } from './sections/start.ts';
 import { stream } from './sections/stream.ts';
 
 /** `npm run bench`: measures the service against its references and prints one table. */
 
-const sections: Record<string, Section> = { list, create, 'slow-disk': slowDisk, stream, page, start };
+const sections: Record<string, Section> = {
+  ...{ list, create, 'slow-disk': slowDisk, stream, page, start },
+  ...{ deliver, arrival, neighbours, beside, backlog, duplicates, replay },
+};
 
 const USAGE = `Usage: node bench/run.ts [section…] [--quick] [--json]
 

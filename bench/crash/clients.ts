@@ -10,8 +10,8 @@ export type ClientsOptions = {
   random: () => number;
 };
 
-/** A client waits up to so long before its next request, so that events do not outrun their deliveries. */
-const THINK_MS = 30;
+/** A client waits up to so long before its next request, so that events do not outrun their deliveries by far. */
+const THINK_MS = 60;
 
 /** Creates plants until the service is gone. Resolves when every client has noticed. */
 export async function runClients(options: ClientsOptions): Promise<void> {

@@ -1,83 +1,80 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { text } from 'node:stream/consumers';
 import { parentPort, workerData } from 'node:worker_threads';
-import { Webhook } from 'standardwebhooks';
+import { monotonicMs } from '../harness/clock.ts';
+import { createVerifier, type Received, startReceiver } from '../harness/receiver.ts';
 import { seededRandom } from './random.ts';
-import type { Receipt, ReceiverReport, ToReceiver } from './receiver.ts';
+import { type Mood, moodNames, moods, type ReceiverReport, type ToReceivers } from './receiver.ts';
 
-/** A receiver as they are: it mostly answers, and at times fails, breaks the connection or hangs. */
+/** The thread of the receivers. The path of a request is the mood of the one who gets it. */
 
-const MOODS = { fail: 0.03, reset: 0.005, hang: 0.0005 };
-
-if (!parentPort) throw new Error('The receiver runs in a worker thread');
+if (!parentPort) throw new Error('The receivers run in a worker thread');
 const port = parentPort;
 const random = seededRandom(workerData);
-const receipts = new Map<string, Receipt>();
-const counts = { attempts: 0, failed: 0, reset: 0, hung: 0, badSignatures: 0 };
-let webhook: Webhook | undefined;
+const isGenuine = new Map<Mood, ReturnType<typeof createVerifier>>();
+const bodies: ReceiverReport['bodies'] = new Map();
+/** How often each event was accepted, and when last. */
+const accepted = new Map(moodNames.map((mood) => [mood, new Map<string, { times: number; at: number }>()]));
+const repeats: ReceiverReport['repeats'] = [];
+const counts: ReceiverReport['counts'] = {
+  ...{ requests: 0, failed: 0, reset: 0, hung: 0 },
+  ...{ badSignatures: 0, changedBodies: 0 },
+};
 let isCalm = false;
 
-port.on('message', (message: ToReceiver) => {
-  if (message === 'report') {
-    const report: ReceiverReport = { receipts, counts };
-    port.postMessage(report);
-  } else if (message === 'calm') {
-    isCalm = true;
-  } else {
-    webhook = new Webhook(message.secret);
-  }
+port.on('message', (message: ToReceivers) => {
+  if (message === 'report') port.postMessage(report());
+  else if (message === 'calm') isCalm = true;
+  else isGenuine.set(message.mood, createVerifier(message.secret));
 });
+const receiver = await startReceiver(receive);
+port.postMessage(receiver.url);
 
-const server = createServer(receive);
-server.listen(0, '127.0.0.1', () => {
-  const address = server.address();
-  if (address !== null && typeof address === 'object') port.postMessage(`http://127.0.0.1:${address.port}/`);
-});
-
-async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
-  try {
-    answer(request, await text(request), response);
-  } catch {
-    // The service was killed in the middle of the request.
-    response.destroy();
-  }
+function report(): ReceiverReport {
+  const times = [...accepted].map(
+    ([mood, events]) => [mood, new Map([...events].map(([event, entry]) => [event, entry.times]))] as const,
+  );
+  return { bodies, accepted: new Map(times), repeats, counts };
 }
 
-function answer(request: IncomingMessage, body: string, response: ServerResponse): void {
-  counts.attempts++;
-  if (!isGenuine(request, body)) counts.badSignatures++;
-  const mood = isCalm ? 1 : random();
-  if (mood < MOODS.hang) {
+function receive(received: Received): void {
+  // The URLs that the webhooks have are of `Receivers.url`.
+  const mood = received.path as Mood;
+  const { request, response } = received;
+  counts.requests++;
+  look(mood, received);
+  const { hang, reset, fail } = moods[mood];
+  const chance = isCalm ? 1 : random();
+  if (chance < hang) {
     counts.hung++;
-  } else if (mood < MOODS.hang + MOODS.reset) {
+  } else if (chance < hang + reset) {
     counts.reset++;
     request.socket.resetAndDestroy();
-  } else if (mood < MOODS.hang + MOODS.reset + MOODS.fail) {
+  } else if (chance < hang + reset + fail) {
     counts.failed++;
     response.writeHead(500).end();
   } else {
-    accept(String(request.headers['webhook-id']), body);
-    response.writeHead(204).end();
+    accept(mood, received.event);
+    response.writeHead(200).end();
   }
 }
 
-function isGenuine(request: IncomingMessage, body: string): boolean {
-  try {
-    // Node joins repeated fields, so that each of the three is a string.
-    webhook?.verify(body, request.headers as Record<string, string>);
-    return webhook !== undefined;
-  } catch {
-    return false;
-  }
+/** Every request must be genuine and have the body that its event had before. */
+function look(mood: Mood, received: Received): void {
+  const { event, body } = received;
+  if (!isGenuine.get(mood)?.(received)) counts.badSignatures++;
+  const earlier = bodies.get(event);
+  if (earlier === undefined) bodies.set(event, body);
+  else if (earlier !== body) counts.changedBodies++;
 }
 
-function accept(event: string, body: string): void {
-  const earlier = receipts.get(event);
-  if (!earlier) receipts.set(event, { body, times: 1, isSteady: true });
-  else
-    receipts.set(event, {
-      body,
-      times: earlier.times + 1,
-      isSteady: earlier.isSteady && earlier.body === body,
-    });
+function accept(mood: Mood, event: string): void {
+  const at = monotonicMs();
+  const events = accepted.get(mood);
+  const entry = events?.get(event);
+  if (!entry) {
+    events?.set(event, { times: 1, at });
+    return;
+  }
+  repeats.push({ mood, event, before: entry.at, again: at });
+  entry.times++;
+  entry.at = at;
 }

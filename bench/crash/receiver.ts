@@ -1,39 +1,55 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 
-/** A receiver in a thread of its own, which lives on while the service is killed. */
-export type Receiver = {
-  url: string;
-  /** The secret that its requests are signed with. */
-  trust(secret: string): void;
-  /** From now on it accepts everything. */
+/**
+ * The receivers, as they are: `steady` accepts everything; the others answer 500, break the connection or never
+ * answer, each in its share of the requests. No share is so large that a delivery runs out of attempts.
+ */
+export const moods = {
+  steady: { fail: 0, reset: 0, hang: 0 },
+  failing: { fail: 0.3, reset: 0, hang: 0 },
+  resetting: { fail: 0, reset: 0.1, hang: 0 },
+  hanging: { fail: 0, reset: 0, hang: 0.02 },
+  mixed: { fail: 0.1, reset: 0.03, hang: 0.005 },
+} as const;
+
+export type Mood = keyof typeof moods;
+// The members of a record are its names.
+export const moodNames = Object.keys(moods) as Mood[];
+
+/** A receiver for each mood, all in a thread of their own, which lives on while the service is killed. */
+export type Receivers = {
+  /** Where a mood is found. */
+  url(mood: Mood): string;
+  /** The secret that the requests to it are signed with. */
+  trust(mood: Mood, secret: string): void;
+  /** From now on they accept everything. */
   calm(): void;
   report(): Promise<ReceiverReport>;
   stop(): Promise<void>;
 };
 
 export type ReceiverReport = {
-  /** What was accepted, by event. */
-  receipts: Map<string, Receipt>;
-  counts: { attempts: number; failed: number; reset: number; hung: number; badSignatures: number };
+  /** By event: the body of the first request with it, to any of them. */
+  bodies: Map<string, string>;
+  /** How often each event was accepted. */
+  accepted: Map<Mood, Map<string, number>>;
+  repeats: Repeat[];
+  counts: Record<'requests' | 'failed' | 'reset' | 'hung' | 'badSignatures' | 'changedBodies', number>;
 };
 
-export type Receipt = {
-  body: string;
-  times: number;
-  /** The body was the same each time. */
-  isSteady: boolean;
-};
+/** An event that was accepted again: when before, and when again (`monotonicMs`). */
+export type Repeat = { mood: Mood; event: string; before: number; again: number };
 
-export type ToReceiver = 'report' | 'calm' | { secret: string };
+export type ToReceivers = 'report' | 'calm' | { mood: Mood; secret: string };
 
-export async function startReceiver(seed: number): Promise<Receiver> {
+export async function startReceivers(seed: number): Promise<Receivers> {
   const thread = new Worker(new URL('./receiver-thread.ts', import.meta.url), { workerData: seed });
-  const send = (message: ToReceiver) => thread.postMessage(message);
+  const send = (message: ToReceivers) => thread.postMessage(message);
   const [url] = await once(thread, 'message');
   return {
-    url,
-    trust: (secret) => send({ secret }),
+    url: (mood) => url + mood,
+    trust: (mood, secret) => send({ mood, secret }),
     calm: () => send('calm'),
     async report() {
       const answer = once(thread, 'message');

@@ -1,12 +1,25 @@
 import { DatabaseSync } from 'node:sqlite';
 import { type Ledger, plantJson } from './ledger.ts';
-import type { ReceiverReport } from './receiver.ts';
+import type { Mood, ReceiverReport } from './receiver.ts';
+
+/** What the clients, the receivers and the one who killed the service know. */
+export type Known = {
+  ledger: Ledger;
+  report: ReceiverReport;
+  /** By their ids: whom the webhooks call. */
+  webhooks: ReadonlyMap<string, Mood>;
+  /** From each kill until the service listened again, in `monotonicMs`. */
+  outages: readonly Outage[];
+};
+
+export type Outage = { from: number; to: number };
 
 /** Something that must hold after all kills. */
 export type Check = { name: string; count: number; violations: string[] };
 
-/** Compares what the clients and the receiver know with what the store holds. The service must have ended. */
-export function verify(path: string, ledger: Ledger, receiver: ReceiverReport): Check[] {
+/** Compares what is known with what the store holds. The service must have ended. */
+export function verify(path: string, known: Known): Check[] {
+  const { ledger, report } = known;
   const db = new DatabaseSync(path, { readOnly: true });
   const stored = readStored(db);
   const [integrity] = db.prepare('PRAGMA integrity_check').all();
@@ -22,8 +35,10 @@ export function verify(path: string, ledger: Ledger, receiver: ReceiverReport): 
     nothingDoubled(stored),
     nothingUnasked(stored, ledger),
     eventsArePlants(stored),
-    everyEventDelivered(stored),
-    everyEventReceived(stored, receiver),
+    everyEventDelivered(stored, known),
+    everyEventReceived(stored, known),
+    onlyTheirBodies(stored, report),
+    repeatsAreExplained(known),
   ];
 }
 
@@ -31,7 +46,7 @@ type Plant = { id: bigint; name: string; tag: string | undefined };
 type Stored = {
   plants: Plant[];
   events: (Plant & { event: string })[];
-  deliveries: { event: string; state: string }[];
+  deliveries: { webhook: string; event: string; state: string }[];
 };
 
 function readStored(db: DatabaseSync): Stored {
@@ -51,7 +66,8 @@ function readStored(db: DatabaseSync): Stored {
       ...plantOf(row),
       event: String(row.event),
     })),
-    deliveries: rows('SELECT event, state FROM deliveries').map(({ event, state }) => ({
+    deliveries: rows('SELECT webhook, event, state FROM deliveries').map(({ webhook, event, state }) => ({
+      webhook: String(webhook),
       event: String(event),
       state: String(state),
     })),
@@ -104,33 +120,58 @@ function eventsArePlants({ plants, events }: Stored): Check {
   };
 }
 
-function everyEventDelivered({ events, deliveries }: Stored): Check {
-  const left = new Set(events.map(({ event }) => event));
-  const wrong = deliveries.filter(({ event, state }) => !left.delete(event) || state !== 'delivered');
+function everyEventDelivered({ events, deliveries }: Stored, { webhooks }: Known): Check {
+  const left = new Set([...webhooks.keys()].flatMap((id) => events.map(({ event }) => `${event} to ${id}`)));
+  const wrong = deliveries.filter(
+    ({ webhook, event, state }) => !left.delete(`${event} to ${webhook}`) || state !== 'delivered',
+  );
   return {
-    name: 'each event has one delivery, which is delivered',
+    name: 'each event has one delivery for each webhook, which is delivered',
     count: deliveries.length,
     violations: [
-      ...wrong.map(({ event, state }) => `the delivery of ${event} is ${state}`),
-      ...[...left].map((event) => `${event} has no delivery`),
+      ...wrong.map(({ webhook, event, state }) => `the delivery of ${event} to ${webhook} is ${state}`),
+      ...[...left].map((which) => `${which} has no delivery`),
     ],
   };
 }
 
-function everyEventReceived({ events }: Stored, { receipts, counts }: ReceiverReport): Check {
+function everyEventReceived({ events }: Stored, { webhooks, report }: Known): Check {
   const known = new Set(events.map(({ event }) => event));
-  const missing = events.filter(({ event, ...plant }) => {
-    const receipt = receipts.get(event);
-    return !receipt?.isSteady || receipt.body !== plantJson(plant);
-  });
-  const unknown = [...receipts.keys()].filter((event) => !known.has(event));
+  const violations: string[] = [];
+  let count = 0;
+  for (const mood of webhooks.values()) {
+    const accepted = report.accepted.get(mood) ?? new Map<string, number>();
+    count += accepted.size;
+    for (const event of known) if (!accepted.has(event)) violations.push(`${mood} has not got ${event}`);
+    for (const event of accepted.keys())
+      if (!known.has(event)) violations.push(`${mood} got ${event}, which is not in the store`);
+  }
+  return { name: 'each receiver got each event, and no other', count, violations };
+}
+
+function onlyTheirBodies({ events }: Stored, { bodies, counts }: ReceiverReport): Check {
+  const wrong = events.filter(({ event, ...plant }) => bodies.get(event) !== plantJson(plant));
   return {
-    name: 'the receiver got each event, signed, as it was created',
-    count: receipts.size,
+    name: 'each request was signed, with the plant as it was created',
+    count: counts.requests,
     violations: [
-      ...missing.map(({ event, name }) => `${event} (${name}) was not received as it was created`),
-      ...unknown.map((event) => `${event} was received and is not in the store`),
+      ...wrong.map(({ event, name }) => `${event} (${name}) was not received as it was created`),
       ...(counts.badSignatures > 0 ? [`${counts.badSignatures} requests had no valid signature`] : []),
+      ...(counts.changedBodies > 0 ? [`${counts.changedBodies} requests had another body than before`] : []),
     ],
+  };
+}
+
+/** An event that was accepted comes again only when the service ended before it had written that down. */
+function repeatsAreExplained({ outages, report }: Known): Check {
+  const unexplained = report.repeats.filter(
+    ({ before, again }) => !outages.some(({ from, to }) => from <= again && before <= to),
+  );
+  return {
+    name: 'what was accepted came again only after a kill',
+    count: report.repeats.length,
+    violations: unexplained.map(({ mood, event, before, again }) => {
+      return `${mood} got ${event} again after ${(again - before).toFixed(0)} ms without a kill`;
+    }),
   };
 }

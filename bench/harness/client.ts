@@ -4,13 +4,13 @@ import { TOKEN } from './service.ts';
 
 export type Answer = { status: number; headers: IncomingHttpHeaders; body: string };
 
-/** `body` is JSON text. */
-export type RequestOptions = { method?: string; body?: string; agent?: Agent };
+/** `body` is JSON text; `token` is the bench's unless another is given. */
+export type RequestOptions = { method?: string; body?: string; token?: string; agent?: Agent };
 
 /** Connections that are kept open between requests; more of them when that many requests overlap. */
 export const keepAlive = new Agent({ keepAlive: true });
 
-/** One request with the bench's token. Rejects when the connection breaks before the answer's end. */
+/** One request. Rejects when the connection breaks before the answer's end. */
 export async function ask(url: string, options: RequestOptions = {}): Promise<Answer> {
   const answer = await open(url, options);
   return { status: answer.statusCode ?? 0, headers: answer.headers, body: await text(answer) };
@@ -27,9 +27,9 @@ export async function askFor(url: string, options: RequestOptions = {}): Promise
 
 /** Resolves with the answer once its head is there; its body is for the caller to read. */
 export function open(url: string, options: RequestOptions = {}): Promise<IncomingMessage> {
-  const { method = 'GET', body, agent = keepAlive } = options;
+  const { method = 'GET', body, token = TOKEN, agent = keepAlive } = options;
   const headers = {
-    authorization: `Bearer ${TOKEN}`,
+    authorization: `Bearer ${token}`,
     ...(body === undefined ? {} : { 'content-type': 'application/json' }),
   };
   return new Promise((resolve, reject) => {

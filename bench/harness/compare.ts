@@ -1,6 +1,6 @@
 import { type Load, type LoadResult, sendLoad } from './load.ts';
-import { cpuSeconds, machineCpuSeconds } from './proc.ts';
 import type { Server } from './server.ts';
+import { DISTURBED, watchCpu } from './usage.ts';
 
 /** One of the servers that are compared, and the load it gets. */
 export type Contender = { name: string; server: Server; load: Load };
@@ -19,8 +19,6 @@ export type Sample = LoadResult & {
 
 export type Rounds = { rounds: number; seconds: number; warmUpSeconds: number };
 
-/** From this share of a core on, what others do changes the figures. */
-export const DISTURBED = 0.1;
 /** A round that others disturbed is measured again; a comparison takes at most so many times its rounds. */
 const PATIENCE = 3;
 
@@ -30,17 +28,28 @@ const PATIENCE = 3;
  */
 export async function compare(contenders: Contender[], options: Rounds): Promise<Map<string, Sample[]>> {
   for (const contender of contenders) await sample(contender, options.warmUpSeconds);
+  const named = contenders.map(
+    (contender) => [contender.name, () => sample(contender, options.seconds)] as const,
+  );
+  return interleave(new Map(named), options.rounds);
+}
+
+/** Takes the samples in turn, as `compare` does, without a warm-up. */
+export async function interleave(
+  contenders: Map<string, () => Promise<Sample>>,
+  count: number,
+): Promise<Map<string, Sample[]>> {
   const rounds: Sample[][] = [];
   let disturbed: Sample[][] = [];
-  while (rounds.length + disturbed.length < options.rounds * PATIENCE && rounds.length < options.rounds) {
+  while (rounds.length + disturbed.length < count * PATIENCE && rounds.length < count) {
     const round: Sample[] = [];
-    for (const contender of contenders) round.push(await sample(contender, options.seconds));
+    for (const take of contenders.values()) round.push(await take());
     (round.some(({ othersBusy }) => othersBusy > DISTURBED) ? disturbed : rounds).push(round);
   }
   // Better a doubtful figure, which the report warns of, than none.
-  disturbed = disturbed.slice(0, options.rounds - rounds.length);
+  disturbed = disturbed.slice(0, count - rounds.length);
   const samples = [...rounds, ...disturbed];
-  return new Map(contenders.map(({ name }, i) => [name, samples.flatMap((round) => round[i] ?? [])]));
+  return new Map([...contenders.keys()].map((name, i) => [name, samples.flatMap((round) => round[i] ?? [])]));
 }
 
 /** One contender's figure against another's, round by round. */
@@ -58,26 +67,19 @@ export function ratios(
 
 /** Throws when a request failed: a refusal costs less than an answer and would flatter the server. */
 export async function sample({ name, server, load }: Contender, seconds: number): Promise<Sample> {
-  const before = usage(server);
-  const start = performance.now();
+  const stop = watchCpu([server.pid]);
   const result = await sendLoad(server.url, load, seconds);
-  const elapsed = (performance.now() - start) / 1000;
-  const after = usage(server);
+  const usage = stop();
   if (result.failures > 0) {
     throw new Error(`${name}: ${result.failures} of ${result.requests} requests failed`);
   }
-  const used = after.server - before.server;
-  const own = after.self - before.self;
+  const [used = 0] = usage.watched;
   return {
     ...result,
     rate: result.requests / result.seconds,
     cpuPerAnswer: (used / result.requests) * 1e6,
-    serverBusy: used / elapsed,
-    generatorBusy: result.cpuSeconds / elapsed,
-    othersBusy: Math.max(0, (after.machine - before.machine - used - own - result.cpuSeconds) / elapsed),
+    serverBusy: used / usage.seconds,
+    generatorBusy: result.cpuSeconds / usage.seconds,
+    othersBusy: usage.others / usage.seconds,
   };
-}
-
-function usage(server: Server) {
-  return { server: cpuSeconds(server.pid), self: cpuSeconds(process.pid), machine: machineCpuSeconds() };
 }

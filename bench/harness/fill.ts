@@ -2,6 +2,7 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { storePath } from '../../src/config.ts';
+import { firstId } from '../../src/runtime.ts';
 import { startService } from './service.ts';
 
 /** The plants of a filled store: ids 1, 2, 3, … in order. */
@@ -10,7 +11,7 @@ export function filledPlant(id: number): { name: string; tag: string } {
 }
 
 /**
- * The folder of a store with so many plants of `admin` and an event for each, all delivered long ago. Written
+ * The folder of a store with so many plants of `admin` and an event for each, without deliveries. Written
  * by SQL past the service, a hundred times as fast as through it. Made once: sections that share it only read.
  */
 export async function filledStore(folder: string, plants: number): Promise<string> {
@@ -23,6 +24,17 @@ export async function filledStore(folder: string, plants: number): Promise<strin
   fill(storePath(dataDir), plants);
   return dataDir;
 }
+
+/**
+ * What stands before the last 16 digits of an event's id that was made now. With an older one the service would
+ * soon be busy with removing the event.
+ */
+export function eventPrefix(): string {
+  return firstId('evt', Date.now()).slice(0, -RANDOM_DIGITS);
+}
+
+/** Of the 26 digits of an id; the others are its time. */
+const RANDOM_DIGITS = 16;
 
 function fill(path: string, plants: number): void {
   const db = new DatabaseSync(path);
@@ -42,9 +54,9 @@ function fill(path: string, plants: number): void {
   db.prepare(
     `INSERT INTO events (owner, id, plant, name, tag, created_at)
      ${numbers}
-     SELECT ${owner}, format('evt_%026d', id), id, plant_name(id), plant_tag(id), 0
+     SELECT ${owner}, ? || format('%016d', id), id, plant_name(id), plant_tag(id), ?
      FROM number`,
-  ).run(plants);
+  ).run(plants, eventPrefix(), Date.now());
   db.exec('COMMIT');
   db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
   db.close();

@@ -1,44 +1,59 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { askFor } from './client.ts';
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import { monotonicMs } from './clock.ts';
 
 export type Pace = {
-  /** Ends the requests; milliseconds that 99 of 100 took at most. Throws when one of them failed. */
-  p99(): Promise<number>;
+  /**
+   * Begins nothing more, and waits for what has begun: the milliseconds that each took from the moment when it was
+   * due. Rejects when one of them failed.
+   */
+  end(): Promise<number[]>;
 };
 
-/**
- * GETs at a fixed rate. Each is sent in its time, whether or not those before it were answered: else a slow
- * server would be asked less and look better.
- */
-export function pace(url: string, perSecond: number): Pace {
-  const requests: Promise<number>[] = [];
-  const start = performance.now();
-  let ended = false;
+/** What the metronome is told: when the first is due, and whether it is over (1 in its only place). */
+export type Beat = { start: number; everyMs: number; ended: Int32Array };
 
-  async function send(): Promise<void> {
-    for (let i = 0; !ended; i++) {
-      const wait = start + (i * 1000) / perSecond - performance.now();
-      if (wait > 0) await sleep(wait);
-      const request = timed(url);
-      // Seen again in `p99`; until then a failure must not end the process.
-      request.catch(() => {});
-      requests.push(request);
-    }
+/** Until the metronome's thread runs. */
+const START_MS = 200;
+
+/**
+ * Begins something at a fixed rate, each in its time, whether or not those before it have ended: else a slow
+ * server would be asked less and look better. `begin` gets the number and the moment (`monotonicMs`) at which it
+ * was due; a request that went out late counts from that moment, too.
+ */
+export function pace(perSecond: number, begin: (n: number, due: number) => Promise<unknown>): Pace {
+  const everyMs = 1000 / perSecond;
+  const start = monotonicMs() + START_MS;
+  const ended = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+  const beat: Beat = { start, everyMs, ended };
+  const metronome = new Worker(new URL('./metronome.ts', import.meta.url), { workerData: beat });
+  const begun: Promise<number>[] = [];
+
+  async function timed(n: number): Promise<number> {
+    const due = start + n * everyMs;
+    await begin(n, due);
+    return monotonicMs() - due;
   }
 
-  const sending = send();
+  metronome.on('message', (n: number) => {
+    const one = timed(n);
+    // Seen again in `end`; until then a failure must not end the process.
+    one.catch(() => {});
+    begun.push(one);
+  });
   return {
-    async p99() {
-      ended = true;
-      await sending;
-      const times = (await Promise.all(requests)).sort((a, b) => a - b);
-      return times[Math.ceil(times.length * 0.99) - 1] ?? Number.NaN;
+    async end() {
+      const exited = once(metronome, 'exit');
+      Atomics.store(ended, 0, 1);
+      Atomics.notify(ended, 0);
+      await exited;
+      return Promise.all(begun);
     },
   };
 }
 
-async function timed(url: string): Promise<number> {
-  const sent = performance.now();
-  await askFor(url);
-  return performance.now() - sent;
+/** What so many of a hundred are at most. */
+export function percentile(times: number[], percent: number): number {
+  const sorted = times.toSorted((a, b) => a - b);
+  return sorted[Math.ceil((sorted.length * percent) / 100) - 1] ?? Number.NaN;
 }

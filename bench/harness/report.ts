@@ -1,4 +1,5 @@
-import { DISTURBED, type Sample } from './compare.ts';
+import type { Sample } from './compare.ts';
+import { DISTURBED } from './usage.ts';
 
 /** What a section of the bench found. */
 export type Report = { figures: Figure[]; loads?: Map<string, Sample[]>; notes?: string[] };
@@ -97,8 +98,9 @@ function targetText({ target, unit }: Figure): string {
   return 'atLeast' in target ? `≥ ${target.atLeast} ${unit}` : `≤ ${target.atMost} ${unit}`;
 }
 
-/** Three significant digits; a whole number from 100 on. */
+/** Three significant digits; a whole number from 100 on; nothing for what was not measured. */
 function short(value: number): string {
+  if (Number.isNaN(value)) return '';
   return value >= 100 ? value.toFixed(0) : String(Number(value.toPrecision(3)));
 }
 

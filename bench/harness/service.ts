@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { type Server, startServer } from './server.ts';
 import { SERVER_CORE } from './tools.ts';
@@ -23,13 +24,30 @@ export function startService({ dataDir, env, prefix = [], ...options }: ServiceO
   });
 }
 
-/** Starts one of the servers of `bench/reference`. */
-export function startReference(name: 'bare' | 'single-insert', dataDir: string): Promise<Server> {
+export type ReferenceName = 'bare' | 'single-insert' | 'undici-loop' | 'fast-receiver' | 'bad-receivers';
+
+/** Starts one of the servers of `bench/reference`, on the core of the servers unless another is named. */
+export function startReference(
+  name: ReferenceName,
+  { dataDir = '.', core = SERVER_CORE }: { dataDir?: string; core?: number } = {},
+): Promise<Server> {
   return startServer({
     command: [process.execPath, fileOf(`../reference/${name}.ts`)],
     env: { DATA_DIR: dataDir },
-    core: SERVER_CORE,
+    core,
   });
+}
+
+/** A new user, made on the command line beside the running service: a token with every scope. */
+export function createUser(dataDir: string, name: string): string {
+  const run = (...args: string[]) =>
+    execFileSync(process.execPath, [fileOf('../../bin/plant-store'), ...args], {
+      env: { ...process.env, DATA_DIR: dataDir },
+      stdio: ['ignore', 'pipe', 'ignore'],
+      encoding: 'utf8',
+    });
+  run('user', 'create', name);
+  return run('token', 'create', '--user', name).trim();
 }
 
 function fileOf(relative: string): string {

@@ -1,4 +1,4 @@
-import type { Server } from 'node:http';
+import type { Server } from 'node:net';
 
 /** Listens on a free port of the loopback, says its URL on stderr, and ends on SIGTERM. */
 export function serve(server: Server): void {

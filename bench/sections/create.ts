@@ -19,8 +19,8 @@ export async function create(bench: Bench): Promise<Report> {
   const dataDir = join(bench.folder, 'create');
   mkdirSync(dataDir);
   const service = await startService({ dataDir });
-  const bare = await startReference('bare', dataDir);
-  const single = await startReference('single-insert', dataDir);
+  const bare = await startReference('bare', { dataDir });
+  const single = await startReference('single-insert', { dataDir });
   const read: Load = { method: 'GET', paths: ['/plants'], token: TOKEN, connections: createLoad.connections };
   const loads = await compare(
     [

@@ -15,7 +15,7 @@ export async function list(bench: Bench): Promise<Report> {
   const referenceDir = join(bench.folder, 'list-reference');
   mkdirSync(referenceDir);
   const service = await startService({ dataDir: await filledStore(bench.folder, PLANTS) });
-  const bare = await startReference('bare', referenceDir);
+  const bare = await startReference('bare', { dataDir: referenceDir });
   const load: Load = { method: 'GET', paths: ['/plants?limit=20'], token: TOKEN, connections: CONNECTIONS };
   const loads = await compare(
     [

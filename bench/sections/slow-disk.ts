@@ -1,7 +1,8 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { askFor } from '../harness/client.ts';
 import { sample } from '../harness/compare.ts';
-import { pace } from '../harness/pace.ts';
+import { pace, percentile } from '../harness/pace.ts';
 import type { Report } from '../harness/report.ts';
 import { type Bench, roundsOf } from '../harness/section.ts';
 import { startService } from '../harness/service.ts';
@@ -28,9 +29,9 @@ export async function slowDisk(bench: Bench): Promise<Report> {
   const samples = [];
   const p99s: number[] = [];
   for (let round = 0; round < rounds; round++) {
-    const reads = pace(`${service.url}/plants?limit=20`, READS_PER_SECOND);
+    const reads = pace(READS_PER_SECOND, () => askFor(`${service.url}/plants?limit=20`));
     samples.push(await sample(contender, seconds));
-    p99s.push(await reads.p99());
+    p99s.push(percentile(await reads.end(), 99));
   }
   await service.stop();
   return {

@@ -1,0 +1,74 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { Webhook } from 'standardwebhooks';
+
+/** A receiver in this process. */
+export type Receiver = {
+  /** Ends with a slash; what follows it is `Received.path`. */
+  url: string;
+  /** Stops to listen and closes every connection. */
+  down(): Promise<void>;
+  /** Listens again, on the same port. */
+  up(): Promise<void>;
+};
+
+/** A request, whole. */
+export type Received = {
+  /** Behind the first slash. */
+  path: string;
+  /** The event's id. */
+  event: string;
+  body: string;
+  request: IncomingMessage;
+  response: ServerResponse;
+};
+
+/** Starts a receiver that leaves the answers to `receive`. */
+export async function startReceiver(receive: (received: Received) => void): Promise<Receiver> {
+  const server = createServer(async (request, response) => {
+    try {
+      const body = await text(request);
+      const path = request.url?.slice(1) ?? '';
+      receive({ path, event: String(request.headers['webhook-id']), body, request, response });
+    } catch {
+      // The service was killed in the middle of the request.
+      response.destroy();
+    }
+  });
+
+  async function listen(port: number): Promise<number> {
+    server.listen(port, '127.0.0.1');
+    await once(server, 'listening');
+    const address = server.address();
+    if (address === null || typeof address === 'string') throw new Error('The receiver has no port');
+    return address.port;
+  }
+
+  const port = await listen(0);
+  return {
+    url: `http://127.0.0.1:${port}/`,
+    async down() {
+      server.close();
+      server.closeAllConnections();
+      await once(server, 'close');
+    },
+    async up() {
+      await listen(port);
+    },
+  };
+}
+
+/** Whether a request bears a valid signature, as the public `standardwebhooks` package sees it. */
+export function createVerifier(secret: string): (received: Received) => boolean {
+  const webhook = new Webhook(secret);
+  return ({ request, body }) => {
+    try {
+      // Node joins repeated fields, so that each of the three that are read is a string.
+      webhook.verify(body, request.headers as Record<string, string>);
+      return true;
+    } catch {
+      return false;
+    }
+  };
+}

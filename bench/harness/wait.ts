@@ -1,0 +1,24 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const POLL_MS = 50;
+/** Nothing moved for so long: the rest will not come either. */
+const STALLED_MS = 45_000;
+
+/** Waits until nothing is left, or until what is left has not changed for 45 s; resolves with how much is left. */
+export async function untilSettled(count: () => number | Promise<number>): Promise<number> {
+  let left = await count();
+  let moved = performance.now();
+  while (left > 0 && performance.now() - moved < STALLED_MS) {
+    await sleep(POLL_MS);
+    const now = await count();
+    if (now !== left) moved = performance.now();
+    left = now;
+  }
+  return left;
+}
+
+/** The same, but throws when something is left; `what` names it. */
+export async function untilNoneLeft(what: string, count: () => number | Promise<number>): Promise<void> {
+  const left = await untilSettled(count);
+  if (left > 0) throw new Error(`${what}: ${left} are left, and nothing moves`);
+}
