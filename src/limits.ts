@@ -143,6 +143,36 @@ export const delivery = {
   importedKeys: 1_000,
 } as const;
 
+export const sending = {
+  /** Of 19: about a tenth of a core that the main thread wants, too, and all of it otherwise. Linux only. */
+  nice: 10,
+  /** Attempts that end within it are recorded together: each message wakes a thread, and each commit flushes the disk. */
+  gatherMs: 1,
+  /** The heap of the thread that sends. Without a bound V8 would let garbage of several times the size lie. */
+  heapMegabytes: { young: 8, old: 96 },
+  /** Receivers whose parsed URL is kept. */
+  receivers: 1_000,
+  /** Connections that are kept open without a request, in all: each costs a file handle. */
+  idleConnections: 512,
+  /** A connection without a request is closed after it; many servers close theirs after 5 s. */
+  idleMs: 4 * SECOND,
+  /** The longest that a receiver's `Keep-Alive` header may make of it. */
+  longIdleMs: 30 * SECOND,
+} as const;
+
+export const lookups = {
+  /** The first wait for a name server; each further one is longer. Those that work answer within a fraction. */
+  serverMs: 1.5 * SECOND,
+  /** How often each name server is asked. */
+  tries: 3,
+  /** Everything together: a name that takes longer leaves no time for the request. */
+  mostMs: 10 * SECOND,
+  /** When a name has addresses of one kind, how long the other kind is waited for (RFC 8305 §3 waits 50 ms). */
+  otherKindMs: SECOND / 4,
+  /** Look-ups by `dns.lookup`: as many as run at once in Node's four threads. */
+  places: 2,
+} as const;
+
 export const chores = {
   /** Rows that one transaction of a replay, a removal or the retention works on: a few milliseconds. */
   slice: 500,

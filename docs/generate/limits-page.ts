@@ -1,6 +1,17 @@
 import { readFileSync } from 'node:fs';
 import type * as limits from '../../src/limits.ts';
-import { access, chores, delivery, feeds, http, list, processes, writes } from '../../src/limits.ts';
+import {
+  access,
+  chores,
+  delivery,
+  feeds,
+  http,
+  list,
+  lookups,
+  processes,
+  sending,
+  writes,
+} from '../../src/limits.ts';
 import { bounds, type LimitName } from './bounds.ts';
 import { code, table } from './table.ts';
 
@@ -15,6 +26,8 @@ const groups: Readonly<Record<keyof typeof limits, { title: string; values: obje
   access: { title: 'Users and tokens', values: access },
   writes: { title: 'Writes', values: writes },
   delivery: { title: 'Webhooks', values: delivery },
+  sending: { title: 'The thread that sends', values: sending },
+  lookups: { title: 'Name look-ups', values: lookups },
   chores: { title: 'Replay, removal and retention', values: chores },
   feeds: { title: 'Deliveries and events', values: feeds },
   processes: { title: 'The process', values: processes },

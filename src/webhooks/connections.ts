@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { Client } from 'undici';
-import { delivery } from '../limits.ts';
+import { delivery, sending } from '../limits.ts';
 import { connect } from './connect.ts';
 import type { Target } from './target.ts';
 
@@ -50,17 +50,6 @@ export type Connections = {
   stop(reason: string): Promise<void>;
 };
 
-const bounds = {
-  /** Receivers whose parsed URL is kept. Beyond it all of them without an idle connection are forgotten. */
-  receivers: 1_000,
-  /** Connections that are kept open without a request, in all: each costs a file handle. Further ones are closed. */
-  idle: 512,
-  /** A connection without a request is closed after it; many servers close theirs after 5 s. */
-  idleMs: 4_000,
-  /** The longest that a receiver's `Keep-Alive` header may make of it. */
-  longIdleMs: 30_000,
-};
-
 /**
  * The connections to receivers. Each serves one webhook only: what a receiver sends beyond its answers could be taken
  * for the answer to a later request of the same connection, and then does no harm to anybody else.
@@ -85,7 +74,7 @@ export function createConnections(target: Target): Connections {
         if (receiver) forget(receiver);
         receiver = receiverOf(webhook, url, target.read(url));
         receivers.set(webhook, receiver);
-        if (receivers.size > bounds.receivers) {
+        if (receivers.size > sending.receivers) {
           for (const each of receivers.values()) if (each.idle.length === 0) forget(each);
         }
       }
@@ -121,7 +110,7 @@ export function createConnections(target: Target): Connections {
       const { receiver, socket } = connection;
       connection.carried = undefined;
       const isKnown = receivers.get(receiver.webhook) === receiver;
-      if (!isStopped && isKnown && idle < bounds.idle && isReady(socket)) {
+      if (!isStopped && isKnown && idle < sending.idleConnections && isReady(socket)) {
         connection.isIdle = true;
         receiver.idle.push(connection);
         idle++;
@@ -207,8 +196,8 @@ function clientOf(receiver: Receiver, target: Target, own: () => Connection): Cl
     headersTimeout: 0,
     bodyTimeout: 0,
     maxHeaderSize: delivery.answerHeaderBytes,
-    keepAliveTimeout: bounds.idleMs,
-    keepAliveMaxTimeout: bounds.longIdleMs,
+    keepAliveTimeout: sending.idleMs,
+    keepAliveMaxTimeout: sending.longIdleMs,
   });
   return client;
 }

@@ -1,3 +1,4 @@
+import { plantJson } from './event.ts';
 import type { Claim, PlantEvent } from './port.ts';
 import { sign } from './signature.ts';
 
@@ -21,7 +22,7 @@ export type Prepared = { url: string; headers: Record<string, string>; body: str
 export function prepare(claim: Sendable, now: number, version: string, source: string): Prepared {
   const { webhook, event } = claim;
   const timestamp = Math.floor(now / 1000);
-  const body = bodyOf(event);
+  const body = plantJson(event.plant);
   return {
     url: webhook.url,
     headers: {
@@ -38,10 +39,4 @@ export function prepare(claim: Sendable, now: number, version: string, source: s
     },
     body,
   };
-}
-
-/** Written by hand, because `JSON.stringify` refuses a bigint and a number would lose its last digits. */
-function bodyOf({ plant }: PlantEvent): string {
-  const tag = plant.tag === undefined ? '' : `,"tag":${JSON.stringify(plant.tag)}`;
-  return `{"id":${plant.id},"name":${JSON.stringify(plant.name)}${tag}}`;
 }

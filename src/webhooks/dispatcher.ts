@@ -49,7 +49,7 @@ export function startDispatcher({
   const bounds: DispatcherBounds = { ...delivery, ...parts.bounds };
   const lanes = createLanes({ ...bounds, perWebhook: concurrency });
   const bell = createBell();
-  const underWay = new Set<Promise<void>>();
+  const underWay = createCount();
   /** Aborted when the dispatcher stops: first claiming, and sending when the drain has lasted too long. */
   const claiming = new AbortController();
   const sending = new AbortController();
@@ -86,8 +86,8 @@ export function startDispatcher({
   }
 
   function begin(claim: Claim): void {
-    const work = start(claim).then(() => void underWay.delete(work));
-    underWay.add(work);
+    underWay.enter();
+    void start(claim).then(underWay.leave);
   }
 
   function start(claim: Claim): Promise<unknown> {
@@ -167,11 +167,11 @@ export function startDispatcher({
     await loop;
     const drained = new AbortController();
     const bound = pause(bounds.drainMs, undefined, { signal: drained.signal }).catch(() => {});
-    await Promise.race([Promise.all(underWay), bound]);
+    await Promise.race([underWay.none(), bound]);
     drained.abort();
     sending.abort();
     await sender.stop();
-    await Promise.all(underWay);
+    await underWay.none();
     await outbox.releaseLeases(clock.now()).catch((error: unknown) => {
       log.warn({ err: error }, 'could not release the leases; they end by themselves');
     });
@@ -186,4 +186,28 @@ export function startDispatcher({
 function endOf(attempt: Attempt): LaneEnd {
   if (attempt.error !== undefined) return 'silence';
   return failureOf(attempt) === undefined ? 'success' : 'failure';
+}
+
+/**
+ * Counts what is under way. A Set of it, whose entries come and go with each delivery, would keep V8 from freeing them
+ * before the next full collection.
+ */
+function createCount() {
+  let count = 0;
+  let ended: PromiseWithResolvers<void> | undefined;
+  return {
+    enter(): void {
+      count++;
+    },
+    leave(): void {
+      count--;
+      if (count === 0) ended?.resolve();
+    },
+    /** Resolves when nothing is under way. */
+    none(): Promise<void> {
+      if (count === 0) return Promise.resolve();
+      ended ??= Promise.withResolvers();
+      return ended.promise;
+    },
+  };
 }

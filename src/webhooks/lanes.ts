@@ -147,15 +147,15 @@ export function createLanes(bounds: LaneBounds): Lanes {
       const lane = lanes.get(webhook);
       if (!lane) return;
       lane.underWay--;
-      // The one without an attempt for longest stands first.
-      lanes.delete(webhook);
-      lanes.set(webhook, lane);
       if (end === 'success') Object.assign(lane, { failures: 0, isSilent: false, pauseMs: 0, opensAt: 0 });
       if (end === 'failure' || end === 'silence') {
         lane.isSilent = end === 'silence';
         fail(lane, now);
+        // The one that did not fail for longest stands first.
+        lanes.delete(webhook);
+        lanes.set(webhook, lane);
+        forgetSome();
       }
-      forgetSome();
     },
 
     hold(webhook, until) {

@@ -1,3 +1,4 @@
+import { delivery } from '../limits.ts';
 import { type Attempt, failureOf } from './attempt.ts';
 import type { Sendable } from './delivery.ts';
 import type { Sender } from './sender.ts';
@@ -24,7 +25,10 @@ export function createQueueingSender(sender: Sender, concurrency: number): Queue
   let isDraining = false;
 
   function laneOf(webhook: string): Lane {
-    const lane = lanes.get(webhook) ?? { underWay: 0, waiting: [] };
+    const known = lanes.get(webhook);
+    if (known) return known;
+    if (lanes.size >= delivery.rememberedLanes) forgetIdle();
+    const lane = { underWay: 0, waiting: [] };
     lanes.set(webhook, lane);
     return lane;
   }
@@ -40,10 +44,15 @@ export function createQueueingSender(sender: Sender, concurrency: number): Queue
     for (const waiter of lane.waiting.splice(0)) waiter(false);
   }
 
-  function leave(webhook: string, lane: Lane): void {
+  function leave(lane: Lane): void {
     const next = lane.waiting.shift();
     if (next) next(true);
-    else if (--lane.underWay === 0) lanes.delete(webhook);
+    else lane.underWay--;
+  }
+
+  /** Not after each request: entries that come and go stay in memory until V8's next full collection. */
+  function forgetIdle(): void {
+    for (const [webhook, { underWay }] of lanes) if (underWay === 0) lanes.delete(webhook);
   }
 
   return {
@@ -53,7 +62,7 @@ export function createQueueingSender(sender: Sender, concurrency: number): Queue
       if (!(await turn(lane))) return undefined;
       const attempt = await sender.send(claim);
       if (failureOf(attempt) !== undefined) dismiss(lane);
-      leave(id, lane);
+      leave(lane);
       return attempt;
     },
     drain() {

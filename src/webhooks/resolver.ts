@@ -1,4 +1,5 @@
 import { type LookupAddress, lookup, promises } from 'node:dns';
+import { lookups } from '../limits.ts';
 import { codeOf } from './attempt.ts';
 import { createHosts, HOSTS_FILE, type Hosts } from './hosts.ts';
 import type { Resolve } from './target.ts';
@@ -19,20 +20,7 @@ export type ResolverParts = {
   bounds: Partial<LookupBounds>;
 };
 
-export type LookupBounds = typeof lookups;
-
-const lookups = {
-  /** The first wait for a name server; each further one is longer. Those that work answer within a fraction. */
-  serverMs: 1500,
-  /** How often each name server is asked. */
-  tries: 3,
-  /** Everything together: a name that takes longer leaves no time for the request. */
-  mostMs: 10_000,
-  /** When a name has addresses of one kind, how long the other kind is waited for (RFC 8305 §3 waits 50 ms). */
-  otherKindMs: 250,
-  /** Look-ups by `dns.lookup`: as many as run at once in Node's four threads. */
-  places: 2,
-};
+export type LookupBounds = { [name in keyof typeof lookups]: number };
 
 /**
  * Resolves names as the machine does, in this order: the hosts file, the name servers, and for a name that they do
@@ -76,10 +64,7 @@ export function createResolve(parts: Partial<ResolverParts> = {}): Resolve {
 const UNKNOWN: ReadonlySet<string> = new Set(['ENOTFOUND', 'ENODATA', 'ECONNREFUSED']);
 
 /** Asks for both kinds of addresses. Rejects when there are none; with `ECANCELLED` when it took too long. */
-function asker(
-  servers: readonly string[],
-  { serverMs, tries, mostMs, otherKindMs }: typeof lookups,
-): Resolve {
+function asker(servers: readonly string[], { serverMs, tries, mostMs, otherKindMs }: LookupBounds): Resolve {
   return async (hostname) => {
     // A new one each time: it reads the machine's settings as they are now, and keeps no answers.
     const resolver = new promises.Resolver({ timeout: serverMs, tries });

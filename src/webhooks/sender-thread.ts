@@ -1,5 +1,6 @@
 import { setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
+import { sending } from '../limits.ts';
 import { parseNetworks } from './addresses.ts';
 import type { Attempt } from './attempt.ts';
 import type { Sendable } from './delivery.ts';
@@ -28,12 +29,6 @@ export type Claims = [key: number, claim: Sendable][];
 /** Without an attempt where none was made. */
 export type Attempts = [key: number, attempt: Attempt | undefined][];
 
-/** Of 19: about a tenth of a core that the main thread wants, too, and all of it otherwise. */
-const NICE = 10;
-
-/** Attempts that end within it are recorded together: each message wakes a thread, and each commit flushes the disk. */
-const GATHER_MS = 1;
-
 if (parentPort) {
   yieldToOthers();
   serve(parentPort, workerData);
@@ -55,7 +50,7 @@ function serve(port: NonNullable<typeof parentPort>, options: SenderThreadOption
 
   function send(key: number, claim: Sendable): void {
     void sender.send(claim).then((attempt) => {
-      if (ended.push([key, attempt]) === 1) setTimeout(flush, GATHER_MS);
+      if (ended.push([key, attempt]) === 1) setTimeout(flush, sending.gatherMs);
     });
   }
 
@@ -83,7 +78,7 @@ function serve(port: NonNullable<typeof parentPort>, options: SenderThreadOption
 function yieldToOthers(): void {
   if (process.platform !== 'linux') return;
   try {
-    setPriority(0, NICE);
+    setPriority(0, sending.nice);
   } catch {
     // A sandbox that forbids it costs nothing but some latency.
   }

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { stat } from 'node:fs';
 import { getCompileCacheDir } from 'node:module';
 import { Worker } from 'node:worker_threads';
+import { sending } from '../limits.ts';
 import { type AllowedNetworks, formatNetworks } from './addresses.ts';
 import { type Attempt, STOPPED } from './attempt.ts';
 import type { Sendable } from './delivery.ts';
@@ -51,6 +52,10 @@ function startThread(options: SenderThreadOptions): SenderThread {
   stat(import.meta.filename, () => {});
   const worker = new Worker(new URL('./sender-thread.ts', import.meta.url), {
     workerData: options,
+    resourceLimits: {
+      maxYoungGenerationSizeMb: sending.heapMegabytes.young,
+      maxOldGenerationSizeMb: sending.heapMegabytes.old,
+    },
     env: environment(),
   });
   // An array whose places are used again: a Map whose entries come and go makes V8 keep what was in it until the next
