@@ -97,7 +97,7 @@ async function serve({ config, runtime, options, store, unlock }: Parts): Promis
       source: url,
       concurrency: config.webhookConcurrency,
     }),
-    rules: { schedule: config.webhookRetrySchedule, disableAfterMs: config.webhookDisableAfterMs },
+    rules: { schedule: config.webhookRetrySchedule, disableAfterMs: config.webhookDisableAfter },
     concurrency: config.webhookConcurrency,
     runtime,
   });

@@ -34,7 +34,7 @@ export type Config = Readonly<{
   /** Requests under way to one webhook. */
   webhookConcurrency: number;
   /** A webhook whose every attempt failed for so long is disabled; milliseconds. */
-  webhookDisableAfterMs: number;
+  webhookDisableAfter: number;
   /** How long events, deliveries and attempts are kept. */
   retentionDays: number;
   bootstrapToken: string | undefined;
@@ -133,7 +133,7 @@ export const settings: { readonly [K in SettingName]: Setting<Values[K]> } = {
     defaultText: '16',
     parse: parseCount('concurrency', delivery.perWebhook),
   },
-  webhookDisableAfterMs: {
+  webhookDisableAfter: {
     env: 'WEBHOOK_DISABLE_AFTER',
     flag: '--webhook-disable-after <duration>',
     description: 'A webhook whose every attempt failed for so long is disabled, and what waits for it held.',
@@ -201,7 +201,7 @@ export function readConfig(env: Environment, flags: Flags = {}): Config {
     webhookAllowedNetworks: read('webhookAllowedNetworks'),
     webhookRetrySchedule: read('webhookRetrySchedule'),
     webhookConcurrency: read('webhookConcurrency'),
-    webhookDisableAfterMs: read('webhookDisableAfterMs'),
+    webhookDisableAfter: read('webhookDisableAfter'),
     retentionDays: read('retentionDays'),
     bootstrapToken: token ?? tokenOfFile,
   };

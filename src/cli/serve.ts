@@ -22,7 +22,7 @@ export function serve(command: Command): void {
     .addOption(settingOption('webhookAllowedNetworks'))
     .addOption(settingOption('webhookRetrySchedule'))
     .addOption(settingOption('webhookConcurrency'))
-    .addOption(settingOption('webhookDisableAfterMs'))
+    .addOption(settingOption('webhookDisableAfter'))
     .addOption(settingOption('retentionDays'))
     .addOption(settingOption('bootstrapTokenFile'))
     .addHelpText(

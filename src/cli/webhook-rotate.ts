@@ -42,9 +42,8 @@ async function run(id: string, flags: RotateFlags): Promise<void> {
   if (flags.json) return print(prettyJson(body));
   const rotated = membersOf(body);
   print(rotated.text('secret'));
-  say(
-    `The webhook ${id} has a new secret, shown only now. The old one signs beside it until ${rotated.text('overlapUntil')}.`,
-  );
+  const old = overlap === 0 ? 'signs no more' : `signs beside it until ${rotated.text('overlapUntil')}`;
+  say(`The webhook ${id} has a new secret, shown only now. The old one ${old}.`);
 }
 
 const MOST_DAYS = delivery.overlapSeconds.most / 86_400;

@@ -7,6 +7,7 @@ import { createLanes, type LaneBounds, type LaneEnd } from './lanes.ts';
 import { type OutcomeRules, outcomeOf } from './outcome.ts';
 import type { Claim, DeliveryOutcome, Outbox } from './port.ts';
 import type { QueueingSender } from './queueing-sender.ts';
+import { timeText } from './time.ts';
 
 export type DispatcherParts = {
   outbox: Outbox;
@@ -136,8 +137,9 @@ export function startDispatcher({
     if (next.state === 'delivered') log.debug(context, 'delivered');
     else if (next.state === 'pending') log.info(context, 'an attempt failed');
     else log.warn(context, 'a delivery failed for good');
-    if (pauseUntil !== undefined) log.info({ webhook, pauseUntil }, 'a webhook pauses');
-    if (disable) log.warn({ webhook, reason: disable.reason }, 'a webhook is disabled');
+    if (pauseUntil !== undefined)
+      log.info({ webhook, pausedUntil: timeText(pauseUntil) }, 'a webhook pauses');
+    if (disable) log.warn({ webhook, reason: disable.reason }, 'a webhook is to be disabled');
   }
 
   /** Tries a store call until it succeeds, `signal` aborts or the time is over; undefined for the latter two. */
