@@ -79,18 +79,18 @@ export const writes = {
 export const delivery = {
   /** One deadline from name look-up to the end of the answer. */
   attemptMs: 15 * SECOND,
-  /** A claimed delivery that was not recorded by then is claimed again; it may wait for one attempt, and last another. */
-  leaseMs: 60 * SECOND,
+  /** A claimed delivery that was not recorded by then is claimed again: longer than it can wait (`ahead`) and last. */
+  leaseMs: 90 * SECOND,
   /** How much of a receiver's answer is read before the connection is left. */
   answerReadBytes: 64 * KIB,
   /** How much of its beginning an attempt carries. */
   answerKeptBytes: 4 * KIB,
   /** Requests under way to one webhook that `WEBHOOK_CONCURRENCY` may set. */
   perWebhook: 256,
-  /** Deliveries of one webhook that are claimed beyond these, so that the next request waits for no claim. */
-  ahead: 16,
+  /** Deliveries that are claimed beyond those under way, for each place of a webhook: the next request waits for no claim. */
+  ahead: 3,
   /** As many are claimed together for a webhook that is busy: a claim costs as much as several deliveries. */
-  claimTogether: 8,
+  claimTogether: 16,
   /** Deliveries that are claimed in all: under way, or about to be. */
   inAll: 512,
   /** The share of the free places that one webhook may take, so that some stay free for every other. */
@@ -147,7 +147,7 @@ export const sending = {
   /** Of 19: about a tenth of a core that the main thread wants, too, and all of it otherwise. Linux only. */
   nice: 10,
   /** Attempts that end within it are recorded together: each message wakes a thread, and each commit flushes the disk. */
-  gatherMs: 1,
+  gatherMs: 2,
   /** The heap of the thread that sends. Without a bound V8 would let garbage of several times the size lie. */
   heapMegabytes: { young: 8, old: 96 },
   /** Receivers whose parsed URL is kept. */

@@ -9,6 +9,8 @@ export type LoopOrder = {
   concurrency: number;
   headers: Record<string, string>;
   body: string;
+  /** Whether each request bears a signature of its own, as each delivery must; else all bear the first one's. */
+  signed: boolean;
 };
 
 /** Resolves when everything is sent and answered. */

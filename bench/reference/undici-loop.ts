@@ -1,12 +1,14 @@
+import { randomBytes } from 'node:crypto';
 import { createServer } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { Pool } from 'undici';
+import { newKeyPair, newSecret, sign } from '../../src/webhooks/signature.ts';
 import type { LoopOrder } from '../harness/undici-loop.ts';
 import { serve } from './serve.ts';
 
 /**
  * The limit for a sender: a loop around undici that sends one and the same request, so many at a time, and reads
- * the answers. It looks up, signs and records nothing. Each POST to it says what to send; the answer comes when all
+ * the answers. It looks up and records nothing, and signs only if asked to. Each POST to it says what to send; the answer comes when all
  * is sent.
  */
 
@@ -19,13 +21,24 @@ serve(
   }),
 );
 
-async function sendAll({ url, requests, concurrency, headers, body }: LoopOrder): Promise<void> {
+async function sendAll({ url, requests, concurrency, headers, body, signed }: LoopOrder): Promise<void> {
   const { origin, pathname: path } = new URL(url);
   const pool = new Pool(origin, { connections: concurrency });
+  const keys = { secrets: [newSecret(randomBytes)], privateKey: newKeyPair(randomBytes).privateKey };
   let left = requests;
+  const headersNow = () => {
+    const timestamp = Math.floor(Date.now() / 1000);
+    const signature = sign({ id: String(headers['webhook-id']), timestamp, body, keys });
+    return { ...headers, 'webhook-timestamp': String(timestamp), 'webhook-signature': signature };
+  };
   const lane = async () => {
     while (left-- > 0) {
-      const answer = await pool.request({ path, method: 'POST', headers, body });
+      const answer = await pool.request({
+        path,
+        method: 'POST',
+        headers: signed ? headersNow() : headers,
+        body,
+      });
       if (answer.statusCode !== 204) throw new Error(`The receiver answered ${answer.statusCode}`);
       await answer.body.dump();
     }

@@ -180,6 +180,7 @@ export function startDispatcher({
   }
 
   outbox.onDue(bell.ring);
+  outbox.onChange(sender.dismiss);
   const loop = run();
   let stopped: Promise<void> | undefined;
   return { stop: () => (stopped ??= finish()) };

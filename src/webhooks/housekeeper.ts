@@ -8,7 +8,7 @@ export type HousekeeperParts = {
   runtime: Runtime;
   /** How long events are kept, with their deliveries and attempts; one that still waits is kept longer. */
   retentionDays: number;
-  bounds?: Partial<typeof chores>;
+  bounds?: Partial<Record<keyof typeof chores, number>>;
 };
 
 export type Housekeeper = {
@@ -33,10 +33,11 @@ export function startHousekeeper({ store, runtime, retentionDays, ...parts }: Ho
     while (!signal.aborted) {
       try {
         await work();
+        await wait(ms);
       } catch (error) {
         log.warn({ err: error }, `could not ${what}; it is tried again`);
+        await wait(bounds.pollMs);
       }
-      await wait(ms);
     }
   }
 

@@ -17,7 +17,7 @@ export type LaneEnd = 'success' | 'failure' | 'silence' | 'not made';
 export type LaneBounds = {
   /** Requests under way to one webhook. */
   perWebhook: number;
-  /** Deliveries that may be claimed beyond these, so that the next request waits for no claim. */
+  /** Deliveries that may be claimed beyond these, for each of them, so that the next request waits for no claim. */
   ahead: number;
   /** As many as these are claimed together for a lane that is busy: a claim costs as much as several deliveries. */
   claimTogether: number;
@@ -107,7 +107,7 @@ export function createLanes(bounds: LaneBounds): Lanes {
 
   return {
     room(now) {
-      const each = Math.min(perWebhook + ahead, Math.max(1, Math.floor((inAll - total) * share)));
+      const each = Math.min(perWebhook * (1 + ahead), Math.max(1, Math.floor((inAll - total) * share)));
       const of = new Map<string, number>();
       let opensAt = Number.POSITIVE_INFINITY;
       let silent = 0;

@@ -68,6 +68,11 @@ export interface Outbox {
   nextDue(now: number): Promise<number | undefined>;
   /** Calls back after a commit that made deliveries due. A hint: polling finds them without it. */
   onDue(listener: () => void): void;
+  /**
+   * Calls back with a webhook after a commit that deleted it, or changed where and whether it is sent to. A hint: a
+   * claim that was made before may be sent without it.
+   */
+  onChange(listener: (webhook: string) => void): void;
 }
 
 /** The events of the plants that a user has access to, in an order in which none ever comes in between. */

@@ -5,8 +5,10 @@ import type { Sender } from './sender.ts';
 
 /** What the dispatcher sends with. */
 export type QueueingSender = {
-  /** Undefined for an attempt that was not made: one to the same webhook failed while it waited, or `drain` was called. */
+  /** Undefined for an attempt that was not made: one to the same webhook failed while it waited, or it was dismissed. */
   send(claim: Sendable): Promise<Attempt | undefined>;
+  /** Begins none of the attempts that wait for this webhook: it was changed. */
+  dismiss(webhook: string): void;
   /** Begins no further attempts; those that are under way go on. */
   drain(): void;
   /** Ends what is under way, and every connection. May be called twice. */
@@ -40,7 +42,7 @@ export function createQueueingSender(sender: Sender, concurrency: number): Queue
     return true;
   }
 
-  function dismiss(lane: Lane): void {
+  function sendBack(lane: Lane): void {
     for (const waiter of lane.waiting.splice(0)) waiter(false);
   }
 
@@ -61,13 +63,17 @@ export function createQueueingSender(sender: Sender, concurrency: number): Queue
       const lane = laneOf(id);
       if (!(await turn(lane))) return undefined;
       const attempt = await sender.send(claim);
-      if (failureOf(attempt) !== undefined) dismiss(lane);
+      if (failureOf(attempt) !== undefined) sendBack(lane);
       leave(lane);
       return attempt;
     },
+    dismiss(webhook) {
+      const lane = lanes.get(webhook);
+      if (lane) sendBack(lane);
+    },
     drain() {
       isDraining = true;
-      for (const lane of lanes.values()) dismiss(lane);
+      for (const lane of lanes.values()) sendBack(lane);
     },
     stop: () => sender.stop(),
   };

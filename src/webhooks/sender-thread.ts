@@ -26,6 +26,8 @@ export type SenderThreadOptions = {
 
 /** All claims of a turn of the event loop, each with a number that its attempt bears, too. */
 export type Claims = [key: number, claim: Sendable][];
+/** Of a webhook: what waits for it is not sent. */
+export type Dismissal = { dismissed: string };
 /** Without an attempt where none was made. */
 export type Attempts = [key: number, attempt: Attempt | undefined][];
 
@@ -64,9 +66,10 @@ function serve(port: NonNullable<typeof parentPort>, options: SenderThreadOption
     });
   }
 
-  port.on('message', (message: Claims | 'drain' | 'stop') => {
+  port.on('message', (message: Claims | Dismissal | 'drain' | 'stop') => {
     if (message === 'stop') void stop();
     else if (message === 'drain') sender.drain();
+    else if ('dismissed' in message) sender.dismiss(message.dismissed);
     else for (const [key, claim] of message) send(key, claim);
   });
 }

@@ -7,7 +7,7 @@ import { type AllowedNetworks, formatNetworks } from './addresses.ts';
 import { type Attempt, STOPPED } from './attempt.ts';
 import type { Sendable } from './delivery.ts';
 import type { QueueingSender } from './queueing-sender.ts';
-import type { Attempts, Claims, SenderThreadOptions } from './sender-thread.ts';
+import type { Attempts, Claims, Dismissal, SenderThreadOptions } from './sender-thread.ts';
 
 export type ThreadSenderParts = {
   allowedNetworks: AllowedNetworks;
@@ -38,6 +38,7 @@ export function createThreadSender({ allowedNetworks, ...parts }: ThreadSenderPa
       if (thread === undefined || thread.isDead()) thread = startThread(options);
       return thread.send(claim);
     },
+    dismiss: (webhook) => thread?.dismiss(webhook),
     drain: () => thread?.drain(),
     stop: () => (stopping ??= thread?.stop() ?? Promise.resolve()),
   };
@@ -95,6 +96,11 @@ function startThread(options: SenderThreadOptions): SenderThread {
         const length = waiting.push([key, { webhook: { id, url, secrets, privateKey }, event }]);
         if (length === 1) setImmediate(flush);
       });
+    },
+
+    dismiss(webhook) {
+      flush();
+      worker.postMessage({ dismissed: webhook } satisfies Dismissal);
     },
 
     drain() {

@@ -507,3 +507,19 @@ test('a receiver that is down is probed with one request at a time, and gets eve
     oldestWaitingAt: undefined,
   });
 });
+
+test('what waits for a webhook that is disabled is not sent any more', async () => {
+  const receiver = await newReceiver();
+  const answers: (() => void)[] = [];
+  receiver.usually((_, response) => answers.push(() => response.writeHead(204).end()));
+  const owner = await newOwner();
+  const { webhook } = await subscribe(owner, receiver);
+  const { recorded } = start({ concurrency: 2 });
+  await addPlants(owner, 6);
+  await receiver.receive(2);
+  await store.webhooks.changeWebhook(owner, webhook.id, { at: 0, enabled: false });
+  for (const answer of answers) answer();
+  while (recorded.length < 2) await setImmediate();
+  assert.equal(receiver.received.length, 2);
+  assert.equal((await store.webhooks.health(webhook.id)).waiting, 4);
+});

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { delivery } from '../../src/limits.ts';
 import { createLanes, type LaneEnd, type Lanes } from '../../src/webhooks/lanes.ts';
 
 const bounds = {
@@ -45,7 +46,7 @@ test('a webhook gets its own number of requests and no more', () => {
 });
 
 test('deliveries are claimed ahead, and a busy lane is claimed for in groups', () => {
-  const lanes = createLanes({ ...bounds, inAll: 512, ahead: 16, claimTogether: 8 });
+  const lanes = createLanes({ ...bounds, inAll: 512, ahead: 1, claimTogether: 8 });
   assert.equal(fill(lanes, 'a'), 32);
   for (let i = 0; i < 7; i++) lanes.leave('a', 'success', 0);
   assert.equal(widthOf(lanes, 'a'), 0);
@@ -57,6 +58,10 @@ test('deliveries are claimed ahead, and a busy lane is claimed for in groups', (
   assert.equal(widthOf(narrow, 'a'), 0);
   narrow.leave('a', 'success', 0);
   assert.equal(widthOf(narrow, 'a'), 2);
+});
+
+test('a lease lasts longer than a delivery that was claimed ahead can wait and be under way', () => {
+  assert.ok(delivery.leaseMs > (1 + delivery.ahead) * delivery.attemptMs);
 });
 
 test('never more requests are under way than in all', () => {

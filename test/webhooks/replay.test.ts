@@ -66,20 +66,26 @@ describe('a replay', { concurrency: true }, () => {
     );
   });
 
-  test('a delivery whose last attempt is under way is sent again when that fails', async (t) => {
-    const { service, owner } = await newOwner(t);
-    const receiver = await newReceiver(t);
-    const last = Promise.withResolvers<ServerResponse>();
-    receiver.script({ status: 500 }, (_, response) => last.resolve(response));
-    const webhook = await owner.subscribe(receiver);
-    await owner.create(1);
-    const response = await last.promise;
-    assert.equal(await owner.replay(webhook, 'pending'), 1);
-    await untilReplayed(service);
-    response.writeHead(500).end();
-    assert.equal((await owner.settled(webhook)).failed, 0);
-    assert.equal(receiver.received.length, 3);
-  });
+  for (const [schedule, attempts] of [
+    ['0s,20ms', 2],
+    ['0s', 1],
+  ] as const) {
+    test(`a delivery whose last attempt of ${attempts} is under way is sent again when that fails`, async (t) => {
+      const { service, owner } = await newOwner(t, schedule);
+      const receiver = await newReceiver(t);
+      const last = Promise.withResolvers<ServerResponse>();
+      if (attempts > 1) receiver.script({ status: 500 });
+      receiver.script((_, response) => last.resolve(response));
+      const webhook = await owner.subscribe(receiver);
+      await owner.create(1);
+      const response = await last.promise;
+      assert.equal(await owner.replay(webhook, 'pending'), 1);
+      await untilReplayed(service);
+      response.writeHead(500).end();
+      assert.equal((await owner.settled(webhook)).failed, 0);
+      assert.equal(receiver.received.length, attempts + 1);
+    });
+  }
 
   test('deliveries that are under way while their webhook is being enabled are sent once', async (t) => {
     const { service, owner } = await newOwner(t);
@@ -100,8 +106,8 @@ describe('a replay', { concurrency: true }, () => {
   });
 });
 
-async function newOwner(t: TestContext) {
-  const service = await startService(ENV);
+async function newOwner(t: TestContext, schedule: string = ENV.WEBHOOK_RETRY_SCHEDULE) {
+  const service = await startService({ ...ENV, WEBHOOK_RETRY_SCHEDULE: schedule });
   t.after(service.stop);
   return { service, owner: ownerOf(service, service.token) };
 }

@@ -54,6 +54,9 @@ function replays(db: DatabaseSync, outbox: OutboxWrites, standings: Standings) {
 
 type Slice = { count: number; last: string | undefined };
 
+/** The step of a delivery that is under way and whose schedule begins anew if that fails: no claim has it. */
+const ANEW = -1;
+
 /** Every event, those that the webhook had no delivery for included. */
 function eventsAgain(db: DatabaseSync) {
   const list = db.prepare(
@@ -68,7 +71,8 @@ function eventsAgain(db: DatabaseSync) {
     `INSERT INTO deliveries (webhook, event, owner, state, attempts, step, due, leased, fence)
      VALUES (?, ?, ?, 'pending', 0, 0, ?, 0, 0)
      ON CONFLICT (webhook, event) DO UPDATE
-     SET state = 'pending', step = 0, due = CASE leased WHEN 1 THEN due ELSE excluded.due END`,
+     SET state = 'pending', step = CASE leased WHEN 1 THEN ${ANEW} ELSE 0 END,
+       due = CASE leased WHEN 1 THEN due ELSE excluded.due END`,
   );
   return ({ webhook, owner, next, through }: Replay, now: number, limit: number): Slice => {
     const ids = list.all(owner, next, through, limit).map(({ id }) => String(id));
@@ -88,7 +92,8 @@ function deliveriesAgain(db: DatabaseSync) {
   );
   const update = db.prepare(
     `UPDATE deliveries
-     SET state = 'pending', step = 0, due = CASE leased WHEN 1 THEN due ELSE ? END
+     SET state = 'pending', step = CASE leased WHEN 1 THEN ${ANEW} ELSE 0 END,
+       due = CASE leased WHEN 1 THEN due ELSE ? END
      WHERE webhook = ? AND event = ?`,
   );
   return ({ webhook, state, next, through }: Replay, now: number, limit: number): Slice => {

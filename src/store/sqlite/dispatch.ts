@@ -2,11 +2,12 @@ import type { DatabaseSync } from 'node:sqlite';
 import { delivery as limits } from '../../limits.ts';
 import type { Claim, ClaimRequest, DeliveryOutcome, Disable } from '../../webhooks/port.ts';
 import { toEvent } from './events.ts';
+import type { OutboxWrites } from './outbox.ts';
 import type { Snapshot } from './snapshot.ts';
 import type { Standings } from './standings.ts';
 
 /** The statements of the dispatcher, for the connection that writes. */
-export function dispatchWrites(db: DatabaseSync, standings: Standings) {
+export function dispatchWrites(db: DatabaseSync, outbox: OutboxWrites, standings: Standings) {
   const release = db.prepare('UPDATE deliveries SET leased = 0, due = ? WHERE leased = 1');
   const giveBack = db.prepare(
     `UPDATE deliveries
@@ -16,7 +17,7 @@ export function dispatchWrites(db: DatabaseSync, standings: Standings) {
   const leased = db.prepare('SELECT DISTINCT webhook FROM deliveries WHERE leased = 1');
   return {
     claim: claims(db, standings),
-    record: recording(db, standings),
+    record: recording(db, outbox, standings),
     giveBack({ webhook, event, fence, due }: Claim): void {
       giveBack.run(due, webhook.id, event.id, fence);
       standings.changed(webhook.id);
@@ -114,7 +115,11 @@ function dealOut<T>(lanes: T[][], limit: number): T[] {
   return dealt;
 }
 
-function recording(db: DatabaseSync, standings: Standings): (outcome: DeliveryOutcome) => boolean {
+function recording(
+  db: DatabaseSync,
+  outbox: OutboxWrites,
+  standings: Standings,
+): (outcome: DeliveryOutcome) => boolean {
   const settle = db.prepare(
     `UPDATE deliveries
      SET state = ?, attempts = attempts + 1, step = coalesce(?, step), due = coalesce(?, due), leased = 0, reason = ?
@@ -123,7 +128,7 @@ function recording(db: DatabaseSync, standings: Standings): (outcome: DeliveryOu
   );
   const beginAnew = db.prepare(
     `UPDATE deliveries
-     SET attempts = attempts + 1, due = ?, leased = 0, reason = ?
+     SET attempts = attempts + 1, step = 0, due = ?, leased = 0, reason = ?
      WHERE webhook = ? AND event = ? AND fence = ? AND state = 'pending' AND leased = 1
      RETURNING attempts`,
   );
@@ -141,9 +146,10 @@ function recording(db: DatabaseSync, standings: Standings): (outcome: DeliveryOu
     const { webhook, event, fence, step, attempt, reason = null, next } = outcome;
     const [nextStep, due] = next.state === 'pending' ? [next.step, next.due] : [null, null];
     const isDelivered = next.state === 'delivered' ? 1 : 0;
-    const settled =
-      settle.get(next.state, nextStep, due, reason, webhook, event, fence, isDelivered, step) ??
-      beginAnew.get(attempt.at, reason, webhook, event, fence);
+    const asMeant = settle.get(next.state, nextStep, due, reason, webhook, event, fence, isDelivered, step);
+    const anew = asMeant ? undefined : beginAnew.get(attempt.at, reason, webhook, event, fence);
+    if (anew) outbox.madeDue(1);
+    const settled = asMeant ?? anew;
     const counted = settled ?? count.get(webhook, event, webhook, event, fence);
     if (!counted) return false;
     keep(outcome, Number(counted.attempts));

@@ -10,6 +10,8 @@ export type Announced = {
   deliveries: number;
   /** Whose events were written. */
   owners: number[];
+  /** Webhooks that were deleted, or are sent to elsewhere, or not, or again. */
+  changed: string[];
 };
 
 export type OutboxWrites = ReturnType<typeof outboxWrites>;
@@ -27,6 +29,7 @@ export function outboxWrites(db: DatabaseSync, standings: Standings, delayMs: nu
   const owned = db.prepare(`SELECT 1 FROM webhooks WHERE owner = ? AND id = ? AND status <> 'deleted'`);
   const webhooksOf = new Map<number, string[]>();
   const owners = new Set<number>();
+  const changed = new Set<string>();
   let deliveries = 0;
 
   function webhooks(owner: number): string[] {
@@ -60,13 +63,17 @@ export function outboxWrites(db: DatabaseSync, standings: Standings, delayMs: nu
     madeDue(count: number): void {
       deliveries += count;
     },
+    webhookChanged(webhook: string): void {
+      changed.add(webhook);
+    },
     /** Who is subscribed is looked up once for each transaction; a write to webhooks makes it stale. */
     forgetSubscriptions: () => webhooksOf.clear(),
     /** What was written since the last call. */
     takeAnnounced(): Announced {
-      const announced = { deliveries, owners: [...owners] };
+      const announced = { deliveries, owners: [...owners], changed: [...changed] };
       deliveries = 0;
       owners.clear();
+      changed.clear();
       return announced;
     },
   };

@@ -44,7 +44,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
   if (options.writer === 'thread') db.exec('PRAGMA query_only = ON');
 
   const snapshot = createSnapshot(db);
-  const hints: Hints = { due: [], events: [] };
+  const hints: Hints = { due: [], events: [], change: [] };
   const context: CommitContext = { writer, snapshot, hints, fatal: undefined, onFatal: options.onFatal };
   const commits = groupCommit<Command>((commands) => commit(commands, context), options.clock);
   const submit = submitTo(commits);
@@ -117,6 +117,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
       releaseLeases: (now) => submit(COMMAND_BYTES, 'releaseLeases', now),
       nextDue: async (now) => dispatch.nextDue(now),
       onDue: (listener) => void hints.due.push(listener),
+      onChange: (listener) => void hints.change.push(listener),
     },
     events: {
       events: async (query) => events.events(query),
@@ -152,7 +153,11 @@ function submitTo(commits: GroupCommit<Command>) {
     commits.submit([name, ...args], bytes) as Promise<ReturnType<Writes[K]>>;
 }
 
-type Hints = { due: (() => void)[]; events: ((owners: readonly number[]) => void)[] };
+type Hints = {
+  due: (() => void)[];
+  events: ((owners: readonly number[]) => void)[];
+  change: ((webhook: string) => void)[];
+};
 
 type CommitContext = {
   writer: Writer;
@@ -170,7 +175,8 @@ async function commit(commands: Command[], context: CommitContext) {
   snapshot.end();
   try {
     const executed = await writer.execute(commands);
-    const { deliveries, owners } = executed.announced;
+    const { deliveries, owners, changed } = executed.announced;
+    for (const webhook of changed) for (const listener of hints.change) listener(webhook);
     if (deliveries > 0) for (const listener of hints.due) listener();
     if (owners.length > 0) for (const listener of hints.events) listener(owners);
     return executed;

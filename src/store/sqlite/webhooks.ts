@@ -30,12 +30,13 @@ export function webhookWrites(db: DatabaseSync, outbox: OutboxWrites, standings:
       outbox.forgetSubscriptions();
       return true;
     },
-    changeWebhook: changes(db, standings),
+    changeWebhook: changes(db, outbox, standings),
     rotateSecret: rotations(db),
     deleteWebhook(owner: number, id: string): boolean {
       if (markDeleted.run(owner, id).changes === 0) return false;
       forgetSecrets.run(id);
       outbox.forgetSubscriptions();
+      outbox.webhookChanged(id);
       return true;
     },
   };
@@ -44,7 +45,7 @@ export function webhookWrites(db: DatabaseSync, outbox: OutboxWrites, standings:
 const COLUMNS = `id, owner, url, description, rate, status, disabled_reason, paused_until, public_key, created_at,
        last_success_at, last_failure_at`;
 
-function changes(db: DatabaseSync, standings: Standings) {
+function changes(db: DatabaseSync, outbox: OutboxWrites, standings: Standings) {
   const find = db.prepare(
     `SELECT url, status FROM webhooks WHERE owner = ? AND id = ? AND status <> 'deleted'`,
   );
@@ -90,6 +91,7 @@ function changes(db: DatabaseSync, standings: Standings) {
       id,
     );
     if (begins && status === 'enabled') hasten.run(id);
+    if (begins || status !== before.status) outbox.webhookChanged(id);
     standings.changed(id);
     return row && toWebhook(row);
   };

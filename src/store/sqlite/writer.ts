@@ -28,7 +28,7 @@ function createWrites(db: DatabaseSync, { outbox, standings, plants }: Shared) {
     ...accessWrites(db),
     ...webhookWrites(db, outbox, standings),
     ...deliveryWrites(db, outbox, standings),
-    ...dispatchWrites(db, standings),
+    ...dispatchWrites(db, outbox, standings),
     ...choreWrites(db, outbox, standings),
   };
 }
@@ -87,6 +87,7 @@ export function createWriter(db: DatabaseSync, delayMs: number): (commands: Comm
       all.failures.push(...failures.map(({ error }) => ({ index, error })));
       all.announced.deliveries += announced.deliveries;
       all.announced.owners.push(...announced.owners);
+      all.announced.changed.push(...announced.changed);
     });
     return all;
   }
@@ -113,5 +114,5 @@ function failedWith(error: AppError): Executed {
 }
 
 function nothing(): Announced {
-  return { deliveries: 0, owners: [] };
+  return { deliveries: 0, owners: [], changed: [] };
 }
