@@ -195,6 +195,8 @@ export const feeds = {
   streamsPerUser: 32,
   /** Event streams in all. */
   streams: 1_000,
+  /** What `Retry-After` says then: a stream may last for days. */
+  retryAfterSeconds: 30,
   /** A comment on a quiet stream, so that proxies do not take it for dead. */
   heartbeatMs: 15 * SECOND,
   /** How often a stream looks for events when no hint came. */

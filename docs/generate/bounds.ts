@@ -94,6 +94,7 @@ export const bounds: Readonly<Record<LimitName, string>> = {
   'feeds.counted': 'Other requests have their turn, then the count goes on.',
   'feeds.streamsPerUser': '429 `42900` with `Retry-After`.',
   'feeds.streams': '503 `50300` with `Retry-After`.',
+  'feeds.retryAfterSeconds': 'The value of `Retry-After` when there are too many streams.',
   'feeds.heartbeatMs': 'A comment line is sent.',
   'feeds.pollMs': 'An event of which no hint was heard comes this much later.',
   'feeds.reconnectMs': 'Clients that follow the standard connect again after it.',

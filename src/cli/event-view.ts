@@ -6,15 +6,18 @@ import { Failure } from './failure.ts';
 import { readJson } from './json.ts';
 import { visible } from './terminal.ts';
 
-/** Reads an event out of the stream. Throws a `Failure` for what is none. */
-export function parseEvent(text: string): PlantEvent {
+/**
+ * Reads an event out of the stream. Undefined for one of a type that a later version of the service has made up.
+ * Throws a `Failure` for what is no event.
+ */
+export function parseEvent(text: string): PlantEvent | undefined {
   const event = membersOf(readJson(text));
+  const name = event.text('type');
+  const type = eventTypes.find((each) => each === name);
+  if (type === undefined) return undefined;
   const plant = event.members('plant');
   const at = Date.parse(event.text('createdAt'));
-  const type = eventTypes.find((each) => each === event.text('type'));
-  if (type === undefined || Number.isNaN(at)) {
-    throw new Failure('The service sent an event that this version of plant-store does not know.');
-  }
+  if (Number.isNaN(at)) throw new Failure('The service sent an event whose "createdAt" is not a time.');
   return {
     id: event.text('id'),
     type,
@@ -38,3 +41,6 @@ export function attemptNote(attempt: Attempt, stream: NodeJS.WriteStream): strin
   const colour = failureOf(attempt) === undefined ? 'green' : 'red';
   return styleText(colour, error === undefined ? note : `${note}: ${error}`, { stream });
 }
+
+/** What stands there instead when the event is of a type that this version does not know. */
+export const notForwarded = '-> not forwarded: This version of plant-store does not know such an event.';

@@ -1,13 +1,15 @@
 import { type Command, InvalidArgumentError } from 'commander';
+import { ConfigError, type Environment } from '../config.ts';
 import { type Runtime, silentLog, systemRuntime } from '../runtime.ts';
+import type { PlantEvent } from '../webhooks/port.ts';
 import { newKeyPair, newSecret, sign } from '../webhooks/signature.ts';
 import { type Api, type ApiFlags, addApiOptions, readApi } from './api-options.ts';
 import { followEvents } from './event-stream.ts';
-import { attemptNote, eventLine, parseEvent } from './event-view.ts';
+import { attemptNote, eventLine, notForwarded, parseEvent } from './event-view.ts';
 import { examples } from './examples.ts';
 import type { Forwarder } from './forward.ts';
 import { stopSignal } from './signals.ts';
-import { outputAbandoned, print, say } from './terminal.ts';
+import { outputAbandoned, print, say, visible } from './terminal.ts';
 
 /** `listen` */
 export function listen(command: Command): void {
@@ -15,7 +17,7 @@ export function listen(command: Command): void {
     .option('--forward-to <url>', `send each event to ${FORWARD_RULE}, signed as a delivery is`, parseTarget)
     .option(
       '--secret <secret>',
-      'what to sign with: whsec_… (default: a new one, which is shown)',
+      'what to sign with: whsec_… (SECRET, default: a new one, which is shown)',
       parseSecret,
     )
     .option('--json', 'print each event as a JSON object on a line of its own')
@@ -28,8 +30,8 @@ export function listen(command: Command): void {
       ) +
         '\n\nShows the events from now on, until Ctrl+C. A connection that breaks off is opened again where it was. With\n' +
         '--forward-to each event is sent once, in order, to a receiver on your own machine or anywhere else; the answer\n' +
-        'stands behind the line, or on standard error with --json. A secret on the command line is visible to everybody on the\n' +
-        'machine, as a token is.',
+        'stands behind the line, or on standard error with --json. Give the secret in SECRET rather than with --secret, as the\n' +
+        'examples of receivers read it: a command line is visible to everybody on the machine.',
     )
     .action(run);
   addApiOptions(command);
@@ -61,10 +63,10 @@ async function run(flags: ListenFlags, command: Command): Promise<void> {
 /** The part before the arrow at once, the rest when it is known. */
 async function showLine(text: string, forwarder: Forwarder | undefined): Promise<void> {
   const event = parseEvent(text);
-  const line = eventLine(event, process.stdout);
+  const line = event === undefined ? visible(text) : eventLine(event, process.stdout);
   if (forwarder === undefined) return print(line);
   process.stdout.write(`${line}  `);
-  print(attemptNote(await forwarder.send(event), process.stdout));
+  print(await forwarded(event, forwarder, process.stdout));
 }
 
 /** The text as it came, so that no digit is lost. */
@@ -72,22 +74,47 @@ async function showJson(text: string, forwarder: Forwarder | undefined): Promise
   print(text);
   if (forwarder === undefined) return;
   const event = parseEvent(text);
-  say(`${event.id}  ${attemptNote(await forwarder.send(event), process.stderr)}`);
+  const note = await forwarded(event, forwarder, process.stderr);
+  say(event === undefined ? note : `${event.id}  ${note}`);
+}
+
+/** Forwards what is known, and gives what to say of it. */
+async function forwarded(
+  event: PlantEvent | undefined,
+  forwarder: Forwarder,
+  stream: NodeJS.WriteStream,
+): Promise<string> {
+  return event === undefined ? notForwarded : attemptNote(await forwarder.send(event), stream);
 }
 
 /** Says what the receiver verifies with. */
-async function forwarderFor(
-  { forwardTo: url, secret: given }: ListenFlags,
-  api: Api,
-  runtime: Runtime,
-): Promise<Forwarder | undefined> {
+async function forwarderFor(flags: ListenFlags, api: Api, runtime: Runtime): Promise<Forwarder | undefined> {
+  const { forwardTo: url } = flags;
   if (url === undefined) return undefined;
   const { createForwarder } = await import('./forward.ts');
-  const secret = given ?? newSecret(runtime.random);
+  const { secret, named } = secretFor(flags, process.env, runtime);
   const { privateKey, publicKey } = newKeyPair(runtime.random);
-  say(`Forwarding to ${url}. Verify with ${given === undefined ? `the secret ${secret}` : 'your secret'},`);
+  say(`Forwarding to ${url}. Verify with ${named},`);
   say(`or with the public key ${publicKey}.`);
   return createForwarder({ url, keys: { secrets: [secret], privateKey }, source: api.url, runtime });
+}
+
+/**
+ * What to sign with, and how a person is told of it. An empty environment variable counts as unset. Throws
+ * `ConfigError`, which does not repeat the secret.
+ */
+function secretFor(
+  { secret: given }: ListenFlags,
+  env: Environment,
+  { random }: Runtime,
+): { secret: string; named: string } {
+  if (given !== undefined) return { secret: given, named: 'your secret' };
+  if (env.SECRET) {
+    if (!isSecret(env.SECRET)) throw new ConfigError([`SECRET: It must be ${SECRET_RULE}.`]);
+    return { secret: env.SECRET, named: 'the secret in SECRET' };
+  }
+  const secret = newSecret(random);
+  return { secret, named: `the secret ${secret}` };
 }
 
 const FORWARD_RULE = 'an http or https URL such as http://localhost:4000/hook';
@@ -101,14 +128,19 @@ function parseTarget(text: string): string {
   throw new InvalidArgumentError('It must not carry a user name or a password, which no delivery sends.');
 }
 
+const SECRET_RULE = 'whsec_ and base64 of 24 to 64 bytes, as "webhook create" shows it';
+
 function parseSecret(text: string): string {
+  if (isSecret(text)) return text;
+  throw new InvalidArgumentError(`It must be ${SECRET_RULE}.`);
+}
+
+function isSecret(text: string): boolean {
   try {
     const { privateKey } = newKeyPair(Buffer.alloc);
     sign({ id: '', timestamp: 0, body: '', keys: { secrets: [text], privateKey } });
-    return text;
+    return true;
   } catch {
-    throw new InvalidArgumentError(
-      'It must be whsec_ and base64 of 24 to 64 bytes, as "webhook create" shows it.',
-    );
+    return false;
   }
 }

@@ -46,6 +46,7 @@ const groups: Readonly<Record<string, Group>> = {
       (await import('./webhook-list.ts')).webhookList(command);
       (await import('./webhook-show.ts')).webhookShow(command);
       (await import('./webhook-test.ts')).webhookTest(command);
+      (await import('./webhook-update.ts')).webhookUpdate(command);
       (await import('./webhook-rotate.ts')).webhookRotate(command);
       (await import('./webhook-enable.ts')).webhookEnable(command);
       (await import('./webhook-disable.ts')).webhookDisable(command);

@@ -1,3 +1,5 @@
+import { parseDateTime } from '../webhooks/time.ts';
+
 /** Milliseconds since the Unix epoch as RFC 3339 in UTC, to the second. */
 export function isoTime(ms: number): string {
   return new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z');
@@ -28,15 +30,12 @@ export function roughDuration(ms: number): string {
   return `${Math.floor(ms / length)}${unit}`;
 }
 
-/** RFC 3339 §5.6, in the notation that everybody uses: with a capital T, and with an offset. */
-const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/;
-
 export const sinceRule =
-  'a duration back from now, such as 30m, 2h or 7d, or a time such as 2026-11-21T09:00:00Z';
+  'a duration back from now, such as 30m, 2h or 7d, or a time with its offset, such as 2026-11-21T09:00:00Z';
 
-/** An RFC 3339 time; undefined for what does not satisfy `sinceRule`. */
+/** An RFC 3339 time, not before 1970 for a duration; undefined for what does not satisfy `sinceRule`. */
 export function parseSince(text: string, now: number): string | undefined {
   const duration = parseDuration(text);
-  if (duration !== undefined) return new Date(now - duration).toISOString();
-  return DATE_TIME.test(text) && !Number.isNaN(Date.parse(text)) ? text : undefined;
+  if (duration !== undefined) return new Date(Math.max(0, now - duration)).toISOString();
+  return parseDateTime(text) === undefined ? undefined : text;
 }

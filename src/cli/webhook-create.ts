@@ -1,10 +1,10 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { delivery } from '../limits.ts';
 import { membersOf } from './answer-reader.ts';
 import { call } from './api.ts';
 import { type ApiFlags, addApiOptions, readApi } from './api-options.ts';
 import { examples } from './examples.ts';
 import { prettyJson } from './json.ts';
+import { rateRule, readRate } from './rate.ts';
 import { renderFields } from './table.ts';
 import { print, say } from './terminal.ts';
 import { identityFields } from './webhook-view.ts';
@@ -16,7 +16,7 @@ export function webhookCreate(webhook: Command): void {
     .description('make a webhook and print its secret, which cannot be shown again')
     .argument('<url>', 'where every new plant is sent to: an https URL with a public address')
     .option('--description <text>', 'what it is for')
-    .option('--rate <number>', `attempts per second at most: ${RATE_RULE}`, parseRate)
+    .option('--rate <number>', `attempts per second at most: ${rateRule}`, parseRate)
     .option('--json', 'print the whole answer, secret included, as a JSON object')
     .addHelpText(
       'after',
@@ -45,10 +45,8 @@ async function run(url: string, flags: CreateFlags): Promise<void> {
   );
 }
 
-const RATE_RULE = `an integer from 1 to ${delivery.rate}`;
-
 function parseRate(text: string): number {
-  const rate = /^[1-9]\d{0,8}$/.test(text) ? Number(text) : Number.NaN;
-  if (rate <= delivery.rate) return rate;
-  throw new InvalidArgumentError(`It must be ${RATE_RULE}.`);
+  const rate = readRate(text);
+  if (rate !== undefined) return rate;
+  throw new InvalidArgumentError(`It must be ${rateRule}.`);
 }

@@ -1,15 +1,14 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { failureOf } from '../webhooks/attempt.ts';
 import { type Members, membersOf } from './answer-reader.ts';
 import { call } from './api.ts';
-import { type Api, type ApiFlags, addApiOptions, readApi } from './api-options.ts';
+import { type ApiFlags, addApiOptions, readApi } from './api-options.ts';
 import { renderDelivery } from './delivery-view.ts';
 import { examples } from './examples.ts';
 import { Failure } from './failure.ts';
+import { firstAttempt } from './first-attempt.ts';
 import { parseWebhookId } from './ids.ts';
-import { type JsonValue, prettyJson } from './json.ts';
-import { waiting } from './limits.ts';
+import { prettyJson } from './json.ts';
 import { print, say } from './terminal.ts';
 
 /** `webhook test ID` */
@@ -35,37 +34,15 @@ async function run(id: string, flags: ApiFlags & { wait?: true; json?: true }): 
   const api = readApi(process.env, flags);
   const { body: sent } = await call(api, 'POST', `/webhooks/${id}/test`);
   const event = membersOf(sent).text('event');
-  const show = `plant-store delivery show ${id} ${event}`;
   if (!flags.wait) {
     print(flags.json ? prettyJson(sent) : event);
-    return say(`To see the outcome: ${show}`);
+    return say(`To see the outcome: plant-store delivery show ${id} ${event}`);
   }
-  if (membersOf(sent).text('state') === 'held') {
-    throw new Failure(
-      `The webhook is disabled, so the test event is held; it goes out with: plant-store webhook enable ${id}`,
-    );
-  }
-  const tried = await untilTried(api, `/webhooks/${id}/deliveries/${event}`);
-  if (tried === undefined) {
-    throw new Failure(
-      `There was no attempt within ${waiting.attemptMs / 1000} s. To see it once there is one: ${show}`,
-    );
-  }
+  const tried = await firstAttempt(api, { webhook: id, sent });
   const delivery = membersOf(tried);
   print(flags.json ? prettyJson(tried) : renderDelivery(delivery, process.stdout));
   const reason = failureOfFirst(delivery);
   if (reason !== undefined) throw new Failure(`The test failed: ${reason}`);
-}
-
-/** The delivery as soon as an attempt was made; undefined when there was none in time. */
-async function untilTried(api: Api, path: string): Promise<JsonValue | undefined> {
-  const end = Date.now() + waiting.attemptMs;
-  for (let ms: number = waiting.lookMs.first; Date.now() < end; ms = Math.min(2 * ms, waiting.lookMs.most)) {
-    await pause(ms);
-    const { body } = await call(api, 'GET', path);
-    if (membersOf(body).list('history').length > 0) return body;
-  }
-  return undefined;
 }
 
 /** Why the first attempt failed; undefined for one that delivered. */

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { AppError, type ErrorCode } from '../errors.ts';
-import { http, feeds as limits } from '../limits.ts';
+import { feeds as limits } from '../limits.ts';
 import { eventJson } from '../webhooks/event.ts';
 import { followEvents } from '../webhooks/event-feed.ts';
 import { createEventHub } from '../webhooks/event-hub.ts';
@@ -90,7 +90,7 @@ function refuseTooMany(streams: ReadonlySet<Live>, user: number): void {
 }
 
 function tooMany(code: ErrorCode, message: string): AppError {
-  return new AppError(code, message, { headers: { 'retry-after': String(http.retryAfterSeconds) } });
+  return new AppError(code, message, { headers: { 'retry-after': String(limits.retryAfterSeconds) } });
 }
 
 async function* toText(

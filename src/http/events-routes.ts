@@ -146,7 +146,8 @@ async function startOf(
 ): Promise<string> {
   const viewer = principal.user.id;
   const lastId = headers['last-event-id'];
-  if (lastId === undefined) return webhooks.events.latestPosition(viewer);
+  // Some clients send it empty before they have one.
+  if (lastId === undefined || lastId === '') return webhooks.events.latestPosition(viewer);
   const after = openCursor(String(lastId), eventsOrigin(viewer, cursorKey));
   await listEvents(webhooks, { viewer, after, limit: 1 });
   return after;

@@ -220,6 +220,29 @@ export function deliveriesConformance(ready: () => Given): void {
       );
     });
 
+    test('a replay of a state that no delivery can have changes nothing', async () => {
+      const { store } = ready();
+      const { owner, hook } = await ready().subscriber(1);
+      assert.equal(await replay(owner, hook, 'held'), 0);
+      const [before] = await store.deliveries.deliveries(all(hook));
+      assert.equal(before?.nextAttemptAt, AT);
+      await store.webhooks.changeWebhook(owner, hook, { at: AT, enabled: false });
+      assert.equal(await replay(owner, hook, 'pending'), 0);
+      assert.equal(await store.chores.hasChores(), false);
+    });
+
+    test('enabling over and over is one piece of work, and no replay of its owner', async () => {
+      const { store, finishChores } = ready();
+      const { owner, hook } = await ready().subscriber(2);
+      for (let n = 0; n < 5; n++) await store.webhooks.changeWebhook(owner, hook, { at: AT, enabled: true });
+      const request = { owner, webhook: hook, from: 'evt_0', state: undefined, at: AT };
+      assert.equal(await store.deliveries.startReplay(request, 1), true);
+      await store.chores.advance({ now: AT, limit: 10 });
+      await store.chores.advance({ now: AT, limit: 10 });
+      assert.equal(await store.chores.hasChores(), false);
+      await finishChores();
+    });
+
     test('no more replays of a webhook wait than admitted', async () => {
       const { store, finishChores } = ready();
       const { owner, hook } = await ready().subscriber(1);

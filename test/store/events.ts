@@ -149,6 +149,21 @@ export function eventsConformance(ready: () => Given): void {
       assert.deepEqual((await walk(owner, undefined, 5)).plants, [3n]);
     });
 
+    test('an old event that is kept because it waits does not hold up the feed', async () => {
+      const { store, ids, attemptAll, create } = ready();
+      const { owner, hook } = await ready().subscriber(3);
+      const [first] = await attemptAll(hook);
+      assert.ok(first);
+      await store.deliveries.redeliver({ owner, webhook: hook, event: first.event.id, at: AT });
+      await removeBefore(ids.next('evt'));
+      assert.equal((await store.deliveries.delivery(hook, first.event.id))?.state, 'pending');
+      const { plants, position } = await walk(owner, undefined, 5);
+      assert.deepEqual(plants, []);
+      assert.equal(await store.events.latestPosition(owner), position);
+      await create(owner);
+      assert.deepEqual((await walk(owner, position, 5)).plants, [4n]);
+    });
+
     test('the end of a feed whose events were all removed stays where it was', async () => {
       const { store, ids, user, create } = ready();
       const { id: owner } = await user();

@@ -26,10 +26,11 @@ export function deliveryWrites(db: DatabaseSync, outbox: OutboxWrites, standings
   );
   const newestEvent = db.prepare('SELECT max(id) AS id FROM events WHERE owner = ?');
   const newestDelivery = db.prepare('SELECT max(event) AS id FROM deliveries WHERE webhook = ?');
-  const countReplays = db.prepare('SELECT count(*) AS count FROM replays WHERE webhook = ?');
+  const countReplays = db.prepare('SELECT count(*) AS count FROM replays WHERE webhook = ? AND hastens = 0');
+  const isDisabled = disabledWebhooks(db);
   const insertReplay = db.prepare(
-    `INSERT INTO replays (webhook, owner, state, next, through)
-     VALUES (?, ?, ?, ?, ?)`,
+    `INSERT INTO replays (webhook, owner, hastens, state, next, through)
+     VALUES (?, ?, 0, ?, ?, ?)`,
   );
 
   return {
@@ -42,8 +43,9 @@ export function deliveryWrites(db: DatabaseSync, outbox: OutboxWrites, standings
     },
     startReplay({ owner, webhook, from, state }: ReplayRequest, most: number): boolean {
       if (Number(countReplays.get(webhook)?.count) >= most) return false;
+      if (!owned.get(owner, webhook) || state === absentState(isDisabled(webhook))) return true;
       const newest = state === undefined ? newestEvent.get(owner) : newestDelivery.get(webhook);
-      if (owned.get(owner, webhook) && typeof newest?.id === 'string') {
+      if (typeof newest?.id === 'string') {
         insertReplay.run(webhook, owner, state === undefined ? null : storedState(state), from, newest.id);
       }
       return true;
@@ -54,6 +56,11 @@ export function deliveryWrites(db: DatabaseSync, outbox: OutboxWrites, standings
 /** What stands in the table: a held delivery is a pending one of a disabled webhook. */
 function storedState(state: DeliveryState): Exclude<DeliveryState, 'held'> {
   return state === 'held' ? 'pending' : state;
+}
+
+/** The state that no delivery of a webhook has, as it is enabled or disabled. */
+function absentState(isDisabled: boolean): DeliveryState {
+  return isDisabled ? 'pending' : 'held';
 }
 
 /** Behind every id. */
@@ -99,7 +106,7 @@ export function deliveryReads(db: DatabaseSync, snapshot: Snapshot) {
     deliveries: ({ webhook, state, before: bound = END, limit }: DeliveryQuery): Delivery[] =>
       snapshot.read(() => {
         const isHeld = isDisabled(webhook);
-        if (state === (isHeld ? 'pending' : 'held')) return [];
+        if (state === absentState(isHeld)) return [];
         const rows =
           state === undefined
             ? all.all(webhook, bound, limit)
@@ -200,8 +207,7 @@ function deliveryCounts(db: DatabaseSync, snapshot: Snapshot) {
     },
     async countReplay({ owner, webhook, from, state }: ReplayRequest): Promise<number> {
       if (state === undefined) return count(ofOwner, [owner], from);
-      const isHeld = snapshot.read(() => isDisabled(webhook));
-      if (state === (isHeld ? 'pending' : 'held')) return 0;
+      if (state === absentState(snapshot.read(() => isDisabled(webhook)))) return 0;
       return count(ofState, [webhook, storedState(state)], from);
     },
   };

@@ -7,7 +7,7 @@ import type { Snapshot } from './snapshot.ts';
  * which they are committed, since they are made where they are queued and the queue keeps its order.
  */
 export function eventReads(db: DatabaseSync, snapshot: Snapshot) {
-  const behind = db.prepare(
+  const eventsBehind = db.prepare(
     `SELECT id, type, created_at, CAST(plant AS TEXT) AS plant, name, tag
      FROM events
      WHERE owner = ? AND id > ? AND type = 'plant.created'
@@ -17,18 +17,26 @@ export function eventReads(db: DatabaseSync, snapshot: Snapshot) {
   const removed = db.prepare('SELECT event FROM removed_events WHERE owner = ?');
   const newest = db.prepare('SELECT max(id) AS id FROM events WHERE owner = ?');
 
+  /** Behind the newest event that was removed: an older one that still waits is kept, but not part of the feed. */
+  const beginningFor = (viewer: number) => String(removed.get(viewer)?.event ?? BEGINNING);
+
   return {
     events({ viewer, after, limit }: EventQuery): EventPage | undefined {
       return snapshot.read(() => {
-        const gone = removed.get(viewer)?.event;
-        if (after !== undefined && typeof gone === 'string' && after < gone) return undefined;
-        const rows = behind.all(viewer, after ?? BEGINNING, limit);
+        const beginning = beginningFor(viewer);
+        const from = after ?? beginning;
+        if (from < beginning) return undefined;
+        const rows = eventsBehind.all(viewer, from, limit);
         const events = rows.map((row) => ({ ...toEvent(row), position: String(row.id) }));
-        return { events, next: events.at(-1)?.position ?? after ?? BEGINNING };
+        return { events, next: events.at(-1)?.position ?? from };
       });
     },
     latestPosition: (viewer: number): string =>
-      snapshot.read(() => String(newest.get(viewer)?.id ?? removed.get(viewer)?.event ?? BEGINNING)),
+      snapshot.read(() => {
+        const beginning = beginningFor(viewer);
+        const latest = newest.get(viewer)?.id;
+        return typeof latest === 'string' && latest > beginning ? latest : beginning;
+      }),
   };
 }
 

@@ -63,12 +63,18 @@ function changes(db: DatabaseSync, outbox: OutboxWrites, standings: Standings) {
   );
   // What waits for a retry is due at once: a replay of what is pending.
   const hasten = db.prepare(
-    `INSERT INTO replays (webhook, owner, state, next, through)
-     SELECT webhook, owner, 'pending', '', event
-     FROM deliveries INDEXED BY deliveries_by_state
-     WHERE webhook = ? AND state = 'pending'
-     ORDER BY event DESC
-     LIMIT 1`,
+    `INSERT INTO replays (webhook, owner, hastens, state, next, through)
+     SELECT webhook, owner, 1, 'pending', '', event
+     FROM (
+       SELECT webhook, owner, event
+       FROM deliveries INDEXED BY deliveries_by_state
+       WHERE webhook = ? AND state = 'pending'
+       ORDER BY event DESC
+       LIMIT 1
+     )
+     WHERE true
+     ON CONFLICT (webhook) WHERE hastens = 1 DO UPDATE
+     SET next = '', through = excluded.through`,
   );
 
   return (owner: number, id: string, change: WebhookChange): Webhook | undefined => {

@@ -77,6 +77,8 @@ CREATE TABLE replays (
   id      INTEGER PRIMARY KEY,
   webhook TEXT NOT NULL REFERENCES webhooks (id) ON DELETE CASCADE,
   owner   INTEGER NOT NULL,
+  -- Whether it is the one that a change of the webhook makes, so that what waits is due at once.
+  hastens INTEGER NOT NULL CHECK (hastens IN (0, 1)),
   -- Only deliveries in this state; without it every event.
   state   TEXT CHECK (state IN ('pending', 'delivered', 'failed')),
   -- It goes on at this event or, when there is none, the one behind it.
@@ -85,6 +87,7 @@ CREATE TABLE replays (
 ) STRICT;
 
 CREATE INDEX replays_by_webhook ON replays (webhook);
+CREATE UNIQUE INDEX replays_hastening ON replays (webhook) WHERE hastens = 1;
 
 -- The newest event of each owner that was removed for its age: a cursor before it would skip events.
 CREATE TABLE removed_events (
