@@ -26,11 +26,12 @@ export async function firstAttempt(
   const path = `/webhooks/${webhook}/deliveries/${event}`;
   const end = Date.now() + withinMs;
   let seen = sent;
+  refuseToWait(seen, webhook, withinMs);
   for (let ms: number = waiting.lookMs.first; Date.now() < end; ms = Math.min(2 * ms, waiting.lookMs.most)) {
-    refuseToWait(seen, webhook, withinMs);
     await pause(Math.min(ms, end - Date.now()));
     seen = (await call(api, 'GET', path)).body;
     if (membersOf(seen).list('history').length > 0) return seen;
+    refuseToWait(seen, webhook, withinMs);
   }
   throw new Failure(
     `There was no attempt within ${withinMs / 1000} s: ${holdUp(seen)}. ` +

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import type { AccessStore } from '../access/port.ts';
 import { readDataDir, storePath } from '../config.ts';
 import { type Runtime, silentLog, systemRuntime } from '../runtime.ts';
@@ -12,18 +13,27 @@ export async function withStore<T>(
   flags: StoreFlags,
   work: (parts: { store: AccessStore; runtime: Runtime }) => Promise<T>,
 ): Promise<T> {
-  const path = storePath(readDataDir(process.env, flags));
+  const dataDir = readDataDir(process.env, flags);
+  const path = storePath(dataDir);
   if (!existsSync(path)) {
     throw new Failure(
       `There is no store at ${path}. Name its folder with --data-dir, or make one by starting the service: plant-store serve`,
     );
   }
-  const { openSqliteStore } = await import('../store/sqlite/store.ts');
+  const [{ openSqliteStore }, { lockForServing }] = await Promise.all([
+    import('../store/sqlite/store.ts'),
+    import('../store/sqlite/lock.ts'),
+  ]);
+  let unlock = () => {};
   const runtime = systemRuntime(silentLog);
   const store = await openSqliteStore({
     path,
     writer: 'inline',
     clock: runtime.clock,
+    // A server of the older version that runs would not understand the store any more.
+    beforeMigration() {
+      unlock = lockForServing(join(dataDir, 'serving.lock'));
+    },
     deliveryDelayMs: 0,
     // The write that met it fails with the same error, which ends the verb.
     onFatal() {},
@@ -32,5 +42,6 @@ export async function withStore<T>(
     return await work({ store: store.access, runtime });
   } finally {
     await store.close();
+    unlock();
   }
 }

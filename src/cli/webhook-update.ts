@@ -31,11 +31,11 @@ export function webhookUpdate(webhook: Command): void {
   addApiOptions(command);
 }
 
-/** A `rate` of null: none. */
-type UpdateFlags = ApiFlags & { to?: string; description?: string; rate?: number | null; json?: true };
+type UpdateFlags = ApiFlags & { to?: string; description?: string; rate?: number | 'none'; json?: true };
 
 async function run(id: string, flags: UpdateFlags, command: Command): Promise<void> {
-  const { to: url, rate } = flags;
+  const { to: url } = flags;
+  const rate = flags.rate === 'none' ? null : flags.rate;
   const description = flags.description === '' ? null : flags.description;
   if (url === undefined && description === undefined && rate === undefined) {
     command.error('error: nothing to change; it takes --to, --description or --rate', { exitCode: 2 });
@@ -50,8 +50,9 @@ async function run(id: string, flags: UpdateFlags, command: Command): Promise<vo
 
 const RATE_RULE = `${rateRule}, or none for no bound`;
 
-function parseRate(text: string): number | null {
-  const rate = text === 'none' ? null : readRate(text);
+/** Not null for none: of that the parser of the command line makes an empty text. */
+function parseRate(text: string): number | 'none' {
+  const rate = text === 'none' ? text : readRate(text);
   if (rate !== undefined) return rate;
   throw new InvalidArgumentError(`It must be ${RATE_RULE}.`);
 }

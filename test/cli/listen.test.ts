@@ -113,6 +113,31 @@ test('--secret signs with the secret that the receiver has, and does not show it
   assert.ok(!stderr.includes(SECRET));
 });
 
+test('the secret in SECRET signs as well, and is not shown either', async (t) => {
+  const { env, plant, receiver } = await startRemote(t);
+  const listening = await listen(t, { ...env, SECRET }, '--forward-to', receiver.url);
+  await listening.said(/Verify with the secret in SECRET,\nor/);
+  await plant('{"name":"Alder"}');
+  const [request] = await receiver.receive(1);
+  assert.ok(request);
+  verified(request, SECRET);
+  listening.signal('SIGINT');
+  const { stdout, stderr } = await listening.ended;
+  assert.ok(!(stdout + stderr).includes(SECRET));
+});
+
+test('a SECRET that is none is a wrong setting, which is not repeated; without --forward-to it does not matter', async (t) => {
+  const { env } = await startRemote(t);
+  const wrong = { ...env, SECRET: 'whsec_short' };
+  assert.deepEqual(await run(['listen', '--forward-to', 'http://localhost/'], wrong), {
+    code: 2,
+    signal: null,
+    stdout: '',
+    stderr: 'error: SECRET: It must be whsec_ and base64 of 24 to 64 bytes, as "webhook create" shows it.\n',
+  });
+  await listen(t, wrong);
+});
+
 test('a receiver that fails, resets, redirects or is down is shown behind the line, and the next event follows', async (t) => {
   const { env, plant } = await startRemote(t);
   const receiver = await startReceiver();

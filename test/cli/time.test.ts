@@ -22,9 +22,16 @@ test('a rough duration is rounded down to the largest unit that it fills', () =>
 test('a time to begin from is a duration back from now, or an RFC 3339 time as it is written', () => {
   const now = Date.parse('2026-11-21T12:00:00Z');
   assert.equal(parseSince('2h', now), '2026-11-21T10:00:00.000Z');
+  assert.equal(parseSince('999999w', now), '1970-01-01T00:00:00.000Z');
   for (const text of ['2026-11-21T09:00:00Z', '2026-11-21T09:00:00.123456Z', '2026-11-21T09:00:00+05:30']) {
     assert.equal(parseSince(text, now), text);
   }
-  const wrong = ['yesterday', '2026-11-21', '2026-11-21T09:00:00', '2026-13-21T09:00:00Z', '21.11.2026', ''];
-  for (const text of wrong) assert.equal(parseSince(text, now), undefined, text);
+  const wrong = [
+    'yesterday',
+    '2026-11-21',
+    '2026-11-21T09:00:00',
+    '2026-13-21T09:00:00Z',
+    '2026-02-30T09:00:00Z',
+  ];
+  for (const text of [...wrong, '21.11.2026', '']) assert.equal(parseSince(text, now), undefined, text);
 });

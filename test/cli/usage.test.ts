@@ -16,6 +16,7 @@ const verbs = [
   ['webhook', 'list'],
   ['webhook', 'show'],
   ['webhook', 'test'],
+  ['webhook', 'update'],
   ['webhook', 'rotate'],
   ['webhook', 'enable'],
   ['webhook', 'disable'],
@@ -74,9 +75,15 @@ const wrong: readonly { args: readonly string[]; says: RegExp }[] = [
   { args: ['webhook', 'show', 'wh_1/../x'], says: /It is the id that is needed \(wh_…\)/ },
   { args: ['delivery', 'show', 'wh_1', 'wh_1'], says: /It is the id that is needed \(evt_…\)/ },
   { args: ['webhook', 'create', 'https://a.b/', '--rate', '1001'], says: /an integer from 1 to 1000/ },
+  { args: ['webhook', 'update', 'wh_1'], says: /nothing to change; it takes --to, --description or --rate/ },
+  { args: ['webhook', 'update', 'wh_1', '--rate', '0'], says: /from 1 to 1000, or none for no bound/ },
   { args: ['webhook', 'rotate', 'wh_1', '--overlap', '31d'], says: /a duration such as 30m, .* at most 30d/ },
   { args: ['webhook', 'replay', 'wh_1'], says: /required option '--since <time>' not specified/ },
   { args: ['webhook', 'replay', 'wh_1', '--since', 'noon'], says: /a duration back from now, such as 30m/ },
+  {
+    args: ['webhook', 'replay', 'wh_1', '--since', '2026-02-30T09:00:00Z'],
+    says: /or a time with its offset, such as 2026-11-21T09:00:00Z\.\n/,
+  },
   {
     args: ['webhook', 'replay', 'wh_1', '--since', '1h', '--state', 'lost'],
     says: /Allowed choices are pending/,

@@ -81,6 +81,39 @@ test('webhook show shows what a webhook is and how it does', async (t) => {
   assert.equal((await shown(remote, id)).id, id);
 });
 
+test('webhook update changes what is named, and nothing else', async (t) => {
+  const remote = await startRemote(t);
+  const { verb, receiver } = remote;
+  const id = await remote.webhook();
+  const before = await shown(remote, id);
+  const to = `${receiver.url}/new`;
+  const moved = await verb('webhook', 'update', id, '--to', to, '--description', 'Door', '--rate', '20');
+  assert.equal(moved.code, 0, moved.stderr);
+  assert.match(
+    moved.stdout,
+    new RegExp(
+      `^ID +${id}\nURL +${to}\nDescription +Door\nRate +at most 20 attempts per second\nPublic key +\\S+\n$`,
+    ),
+  );
+  assert.equal(moved.stderr, `To try the receiver: plant-store webhook test ${id} --wait\n`);
+  assert.deepEqual(await shown(remote, id), { ...before, url: to, description: 'Door', rate: 20 });
+
+  const eased = JSON.parse(dataOf(await verb('webhook', 'update', id, '--rate', 'none', '--json')));
+  assert.deepEqual(eased, { ...before, url: to, description: 'Door' });
+  const nameless = await verb('webhook', 'update', id, '--description', '');
+  assert.doesNotMatch(dataOf(nameless), /Description/);
+  assert.deepEqual(await shown(remote, id), { ...before, url: to });
+});
+
+test('a URL that webhook update is refused leaves the webhook as it was', async (t) => {
+  const remote = await startRemote(t);
+  const id = await remote.webhook();
+  const before = await shown(remote, id);
+  const refused = await remote.verb('webhook', 'update', id, '--to', 'http://10.0.0.1/', '--rate', '5');
+  assert.match(failureOf(refused), /"private".*\(error 42201\)$/);
+  assert.deepEqual(await shown(remote, id), before);
+});
+
 test('a new secret is alone on standard output; until when the old one signs is said', async (t) => {
   const { verb, webhook } = await startRemote(t);
   const id = await webhook();
@@ -178,6 +211,7 @@ test('every verb of a webhook that is not there fails with its code', async (t) 
   for (const args of [
     ['show', NONE],
     ['test', NONE],
+    ['update', NONE, '--rate', 'none'],
     ['rotate', NONE],
     ['enable', NONE],
     ['disable', NONE],

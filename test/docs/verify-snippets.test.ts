@@ -88,7 +88,10 @@ for (const [index, version, skip] of [
     assert.equal(run(genuine, `${body} `, timestamp), 1);
     assert.equal(run([`${id}x`, String(timestamp), SIGNATURES], body, timestamp), 1);
     assert.equal(run([id, String(timestamp + 1), SIGNATURES], body, timestamp), 1);
-    assert.equal(run([id, 'now', SIGNATURES], body, timestamp), 1);
+    // Digits to Unicode, and no number to Python's int(); or a number, but not as the service writes it.
+    for (const time of ['now', '', '²', `${timestamp}²`, '١٧', `-${timestamp}`]) {
+      assert.equal(run([id, time, SIGNATURES], body, timestamp), 1);
+    }
     assert.equal(run([id, String(timestamp), other], body, timestamp), 1);
     const otherKeys = { SECRET: newSecret(randomBytes), PUBLIC_KEY: newKeyPair(randomBytes).publicKey };
     assert.equal(run(genuine, body, timestamp, otherKeys), 1);

@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { call } from '../../src/cli/api.ts';
+import type { Api } from '../../src/cli/api-options.ts';
+import { firstAttempt } from '../../src/cli/first-attempt.ts';
+import { dataOf, failureOf, type Remote, startRemote } from './remote.ts';
+
+function apiOf({ service }: Remote): Api {
+  return { url: service.url, token: service.token };
+}
+
+/** Makes the webhook pause for an hour, and gives the end of that. */
+async function pauseFor(remote: Remote, id: string): Promise<string> {
+  const { receiver, plant, verb } = remote;
+  receiver.script({ status: 503, headers: { 'retry-after': '3600' } });
+  await plant('{"name":"Alder"}');
+  for (;;) {
+    const { pausedUntil } = JSON.parse(dataOf(await verb('webhook', 'show', id, '--json')));
+    if (pausedUntil !== undefined) return pausedUntil;
+  }
+}
+
+test('webhook test --wait does not wait for a webhook that pauses, and says until when and what helps', async (t) => {
+  const remote = await startRemote(t);
+  const id = await remote.webhook();
+  const until = await pauseFor(remote, id);
+  assert.equal(
+    failureOf(await remote.verb('webhook', 'test', id, '--wait')),
+    `error: There is no attempt before ${until}, which is not waited for. ` +
+      `If the webhook pauses, this ends the pause: plant-store webhook enable ${id}`,
+  );
+  await remote.verb('webhook', 'enable', id);
+  assert.match(dataOf(await remote.verb('webhook', 'test', id, '--wait')), /\nState +delivered\n/);
+});
+
+test('a webhook that is disabled while its test is waited for ends the waiting', async (t) => {
+  const remote = await startRemote(t, { WEBHOOK_RETRY_SCHEDULE: '20s' });
+  const api = apiOf(remote);
+  const webhook = await remote.webhook();
+  const { body: sent } = await call(api, 'POST', `/webhooks/${webhook}/test`);
+  const waited = assert.rejects(firstAttempt(api, { webhook, sent }), {
+    message: `The webhook is disabled, so the test event is held; it goes out with: plant-store webhook enable ${webhook}`,
+  });
+  await call(api, 'PATCH', `/webhooks/${webhook}`, { body: { enabled: false } });
+  await waited;
+});
+
+test('when the time is over it is said when the attempt is due, or that others wait before it', async (t) => {
+  const remote = await startRemote(t, { WEBHOOK_CONCURRENCY: '1' });
+  const api = apiOf(remote);
+  const webhook = await remote.webhook();
+  remote.receiver.usually('hang');
+  await remote.plant('{"name":"Alder"}');
+  await remote.receiver.receive(1);
+  const { body: sent } = await call(api, 'POST', `/webhooks/${webhook}/test`);
+  await assert.rejects(firstAttempt(api, { webhook, sent, withinMs: 50 }), {
+    message:
+      /^There was no attempt within 0\.05 s: it is (?:due at 2\S+Z, and|under way, or) others wait before it\. To see it once there is one: plant-store delivery show wh_\w+ evt_\w+$/,
+  });
+});

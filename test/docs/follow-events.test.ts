@@ -1,0 +1,175 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync, watch, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { firstId } from '../../src/runtime.ts';
+import { succeeded } from '../harness/answer.ts';
+import { makePlace, type Place } from '../process/place.ts';
+import { type Server, TOKEN } from '../process/server.ts';
+
+/** The programs of the page about events, as they stand there, against a service that is restarted. */
+
+const page = readFileSync(new URL('../../docs/how-to/follow-events.md', import.meta.url), 'utf8');
+const RECONCILE = programNamed('reconcile.mjs');
+const FOLLOW = programNamed('follow.mjs');
+
+test('reconcile.mjs has every plant once over many pages, and goes on where it was after a restart', async (t) => {
+  const place = await makePlace(t);
+  // Pages that a few plants fill.
+  const program = RECONCILE.replaceAll('1000', '3');
+  let server = await place.serve();
+  const reconcile = async () => {
+    const { code, lines, stderr } = await start(t, place, server, program).ended;
+    assert.deepEqual([code, stderr], [0, '']);
+    return lines.map((line) => line.split(' ')[1]);
+  };
+
+  const first = await addPlants(server, 'A', 8);
+  assert.deepEqual(await reconcile(), first);
+  assert.deepEqual(await reconcile(), []);
+  const between = await addPlants(server, 'B', 6);
+  server = await restart(place, server);
+  const afterwards = await addPlants(server, 'C', 1);
+  assert.deepEqual(await reconcile(), [...between, ...afterwards]);
+});
+
+test('follow.mjs goes on behind reconcile.mjs, and has every plant once over restarts of both ends', async (t) => {
+  const place = await makePlace(t);
+  let server = await place.serve();
+  await addPlants(server, 'Before', 2);
+  await start(t, place, server, RECONCILE).ended;
+  const plants = await addPlants(server, 'A', 3);
+
+  const first = start(t, place, server, FOLLOW);
+  await first.lines(plants.length);
+  server = await restart(place, server);
+  plants.push(...(await addPlants(server, 'B', 3)));
+  const seen = await first.lines(plants.length);
+  await untilCursor(place, await newestCursor(server));
+  await first.kill();
+
+  plants.push(...(await addPlants(server, 'C', 3)));
+  const second = start(t, place, server, FOLLOW);
+  seen.push(...(await second.lines(3)));
+  plants.push(...(await addPlants(server, 'D', 1)));
+  seen.push(...(await second.lines(4)).slice(3));
+  assert.deepEqual(seen, plants);
+});
+
+test('follow.mjs takes a silent connection for dead, and skips nothing when it connects again', async (t) => {
+  const place = await makePlace(t);
+  const server = await place.serve();
+  const follower = start(t, place, server, FOLLOW.replace('45_000', '500'));
+  await follower.said(/Nothing came/);
+  const plants = await addPlants(server, 'A', 3);
+  assert.deepEqual(await follower.lines(plants.length), plants);
+});
+
+test('follow.mjs forgets a cursor that is too old, says so, and follows what comes from then on', async (t) => {
+  const place = await makePlace(t);
+  let server = await place.serve();
+  await addPlants(server, 'A', 1);
+  await start(t, place, server, RECONCILE).ended;
+  await server.stop();
+  const removed = firstId('evt', Date.now() + 1);
+  place.write(`INSERT INTO removed_events (owner, event) SELECT id, '${removed}' FROM users`);
+  server = await place.serve();
+
+  const follower = start(t, place, server, FOLLOW);
+  await follower.said(/40007/);
+  await untilCursor(place, await newestCursor(server));
+  const plants = await addPlants(server, 'B', 2);
+  assert.deepEqual(await follower.lines(plants.length), plants);
+});
+
+test('follow.mjs ends when its token is refused', async (t) => {
+  const place = await makePlace(t);
+  const server = await place.serve();
+  const { code, stderr } = await start(t, place, server, FOLLOW, 'none-of-ours').ended;
+  assert.equal(code, 1);
+  assert.match(stderr, /"error":40101/);
+});
+
+function programNamed(name: string): string {
+  const [, program = ''] =
+    page.split(`Save it as \`${name}\`:\n\n\`\`\`js\n`)[1]?.match(/^(.*?)^```$/ms) ?? [];
+  assert.notEqual(program, '', `The page has no ${name}.`);
+  return program;
+}
+
+/** Adds plants one after the other, and gives their names. */
+async function addPlants(server: Server, prefix: string, count: number): Promise<string[]> {
+  const names = Array.from({ length: count }, (_, i) => `${prefix}${i}`);
+  for (const name of names) succeeded(await server.request('POST', '/plants', { body: { name } }), 201);
+  return names;
+}
+
+/** At the same address, on the same data. */
+async function restart(place: Place, server: Server): Promise<Server> {
+  assert.equal((await server.stop()).code, 0);
+  return place.serve({ env: { PORT: String(server.port) } });
+}
+
+/** The cursor behind the newest event. */
+async function newestCursor(server: Server): Promise<string> {
+  // The answer of this operation.
+  const answer = succeeded(await server.request('GET', '/events?limit=1000'), 200) as { cursor: string };
+  return answer.cursor;
+}
+
+/** Resolves when the program in the folder has written this cursor down. */
+async function untilCursor({ folder }: Place, expected: string): Promise<void> {
+  const file = join(folder, 'cursor');
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const check = () => {
+    if (existsSync(file) && readFileSync(file, 'utf8') === expected) resolve();
+  };
+  const watcher = watch(folder, check);
+  check();
+  await promise;
+  watcher.close();
+}
+
+/** Runs a program in the place's folder, where it keeps its cursor. Ends with the test. */
+function start(t: TestContext, { folder }: Place, { url }: Server, program: string, token = TOKEN) {
+  const file = join(folder, 'program.mjs');
+  writeFileSync(file, program);
+  const child = spawn(process.execPath, [file], {
+    cwd: folder,
+    env: { PATH: process.env.PATH, API: url, TOKEN: token },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const written = { stdout: '', stderr: '' };
+  const checks = new Set<() => void>();
+  for (const stream of ['stdout', 'stderr'] as const) {
+    child[stream].setEncoding('utf8').on('data', (text: string) => {
+      written[stream] += text;
+      for (const check of checks) check();
+    });
+  }
+  const lines = () => written.stdout.split('\n').slice(0, -1);
+  const ended = once(child, 'close').then(([code]) => ({ code, lines: lines(), stderr: written.stderr }));
+  const until = async (holds: () => boolean): Promise<void> => {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const check = () => holds() && resolve();
+    checks.add(check);
+    check();
+    ended.then(() => reject(new Error(`The program ended: ${JSON.stringify(written)}`)), reject);
+    await promise;
+    checks.delete(check);
+  };
+  const kill = async () => {
+    child.kill('SIGKILL');
+    await ended;
+  };
+  t.after(kill);
+  return {
+    ended,
+    kill,
+    /** Waits for so many lines of standard output, and gives all that there are. */
+    lines: (count: number) => until(() => lines().length >= count).then(lines),
+    said: (pattern: RegExp) => until(() => pattern.test(written.stderr)),
+  };
+}
