@@ -86,7 +86,7 @@ export const delivery = {
   /** How much of its beginning an attempt carries. */
   answerKeptBytes: 4 * KIB,
   /** Requests under way to one webhook that `WEBHOOK_CONCURRENCY` may set. */
-  perWebhook: 256,
+  perWebhook: 64,
   /** Deliveries that are claimed beyond those under way, for each place of a webhook: the next request waits for no claim. */
   ahead: 3,
   /** As many are claimed together for a webhook that is busy: a claim costs as much as several deliveries. */

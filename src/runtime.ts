@@ -15,6 +15,23 @@ export type Runtime = {
 /** The part of pino's interface that the program uses. Never log a token, a secret or a body. */
 export type Log = Record<'debug' | 'info' | 'warn' | 'error', (context: object, message: string) => void>;
 
+/**
+ * A clock that never goes back: when the other one is set back it goes on from where it was. What was made before
+ * stays in the past then, and what waits for a time does not wait for it once more.
+ */
+export function steadyClock(clock: Clock): Clock {
+  let now = clock.now();
+  let mark = performance.now();
+  return {
+    now() {
+      const passed = performance.now() - mark;
+      mark += passed;
+      now = Math.max(clock.now(), now + passed);
+      return Math.floor(now);
+    },
+  };
+}
+
 export type IdKind = 'evt' | 'wh' | 'tok';
 
 export type Ids = {

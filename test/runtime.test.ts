@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
-import { createIds } from '../src/runtime.ts';
+import { createIds, steadyClock } from '../src/runtime.ts';
 
 const FORM = /^evt_[0-9a-hjkmnp-tv-z]{26}$/;
 
@@ -44,4 +44,16 @@ test('an id that would count past its random part takes the next millisecond', (
   const [first, second] = [ids.next('evt'), ids.next('evt')];
   assert.ok(second > first);
   assert.match(second, FORM);
+});
+
+test('a steady clock goes on when the other one is set back, and follows it when it is set forward', () => {
+  let wall = 1_000_000;
+  const clock = steadyClock({ now: () => wall });
+  assert.equal(clock.now(), 1_000_000);
+  wall = 2_000_000;
+  assert.equal(clock.now(), 2_000_000);
+  wall = 500_000;
+  const after = clock.now();
+  assert.ok(after >= 2_000_000 && after < 2_001_000);
+  assert.ok(clock.now() >= after);
 });

@@ -8,10 +8,13 @@ import type { Clock } from '../runtime.ts';
  */
 export type GroupCommit<Command> = {
   /** Resolves with the command's own outcome once its transaction is on disk. */
-  submit(command: Command, bytes: number): Promise<unknown>;
+  submit(command: Command, bytes: number, door?: Door): Promise<unknown>;
   /** Commits what is queued; later commands are refused with 50303. */
   close(): Promise<void>;
 };
+
+/** `open`: for commands whose number is bounded elsewhere and that must not be refused because of others. */
+export type Door = 'bounded' | 'open';
 
 /**
  * Runs the commands as one transaction. Rejects with AppError 50302 when nothing was done and with 50301
@@ -66,10 +69,10 @@ export function groupCommit<Command>(commit: Commit<Command>, clock: Clock): Gro
   }
 
   return {
-    submit(command, bytes) {
+    submit(command, bytes, door = 'bounded') {
       if (closed) return Promise.reject(refusal(50303, 'The service is shutting down; nothing was done.'));
       const at = clock.now();
-      if (isFull(queue, at)) {
+      if (door === 'bounded' && isFull(queue, at)) {
         return Promise.reject(
           refusal(50300, 'Too many writes are waiting; nothing was done. Retry in a moment.'),
         );

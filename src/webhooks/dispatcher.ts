@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { delivery } from '../limits.ts';
-import type { Runtime } from '../runtime.ts';
+import { type Runtime, steadyClock } from '../runtime.ts';
 import { type Attempt, failureOf } from './attempt.ts';
 import { createBell } from './bell.ts';
 import { createLanes, type LaneBounds, type LaneEnd } from './lanes.ts';
@@ -46,7 +46,8 @@ export function startDispatcher({
   runtime,
   ...parts
 }: DispatcherParts): Dispatcher {
-  const { clock, log } = runtime;
+  const { log } = runtime;
+  const clock = steadyClock(runtime.clock);
   const bounds: DispatcherBounds = { ...delivery, ...parts.bounds };
   const lanes = createLanes({ ...bounds, perWebhook: concurrency });
   const bell = createBell();
@@ -65,25 +66,30 @@ export function startDispatcher({
     }
   }
 
-  type Round = { at: number; claims: Claim[]; opensAt: number | undefined; more: boolean };
+  type Round = { at: number; claims: Claim[]; more: boolean };
 
-  /** `more`: as many were found as asked for. Otherwise the others are not due yet, or their lanes are full. */
+  /**
+   * `more`: as many were found as asked for, or a lane with a rate, which is claimed for little by little. Otherwise
+   * the others are not due yet, or their lanes are full.
+   */
   async function claim(): Promise<Round> {
     const at = clock.now();
-    const { limit, places, opensAt } = lanes.room(at);
-    if (limit === 0) return { at, claims: [], opensAt, more: false };
+    const { limit, places } = lanes.room(at);
+    if (limit === 0) return { at, claims: [], more: false };
     const claims = await outbox.claim({ limit, places, now: at, leaseUntil: at + bounds.leaseMs });
-    return { at, claims, opensAt, more: claims.length === limit };
+    const more = claims.length === limit || claims.some(({ webhook }) => webhook.rate !== undefined);
+    return { at, claims, more };
   }
 
   /**
    * How long nothing can be claimed, as far as can be told; polling finds the rest. What was due before the claim
    * and is still there waits for its lane: one that opens, or one that somebody leaves, who rings.
    */
-  async function quietMs({ at, opensAt = Number.POSITIVE_INFINITY }: Round): Promise<number> {
+  async function quietMs({ at }: Round): Promise<number> {
     const due = await outbox.nextDue(at).catch(() => undefined);
-    const next = Math.min(opensAt, due ?? Number.POSITIVE_INFINITY);
-    return Math.min(bounds.pollMs, Math.max(0, next - clock.now()));
+    const now = clock.now();
+    const next = Math.min(lanes.opensAt(now) ?? Number.POSITIVE_INFINITY, due ?? Number.POSITIVE_INFINITY);
+    return Math.min(bounds.pollMs, Math.max(0, next - now));
   }
 
   function begin(claim: Claim): void {
@@ -104,7 +110,7 @@ export function startDispatcher({
   }
 
   async function deliver(claim: Claim): Promise<void> {
-    const attempt = await sender.send(claim);
+    const attempt = await trySending(claim);
     // Cut short by the stop: nothing is known of it.
     const isMade = attempt !== undefined && !(attempt.error !== undefined && sending.signal.aborted);
     lanes.leave(claim.webhook.id, isMade ? endOf(attempt) : 'not made', clock.now());
@@ -113,14 +119,27 @@ export function startDispatcher({
     else await giveBack(claim);
   }
 
+  /** Undefined also when the machine cannot give what sending needs, such as a thread: then it is tried again. */
+  async function trySending(claim: Claim): Promise<Attempt | undefined> {
+    try {
+      return await sender.send(claim);
+    } catch (error) {
+      log.error({ err: error }, 'could not send');
+      lanes.hold(claim.webhook.id, clock.now() + bounds.pollMs);
+      return undefined;
+    }
+  }
+
   async function settle(claim: Claim, attempt: Attempt): Promise<void> {
     const now = clock.now();
     const outcome = outcomeOf(claim, attempt, rules, now, runtime.random(4).readUInt32BE() / 2 ** 32);
     report(outcome);
-    if (outcome.pauseUntil !== undefined || outcome.disable) lanes.hold(outcome.webhook, now + bounds.pollMs);
-    // Past its lease the delivery is claimed again, and its fence makes this outcome void.
     const until = now + bounds.leaseMs;
+    const isToBeLeftAlone = outcome.pauseUntil !== undefined || outcome.disable !== undefined;
+    if (isToBeLeftAlone) lanes.hold(outcome.webhook, until);
     const kept = await insist('record an outcome', () => outbox.record(outcome), sending.signal, until);
+    // The store knows now; claims that were made before may still be on their way.
+    if (isToBeLeftAlone) lanes.hold(outcome.webhook, clock.now() + bounds.pollMs);
     // The next attempt may be due before the store is asked again.
     if (outcome.next.state === 'pending') bell.ring();
     if (kept !== false) return;

@@ -99,6 +99,7 @@ export function exchange(
   function again(): void {
     connections.close(connection);
     connection = connections.open(receiver);
+    sent = false;
     start();
   }
 

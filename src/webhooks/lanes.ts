@@ -2,8 +2,10 @@ import type { Claim, ClaimRequest } from './port.ts';
 
 /** How many requests may be under way, to whom, and when. */
 export type Lanes = {
-  /** What may be claimed now; `limit` 0 when nothing may. `opensAt`: when a lane that is closed now opens by itself. */
-  room(now: number): Pick<ClaimRequest, 'places' | 'limit'> & { opensAt: number | undefined };
+  /** What may be claimed now; `limit` 0 when nothing may. */
+  room(now: number): Pick<ClaimRequest, 'places' | 'limit'>;
+  /** When the first lane that is closed now opens by itself. */
+  opensAt(now: number): number | undefined;
   enter(webhook: Pick<Claim['webhook'], 'id' | 'rate'>, now: number): void;
   leave(webhook: string, end: LaneEnd, now: number): void;
   /** Closes the lane of a webhook that is to be left alone, until the store knows of it and claims nothing for it. */
@@ -72,9 +74,11 @@ export function createLanes(bounds: LaneBounds): Lanes {
   function placesIn(lane: Lane, width: number, silentMay: boolean, now: number): number {
     if (now < Math.max(lane.opensAt, lane.heldUntil)) return 0;
     const isProbed = lane.isSilent || lane.failures >= failuresToProbe;
-    const most = isProbed ? (lane.isSilent && !silentMay ? 0 : 1) : width;
-    const tokens = lane.bucket === undefined ? most : Math.floor(lane.bucket.tokens);
-    const places = Math.max(0, Math.min(most - lane.underWay, tokens));
+    // With a rate nothing is claimed ahead: a token is for a request that begins now.
+    const open = lane.bucket ? Math.min(width, perWebhook) : width;
+    const most = isProbed ? (lane.isSilent && !silentMay ? 0 : 1) : open;
+    const places = Math.max(0, most - lane.underWay);
+    if (lane.bucket) return Math.min(places, Math.max(0, Math.floor(lane.bucket.tokens)));
     // So narrow a lane, or one with so few requests, that it would run dry is claimed for at once.
     return places < claimTogether && lane.underWay > most / 2 ? 0 : places;
   }
@@ -109,7 +113,6 @@ export function createLanes(bounds: LaneBounds): Lanes {
     room(now) {
       const each = Math.min(perWebhook * (1 + ahead), Math.max(1, Math.floor((inAll - total) * share)));
       const of = new Map<string, number>();
-      let opensAt = Number.POSITIVE_INFINITY;
       let silent = 0;
       for (const { isSilent, underWay } of lanes.values()) if (isSilent) silent += underWay;
       for (const [webhook, lane] of lanes) {
@@ -119,15 +122,19 @@ export function createLanes(bounds: LaneBounds): Lanes {
           continue;
         }
         of.set(webhook, placesIn(lane, each, silent < inAll / 2, now));
-        opensAt = Math.min(opensAt, opening(lane, now));
       }
       const free = inAll - total;
       return {
         // Not all at once: lanes become narrower only when they are looked at again.
         limit: free > 0 ? Math.max(1, Math.floor(free * share)) : 0,
         places: { each, of },
-        opensAt: Number.isFinite(opensAt) ? opensAt : undefined,
       };
+    },
+
+    opensAt(now) {
+      let first = Number.POSITIVE_INFINITY;
+      for (const lane of lanes.values()) first = Math.min(first, opening(lane, now));
+      return Number.isFinite(first) ? first : undefined;
     },
 
     enter({ id, rate }, now) {

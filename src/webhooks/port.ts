@@ -51,7 +51,7 @@ export interface Outbox {
   /**
    * Leases due deliveries, the oldest of each webhook first, at most as many for each as `places` says and `limit`
    * in all, dealt out in turn so that no webhook takes another's share. Leaves out webhooks that are disabled or
-   * paused. Each claim raises the fence.
+   * paused. Each claim raises the fence. Those that were dealt to longest ago come first, so `now` must not go back.
    */
   claim(request: ClaimRequest): Promise<Claim[]>;
   /**

@@ -15,7 +15,7 @@ export type QueueingSender = {
   stop(): Promise<void>;
 };
 
-type Lane = { underWay: number; waiting: ((isTurn: boolean) => void)[] };
+type Queue = { underWay: number; waiting: ((isTurn: boolean) => void)[] };
 
 /**
  * Lets at most `concurrency` requests of a webhook be under way; the others wait for their turn, so that the next one
@@ -23,57 +23,57 @@ type Lane = { underWay: number; waiting: ((isTurn: boolean) => void)[] };
  * alone, which is decided elsewhere.
  */
 export function createQueueingSender(sender: Sender, concurrency: number): QueueingSender {
-  const lanes = new Map<string, Lane>();
+  const queues = new Map<string, Queue>();
   let isDraining = false;
 
-  function laneOf(webhook: string): Lane {
-    const known = lanes.get(webhook);
+  function queueOf(webhook: string): Queue {
+    const known = queues.get(webhook);
     if (known) return known;
-    if (lanes.size >= delivery.rememberedLanes) forgetIdle();
-    const lane = { underWay: 0, waiting: [] };
-    lanes.set(webhook, lane);
-    return lane;
+    if (queues.size >= delivery.rememberedLanes) forgetIdle();
+    const queue = { underWay: 0, waiting: [] };
+    queues.set(webhook, queue);
+    return queue;
   }
 
-  function turn(lane: Lane): Promise<boolean> | boolean {
+  function turn(queue: Queue): Promise<boolean> | boolean {
     if (isDraining) return false;
-    if (lane.underWay >= concurrency) return new Promise((resolve) => lane.waiting.push(resolve));
-    lane.underWay++;
+    if (queue.underWay >= concurrency) return new Promise((resolve) => queue.waiting.push(resolve));
+    queue.underWay++;
     return true;
   }
 
-  function sendBack(lane: Lane): void {
-    for (const waiter of lane.waiting.splice(0)) waiter(false);
+  function sendBack(queue: Queue): void {
+    for (const waiter of queue.waiting.splice(0)) waiter(false);
   }
 
-  function leave(lane: Lane): void {
-    const next = lane.waiting.shift();
+  function leave(queue: Queue): void {
+    const next = queue.waiting.shift();
     if (next) next(true);
-    else lane.underWay--;
+    else queue.underWay--;
   }
 
   /** Not after each request: entries that come and go stay in memory until V8's next full collection. */
   function forgetIdle(): void {
-    for (const [webhook, { underWay }] of lanes) if (underWay === 0) lanes.delete(webhook);
+    for (const [webhook, { underWay }] of queues) if (underWay === 0) queues.delete(webhook);
   }
 
   return {
     async send(claim) {
       const { id } = claim.webhook;
-      const lane = laneOf(id);
-      if (!(await turn(lane))) return undefined;
+      const queue = queueOf(id);
+      if (!(await turn(queue))) return undefined;
       const attempt = await sender.send(claim);
-      if (failureOf(attempt) !== undefined) sendBack(lane);
-      leave(lane);
+      if (failureOf(attempt) !== undefined) sendBack(queue);
+      leave(queue);
       return attempt;
     },
     dismiss(webhook) {
-      const lane = lanes.get(webhook);
-      if (lane) sendBack(lane);
+      const queue = queues.get(webhook);
+      if (queue) sendBack(queue);
     },
     drain() {
       isDraining = true;
-      for (const lane of lanes.values()) sendBack(lane);
+      for (const queue of queues.values()) sendBack(queue);
     },
     stop: () => sender.stop(),
   };

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { stat } from 'node:fs';
 import { getCompileCacheDir } from 'node:module';
 import { Worker } from 'node:worker_threads';
@@ -33,8 +32,8 @@ export function createThreadSender({ allowedNetworks, ...parts }: ThreadSenderPa
   let stopping: Promise<void> | undefined;
 
   return {
-    send(claim) {
-      if (stopping) return Promise.resolve(notMade(Date.now(), STOPPED));
+    async send(claim) {
+      if (stopping) return notMade(Date.now(), STOPPED);
       if (thread === undefined || thread.isDead()) thread = startThread(options);
       return thread.send(claim);
     },
@@ -65,6 +64,8 @@ function startThread(options: SenderThreadOptions): SenderThread {
   const free: number[] = [];
   let waiting: Claims = [];
   let isDead = false;
+  // Whatever happens before: an error while it stops must not keep the service from stopping.
+  const exited = new Promise<void>((resolve) => worker.once('exit', () => resolve()));
 
   function flush(): void {
     if (waiting.length > 0) worker.postMessage(waiting);
@@ -112,7 +113,7 @@ function startThread(options: SenderThreadOptions): SenderThread {
       if (isDead) return;
       flush();
       worker.postMessage('stop');
-      await once(worker, 'exit');
+      await exited;
     },
   };
 }

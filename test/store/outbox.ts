@@ -103,6 +103,36 @@ export function outboxConformance(ready: () => Given): void {
       assert.equal(of(long.hook), 8);
     });
 
+    test('a webhook with a long backlog does not always come before one whose delivery is new', async () => {
+      const { store, create, claim } = ready();
+      const far = AT + 1e11;
+      const backlogs = [await ready().subscriber(0), await ready().subscriber(0)];
+      for (const { owner } of backlogs)
+        for (let n = 0; n < 5; n++) await create(owner, undefined, { at: far });
+      const fresh = await ready().subscriber(0);
+      const hooks = new Set([...backlogs, fresh].map(({ hook }) => hook));
+      const dealt: string[] = [];
+      for (let n = 1; n <= 6; n++) {
+        if (n === 3) await create(fresh.owner, undefined, { at: far + 3 });
+        const [one] = await claim(undefined, {
+          now: far + n,
+          leaseUntil: far + 1e6,
+          limit: 1,
+          places: { each: 1, of: new Map(await others(hooks)) },
+        });
+        if (one) dealt.push(one.webhook.id);
+      }
+      assert.ok(dealt.includes(fresh.hook), 'it was left out');
+      assert.equal(dealt.length, 6);
+
+      /** Places for the webhooks of this test only. */
+      async function others(mine: ReadonlySet<string>): Promise<[string, number][]> {
+        const users = await store.access.users();
+        const all = await Promise.all(users.map(({ id }) => store.webhooks.webhooks(id)));
+        return all.flat().flatMap(({ id }) => (mine.has(id) ? [] : [[id, 0]]));
+      }
+    });
+
     test('the webhook that has waited for longest comes first when there is room for few', async () => {
       const { create, webhook, user, claim } = ready();
       await claim(undefined, { now: AT + 1e9, leaseUntil: AT + 2e9 });
@@ -197,7 +227,7 @@ export function outboxConformance(ready: () => Given): void {
       assert.equal(await store.outbox.nextDue(late), late + 77);
       assert.equal(await store.outbox.nextDue(late + 77), late + 88);
       await claim(hook, { now: late + 77, leaseUntil: late + 99 });
-      assert.equal(await store.outbox.nextDue(late), late + 88);
+      assert.equal(await store.outbox.nextDue(late + 77), late + 88);
       assert.equal(await store.outbox.nextDue(late + 88), late + 99);
     });
 

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, before, test } from 'node:test';
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate, setTimeout } from 'node:timers/promises';
 import { Webhook } from 'standardwebhooks';
 import { AppError } from '../../src/errors.ts';
 import { delivery } from '../../src/limits.ts';
@@ -522,4 +522,18 @@ test('what waits for a webhook that is disabled is not sent any more', async () 
   while (recorded.length < 2) await setImmediate();
   assert.equal(receiver.received.length, 2);
   assert.equal((await store.webhooks.health(webhook.id)).waiting, 4);
+});
+
+test('a rate is kept up however slow the receiver is', async () => {
+  const receiver = await newReceiver();
+  receiver.usually((_, response) => void setTimeout(150).then(() => response.writeHead(204).end()));
+  const owner = await newOwner();
+  const { webhook } = await subscribe(owner, receiver);
+  await store.webhooks.changeWebhook(owner, webhook.id, { at: 0, rate: 40 });
+  await addPlants(owner, 30);
+  start();
+  await receiver.receive(30);
+  const times = receiver.received.map(({ at }) => at);
+  const took = Number(times.at(-1)) - Number(times[0]);
+  assert.ok(took >= 600 && took < 1500, `30 attempts took ${took} ms`);
 });

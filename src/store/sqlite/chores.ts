@@ -115,10 +115,19 @@ function removals(db: DatabaseSync): (limit: number) => void {
        LIMIT CAST(? AS INTEGER)
      )`,
   );
+  const attempts = db.prepare(
+    `DELETE FROM attempts
+     WHERE (webhook, event, fence) IN (
+       SELECT webhook, event, fence
+       FROM attempts
+       WHERE webhook = ?
+       LIMIT CAST(? AS INTEGER)
+     )`,
+  );
   const webhook = db.prepare('DELETE FROM webhooks WHERE id = ?');
   return (limit) => {
     const id = first.get()?.id;
-    if (typeof id !== 'string') return;
+    if (typeof id !== 'string' || attempts.run(id, limit).changes === limit) return;
     if (deliveries.run(id, limit).changes < limit) webhook.run(id);
   };
 }

@@ -9,6 +9,13 @@ import type { Standings } from './standings.ts';
 /** The statements of the dispatcher, for the connection that writes. */
 export function dispatchWrites(db: DatabaseSync, outbox: OutboxWrites, standings: Standings) {
   const release = db.prepare('UPDATE deliveries SET leased = 0, due = ? WHERE leased = 1');
+  // Of a clock that was ahead: nothing would be dealt out before it.
+  const forgetClaims = db.prepare(
+    `UPDATE webhooks
+     SET claimed_at = NULL
+     WHERE status = 'enabled' AND next_due > ?1 AND claimed_at > ?1
+     RETURNING id`,
+  );
   const giveBack = db.prepare(
     `UPDATE deliveries
      SET leased = 0, due = ?
@@ -25,6 +32,7 @@ export function dispatchWrites(db: DatabaseSync, outbox: OutboxWrites, standings
     releaseLeases(now: number): void {
       for (const { webhook } of leased.all()) standings.changed(String(webhook));
       release.run(now);
+      for (const { id } of forgetClaims.all(now)) standings.changed(String(id));
     },
   };
 }
@@ -70,21 +78,20 @@ function claims(db: DatabaseSync, standings: Standings): (request: ClaimRequest)
       };
       return found.map(({ event, due }) => ({ webhook, event: String(event), due: Number(due) }));
     });
-    // Whoever has waited for longest is dealt to first, so that nobody is left out when few are dealt.
-    lanes.sort(([a], [b]) => (a?.due ?? 0) - (b?.due ?? 0));
-    return dealOut(lanes, limit).map(({ webhook, event, due }) => {
-      standings.changed(webhook.id);
-      return { webhook, due, leaseUntil, ...lease(webhook.id, event, leaseUntil) };
+    return dealOut(lanes, limit).flatMap(({ webhook, event, due }) => {
+      standings.claimed(webhook.id, now);
+      const leased = lease(webhook.id, event, leaseUntil);
+      return leased ? [{ webhook, due, leaseUntil, ...leased }] : [];
     });
   };
 }
 
 type Leased = Pick<Claim, 'event' | 'step' | 'fence'>;
 
-function leases(db: DatabaseSync): (webhook: string, event: string, until: number) => Leased {
+function leases(db: DatabaseSync): (webhook: string, event: string, until: number) => Leased | undefined {
   const lease = db.prepare(
     `UPDATE deliveries
-     SET due = ?, leased = 1, fence = fence + 1
+     SET due = ?, leased = 1, fence = fence + 1, step = max(step, 0)
      WHERE webhook = ? AND event = ?
      RETURNING owner, step, fence`,
   );
@@ -93,10 +100,19 @@ function leases(db: DatabaseSync): (webhook: string, event: string, until: numbe
      FROM events
      WHERE owner = ? AND id = ?`,
   );
+  const giveUp = db.prepare(
+    `UPDATE deliveries
+     SET state = 'failed', leased = 0, reason = 'Its event is missing.'
+     WHERE webhook = ? AND event = ?`,
+  );
   return (webhook, id, until) => {
     const row = lease.get(until, webhook, id);
     const found = row && event.get(Number(row.owner), id);
-    if (!found) throw new Error(`Delivery ${id} of ${webhook} has no event`);
+    if (!found) {
+      // Only in a store that was damaged: it must not stop all the others.
+      giveUp.run(webhook, id);
+      return undefined;
+    }
     return { event: toEvent(found), step: Number(row.step), fence: Number(row.fence) };
   };
 }

@@ -10,9 +10,10 @@ type Migration = { version: number; name: string; sql: string; checksum: string 
  * Applies the numbered files that are missing, in order, in one transaction under the write lock.
  * Refuses a database that is newer than the program, and one whose applied files were changed.
  */
-export function migrate(db: DatabaseSync, now: number): void {
+export function migrate(db: DatabaseSync, now: number, before: () => void = () => {}): void {
   const known = readMigrations();
   if (isCurrent(db, known)) return;
+  before();
   db.exec('BEGIN IMMEDIATE');
   try {
     db.exec(

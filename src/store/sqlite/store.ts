@@ -1,7 +1,7 @@
 import { AppError } from '../../errors.ts';
 import type { Clock } from '../../runtime.ts';
 import type { DeliveryOutcome } from '../../webhooks/port.ts';
-import { type GroupCommit, groupCommit } from '../batch.ts';
+import { type Door, type GroupCommit, groupCommit } from '../batch.ts';
 import type { Store } from '../store.ts';
 import { accessReads } from './access.ts';
 import { choreReads } from './chores.ts';
@@ -22,6 +22,8 @@ export type SqliteOptions = {
   /** `thread` for a server; `inline` for a program that makes a few writes and ends. */
   writer: 'thread' | 'inline';
   clock: Clock;
+  /** Called before a store of an older version is brought up to date; may throw to leave it as it is. */
+  beforeMigration?: () => void;
   /** How long after its event a delivery is due for the first time. */
   deliveryDelayMs: number;
   /**
@@ -35,7 +37,7 @@ export type SqliteOptions = {
 /** Opens the embedded store, makes it when it is not there, and brings its schema up to date. */
 export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
   const db = openConnection(options.path);
-  migrate(db, options.clock.now());
+  migrate(db, options.clock.now(), options.beforeMigration);
   const { path, deliveryDelayMs } = options;
   const writer =
     options.writer === 'thread'
@@ -47,7 +49,9 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
   const hints: Hints = { due: [], events: [], change: [] };
   const context: CommitContext = { writer, snapshot, hints, fatal: undefined, onFatal: options.onFatal };
   const commits = groupCommit<Command>((commands) => commit(commands, context), options.clock);
-  const submit = submitTo(commits);
+  const submit = submitTo(commits, 'bounded');
+  // As many as deliveries are claimed at most; one that is refused would be sent twice.
+  const dispatched = submitTo(commits, 'open');
   const plants = plantReads(db, snapshot);
   const access = accessReads(db, snapshot);
   const webhooks = webhookReads(db, snapshot);
@@ -111,10 +115,10 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
       startReplay: (request, most) => submit(COMMAND_BYTES, 'startReplay', request, most),
     },
     outbox: {
-      claim: (request) => submit(COMMAND_BYTES, 'claim', request),
-      record: (outcome) => submit(outcomeBytes(outcome), 'record', outcome),
-      giveBack: (claim) => submit(COMMAND_BYTES, 'giveBack', claim),
-      releaseLeases: (now) => submit(COMMAND_BYTES, 'releaseLeases', now),
+      claim: (request) => dispatched(COMMAND_BYTES, 'claim', request),
+      record: (outcome) => dispatched(outcomeBytes(outcome), 'record', outcome),
+      giveBack: (claim) => dispatched(COMMAND_BYTES, 'giveBack', claim),
+      releaseLeases: (now) => dispatched(COMMAND_BYTES, 'releaseLeases', now),
       nextDue: async (now) => dispatch.nextDue(now),
       onDue: (listener) => void hints.due.push(listener),
       onChange: (listener) => void hints.change.push(listener),
@@ -147,10 +151,10 @@ function outcomeBytes({ attempt }: DeliveryOutcome): number {
   return COMMAND_BYTES + 2 * (attempt.excerpt?.length ?? 0);
 }
 
-function submitTo(commits: GroupCommit<Command>) {
+function submitTo(commits: GroupCommit<Command>, door: Door) {
   return <K extends WriteName>(bytes: number, name: K, ...args: Parameters<Writes[K]>) =>
     // The writer runs the function of this name with these arguments, so the outcome is what it returns.
-    commits.submit([name, ...args], bytes) as Promise<ReturnType<Writes[K]>>;
+    commits.submit([name, ...args], bytes, door) as Promise<ReturnType<Writes[K]>>;
 }
 
 type Hints = {

@@ -57,7 +57,8 @@ function changes(db: DatabaseSync, outbox: OutboxWrites, standings: Standings) {
          status = ?,
          disabled_reason = CASE WHEN ? = status THEN disabled_reason END,
          paused_until = CASE WHEN ? THEN NULL ELSE paused_until END,
-         failing_since = CASE WHEN ? THEN NULL ELSE failing_since END
+         failing_since = CASE WHEN ? THEN NULL ELSE failing_since END,
+         claimed_at = CASE WHEN ? THEN NULL ELSE claimed_at END
      WHERE owner = ? AND id = ?
      RETURNING ${COLUMNS}`,
   );
@@ -74,7 +75,7 @@ function changes(db: DatabaseSync, outbox: OutboxWrites, standings: Standings) {
      )
      WHERE true
      ON CONFLICT (webhook) WHERE hastens = 1 DO UPDATE
-     SET next = '', through = excluded.through`,
+     SET through = excluded.through`,
   );
 
   return (owner: number, id: string, change: WebhookChange): Webhook | undefined => {
@@ -91,6 +92,7 @@ function changes(db: DatabaseSync, outbox: OutboxWrites, standings: Standings) {
       rate ?? null,
       status,
       status,
+      begins,
       begins,
       begins,
       owner,

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { getCompileCacheDir } from 'node:module';
 import type { DatabaseSync } from 'node:sqlite';
 import { Worker } from 'node:worker_threads';
@@ -30,6 +29,7 @@ export function threadWriter(options: WriterOptions, onDeath: (error: AppError) 
   });
   let waiting: PromiseWithResolvers<Executed> | undefined;
   let ended: AppError | undefined;
+  const exited = new Promise<void>((resolve) => thread.once('exit', () => resolve()));
 
   thread.on('message', (reply: WriterReply) => {
     const batch = waiting;
@@ -54,7 +54,7 @@ export function threadWriter(options: WriterOptions, onDeath: (error: AppError) 
     async close() {
       if (ended) return;
       thread.postMessage('close');
-      await once(thread, 'exit');
+      await exited;
     },
   };
 }

@@ -20,7 +20,10 @@ CREATE TABLE webhooks (
   failing_since   INTEGER,
   last_success_at INTEGER,
   last_failure_at INTEGER,
-  -- When the first of its pending deliveries is due, leases included; kept by each transaction that changes one.
+  -- When it was last dealt to: those that were dealt to longest ago come first.
+  claimed_at      INTEGER,
+  -- When the first of its pending deliveries is due, leases included, but not before the two times above; kept by
+  -- each transaction that changes one.
   next_due        INTEGER,
   private_key     TEXT NOT NULL,
   public_key      TEXT NOT NULL,
