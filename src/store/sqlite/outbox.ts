@@ -56,7 +56,7 @@ export function outboxWrites(db: DatabaseSync, standings: Standings, delayMs: nu
       if (!owned.get(owner, webhook)) return false;
       const { id, type, at, plant } = event;
       insertEvent.run(owner, id, plant.id, plant.name, plant.tag ?? null, at, type);
-      deliver(webhook, id, owner, at);
+      deliver(webhook, id, owner, at + delayMs);
       return true;
     },
     /** Deliveries that were there became due. */
