@@ -57,7 +57,7 @@ test('on a full disk creates get 50302 and are not done, reads go on, and with r
 
 /** A checkpoint may have made room for a few more. */
 async function createUntilRefused(server: Server, sent: Sent[]): Promise<Answer> {
-  for (let id = -2; ; id--) {
+  for (let id = -1_000_000_000; ; id--) {
     // No other plant has the name.
     const plant = { id, name: `${'Alder '.repeat(30)}${id}` };
     const answer = await server.request('POST', '/plants', { body: plant });
