@@ -61,7 +61,7 @@ export const bounds: Readonly<Record<LimitName, string>> = {
     'One attempt at a time is made, after a pause, until one succeeds; the others wait.',
   'delivery.probeMs': 'The next probe comes after this pause.',
   'delivery.rememberedLanes':
-    'The one that has been in trouble for longest without an attempt is treated as any other again.',
+    'Of those without a request under way, the one whose last failure is oldest is treated as any other again.',
   'delivery.pauseMs': 'The pause is this long, whatever the receiver asked for.',
   'delivery.retryAfterLength': 'The header is not read; the retry schedule holds.',
   'delivery.rate': '400 `40002`.',

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs';
-import { getCompileCacheDir } from 'node:module';
 import { Worker } from 'node:worker_threads';
 import { sending } from '../limits.ts';
+import { threadEnvironment } from '../thread-environment.ts';
 import { type AllowedNetworks, formatNetworks } from './addresses.ts';
 import { type Attempt, STOPPED } from './attempt.ts';
 import type { Sendable } from './delivery.ts';
@@ -56,7 +56,7 @@ function startThread(options: SenderThreadOptions): SenderThread {
       maxYoungGenerationSizeMb: sending.heapMegabytes.young,
       maxOldGenerationSizeMb: sending.heapMegabytes.old,
     },
-    env: environment(),
+    env: threadEnvironment(),
   });
   // An array whose places are used again: a Map whose entries come and go makes V8 keep what was in it until the next
   // full collection.
@@ -120,10 +120,4 @@ function startThread(options: SenderThreadOptions): SenderThread {
 
 function notMade(at: number, error: string): Attempt {
   return { at, durationMs: Math.max(0, Date.now() - at), error };
-}
-
-/** The compile cache is not handed on to threads: without it the thread would compile everything anew. */
-function environment(): NodeJS.ProcessEnv {
-  const cache = getCompileCacheDir();
-  return cache === undefined ? process.env : { ...process.env, NODE_COMPILE_CACHE: cache };
 }

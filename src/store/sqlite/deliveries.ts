@@ -14,11 +14,12 @@ import { behind, toEvent } from './events.ts';
 import type { OutboxWrites } from './outbox.ts';
 import type { Snapshot } from './snapshot.ts';
 import type { Standings } from './standings.ts';
+import { webhookOwners } from './webhook-owners.ts';
 
 /** The statements that send deliveries again, for the connection that writes. */
 export function deliveryWrites(db: DatabaseSync, outbox: OutboxWrites, standings: Standings) {
-  const owned = db.prepare(`SELECT 1 FROM webhooks WHERE owner = ? AND id = ? AND status <> 'deleted'`);
-  // The higher fence makes an attempt that is under way count as one only: the delivery is sent again after it.
+  const owns = webhookOwners(db);
+  // It is sent at once, beside an attempt that may be under way; the higher fence makes that one's outcome void.
   const redeliver = db.prepare(
     `UPDATE deliveries
      SET state = 'pending', step = 0, due = ?, leased = 0, fence = fence + 1
@@ -35,7 +36,7 @@ export function deliveryWrites(db: DatabaseSync, outbox: OutboxWrites, standings
 
   return {
     redeliver({ owner, webhook, event, at }: RedeliverRequest) {
-      if (!owned.get(owner, webhook)) return 'no webhook' as const;
+      if (!owns(owner, webhook)) return 'no webhook' as const;
       if (redeliver.run(at, webhook, event).changes === 0) return 'no delivery' as const;
       standings.changed(webhook);
       outbox.madeDue(1);
@@ -43,7 +44,7 @@ export function deliveryWrites(db: DatabaseSync, outbox: OutboxWrites, standings
     },
     startReplay({ owner, webhook, from, state }: ReplayRequest, most: number): boolean {
       if (Number(countReplays.get(webhook)?.count) >= most) return false;
-      if (!owned.get(owner, webhook) || state === absentState(isDisabled(webhook))) return true;
+      if (!owns(owner, webhook) || state === absentState(isDisabled(webhook))) return true;
       const newest = state === undefined ? newestEvent.get(owner) : newestDelivery.get(webhook);
       if (typeof newest?.id === 'string') {
         insertReplay.run(webhook, owner, state === undefined ? null : storedState(state), from, newest.id);

@@ -3,6 +3,7 @@ import type { PlantId } from '../../plants/plant.ts';
 import type { NewPlant } from '../../plants/port.ts';
 import type { NewTest } from '../../webhooks/port.ts';
 import type { Standings } from './standings.ts';
+import { webhookOwners } from './webhook-owners.ts';
 
 /** What a transaction wrote for others to look at. */
 export type Announced = {
@@ -26,7 +27,7 @@ export function outboxWrites(db: DatabaseSync, standings: Standings, delayMs: nu
      VALUES (?, ?, ?, 'pending', 0, 0, ?, 0, 0)`,
   );
   const subscribed = db.prepare(`SELECT id FROM webhooks WHERE owner = ? AND status <> 'deleted'`);
-  const owned = db.prepare(`SELECT 1 FROM webhooks WHERE owner = ? AND id = ? AND status <> 'deleted'`);
+  const owns = webhookOwners(db);
   const webhooksOf = new Map<number, string[]>();
   const owners = new Set<number>();
   const changed = new Set<string>();
@@ -53,7 +54,7 @@ export function outboxWrites(db: DatabaseSync, standings: Standings, delayMs: nu
       for (const webhook of webhooks(owner)) deliver(webhook, event, owner, at + delayMs);
     },
     createTest({ owner, webhook, event }: NewTest): boolean {
-      if (!owned.get(owner, webhook)) return false;
+      if (!owns(owner, webhook)) return false;
       const { id, type, at, plant } = event;
       insertEvent.run(owner, id, plant.id, plant.name, plant.tag ?? null, at, type);
       deliver(webhook, id, owner, at + delayMs);

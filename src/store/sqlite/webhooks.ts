@@ -3,6 +3,7 @@ import type { NewWebhook, Rotation, RotationOutcome, Webhook, WebhookChange } fr
 import type { OutboxWrites } from './outbox.ts';
 import type { Snapshot } from './snapshot.ts';
 import type { Standings } from './standings.ts';
+import { webhookOwners } from './webhook-owners.ts';
 
 /** The statements that write webhooks, for the connection that writes. */
 export function webhookWrites(db: DatabaseSync, outbox: OutboxWrites, standings: Standings) {
@@ -106,7 +107,7 @@ function changes(db: DatabaseSync, outbox: OutboxWrites, standings: Standings) {
 }
 
 function rotations(db: DatabaseSync) {
-  const find = db.prepare(`SELECT 1 FROM webhooks WHERE owner = ? AND id = ? AND status <> 'deleted'`);
+  const owns = webhookOwners(db);
   const removeOver = db.prepare('DELETE FROM webhook_secrets WHERE webhook = ? AND expires_at <= ?');
   const live = db.prepare(
     `SELECT count(*) AS count, min(expires_at) AS until
@@ -121,7 +122,7 @@ function rotations(db: DatabaseSync) {
   const insert = db.prepare('INSERT INTO webhook_secrets (webhook, created_at, secret) VALUES (?, ?, ?)');
 
   return (owner: number, id: string, { secret, at, overlapUntil, most }: Rotation): RotationOutcome => {
-    if (!find.get(owner, id)) return 'no webhook';
+    if (!owns(owner, id)) return 'no webhook';
     removeOver.run(id, at);
     const { count, until } = live.get(id) ?? {};
     // Without an overlap they all end now.

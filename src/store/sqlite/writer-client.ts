@@ -1,7 +1,7 @@
-import { getCompileCacheDir } from 'node:module';
 import type { DatabaseSync } from 'node:sqlite';
 import { Worker } from 'node:worker_threads';
 import { AppError } from '../../errors.ts';
+import { threadEnvironment } from '../../thread-environment.ts';
 import { outcomeUnknown, unavailable } from './failure.ts';
 import { type Command, createWriter, type Executed } from './writer.ts';
 import type { PlainError, WriterOptions, WriterReply } from './writer-thread.ts';
@@ -25,7 +25,7 @@ export function inlineWriter(db: DatabaseSync, deliveryDelayMs: number): Writer 
 export function threadWriter(options: WriterOptions, onDeath: (error: AppError) => void): Writer {
   const thread = new Worker(new URL('./writer-thread.ts', import.meta.url), {
     workerData: options,
-    env: environment(),
+    env: threadEnvironment(),
   });
   let waiting: PromiseWithResolvers<Executed> | undefined;
   let ended: AppError | undefined;
@@ -57,12 +57,6 @@ export function threadWriter(options: WriterOptions, onDeath: (error: AppError) 
       await exited;
     },
   };
-}
-
-/** The compile cache is not handed on to threads: without it the thread would compile everything anew. */
-function environment(): NodeJS.ProcessEnv {
-  const cache = getCompileCacheDir();
-  return cache === undefined ? process.env : { ...process.env, NODE_COMPILE_CACHE: cache };
 }
 
 function fromPlainFailure({ index, error }: { index: number; error: PlainError }) {
