@@ -4,16 +4,20 @@ import { succeeded } from '../harness/answer.ts';
 import { type Receiver, startReceiver } from '../harness/receiver.ts';
 import { startService } from '../harness/service.ts';
 import { eventually } from './eventually.ts';
-import { type DeliveryAnswer, type WebhookClient, webhookClient } from './webhook-client.ts';
+import {
+  type DeliveryAnswer,
+  holding,
+  NOWHERE,
+  redeliver,
+  testWebhook,
+  webhookClient,
+} from './webhook-client.ts';
 
 const service = await startService({
   WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
   WEBHOOK_RETRY_SCHEDULE: '0s,0s',
 });
 after(() => service.stop());
-
-/** A URL on which nobody listens. */
-const NOWHERE = 'http://127.0.0.1:9/';
 
 async function withReceiver(work: (receiver: Receiver) => Promise<void>): Promise<void> {
   const receiver = await startReceiver();
@@ -24,18 +28,6 @@ async function withReceiver(work: (receiver: Receiver) => Promise<void>): Promis
   }
 }
 
-/** A webhook that is disabled, and these plants, whose deliveries are therefore held. */
-async function holding(client: WebhookClient, ...plants: (number | bigint)[]): Promise<string> {
-  const { id } = await client.createWebhook({ url: NOWHERE });
-  succeeded(await client.send('PATCH', `/webhooks/${id}`, { enabled: false }), 200);
-  for (const plant of plants) await client.createPlant(`{"name":"Alder","id":${plant}}`);
-  return id;
-}
-
-const testWebhook = (client: WebhookClient, id: string, body?: unknown) =>
-  client.send('POST', `/webhooks/${id}/test`, body);
-const redeliver = (client: WebhookClient, id: string, event: string, body?: unknown) =>
-  client.send('POST', `/webhooks/${id}/deliveries/${event}/redeliver`, body);
 const plantsOf = (deliveries: DeliveryAnswer[]) => deliveries.map(({ plant }) => plant.id);
 
 test('a test event is signed and sent like any other, and is no event of the feed', () =>

@@ -2,27 +2,13 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { failed, succeeded } from '../harness/answer.ts';
 import { startService } from '../harness/service.ts';
-import { type WebhookClient, webhookClient } from './webhook-client.ts';
+import { holding, redeliver, testWebhook, type WebhookClient, webhookClient } from './webhook-client.ts';
 
 const service = await startService({ WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' });
 after(() => service.stop());
 
-/** A URL on which nobody listens. */
-const NOWHERE = 'http://127.0.0.1:9/';
 const HUGE = ['x'.repeat(3000), `evt_${'0'.repeat(26)}`, '9223372036854775808', '%F0%9F%8C%B1', '%00'];
 
-/** A webhook that is disabled, and these plants, whose deliveries are therefore held. */
-async function holding(client: WebhookClient, ...plants: (number | bigint)[]): Promise<string> {
-  const { id } = await client.createWebhook({ url: NOWHERE });
-  succeeded(await client.send('PATCH', `/webhooks/${id}`, { enabled: false }), 200);
-  for (const plant of plants) await client.createPlant(`{"name":"Alder","id":${plant}}`);
-  return id;
-}
-
-const testWebhook = (client: WebhookClient, id: string, body?: unknown) =>
-  client.send('POST', `/webhooks/${id}/test`, body);
-const redeliver = (client: WebhookClient, id: string, event: string, body?: unknown) =>
-  client.send('POST', `/webhooks/${id}/deliveries/${event}/redeliver`, body);
 test('a query that no list of deliveries has is refused', async () => {
   const client = await webhookClient(service, 'asker');
   const id = await holding(client);

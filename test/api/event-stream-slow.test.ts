@@ -1,24 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { succeeded } from '../harness/answer.ts';
-import { type Service, startService } from '../harness/service.ts';
-import { type FollowedEvent, follow, nextResponse, take } from './follower.ts';
-
-async function withService(work: (service: Service) => Promise<void>): Promise<void> {
-  const service = await startService();
-  try {
-    await work(service);
-  } finally {
-    await service.stop();
-  }
-}
-
-async function plant(service: Service, token: string, body: unknown = { name: 'Alder' }): Promise<void> {
-  succeeded(await service.request('POST', '/plants', { body, token }), 201);
-}
-
-const idsOf = (events: FollowedEvent[]) => events.map(({ data }) => data.plant.id);
+import type { Service } from '../harness/service.ts';
+import { follow, idsOf, nextResponse, plant, take, withService } from './follower.ts';
 
 /** Two kilobytes. */
 const LONG = '🌱'.repeat(255);

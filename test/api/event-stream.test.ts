@@ -2,26 +2,10 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { failed, succeeded } from '../harness/answer.ts';
+import { failed } from '../harness/answer.ts';
 import { exchange } from '../harness/raw-client.ts';
 import { head } from '../harness/raw-request.ts';
-import { type Service, startService } from '../harness/service.ts';
-import { type FollowedEvent, follow, nextResponse, openStream, refused, take } from './follower.ts';
-
-async function withService(work: (service: Service) => Promise<void>): Promise<void> {
-  const service = await startService();
-  try {
-    await work(service);
-  } finally {
-    await service.stop();
-  }
-}
-
-async function plant(service: Service, token: string, body: unknown = { name: 'Alder' }): Promise<void> {
-  succeeded(await service.request('POST', '/plants', { body, token }), 201);
-}
-
-const idsOf = (events: FollowedEvent[]) => events.map(({ data }) => data.plant.id);
+import { follow, idsOf, nextResponse, openStream, plant, refused, take, withService } from './follower.ts';
 
 test('a new event comes at once, as its own cursor, type, and JSON in one line', () =>
   withService(async (service) => {

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { get, type IncomingMessage, type ServerResponse } from 'node:http';
-import { type Answer, failed } from '../harness/answer.ts';
-import type { Service } from '../harness/service.ts';
+import { type Answer, failed, succeeded } from '../harness/answer.ts';
+import { type Service, startService } from '../harness/service.ts';
 
 /** A client of `GET /events/stream` that reads only what a test asks for. */
 export type Follower = {
@@ -135,3 +135,23 @@ async function inTime<T>(promise: Promise<T>): Promise<T> {
     clearTimeout(timer);
   }
 }
+
+/** A service of its own for a test. */
+export async function withService(work: (service: Service) => Promise<void>): Promise<void> {
+  const service = await startService();
+  try {
+    await work(service);
+  } finally {
+    await service.stop();
+  }
+}
+
+export async function plant(
+  service: Service,
+  token: string,
+  body: unknown = { name: 'Alder' },
+): Promise<void> {
+  succeeded(await service.request('POST', '/plants', { body, token }), 201);
+}
+
+export const idsOf = (events: FollowedEvent[]) => events.map(({ data }) => data.plant.id);

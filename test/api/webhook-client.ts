@@ -79,3 +79,19 @@ export async function webhookClient(service: Service, user: string): Promise<Web
   };
   return client;
 }
+
+/** A URL on which nobody listens. */
+export const NOWHERE = 'http://127.0.0.1:9/';
+
+/** A webhook that is disabled, and these plants, whose deliveries are therefore held. */
+export async function holding(client: WebhookClient, ...plants: (number | bigint)[]): Promise<string> {
+  const { id } = await client.createWebhook({ url: NOWHERE });
+  succeeded(await client.send('PATCH', `/webhooks/${id}`, { enabled: false }), 200);
+  for (const plant of plants) await client.createPlant(`{"name":"Alder","id":${plant}}`);
+  return id;
+}
+
+export const testWebhook = (client: WebhookClient, id: string, body?: unknown) =>
+  client.send('POST', `/webhooks/${id}/test`, body);
+export const redeliver = (client: WebhookClient, id: string, event: string, body?: unknown) =>
+  client.send('POST', `/webhooks/${id}/deliveries/${event}/redeliver`, body);

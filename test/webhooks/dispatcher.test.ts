@@ -1,15 +1,11 @@
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { after, afterEach, before, test } from 'node:test';
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import { Webhook } from 'standardwebhooks';
 import { AppError } from '../../src/errors.ts';
 import { delivery } from '../../src/limits.ts';
 import { silentLog, systemRuntime } from '../../src/runtime.ts';
-import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { parseNetworks } from '../../src/webhooks/addresses.ts';
 import { type Dispatcher, type DispatcherBounds, startDispatcher } from '../../src/webhooks/dispatcher.ts';
@@ -22,24 +18,18 @@ import { createSender } from '../../src/webhooks/sender.ts';
 import { newSecret } from '../../src/webhooks/signature.ts';
 import { createTarget } from '../../src/webhooks/target.ts';
 import { type Received, type Receiver, startReceiver } from '../harness/receiver.ts';
+import { openTemporaryStore } from './temporary-store.ts';
 
 const runtime = systemRuntime(silentLog);
 const target = createTarget({ allowed: parseNetworks('127.0.0.0/8'), resolve: createResolve() });
-let folder: string;
 let store: Store;
+let drop: () => Promise<void>;
 let senders: QueueingSender[] = [];
 let running: Dispatcher[] = [];
 let receivers: Receiver[] = [];
 
 before(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'plant-store-'));
-  store = await openSqliteStore({
-    path: join(folder, 'store.db'),
-    writer: 'thread',
-    clock: runtime.clock,
-    deliveryDelayMs: 0,
-    onFatal: assert.ifError,
-  });
+  ({ store, drop } = await openTemporaryStore());
 });
 afterEach(async () => {
   for (const dispatcher of running) await dispatcher.stop();
@@ -53,10 +43,7 @@ afterEach(async () => {
   senders = [];
   receivers = [];
 });
-after(async () => {
-  await store.close();
-  await rm(folder, { recursive: true });
-});
+after(() => drop());
 
 async function newReceiver(): Promise<Receiver> {
   const receiver = await startReceiver();

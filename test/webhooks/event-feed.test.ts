@@ -1,34 +1,21 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { firstId, silentLog, systemRuntime } from '../../src/runtime.ts';
-import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { type FollowParts, followEvents, listEvents } from '../../src/webhooks/event-feed.ts';
 import { createEventHub, type EventHub } from '../../src/webhooks/event-hub.ts';
+import { openTemporaryStore } from './temporary-store.ts';
 
 const runtime = systemRuntime(silentLog);
-let folder: string;
 let store: Store;
+let drop: () => Promise<void>;
 let hub: EventHub;
 
 before(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'plant-store-'));
-  store = await openSqliteStore({
-    path: join(folder, 'store.db'),
-    writer: 'thread',
-    clock: runtime.clock,
-    deliveryDelayMs: 0,
-    onFatal: assert.ifError,
-  });
+  ({ store, drop } = await openTemporaryStore());
   hub = createEventHub(store.events);
 });
-after(async () => {
-  await store.close();
-  await rm(folder, { recursive: true });
-});
+after(() => drop());
 
 async function newViewer(): Promise<number> {
   const user = await store.access.createUser({ name: runtime.ids.next('tok'), at: 0 });

@@ -1,10 +1,6 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { silentLog, systemRuntime } from '../../src/runtime.ts';
-import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import type { Store } from '../../src/store/store.ts';
 import {
   changeWebhook,
@@ -16,26 +12,17 @@ import {
 } from '../../src/webhooks/operations.ts';
 import { createTarget } from '../../src/webhooks/target.ts';
 import { viewOf } from '../../src/webhooks/webhook.ts';
+import { openTemporaryStore } from './temporary-store.ts';
 
 const runtime = systemRuntime(silentLog);
 const target = createTarget({ allowed: [], resolve: () => Promise.reject(new Error('no such name')) });
-let folder: string;
 let store: Store;
+let drop: () => Promise<void>;
 
 before(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'plant-store-'));
-  store = await openSqliteStore({
-    path: join(folder, 'store.db'),
-    writer: 'thread',
-    clock: runtime.clock,
-    deliveryDelayMs: 0,
-    onFatal: assert.ifError,
-  });
+  ({ store, drop } = await openTemporaryStore());
 });
-after(async () => {
-  await store.close();
-  await rm(folder, { recursive: true });
-});
+after(() => drop());
 
 async function newContext() {
   const user = await store.access.createUser({ name: runtime.ids.next('tok'), at: 0 });
