@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { createAuthenticate } from './access/authentication.ts';
 import { bootstrap } from './access/bootstrap.ts';
+import type { VerifyJwt } from './access/jwt.ts';
 import { type Config, storePath } from './config.ts';
 import type { AppError } from './errors.ts';
 import { buildServer } from './http/server.ts';
@@ -17,7 +18,7 @@ import { startDispatcher } from './webhooks/dispatcher.ts';
 import { startHousekeeper } from './webhooks/housekeeper.ts';
 import type { WebhooksContext } from './webhooks/operations.ts';
 import { createResolve } from './webhooks/resolver.ts';
-import { createTarget, type Target } from './webhooks/target.ts';
+import { createTarget } from './webhooks/target.ts';
 import { createThreadSender } from './webhooks/thread-sender.ts';
 
 export type App = {
@@ -58,12 +59,17 @@ async function openStore(config: Config, runtime: Runtime, { onFatal }: AppOptio
     path: storePath(config.dataDir),
     writer: 'thread',
     clock: runtime.clock,
-    deliveryDelayMs: config.webhookRetrySchedule[0] ?? 0,
+    deliveryDelayMs: deliveryDelay(config),
+    maxPlantsPerUser: config.maxPlantsPerUser,
     onFatal,
   });
   const latest = await store.latestEvent();
   if (latest !== undefined) runtime.ids.startAfter(latest);
   return store;
+}
+
+function deliveryDelay({ webhookRetrySchedule }: Config): number {
+  return webhookRetrySchedule[0] ?? 0;
 }
 
 type Parts = { config: Config; runtime: Runtime; options: AppOptions; store: Store; unlock(): void };
@@ -75,10 +81,19 @@ async function serve({ config, runtime, options, store, unlock }: Parts): Promis
   const draining = new AbortController();
   const server = await buildServer({
     plants: store.plants,
-    webhooks: webhooksContext(store, runtime, target),
+    keys: store.keys,
+    visibleOwners: store.access.visibleOwners,
+    webhooks: webhooksContext(store, { runtime, target, deliveryDelayMs: deliveryDelay(config) }),
     runtime,
     cursorKey: store.key,
-    authenticate: createAuthenticate({ ...access, bootstrapToken: config.bootstrapToken }),
+    authenticate: createAuthenticate({
+      ...access,
+      bootstrapToken: config.bootstrapToken,
+      jwts: await verifyJwt(config, runtime, draining.signal),
+    }),
+    rateLimit: config.rateLimit,
+    authFailureLimit: config.authFailureLimit,
+    trustProxy: config.trustProxy,
     publicUrl: config.publicUrl,
     log: options.log,
     drain: draining.signal,
@@ -118,9 +133,22 @@ async function serve({ config, runtime, options, store, unlock }: Parts): Promis
   return { url, firstToken: token, stop: () => (stopping ??= drain()) };
 }
 
-function webhooksContext(store: Store, runtime: Runtime, target: Target): WebhooksContext {
-  const { webhooks, deliveries, events } = store;
-  return { webhooks, deliveries, events, runtime, target };
+/** Loaded only where it is used: that costs 10 MiB of memory. */
+async function verifyJwt(
+  { jwtIssuer: issuer, jwtAudience: audience, jwtJwksUrl: jwksUrl, jwtUserClaim: userClaim }: Config,
+  runtime: Runtime,
+  stopped: AbortSignal,
+): Promise<VerifyJwt | undefined> {
+  if (issuer === undefined || audience === undefined) return undefined;
+  const { createVerifyJwt } = await import('./access/jwt.ts');
+  return createVerifyJwt({ issuer, audience, jwksUrl, userClaim }, runtime, stopped);
+}
+
+function webhooksContext(
+  { webhooks, deliveries, events }: Store,
+  parts: Pick<WebhooksContext, 'runtime' | 'target' | 'deliveryDelayMs'>,
+): WebhooksContext {
+  return { webhooks, deliveries, events, ...parts };
 }
 
 function listeningUrl(server: FastifyInstance, host: string): string {
@@ -153,10 +181,15 @@ export async function openapiDocument(runtime: Runtime): Promise<object> {
   const target = createTarget({ allowed: [], resolve: createResolve() });
   const server = await buildServer({
     plants: store.plants,
-    webhooks: webhooksContext(store, runtime, target),
+    keys: store.keys,
+    visibleOwners: store.access.visibleOwners,
+    webhooks: webhooksContext(store, { runtime, target, deliveryDelayMs: 0 }),
     runtime,
     cursorKey: store.key,
     authenticate: createAuthenticate({ store: store.access, runtime, bootstrapToken: undefined }),
+    rateLimit: undefined,
+    authFailureLimit: 0,
+    trustProxy: [],
     publicUrl: undefined,
     log: undefined,
     drain: new AbortController().signal,

@@ -42,12 +42,45 @@ export function parsePublicUrl(text: string): string {
   );
 }
 
-/** An integer from 1 to `most`, in its canonical form. */
-export function parseCount(what: string, most: number): (text: string) => number {
+/** An integer from `least` to `most`, in its canonical form. */
+export function parseCount(what: string, most: number, least = 1): (text: string) => number {
   return (text) => {
-    const count = /^[1-9]\d{0,8}$/.test(text) ? Number(text) : Number.NaN;
-    if (count <= most) return count;
-    throw new Error(`The ${what} must be an integer from 1 to ${most}, not ${JSON.stringify(text)}.`);
+    const count = /^(?:0|[1-9]\d{0,15})$/.test(text) ? Number(text) : Number.NaN;
+    if (count >= least && count <= most) return count;
+    throw new Error(`The ${what} must be an integer from ${least} to ${most}, not ${JSON.stringify(text)}.`);
+  };
+}
+
+/** So many requests in so many seconds. */
+export type Rate = { requests: number; seconds: number };
+
+export const rateForm = `a number up to ${access.mostRequests} and a time such as 600/1m, in s, m or h and at most 24h`;
+const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600 };
+const DAY = 24 * 3600;
+
+export function parseRate(text: string): Rate {
+  const [, count, time, unit = ''] = /^([1-9]\d{0,8})\/([1-9]\d{0,4})([smh])$/.exec(text) ?? [];
+  const rate = { requests: Number(count), seconds: Number(time) * (SECONDS[unit] ?? Number.NaN) };
+  if (rate.requests <= access.mostRequests && rate.seconds <= DAY) return rate;
+  throw new Error(`The rate must be ${rateForm}, not ${JSON.stringify(text)}.`);
+}
+
+/** A URL that is compared, or asked, as it is written: with its slash at the end, or without. */
+export function parseJwtUrl(what: string): (text: string) => string {
+  return (text) => {
+    const url = /[\s\\#]/.test(text) ? null : URL.parse(text);
+    if (url && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '') return text;
+    // The value is not repeated: it may hold a password.
+    throw new Error(
+      `The ${what} must be an http or https URL without user name, password and fragment, such as https://id.example.org/.`,
+    );
+  };
+}
+
+export function parseText(what: string): (text: string) => string {
+  return (text) => {
+    if (/^[^\p{Cc}\p{Cs}]{1,255}$/u.test(text)) return text;
+    throw new Error(`The ${what} must be a text of at most 255 characters without control characters.`);
   };
 }
 

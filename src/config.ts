@@ -6,11 +6,16 @@ import {
   parseCount,
   parseFolder,
   parseHost,
+  parseJwtUrl,
   parsePort,
   parsePublicUrl,
+  parseRate,
+  parseText,
+  type Rate,
+  rateForm,
   readBootstrapToken,
 } from './config-values.ts';
-import { delivery } from './limits.ts';
+import { access, delivery } from './limits.ts';
 import { type AllowedNetworks, parseNetworks } from './webhooks/addresses.ts';
 import { DEFAULT_SCHEDULE, parseDelay, parseSchedule, type Schedule } from './webhooks/schedule.ts';
 
@@ -38,6 +43,20 @@ export type Config = Readonly<{
   /** How long events, deliveries and attempts are kept. */
   retentionDays: number;
   bootstrapToken: string | undefined;
+  /** With it and the audience, JWTs of this identity provider are taken as tokens. As its tokens spell it. */
+  jwtIssuer: string | undefined;
+  jwtAudience: string | undefined;
+  /** Undefined: the issuer's discovery document names it. */
+  jwtJwksUrl: string | undefined;
+  jwtUserClaim: string;
+  /** Requests for each token; undefined for any number. */
+  rateLimit: Rate | undefined;
+  /** Failed authentications of one address in a minute; 0 for any number. */
+  authFailureLimit: number;
+  /** Proxies whose X-Forwarded-For is believed. */
+  trustProxy: AllowedNetworks;
+  /** Undefined for any number. */
+  maxPlantsPerUser: number | undefined;
 }>;
 
 /** The file's value is what stands in the file; it ends up as `bootstrapToken`. */
@@ -166,6 +185,70 @@ export const settings: { readonly [K in SettingName]: Setting<Values[K]> } = {
     defaultText: undefined,
     parse: readBootstrapToken,
   },
+  jwtIssuer: {
+    env: 'JWT_ISSUER',
+    flag: '--jwt-issuer <url>',
+    description: 'The identity provider whose JWTs are taken as tokens, as their `iss` claim spells it.',
+    default: undefined,
+    defaultText: undefined,
+    parse: parseJwtUrl('issuer'),
+  },
+  jwtAudience: {
+    env: 'JWT_AUDIENCE',
+    flag: '--jwt-audience <name>',
+    description: 'What the `aud` claim of a JWT must name: this service, as the identity provider knows it.',
+    default: undefined,
+    defaultText: undefined,
+    parse: parseText('audience'),
+  },
+  jwtJwksUrl: {
+    env: 'JWT_JWKS_URL',
+    flag: '--jwt-jwks-url <url>',
+    description: "Where the identity provider's keys are.",
+    default: undefined,
+    defaultText: "as the issuer's discovery document says",
+    parse: parseJwtUrl('JWKS URL'),
+  },
+  jwtUserClaim: {
+    env: 'JWT_USER_CLAIM',
+    flag: '--jwt-user-claim <name>',
+    description: 'The claim of a JWT that names the user.',
+    default: 'sub',
+    defaultText: 'sub',
+    parse: parseText('claim'),
+  },
+  rateLimit: {
+    env: 'RATE_LIMIT',
+    flag: '--rate-limit <rate>',
+    description: `How many requests each token may make: ${rateForm}.`,
+    default: undefined,
+    defaultText: undefined,
+    parse: parseRate,
+  },
+  authFailureLimit: {
+    env: 'AUTH_FAILURE_LIMIT',
+    flag: '--auth-failure-limit <number>',
+    description: 'How many tokens of one address may be refused in a minute; 0 for any number.',
+    default: 300,
+    defaultText: '300',
+    parse: parseCount('number of failures', access.mostAuthFailures, 0),
+  },
+  trustProxy: {
+    env: 'TRUST_PROXY',
+    flag: '--trust-proxy <cidrs>',
+    description: "Networks of proxies that are believed when they name a client's address (X-Forwarded-For).",
+    default: [],
+    defaultText: undefined,
+    parse: parseNetworks,
+  },
+  maxPlantsPerUser: {
+    env: 'MAX_PLANTS_PER_USER',
+    flag: '--max-plants-per-user <number>',
+    description: 'How many plants a user may have.',
+    default: undefined,
+    defaultText: undefined,
+    parse: parseCount('number of plants', access.mostPlantsPerUser),
+  },
 };
 
 /** What the command line gave, by setting. */
@@ -204,9 +287,23 @@ export function readConfig(env: Environment, flags: Flags = {}): Config {
     webhookDisableAfter: read('webhookDisableAfter'),
     retentionDays: read('retentionDays'),
     bootstrapToken: token ?? tokenOfFile,
+    jwtIssuer: read('jwtIssuer'),
+    jwtAudience: read('jwtAudience'),
+    jwtJwksUrl: read('jwtJwksUrl'),
+    jwtUserClaim: read('jwtUserClaim'),
+    rateLimit: read('rateLimit'),
+    authFailureLimit: read('authFailureLimit'),
+    trustProxy: read('trustProxy'),
+    maxPlantsPerUser: read('maxPlantsPerUser'),
   };
   if (given('bootstrapToken', env, flags) && given('bootstrapTokenFile', env, flags)) {
     problems.push('BOOTSTRAP_TOKEN, BOOTSTRAP_TOKEN_FILE: Both are set; only one may be.');
+  }
+  if ((config.jwtIssuer === undefined) !== (config.jwtAudience === undefined)) {
+    problems.push('JWT_ISSUER, JWT_AUDIENCE: Only one is set; JWTs are taken with both.');
+  }
+  if (config.jwtJwksUrl !== undefined && config.jwtIssuer === undefined) {
+    problems.push('JWT_JWKS_URL: It is set without JWT_ISSUER and JWT_AUDIENCE.');
   }
   if (problems.length > 0) throw new ConfigError(problems);
   return Object.freeze(config);

@@ -42,6 +42,7 @@ export const catalogue = {
   50301: 'The outcome is unknown; retry with the same key or id.',
   50302: 'The store is unavailable; nothing was done.',
   50303: 'The service is shutting down; nothing was done.',
+  50304: 'The identity provider cannot be reached, so the token cannot be checked; nothing was done.',
   50500: 'The HTTP version is not supported.',
 } as const;
 

@@ -33,6 +33,10 @@ export const http = {
   sweepEveryMs: 5 * SECOND,
   /** Open connections; each costs some 20 KiB, so that all of them leave room to work. */
   connections: 10_000,
+  /** Requests of one connection that are under way beside the first: what they are answered waits for the ones before. */
+  pipelinedRequests: 4,
+  /** Of the connections that are free, how many one client may have: an IPv4 address, or the /64 of an IPv6 one. */
+  connectionShare: 1 / 2,
   /** How long a refused upload is still read (and thrown away), so that its sender sees the answer. */
   lingerMs: 2 * SECOND,
   /** How much of it is read: more than clients send before they look for an answer. */
@@ -41,13 +45,27 @@ export const http = {
   drainMs: 10 * SECOND,
   /** How often it is looked for connections that have become idle while the service drains. */
   idleCheckMs: 20,
+  /** How long requests go on before the rest of them waits for the next turn of the event loop: hundreds of usual ones. */
+  sliceMs: 5,
+  /** How long the oldest that waits may have waited: far longer than with hundreds of clients who ask all the time. */
+  lateMs: 100,
+  /** For how long all of it must be late until it is overload: a burst, or a pause of the process, is over by then. */
+  patienceMs: SECOND / 4,
+  /** As many slices as well: a process that was stopped has had fewer. */
+  lateSlices: 5,
+  /** Requests that may wait in any case: that few clients may ask for what takes long, all the time. */
+  leastRoom: 100,
   /** What `Retry-After` says: what makes the service refuse work passes within a moment. */
   retryAfterSeconds: 1,
 } as const;
 
 export const list = {
-  /** Plants read from the store at a time; a longer list is streamed. At most 3 MB, escaped throughout. */
-  chunkPlants: 1_000,
+  /** Plants in the first part of a list; a longer one is streamed. At most 300 KB, escaped throughout. */
+  firstPlants: 100,
+  /** Plants in a later part: as many as take `partBytes` if they are like those before, but no more than these. */
+  partPlants: 1_000,
+  /** What a client that takes nothing costs, more or less. */
+  partBytes: 64 * KIB,
   /** Ids that are counted in one turn of the event loop, for a list with a large `limit`: about a millisecond. */
   countedPlants: 20_000,
 } as const;
@@ -55,21 +73,70 @@ export const list = {
 export const access = {
   /** Tokens whose owner is kept in memory. */
   cachedTokens: 10_000,
+  /** Their text, in all: a JWT takes one or two KiB. */
+  cachedTokenBytes: 16 * MIB,
   /** Code points; room for the subject of an identity provider's token. */
   userNameLength: 255,
   /** Code points; a label is a reminder for a person. */
   labelLength: 255,
+  /** How long an old token works on after a rotation: time to put the new one in its place, not to forget it. */
+  tokenOverlapMs: { default: 24 * HOUR, most: 30 * 24 * HOUR },
   /** Long enough that it cannot be guessed, short enough for a header. */
   bootstrapTokenLength: { min: 32, max: 255 },
+  /** Failed authentications of one address in a minute that `AUTH_FAILURE_LIMIT` may set. */
+  mostAuthFailures: 1_000_000,
+  /** Requests that `RATE_LIMIT` may set: what a counter of the draft for `RateLimit` holds is far larger. */
+  mostRequests: 1_000_000_000,
+  /** Tokens whose requests are counted, for `RATE_LIMIT`: some 15 MB. */
+  countedTokens: 100_000,
+  /** Clients whose failed authentications are counted. There are 65,536 of the size of an IPv6 /64 in a company's /48. */
+  countedAddresses: 100_000,
+  /** Tokens that are known to have been good, and may be looked up again whatever their address did. */
+  provenTokens: 10_000,
+  /** Plants of one user that `MAX_PLANTS_PER_USER` may set. */
+  mostPlantsPerUser: 1_000_000_000_000,
+  /** Users that one user shares with, and users that share with one: each is a look into the store. */
+  sharesPerUser: 1_000,
+  /** Users whose visible owners are kept in memory. */
+  cachedViewers: 10_000,
+} as const;
+
+export const identityProvider = {
+  /** How far the clocks of provider and service may be apart. */
+  skewSeconds: 60,
+  /** Asking it for its keys, from look-up to the end of the answer: requests may wait for it. */
+  fetchMs: 5 * SECOND,
+  /** Its discovery document, and its keys: far more than the dozen keys of a large provider take. */
+  documentBytes: 256 * KIB,
+  /** Keys that are older are fetched again beside the requests, so that a withdrawn key stops counting. */
+  refreshMs: 5 * 60 * SECOND,
+  /** Keys that are older, because no request came, are fetched again before a request uses them. */
+  trustedMs: 10 * 60 * SECOND,
+  /** How often it is asked because of a key that is not among those at hand, or after it could not be reached. */
+  unknownKeyMs: 30 * SECOND,
+  /** The same while no keys are at hand at all. */
+  firstRetryMs: 5 * SECOND,
+} as const;
+
+export const idempotency = {
+  /** Characters of an Idempotency-Key; twice a UUID with a prefix is far below. */
+  keyLength: 255,
+  /** How long an answer is kept for it: longer than any client retries. */
+  keptMs: 24 * HOUR,
 } as const;
 
 export const writes = {
-  /** Commands that wait for a commit. */
-  queuedCommands: 10_000,
+  /** Commands that wait for a commit: half of the connections, so that a slow disk leaves some for reads. */
+  queuedCommands: 5_000,
   /** Memory that waiting commands may take, as text in UTF-16. */
   queuedBytes: 32 * MIB,
   /** How long the oldest may have waited before new ones are refused at the door. */
   queueAgeMs: 5 * SECOND,
+  /**
+   * How long a command may have waited until it is asked whether its client is still there. One who has closed the
+   * sending side may have left or not, and is there as long as it waits no longer than this.
+   */
+  desertedMs: 1 * SECOND,
   /** Commands in one transaction: enough to spread the cost of a flush, few enough to stay short. */
   batchCommands: 1_000,
   /** How long another process (the command line) may hold the write lock. */

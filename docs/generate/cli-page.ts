@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 
 const INTRODUCTION = `# Command line
 
-In the project's folder the program is \`npx plant-store\`. \`serve\`, \`user\` and \`token\` work on the store in the data
+In the project's folder the program is \`npx plant-store\`. \`serve\`, \`user\`, \`token\` and \`share\` work on the store in the data
 folder, beside a running server. \`webhook\`, \`delivery\` and \`listen\` talk to a running service, from anywhere:
 \`PLANT_STORE_URL\` says where it is, \`PLANT_STORE_TOKEN\` as whom.
 

@@ -22,7 +22,16 @@ public addresses over \`https\` only; a network that stands here is reached over
 the attempt before it; all but the first are spread by ±10 %. Units are \`ms\`, \`s\`, \`m\`, \`h\` and \`d\`.
 
 **\`PUBLIC_URL\`**: what the paths in \`Location\` and \`Link\` begin with, the server of the OpenAPI document, and the
-\`ce-source\` of webhooks. [Behind a proxy](../how-to/run-the-service.md#behind-a-proxy) tells the rest.`;
+\`ce-source\` of webhooks. [Behind a reverse proxy](../how-to/reverse-proxy.md) tells the rest.
+
+**\`JWT_ISSUER\`, \`JWT_AUDIENCE\`**: with both, JWTs of that provider are taken beside the service's own tokens; only one
+of them stops the start. [A worked example](../how-to/identity-provider.md).
+
+**\`RATE_LIMIT\`**: \`600/1m\` lets each token make 600 requests within a minute of its first one; what is beyond is
+answered 429 \`42900\`. Every answer then carries \`RateLimit\` and \`RateLimit-Policy\`. Of a JWT the user is counted.
+
+**\`TRUST_PROXY\`**: CIDRs separated by commas. Without it every client behind a proxy has the proxy's address, and so one
+count of failures for all of them.`;
 
 export function configurationPage(): string {
   const rows = Object.values(settings).map(({ env, flag, defaultText, description }) => [

@@ -1,6 +1,7 @@
 import { AppError } from '../errors.ts';
 import { access as limits } from '../limits.ts';
 import type { Runtime } from '../runtime.ts';
+import type { VerifyJwt } from './jwt.ts';
 import type { AccessStore, StoredToken } from './port.ts';
 import type { Scope } from './scopes.ts';
 import { hashToken, isMistyped } from './tokens.ts';
@@ -11,55 +12,107 @@ export type Principal = {
   scopes: ReadonlySet<Scope>;
   /** Milliseconds since the Unix epoch; Infinity for a token that does not expire. */
   expiresAt: number;
+  /** What its requests are counted by: the id of the token or, of a token that is made anew all the time, the user. */
+  countedAs: string;
 };
 
-/**
- * Finds out who a bearer token acts for. Answers at once, without a promise, for a token that was seen
- * before and whose record has not changed since.
- *
- * @throws AppError 40101 for an unknown or revoked token, 40102 for an expired one.
- */
-export type Authenticate = (token: string) => Principal | Promise<Principal>;
+/** Finds out who a bearer token acts for. */
+export type Authenticate = {
+  /**
+   * At once, for a token that was seen before and whose record has not changed since.
+   *
+   * @throws AppError 40102 when it has expired.
+   */
+  known(token: string): Principal | undefined;
+  /**
+   * The user of a JWT is made when it is the first of them.
+   *
+   * @throws AppError 40101 for a token that is unknown, revoked or not acceptable, or whose user is disabled; 40102
+   * for an expired one; 50304 for a JWT while the identity provider cannot be reached and its keys are not known.
+   */
+  lookUp(token: string): Promise<Principal>;
+};
 
 export type AuthenticationOptions = {
   store: AccessStore;
   runtime: Runtime;
-  /** The operator's own token: accepted also when it looks like a mistyped one of ours. */
+  /** The operator's own token: accepted also when it looks like a mistyped one of ours, or like a JWT. */
   bootstrapToken: string | undefined;
+  /** Undefined: no JWT is taken. */
+  jwts?: VerifyJwt | undefined;
 };
 
-export function createAuthenticate({ store, runtime, bootstrapToken }: AuthenticationOptions): Authenticate {
-  const known = new Map<string, Principal>();
+/** `keysVersion`: of a JWT, which keys it was verified with. */
+type Known = { principal: Principal; keysVersion: number | undefined };
+
+export function createAuthenticate(options: AuthenticationOptions): Authenticate {
+  const { store, runtime, bootstrapToken, jwts } = options;
+  const known = new Map<string, Known>();
+  let knownBytes = 0;
   let epoch = store.accessEpoch();
 
-  return (token) => {
+  function knownPrincipal(token: string): Principal | undefined {
     const current = store.accessEpoch();
     if (current !== epoch) {
-      known.clear();
+      forget();
       epoch = current;
     }
-    const principal = known.get(token);
-    return principal ? refuseExpired(principal, runtime.clock.now()) : lookUp(token);
-  };
+    const found = known.get(token);
+    if (found === undefined) return undefined;
+    if (found.keysVersion !== undefined && found.keysVersion !== jwts?.keysVersion()) return undefined;
+    return refuseExpired(found.principal, runtime.clock.now());
+  }
 
   async function lookUp(token: string): Promise<Principal> {
-    if (isMistyped(token) && token !== bootstrapToken) throw unknownToken();
     const asked = epoch;
+    const found =
+      jwts && JWT.test(token) && token !== bootstrapToken
+        ? await lookUpJwt(jwts, token)
+        : await lookUpOpaque(token);
+    if (asked === epoch) remember(token, found);
+    return refuseExpired(found.principal, runtime.clock.now());
+  }
+
+  async function lookUpOpaque(token: string): Promise<Known> {
+    if (isMistyped(token) && token !== bootstrapToken) throw unknownToken();
     const found = await store.findToken(hashToken(token));
     if (!found || found.revokedAt !== undefined) throw unknownToken();
-    const principal = toPrincipal(found);
-    if (asked === epoch) remember(token, principal);
-    return refuseExpired(principal, runtime.clock.now());
+    if (found.user.isDisabled) throw disabledUser();
+    return { principal: toPrincipal(found), keysVersion: undefined };
   }
 
-  function remember(token: string, principal: Principal): void {
-    if (known.size >= limits.cachedTokens) known.clear();
-    known.set(token, principal);
+  async function lookUpJwt({ verify }: VerifyJwt, token: string): Promise<Known> {
+    const { user: name, scopes, expiresAt, keysVersion } = await verify(token);
+    const user = await store.ensureUser({ name, at: runtime.clock.now() });
+    if (user.disabledAt !== undefined) throw disabledUser();
+    const principal = { user: { id: user.id, name }, scopes, expiresAt, countedAs: `user ${user.id}` };
+    return { principal, keysVersion };
   }
+
+  function remember(token: string, found: Known): void {
+    if (known.size >= limits.cachedTokens || knownBytes >= limits.cachedTokenBytes) forget();
+    if (!known.has(token)) knownBytes += token.length;
+    known.set(token, found);
+  }
+
+  function forget(): void {
+    known.clear();
+    knownBytes = 0;
+  }
+
+  return { known: knownPrincipal, lookUp };
 }
 
+/** The form of a signed JWT: the compact serialization (RFC 7515 §3.1) of what begins with `{"`. */
+const JWT = /^ey[\w-]*\.[\w-]*\.[\w-]*$/;
+
 function toPrincipal(token: StoredToken): Principal {
-  return { user: token.user, scopes: new Set(token.scopes), expiresAt: token.expiresAt ?? Infinity };
+  return {
+    user: { id: token.user.id, name: token.user.name },
+    scopes: new Set(token.scopes),
+    expiresAt: token.expiresAt ?? Infinity,
+    countedAs: token.id,
+  };
 }
 
 function refuseExpired(principal: Principal, now: number): Principal {
@@ -72,4 +125,8 @@ function unknownToken(): AppError {
     40101,
     'The token is unknown or was revoked; check it for typing errors or use another.',
   );
+}
+
+function disabledUser(): AppError {
+  return new AppError(40101, 'The user of the token is disabled.');
 }

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { access } from '../limits.ts';
 import type { Runtime } from '../runtime.ts';
-import type { AccessStore } from './port.ts';
+import type { AccessStore, StoredToken, TokenRotationOutcome } from './port.ts';
 import type { Scope } from './scopes.ts';
 
 const PREFIX = 'pst_';
@@ -74,6 +74,53 @@ export async function createToken(
     expiresAt,
   });
   return made ? { id, token } : undefined;
+}
+
+export type RotationRequest = {
+  /** Of the token that is replaced. */
+  id: string;
+  /** How long that one still works beside the new one, in milliseconds; 0 ends it now. */
+  overlapMs: number;
+  /** How long the new one is good for, in milliseconds. Absent: as long as the old one was, if that had an end. */
+  expiresInMs?: number | undefined;
+};
+
+/** Times are milliseconds since the Unix epoch. `expiresAt`: of the new token, undefined when it has no end. */
+export type RotatedToken = {
+  id: string;
+  token: string;
+  user: string;
+  expiresAt: number | undefined;
+  oldUntil: number;
+};
+
+/** Makes a token in the place of a live one, with its user, label and scopes. */
+export async function rotateToken(
+  { store, runtime }: { store: AccessStore; runtime: Runtime },
+  { id: oldId, overlapMs, expiresInMs }: RotationRequest,
+): Promise<RotatedToken | Exclude<TokenRotationOutcome, 'rotated'>> {
+  const old = (await store.tokens()).find(({ id }) => id === oldId);
+  if (!old) return 'no token';
+  const token = mintToken(runtime.random);
+  const id = runtime.ids.next('tok');
+  const createdAt = runtime.clock.now();
+  const lifetimeMs = expiresInMs ?? (old.expiresAt ?? Infinity) - old.createdAt;
+  const expiresAt = lifetimeMs === Infinity ? undefined : createdAt + lifetimeMs;
+  const overlapUntil = createdAt + overlapMs;
+  const replacement = { id, hash: hashToken(token), createdAt, expiresAt };
+  const outcome = await store.rotateToken({ id: oldId, replacement, overlapUntil });
+  if (outcome !== 'rotated') return outcome;
+  const oldUntil = Math.min(old.expiresAt ?? Infinity, overlapUntil);
+  return { id, token, user: old.user.name, expiresAt, oldUntil };
+}
+
+/** `disabled`: it would be live, but its user is disabled. Only a live token is taken. */
+export type TokenStatus = 'live' | 'disabled' | 'expired' | 'revoked';
+
+export function tokenStatus({ user, expiresAt, revokedAt }: StoredToken, now: number): TokenStatus {
+  if (revokedAt !== undefined) return 'revoked';
+  if (expiresAt !== undefined && expiresAt <= now) return 'expired';
+  return user.isDisabled ? 'disabled' : 'live';
 }
 
 function checksum(text: string): string {

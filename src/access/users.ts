@@ -13,10 +13,41 @@ export function isUserName(text: string): boolean {
   return USER_NAME.test(text);
 }
 
+/** Why a webhook of a disabled user is disabled: those that have it are enabled together with the user. */
+export const USER_DISABLED = 'Its user is disabled.';
+
 /** Makes a user whose name satisfies `isUserName`. Undefined when the name is taken. */
 export async function createUser(
   { store, runtime }: { store: AccessStore; runtime: Runtime },
   name: string,
 ): Promise<User | undefined> {
   return store.createUser({ name, at: runtime.clock.now() });
+}
+
+/**
+ * Disables a user, or enables them again. `as before`: they were so already.
+ *
+ * The tokens of a disabled user are refused and their webhooks hold what waits, new deliveries included; everything
+ * else stays. Enabling undoes it.
+ */
+export async function setUserDisabled(
+  { store, runtime }: { store: AccessStore; runtime: Runtime },
+  name: string,
+  isDisabled: boolean,
+): Promise<'changed' | 'as before' | 'no user'> {
+  const user = await store.user(name);
+  if (user && (user.disabledAt !== undefined) === isDisabled) return 'as before';
+  const isThere = await store.setUserDisabled(name, isDisabled, runtime.clock.now());
+  return isThere ? 'changed' : 'no user';
+}
+
+/**
+ * Deletes a user, whose plants and events then go slice by slice (`AccessStore.deleteUser`). False when there is no
+ * such user.
+ */
+export async function deleteUser(
+  { store, runtime }: { store: AccessStore; runtime: Runtime },
+  name: string,
+): Promise<boolean> {
+  return store.deleteUser(name, runtime.clock.now());
 }

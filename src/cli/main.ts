@@ -18,20 +18,39 @@ const groups: Readonly<Record<string, Group>> = {
     load: async (command) => (await import('./serve.ts')).serve(command),
   },
   user: {
-    description: 'make and list users',
-    examples: ['user create ann', 'user list'],
+    description: 'make, list, disable and delete users',
+    examples: ['user create ann', 'user list', 'user disable ann'],
     async load(command) {
       (await import('./user-create.ts')).userCreate(command);
       (await import('./user-list.ts')).userList(command);
+      (await import('./user-disable.ts')).userDisable(command);
+      (await import('./user-enable.ts')).userEnable(command);
+      (await import('./user-delete.ts')).userDelete(command);
     },
   },
   token: {
-    description: 'make, list and revoke tokens',
-    examples: ['token create --user ann', 'token list', 'token revoke tok_01k0c3t2v4x5y6z7a8b9c0d1e2'],
+    description: 'make, list, rotate and revoke tokens',
+    examples: [
+      'token create --user ann',
+      'token list',
+      'token rotate tok_01k0c3t2v4x5y6z7a8b9c0d1e2',
+      'token revoke tok_01k0c3t2v4x5y6z7a8b9c0d1e2',
+    ],
     async load(command) {
       (await import('./token-create.ts')).tokenCreate(command);
       (await import('./token-list.ts')).tokenList(command);
+      (await import('./token-show.ts')).tokenShow(command);
+      (await import('./token-rotate.ts')).tokenRotate(command);
       (await import('./token-revoke.ts')).tokenRevoke(command);
+    },
+  },
+  share: {
+    description: 'let users read the plants of others',
+    examples: ['share add --owner ann --viewer bob', 'share list', 'share remove --owner ann --viewer bob'],
+    async load(command) {
+      (await import('./share-add.ts')).shareAdd(command);
+      (await import('./share-list.ts')).shareList(command);
+      (await import('./share-remove.ts')).shareRemove(command);
     },
   },
   webhook: {

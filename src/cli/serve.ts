@@ -25,6 +25,14 @@ export function serve(command: Command): void {
     .addOption(settingOption('webhookDisableAfter'))
     .addOption(settingOption('retentionDays'))
     .addOption(settingOption('bootstrapTokenFile'))
+    .addOption(settingOption('jwtIssuer'))
+    .addOption(settingOption('jwtAudience'))
+    .addOption(settingOption('jwtJwksUrl'))
+    .addOption(settingOption('jwtUserClaim'))
+    .addOption(settingOption('rateLimit'))
+    .addOption(settingOption('authFailureLimit'))
+    .addOption(settingOption('trustProxy'))
+    .addOption(settingOption('maxPlantsPerUser'))
     .addHelpText(
       'after',
       '\nEach setting is also an environment variable, named in brackets; the flag wins. BOOTSTRAP_TOKEN has no\n' +

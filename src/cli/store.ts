@@ -3,16 +3,17 @@ import { join } from 'node:path';
 import type { AccessStore } from '../access/port.ts';
 import { readDataDir, storePath } from '../config.ts';
 import { type Runtime, silentLog, systemRuntime } from '../runtime.ts';
+import type { ChoreStore } from '../webhooks/port.ts';
 import { Failure } from './failure.ts';
 
 /** What every verb that works on the store takes. */
 export type StoreFlags = { dataDir?: string };
 
+/** What a verb works with. */
+export type StoreParts = { store: AccessStore; chores: ChoreStore; runtime: Runtime };
+
 /** Opens the store, beside a running server if there is one, for as long as the work takes. */
-export async function withStore<T>(
-  flags: StoreFlags,
-  work: (parts: { store: AccessStore; runtime: Runtime }) => Promise<T>,
-): Promise<T> {
+export async function withStore<T>(flags: StoreFlags, work: (parts: StoreParts) => Promise<T>): Promise<T> {
   const dataDir = readDataDir(process.env, flags);
   const path = storePath(dataDir);
   if (!existsSync(path)) {
@@ -39,7 +40,7 @@ export async function withStore<T>(
     onFatal() {},
   });
   try {
-    return await work({ store: store.access, runtime });
+    return await work({ store: store.access, chores: store.chores, runtime });
   } finally {
     await store.close();
     unlock();

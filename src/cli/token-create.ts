@@ -1,12 +1,13 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { isScope, type Scope, scopes } from '../access/scopes.ts';
-import { createToken, isLabel, labelRule } from '../access/tokens.ts';
+import { createToken, hashToken, isLabel, labelRule } from '../access/tokens.ts';
 import { examples } from './examples.ts';
-import { Failure } from './failure.ts';
+import { parseExpiry } from './expiry.ts';
+import { missingUser } from './missing-user.ts';
 import { settingOption } from './options.ts';
 import { type StoreFlags, withStore } from './store.ts';
 import { print, say, shellWord, visible } from './terminal.ts';
-import { durationRule, parseDuration } from './time.ts';
+import { durationRule } from './time.ts';
 
 /** `token create --user NAME` */
 export function tokenCreate(token: Command): void {
@@ -37,12 +38,15 @@ type TokenFlags = StoreFlags & { user: string; label: string; scopes?: Scope[]; 
 async function run(flags: TokenFlags): Promise<void> {
   const { user, label } = flags;
   const request = { user, label, scopes: flags.scopes ?? scopes, expiresInMs: flags.expiresIn };
-  const made = await withStore(flags, (parts) => createToken(parts, request));
-  if (made === undefined) {
-    throw new Failure(`There is no user "${user}". Make it with: plant-store user create ${shellWord(user)}`);
-  }
+  const made = await withStore(flags, async (parts) => {
+    const created = await createToken(parts, request);
+    const stored = created && (await parts.store.findToken(hashToken(created.token)));
+    return created && { ...created, isDisabled: stored?.user.isDisabled };
+  });
+  if (made === undefined) throw missingUser(user);
   print(made.token);
   say(`Made the token ${made.id} of the user "${visible(user)}". It is shown only now.`);
+  if (made.isDisabled) say(`It is refused until: plant-store user enable ${shellWord(user)}`);
 }
 
 function parseLabel(text: string): string {
@@ -57,10 +61,4 @@ function parseScopes(text: string): Scope[] {
   if (unknown.length === 0) return scopes.filter((scope) => named.includes(scope));
   const quoted = unknown.map((scope) => JSON.stringify(scope)).join(', ');
   throw new InvalidArgumentError(`There is no scope ${quoted}. The scopes are ${scopes.join(', ')}.`);
-}
-
-function parseExpiry(text: string): number {
-  const duration = parseDuration(text);
-  if (duration !== undefined) return duration;
-  throw new InvalidArgumentError(`It must be ${durationRule}.`);
 }

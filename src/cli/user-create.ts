@@ -18,8 +18,9 @@ export function userCreate(user: Command): void {
 }
 
 async function run(name: string, flags: StoreFlags): Promise<void> {
-  const user = await withStore(flags, (parts) => createUser(parts, name));
-  if (user === undefined) throw new Failure(`There is a user "${name}" already.`);
+  await withStore(flags, async (parts) => {
+    if (!(await createUser(parts, name))) throw new Failure(`There is a user "${name}" already.`);
+  });
   say(`Made the user "${visible(name)}". A token for it: plant-store token create --user ${shellWord(name)}`);
 }
 

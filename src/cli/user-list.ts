@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { User } from '../access/port.ts';
 import { examples } from './examples.ts';
 import { settingOption } from './options.ts';
 import { type StoreFlags, withStore } from './store.ts';
@@ -11,17 +12,32 @@ export function userList(user: Command): void {
   user
     .command('list')
     .description('list the users, by name')
-    .option('--json', 'print a JSON array of {id, name, createdAt}')
+    .option('--json', 'print a JSON array of {id, name, createdAt, disabledAt}; the last may be null')
     .addOption(settingOption('dataDir'))
-    .addHelpText('after', examples('user list', "user list --json | jq -r '.[].name'"))
+    .addHelpText(
+      'after',
+      examples('user list', `user list --json | jq -r '.[] | select(.disabledAt != null) | .name'`),
+    )
     .action(run);
 }
 
 async function run(flags: StoreFlags & { json?: true }): Promise<void> {
-  const stored = await withStore(flags, ({ store }) => store.users());
-  const users = stored.map(({ id, name, createdAt }) => ({ id, name, createdAt: isoTime(createdAt) }));
+  const users = (await withStore(flags, ({ store }) => store.users())).map(describe);
   if (flags.json) return print(JSON.stringify(users, null, 2));
   if (users.length === 0) return say('There are no users.');
-  const rows = users.map(({ name, createdAt }) => [name, createdAt]);
-  print(renderTable(['NAME', 'CREATED'], rows, process.stdout));
+  const rows = users.map(({ name, createdAt, disabledAt }) => [
+    name,
+    disabledAt === null ? 'enabled' : 'disabled',
+    createdAt,
+  ]);
+  print(renderTable(['NAME', 'STATUS', 'CREATED'], rows, process.stdout));
+}
+
+function describe({ id, name, createdAt, disabledAt }: User) {
+  return {
+    id,
+    name,
+    createdAt: isoTime(createdAt),
+    disabledAt: disabledAt === undefined ? null : isoTime(disabledAt),
+  };
 }

@@ -1,5 +1,3 @@
-import { once } from 'node:events';
-import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
 import { membersOf } from './answer-reader.ts';
 import { call } from './api.ts';
@@ -7,6 +5,7 @@ import { type Api, type ApiFlags, addApiOptions, readApi } from './api-options.t
 import { examples } from './examples.ts';
 import { Failure } from './failure.ts';
 import { parseWebhookId } from './ids.ts';
+import { ask, refuseWithoutTerminal } from './question.ts';
 import { say, visible } from './terminal.ts';
 
 /** `webhook delete ID` */
@@ -30,9 +29,7 @@ export function webhookDelete(webhook: Command): void {
 async function run(id: string, flags: ApiFlags & { yes?: true }, command: Command): Promise<void> {
   const api = readApi(process.env, flags);
   if (!flags.yes) {
-    if (!process.stdin.isTTY || !process.stderr.isTTY) {
-      command.error('error: there is no terminal to ask on; --yes deletes without asking', { exitCode: 2 });
-    }
+    refuseWithoutTerminal(command);
     await confirm(api, id);
   }
   await call(api, 'DELETE', `/webhooks/${id}`);
@@ -50,15 +47,4 @@ async function confirm(api: Api, id: string): Promise<void> {
         : `Deliveries that wait, and would never be sent: ${waiting}. "webhook disable" holds them instead.`),
   );
   if (!/^y(?:es)?$/i.test(await ask('Delete it? [y/N] '))) throw new Failure('Nothing was deleted.');
-}
-
-/** The empty text when the person ends the input (Ctrl+D) or interrupts (Ctrl+C). */
-async function ask(question: string): Promise<string> {
-  const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  const closed = once(terminal, 'close').then(() => undefined);
-  const answer = await Promise.race([terminal.question(question), closed]).catch(() => undefined);
-  terminal.close();
-  // Nobody has ended the line of the question.
-  if (answer === undefined) say('');
-  return answer?.trim() ?? '';
 }

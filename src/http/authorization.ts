@@ -1,8 +1,10 @@
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
-import type { Authenticate, Principal } from '../access/authentication.ts';
+import type { Principal } from '../access/authentication.ts';
 import type { Scope } from '../access/scopes.ts';
 import { AppError } from '../errors.ts';
 import { http as limits } from '../limits.ts';
+import type { Admit } from './auth-failures.ts';
+import type { CountRequest } from './rate-limit.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -11,18 +13,26 @@ declare module 'fastify' {
   }
 }
 
+/** Who a token acts for, and whether they may ask once more. */
+export type Admission = {
+  admit: Admit;
+  /** Absent when requests are not counted. */
+  countRequest: CountRequest | undefined;
+};
+
 /** A hook that lets a request through whose bearer token acts for a user and has the scope (RFC 6750). */
-export function requireScope(authenticate: Authenticate, scope: Scope) {
-  return (request: FastifyRequest, _reply: FastifyReply, done: HookHandlerDoneFunction): void => {
+export function requireScope({ admit, countRequest }: Admission, scope: Scope) {
+  return (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction): void => {
     const refuse = (error: unknown) => done(withChallenge(error));
-    const admit = (principal: Principal) => {
+    const goOn = (principal: Principal) => {
       request.principal = principal;
-      done(principal.scopes.has(scope) ? undefined : insufficientScope(scope));
+      const refusal = countRequest?.(principal, reply);
+      done(refusal ?? (principal.scopes.has(scope) ? undefined : insufficientScope(scope)));
     };
     try {
-      const found = authenticate(bearerToken(request.headers.authorization));
-      if (found instanceof Promise) found.then(admit, refuse);
-      else admit(found);
+      const found = admit(bearerToken(request.headers.authorization), request.raw);
+      if (found instanceof Promise) found.then(goOn, refuse);
+      else goOn(found);
     } catch (error) {
       refuse(error);
     }

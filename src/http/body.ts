@@ -9,16 +9,23 @@ const JSON_TYPE = /^application\/json[ \t]*(?:;[ \t]*charset=(?:utf-?8|"utf-?8")
 
 /** Bodies are JSON in UTF-8 of a bounded size; everything else is refused. */
 export function acceptJsonOnly(app: FastifyInstance): void {
+  app.decorateRequest('bodyBytes', undefined);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', (request, payload, done) => {
     const type = request.headers['content-type'];
     if (type !== 'application/json' && !JSON_TYPE.test(type ?? '')) return done(notJson());
     readBody(request, payload, (error, bytes) => {
       if (error) return done(error);
+      request.bodyBytes = bytes;
       try {
         done(null, bytes.length === 0 ? undefined : parseObject(bytes));
       } catch (refusal) {
-        done(refusal instanceof Error ? refusal : new Error('unreadable', { cause: refusal }));
+        if (!(refusal instanceof AppError) || request.headers['idempotency-key'] === undefined) {
+          return done(refusal instanceof Error ? refusal : new Error('unreadable', { cause: refusal }));
+        }
+        // Its key is looked at first: the refusal may have been given before, or the key used for another request.
+        request.unreadable = refusal;
+        done(null, undefined);
       }
     });
   });

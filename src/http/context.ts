@@ -8,6 +8,8 @@ import type { WebhooksContext } from '../webhooks/operations.ts';
 export type RouteContext = {
   plants: PlantStore;
   webhooks: WebhooksContext;
+  /** Whose plants a viewer may read. */
+  visibleOwners(viewer: number): Promise<readonly number[]>;
   runtime: Runtime;
   /** The path of the public URL, without a slash at its end: what `Location` and `Link` begin with. */
   basePath: string;

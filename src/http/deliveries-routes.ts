@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { FromSchema } from 'json-schema-to-ts';
+import type { KeptAnswer } from '../idempotency.ts';
 import { feeds as limits } from '../limits.ts';
 import { getDelivery, listDeliveries, redeliver, testWebhook } from '../webhooks/delivery-operations.ts';
 import {
@@ -18,11 +19,14 @@ import {
   BODY_CODES,
   EmptyInput,
   errorAnswers,
+  KEY_CODES,
+  KeyHeader,
   NoQuery,
   pageLimit,
   pathParameters,
   ref,
 } from './documentation.ts';
+import { callerOf, sendAnswer } from './idempotency.ts';
 
 type OfWebhook = { id: string };
 type OfDelivery = { id: string; event: string };
@@ -70,17 +74,22 @@ function testRoute(app: FastifyInstance, context: RouteContext): void {
       tags,
       querystring: NoQuery,
       params: ofWebhook,
+      headers: KeyHeader,
       body: ref(EmptyInput),
       response: {
         202: answers(ref(DeliveryView), 'The delivery of the test event.', {
           Location: 'Where the delivery is.',
         }),
-        ...errorAnswers(...BODY_CODES, 40402, 50301),
+        ...errorAnswers(...BODY_CODES, ...KEY_CODES, 40402, 50301),
       },
     },
-    async handler({ params, principal }, reply) {
-      const delivery = await testWebhook(webhooks, principal.user.id, params.id);
-      return accepted(reply, context, params.id, delivery);
+    async handler(request, reply) {
+      const { id } = request.params;
+      const answer = (delivery: Delivery) => accepted(context, id, delivery);
+      const delivery = await testWebhook(webhooks, request.principal.user.id, id, (result) =>
+        callerOf(request, () => answer(result)),
+      );
+      return sendAnswer(reply, answer(delivery));
     },
   });
 }
@@ -171,15 +180,20 @@ function redeliverRoute(app: FastifyInstance, context: RouteContext): void {
       tags,
       querystring: NoQuery,
       params: ofDelivery,
+      headers: KeyHeader,
       body: ref(EmptyInput),
       response: {
         202: answers(ref(DeliveryView), 'The delivery as it is now.', { Location: 'Where the delivery is.' }),
-        ...errorAnswers(...BODY_CODES, 40402, 40403, 50301),
+        ...errorAnswers(...BODY_CODES, ...KEY_CODES, 40402, 40403, 50301),
       },
     },
-    async handler({ params, principal }, reply) {
-      const delivery = await redeliver(webhooks, principal.user.id, params.id, params.event);
-      return accepted(reply, context, params.id, delivery);
+    async handler(request, reply) {
+      const { id, event } = request.params;
+      const answer = (delivery: Delivery) => accepted(context, id, delivery);
+      const delivery = await redeliver(webhooks, request.principal.user.id, id, event, (result) =>
+        callerOf(request, () => answer(result)),
+      );
+      return sendAnswer(reply, answer(delivery));
     },
   });
 }
@@ -198,6 +212,7 @@ function replayRoute(app: FastifyInstance, { webhooks, requires }: RouteContext)
       tags,
       querystring: NoQuery,
       params: ofWebhook,
+      headers: KeyHeader,
       body: ref(ReplayInput),
       response: {
         202: answers(
@@ -208,24 +223,28 @@ function replayRoute(app: FastifyInstance, { webhooks, requires }: RouteContext)
           },
           'The replay was written down.',
         ),
-        ...errorAnswers(...BODY_CODES, 40402, 40902, 50301),
+        ...errorAnswers(...BODY_CODES, ...KEY_CODES, 40402, 40902, 50301),
       },
     },
-    async handler({ params, body, principal }, reply) {
-      const count = await replay(webhooks, principal.user.id, params.id, body);
-      answerJson(reply.code(202));
-      return JSON.stringify({ count });
+    async handler(request, reply) {
+      const answer = (count: number) => ({
+        status: 202,
+        location: undefined,
+        body: JSON.stringify({ count }),
+      });
+      const { params, body, principal } = request;
+      const count = await replay(webhooks, principal.user.id, params.id, body, (result) =>
+        callerOf(request, () => answer(result)),
+      );
+      return sendAnswer(reply, answer(count));
     },
   });
 }
 
-function accepted(
-  reply: FastifyReply,
-  { basePath }: RouteContext,
-  webhook: string,
-  delivery: Delivery,
-): string {
-  const path = `${basePath}/webhooks/${webhook}/deliveries/${delivery.event.id}`;
-  answerJson(reply.code(202)).header('location', path);
-  return deliveryJson(delivery);
+function accepted({ basePath }: RouteContext, webhook: string, delivery: Delivery): KeptAnswer {
+  return {
+    status: 202,
+    location: `${basePath}/webhooks/${webhook}/deliveries/${delivery.event.id}`,
+    body: deliveryJson(delivery),
+  };
 }

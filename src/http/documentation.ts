@@ -1,6 +1,6 @@
 import type { JSONSchema } from 'json-schema-to-ts';
 import { catalogue, type ErrorCode, statusOf } from '../errors.ts';
-import { feeds } from '../limits.ts';
+import { feeds, idempotency } from '../limits.ts';
 
 /** Helpers for what the OpenAPI document says of an operation's answers. */
 
@@ -67,14 +67,46 @@ export const ErrorObject = {
 /** What every operation with a body can answer besides. */
 export const BODY_CODES: readonly ErrorCode[] = [40001, 40002, 41300, 41500, 41501];
 
+/** What every operation that takes an Idempotency-Key can answer besides. */
+export const KEY_CODES: readonly ErrorCode[] = [40006, 40901, 42200];
+
+/** The header fields of a POST. */
+export const KeyHeader = {
+  type: 'object',
+  properties: {
+    'Idempotency-Key': {
+      type: 'string',
+      description:
+        `makes it safe to repeat the request: 1 to ${idempotency.keyLength} characters, quoted or not; a retry with the same key and ` +
+        `body gets the recorded answer for ${idempotency.keptMs / 3_600_000} hours, with \`Idempotent-Replayed: true\``,
+    },
+  },
+} as const;
+
 /** What every operation with a bearer token can answer. */
 const COMMON: readonly ErrorCode[] = [
-  40000, 40003, 40005, 40100, 40101, 40102, 40300, 40800, 41400, 41700, 43100, 50000, 50100, 50300, 50302,
-  50303, 50500,
+  40000, 40003, 40005, 40100, 40101, 40102, 40300, 40800, 41400, 41700, 42900, 42901, 43100, 50000, 50100,
+  50300, 50302, 50303, 50304, 50500,
 ];
+
+/** While the service counts requests, on every answer but those of a 401 and of 42901. */
+const RATE_LIMIT = {
+  RateLimit:
+    'While requests are counted: how many the token has left (`r`), and for how many seconds (`t`), such as `"default";r=12;t=7`.',
+  'RateLimit-Policy':
+    'While requests are counted: how many the token may make (`q`) in how many seconds (`w`), such as `"default";q=600;w=60`.',
+};
 
 /** A success with a JSON body, or with none for `NoBody`. */
 export function answers(
+  schema: Exclude<JSONSchema, boolean>,
+  description: string,
+  headers: Record<string, string> = {},
+) {
+  return answer(schema, description, { ...headers, ...RATE_LIMIT });
+}
+
+function answer(
   schema: Exclude<JSONSchema, boolean>,
   description: string,
   headers: Record<string, string> = {},
@@ -97,7 +129,7 @@ const RETRY_AFTER = { 'Retry-After': 'In how many seconds to try again.' };
 const HEADERS: Readonly<Record<number, Record<string, string>>> = {
   401: CHALLENGE,
   403: CHALLENGE,
-  429: RETRY_AFTER,
+  429: { ...RETRY_AFTER, ...RATE_LIMIT },
   503: RETRY_AFTER,
 };
 
@@ -108,7 +140,7 @@ export function errorAnswers(...own: ErrorCode[]) {
   return Object.fromEntries(
     [...byStatus].map(([status, group]) => [
       status,
-      answers(
+      answer(
         ref(ErrorObject),
         group.map((code) => `\`${code}\` ${catalogue[code]}`).join('\n\n'),
         HEADERS[status],

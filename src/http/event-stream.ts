@@ -3,9 +3,9 @@ import { Readable } from 'node:stream';
 import { AppError, type ErrorCode } from '../errors.ts';
 import { feeds as limits } from '../limits.ts';
 import { eventJson } from '../webhooks/event.ts';
-import { followEvents } from '../webhooks/event-feed.ts';
+import { type FollowParts, followEvents } from '../webhooks/event-feed.ts';
 import { createEventHub } from '../webhooks/event-hub.ts';
-import type { EventStore, FeedEvent } from '../webhooks/port.ts';
+import type { FeedEvent } from '../webhooks/port.ts';
 
 export type StreamRequest = {
   viewer: number;
@@ -30,9 +30,9 @@ type Live = { user: number; end(): void };
  */
 export function createEventStreams({
   events,
+  visibleOwners,
   drain,
-}: {
-  events: EventStore;
+}: Pick<FollowParts, 'events' | 'visibleOwners'> & {
   drain: AbortSignal;
 }): (request: StreamRequest) => Readable {
   const hub = createEventHub(events);
@@ -45,7 +45,7 @@ export function createEventStreams({
     refuseTooMany(streams, viewer);
     const ending = new AbortController();
     const { signal } = ending;
-    const followed = followEvents({ events, hub, viewer, after, signal, isAdmitted });
+    const followed = followEvents({ events, hub, viewer, after, signal, isAdmitted, visibleOwners });
     // Nothing is read ahead: a slow reader costs the part that it is being sent.
     const beginning = `id: ${request.cursorOf(after)}\nretry: ${limits.reconnectMs}\n\n`;
     const stream = Readable.from(toText(followed, beginning, request), {

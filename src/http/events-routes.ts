@@ -110,8 +110,8 @@ function streamRoute(app: FastifyInstance, context: RouteContext): void {
 }
 
 function streamHandler(context: RouteContext) {
-  const { webhooks, cursorKey, drain, requires } = context;
-  const openStream = createEventStreams({ events: webhooks.events, drain });
+  const { webhooks, visibleOwners, cursorKey, drain, requires } = context;
+  const openStream = createEventStreams({ events: webhooks.events, visibleOwners, drain });
   const authorize = requires('webhooks:read');
 
   return async (request: FastifyRequest, reply: FastifyReply) => {

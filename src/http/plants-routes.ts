@@ -3,12 +3,22 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { FromSchema } from 'json-schema-to-ts';
 import { listPlants } from '../plants/list.ts';
 import { createPlant, deletePlant } from '../plants/operations.ts';
-import { Id, ListedPlant, Plant, PlantInput, parsePlantId } from '../plants/plant.ts';
+import { Id, ListedPlant, Plant, type PlantId, PlantInput, parsePlantId } from '../plants/plant.ts';
 import { type PlantField, plantFields } from '../plants/port.ts';
 import { answerJson } from './answer.ts';
 import type { RouteContext } from './context.ts';
 import { decodeCursor, encodeCursor } from './cursor.ts';
-import { answers, errorAnswers, NoBody, NoQuery, ref } from './documentation.ts';
+import {
+  answers,
+  BODY_CODES,
+  errorAnswers,
+  KEY_CODES,
+  KeyHeader,
+  NoBody,
+  NoQuery,
+  ref,
+} from './documentation.ts';
+import { callerOf, sendAnswer } from './idempotency.ts';
 
 const MAX_LIMIT = 2 ** 31 - 1;
 const DEFAULT_FIELDS: readonly PlantField[] = ['name', 'tag'];
@@ -54,23 +64,30 @@ export function plantsRoutes(app: FastifyInstance, context: RouteContext): void 
       operationId: 'createPlant',
       summary: 'Create a plant',
       description:
-        'Adds a plant to the store and announces it to your webhooks. To repeat safely what may have been done, ' +
-        'give an `id`: when the plant is there already, the answer is `40900`.',
+        'Adds a plant to the store and announces it to your webhooks and to those of the users that you share with. ' +
+        'To repeat safely what may have been done, send an `Idempotency-Key`, or give an `id`: when the plant is ' +
+        'there already, the answer is `40900`.',
       tags: ['Plants'],
       querystring: NoQuery,
+      headers: KeyHeader,
       body: ref(PlantInput),
       response: {
         201: answers(ref(Plant), 'The plant was added.', {
           Location: 'Where the plant is; its last segment is its id.',
         }),
-        ...errorAnswers(40001, 40002, 40900, 41300, 41500, 41501, 50301),
+        ...errorAnswers(...BODY_CODES, ...KEY_CODES, 40900, 40902, 50301),
       },
     },
-    async handler({ body, principal }, reply) {
-      const id = await createPlant(plants, principal.user.id, body);
-      const { name, tag } = body;
-      answerJson(reply.code(201)).header('location', `${basePath}/plants/${id}`);
-      return JSON.stringify({ name, tag });
+    async handler(request, reply) {
+      const { name, tag, id: wanted } = request.body;
+      const answer = (id: PlantId | undefined) => ({
+        status: 201,
+        location: `${basePath}/plants/${id ?? ''}`,
+        body: JSON.stringify({ name, tag }),
+      });
+      const caller = callerOf(request, () => answer(wanted));
+      const id = await createPlant(plants, request.principal.user.id, request.body, caller);
+      return sendAnswer(reply, answer(id));
     },
   });
 
@@ -81,7 +98,9 @@ export function plantsRoutes(app: FastifyInstance, context: RouteContext): void 
     schema: {
       operationId: 'listPlants',
       summary: 'List plants',
-      description: 'Returns the plants that you have access to, by id.',
+      description:
+        'Returns the plants that you have access to: your own by id, then those that other users share with you, by the ' +
+        "owner's name and id.",
       tags: ['Plants'],
       querystring: ListQuery,
       response: {
@@ -107,8 +126,9 @@ export function plantsRoutes(app: FastifyInstance, context: RouteContext): void 
       params: { type: 'object', required: ['id'], properties: { id: Id } },
       response: { 204: answers(NoBody, 'The plant was removed.'), ...errorAnswers(40004, 40401, 50301) },
     },
-    async handler({ params, principal }, reply) {
-      await deletePlant(plants, principal.user.id, parsePlantId(params.id));
+    async handler(request, reply) {
+      const caller = callerOf(request);
+      await deletePlant(plants, request.principal.user.id, parsePlantId(request.params.id), caller);
       return reply.code(204).send();
     },
   });

@@ -1,4 +1,5 @@
 import { AppError } from '../errors.ts';
+import { quote } from './quote.ts';
 
 const CANONICAL_COUNT = /^[1-9]\d*$/;
 
@@ -21,7 +22,7 @@ export function parseQuery(
     const text = equals === -1 ? '' : decode(part.slice(equals + 1));
     if (name === '') throw new AppError(40003, 'The query has a parameter without a name.');
     if (Object.hasOwn(query, name)) {
-      throw new AppError(40003, `The query parameter ${JSON.stringify(name)} is given more than once.`);
+      throw new AppError(40003, `The query parameter ${quote(name)} is given more than once.`);
     }
     // Assigned like another, this one would become the prototype and escape the check for unknown ones.
     if (name === '__proto__') throw new AppError(40003, 'The query parameter "__proto__" is unknown.');

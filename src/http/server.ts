@@ -1,32 +1,54 @@
 import type { IncomingMessage } from 'node:http';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import type { Authenticate } from '../access/authentication.ts';
+import type { KeyStore } from '../idempotency.ts';
 import { http as limits } from '../limits.ts';
-import type { Clock } from '../runtime.ts';
-import { requireScope } from './authorization.ts';
+import type { PlantStore } from '../plants/port.ts';
+import { type Clock, steadyClock } from '../runtime.ts';
+import type { AllowedNetworks } from '../webhooks/addresses.ts';
+import { limitFailures } from './auth-failures.ts';
+import { type Admission, requireScope } from './authorization.ts';
 import { acceptJsonOnly } from './body.ts';
+import { clientNetwork } from './client-address.ts';
+import { shareConnections } from './connection-share.ts';
 import type { RouteContext } from './context.ts';
 import { deliveriesRoutes } from './deliveries-routes.ts';
 import { docsPage } from './docs-page.ts';
+import { asksHealth, refuseAtTheDoor } from './door.ts';
 import { eventsRoutes } from './events-routes.ts';
 import { answerFailure } from './failures.ts';
+import { acceptIdempotencyKeys } from './idempotency.ts';
 import { collectOpenApi, sharedSchemas } from './openapi.ts';
 import { pagesRoutes } from './pages-routes.ts';
 import { answerOtherPaths } from './paths.ts';
+import { boundPipelines } from './pipelining.ts';
 import { plantsRoutes } from './plants-routes.ts';
+import { limitRate, type Rate } from './rate-limit.ts';
 import { requestGuard } from './request-guard.ts';
 import { answerParserFailure, answerSocketFailures } from './socket-failures.ts';
 import { closeStalledReaders } from './stalled-readers.ts';
-import { gatherTurn } from './turn.ts';
+import { gatherTurns, type Turns } from './turn.ts';
 import { createValidatorCompiler } from './validation.ts';
 import { webhooksRoutes } from './webhooks-routes.ts';
 
-export type ServerOptions = Pick<RouteContext, 'plants' | 'webhooks' | 'runtime' | 'cursorKey' | 'drain'> & {
+export type ServerOptions = Pick<
+  RouteContext,
+  'plants' | 'webhooks' | 'visibleOwners' | 'runtime' | 'cursorKey' | 'drain'
+> & {
+  keys: KeyStore;
   authenticate: Authenticate;
+  /** Undefined for any number of requests. */
+  rateLimit: Rate | undefined;
+  /** Failed authentications of one client in a minute; 0 for any number. */
+  authFailureLimit: number;
+  /** Proxies that are believed when they name a client's address. */
+  trustProxy: AllowedNetworks;
   /** Where the service is reached from outside; undefined when it is where it listens. */
   publicUrl: string | undefined;
   log: FastifyBaseLogger | undefined;
   checkStore(): void;
+  /** Whether the store would refuse a write now; such requests are refused before they are read. */
+  writesAreFull?: () => boolean;
 };
 
 /** Builds the HTTP service: every route, and the Error object for everything that goes wrong. */
@@ -38,19 +60,23 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   app.setSerializerCompiler(() => JSON.stringify);
   app.setErrorHandler(answerFailure);
   app.decorateRequest('principal');
-  const turn = gatherTurn();
-  app.addHook('onRequest', (_request, _reply, done) => turn(done));
+  boundPipelines(app);
+  const turns = takeTurns(app, options);
   app.addHook('onRequest', requestGuard(options.drain));
   answerOtherPaths(app);
   acceptJsonOnly(app);
+  acceptIdempotencyKeys(app, options);
   answerSocketFailures(app.server);
   closeStalledReaders(app.server, options.runtime.clock);
+  shareConnections(app.server, { places: limits.connections, trusted: options.trustProxy });
 
   await collectOpenApi(app, options.publicUrl ?? '/');
+  const admission = admissionOf(options);
   const context: RouteContext = {
     ...options,
+    plants: partsInTurn(options.plants, turns),
     basePath,
-    requires: (scope) => requireScope(options.authenticate, scope),
+    requires: (scope) => requireScope(admission, scope),
   };
   await app.register(async (api) => {
     plantsRoutes(api, context);
@@ -61,6 +87,40 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   });
   await docsPage(app, basePath);
   return app;
+}
+
+function admissionOf(options: ServerOptions): Admission {
+  const { authenticate, rateLimit, authFailureLimit: limit, trustProxy, runtime } = options;
+  const clock = steadyClock(runtime.clock);
+  return {
+    admit: limitFailures({
+      authenticate,
+      limit,
+      clientOf: (request) => clientNetwork(request, trustProxy),
+      clock,
+    }),
+    countRequest: rateLimit && limitRate(rateLimit, clock),
+  };
+}
+
+function takeTurns(app: FastifyInstance, { drain, writesAreFull = () => false }: ServerOptions): Turns {
+  const turns = gatherTurns(() => performance.now());
+  app.server.on('connection', turns.connected);
+  refuseAtTheDoor(app.server, { turns, writesAreFull, isDraining: () => drain.aborted });
+  app.addHook('onRequest', ({ raw }, _reply, done) => {
+    if (asksHealth(raw)) turns.holdFirst(done);
+    else turns.hold({ resume: done, socket: raw.socket });
+  });
+  return turns;
+}
+
+/** The parts of a long list take turns with the requests: else a few such lists would keep all others waiting. */
+function partsInTurn(plants: PlantStore, turns: Turns): PlantStore {
+  return {
+    ...plants,
+    page: (query) =>
+      query.through === undefined ? plants.page(query) : turns.later(() => plants.page(query)),
+  };
 }
 
 function createFastify({ log, runtime }: ServerOptions): FastifyInstance {

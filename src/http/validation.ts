@@ -2,6 +2,7 @@ import { Ajv, type ErrorObject } from 'ajv';
 import type { FastifySchemaCompiler } from 'fastify';
 import { AppError } from '../errors.ts';
 import { parseQuery } from './query.ts';
+import { quote } from './quote.ts';
 
 /** A JSON Schema as plain data. */
 type Schema = { readonly [keyword: string]: unknown };
@@ -118,9 +119,4 @@ function nameOf({ params, instancePath }: ErrorObject): string {
   if (absentOrUnknown !== undefined) return absentOrUnknown;
   const [name = ''] = instancePath.slice(1).split('/');
   return name.replaceAll('~1', '/').replaceAll('~0', '~');
-}
-
-/** A name that the client chose, cut so that the answer stays short. */
-function quote(name: string): string {
-  return JSON.stringify(name.length > 64 ? `${name.slice(0, 64)}…` : name);
 }

@@ -1,11 +1,13 @@
 import type { FastifyInstance } from 'fastify';
 import {
+  type CreatedWebhook,
   changeWebhook,
   createWebhook,
   deleteWebhook,
   getWebhook,
   listWebhooks,
   rotateSecret,
+  type SecretRotation,
 } from '../webhooks/operations.ts';
 import { timeText } from '../webhooks/time.ts';
 import {
@@ -19,7 +21,18 @@ import {
 } from '../webhooks/webhook.ts';
 import { answerJson } from './answer.ts';
 import type { RouteContext } from './context.ts';
-import { answers, BODY_CODES, errorAnswers, NoBody, NoQuery, pathParameters, ref } from './documentation.ts';
+import {
+  answers,
+  BODY_CODES,
+  errorAnswers,
+  KEY_CODES,
+  KeyHeader,
+  NoBody,
+  NoQuery,
+  pathParameters,
+  ref,
+} from './documentation.ts';
+import { callerOf, sendAnswer } from './idempotency.ts';
 
 type Params = { id: string };
 const params = pathParameters({ id: 'the id of the webhook' });
@@ -47,20 +60,26 @@ function createRoute(app: FastifyInstance, { webhooks, runtime, requires, basePa
         'From now on each new plant that you have access to is sent to the URL. The secret is shown this once.',
       tags,
       querystring: NoQuery,
+      headers: KeyHeader,
       body: ref(WebhookInput),
       response: {
         201: answers(ref(WebhookCreated), 'The webhook was made.', {
           Location: 'Where the webhook is.',
         }),
-        ...errorAnswers(...BODY_CODES, 40902, 42201, 50301),
+        ...errorAnswers(...BODY_CODES, ...KEY_CODES, 40902, 42201, 50301),
       },
     },
-    async handler({ body, principal }, reply) {
-      const { secret, ...created } = await createWebhook(webhooks, principal.user.id, body);
-      answerJson(reply.code(201))
-        .header('location', `${basePath}/webhooks/${created.webhook.id}`)
-        .header('cache-control', 'no-store');
-      return JSON.stringify({ ...viewOf(created, runtime.clock.now()), secret });
+    async handler(request, reply) {
+      const answer = ({ secret, ...created }: CreatedWebhook) => ({
+        status: 201,
+        location: `${basePath}/webhooks/${created.webhook.id}`,
+        body: JSON.stringify({ ...viewOf(created, runtime.clock.now()), secret }),
+      });
+      const owner = request.principal.user.id;
+      const created = await createWebhook(webhooks, owner, request.body, (result) =>
+        callerOf(request, () => answer(result)),
+      );
+      return sendAnswer(reply.header('cache-control', 'no-store'), answer(created));
     },
   });
 }
@@ -175,16 +194,24 @@ function rotateRoute(app: FastifyInstance, { webhooks, requires }: RouteContext)
       tags,
       querystring: NoQuery,
       params,
+      headers: KeyHeader,
       body: ref(RotationInput),
       response: {
         200: answers(ref(RotatedSecret), 'The new secret.'),
-        ...errorAnswers(...BODY_CODES, 40402, 40902, 50301),
+        ...errorAnswers(...BODY_CODES, ...KEY_CODES, 40402, 40902, 50301),
       },
     },
-    async handler({ params, body, principal }, reply) {
-      const { secret, overlapUntil } = await rotateSecret(webhooks, principal.user.id, params.id, body);
-      answerJson(reply).header('cache-control', 'no-store');
-      return JSON.stringify({ secret, overlapUntil: timeText(overlapUntil) });
+    async handler(request, reply) {
+      const answer = ({ secret, overlapUntil }: SecretRotation) => ({
+        status: 200,
+        location: undefined,
+        body: JSON.stringify({ secret, overlapUntil: timeText(overlapUntil) }),
+      });
+      const { params, body, principal } = request;
+      const rotated = await rotateSecret(webhooks, principal.user.id, params.id, body, (result) =>
+        callerOf(request, () => answer(result)),
+      );
+      return sendAnswer(reply.header('cache-control', 'no-store'), answer(rotated));
     },
   });
 }

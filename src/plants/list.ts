@@ -22,7 +22,7 @@ export type PlantList = {
  */
 export function listPlants(store: PlantStore, request: ListRequest): Promise<PlantList> {
   const { viewer, from, limit, fields } = request;
-  if (limit === undefined || limit > limits.chunkPlants) return longList(store, request);
+  if (limit === undefined || limit > limits.firstPlants) return longList(store, request);
   return store
     .page({ viewer, from, through: undefined, limit, fields })
     .then(({ json, next }) => ({ next, json: `[${json}]` }));
@@ -33,17 +33,17 @@ async function longList(store: PlantStore, request: ListRequest): Promise<PlantL
   // The end is settled first: a list that plants are added to all the time ends too.
   const { last, next } = await store.end({ viewer, from, count: limit });
   if (!last) return { next: undefined, json: '[]' };
-  const read = (at: Position | undefined) =>
-    store.page({ ...request, from: at, through: last, limit: limits.chunkPlants });
+  const read = (at: Position | undefined, count: number) =>
+    store.page({ ...request, from: at, through: last, limit: count });
   // The first part is read before the answer begins, so that a failing store can still be answered with.
-  const first = await read(from);
+  const first = await read(from, limits.firstPlants);
   const json = first.next ? parts(first, read, limit ?? Infinity) : `[${first.json}]`;
   return { next, json };
 }
 
 async function* parts(
   first: PlantPage,
-  read: (at: Position) => Promise<PlantPage>,
+  read: (at: Position, count: number) => Promise<PlantPage>,
   limit: number,
 ): AsyncIterable<string> {
   yield `[${first.json}`;
@@ -52,7 +52,7 @@ async function* parts(
   while (page.next) {
     // A reader that takes everything at once would otherwise keep every other request waiting.
     await setImmediate();
-    page = await read(page.next);
+    page = await read(page.next, partAfter(page));
     if (page.json === '') break;
     count += page.count;
     // More than were counted: the client must not take what it has for the list that it asked for.
@@ -60,4 +60,10 @@ async function* parts(
     yield `,\n${page.json}`;
   }
   yield ']';
+}
+
+/** How many plants the part behind this one holds: plants may be 30 bytes or 3 000. */
+function partAfter({ json, count }: PlantPage): number {
+  const each = Math.max(1, json.length / Math.max(1, count));
+  return Math.min(limits.partPlants, Math.ceil(limits.partBytes / each));
 }

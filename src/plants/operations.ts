@@ -1,4 +1,5 @@
 import { AppError } from '../errors.ts';
+import type { Caller } from '../idempotency.ts';
 import type { Runtime } from '../runtime.ts';
 import type { PlantId, PlantInput } from './plant.ts';
 import type { PlantStore } from './port.ts';
@@ -8,23 +9,35 @@ export type PlantsContext = { store: PlantStore; runtime: Runtime };
 /**
  * Adds a plant and its event for the owner, and resolves with its id once both are on disk.
  *
- * @throws AppError 40900 when the owner already has a plant with this id.
+ * @throws AppError 40900 when the owner already has a plant with this id, 40902 when they have as many as may be.
  */
 export async function createPlant(
   { store, runtime }: PlantsContext,
   owner: number,
   { id, name, tag }: PlantInput,
+  caller?: Caller,
 ): Promise<PlantId> {
   // In this order: what is asked for by a time is looked up by id.
   const at = runtime.clock.now();
   const event = runtime.ids.next('evt');
-  const outcome = await store.create({ owner, id, name, tag, event, at });
+  const outcome = await store.create({ owner, id, name, tag, event, at }, caller);
   if ('created' in outcome) return outcome.created;
+  if ('full' in outcome) {
+    throw new AppError(
+      40902,
+      `You have ${outcome.full} plants, which is the most there may be; delete one first.`,
+    );
+  }
   throw new AppError(40900, `You already have a plant with the id ${outcome.taken}; nothing was changed.`);
 }
 
 /** @throws AppError 40401 when the owner has no such plant. */
-export async function deletePlant({ store }: PlantsContext, owner: number, id: PlantId): Promise<void> {
-  if (await store.delete(owner, id)) return;
+export async function deletePlant(
+  { store }: PlantsContext,
+  owner: number,
+  id: PlantId,
+  caller?: Caller,
+): Promise<void> {
+  if (await store.delete(owner, id, caller)) return;
   throw new AppError(40401, `You have no plant with the id ${id}.`);
 }

@@ -1,3 +1,4 @@
+import type { Caller } from '../idempotency.ts';
 import type { PlantId } from './plant.ts';
 
 /** What plants need of a store. Both adapters pass the suite in `test/store/`. */
@@ -8,13 +9,20 @@ export interface PlantStore {
    *
    * Without an id, the next free one of the owner: one more than the highest, at least 1; when the highest
    * is the largest there is, the highest free one.
+   *
+   * @throws AppError 40901 when the caller's key was used by a request that came in between
    */
-  create(plant: NewPlant): Promise<CreateOutcome>;
+  create(plant: NewPlant, caller?: Caller): Promise<CreateOutcome>;
 
   /** Removes the owner's plant. False when there is none. Events and deliveries stay. */
-  delete(owner: number, id: PlantId): Promise<boolean>;
+  delete(owner: number, id: PlantId, caller?: Caller): Promise<boolean>;
 
-  /** One page, from a consistent state of the store. Holds nothing open between two calls. */
+  /**
+   * One page, from a consistent state of the store: of the viewer's own plants by id, then of those that other users
+   * share with them, by owner's name and id. Holds nothing open between two calls.
+   *
+   * @throws AppError 40007 when the owner at whose plants it begins does not exist any more
+   */
   page(query: PageQuery): Promise<PlantPage>;
 
   /**
@@ -35,8 +43,8 @@ export type NewPlant = {
   at: number;
 };
 
-/** `taken`: the owner already has a plant with this id; nothing was changed. */
-export type CreateOutcome = { created: PlantId } | { taken: PlantId };
+/** `taken`: the owner already has a plant with this id; `full`: they have so many. Nothing was changed. */
+export type CreateOutcome = { created: PlantId } | { taken: PlantId } | { full: number };
 
 export const plantFields = ['id', 'name', 'tag', 'owner'] as const;
 export type PlantField = (typeof plantFields)[number];

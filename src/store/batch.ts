@@ -1,4 +1,5 @@
 import { AppError } from '../errors.ts';
+import type { Caller } from '../idempotency.ts';
 import { http, writes } from '../limits.ts';
 import type { Clock } from '../runtime.ts';
 
@@ -7,8 +8,13 @@ import type { Clock } from '../runtime.ts';
  * The queue is bounded by count, bytes and age; past a bound the answer is 50300 at the door.
  */
 export type GroupCommit<Command> = {
-  /** Resolves with the command's own outcome once its transaction is on disk. */
-  submit(command: Command, bytes: number, door?: Door): Promise<unknown>;
+  /**
+   * Resolves with the command's own outcome once its transaction is on disk. The command of a caller who left while
+   * it waited is dropped, not done.
+   */
+  submit(command: Command, bytes: number, door?: Door, caller?: Pick<Caller, 'hasLeft'>): Promise<unknown>;
+  /** Whether a command that is submitted now is refused: to know it before the request is read costs far less. */
+  isFull(): boolean;
   /** Commits what is queued; later commands are refused with 50303. */
   close(): Promise<void>;
 };
@@ -30,7 +36,8 @@ export type BatchResult = {
 };
 
 export function groupCommit<Command>(commit: Commit<Command>, clock: Clock): GroupCommit<Command> {
-  let queue = emptyQueue<Command>();
+  let queue: Waiting<Command>[] = [];
+  let queuedBytes = 0;
   let underWay: Promise<void> | undefined;
   let scheduled = false;
   let closed = false;
@@ -46,76 +53,90 @@ export function groupCommit<Command>(commit: Commit<Command>, clock: Clock): Gro
   }
 
   function commitNext(): void {
-    underWay = queue.commands.length > 0 ? commitBatch(takeBatch()) : undefined;
+    dropDeserted();
+    underWay = queue.length > 0 ? commitBatch(takeBatch()) : undefined;
   }
 
-  async function commitBatch({ commands, waiters }: Queue<Command>): Promise<void> {
-    const [result] = await Promise.allSettled([commit(commands)]);
+  async function commitBatch(batch: Waiting<Command>[]): Promise<void> {
+    const [result] = await Promise.allSettled([commit(batch.map(({ command }) => command))]);
     // Before the answers to this batch are sent: meanwhile the next one is written and waits for the disk.
     commitNext();
-    if (result.status === 'fulfilled') settle(waiters, result.value);
-    else for (const waiter of waiters) waiter.reject(result.reason);
+    if (result.status === 'fulfilled') settle(batch, result.value);
+    else for (const { reject } of batch) reject(result.reason);
   }
 
-  function takeBatch(): Queue<Command> {
+  /** What waits long for a caller who is not there any more need not be done; those behind it wait, too. */
+  function dropDeserted(): void {
+    const since = clock.now() - writes.desertedMs;
+    const isDeserted = ({ at, caller }: Waiting<Command>) => at < since && caller?.hasLeft() === true;
+    if (!queue.some(isDeserted)) return;
+    const deserted = queue.filter(isDeserted);
+    putQueue(queue.filter((waiting) => !isDeserted(waiting)));
+    // Whoever has only said that nothing more will be sent reads it.
+    for (const { reject } of deserted) reject(refusal(50300, 'The write waited too long; nothing was done.'));
+  }
+
+  function takeBatch(): Waiting<Command>[] {
     const batch = queue;
-    queue = emptyQueue();
-    if (batch.commands.length > writes.batchCommands) {
-      queue.commands = batch.commands.splice(writes.batchCommands);
-      queue.waiters = batch.waiters.splice(writes.batchCommands);
-      queue.bytes = queue.waiters.reduce((sum, { bytes }) => sum + bytes, 0);
-    }
+    putQueue(batch.splice(writes.batchCommands));
     return batch;
   }
 
+  function putQueue(rest: Waiting<Command>[]): void {
+    queue = rest;
+    queuedBytes = rest.reduce((sum, { bytes }) => sum + bytes, 0);
+  }
+
+  function isFullAt(now: number): boolean {
+    return (
+      queue.length >= writes.queuedCommands ||
+      queuedBytes >= writes.queuedBytes ||
+      now - (queue[0]?.at ?? now) > writes.queueAgeMs
+    );
+  }
+
   return {
-    submit(command, bytes, door = 'bounded') {
+    submit(command, bytes, door = 'bounded', caller) {
       if (closed) return Promise.reject(refusal(50303, 'The service is shutting down; nothing was done.'));
       const at = clock.now();
-      if (door === 'bounded' && isFull(queue, at)) {
+      if (door === 'bounded' && isFullAt(at)) {
         return Promise.reject(
           refusal(50300, 'Too many writes are waiting; nothing was done. Retry in a moment.'),
         );
       }
-      queue.bytes += bytes;
-      queue.commands.push(command);
+      queuedBytes += bytes;
       schedule();
-      return new Promise((resolve, reject) => queue.waiters.push({ resolve, reject, at, bytes }));
+      return new Promise((resolve, reject) => queue.push({ command, bytes, at, caller, resolve, reject }));
     },
+    isFull: () => isFullAt(clock.now()),
     async close() {
       closed = true;
-      while (underWay || queue.commands.length > 0) {
+      while (underWay || queue.length > 0) {
         await (underWay ?? new Promise((resolve) => setImmediate(resolve)));
       }
     },
   };
 }
 
-type Queue<Command> = { commands: Command[]; waiters: Waiter[]; bytes: number };
-/** Whoever waits for a command's outcome, since when, and what its command takes of the queue's bytes. */
-type Waiter = { resolve(outcome: unknown): void; reject(error: unknown): void; at: number; bytes: number };
-
-function emptyQueue<Command>(): Queue<Command> {
-  return { commands: [], waiters: [], bytes: 0 };
-}
-
-function isFull(queue: Queue<unknown>, now: number): boolean {
-  return (
-    queue.commands.length >= writes.queuedCommands ||
-    queue.bytes >= writes.queuedBytes ||
-    now - (queue.waiters[0]?.at ?? now) > writes.queueAgeMs
-  );
-}
+/** A command, what it takes of the queue's bytes, since when it waits, and who waits for its outcome. */
+type Waiting<Command> = {
+  command: Command;
+  bytes: number;
+  at: number;
+  caller: Pick<Caller, 'hasLeft'> | undefined;
+  resolve(outcome: unknown): void;
+  reject(error: unknown): void;
+};
 
 function refusal(code: 50300 | 50303, message: string): AppError {
   return new AppError(code, message, { headers: { 'retry-after': String(http.retryAfterSeconds) } });
 }
 
-function settle(waiters: Waiter[], { outcomes, failures }: BatchResult): void {
+function settle(batch: Waiting<unknown>[], { outcomes, failures }: BatchResult): void {
   const failed = new Map(failures.map(({ index, error }) => [index, error]));
-  waiters.forEach((waiter, index) => {
+  batch.forEach(({ resolve, reject }, index) => {
     const error = failed.get(index);
-    if (error) waiter.reject(error);
-    else waiter.resolve(outcomes[index]);
+    if (error) reject(error);
+    else resolve(outcomes[index]);
   });
 }

@@ -1,4 +1,5 @@
 import type { AccessStore } from '../access/port.ts';
+import type { KeyStore } from '../idempotency.ts';
 import type { PlantStore } from '../plants/port.ts';
 import type { ChoreStore, DeliveryStore, EventStore, Outbox, WebhookStore } from '../webhooks/port.ts';
 
@@ -11,6 +12,7 @@ import type { ChoreStore, DeliveryStore, EventStore, Outbox, WebhookStore } from
 export type Store = {
   plants: PlantStore;
   access: AccessStore;
+  keys: KeyStore;
   webhooks: WebhookStore;
   deliveries: DeliveryStore;
   outbox: Outbox;

@@ -38,7 +38,7 @@ export const addressRules = {
 
 export type AddressRule = keyof typeof addressRules;
 
-/** Reads `WEBHOOK_ALLOWED_NETWORKS`: CIDRs separated by commas. Throws an `Error` that names every bad one. */
+/** Reads CIDRs separated by commas. Throws an `Error` that names every bad one. */
 export function parseNetworks(text: string): AllowedNetworks {
   const entries = text
     .split(',')
@@ -48,7 +48,7 @@ export function parseNetworks(text: string): AllowedNetworks {
   if (bad.length > 0) {
     const quoted = bad.map((entry) => `"${entry}"`).join(', ');
     throw new Error(
-      `The allowed networks must be CIDRs such as 10.0.0.0/8 or fd00::/8, separated by commas; wrong: ${quoted}.`,
+      `The networks must be CIDRs such as 10.0.0.0/8 or fd00::/8, separated by commas; wrong: ${quoted}.`,
     );
   }
   return entries.flatMap((entry) => {

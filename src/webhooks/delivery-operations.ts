@@ -1,6 +1,6 @@
 import { AppError } from '../errors.ts';
-import { findWebhook, noWebhook, type WebhooksContext } from './operations.ts';
-import type { AttemptRecord, Delivery, DeliveryState, PlantEvent } from './port.ts';
+import { type CallerFor, findWebhook, noWebhook, type WebhooksContext } from './operations.ts';
+import type { AttemptRecord, Delivery, DeliveryState, PlantEvent, Webhook } from './port.ts';
 
 /** What the test event says was added. */
 const TEST_PLANT: PlantEvent['plant'] = { id: 0n, name: 'Test plant', tag: 'test' };
@@ -55,13 +55,21 @@ export async function getDelivery(
  *
  * @throws AppError 40402 when the owner has no such webhook.
  */
-export async function testWebhook(context: WebhooksContext, owner: number, id: string): Promise<Delivery> {
-  const { deliveries, runtime } = context;
+export async function testWebhook(
+  context: WebhooksContext,
+  owner: number,
+  id: string,
+  callerFor?: CallerFor<Delivery>,
+): Promise<Delivery> {
+  const { deliveries, runtime, deliveryDelayMs } = context;
+  const webhook = await findWebhook(context, owner, id);
   // In this order: what is asked for by a time is looked up by id.
   const at = runtime.clock.now();
   const event: PlantEvent = { id: runtime.ids.next('evt'), type: 'plant.test', at, plant: TEST_PLANT };
-  if (!(await deliveries.createTest({ owner, webhook: id, event }))) throw noWebhook();
-  return findDelivery(context, owner, id, event.id);
+  const due = at + deliveryDelayMs;
+  const result = waiting({ event, attempts: 0, reason: undefined }, due, webhook);
+  if (await deliveries.createTest({ owner, webhook: id, event, due }, callerFor?.(result))) return result;
+  throw noWebhook();
 }
 
 /**
@@ -74,12 +82,29 @@ export async function redeliver(
   owner: number,
   id: string,
   event: string,
+  callerFor?: CallerFor<Delivery>,
 ): Promise<Delivery> {
   const { deliveries, runtime } = context;
-  const outcome = await deliveries.redeliver({ owner, webhook: id, event, at: runtime.clock.now() });
+  const webhook = await findWebhook(context, owner, id);
+  const delivery = await deliveries.delivery(id, event);
+  if (delivery === undefined) throw noDelivery();
+  const at = runtime.clock.now();
+  const result = waiting(delivery, at, webhook);
+  const outcome = await deliveries.redeliver({ owner, webhook: id, event, at }, callerFor?.(result));
   if (outcome === 'no webhook') throw noWebhook();
   if (outcome === 'no delivery') throw noDelivery();
-  return findDelivery(context, owner, id, event);
+  return result;
+}
+
+/** A delivery that is due at a time. */
+function waiting(
+  { event, attempts, reason }: Pick<Delivery, 'event' | 'attempts' | 'reason'>,
+  due: number,
+  webhook: Webhook,
+): Delivery {
+  if (webhook.status === 'disabled')
+    return { event, attempts, reason, state: 'held', nextAttemptAt: undefined };
+  return afterPause({ event, attempts, reason, state: 'pending', nextAttemptAt: due }, webhook);
 }
 
 async function findDelivery(

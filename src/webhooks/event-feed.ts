@@ -28,6 +28,8 @@ export type FollowParts = {
   signal: AbortSignal;
   /** Asked before each look into the store: whether the viewer may still see what is there. */
   isAdmitted(): Promise<boolean>;
+  /** Whose plants they may see then. */
+  visibleOwners(viewer: number): Promise<readonly number[]>;
   bounds?: Partial<FollowBounds>;
 };
 
@@ -39,7 +41,7 @@ export type FollowBounds = { page: number; pollMs: number; heartbeatMs: number }
  * aborted, when the viewer is no longer admitted, and when events in between are no longer kept.
  */
 export async function* followEvents(parts: FollowParts): AsyncGenerator<FeedEvent[], void> {
-  const { events, hub, viewer, signal, isAdmitted } = parts;
+  const { events, hub, viewer, signal, isAdmitted, visibleOwners } = parts;
   const { page: limit, pollMs, heartbeatMs } = { ...limits, ...parts.bounds };
   const bell = createBell();
   let isQuiet = false;
@@ -48,12 +50,13 @@ export async function* followEvents(parts: FollowParts): AsyncGenerator<FeedEven
     isQuiet = true;
     bell.ring();
   }, heartbeatMs);
-  // Before the first look, so that no event comes in between unnoticed. Of shared plants: their owners too.
-  const leave = hub.watch([viewer], bell.ring);
+  const watch = watching(hub, bell.ring);
   signal.addEventListener('abort', bell.ring);
   try {
     let { after } = parts;
     while (!signal.aborted && (await isAdmitted())) {
+      // Before the look, so that no event comes in between unnoticed.
+      watch(await visibleOwners(viewer));
       const page = await events.events({ viewer, after, limit });
       if (page === undefined) return;
       after = page.next;
@@ -68,7 +71,20 @@ export async function* followEvents(parts: FollowParts): AsyncGenerator<FeedEven
     }
   } finally {
     signal.removeEventListener('abort', bell.ring);
-    leave();
+    watch([]);
     clearInterval(heartbeat);
   }
+}
+
+/** Watches the owners that were named last: whom the viewer sees may change at any time. */
+function watching(hub: EventHub, wake: () => void): (owners: readonly number[]) => void {
+  let watched = '';
+  let leave = () => {};
+  return (owners) => {
+    const named = owners.join();
+    if (named === watched) return;
+    watched = named;
+    leave();
+    leave = owners.length > 0 ? hub.watch(owners, wake) : () => {};
+  };
 }

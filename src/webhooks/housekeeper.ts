@@ -19,8 +19,8 @@ export type Housekeeper = {
 const DAY = 24 * 60 * 60 * 1000;
 
 /**
- * Does the long work of webhooks in slices: replays, the removal of what a deleted webhook left, and that of what is
- * too old. Each slice is a short transaction with a pause behind it, so that nobody waits for it; what a kill
+ * Does the long work in slices: replays, the removal of what a deleted webhook, user or share left, and that of what
+ * is too old. Each slice is a short transaction with a pause behind it, so that nobody waits for it; what a kill
  * interrupts goes on after the next start.
  */
 export function startHousekeeper({ store, runtime, retentionDays, ...parts }: HousekeeperParts): Housekeeper {
@@ -42,7 +42,7 @@ export function startHousekeeper({ store, runtime, retentionDays, ...parts }: Ho
   }
 
   async function advance(): Promise<void> {
-    while (!signal.aborted && (await store.hasChores())) {
+    while (!signal.aborted && (await store.hasChores(clock.now()))) {
       await store.advance({ now: clock.now(), limit: bounds.slice });
       await wait(bounds.pauseMs);
     }

@@ -1,4 +1,5 @@
 import { AppError } from '../errors.ts';
+import type { Caller } from '../idempotency.ts';
 import { delivery as limits } from '../limits.ts';
 import type { Runtime } from '../runtime.ts';
 import type { DeliveryStore, EventStore, Webhook, WebhookHealth, WebhookStore } from './port.ts';
@@ -13,7 +14,12 @@ export type WebhooksContext = {
   events: EventStore;
   runtime: Runtime;
   target: Target;
+  /** How long after its event a delivery is due for the first time, in milliseconds. */
+  deliveryDelayMs: number;
 };
+
+/** The caller of a write, given what the operation will resolve with when it succeeds. */
+export type CallerFor<Result> = (result: Result) => Caller;
 
 /**
  * Makes a webhook for the plants that its owner has access to. The secret is in this answer only.
@@ -24,7 +30,8 @@ export async function createWebhook(
   { webhooks, runtime, target }: WebhooksContext,
   owner: number,
   { url, description, rate }: WebhookInput,
-): Promise<WebhookWithHealth & { secret: string }> {
+  callerFor?: CallerFor<CreatedWebhook>,
+): Promise<CreatedWebhook> {
   await target.check(url);
   const secret = newSecret(runtime.random);
   const { privateKey, publicKey } = newKeyPair(runtime.random);
@@ -38,11 +45,13 @@ export async function createWebhook(
     createdAt: runtime.clock.now(),
   };
   const most = limits.webhooksPerUser;
-  if (await webhooks.createWebhook({ ...created, secrets: [secret], privateKey }, most)) {
-    return { webhook: { ...created, ...UNUSED }, health: NOTHING_YET, secret };
-  }
+  const result = { webhook: { ...created, ...UNUSED }, health: NOTHING_YET, secret };
+  const stored = { ...created, secrets: [secret], privateKey };
+  if (await webhooks.createWebhook(stored, most, callerFor?.(result))) return result;
   throw new AppError(40902, `You have ${most} webhooks, which is the most there may be; delete one first.`);
 }
+
+export type CreatedWebhook = WebhookWithHealth & { secret: string };
 
 const UNUSED = {
   status: 'enabled',
@@ -114,13 +123,16 @@ export async function rotateSecret(
   owner: number,
   id: string,
   { overlap = limits.overlapSeconds.default }: RotationInput,
-): Promise<{ secret: string; overlapUntil: number }> {
+  callerFor?: CallerFor<SecretRotation>,
+): Promise<SecretRotation> {
   const secret = newSecret(runtime.random);
   const at = runtime.clock.now();
   const overlapUntil = at + overlap * 1000;
   const most = limits.liveSecrets;
-  const outcome = await webhooks.rotateSecret(owner, id, { secret, at, overlapUntil, most });
-  if (outcome === 'rotated') return { secret, overlapUntil };
+  const result = { secret, overlapUntil };
+  const rotation = { ...result, at, most };
+  const outcome = await webhooks.rotateSecret(owner, id, rotation, callerFor?.(result));
+  if (outcome === 'rotated') return result;
   if (outcome === 'no webhook') throw noWebhook();
   throw new AppError(
     40902,
@@ -128,6 +140,9 @@ export async function rotateSecret(
       `${timeText(outcome.until)}. An overlap of 0 ends all of them at once.`,
   );
 }
+
+/** `overlapUntil`: until when the secrets before it sign, in milliseconds since the Unix epoch. */
+export type SecretRotation = { secret: string; overlapUntil: number };
 
 /** @throws AppError 40402 when the owner has no such webhook. */
 export async function findWebhook(

@@ -1,13 +1,15 @@
+import type { Caller } from '../idempotency.ts';
 import type { PlantId } from '../plants/plant.ts';
 
 /**
- * What webhooks need of a store, by what it is needed for. One file, because each part is short and they share
+ * What webhooks need of a store, by what it is needed for. A write for a caller whose key was used by a request that
+ * came in between rejects with AppError 40901. One file, because each part is short and they share
  * their words.
  */
 
 export interface WebhookStore {
   /** False, and nothing is made, when the owner has `most` already. */
-  createWebhook(webhook: NewWebhook, most: number): Promise<boolean>;
+  createWebhook(webhook: NewWebhook, most: number, caller?: Caller): Promise<boolean>;
   /** The owner's webhooks, oldest first. */
   webhooks(owner: number): Promise<Webhook[]>;
   webhook(owner: number, id: string): Promise<Webhook | undefined>;
@@ -22,7 +24,7 @@ export interface WebhookStore {
    */
   deleteWebhook(owner: number, id: string): Promise<boolean>;
   /** Adds a secret, and lets those that are live end at `overlapUntil`, unless they end before. */
-  rotateSecret(owner: number, id: string, rotation: Rotation): Promise<RotationOutcome>;
+  rotateSecret(owner: number, id: string, rotation: Rotation, caller?: Caller): Promise<RotationOutcome>;
   /** Counts a part at a time, so that other requests are not held up by a long backlog. */
   health(webhook: string): Promise<WebhookHealth>;
 }
@@ -34,16 +36,19 @@ export interface DeliveryStore {
   /** The attempts of a delivery, oldest first; only the newest are kept (`delivery.attemptsKept`). */
   attempts(webhook: string, event: string): Promise<AttemptRecord[]>;
   /** Writes an event for this webhook only. False when the owner has no such webhook. */
-  createTest(test: NewTest): Promise<boolean>;
+  createTest(test: NewTest, caller?: Caller): Promise<boolean>;
   /** Makes a delivery due now, whatever became of it, with the whole schedule before it. */
-  redeliver(request: RedeliverRequest): Promise<'redelivered' | 'no webhook' | 'no delivery'>;
+  redeliver(
+    request: RedeliverRequest,
+    caller?: Caller,
+  ): Promise<'redelivered' | 'no webhook' | 'no delivery'>;
   /** How many events `startReplay` would send now. */
   countReplay(request: ReplayRequest): Promise<number>;
   /**
    * Writes down that events are to be sent again; it is done slice by slice (`ChoreStore`). False, and nothing is
    * done, when the webhook has `most` replays that are not done.
    */
-  startReplay(request: ReplayRequest, most: number): Promise<boolean>;
+  startReplay(request: ReplayRequest, most: number, caller?: Caller): Promise<boolean>;
 }
 
 /** What the dispatcher works on: the deliveries that are pending. */
@@ -88,8 +93,11 @@ export interface EventStore {
 /** Long work in slices, each of them one short transaction, so that it holds up nothing and survives a kill. */
 export interface ChoreStore {
   /** Whether `advance` has something to do. */
-  hasChores(): Promise<boolean>;
-  /** A slice of a replay, or of the removal of a webhook's deliveries. */
+  hasChores(now: number): Promise<boolean>;
+  /**
+   * A slice of each: a replay; the removal of a webhook's deliveries, of what a share brought, of a user's plants and
+   * events, and of answers that were kept for a key.
+   */
   advance(slice: { now: number; limit: number }): Promise<void>;
   /**
    * Removes events that are older than the id `before`, each with its deliveries and their attempts, unless one of
@@ -199,7 +207,7 @@ export type AttemptRecord = {
   error: string | undefined;
 };
 
-export type NewTest = { owner: number; webhook: string; event: PlantEvent };
+export type NewTest = { owner: number; webhook: string; event: PlantEvent; due: number };
 
 export type RedeliverRequest = { owner: number; webhook: string; event: string; at: number };
 

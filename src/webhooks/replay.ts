@@ -2,7 +2,7 @@ import type { FromSchema } from 'json-schema-to-ts';
 import { AppError } from '../errors.ts';
 import { delivery as limits } from '../limits.ts';
 import { firstId } from '../runtime.ts';
-import { findWebhook, type WebhooksContext } from './operations.ts';
+import { type CallerFor, findWebhook, type WebhooksContext } from './operations.ts';
 import { deliveryStates } from './port.ts';
 import { parseDateTime } from './time.ts';
 
@@ -46,6 +46,7 @@ export async function replay(
   owner: number,
   id: string,
   { since, state }: ReplayInput,
+  callerFor?: CallerFor<number>,
 ): Promise<number> {
   const ms = parseDateTime(since);
   if (ms === undefined) throw new AppError(40002, `The member "since" must be ${Since.description}.`);
@@ -56,7 +57,7 @@ export async function replay(
   const request = { owner, webhook: id, from, state, at: runtime.clock.now() };
   const count = await deliveries.countReplay(request);
   const most = limits.replays;
-  if (await deliveries.startReplay(request, most)) return count;
+  if (await deliveries.startReplay(request, most, callerFor?.(count))) return count;
   throw new AppError(
     40902,
     `The webhook has ${most} replays that are not done, which is the most there may be.`,

@@ -28,6 +28,9 @@ const stuck = await openRaw(service.port);
 await stuck.send('GET /plants HTTP/1.1\r\nHost: local');
 const halted = timedOut(stuck);
 
+const silent = await openRaw(service.port);
+const silenced = timedOut(silent);
+
 const trickling = await openRaw(service.port);
 await trickling.send('GET /plants HTTP/1.1\r\n');
 const trickle = setInterval(() => trickling.send('X: y\r\n'), 250);
@@ -40,6 +43,8 @@ succeeded(await second.answer(), 200);
 const secondHalted = timedOut(second);
 
 test('a request whose header fields do not arrive in time is answered with 408', () => halted);
+
+test('a connection that sends nothing at all is answered with 408', () => silenced);
 
 test('a request whose header fields trickle is answered with 408', () => trickled);
 

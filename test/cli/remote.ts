@@ -10,7 +10,7 @@ import { type Outcome, run } from './program.ts';
 export type Remote = {
   service: Service;
   receiver: Receiver;
-  /** Settings of the command line: where the service is, and the token. */
+  /** Settings of the command line: where the service and its store are, and the token. */
   env: Record<string, string>;
   /** Runs a verb to its end. */
   verb(...args: string[]): Promise<Outcome>;
@@ -25,7 +25,11 @@ export async function startRemote(t: TestContext, settings: Environment = {}): P
   t.after(() => receiver.stop());
   const service = await startService({ WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', ...settings });
   t.after(() => service.stop());
-  const env = { PLANT_STORE_URL: service.url, PLANT_STORE_TOKEN: service.token };
+  const env = {
+    PLANT_STORE_URL: service.url,
+    PLANT_STORE_TOKEN: service.token,
+    DATA_DIR: service.dataDir,
+  };
   return {
     service,
     receiver,

@@ -9,9 +9,17 @@ const verbs = [
   ['serve'],
   ['user', 'create'],
   ['user', 'list'],
+  ['user', 'disable'],
+  ['user', 'enable'],
+  ['user', 'delete'],
   ['token', 'create'],
   ['token', 'list'],
+  ['token', 'show'],
+  ['token', 'rotate'],
   ['token', 'revoke'],
+  ['share', 'add'],
+  ['share', 'list'],
+  ['share', 'remove'],
   ['webhook', 'create'],
   ['webhook', 'list'],
   ['webhook', 'show'],
@@ -29,7 +37,7 @@ const verbs = [
   ['openapi'],
 ] as const;
 
-for (const verb of [[], ['user'], ['token'], ['webhook'], ['delivery'], ...verbs]) {
+for (const verb of [[], ['user'], ['token'], ['share'], ['webhook'], ['delivery'], ...verbs]) {
   test(`"plant-store ${verb.join(' ')}" has a help with examples, on standard output`, async () => {
     const { code, stdout, stderr } = await run([...verb, '--help']);
     assert.equal(code, 0);
@@ -69,6 +77,12 @@ const wrong: readonly { args: readonly string[]; says: RegExp }[] = [
   { args: ['token', 'create', '--user', 'a', '--expires-in', '90'], says: /a number and a unit/ },
   { args: ['token', 'create', '--user', 'a', '--label', 'x\ny'], says: /A label has at most 255/ },
   { args: ['token', 'revoke', 'pst_x'], says: /It is the id that is needed/ },
+  { args: ['token', 'show', 'pst_x'], says: /It is the id that is needed \(tok_…\)/ },
+  { args: ['token', 'rotate', 'tok_1', '--overlap', '31d'], says: /a duration such as 30m, .* at most 30d/ },
+  { args: ['token', 'rotate', 'tok_1', '--expires-in', '0'], says: /a number and a unit/ },
+  { args: ['share', 'add', '--owner', 'ann'], says: /required option '--viewer <name>' not specified/ },
+  { args: ['share', 'remove', '--viewer', 'bob'], says: /required option '--owner <name>' not specified/ },
+  { args: ['user', 'delete', 'ann'], says: /^error: there is no terminal to ask on; --yes deletes/ },
   { args: ['webhok'], says: /unknown command 'webhok'\n\(Did you mean webhook\?\)/ },
   { args: ['delivery', 'lst'], says: /unknown command 'lst'\n\(Did you mean list\?\)/ },
   { args: ['webhook', 'show', 'evt_1'], says: /It is the id that is needed \(wh_…\)/ },

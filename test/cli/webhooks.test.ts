@@ -1,9 +1,6 @@
 import assert from 'node:assert/strict';
-import { spawn, spawnSync } from 'node:child_process';
-import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
-import { shellWord } from '../../src/cli/terminal.ts';
+import { noTerminal, onTerminal } from './on-terminal.ts';
 import { dataOf, failureOf, type Remote, startRemote, wordsOf } from './remote.ts';
 
 const SECRET = /whsec_[A-Za-z0-9+/]{43}=/;
@@ -167,44 +164,28 @@ test('without a terminal a webhook is deleted only with --yes', async (t) => {
 });
 
 test('on a terminal webhook delete says what goes with it, and heeds the answer', async (t) => {
-  if (!spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout?.includes('util-linux')) {
-    return t.skip('script of util-linux is not installed');
-  }
+  const reason = noTerminal();
+  if (reason !== undefined) return t.skip(reason);
   const remote = await startRemote(t);
+  const typing = (keys: string) => ({ env: remote.env, at: '[y/N]', keys });
   const id = await remote.webhook();
   wordsOf(await remote.verb('webhook', 'disable', id));
   await remote.plant('{"name":"Alder"}');
 
-  const refused = await onTerminal(remote, ['webhook', 'delete', id], 'n\n');
+  const refused = await onTerminal(['webhook', 'delete', id], typing('n\n'));
   assert.match(
     refused,
     /The webhook to http:\S+ goes, with its secrets and the record of its deliveries\.\r\n/,
   );
   assert.match(refused, /Deliveries that wait, and would never be sent: 1\./);
   assert.match(refused, /Delete it\? \[y\/N\] [\s\S]*error: Nothing was deleted\.\r\n$/);
-  const interrupted = await onTerminal(remote, ['webhook', 'delete', id], '\u0004');
+  const interrupted = await onTerminal(['webhook', 'delete', id], typing('\u0004'));
   assert.match(interrupted, /error: Nothing was deleted\.\r\n$/);
   assert.equal((await shown(remote, id)).id, id);
 
-  const agreed = await onTerminal(remote, ['webhook', 'delete', id], 'y\n');
+  const agreed = await onTerminal(['webhook', 'delete', id], typing('y\n'));
   assert.match(agreed, /Deleted the webhook wh_\w+ and its deliveries\.\r\n$/);
 });
-
-const PROGRAM = fileURLToPath(new URL('../../bin/plant-store', import.meta.url));
-
-/** What a terminal shows when somebody types this at the question. */
-async function onTerminal({ env }: Remote, args: readonly string[], keys: string): Promise<string> {
-  const command = [process.execPath, PROGRAM, ...args].map(shellWord).join(' ');
-  const child = spawn('script', ['--quiet', '--command', command, '/dev/null'], {
-    env: { PATH: process.env.PATH, ...env },
-  });
-  child.stdout.on('data', (chunk: Buffer) => {
-    if (chunk.includes('[y/N]')) child.stdin.write(keys);
-  });
-  const shown = await text(child.stdout);
-  child.stdin.end();
-  return shown;
-}
 
 test('every verb of a webhook that is not there fails with its code', async (t) => {
   const { verb } = await startRemote(t);

@@ -1,19 +1,17 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { existsSync, readFileSync, watch, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, watch } from 'node:fs';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { firstId } from '../../src/runtime.ts';
 import { succeeded } from '../harness/answer.ts';
 import { makePlace, type Place } from '../process/place.ts';
-import { type Server, TOKEN } from '../process/server.ts';
+import type { Server } from '../process/server.ts';
+import { programOf, start } from './program.ts';
 
 /** The programs of the page about events, as they stand there, against a service that is restarted. */
 
-const page = readFileSync(new URL('../../docs/how-to/follow-events.md', import.meta.url), 'utf8');
-const RECONCILE = programNamed('reconcile.mjs');
-const FOLLOW = programNamed('follow.mjs');
+const RECONCILE = programOf('follow-events.md', 'reconcile.mjs');
+const FOLLOW = programOf('follow-events.md', 'follow.mjs');
 
 test('reconcile.mjs has every plant once over many pages, and goes on where it was after a restart', async (t) => {
   const place = await makePlace(t);
@@ -87,17 +85,10 @@ test('follow.mjs forgets a cursor that is too old, says so, and follows what com
 test('follow.mjs ends when its token is refused', async (t) => {
   const place = await makePlace(t);
   const server = await place.serve();
-  const { code, stderr } = await start(t, place, server, FOLLOW, 'none-of-ours').ended;
+  const { code, stderr } = await start(t, place, server, FOLLOW, { token: 'none-of-ours' }).ended;
   assert.equal(code, 1);
   assert.match(stderr, /"error":40101/);
 });
-
-function programNamed(name: string): string {
-  const [, program = ''] =
-    page.split(`Save it as \`${name}\`:\n\n\`\`\`js\n`)[1]?.match(/^(.*?)^```$/ms) ?? [];
-  assert.notEqual(program, '', `The page has no ${name}.`);
-  return program;
-}
 
 /** Adds plants one after the other, and gives their names. */
 async function addPlants(server: Server, prefix: string, count: number): Promise<string[]> {
@@ -130,46 +121,4 @@ async function untilCursor({ folder }: Place, expected: string): Promise<void> {
   check();
   await promise;
   watcher.close();
-}
-
-/** Runs a program in the place's folder, where it keeps its cursor. Ends with the test. */
-function start(t: TestContext, { folder }: Place, { url }: Server, program: string, token = TOKEN) {
-  const file = join(folder, 'program.mjs');
-  writeFileSync(file, program);
-  const child = spawn(process.execPath, [file], {
-    cwd: folder,
-    env: { PATH: process.env.PATH, API: url, TOKEN: token },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  const written = { stdout: '', stderr: '' };
-  const checks = new Set<() => void>();
-  for (const stream of ['stdout', 'stderr'] as const) {
-    child[stream].setEncoding('utf8').on('data', (text: string) => {
-      written[stream] += text;
-      for (const check of checks) check();
-    });
-  }
-  const lines = () => written.stdout.split('\n').slice(0, -1);
-  const ended = once(child, 'close').then(([code]) => ({ code, lines: lines(), stderr: written.stderr }));
-  const until = async (holds: () => boolean): Promise<void> => {
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const check = () => holds() && resolve();
-    checks.add(check);
-    check();
-    ended.then(() => reject(new Error(`The program ended: ${JSON.stringify(written)}`)), reject);
-    await promise;
-    checks.delete(check);
-  };
-  const kill = async () => {
-    child.kill('SIGKILL');
-    await ended;
-  };
-  t.after(kill);
-  return {
-    ended,
-    kill,
-    /** Waits for so many lines of standard output, and gives all that there are. */
-    lines: (count: number) => until(() => lines().length >= count).then(lines),
-    said: (pattern: RegExp) => until(() => pattern.test(written.stderr)),
-  };
 }

@@ -33,7 +33,7 @@ export function accessConformance(ready: () => Given): void {
       assert.equal(await store.access.createToken(made), true);
       assert.deepEqual(await store.access.findToken(made.hash), {
         id: made.id,
-        user: { id, name },
+        user: { id, name, isDisabled: false },
         label: 'laptop',
         scopes: made.scopes,
         createdAt: AT,

@@ -48,7 +48,11 @@ test('a commit that fails is the failure of its commands only', async () => {
 
 test('past the count of the queue the answer is 50300 with Retry-After', async () => {
   const { commits } = steered();
-  for (let n = 0; n < writes.queuedCommands; n++) commits.submit(n, 1);
+  for (let n = 0; n < writes.queuedCommands; n++) {
+    assert.equal(commits.isFull(), false);
+    commits.submit(n, 1);
+  }
+  assert.equal(commits.isFull(), true);
   await assert.rejects(commits.submit(0, 1), (error: AppError) => {
     return error.code === 50300 && error.headers['retry-after'] === '1';
   });
@@ -69,6 +73,41 @@ test('past the age of the oldest command the answer is 50300', async () => {
   commits.submit(3, 1);
   time.now += 1;
   await assert.rejects(commits.submit(4, 1), code(50300));
+});
+
+test('the command of a client who left while it waited for long is not done', async () => {
+  const { batches, commits, time, turn } = steered();
+  commits.submit(1, 1);
+  await turn();
+  const left = { hasLeft: () => true };
+  const deserted = commits.submit(2, writes.queuedBytes - 10, 'bounded', left);
+  const refused = assert.rejects(deserted, code(50300));
+  const waited = commits.submit(3, 1, 'bounded', { hasLeft: () => false });
+  time.now += writes.desertedMs + 1;
+  // A client that has just closed the sending side may still be there.
+  const young = commits.submit(4, 1, 'bounded', left);
+  batches[0]?.end.resolve(done([1]));
+  await refused;
+  assert.deepEqual(batches[1]?.commands, [3, 4]);
+  batches[1]?.end.resolve(done([3, 4]));
+  assert.deepEqual(await Promise.all([waited, young]), [3, 4]);
+});
+
+test('commands that are dropped make room for others', async () => {
+  const { batches, commits, time, turn } = steered();
+  commits.submit(1, 1);
+  await turn();
+  const deserted = commits.submit(2, writes.queuedBytes, 'bounded', { hasLeft: () => true });
+  const refused = assert.rejects(deserted, code(50300));
+  await assert.rejects(commits.submit(3, 1), code(50300));
+  time.now += writes.desertedMs + 1;
+  batches[0]?.end.resolve(done([1]));
+  await refused;
+  const next = commits.submit(4, 1);
+  await turn();
+  assert.deepEqual(batches[1]?.commands, [4]);
+  batches[1]?.end.resolve(done([4]));
+  assert.equal(await next, 4);
 });
 
 test('a queue that is longer than a batch counts only what is left in it', async () => {

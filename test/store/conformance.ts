@@ -4,9 +4,12 @@ import { accessConformance } from './access.ts';
 import { deliveriesConformance } from './deliveries.ts';
 import { eventsConformance } from './events.ts';
 import { type Given, given } from './given.ts';
+import { keysConformance } from './keys.ts';
 import { listsConformance } from './lists.ts';
 import { outboxConformance } from './outbox.ts';
 import { plantsConformance } from './plants.ts';
+import { sharesConformance } from './shares.ts';
+import { usersConformance } from './users.ts';
 import { webhooksConformance } from './webhooks.ts';
 
 /** How an adapter is tested: it opens an empty store that is dropped after the tests. */
@@ -26,6 +29,9 @@ export function storeConformance({ name, open }: Adapter): void {
     plantsConformance(() => ready);
     listsConformance(() => ready);
     accessConformance(() => ready);
+    usersConformance(() => ready);
+    sharesConformance(() => ready);
+    keysConformance(() => ready);
     webhooksConformance(() => ready);
     outboxConformance(() => ready);
     deliveriesConformance(() => ready);

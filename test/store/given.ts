@@ -94,7 +94,7 @@ export function given(store: Store) {
 
   /** Does all the long work that there is. */
   async function finishChores(now = AT): Promise<void> {
-    while (await store.chores.hasChores()) await store.chores.advance({ now, limit: 3 });
+    while (await store.chores.hasChores(now)) await store.chores.advance({ now, limit: 3 });
   }
 
   /** Claims everything that is due, of all webhooks unless one is named. */

@@ -1,12 +1,16 @@
 import assert from 'node:assert/strict';
 import { after, mock, test } from 'node:test';
+import { accessEpoch } from '../../src/store/sqlite/access-epoch.ts';
 import { choreReads } from '../../src/store/sqlite/chores.ts';
 import { openConnection } from '../../src/store/sqlite/connection.ts';
 import { deliveryReads } from '../../src/store/sqlite/deliveries.ts';
 import { dispatchReads } from '../../src/store/sqlite/dispatch.ts';
 import { eventReads } from '../../src/store/sqlite/events.ts';
+import { idempotencyReads } from '../../src/store/sqlite/idempotency.ts';
 import { migrate } from '../../src/store/sqlite/migrate.ts';
+import { plantReads } from '../../src/store/sqlite/plants.ts';
 import { createSnapshot } from '../../src/store/sqlite/snapshot.ts';
+import { visibleOwners } from '../../src/store/sqlite/visible-owners.ts';
 import { webhookReads } from '../../src/store/sqlite/webhooks.ts';
 import { createWriter } from '../../src/store/sqlite/writer.ts';
 
@@ -18,7 +22,13 @@ after(() => db.close());
 const statements = statementsMade();
 
 /** Partial indexes that hold nothing but what is looked for, and a table that holds what is not done yet. */
-const SHORT = ['INDEX deliveries_leased', 'INDEX webhooks_deleted', 'SCAN replays'];
+const SHORT = [
+  'INDEX deliveries_leased',
+  'INDEX webhooks_deleted',
+  'INDEX users_deleted',
+  'SCAN replays',
+  'SCAN withdrawals',
+];
 /** What another step has found by an index, or no table at all. */
 const DERIVED = /^SCAN (?:\(subquery-\d+\)|CONSTANT ROW)$/;
 
@@ -56,8 +66,11 @@ test('a list goes on where the page before it ended, without a walk through what
 function statementsMade(): string[] {
   const prepare = mock.method(db, 'prepare');
   const snapshot = createSnapshot(db);
-  createWriter(db, 0);
-  for (const reads of [deliveryReads, eventReads, choreReads, dispatchReads, webhookReads]) {
+  createWriter(db, { deliveryDelayMs: 0, maxPlantsPerUser: 1 });
+  const epoch = accessEpoch(db, snapshot);
+  const visible = visibleOwners(db, snapshot, epoch);
+  for (const reads of [deliveryReads, eventReads, plantReads]) reads(db, snapshot, visible);
+  for (const reads of [choreReads, dispatchReads, webhookReads, idempotencyReads]) {
     reads(db, snapshot);
   }
   const made = prepare.mock.calls.map(({ arguments: [sql] }) => sql);

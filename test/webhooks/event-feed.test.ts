@@ -40,6 +40,7 @@ async function follow(viewer: number, parts: Partial<FollowParts> = {}) {
     after: await store.events.latestPosition(viewer),
     signal: ending.signal,
     isAdmitted: async () => true,
+    visibleOwners: store.access.visibleOwners,
     ...parts,
     bounds: { page: 100, pollMs: 3_600_000, heartbeatMs: 3_600_000, ...parts.bounds },
   });

@@ -139,7 +139,7 @@ function failing<Args extends unknown[], T>(times: number, call: (...args: Args)
   return (...args: Args): Promise<T> => (left-- > 0 ? Promise.reject(new AppError(50302)) : call(...args));
 }
 
-const nothingLeft = async () => !(await store.chores.hasChores());
+const nothingLeft = async () => !(await store.chores.hasChores(now));
 
 test('a replay is found and done, slice by slice', async () => {
   const { owner, webhook } = await newOwner(10);
@@ -199,7 +199,7 @@ test('stopped in the middle it does no further slice, and the next one goes on',
   await Promise.all([first.housekeeper.stop(), first.housekeeper.stop()]);
   const done = await waiting(webhook);
   assert.ok(done > 0 && done < 30, `${done} of 30`);
-  assert.equal(await store.chores.hasChores(), true);
+  assert.equal(await store.chores.hasChores(now), true);
   const second = start();
   await second.until('advanced', nothingLeft);
   assert.equal(await waiting(webhook), 30);
@@ -222,11 +222,11 @@ test('stopping waits for the slice that is under way', async () => {
   const stopping = housekeeper.stop().then(() => {
     isStopped = true;
   });
-  await store.chores.hasChores();
+  await store.chores.hasChores(now);
   assert.equal(isStopped, false);
   end.resolve();
   await stopping;
-  assert.equal(await store.chores.hasChores(), false);
+  assert.equal(await store.chores.hasChores(now), false);
 });
 
 test('a store that fails for a while delays long work, and ends none', async () => {

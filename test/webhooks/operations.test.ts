@@ -28,7 +28,14 @@ async function newContext() {
   const user = await store.access.createUser({ name: runtime.ids.next('tok'), at: 0 });
   assert.ok(user);
   const { webhooks, deliveries, events } = store;
-  const context: WebhooksContext = { webhooks, deliveries, events, runtime, target };
+  const context: WebhooksContext = {
+    webhooks,
+    deliveries,
+    events,
+    runtime,
+    target,
+    deliveryDelayMs: 0,
+  };
   return { context, owner: user.id };
 }
 

@@ -137,6 +137,6 @@ async function addPlants(dataDir: string, count: number): Promise<void> {
 /** Resolves when no replay is left to go on with. */
 function untilReplayed(service: Service): Promise<true> {
   return service.beside(({ store: { chores } }) =>
-    until(async () => ((await chores.hasChores()) ? undefined : true)),
+    until(async () => ((await chores.hasChores(Date.now())) ? undefined : true)),
   );
 }

@@ -10,10 +10,12 @@ import type {
   ReplayRequest,
   WebhookHealth,
 } from '../../webhooks/port.ts';
-import { behind, toEvent } from './events.ts';
+import { behind, END, latest } from './event-ids.ts';
+import { toEvent } from './events.ts';
 import type { OutboxWrites } from './outbox.ts';
 import type { Snapshot } from './snapshot.ts';
 import type { Standings } from './standings.ts';
+import type { VisibleOwners } from './visible-owners.ts';
 import { webhookOwners } from './webhook-owners.ts';
 
 /** The statements that send deliveries again, for the connection that writes. */
@@ -26,6 +28,7 @@ export function deliveryWrites(db: DatabaseSync, outbox: OutboxWrites, standings
      WHERE webhook = ? AND event = ?`,
   );
   const newestEvent = db.prepare('SELECT max(id) AS id FROM events WHERE owner = ?');
+  const sharing = db.prepare('SELECT owner FROM shares WHERE viewer = ?');
   const newestDelivery = db.prepare('SELECT max(event) AS id FROM deliveries WHERE webhook = ?');
   const countReplays = db.prepare('SELECT count(*) AS count FROM replays WHERE webhook = ? AND hastens = 0');
   const isDisabled = disabledWebhooks(db);
@@ -33,6 +36,11 @@ export function deliveryWrites(db: DatabaseSync, outbox: OutboxWrites, standings
     `INSERT INTO replays (webhook, owner, hastens, state, next, through)
      VALUES (?, ?, 0, ?, ?, ?)`,
   );
+
+  function newestVisible(viewer: number): string | undefined {
+    const owners = [viewer, ...sharing.all(viewer).map(({ owner }) => Number(owner))];
+    return latest(owners.map((owner) => newestEvent.get(owner)?.id));
+  }
 
   return {
     redeliver({ owner, webhook, event, at }: RedeliverRequest) {
@@ -45,9 +53,9 @@ export function deliveryWrites(db: DatabaseSync, outbox: OutboxWrites, standings
     startReplay({ owner, webhook, from, state }: ReplayRequest, most: number): boolean {
       if (Number(countReplays.get(webhook)?.count) >= most) return false;
       if (!owns(owner, webhook) || state === absentState(isDisabled(webhook))) return true;
-      const newest = state === undefined ? newestEvent.get(owner) : newestDelivery.get(webhook);
-      if (typeof newest?.id === 'string') {
-        insertReplay.run(webhook, owner, state === undefined ? null : storedState(state), from, newest.id);
+      const through = state === undefined ? newestVisible(owner) : latest([newestDelivery.get(webhook)?.id]);
+      if (through !== undefined) {
+        insertReplay.run(webhook, owner, state === undefined ? null : storedState(state), from, through);
       }
       return true;
     },
@@ -64,19 +72,22 @@ function absentState(isDisabled: boolean): DeliveryState {
   return isDisabled ? 'pending' : 'held';
 }
 
-/** Behind every id. */
-const END = '~';
-
 /** The queries that read deliveries. */
-export function deliveryReads(db: DatabaseSync, snapshot: Snapshot) {
+export function deliveryReads(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners) {
   const columns = `d.state, d.attempts, d.due, d.leased, d.reason,
        e.id, e.type, e.created_at, CAST(e.plant AS TEXT) AS plant, e.name, e.tag`;
   const events = 'JOIN events e ON e.owner = d.owner AND e.id = d.event';
+  // Those of a share that was removed go slice by slice, and are not seen from the start of it.
+  const isVisible = `(d.owner = (SELECT owner FROM webhooks WHERE id = d.webhook) OR EXISTS (
+       SELECT 1
+       FROM shares s
+       WHERE s.owner = d.owner AND s.viewer = (SELECT owner FROM webhooks WHERE id = d.webhook)
+     ))`;
   const all = db.prepare(
     `SELECT ${columns}
      FROM deliveries d
      ${events}
-     WHERE d.webhook = ? AND d.event < ?
+     WHERE d.webhook = ? AND d.event < ? AND ${isVisible}
      ORDER BY d.event DESC
      LIMIT CAST(? AS INTEGER)`,
   );
@@ -85,7 +96,7 @@ export function deliveryReads(db: DatabaseSync, snapshot: Snapshot) {
     `SELECT ${columns}
      FROM deliveries d INDEXED BY deliveries_by_state
      ${events}
-     WHERE d.webhook = ? AND d.state = ? AND d.event < ?
+     WHERE d.webhook = ? AND d.state = ? AND d.event < ? AND ${isVisible}
      ORDER BY d.event DESC
      LIMIT CAST(? AS INTEGER)`,
   );
@@ -93,7 +104,7 @@ export function deliveryReads(db: DatabaseSync, snapshot: Snapshot) {
     `SELECT ${columns}
      FROM deliveries d
      ${events}
-     WHERE d.webhook = ? AND d.event = ?`,
+     WHERE d.webhook = ? AND d.event = ? AND ${isVisible}`,
   );
   const attempts = db.prepare(
     `SELECT at, duration_ms, address, status, excerpt, error
@@ -121,7 +132,7 @@ export function deliveryReads(db: DatabaseSync, snapshot: Snapshot) {
       }),
     attempts: (webhook: string, event: string): AttemptRecord[] =>
       snapshot.read(() => attempts.all(webhook, event).map(toAttempt)),
-    ...deliveryCounts(db, snapshot),
+    ...deliveryCounts(db, snapshot, visible),
   };
 }
 
@@ -154,7 +165,7 @@ function toAttempt(row: Record<string, unknown>): AttemptRecord {
 }
 
 /** Counts, each a part at a time. */
-function deliveryCounts(db: DatabaseSync, snapshot: Snapshot) {
+function deliveryCounts(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners) {
   const ofState = db.prepare(
     `SELECT count(*) AS count, max(event) AS last
      FROM (
@@ -197,6 +208,12 @@ function deliveryCounts(db: DatabaseSync, snapshot: Snapshot) {
     return total;
   }
 
+  async function countEvents(owners: readonly number[], from: string): Promise<number> {
+    let total = 0;
+    for (const owner of owners) total += await count(ofOwner, [owner], from);
+    return total;
+  }
+
   return {
     async health(webhook: string): Promise<WebhookHealth> {
       const at = snapshot.read(() => oldest.get(webhook)?.at);
@@ -207,7 +224,7 @@ function deliveryCounts(db: DatabaseSync, snapshot: Snapshot) {
       };
     },
     async countReplay({ owner, webhook, from, state }: ReplayRequest): Promise<number> {
-      if (state === undefined) return count(ofOwner, [owner], from);
+      if (state === undefined) return countEvents(visible.of(owner), from);
       if (state === absentState(snapshot.read(() => isDisabled(webhook)))) return 0;
       return count(ofState, [webhook, storedState(state)], from);
     },

@@ -3,6 +3,7 @@ import { delivery as limits } from '../../limits.ts';
 import type { Claim, ClaimRequest, DeliveryOutcome, Disable } from '../../webhooks/port.ts';
 import { toEvent } from './events.ts';
 import type { OutboxWrites } from './outbox.ts';
+import { sharesWith } from './shares.ts';
 import type { Snapshot } from './snapshot.ts';
 import type { Standings } from './standings.ts';
 
@@ -39,7 +40,7 @@ export function dispatchWrites(db: DatabaseSync, outbox: OutboxWrites, standings
 
 function claims(db: DatabaseSync, standings: Standings): (request: ClaimRequest) => Claim[] {
   const ready = db.prepare(
-    `SELECT id, url, rate, failing_since, private_key
+    `SELECT id, owner, url, rate, failing_since, private_key
      FROM webhooks
      WHERE status = 'enabled' AND next_due <= ?
      ORDER BY next_due
@@ -76,11 +77,12 @@ function claims(db: DatabaseSync, standings: Standings): (request: ClaimRequest)
         secrets: secrets.all(id, now).map(({ secret }) => String(secret)),
         privateKey: String(row.private_key),
       };
-      return found.map(({ event, due }) => ({ webhook, event: String(event), due: Number(due) }));
+      const owner = Number(row.owner);
+      return found.map(({ event, due }) => ({ webhook, owner, event: String(event), due: Number(due) }));
     });
-    return dealOut(lanes, limit).flatMap(({ webhook, event, due }) => {
+    return dealOut(lanes, limit).flatMap(({ webhook, owner, event, due }) => {
       standings.claimed(webhook.id, now);
-      const leased = lease(webhook.id, event, leaseUntil);
+      const leased = lease({ id: webhook.id, owner }, event, leaseUntil);
       return leased ? [{ webhook, due, leaseUntil, ...leased }] : [];
     });
   };
@@ -88,7 +90,9 @@ function claims(db: DatabaseSync, standings: Standings): (request: ClaimRequest)
 
 type Leased = Pick<Claim, 'event' | 'step' | 'fence'>;
 
-function leases(db: DatabaseSync): (webhook: string, event: string, until: number) => Leased | undefined {
+type Lane = { id: string; owner: number };
+
+function leases(db: DatabaseSync): (webhook: Lane, event: string, until: number) => Leased | undefined {
   const lease = db.prepare(
     `UPDATE deliveries
      SET due = ?, leased = 1, fence = fence + 1, step = max(step, 0)
@@ -105,12 +109,19 @@ function leases(db: DatabaseSync): (webhook: string, event: string, until: numbe
      SET state = 'failed', leased = 0, reason = 'Its event is missing.'
      WHERE webhook = ? AND event = ?`,
   );
+  const withdraw = db.prepare('DELETE FROM deliveries WHERE webhook = ? AND event = ?');
+  const isVisible = sharesWith(db);
   return (webhook, id, until) => {
-    const row = lease.get(until, webhook, id);
+    const row = lease.get(until, webhook.id, id);
+    if (row && !isVisible(Number(row.owner), webhook.owner)) {
+      // Of a share that was removed, before its turn of the removal came.
+      withdraw.run(webhook.id, id);
+      return undefined;
+    }
     const found = row && event.get(Number(row.owner), id);
     if (!found) {
       // Only in a store that was damaged: it must not stop all the others.
-      giveUp.run(webhook, id);
+      giveUp.run(webhook.id, id);
       return undefined;
     }
     return { event: toEvent(found), step: Number(row.step), fence: Number(row.fence) };

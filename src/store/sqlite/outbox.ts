@@ -26,7 +26,16 @@ export function outboxWrites(db: DatabaseSync, standings: Standings, delayMs: nu
     `INSERT INTO deliveries (webhook, event, owner, state, attempts, step, due, leased, fence)
      VALUES (?, ?, ?, 'pending', 0, 0, ?, 0, 0)`,
   );
-  const subscribed = db.prepare(`SELECT id FROM webhooks WHERE owner = ? AND status <> 'deleted'`);
+  const subscribed = db.prepare(
+    `SELECT id
+     FROM webhooks
+     WHERE owner = ?1 AND status <> 'deleted'
+     UNION ALL
+     SELECT w.id
+     FROM shares s
+     JOIN webhooks w ON w.owner = s.viewer
+     WHERE s.owner = ?1 AND w.status <> 'deleted'`,
+  );
   const owns = webhookOwners(db);
   const webhooksOf = new Map<number, string[]>();
   const owners = new Set<number>();
@@ -53,11 +62,11 @@ export function outboxWrites(db: DatabaseSync, standings: Standings, delayMs: nu
       owners.add(owner);
       for (const webhook of webhooks(owner)) deliver(webhook, event, owner, at + delayMs);
     },
-    createTest({ owner, webhook, event }: NewTest): boolean {
+    createTest({ owner, webhook, event, due }: NewTest): boolean {
       if (!owns(owner, webhook)) return false;
       const { id, type, at, plant } = event;
       insertEvent.run(owner, id, plant.id, plant.name, plant.tag ?? null, at, type);
-      deliver(webhook, id, owner, at + delayMs);
+      deliver(webhook, id, owner, due);
       return true;
     },
     /** Deliveries that were there became due. */
@@ -67,7 +76,7 @@ export function outboxWrites(db: DatabaseSync, standings: Standings, delayMs: nu
     webhookChanged(webhook: string): void {
       changed.add(webhook);
     },
-    /** Who is subscribed is looked up once for each transaction; a write to webhooks makes it stale. */
+    /** Who is subscribed is looked up once for each transaction; a write to webhooks or shares makes it stale. */
     forgetSubscriptions: () => webhooksOf.clear(),
     /** What was written since the last call. */
     takeAnnounced(): Announced {

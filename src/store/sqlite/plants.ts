@@ -1,22 +1,39 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setImmediate } from 'node:timers/promises';
 import { list as limits } from '../../limits.ts';
-import { MAX_ID, MIN_ID, type PlantId } from '../../plants/plant.ts';
-import type { EndQuery, ListEnd, NewPlant, PageQuery, PlantField, PlantPage } from '../../plants/port.ts';
+import { MAX_ID, type PlantId } from '../../plants/plant.ts';
+import type {
+  EndQuery,
+  ListEnd,
+  NewPlant,
+  PageQuery,
+  PlantField,
+  PlantPage,
+  Position,
+} from '../../plants/port.ts';
 import type { Snapshot } from './snapshot.ts';
+import type { Stretch, VisibleOwners } from './visible-owners.ts';
 
 /** The statements that write plants, for the connection that writes. */
-export function plantWrites(db: DatabaseSync, announce: (plant: NewPlant & { id: PlantId }) => void) {
+export function plantWrites(
+  db: DatabaseSync,
+  announce: (plant: NewPlant & { id: PlantId }) => void,
+  most: number | undefined,
+) {
   const insert = db.prepare(
     `INSERT INTO plants (owner, id, name, tag, created_at)
      VALUES (?, ?, ?, ?, ?)
      ON CONFLICT DO NOTHING`,
   );
   const remove = db.prepare('DELETE FROM plants WHERE owner = ? AND id = ?');
+  const exists = db.prepare('SELECT 1 FROM plants WHERE owner = ? AND id = ?');
   const { nextFree, note, removed, forget } = freeIds(db);
+  const counts = most === undefined ? undefined : plantCounts(db, most);
 
   return {
-    /** The id of the plant, or null when it is taken. Positional, because objects are slow to send to a thread. */
+    /**
+     * The id of the plant, null when it is taken, or 'full'. Positional, because objects are slow to send to a thread.
+     */
     create(
       owner: number,
       wanted: PlantId | undefined,
@@ -24,19 +41,59 @@ export function plantWrites(db: DatabaseSync, announce: (plant: NewPlant & { id:
       tag: string | undefined,
       event: string,
       at: number,
-    ): PlantId | null {
+    ): PlantId | null | 'full' {
+      if (counts?.isFull(owner)) {
+        // Whoever repeats a create learns that it was done.
+        return wanted !== undefined && exists.get(owner, wanted) ? null : 'full';
+      }
       const id = wanted ?? nextFree(owner);
       if (insert.run(owner, id, name, tag ?? null, at).changes === 0) return null;
       note(owner, id);
+      counts?.added(owner);
       announce({ owner, id, name, tag, event, at });
       return id;
     },
     delete(owner: number, id: PlantId): boolean {
       removed(owner);
-      return remove.run(owner, id).changes > 0;
+      if (remove.run(owner, id).changes === 0) return false;
+      counts?.removed(owner);
+      return true;
     },
     /** For the beginning of a transaction: what earlier ones knew may have changed. */
     forgetIds: forget,
+    /** After a transaction that was rolled back. */
+    forgetCounts: () => counts?.forget(),
+  };
+}
+
+/**
+ * How many plants an owner has, when there is a limit: counted once, then kept up, since this connection alone adds
+ * plants. Counting ends beyond the limit, however many there are.
+ */
+function plantCounts(db: DatabaseSync, most: number) {
+  const count = db.prepare(
+    `SELECT count(*) AS count
+     FROM (SELECT 1 FROM plants WHERE owner = ? LIMIT CAST(? AS INTEGER))`,
+  );
+  const known = new Map<number, number>();
+  return {
+    isFull(owner: number): boolean {
+      const counted = known.get(owner) ?? Number(count.get(owner, most + 1)?.count);
+      known.set(owner, counted);
+      return counted >= most;
+    },
+    added(owner: number): void {
+      const counted = known.get(owner);
+      if (counted !== undefined) known.set(owner, counted + 1);
+    },
+    removed(owner: number): void {
+      const counted = known.get(owner);
+      if (counted === undefined) return;
+      // Beyond the limit nobody knows how many there are.
+      if (counted > most) known.delete(owner);
+      else known.set(owner, counted - 1);
+    },
+    forget: () => known.clear(),
   };
 }
 
@@ -93,7 +150,7 @@ function bigintOf(value: unknown): bigint | undefined {
 }
 
 /** The queries that read plants. */
-export function plantReads(db: DatabaseSync, snapshot: Snapshot) {
+export function plantReads(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners) {
   const pages = new Map<string, StatementSync>();
 
   function statement(fields: readonly PlantField[]): StatementSync {
@@ -106,59 +163,102 @@ export function plantReads(db: DatabaseSync, snapshot: Snapshot) {
     return prepared;
   }
 
-  return {
-    page({ viewer, from, through, limit, fields }: PageQuery): PlantPage {
-      const first = from?.id ?? MIN_ID;
-      const last = through?.id ?? MAX_ID;
+  function page({ viewer, from, through, limit, fields }: PageQuery): PlantPage {
+    const parts: string[] = [];
+    let left = limit;
+    for (const { owner, first, last } of visible.stretches(viewer, from, through)) {
       // One more than asked for shows whether, and where, the list goes on.
-      const row = snapshot.read(() => statement(fields).get(viewer, first, last, limit + 1));
+      const row = statement(fields).get(owner, first, last, left + 1);
       // `setReturnArrays` makes `get` answer an array; its declared type does not know. An aggregate always
       // has one row.
       const [json, count, highest] = row as unknown as PageRow;
-      if (json === null) return { json: '', count: 0, next: undefined };
-      if (count <= limit) return { json, count, next: undefined };
-      const next = { owner: viewer, id: BigInt(highest) };
-      return { json: json.slice(0, json.lastIndexOf(SEPARATOR)), count: limit, next };
-    },
-    end: listEnd(db, snapshot),
+      if (json === null) continue;
+      if (count > left) {
+        if (left > 0) parts.push(json.slice(0, json.lastIndexOf(SEPARATOR)));
+        return { json: parts.join(SEPARATOR), count: limit, next: { owner, id: BigInt(highest) } };
+      }
+      parts.push(json);
+      left -= count;
+    }
+    return { json: parts.join(SEPARATOR), count: limit - left, next: undefined };
+  }
+
+  return {
+    page: (query: PageQuery): PlantPage => snapshot.read(() => page(query)),
+    end: listEnd(db, snapshot, visible),
   };
 }
 
-function listEnd(db: DatabaseSync, snapshot: Snapshot) {
-  const highest = db.prepare('SELECT max(id) AS id FROM plants WHERE owner = ? AND id >= ?');
+function listEnd(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners) {
+  const highest = db.prepare('SELECT max(id) AS id FROM plants WHERE owner = ? AND id >= ? AND id <= ?');
   highest.setReadBigInts(true);
-  const following = db.prepare('SELECT min(id) AS id FROM plants WHERE owner = ? AND id > ?');
-  following.setReadBigInts(true);
+  const lowest = db.prepare('SELECT min(id) AS id FROM plants WHERE owner = ? AND id >= ? AND id <= ?');
+  lowest.setReadBigInts(true);
   const step = db.prepare(
     `SELECT count(*) AS count, max(id) AS id
      FROM (
        SELECT id
        FROM plants
-       WHERE owner = ? AND id >= ?
+       WHERE owner = ? AND id BETWEEN ? AND ?
        ORDER BY id
        LIMIT CAST(? AS INTEGER)
      )`,
   );
   step.setReadBigInts(true);
-  const idOf = (query: StatementSync, viewer: number, id: PlantId) =>
-    snapshot.read(() => bigintOf(query.get(viewer, id)?.id));
-  const at = (owner: number, id: PlantId | undefined) => (id === undefined ? undefined : { owner, id });
+
+  /** The first position that the statement finds on one of the stretches. */
+  function find(statement: StatementSync, stretches: readonly Stretch[]): Position | undefined {
+    for (const { owner, first, last } of stretches) {
+      const id = bigintOf(statement.get(owner, first, last)?.id);
+      if (id !== undefined) return { owner, id };
+    }
+    return undefined;
+  }
+
+  function whole(viewer: number, from: Position | undefined): ListEnd {
+    const backwards = visible.stretches(viewer, from, undefined).toReversed();
+    return { last: find(highest, backwards), next: undefined };
+  }
+
+  /** Counts on from a position; where that many end, and how many are still to be counted. */
+  function countOn(viewer: number, from: Position | undefined, wanted: number) {
+    let last: Position | undefined;
+    let left = wanted;
+    for (const { owner, first, last: end } of visible.stretches(viewer, from, undefined)) {
+      const { id, count } = step.get(owner, first, end, left) ?? {};
+      const highestId = bigintOf(id);
+      if (highestId === undefined) continue;
+      last = { owner, id: highestId };
+      left -= Number(count);
+      if (left === 0) break;
+    }
+    return { last, left };
+  }
+
+  function following(viewer: number, { owner, id }: Position): Position | undefined {
+    const [own, ...others] = visible.stretches(viewer, { owner, id }, undefined);
+    const behind = own && own.owner === owner ? (id === MAX_ID ? [] : [{ ...own, first: id + 1n }]) : [own];
+    return find(
+      lowest,
+      [...behind, ...others].filter((stretch) => stretch !== undefined),
+    );
+  }
 
   return async ({ viewer, from, count }: EndQuery): Promise<ListEnd> => {
-    let start = from?.id ?? MIN_ID;
-    if (count === undefined) return { last: at(viewer, idOf(highest, viewer, start)), next: undefined };
-    let last: PlantId | undefined;
+    if (count === undefined) return snapshot.read(() => whole(viewer, from));
+    let last: Position | undefined;
+    let next = from;
     for (let left = count; left > 0; left -= limits.countedPlants) {
-      const wanted = Math.min(left, limits.countedPlants);
-      const row = snapshot.read(() => step.get(viewer, start, wanted));
-      last = bigintOf(row?.id) ?? last;
-      if (last === undefined || last === MAX_ID || Number(row?.count) < wanted) {
-        return { last: at(viewer, last), next: undefined };
-      }
-      start = last + 1n;
+      const at = next;
+      const counted = snapshot.read(() => countOn(viewer, at, Math.min(left, limits.countedPlants)));
+      last = counted.last ?? last;
+      if (counted.left > 0 || last === undefined) return { last, next: undefined };
+      const end = last;
+      next = snapshot.read(() => following(viewer, end));
+      if (next === undefined) break;
       await setImmediate();
     }
-    return { last: at(viewer, last), next: at(viewer, idOf(following, viewer, start - 1n)) };
+    return { last, next };
   };
 }
 

@@ -1,31 +1,35 @@
 import { AppError } from '../../errors.ts';
+import type { Caller, Once } from '../../idempotency.ts';
 import type { Clock } from '../../runtime.ts';
 import type { DeliveryOutcome } from '../../webhooks/port.ts';
 import { type Door, type GroupCommit, groupCommit } from '../batch.ts';
 import type { Store } from '../store.ts';
-import { accessReads } from './access.ts';
+import { accessEpoch } from './access-epoch.ts';
 import { choreReads } from './chores.ts';
 import { openConnection } from './connection.ts';
 import { deliveryReads } from './deliveries.ts';
 import { dispatchReads } from './dispatch.ts';
 import { eventReads } from './events.ts';
 import { unavailable } from './failure.ts';
+import { idempotencyReads, KEY_USED } from './idempotency.ts';
 import { migrate } from './migrate.ts';
 import { plantReads } from './plants.ts';
+import { shareReads } from './shares.ts';
 import { createSnapshot, type Snapshot } from './snapshot.ts';
+import { tokenReads } from './tokens.ts';
+import { userReads } from './users.ts';
+import { visibleOwners } from './visible-owners.ts';
 import { webhookReads } from './webhooks.ts';
-import type { Command, WriteName, Writes } from './writer.ts';
+import type { Command, WriteName, WriterRules, Writes } from './writer.ts';
 import { inlineWriter, threadWriter, type Writer } from './writer-client.ts';
 
-export type SqliteOptions = {
+export type SqliteOptions = WriterRules & {
   path: string;
   /** `thread` for a server; `inline` for a program that makes a few writes and ends. */
   writer: 'thread' | 'inline';
   clock: Clock;
   /** Called before a store of an older version is brought up to date; may throw to leave it as it is. */
   beforeMigration?: () => void;
-  /** How long after its event a delivery is due for the first time. */
-  deliveryDelayMs: number;
   /**
    * Called when a commit's outcome is unknown, or when nothing can be written any more: the process must end soon,
    * and recovery decides at the next start. Those who wait for the commit are told 50301 right after; later writes
@@ -38,11 +42,10 @@ export type SqliteOptions = {
 export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
   const db = openConnection(options.path);
   migrate(db, options.clock.now(), options.beforeMigration);
-  const { path, deliveryDelayMs } = options;
+  const { path, deliveryDelayMs, maxPlantsPerUser } = options;
+  const rules = { deliveryDelayMs, maxPlantsPerUser };
   const writer =
-    options.writer === 'thread'
-      ? threadWriter({ path, deliveryDelayMs }, options.onFatal)
-      : inlineWriter(db, deliveryDelayMs);
+    options.writer === 'thread' ? threadWriter({ path, rules }, options.onFatal) : inlineWriter(db, rules);
   if (options.writer === 'thread') db.exec('PRAGMA query_only = ON');
 
   const snapshot = createSnapshot(db);
@@ -52,12 +55,19 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
   const submit = submitTo(commits, 'bounded');
   // As many as deliveries are claimed at most; one that is refused would be sent twice.
   const dispatched = submitTo(commits, 'open');
-  const plants = plantReads(db, snapshot);
-  const access = accessReads(db, snapshot);
+  const command = <K extends WriteName>(name: K, ...args: Parameters<Writes[K]>) =>
+    submit(undefined, COMMAND_BYTES, name, ...args);
+  const epoch = accessEpoch(db, snapshot);
+  const visible = visibleOwners(db, snapshot, epoch);
+  const plants = plantReads(db, snapshot, visible);
+  const users = userReads(db, snapshot);
+  const shares = shareReads(db, snapshot);
+  const tokens = tokenReads(db, snapshot);
+  const keys = idempotencyReads(db, snapshot);
   const webhooks = webhookReads(db, snapshot);
-  const deliveries = deliveryReads(db, snapshot);
+  const deliveries = deliveryReads(db, snapshot, visible);
   const dispatch = dispatchReads(db, snapshot);
-  const events = eventReads(db, snapshot);
+  const events = eventReads(db, snapshot, visible);
   const chores = choreReads(db, snapshot);
   const newest = db.prepare(
     `SELECT max((SELECT max(id) FROM events WHERE owner = users.id)) AS id
@@ -75,50 +85,67 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
 
   return {
     plants: {
-      async create(plant) {
+      async create(plant, caller) {
         const { owner, id, name, tag, event, at } = plant;
-        const created = await submit(plantBytes(plant), 'createPlant', owner, id, name, tag, event, at);
-        if (created !== null) return { created };
+        const args = [owner, id, name, tag, event, at] as const;
+        const created = await submit(caller, plantBytes(plant), 'createPlant', ...args);
+        if (typeof created === 'bigint') return { created };
+        if (created === 'full') return { full: maxPlantsPerUser ?? Infinity };
         if (id === undefined) throw new Error('the store chose an id that was taken');
         return { taken: id };
       },
-      delete: (owner, id) => submit(COMMAND_BYTES, 'deletePlant', owner, id),
+      delete: (owner, id, caller) => submit(caller, COMMAND_BYTES, 'deletePlant', owner, id),
       page: async (query) => plants.page(query),
       end: plants.end,
     },
     access: {
-      createUser: (user) => submit(COMMAND_BYTES, 'createUser', user),
-      users: async () => access.users(),
-      createToken: (token) => submit(COMMAND_BYTES, 'createToken', token),
-      findToken: async (hash) => access.findToken(hash),
-      tokens: async () => access.tokens(),
-      revokeToken: (id, at) => submit(COMMAND_BYTES, 'revokeToken', id, at),
-      setBootstrapToken: (token) => submit(COMMAND_BYTES, 'setBootstrapToken', token),
-      accessEpoch: access.accessEpoch,
+      createUser: (user) => command('createUser', user),
+      ensureUser: async (user) => users.user(user.name) ?? command('ensureUser', user),
+      users: async () => users.users(),
+      user: async (name) => users.user(name),
+      setUserDisabled: (name, isDisabled, at) => command('setUserDisabled', name, isDisabled, at),
+      belongings: async (name) => users.belongings(name),
+      deleteUser: (name, at) => command('deleteUser', name, at),
+      addShare: (share, most) => command('addShare', share, most),
+      removeShare: (share) => command('removeShare', share),
+      shares: async () => shares.shares(),
+      visibleOwners: async (viewer) => snapshot.read(() => visible.of(viewer)),
+      createToken: (token) => command('createToken', token),
+      findToken: async (hash) => tokens.findToken(hash),
+      tokens: async () => tokens.tokens(),
+      rotateToken: (rotation) => command('rotateToken', rotation),
+      revokeToken: (id, at) => command('revokeToken', id, at),
+      setBootstrapToken: (token) => command('setBootstrapToken', token),
+      accessEpoch: epoch,
+    },
+    keys: {
+      keptAnswer: async (request, now) => keys.keptAnswer(request, now),
+      keepAnswer: (once) => submit(undefined, onceBytes(once), 'keepAnswer', once),
     },
     webhooks: {
-      createWebhook: (webhook, most) => submit(COMMAND_BYTES, 'createWebhook', webhook, most),
+      createWebhook: (webhook, most, caller) => submit(caller, COMMAND_BYTES, 'createWebhook', webhook, most),
       webhooks: async (owner) => webhooks.webhooks(owner),
       webhook: async (owner, id) => webhooks.webhook(owner, id),
-      changeWebhook: (owner, id, change) => submit(COMMAND_BYTES, 'changeWebhook', owner, id, change),
-      deleteWebhook: (owner, id) => submit(COMMAND_BYTES, 'deleteWebhook', owner, id),
-      rotateSecret: (owner, id, rotation) => submit(COMMAND_BYTES, 'rotateSecret', owner, id, rotation),
+      changeWebhook: (owner, id, change) => command('changeWebhook', owner, id, change),
+      deleteWebhook: (owner, id) => command('deleteWebhook', owner, id),
+      rotateSecret: (owner, id, rotation, caller) =>
+        submit(caller, COMMAND_BYTES, 'rotateSecret', owner, id, rotation),
       health: deliveries.health,
     },
     deliveries: {
       deliveries: async (query) => deliveries.deliveries(query),
       delivery: async (webhook, event) => deliveries.delivery(webhook, event),
       attempts: async (webhook, event) => deliveries.attempts(webhook, event),
-      createTest: (test) => submit(COMMAND_BYTES, 'createTest', test),
-      redeliver: (request) => submit(COMMAND_BYTES, 'redeliver', request),
+      createTest: (test, caller) => submit(caller, COMMAND_BYTES, 'createTest', test),
+      redeliver: (request, caller) => submit(caller, COMMAND_BYTES, 'redeliver', request),
       countReplay: deliveries.countReplay,
-      startReplay: (request, most) => submit(COMMAND_BYTES, 'startReplay', request, most),
+      startReplay: (request, most, caller) => submit(caller, COMMAND_BYTES, 'startReplay', request, most),
     },
     outbox: {
-      claim: (request) => dispatched(COMMAND_BYTES, 'claim', request),
-      record: (outcome) => dispatched(outcomeBytes(outcome), 'record', outcome),
-      giveBack: (claim) => dispatched(COMMAND_BYTES, 'giveBack', claim),
-      releaseLeases: (now) => dispatched(COMMAND_BYTES, 'releaseLeases', now),
+      claim: (request) => dispatched(undefined, COMMAND_BYTES, 'claim', request),
+      record: (outcome) => dispatched(undefined, outcomeBytes(outcome), 'record', outcome),
+      giveBack: (claim) => dispatched(undefined, COMMAND_BYTES, 'giveBack', claim),
+      releaseLeases: (now) => dispatched(undefined, COMMAND_BYTES, 'releaseLeases', now),
       nextDue: async (now) => dispatch.nextDue(now),
       onDue: (listener) => void hints.due.push(listener),
       onChange: (listener) => void hints.change.push(listener),
@@ -129,13 +156,13 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
       onEvents: (listener) => void hints.events.push(listener),
     },
     chores: {
-      hasChores: async () => chores.hasChores(),
-      advance: (slice) => submit(COMMAND_BYTES, 'advance', slice),
-      removeExpired: (request) => submit(COMMAND_BYTES, 'removeExpired', request),
+      hasChores: async (now) => chores.hasChores(now),
+      advance: (slice) => command('advance', slice),
+      removeExpired: (request) => command('removeExpired', request),
     },
     key,
     latestEvent: async () => snapshot.read(() => newest.get()?.id?.toString()),
-    check: () => void snapshot.read(() => access.accessEpoch()),
+    check: () => void epoch(),
     close: () => (closing ??= close()),
   };
 }
@@ -151,10 +178,29 @@ function outcomeBytes({ attempt }: DeliveryOutcome): number {
   return COMMAND_BYTES + 2 * (attempt.excerpt?.length ?? 0);
 }
 
+function onceBytes({ answer }: Once): number {
+  return COMMAND_BYTES + 2 * answer.body.length;
+}
+
 function submitTo(commits: GroupCommit<Command>, door: Door) {
-  return <K extends WriteName>(bytes: number, name: K, ...args: Parameters<Writes[K]>) =>
+  return <K extends WriteName>(
+    caller: Caller | undefined,
+    bytes: number,
+    name: K,
+    ...args: Parameters<Writes[K]>
+  ) => {
     // The writer runs the function of this name with these arguments, so the outcome is what it returns.
-    commits.submit([name, ...args], bytes, door) as Promise<ReturnType<Writes[K]>>;
+    type Outcome = Promise<ReturnType<Writes[K]>>;
+    const once = caller?.once;
+    if (!once) return commits.submit([name, args], bytes, door, caller) as Outcome;
+    const command = [name, args, once] as const;
+    return commits.submit(command, bytes + onceBytes(once), door, caller).then(refuseKeyUsed) as Outcome;
+  };
+}
+
+function refuseKeyUsed(outcome: unknown): unknown {
+  if (outcome !== KEY_USED) return outcome;
+  throw new AppError(40901, 'A request with this Idempotency-Key was running at the same time; retry.');
 }
 
 type Hints = {

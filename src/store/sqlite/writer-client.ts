@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads';
 import { AppError } from '../../errors.ts';
 import { threadEnvironment } from '../../thread-environment.ts';
 import { outcomeUnknown, unavailable } from './failure.ts';
-import { type Command, createWriter, type Executed } from './writer.ts';
+import { type Command, createWriter, type Executed, type WriterRules } from './writer.ts';
 import type { PlainError, WriterOptions, WriterReply } from './writer-thread.ts';
 
 /** Where commands are carried out: in a thread of its own, or in place for a program that ends soon. */
@@ -12,8 +12,8 @@ export type Writer = {
   close(): Promise<void>;
 };
 
-export function inlineWriter(db: DatabaseSync, deliveryDelayMs: number): Writer {
-  const execute = createWriter(db, deliveryDelayMs);
+export function inlineWriter(db: DatabaseSync, rules: WriterRules): Writer {
+  const execute = createWriter(db, rules);
   return { execute: async (commands) => execute(commands), close: async () => {} };
 }
 

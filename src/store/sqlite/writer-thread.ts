@@ -2,14 +2,14 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { AppError, type ErrorCode } from '../../errors.ts';
 import { openConnection } from './connection.ts';
 import type { Announced } from './outbox.ts';
-import { type Command, createWriter, type Executed } from './writer.ts';
+import { type Command, createWriter, type Executed, type WriterRules } from './writer.ts';
 
 /**
  * The thread that writes, with a connection of its own: while one commit waits for the disk, the main thread
  * goes on reading and gathers the next batch.
  */
 
-export type WriterOptions = { path: string; deliveryDelayMs: number };
+export type WriterOptions = { path: string; rules: WriterRules };
 
 /** What the thread answers to a batch of commands; errors as data, because their class does not travel. */
 export type WriterReply =
@@ -20,9 +20,9 @@ export type PlainError = { code: ErrorCode; message: string; headers: Record<str
 
 if (parentPort) serve(parentPort, workerData);
 
-function serve(port: NonNullable<typeof parentPort>, { path, deliveryDelayMs }: WriterOptions): void {
+function serve(port: NonNullable<typeof parentPort>, { path, rules }: WriterOptions): void {
   const db = openConnection(path);
-  const execute = createWriter(db, deliveryDelayMs);
+  const execute = createWriter(db, rules);
 
   port.on('message', (message: Command[] | 'close') => {
     if (message === 'close') {

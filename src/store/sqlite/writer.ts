@@ -1,32 +1,54 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { AppError } from '../../errors.ts';
+import type { Once } from '../../idempotency.ts';
 import type { BatchResult } from '../batch.ts';
-import { accessWrites } from './access.ts';
 import { choreWrites } from './chores.ts';
 import { deliveryWrites } from './deliveries.ts';
 import { dispatchWrites } from './dispatch.ts';
 import { isEnvironment, isUnknownOutcome, outcomeUnknown, unavailable } from './failure.ts';
+import { idempotencyWrites } from './idempotency.ts';
 import { type Announced, type OutboxWrites, outboxWrites } from './outbox.ts';
 import { plantWrites } from './plants.ts';
+import { shareWrites } from './shares.ts';
 import { createStandings, type Standings } from './standings.ts';
+import { tokenWrites } from './tokens.ts';
+import { userWrites } from './users.ts';
 import { webhookWrites } from './webhooks.ts';
 
-/** Every write of the store, by name. A command is a name and the arguments of the function. */
+/** Every write of the store, by name. */
 export type Writes = ReturnType<typeof createWrites>;
 export type WriteName = keyof Writes;
-export type Command = readonly [name: WriteName, ...args: unknown[]];
+/** The name of a write, the arguments of the function and, of a request with a key, that. */
+export type Command = readonly [name: WriteName, args: readonly unknown[], once?: Once];
 
 export type Executed = BatchResult & { announced: Announced };
 
-type Shared = { outbox: OutboxWrites; standings: Standings; plants: ReturnType<typeof plantWrites> };
+export type WriterRules = {
+  /** How long after its event a delivery is due for the first time. */
+  deliveryDelayMs: number;
+  /** How many plants a user may have; undefined for any number. */
+  maxPlantsPerUser?: number | undefined;
+};
 
-function createWrites(db: DatabaseSync, { outbox, standings, plants }: Shared) {
+type Shared = {
+  outbox: OutboxWrites;
+  standings: Standings;
+  plants: ReturnType<typeof plantWrites>;
+  keys: ReturnType<typeof idempotencyWrites>;
+};
+
+function createWrites(db: DatabaseSync, { outbox, standings, plants, keys }: Shared) {
+  const webhooks = webhookWrites(db, outbox, standings);
+  const { removeSharesOf, ...shares } = shareWrites(db, outbox);
   return {
     createPlant: plants.create,
     deletePlant: plants.delete,
     createTest: outbox.createTest,
-    ...accessWrites(db),
-    ...webhookWrites(db, outbox, standings),
+    keepAnswer: keys.keepAnswer,
+    ...tokenWrites(db),
+    ...shares,
+    ...userWrites(db, { ...webhooks, outbox, standings, removeSharesOf }),
+    ...webhooks,
     ...deliveryWrites(db, outbox, standings),
     ...dispatchWrites(db, outbox, standings),
     ...choreWrites(db, outbox, standings),
@@ -39,17 +61,19 @@ function createWrites(db: DatabaseSync, { outbox, standings, plants }: Shared) {
  *
  * Throws AppError 50302 when nothing was done and 50301 when the outcome is unknown.
  */
-export function createWriter(db: DatabaseSync, delayMs: number): (commands: Command[]) => Executed {
+export function createWriter(db: DatabaseSync, rules: WriterRules): (commands: Command[]) => Executed {
   const standings = createStandings(db);
-  const outbox = outboxWrites(db, standings, delayMs);
-  const plants = plantWrites(db, outbox.announce);
-  const writes = createWrites(db, { outbox, standings, plants });
+  const outbox = outboxWrites(db, standings, rules.deliveryDelayMs);
+  const plants = plantWrites(db, outbox.announce, rules.maxPlantsPerUser);
+  const keys = idempotencyWrites(db);
+  const writes = createWrites(db, { outbox, standings, plants, keys });
   const begin = db.prepare('BEGIN IMMEDIATE');
   const commit = db.prepare('COMMIT');
 
-  function run([name, ...args]: Command): unknown {
+  function run([name, args, once]: Command): unknown {
     // The arguments were typed where the command was made (see `submit` in store.ts).
-    return (writes[name] as (...args: unknown[]) => unknown)(...args);
+    const write = writes[name] as (...args: unknown[]) => unknown;
+    return once ? keys.once(once, () => write(...args)) : write(...args);
   }
 
   function transaction(commands: Command[]): Executed {
@@ -74,6 +98,7 @@ export function createWriter(db: DatabaseSync, delayMs: number): (commands: Comm
     } catch (error) {
       if (error instanceof AppError) throw error;
       if (db.isTransaction) db.exec('ROLLBACK');
+      plants.forgetCounts();
       if (isEnvironment(error)) throw unavailable(error);
       return commands.length === 1 ? failedWith(fault(error)) : oneByOne(commands);
     }

@@ -1,16 +1,12 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { NewToken, StoredToken, User } from '../../access/port.ts';
+import type { NewToken, StoredToken, TokenRotation, TokenRotationOutcome } from '../../access/port.ts';
 import { isScope } from '../../access/scopes.ts';
 import type { Snapshot } from './snapshot.ts';
+import { INSERT_USER } from './users.ts';
 
-/** The statements that write users and tokens, for the connection that writes. */
-export function accessWrites(db: DatabaseSync) {
-  const insertUser = db.prepare(
-    `INSERT INTO users (name, created_at)
-     VALUES (?, ?)
-     ON CONFLICT DO NOTHING
-     RETURNING id`,
-  );
+/** The statements that write tokens, for the connection that writes. */
+export function tokenWrites(db: DatabaseSync) {
+  const makeUser = db.prepare(INSERT_USER);
   const insertToken = db.prepare(
     `INSERT INTO tokens (hash, id, user, label, scopes, bootstrap, created_at, expires_at)
      SELECT ?, ?, id, ?, ?, ?, ?, ?
@@ -28,6 +24,23 @@ export function accessWrites(db: DatabaseSync) {
     'SELECT 1 FROM tokens WHERE hash = ? AND bootstrap = 1 AND revoked_at IS NULL',
   );
   const dropToken = db.prepare('DELETE FROM tokens WHERE hash = ?');
+  const live = db.prepare(
+    `SELECT 1
+     FROM tokens
+     WHERE id = ? AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?)`,
+  );
+  const insertReplacement = db.prepare(
+    `INSERT INTO tokens (hash, id, user, label, scopes, bootstrap, created_at, expires_at)
+     SELECT ?, ?, user, label, scopes, 0, ?, ?
+     FROM tokens
+     WHERE id = ?`,
+  );
+  const replace = db.prepare(
+    `UPDATE tokens
+     SET expires_at = min(coalesce(expires_at, ?1), ?1), replaced_by = ?2
+     WHERE id = ?3`,
+  );
+  const find = db.prepare('SELECT bootstrap, replaced_by FROM tokens WHERE id = ?');
 
   function createToken(token: NewToken, bootstrap: 0 | 1): boolean {
     const { hash, id, label, createdAt, expiresAt, user } = token;
@@ -38,14 +51,21 @@ export function accessWrites(db: DatabaseSync) {
   }
 
   return {
-    createUser({ name, at }: { name: string; at: number }): User | undefined {
-      const row = insertUser.get(name, at);
-      return row && { id: Number(row.id), name, createdAt: at };
-    },
     createToken: (token: NewToken) => createToken(token, 0),
     revokeToken: (id: string, at: number) => revoke.run(at, id).changes > 0,
+    rotateToken({ id, replacement, overlapUntil }: TokenRotation): TokenRotationOutcome {
+      const found = find.get(id);
+      if (!found) return 'no token';
+      if (found.bootstrap === 1) return 'bootstrap';
+      const { hash, createdAt, expiresAt } = replacement;
+      if (!live.get(id, createdAt)) return 'not live';
+      if (typeof found.replaced_by === 'string') return { replacedBy: found.replaced_by };
+      insertReplacement.run(hash, replacement.id, createdAt, expiresAt ?? null, id);
+      replace.run(overlapUntil, replacement.id, id);
+      return 'rotated';
+    },
     setBootstrapToken(token: NewToken): void {
-      insertUser.get(token.user, token.createdAt);
+      makeUser.run(token.user, token.createdAt);
       dropOtherBootstrap.run(token.user, token.hash);
       if (liveBootstrap.get(token.hash)) return;
       dropToken.run(token.hash);
@@ -54,48 +74,27 @@ export function accessWrites(db: DatabaseSync) {
   };
 }
 
-const TOKENS = `SELECT t.id, t.user, u.name, t.label, t.scopes, t.created_at, t.expires_at, t.revoked_at
+const TOKENS = `SELECT t.id, t.user, u.name, u.disabled_at, t.label, t.scopes, t.created_at, t.expires_at, t.revoked_at
   FROM tokens t
   JOIN users u ON u.id = t.user`;
 
-/** The queries that read users and tokens. */
-export function accessReads(db: DatabaseSync, snapshot: Snapshot) {
-  const users = db.prepare('SELECT id, name, created_at FROM users ORDER BY name');
+/** The queries that read tokens. */
+export function tokenReads(db: DatabaseSync, snapshot: Snapshot) {
   const tokens = db.prepare(`${TOKENS} ORDER BY t.created_at, t.id`);
   const token = db.prepare(`${TOKENS} WHERE t.hash = ?`);
-  const epoch = db.prepare(`SELECT value FROM meta WHERE name = 'access_epoch'`);
-  const known = { generation: -1, epoch: -1 };
-
   return {
-    users: (): User[] =>
-      snapshot.read(() =>
-        users.all().map((row) => ({
-          id: Number(row.id),
-          name: String(row.name),
-          createdAt: Number(row.created_at),
-        })),
-      ),
     tokens: (): StoredToken[] => snapshot.read(() => tokens.all().map(toToken)),
     findToken(hash: string): StoredToken | undefined {
       const row = snapshot.read(() => token.get(hash));
       return row && toToken(row);
     },
-    /** One look at the database for each snapshot. */
-    accessEpoch: (): number =>
-      snapshot.read(() => {
-        if (known.generation !== snapshot.generation()) {
-          known.generation = snapshot.generation();
-          known.epoch = Number(epoch.get()?.value);
-        }
-        return known.epoch;
-      }),
   };
 }
 
 function toToken(row: Record<string, unknown>): StoredToken {
   return {
     id: String(row.id),
-    user: { id: Number(row.user), name: String(row.name) },
+    user: { id: Number(row.user), name: String(row.name), isDisabled: row.disabled_at !== null },
     label: String(row.label),
     scopes: String(row.scopes).split(' ').filter(isScope),
     createdAt: Number(row.created_at),

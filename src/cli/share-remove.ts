@@ -1,0 +1,29 @@
+import type { Command } from 'commander';
+import { examples } from './examples.ts';
+import { Failure } from './failure.ts';
+import { settingOption } from './options.ts';
+import { type StoreFlags, withStore } from './store.ts';
+import { say, visible } from './terminal.ts';
+
+/** `share remove --owner NAME --viewer NAME` */
+export function shareRemove(share: Command): void {
+  share
+    .command('remove')
+    .description('let a user no longer read the plants of another; a running service heeds it at once')
+    .requiredOption('--owner <name>', 'whose plants they are')
+    .requiredOption('--viewer <name>', 'who may read them')
+    .addOption(settingOption('dataDir'))
+    .addHelpText('after', examples('share remove --owner ann --viewer bob'))
+    .action(run);
+}
+
+async function run(flags: StoreFlags & { owner: string; viewer: string }): Promise<void> {
+  const { owner, viewer } = flags;
+  const removed = await withStore(flags, ({ store }) => store.removeShare({ owner, viewer }));
+  if (!removed) {
+    throw new Failure(
+      `There is no share of "${owner}" with "${viewer}". To see those there are: plant-store share list`,
+    );
+  }
+  say(`The user "${visible(viewer)}" no longer reads the plants of "${visible(owner)}".`);
+}

@@ -1,0 +1,192 @@
+import { createHash } from 'node:crypto';
+import type { FastifyInstance, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
+import { AppError } from '../errors.ts';
+import type { Caller, KeptAnswer, KeptRecord, KeyStore, Once } from '../idempotency.ts';
+import { idempotency as limits } from '../limits.ts';
+import type { Runtime } from '../runtime.ts';
+import { answerJson } from './answer.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Set while a request with an Idempotency-Key is the one that runs under it. */
+    keyed: Keyed | undefined;
+    /** The body as it came; undefined when there was none. */
+    bodyBytes: Buffer | undefined;
+    /** Why the body of a request with a key is no JSON: said when the key was looked at. */
+    unreadable: AppError | undefined;
+  }
+}
+
+type Keyed = Omit<Once, 'answer'> & { release(): void };
+
+/**
+ * Makes every POST that is registered after this one that can be repeated (draft-ietf-httpapi-idempotency-key-header):
+ * the answer to a key is kept with the effect, or, when there was none, before it is sent.
+ */
+export function acceptIdempotencyKeys(
+  app: FastifyInstance,
+  parts: { keys: KeyStore; runtime: Runtime },
+): void {
+  app.decorateRequest('keyed', undefined);
+  app.decorateRequest('unreadable', undefined);
+  const preValidation = beginner(parts);
+  const onSend = finisher(parts);
+  app.addHook('onRoute', (route) => {
+    if (![route.method].flat().includes('POST')) return;
+    route.preValidation = [preValidation, ...[route.preValidation ?? []].flat()];
+    route.onSend = [...[route.onSend ?? []].flat(), onSend];
+  });
+}
+
+/** The caller of a write and, of a POST, what will be answered when it succeeds. */
+export function callerOf(request: FastifyRequest, answer?: () => KeptAnswer): Caller {
+  const { keyed } = request;
+  const { socket } = request.raw;
+  return { hasLeft: () => socket.destroyed, once: keyed && answer && onceOf(keyed, answer()) };
+}
+
+/** Plain data, because it goes to the thread that writes. */
+function onceOf({ release, ...keyed }: Keyed, answer: KeptAnswer): Once {
+  return { ...keyed, answer };
+}
+
+/** Answers as it is kept. */
+export function sendAnswer(reply: FastifyReply, { status, location, body }: KeptAnswer): FastifyReply {
+  if (location !== undefined) reply.header('location', location);
+  return answerJson(reply.code(status)).send(body);
+}
+
+function beginner({ keys, runtime }: { keys: KeyStore; runtime: Runtime }) {
+  /** Fingerprints of the requests that run, by user, key and path. */
+  const running = new Map<string, string>();
+
+  function enter(request: FastifyRequest, key: string): Keyed {
+    const user = request.principal.user.id;
+    const path = pathOf(request);
+    const fingerprint = fingerprintOf(request);
+    // A key has no line break, so that no two of these are the same text.
+    const entry = `${user}\n${key}\n${path}`;
+    const other = running.get(entry);
+    if (other !== undefined) throw other === fingerprint ? stillRunning() : usedForAnother();
+    running.set(entry, fingerprint);
+    const at = runtime.clock.now();
+    const release = () => void running.delete(entry);
+    return { user, method: 'POST', path, key, fingerprint, at, expiresAt: at + limits.keptMs, release };
+  }
+
+  async function recordOf(keyed: Keyed): Promise<KeptRecord | undefined> {
+    try {
+      const record = await keys.keptAnswer(keyed, keyed.at);
+      if (record && record.fingerprint !== keyed.fingerprint) throw usedForAnother();
+      if (record) keyed.release();
+      return record;
+    } catch (error) {
+      keyed.release();
+      throw error;
+    }
+  }
+
+  async function begin(request: FastifyRequest, reply: FastifyReply, key: string): Promise<boolean> {
+    const keyed = enter(request, key);
+    const record = await recordOf(keyed);
+    if (!record) {
+      request.keyed = keyed;
+      return true;
+    }
+    // What is kept may hold a secret.
+    reply.header('idempotent-replayed', 'true').header('cache-control', 'no-store');
+    sendAnswer(reply, record.answer);
+    return false;
+  }
+
+  return (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction): void => {
+    const header = request.headers['idempotency-key'];
+    const key = header === undefined ? undefined : parseKey(String(header));
+    if (header === undefined) done();
+    else if (key === undefined) done(unreadableKey());
+    else {
+      begin(request, reply, key).then(
+        (goesOn) => goesOn && done(request.unreadable),
+        (error) => done(error),
+      );
+    }
+  };
+}
+
+function finisher({ keys, runtime }: { keys: KeyStore; runtime: Runtime }) {
+  async function finish(keyed: Keyed, status: number, body: string): Promise<void> {
+    try {
+      // The answer to a success was kept with its effect.
+      if (isKeptFailure(status)) {
+        await keys.keepAnswer(onceOf(keyed, { status, location: undefined, body }));
+      }
+    } catch (error) {
+      // Nothing was done, so a retry is answered in the same way without a record.
+      runtime.log.warn({ err: error }, 'the answer to a request with an Idempotency-Key was not kept');
+    } finally {
+      keyed.release();
+    }
+  }
+
+  return (
+    { keyed }: FastifyRequest,
+    reply: FastifyReply,
+    payload: unknown,
+    done: (error: null, payload: unknown) => void,
+  ): void => {
+    if (keyed === undefined) done(null, payload);
+    else void finish(keyed, reply.statusCode, String(payload)).then(() => done(null, payload));
+  };
+}
+
+/** Not what may be another time: who the caller is, how much they ask for, and faults of the service. */
+function isKeptFailure(status: number): boolean {
+  return status >= 400 && status < 500 && ![401, 403, 408, 429].includes(status);
+}
+
+const QUOTED = /^"((?:[\x20-\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"$/;
+/** The characters of a token (RFC 9110 §5.6.2), and those that ids are written with besides. */
+const BARE = /^[\w!#$%&'*+.^`|~:/=@-]+$/;
+
+/** The key of a header: a string of RFC 8941 §3.3.3, or the same without quotation marks. */
+export function parseKey(header: string): string | undefined {
+  const quoted = QUOTED.exec(header)?.[1]?.replaceAll(/\\(.)/g, '$1');
+  const key = quoted ?? (BARE.test(header) ? header : '');
+  return key.length >= 1 && key.length <= limits.keyLength ? key : undefined;
+}
+
+/** The path in one spelling, whatever was percent-encoded. */
+function pathOf({ routeOptions, params }: FastifyRequest): string {
+  // Parameters of a path are texts.
+  const named = params as Record<string, string>;
+  return (routeOptions.url ?? '').replaceAll(/:(\w+)/g, (_, name) => named[name] ?? '');
+}
+
+function fingerprintOf({ raw, bodyBytes }: FastifyRequest): string {
+  const search = raw.url?.split('?').slice(1).join('?') ?? '';
+  return createHash('sha256')
+    .update(`${search}\n`)
+    .update(bodyBytes ?? '')
+    .digest('hex');
+}
+
+function unreadableKey(): AppError {
+  return new AppError(
+    40006,
+    `The Idempotency-Key must be 1 to ${limits.keyLength} characters: a string in quotation marks, or a token without them.`,
+  );
+}
+
+function stillRunning(): AppError {
+  return new AppError(
+    40901,
+    'The first request with this Idempotency-Key is still running; retry in a moment.',
+  );
+}
+
+function usedForAnother(): AppError {
+  return new AppError(
+    42200,
+    'The Idempotency-Key was used for another request; take a new key for each request, and the same for its retries.',
+  );
+}

@@ -1,0 +1,143 @@
+import assert from 'node:assert/strict';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
+import { describe, test } from 'node:test';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { createKeySource } from '../../src/access/jwt-documents.ts';
+import { identityProvider as limits } from '../../src/limits.ts';
+import { selfSigned } from '../webhooks/certificate.ts';
+import { listening } from '../webhooks/socket-server.ts';
+
+const DISCOVERY = '/.well-known/openid-configuration';
+const NEVER = new AbortController().signal;
+
+type Answer = { status?: number; headers?: Record<string, string>; body?: unknown };
+
+/** A server that answers by path, and notes the paths. */
+async function serve(answers: (origin: string) => Record<string, Answer | 'silence'>) {
+  const asked: string[] = [];
+  let origin = '';
+  const server = createServer((request: IncomingMessage, response: ServerResponse) => {
+    const path = request.url ?? '';
+    asked.push(path);
+    const answer = answers(origin)[path] ?? { status: 404 };
+    if (answer === 'silence') return;
+    const { status = 200, headers = {}, body = '' } = answer;
+    response.writeHead(status, headers).end(typeof body === 'string' ? body : JSON.stringify(body));
+  });
+  const { port, [Symbol.asyncDispose]: stop } = await listening(server, 'http');
+  origin = `http://127.0.0.1:${port}`;
+  return { origin, asked, [Symbol.asyncDispose]: stop };
+}
+
+const keys = { keys: [{ kty: 'OKP', crv: 'Ed25519', x: 'x', kid: '1' }] };
+
+describe('the documents of an identity provider', () => {
+  test('are found through the issuer, whose path stays and whose last slash is not doubled', async () => {
+    for (const path of ['', '/', '/realms/garden', '/realms/garden/']) {
+      await using server = await serve((origin) => ({
+        [`${path.replace(/\/$/, '')}${DISCOVERY}`]: {
+          body: { issuer: origin + path, jwks_uri: `${origin}/keys` },
+        },
+        '/keys': { body: keys },
+      }));
+      const fetchKeys = createKeySource({ issuer: server.origin + path, jwksUrl: undefined }, NEVER);
+      assert.deepEqual(await fetchKeys(), keys);
+      assert.deepEqual(await fetchKeys(), keys);
+      assert.equal(server.asked.length, 3);
+    }
+  });
+
+  test('are found again when the keys are no longer where they were', async () => {
+    let place = '/a';
+    await using server = await serve((origin) => ({
+      [DISCOVERY]: { body: { issuer: origin, jwks_uri: origin + place } },
+      [place]: { body: keys },
+    }));
+    const fetchKeys = createKeySource({ issuer: server.origin, jwksUrl: undefined }, NEVER);
+    await fetchKeys();
+    place = '/b';
+    await assert.rejects(fetchKeys(), /status 404/);
+    assert.deepEqual(await fetchKeys(), keys);
+  });
+
+  test('are not looked for when it is known where the keys are', async () => {
+    await using server = await serve(() => ({ '/keys?of=garden': { body: keys } }));
+    const location = { issuer: 'https://id.example.org', jwksUrl: `${server.origin}/keys?of=garden` };
+    assert.deepEqual(await createKeySource(location, NEVER)(), keys);
+    assert.deepEqual(server.asked, ['/keys?of=garden']);
+  });
+
+  test('of another issuer are refused', async () => {
+    for (const issuer of ['https://id.example.org', undefined, '']) {
+      await using server = await serve((origin) => ({
+        [DISCOVERY]: { body: { issuer, jwks_uri: `${origin}/keys` } },
+        '/keys': { body: keys },
+      }));
+      const fetchKeys = createKeySource({ issuer: server.origin, jwksUrl: undefined }, NEVER);
+      await assert.rejects(fetchKeys(), /is of the issuer/);
+      assert.deepEqual(server.asked, [DISCOVERY]);
+    }
+  });
+
+  test('that name no place for keys are refused', async () => {
+    for (const jwks_uri of [undefined, 7, '/keys', 'file:///etc/passwd', 'data:application/json,{}']) {
+      await using server = await serve((origin) => ({ [DISCOVERY]: { body: { issuer: origin, jwks_uri } } }));
+      const fetchKeys = createKeySource({ issuer: server.origin, jwksUrl: undefined }, NEVER);
+      await assert.rejects(fetchKeys(), /names no jwks_uri/);
+    }
+  });
+
+  test('that lead from a safe issuer to keys over plain http are refused', async () => {
+    const { key, cert } = selfSigned('localhost');
+    setDefaultCACertificates([...getCACertificates('default'), cert]);
+    let issuer = '';
+    const asked: string[] = [];
+    const server = createSecureServer({ key, cert }, (request, response) => {
+      asked.push(request.url ?? '');
+      const scheme = asked.length === 1 ? 'http' : 'https';
+      const document = { issuer, jwks_uri: `${issuer.replace('https', scheme)}/keys` };
+      response.end(JSON.stringify(request.url === '/keys' ? keys : document));
+    });
+    await using started = await listening(server, 'https');
+    issuer = `https://localhost:${started.port}`;
+    const fetchKeys = createKeySource({ issuer, jwksUrl: undefined }, NEVER);
+    await assert.rejects(fetchKeys(), /as safe as the issuer/);
+    assert.deepEqual(await fetchKeys(), keys);
+    assert.deepEqual(asked, [DISCOVERY, DISCOVERY, '/keys']);
+  });
+
+  test('are not followed to another place', async () => {
+    await using server = await serve((origin) => ({
+      '/keys': { status: 302, headers: { location: `${origin}/other` } },
+      '/other': { body: keys },
+    }));
+    const location = { issuer: server.origin, jwksUrl: `${server.origin}/keys` };
+    await assert.rejects(createKeySource(location, NEVER)(), /status 302/);
+    assert.deepEqual(server.asked, ['/keys']);
+  });
+
+  test('that are no JSON objects, or too large, are refused', async () => {
+    for (const [body, message] of [
+      ['<html>', /JSON/],
+      ['null', /an object/],
+      ['"keys"', /an object/],
+      ['', /JSON/],
+      [' '.repeat(limits.documentBytes + 1), /more than 262144 bytes/],
+    ] as const) {
+      await using server = await serve(() => ({ '/keys': { body } }));
+      const location = { issuer: server.origin, jwksUrl: `${server.origin}/keys` };
+      await assert.rejects(createKeySource(location, NEVER)(), message);
+    }
+  });
+
+  test('that do not come are given up after a time, and when the service stops', async () => {
+    await using server = await serve(() => ({ '/keys': 'silence' }));
+    const location = { issuer: server.origin, jwksUrl: `${server.origin}/keys` };
+    await assert.rejects(createKeySource(location, NEVER, 50)(), { name: 'TimeoutError' });
+    const stopped = new AbortController();
+    const fetched = createKeySource(location, stopped.signal)();
+    stopped.abort();
+    await assert.rejects(fetched, { name: 'AbortError' });
+  });
+});

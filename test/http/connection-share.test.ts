@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { afterEach, beforeEach, test } from 'node:test';
+import { shareConnections } from '../../src/http/connection-share.ts';
+import { parseNetworks } from '../../src/webhooks/addresses.ts';
+
+let server: Server;
+let clients: Socket[];
+beforeEach(() => {
+  clients = [];
+  server = createServer((_request, response) => response.end());
+});
+afterEach(async () => {
+  for (const client of clients) client.destroy();
+  server.close();
+  await once(server, 'close');
+});
+
+async function listen(places: number, trusted = ''): Promise<void> {
+  shareConnections(server, { places, trusted: parseNetworks(trusted) });
+  server.listen(0, '0.0.0.0');
+  await once(server, 'listening');
+}
+
+/** Opens a connection from this address, and says whether it is kept: it then serves a request. */
+async function isKept(localAddress: string): Promise<boolean> {
+  // A server that listens on TCP has an address of this form.
+  const { port } = server.address() as AddressInfo;
+  const client = connect({ port, host: '127.0.0.1', localAddress });
+  clients.push(client);
+  client.on('error', () => {});
+  client.write('HEAD / HTTP/1.1\r\nHost: x\r\n\r\n');
+  return Promise.race([once(client, 'data').then(() => true), once(client, 'close').then(() => false)]);
+}
+
+/** How many it keeps of those that this address would have. */
+async function keptOf(wanted: number, address: string): Promise<number> {
+  let kept = 0;
+  for (let n = 0; n < wanted; n++) if (await isKept(address)) kept++;
+  return kept;
+}
+
+test('one client cannot have all connections, and each further one that wants them has less', async () => {
+  await listen(90);
+  assert.deepEqual(
+    [
+      await keptOf(90, '127.0.0.2'),
+      await keptOf(90, '127.0.0.3'),
+      await keptOf(90, '127.0.0.4'),
+      await keptOf(1, '127.0.0.5'),
+    ],
+    [30, 20, 14, 1],
+  );
+});
+
+test('what a client closes is free again', async () => {
+  await listen(9);
+  assert.equal(await keptOf(9, '127.0.0.2'), 3);
+  assert.equal(await isKept('127.0.0.2'), false);
+  const [first] = clients;
+  assert.ok(first);
+  first.end();
+  await once(first, 'close');
+  assert.equal(await isKept('127.0.0.2'), true);
+});
+
+test('a proxy that is trusted has as many as it wants', async () => {
+  await listen(9, '127.0.0.2/32');
+  assert.equal(await keptOf(9, '127.0.0.2'), 9);
+});

@@ -1,0 +1,187 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
+import { AppError } from '../../src/errors.ts';
+import type { Overload } from '../../src/http/overload.ts';
+import { gatherTurns } from '../../src/http/turn.ts';
+
+/** A watch that says what a test tells it to. */
+function steered(): Overload & { places: number; refusals: number } {
+  const watch = {
+    places: Infinity,
+    refusals: 0,
+    sliceEnded: () => {},
+    room: () => watch.places,
+    refused: () => void watch.refusals++,
+  };
+  return watch;
+}
+
+const here = { destroyed: false, readableEnded: false };
+const gone = { destroyed: true, readableEnded: true };
+const halfClosed = { destroyed: false, readableEnded: true };
+
+/** Turns by a clock that stands still unless a test moves it. */
+function turnsOf(overload = steered()) {
+  const time = { now: 0 };
+  const turns = gatherTurns(() => time.now, overload);
+  const log: string[] = [];
+  const hold = (name: string, socket = here, ms = 0) =>
+    turns.hold({
+      socket,
+      resume(refusal) {
+        time.now += ms;
+        log.push(refusal instanceof AppError ? `${name} ${refusal.code}` : name);
+      },
+    });
+  return { turns, time, log, hold, overload };
+}
+
+test('the requests of a turn go on together, when all of them have arrived', async () => {
+  const { log, hold } = turnsOf();
+  hold('one');
+  hold('two');
+  assert.deepEqual(log, []);
+  await setImmediate();
+  assert.deepEqual(log, ['one', 'two']);
+});
+
+test('requests that take long go on a few in each turn, in their order', async () => {
+  const { log, hold } = turnsOf();
+  const names = Array.from({ length: 200 }, (_, i) => String(i));
+  for (const name of names) hold(name, here, 10);
+  await setImmediate();
+  const inFirst = log.length;
+  assert.ok(inFirst > 0 && inFirst < names.length, `${inFirst} in the first turn`);
+  while (log.length < names.length) {
+    const before = log.length;
+    await setImmediate();
+    assert.ok(log.length - before <= inFirst, `${log.length - before} in one turn`);
+  }
+  assert.deepEqual(log, names);
+});
+
+test('work that is done in promises counts as a part of the slice', async () => {
+  const { turns, time } = turnsOf();
+  const done: number[] = [];
+  const work = async (name: number) => {
+    await Promise.resolve();
+    time.now += 10;
+    done.push(name);
+  };
+  for (let name = 0; name < 200; name++) void turns.later(() => work(name));
+  await setImmediate();
+  let before = done.length;
+  assert.ok(before < 200);
+  let largest = 0;
+  while (done.length < 200) {
+    await setImmediate();
+    largest = Math.max(largest, done.length - before);
+    before = done.length;
+  }
+  assert.ok(largest < 50, `${largest} in one turn`);
+});
+
+test('questions about health come before all that waits', async () => {
+  const { turns, log, hold } = turnsOf();
+  hold('one');
+  turns.holdFirst(() => log.push('health'));
+  await setImmediate();
+  assert.deepEqual(log, ['health', 'one']);
+});
+
+test('a request whose connection is gone is not carried on', async () => {
+  const { log, hold } = turnsOf();
+  hold('gone', gone);
+  hold('here');
+  hold('half-closed', halfClosed);
+  await setImmediate();
+  assert.deepEqual(log, ['here', 'half-closed']);
+});
+
+test('in an overload, a client that will send nothing more is taken for gone, and told so', async () => {
+  const { log, hold, overload } = turnsOf();
+  overload.places = 10;
+  hold('half-closed', halfClosed);
+  hold('here');
+  await setImmediate();
+  assert.deepEqual(log, ['half-closed 50300', 'here']);
+});
+
+test('a request that finds no room is not admitted, and those that wait make room by going on', async () => {
+  const { turns, hold, overload } = turnsOf();
+  overload.places = 2;
+  hold('one');
+  assert.equal(turns.admits(), true);
+  hold('two');
+  assert.equal(turns.admits(), false);
+  assert.equal(overload.refusals, 1);
+  await setImmediate();
+  assert.equal(turns.admits(), true);
+});
+
+test('when an overload begins, the newest that wait are refused, and no work that was begun', async () => {
+  const { turns, log, hold, overload } = turnsOf();
+  const ROOM = 5;
+  for (let i = 0; i < 200; i++) hold(String(i), here, 10);
+  const begun = turns.later(async () => 'done');
+  overload.sliceEnded = () => {
+    overload.places = ROOM;
+  };
+  await setImmediate();
+  const refused = log.filter((name) => name.endsWith(' 50300'));
+  const served = log.length - refused.length;
+  assert.deepEqual(
+    refused,
+    Array.from({ length: 200 - served - ROOM }, (_, i) => `${served + ROOM + i} 50300`),
+  );
+  assert.equal(await begun, 'done');
+  await setImmediate();
+  assert.equal(log.length, 200);
+});
+
+test('refusals are sent when all requests of the turn have arrived, and before those that were admitted go on', async () => {
+  const { turns, log, hold } = turnsOf();
+  hold('admitted');
+  turns.holdRefusal(() => log.push('refused'));
+  assert.deepEqual(log, []);
+  await setImmediate();
+  assert.deepEqual(log, ['refused', 'admitted']);
+});
+
+test('requests do not wait for what is left of earlier ones, nor does that wait for them', async () => {
+  const { turns, log, hold, time } = turnsOf();
+  const work = async () => {
+    time.now += 10;
+  };
+  let left = 500;
+  for (let part = 0; part < 500; part++) void turns.later(work).then(() => left--);
+  await setImmediate();
+  for (let turn = 0; turn < 10; turn++) {
+    const before = left;
+    hold('one');
+    await setImmediate();
+    assert.equal(log.length, turn + 1);
+    assert.ok(left < before);
+  }
+});
+
+test('clients who connect at the same time are let in before the next slice', async () => {
+  const { turns, log, hold, time } = turnsOf();
+  hold('one');
+  turns.connected();
+  await setImmediate();
+  turns.connected();
+  await setImmediate();
+  assert.deepEqual(log, []);
+  await setImmediate();
+  assert.deepEqual(log, ['one']);
+  // Whoever connects all the time does not hold up the others.
+  hold('two');
+  for (let turn = 0; turn < 10; turn++) {
+    turns.connected();
+    time.now += 1;
+    await setImmediate();
+  }
+  assert.deepEqual(log, ['one', 'two']);
+});
