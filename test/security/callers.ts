@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict';
+import { type Scope, scopes } from '../../src/access/scopes.ts';
+import { addShare } from '../../src/access/shares.ts';
+import { createToken } from '../../src/access/tokens.ts';
+import { createUser, deleteUser } from '../../src/access/users.ts';
+import type { Parts, Service } from '../harness/service.ts';
+import { type Outcome, type Row, refusals } from './matrix.ts';
+import { untilChoresAreDone } from './rows.ts';
+
+/** Whoever sends a request, by the Authorization header. */
+export type Caller = {
+  name: string;
+  /** Undefined: none is sent. */
+  authorization(row: Row): string | undefined;
+  outcome(row: Row): Outcome;
+  seesPlants: boolean;
+};
+
+const OWNER = 'owner';
+
+/** Everybody who may call, made in the store of the service. The owner comes last. */
+export async function makeCallers(service: Service): Promise<{ callers: Caller[]; owner: string }> {
+  const tokens = await service.beside(makeTokens);
+  await untilChoresAreDone(service);
+  // A new user of that name is another user.
+  await service.tokenFor('deleted');
+  const callers = [...refusedCallers(tokens), ...admittedCallers(tokens)];
+  return { callers, owner: `Bearer ${tokens.owner.token}` };
+}
+
+type Tokens = Awaited<ReturnType<typeof makeTokens>>;
+
+async function makeTokens(parts: Parts) {
+  const { store, runtime } = parts;
+  const tokens = {
+    owner: await tokenOf(parts, OWNER),
+    viewer: await tokenOf(parts, 'viewer'),
+    'former viewer': await tokenOf(parts, 'former viewer'),
+    shown: await tokenOf(parts, 'shown'),
+    stranger: await tokenOf(parts, 'stranger'),
+    revoked: await tokenOf(parts, OWNER),
+    expired: await tokenOf(parts, OWNER, { expiresInMs: -1 }),
+    disabled: await tokenOf(parts, 'disabled'),
+    deleted: await tokenOf(parts, 'deleted'),
+    without: await tokensWithout(parts),
+  };
+  const access = { store: store.access, runtime };
+  await store.access.revokeToken(tokens.revoked.id, runtime.clock.now());
+  for (const viewer of ['viewer', 'former viewer', 'disabled', 'deleted']) {
+    assert.equal(await addShare(access, { owner: OWNER, viewer }), 'shared');
+  }
+  assert.equal(await addShare(access, { owner: 'shown', viewer: OWNER }), 'shared');
+  assert.ok(await store.access.removeShare({ owner: OWNER, viewer: 'former viewer' }));
+  assert.ok(await store.access.setUserDisabled('disabled', true, runtime.clock.now()));
+  assert.ok(await deleteUser(access, 'deleted'));
+  return tokens;
+}
+
+/** For each scope a token of the owner that has every other one. */
+async function tokensWithout(parts: Parts): Promise<ReadonlyMap<Scope, string>> {
+  const made = new Map<Scope, string>();
+  for (const scope of scopes) {
+    const others = scopes.filter((other) => other !== scope);
+    made.set(scope, (await tokenOf(parts, OWNER, { scopes: others })).token);
+  }
+  return made;
+}
+
+async function tokenOf(
+  { store, runtime }: Parts,
+  user: string,
+  options: { scopes?: readonly Scope[]; expiresInMs?: number } = {},
+): Promise<{ id: string; token: string }> {
+  const access = { store: store.access, runtime };
+  await createUser(access, user);
+  const made = await createToken(access, { user, label: '', scopes, ...options });
+  if (made === undefined) throw new Error(`There is no user ${user}.`);
+  return made;
+}
+
+function refusedCallers(tokens: Tokens): Caller[] {
+  const { token } = tokens.owner;
+  const headers: Record<keyof typeof refusals, (row: Row) => string | undefined> = {
+    'no token': () => undefined,
+    'another scheme': () => `Basic ${token}`,
+    'a malformed header': () => `Bearer ${token} ${token}`,
+    'an unknown token': () => 'Bearer a-token-that-nobody-ever-made',
+    'a mistyped token': () => `Bearer ${mistyped(token)}`,
+    'a revoked token': () => `Bearer ${tokens.revoked.token}`,
+    'an expired token': () => `Bearer ${tokens.expired.token}`,
+    'a token of a disabled user': () => `Bearer ${tokens.disabled.token}`,
+    'a token of a deleted user': () => `Bearer ${tokens.deleted.token}`,
+    'a token with every other scope': ({ scope }) => `Bearer ${tokens.without.get(scope)}`,
+  };
+  // The keys are those of `refusals`.
+  const names = Object.keys(refusals) as (keyof typeof refusals)[];
+  return names.map((name) => ({
+    name,
+    authorization: headers[name],
+    outcome: () => refusals[name],
+    seesPlants: false,
+  }));
+}
+
+function admittedCallers({ owner, viewer, shown, stranger, ...tokens }: Tokens): Caller[] {
+  const other = ({ other: outcome }: Row) => outcome;
+  const caller = (name: string, { token }: { token: string }, outcome: Caller['outcome']): Caller => ({
+    name,
+    authorization: () => `Bearer ${token}`,
+    outcome,
+    seesPlants: name === 'the viewer' || name === 'the owner',
+  });
+  return [
+    caller('another user', stranger, other),
+    caller('a user whose plants the owner may read', shown, other),
+    caller('a viewer whose share was removed', tokens['former viewer'], other),
+    caller('the viewer', viewer, (row) => row.viewer),
+    caller('the owner', owner, (row) => row.owner),
+  ];
+}
+
+/** With one character changed, so that the checksum does not hold. */
+export function mistyped(token: string): string {
+  return `${token.slice(0, 10)}${token[10] === 'a' ? 'b' : 'a'}${token.slice(11)}`;
+}

@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { scopes } from '../../src/access/scopes.ts';
+import { failed, succeeded } from '../harness/answer.ts';
+import { startService } from '../harness/service.ts';
+
+const service = await startService({ WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' });
+after(() => service.stop());
+
+const KEY = '"a-key-that-two-use"';
+const WEBHOOK = { url: 'http://127.0.0.1:9/' };
+
+function createWebhook(token: string) {
+  return service.request('POST', '/webhooks', { token, headers: { 'idempotency-key': KEY }, body: WEBHOOK });
+}
+
+test('the answer that is kept for one user is given to no other', async () => {
+  const [ann, bob] = [await service.tokenFor('ann'), await service.tokenFor('bob')];
+  const [first, second] = [await createWebhook(ann), await createWebhook(bob)];
+  succeeded(first, 201);
+  succeeded(second, 201);
+  assert.equal(second.headers.get('idempotent-replayed'), null);
+  assert.notEqual(JSON.parse(first.text).secret, JSON.parse(second.text).secret);
+
+  const again = await createWebhook(ann);
+  assert.equal(again.headers.get('idempotent-replayed'), 'true');
+  assert.equal(again.text, first.text);
+});
+
+test('what is kept is given only to a token that may do it', async () => {
+  succeeded(await createWebhook(await service.tokenFor('carol')), 201);
+  const reading = await service.tokenFor('carol', { scopes: ['webhooks:read', 'plants:write'] });
+  failed(await createWebhook(reading), 40300);
+  failed(await createWebhook(await service.tokenFor('carol', { expiresInMs: -1 })), 40102);
+  failed(await createWebhook(`${reading}x`), 40101);
+});
+
+test('what is kept is not given to a user of the same name who came later', async () => {
+  const first = await createWebhook(await service.tokenFor('dora'));
+  await service.beside(({ store, runtime }) => store.access.deleteUser('dora', runtime.clock.now()));
+  await service.beside(async ({ store, runtime }) => {
+    while (await store.chores.hasChores(runtime.clock.now())) {
+      await store.chores.advance({ now: runtime.clock.now(), limit: 500 });
+    }
+  });
+  const second = await createWebhook(await service.tokenFor('dora', { scopes }));
+  succeeded(second, 201);
+  assert.equal(second.headers.get('idempotent-replayed'), null);
+  assert.notEqual(JSON.parse(first.text).secret, JSON.parse(second.text).secret);
+});
+
+test('an answer with a secret in it is kept by nobody on its way, its repetition included', async () => {
+  const token = await service.tokenFor('erik');
+  for (const isRepetition of [false, true]) {
+    const answer = await createWebhook(token);
+    assert.equal(answer.headers.has('idempotent-replayed'), isRepetition);
+    assert.equal(answer.headers.get('cache-control'), 'no-store');
+  }
+});

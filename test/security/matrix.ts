@@ -1,0 +1,91 @@
+import type { Scope } from '../../src/access/scopes.ts';
+import type { ErrorCode } from '../../src/errors.ts';
+import type { Operation } from './operations.ts';
+
+/** A status of success or, of a failure, its code. */
+export type Outcome = 200 | 201 | 202 | 204 | ErrorCode;
+
+/** What each caller gets of an operation on what is the owner's. */
+export type Row = {
+  scope: Scope;
+  body?: unknown;
+  owner: Outcome;
+  /** A user with whom the owner shares. */
+  viewer: Outcome;
+  /** Every other user whose token is good. */
+  other: Outcome;
+  /** Whether the answer shows the owner's plant to the owner and to the viewer. */
+  showsPlants?: true;
+};
+
+/** What a caller whose token is not good for the operation gets, whatever the operation. */
+export const refusals = {
+  'no token': 40100,
+  'another scheme': 40100,
+  'a malformed header': 40005,
+  'an unknown token': 40101,
+  'a mistyped token': 40101,
+  'a revoked token': 40101,
+  'an expired token': 40102,
+  'a token of a disabled user': 40101,
+  'a token of a deleted user': 40101,
+  'a token with every other scope': 40300,
+} as const satisfies Record<string, ErrorCode>;
+
+/** By `operationId`. An operation without a row, and a row without an operation, fail the test. */
+export const rows: Readonly<Record<Operation['operationId'], Row>> = {
+  createPlant: {
+    scope: 'plants:write',
+    body: { name: 'A plant of the caller' },
+    owner: 201,
+    viewer: 201,
+    other: 201,
+  },
+  listPlants: { scope: 'plants:read', owner: 200, viewer: 200, other: 200, showsPlants: true },
+  deletePlant: { scope: 'plants:write', owner: 204, viewer: 40401, other: 40401 },
+
+  createWebhook: {
+    scope: 'webhooks:write',
+    body: { url: 'http://127.0.0.1:9/' },
+    owner: 201,
+    viewer: 201,
+    other: 201,
+  },
+  listWebhooks: { scope: 'webhooks:read', owner: 200, viewer: 200, other: 200 },
+  getWebhook: { scope: 'webhooks:read', owner: 200, viewer: 40402, other: 40402 },
+  changeWebhook: {
+    scope: 'webhooks:write',
+    body: { url: 'http://127.0.0.1:10/', description: 'Taken over' },
+    owner: 200,
+    viewer: 40402,
+    other: 40402,
+  },
+  deleteWebhook: { scope: 'webhooks:write', owner: 204, viewer: 40402, other: 40402 },
+  rotateSecret: { scope: 'webhooks:write', owner: 200, viewer: 40402, other: 40402 },
+  testWebhook: { scope: 'webhooks:write', owner: 202, viewer: 40402, other: 40402 },
+
+  listDeliveries: {
+    scope: 'webhooks:read',
+    owner: 200,
+    viewer: 40402,
+    other: 40402,
+    showsPlants: true,
+  },
+  getDelivery: { scope: 'webhooks:read', owner: 200, viewer: 40402, other: 40402, showsPlants: true },
+  redeliver: { scope: 'webhooks:write', owner: 202, viewer: 40402, other: 40402, showsPlants: true },
+  replay: {
+    scope: 'webhooks:write',
+    body: { since: '2026-01-01T00:00:00Z' },
+    owner: 202,
+    viewer: 40402,
+    other: 40402,
+  },
+
+  listEvents: { scope: 'webhooks:read', owner: 200, viewer: 200, other: 200, showsPlants: true },
+  // Begins with what happens from now on.
+  streamEvents: { scope: 'webhooks:read', owner: 200, viewer: 200, other: 200 },
+};
+
+export function isFailure(outcome: Outcome): outcome is ErrorCode {
+  return outcome > 999;
+}

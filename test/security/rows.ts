@@ -1,0 +1,47 @@
+import { DatabaseSync } from 'node:sqlite';
+import { storePath } from '../../src/config.ts';
+import { eventually } from '../api/eventually.ts';
+import type { Service } from '../harness/service.ts';
+
+/** Every row of every table of a store, as texts. */
+export type Rows = ReadonlySet<string>;
+
+/** Reads all that a store holds while the service works on it. */
+export function readRows(dataDir: string): Rows {
+  const db = new DatabaseSync(storePath(dataDir), { readOnly: true });
+  try {
+    const tables = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
+    return new Set(tables.flatMap(({ name }) => rowsOf(db, String(name))));
+  } finally {
+    db.close();
+  }
+}
+
+/** What is there no more, or is another now. */
+export function removed(before: Rows, after: Rows): string[] {
+  return [...before.difference(after)];
+}
+
+/** What is there no more, or is there now. */
+export function changed(before: Rows, after: Rows): string[] {
+  return [...before.symmetricDifference(after)];
+}
+
+/** Resolves when nothing is left of what is done slice by slice, so that only requests change rows. */
+export async function untilChoresAreDone(service: Service): Promise<void> {
+  await eventually('end of the chores', () =>
+    service.beside(async ({ store, runtime }) =>
+      (await store.chores.hasChores(runtime.clock.now())) ? undefined : true,
+    ),
+  );
+}
+
+function rowsOf(db: DatabaseSync, table: string): string[] {
+  const statement = db.prepare(`SELECT * FROM "${table}"`);
+  statement.setReadBigInts(true);
+  return statement.all().map((row) => `${table} ${JSON.stringify(row, asText)}`);
+}
+
+function asText(_name: string, value: unknown): unknown {
+  return typeof value === 'bigint' ? `${value}n` : value;
+}

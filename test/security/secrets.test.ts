@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { catalogue } from '../../src/errors.ts';
+import { searchFor, searchForTexts } from './canaries.ts';
+import { live } from './life.ts';
+
+/** Failures that no request of the life meets: they depend on time, on load, or on what others do meanwhile. */
+const NOT_MET = [40800, 40901, 50300, 50301, 50302, 50303];
+
+test('secrets stay secret in the life of a service', async (t) => {
+  const life = await live(t);
+  const { opaqueTokens, jwts, secrets, privateKeys, contents, answers } = life;
+  const tokens = [...opaqueTokens, ...jwts];
+
+  await t.test('it was a full life', () => {
+    assert.ok(secrets.length === 2 && privateKeys.length > 0 && life.received.length > 3);
+    for (const message of ['Server listening', 'delivered', 'an attempt failed', 'a request failed']) {
+      assert.ok(
+        life.said.some((text) => text.includes(message)),
+        message,
+      );
+    }
+    const met = new Set(answers.map(({ code }) => code));
+    const missed = Object.keys(catalogue)
+      .map(Number)
+      .filter((code) => !met.has(code));
+    assert.deepEqual(missed, NOT_MET);
+  });
+
+  await t.test('no token is in any answer, not even in that to a request which carries it', () => {
+    const find = searchFor(tokens);
+    for (const { to, text } of answers) assert.deepEqual(find(text), [], to);
+  });
+
+  await t.test('a secret of a webhook is in the answer that makes it, and in its repetition', () => {
+    for (const secret of secrets) {
+      const find = searchFor([secret]);
+      const giving = answers.filter(({ text }) => find(text).length > 0);
+      assert.deepEqual(new Set(giving.map(({ to }) => to)), new Set([secret.to]));
+      for (const { text } of giving) assert.match(text, /^cache-control: no-store$/m);
+    }
+  });
+
+  await t.test('a private key is in no answer', () => {
+    const find = searchFor(privateKeys);
+    for (const { to, text } of answers) assert.deepEqual(find(text), [], to);
+  });
+
+  await t.test('what a user gave is in no answer about a failure', () => {
+    const find = searchFor(contents);
+    const failures = answers.filter(({ code }) => code !== undefined);
+    for (const { to, text } of failures) assert.deepEqual(find(text), [], to);
+  });
+
+  await t.test('nothing of it is in the log, on standard error or in a command line', () => {
+    const find = searchFor([...tokens, ...secrets, ...privateKeys, ...contents]);
+    for (const text of [...life.said, ...life.commandLines]) assert.deepEqual(find(text), []);
+  });
+
+  await t.test('receivers get the plant, and nothing that is secret', () => {
+    const find = searchFor([...tokens, ...secrets, ...privateKeys]);
+    for (const text of life.received) assert.deepEqual(find(text), []);
+  });
+
+  await t.test('the store has a hash of each opaque token, and nothing of JWTs', () => {
+    const files = life.files.join();
+    assert.deepEqual(searchForTexts(opaqueTokens)(files), []);
+    assert.deepEqual(searchFor(opaqueTokens)(files), opaqueTokens.map(({ name }) => name).sort());
+    assert.deepEqual(searchFor(jwts)(files), []);
+  });
+});

@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict';
+import { eventually } from '../api/eventually.ts';
+import type { RawAnswer } from '../harness/raw-client.ts';
+import type { Receiver } from '../harness/receiver.ts';
+import type { Canary } from './canaries.ts';
+import type { Recorder } from './recorder.ts';
+
+export type Usage = {
+  recorder: Recorder;
+  /** Where the service is. */
+  url: string;
+  authorization: string;
+  receiver: Receiver;
+  contents: Contents;
+};
+
+/** What a user gives to be kept: of a plant, of a webhook, of a receiver's answer, and an Idempotency-Key. */
+export type Contents = Record<'name' | 'tag' | 'description' | 'query' | 'excerpt' | 'key', string>;
+
+/** A secret that was given out, with what asked for it. */
+export type GivenSecret = Canary & { to: string };
+
+/** Uses every operation with success, and a few without. */
+export async function useEverything({
+  recorder,
+  url,
+  authorization,
+  ...usage
+}: Usage): Promise<GivenSecret[]> {
+  const { contents, receiver } = usage;
+  const send = (method: string, path: string, body?: unknown, key?: string) =>
+    recorder.request(method, path, { authorization, body, key });
+  const webhook = { url: `${receiver.url}?key=${contents.query}`, description: contents.description };
+  const made = await send('POST', '/webhooks', webhook, contents.key);
+  await send('POST', '/webhooks', webhook, contents.key);
+  await send('POST', '/webhooks', { ...webhook, rate: 1 }, contents.key);
+  const { id, secret } = member(made, 'id', 'secret');
+  const at = `/webhooks/${id}`;
+
+  receiver.script({ status: 500, body: contents.excerpt });
+  const plant = { id: 7, name: contents.name, tag: contents.tag };
+  await send('POST', '/plants', plant, contents.key);
+  await send('POST', '/plants', plant, contents.key);
+  await send('POST', '/plants', plant);
+  await send('POST', '/plants', { ...plant, name: 7 }, `${contents.key}-refused`);
+  await receiver.receive(2);
+  const event = await eventually('delivery', async () => {
+    const [, found] =
+      /"event":"(evt_\w+)".*?"state":"delivered"/.exec((await send('GET', `${at}/deliveries`)).text) ?? [];
+    return found;
+  });
+  await send('GET', `${at}/deliveries/${event}`);
+  await send('GET', `${at}/deliveries/evt_none`);
+  await send('POST', `${at}/deliveries/${event}/redeliver`, {}, contents.key);
+  await send('POST', `${at}/test`, {}, contents.key);
+  await send('POST', `${at}/replay`, { since: '2026-01-01T00:00:00Z' }, contents.key);
+  const rotated = await send('POST', `${at}/rotate-secret`, {}, contents.key);
+  await send('POST', `${at}/rotate-secret`, {}, contents.key);
+
+  for (const path of ['/webhooks', at, '/plants', '/plants?limit=1&fields=id,name,tag,owner', '/events']) {
+    await send('GET', path);
+    await send('OPTIONS', path);
+  }
+  await send('PATCH', at, { description: `${contents.description} again` });
+  recorder.answers.push({
+    to: 'GET /events/stream',
+    code: undefined,
+    text: await followed(url, authorization),
+  });
+  await send('DELETE', '/plants/7');
+  await send('DELETE', '/plants/7');
+  return [
+    { name: 'the secret of the webhook', text: secret, to: 'POST /webhooks' },
+    {
+      name: 'the secret that replaced it',
+      text: member(rotated, 'secret').secret,
+      to: `POST ${at}/rotate-secret`,
+    },
+  ];
+}
+
+function member<K extends string>({ text }: RawAnswer, ...names: K[]): Record<K, string> {
+  // Each of the members is looked at before it is given.
+  const body = JSON.parse(text) as Record<K, string>;
+  for (const name of names) assert.equal(typeof body[name], 'string', text);
+  return body;
+}
+
+/** The beginning of the stream of events, from the first event on. */
+async function followed(url: string, authorization: string): Promise<string> {
+  const response = await fetch(`${url}/events/stream`, { headers: { authorization } });
+  assert.ok(response.body !== null);
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  const { value = '' } = await reader.read();
+  await reader.cancel();
+  return value;
+}
