@@ -98,6 +98,7 @@ async function serve({ config, runtime, options, store, unlock }: Parts): Promis
     log: options.log,
     drain: draining.signal,
     checkStore: store.check,
+    writesAreFull: store.isFull,
   });
   await server.listen({ port: config.port, host: config.host });
   const url = config.publicUrl ?? listeningUrl(server, config.host);
@@ -194,6 +195,7 @@ export async function openapiDocument(runtime: Runtime): Promise<object> {
     log: undefined,
     drain: new AbortController().signal,
     checkStore: store.check,
+    writesAreFull: store.isFull,
   });
   await server.ready();
   const document = server.swagger();

@@ -1,5 +1,6 @@
 import type { onRequestHookHandler } from 'fastify';
 import type { Scope } from '../access/scopes.ts';
+import type { InTurn } from '../plants/list.ts';
 import type { PlantStore } from '../plants/port.ts';
 import type { Runtime } from '../runtime.ts';
 import type { WebhooksContext } from '../webhooks/operations.ts';
@@ -10,6 +11,8 @@ export type RouteContext = {
   webhooks: WebhooksContext;
   /** Whose plants a viewer may read. */
   visibleOwners(viewer: number): Promise<readonly number[]>;
+  /** Reads the next part of a long list when it is its turn. */
+  inTurn: InTurn;
   runtime: Runtime;
   /** The path of the public URL, without a slash at its end: what `Location` and `Link` begin with. */
   basePath: string;

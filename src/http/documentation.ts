@@ -127,6 +127,7 @@ const RETRY_AFTER = { 'Retry-After': 'In how many seconds to try again.' };
 
 /** The header fields that the failures of a status may carry. */
 const HEADERS: Readonly<Record<number, Record<string, string>>> = {
+  400: CHALLENGE,
   401: CHALLENGE,
   403: CHALLENGE,
   429: { ...RETRY_AFTER, ...RATE_LIMIT },

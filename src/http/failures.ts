@@ -22,8 +22,10 @@ export function answerFailure(
   reply: Pick<FastifyReply, 'code' | 'removeHeader'>,
 ): void {
   const failure = toAppError(error, request);
-  // Fastify gives up the connection when a body could not be parsed, also when all of it was read.
-  if (request.raw.complete && !BODYLESS.has(request.method)) reply.removeHeader('connection');
+  // Fastify gives up the connection when a body could not be parsed, also when all of it was read. One that waited for
+  // 100 Continue in vain is given up by Node, which must say so.
+  const isRead = request.raw.complete && request.raw.headers.expect === undefined;
+  if (isRead && !BODYLESS.has(request.method)) reply.removeHeader('connection');
   if (failure.code === 41300) lingerBeforeClose(request.raw.socket);
   answerJson(reply.code(failure.status).headers(failure.headers)).send(
     errorBody(failure.code, failure.message),

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
 import { AppError } from '../errors.ts';
-import type { Caller, KeptAnswer, KeptRecord, KeyStore, Once } from '../idempotency.ts';
+import type { Caller, KeptAnswer, KeyStore, Once } from '../idempotency.ts';
 import { idempotency as limits } from '../limits.ts';
 import type { Runtime } from '../runtime.ts';
 import { answerJson } from './answer.ts';
@@ -17,7 +17,8 @@ declare module 'fastify' {
   }
 }
 
-type Keyed = Omit<Once, 'answer'> & { release(): void };
+type KeyedRequest = Omit<Once, 'answer'>;
+type Keyed = KeyedRequest & { release(): void };
 
 /**
  * Makes every POST that is registered after this one that can be repeated (draft-ietf-httpapi-idempotency-key-header):
@@ -42,7 +43,11 @@ export function acceptIdempotencyKeys(
 export function callerOf(request: FastifyRequest, answer?: () => KeptAnswer): Caller {
   const { keyed } = request;
   const { socket } = request.raw;
-  return { hasLeft: () => socket.destroyed, once: keyed && answer && onceOf(keyed, answer()) };
+  // One that only closed its sending side may wait still, but most that did have left.
+  return {
+    hasLeft: () => socket.destroyed || socket.readableEnded,
+    once: keyed && answer && onceOf(keyed, answer()),
+  };
 }
 
 /** Plain data, because it goes to the thread that writes. */
@@ -60,39 +65,26 @@ function beginner({ keys, runtime }: { keys: KeyStore; runtime: Runtime }) {
   /** Fingerprints of the requests that run, by user, key and path. */
   const running = new Map<string, string>();
 
-  function enter(request: FastifyRequest, key: string): Keyed {
-    const user = request.principal.user.id;
-    const path = pathOf(request);
-    const fingerprint = fingerprintOf(request);
+  /** Makes the request the one that runs under its key. */
+  function enter(request: KeyedRequest): Keyed {
+    const { user, key, path, fingerprint } = request;
     // A key has no line break, so that no two of these are the same text.
     const entry = `${user}\n${key}\n${path}`;
     const other = running.get(entry);
     if (other !== undefined) throw other === fingerprint ? stillRunning() : usedForAnother();
     running.set(entry, fingerprint);
-    const at = runtime.clock.now();
-    const release = () => void running.delete(entry);
-    return { user, method: 'POST', path, key, fingerprint, at, expiresAt: at + limits.keptMs, release };
-  }
-
-  async function recordOf(keyed: Keyed): Promise<KeptRecord | undefined> {
-    try {
-      const record = await keys.keptAnswer(keyed, keyed.at);
-      if (record && record.fingerprint !== keyed.fingerprint) throw usedForAnother();
-      if (record) keyed.release();
-      return record;
-    } catch (error) {
-      keyed.release();
-      throw error;
-    }
+    return { ...request, release: () => void running.delete(entry) };
   }
 
   async function begin(request: FastifyRequest, reply: FastifyReply, key: string): Promise<boolean> {
-    const keyed = enter(request, key);
-    const record = await recordOf(keyed);
+    const keyed = keyedRequest(request, key, runtime.clock.now());
+    // Before the requests that run: they may be retries, too, or have taken the key for something else.
+    const record = await keys.keptAnswer(keyed, keyed.at);
     if (!record) {
-      request.keyed = keyed;
+      request.keyed = enter(keyed);
       return true;
     }
+    if (record.fingerprint !== keyed.fingerprint) throw usedForAnother();
     // What is kept may hold a secret.
     reply.header('idempotent-replayed', 'true').header('cache-control', 'no-store');
     sendAnswer(reply, record.answer);
@@ -153,6 +145,18 @@ export function parseKey(header: string): string | undefined {
   const quoted = QUOTED.exec(header)?.[1]?.replaceAll(/\\(.)/g, '$1');
   const key = quoted ?? (BARE.test(header) ? header : '');
   return key.length >= 1 && key.length <= limits.keyLength ? key : undefined;
+}
+
+function keyedRequest(request: FastifyRequest, key: string, at: number): KeyedRequest {
+  return {
+    user: request.principal.user.id,
+    method: 'POST',
+    path: pathOf(request),
+    key,
+    fingerprint: fingerprintOf(request),
+    at,
+    expiresAt: at + limits.keptMs,
+  };
 }
 
 /** The path in one spelling, whatever was percent-encoded. */

@@ -134,12 +134,12 @@ export function plantsRoutes(app: FastifyInstance, context: RouteContext): void 
   });
 }
 
-function listHandler({ plants, basePath, cursorKey }: RouteContext) {
+function listHandler({ plants, inTurn, basePath, cursorKey }: RouteContext) {
   return async (request: FastifyRequest<{ Querystring: ListQuery }>, reply: FastifyReply) => {
     const { limit, cursor, fields = DEFAULT_FIELDS } = request.query;
     const viewer = request.principal.user.id;
     const from = cursor === undefined ? undefined : decodeCursor(cursor, viewer, cursorKey);
-    const { json, next } = await listPlants(plants, { viewer, from, limit, fields });
+    const { json, next } = await listPlants(plants, { viewer, from, limit, fields, inTurn });
 
     answerJson(reply);
     if (next) {

@@ -3,7 +3,6 @@ import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } 
 import type { Authenticate } from '../access/authentication.ts';
 import type { KeyStore } from '../idempotency.ts';
 import { http as limits } from '../limits.ts';
-import type { PlantStore } from '../plants/port.ts';
 import { type Clock, steadyClock } from '../runtime.ts';
 import type { AllowedNetworks } from '../webhooks/addresses.ts';
 import { limitFailures } from './auth-failures.ts';
@@ -48,7 +47,7 @@ export type ServerOptions = Pick<
   log: FastifyBaseLogger | undefined;
   checkStore(): void;
   /** Whether the store would refuse a write now; such requests are refused before they are read. */
-  writesAreFull?: () => boolean;
+  writesAreFull(): boolean;
 };
 
 /** Builds the HTTP service: every route, and the Error object for everything that goes wrong. */
@@ -74,7 +73,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   const admission = admissionOf(options);
   const context: RouteContext = {
     ...options,
-    plants: partsInTurn(options.plants, turns),
+    inTurn: turns.later,
     basePath,
     requires: (scope) => requireScope(admission, scope),
   };
@@ -103,7 +102,7 @@ function admissionOf(options: ServerOptions): Admission {
   };
 }
 
-function takeTurns(app: FastifyInstance, { drain, writesAreFull = () => false }: ServerOptions): Turns {
+function takeTurns(app: FastifyInstance, { drain, writesAreFull }: ServerOptions): Turns {
   const turns = gatherTurns(() => performance.now());
   app.server.on('connection', turns.connected);
   refuseAtTheDoor(app.server, { turns, writesAreFull, isDraining: () => drain.aborted });
@@ -112,15 +111,6 @@ function takeTurns(app: FastifyInstance, { drain, writesAreFull = () => false }:
     else turns.hold({ resume: done, socket: raw.socket });
   });
   return turns;
-}
-
-/** The parts of a long list take turns with the requests: else a few such lists would keep all others waiting. */
-function partsInTurn(plants: PlantStore, turns: Turns): PlantStore {
-  return {
-    ...plants,
-    page: (query) =>
-      query.through === undefined ? plants.page(query) : turns.later(() => plants.page(query)),
-  };
 }
 
 function createFastify({ log, runtime }: ServerOptions): FastifyInstance {

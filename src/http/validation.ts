@@ -65,12 +65,16 @@ function isNumber({ type, format }: Schema): boolean {
   return [type].flat().includes('integer') && format !== 'int64';
 }
 
-/** The JSON reader gives integers as bigint. One that is too large for a JS number stays too large for its member. */
+/**
+ * The JSON reader gives integers as bigint. One that is too large for a JS number stays too large for its member; a JS
+ * number is none, although the nearest one there is may look like it.
+ */
 function readNumbers(body: unknown, names: string[]): void {
   if (typeof body !== 'object' || body === null) return;
   for (const name of names) {
     const value: unknown = Reflect.get(body, name);
     if (typeof value === 'bigint') Reflect.set(body, name, Number(value));
+    else if (typeof value === 'number') Reflect.set(body, name, Number.NaN);
   }
 }
 

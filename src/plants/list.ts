@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises';
 import { list as limits } from '../limits.ts';
 import type { PlantField, PlantPage, PlantStore, Position } from './port.ts';
 
@@ -7,7 +6,11 @@ export type ListRequest = {
   from: Position | undefined;
   limit: number | undefined;
   fields: readonly PlantField[];
+  /** Reads the next part when it is its turn: whoever takes everything at once would keep all others waiting. */
+  inTurn: InTurn;
 };
+
+export type InTurn = <T>(work: () => Promise<T>) => Promise<T>;
 
 export type PlantList = {
   /** Where the list goes on behind this one; undefined when it does not. */
@@ -29,16 +32,17 @@ export function listPlants(store: PlantStore, request: ListRequest): Promise<Pla
 }
 
 async function longList(store: PlantStore, request: ListRequest): Promise<PlantList> {
-  const { viewer, from, limit } = request;
+  const { viewer, from, limit, fields, inTurn } = request;
   // The end is settled first: a list that plants are added to all the time ends too.
   const { last, next } = await store.end({ viewer, from, count: limit });
   if (!last) return { next: undefined, json: '[]' };
   const read = (at: Position | undefined, count: number) =>
-    store.page({ ...request, from: at, through: last, limit: count });
+    store.page({ viewer, from: at, through: last, limit: count, fields });
   // The first part is read before the answer begins, so that a failing store can still be answered with.
   const first = await read(from, limits.firstPlants);
-  const json = first.next ? parts(first, read, limit ?? Infinity) : `[${first.json}]`;
-  return { next, json };
+  if (!first.next) return { next, json: `[${first.json}]` };
+  const readInTurn: typeof read = (at, count) => inTurn(() => read(at, count));
+  return { next, json: parts(first, readInTurn, limit ?? Infinity) };
 }
 
 async function* parts(
@@ -50,8 +54,6 @@ async function* parts(
   let page = first;
   let count = page.count;
   while (page.next) {
-    // A reader that takes everything at once would otherwise keep every other request waiting.
-    await setImmediate();
     page = await read(page.next, partAfter(page));
     if (page.json === '') break;
     count += page.count;

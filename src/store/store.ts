@@ -22,6 +22,8 @@ export type Store = {
   key: number;
   /** The newest event's id, so that ids go on from there. */
   latestEvent(): Promise<string | undefined>;
+  /** Whether writes would be refused at once. */
+  isFull(): boolean;
   /** Throws when the store cannot answer. */
   check(): void;
   /** Commits what is queued, then closes. May be called twice. */

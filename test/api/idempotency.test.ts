@@ -124,6 +124,21 @@ describe('Idempotency-Key', () => {
     assert.ok(isReplayed(await post('/plants', { name: 'Alder' }, key, token)));
   });
 
+  test('a retry of what was done is answered although another request tries to take its key', async () => {
+    const token = await service.tokenFor('rival');
+    for (let n = 0; n < 20; n++) {
+      const key = newKey();
+      succeeded(await post('/plants', { name: 'Alder' }, key, token), 201);
+      const [wrong, ...retries] = await Promise.all([
+        post('/plants', { name: 'Birch' }, key, token),
+        post('/plants', { name: 'Alder' }, key, token),
+        post('/plants', { name: 'Alder' }, key, token),
+      ]);
+      failed(wrong, 42200);
+      for (const retry of retries) assert.ok(isReplayed(retry), retry.text);
+    }
+  });
+
   test('a client that left before its answer gets it when it asks again', async () => {
     const token = await service.tokenFor('leaver');
     for (let n = 0; n < 10; n++) {

@@ -274,7 +274,12 @@ test('a version that cannot be read is refused', async () => {
 test('a URL is read up to 8 KiB and refused beyond', async () => {
   const target = (length: number) => '/plants?x='.padEnd(length, 'x');
   failed(await get(target(8192)), 40003);
-  for (const length of [8193, 16_000, 40_000, 200_000]) failed(await get(target(length)), 41400, /8192/);
+  for (const length of [8193, 16_000]) failed(await get(target(length)), 41400, /8192/);
+  // Beyond the bound of the whole head it depends on how the network cuts it, whether the parser knows where it is.
+  for (const length of [40_000, 200_000]) {
+    const answer = await get(target(length));
+    failed(answer, answer.status === 431 ? 43100 : 41400);
+  }
   failed(await get('/plants/'.padEnd(8192, '7')), 40500);
   failed(await ask(`DELETE ${'/plants/'.padEnd(8192, '7')} HTTP/1.1`), 40004);
   failed(await exchange(service.port, head(`GET ${target(9000)} HTTP/1.1`, 'Host: x')), 41400);

@@ -162,6 +162,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
     },
     key,
     latestEvent: async () => snapshot.read(() => newest.get()?.id?.toString()),
+    isFull: commits.isFull,
     check: () => void epoch(),
     close: () => (closing ??= close()),
   };
