@@ -1,0 +1,84 @@
+import { openRaw, type RawAnswer, type RawConnection } from '../harness/raw-client.ts';
+import { bytesOf, curlOf, type Draft } from './draft.ts';
+
+/** Sends one request at a time over a connection that is kept as long as the service keeps it. */
+export type Client = {
+  /** The final answer; one that is not well-formed, or does not come, is an error. */
+  send(draft: Draft): Promise<RawAnswer>;
+  /** The same over a connection of its own, on which nothing follows: what the service sends without end then ends. */
+  sendLast(draft: Draft): Promise<RawAnswer>;
+  close(): void;
+};
+
+/** A failure with what was sent and what came back. */
+export class Mismatch extends Error {
+  constructor(what: string, request: string, answer?: RawAnswer) {
+    const got = answer === undefined ? '' : `\n  answer: ${shownAnswer(answer)}`;
+    super(`${what}\n  request: ${request}${got}`);
+    this.name = 'Mismatch';
+  }
+}
+
+export function createClient(service: { port: number; url: string }): Client {
+  let connection: RawConnection | undefined;
+  let before = '';
+
+  async function exchange(draft: Draft): Promise<RawAnswer> {
+    connection ??= await openRaw(service.port);
+    const current = connection;
+    // Not awaited: a refused upload may be answered before it has been taken.
+    void current.send(bytesOf(draft));
+    const bodiless = draft.method === 'HEAD';
+    let answer = await current.answer({ bodiless });
+    while (answer.status < 200) answer = await current.answer({ bodiless });
+    return answer;
+  }
+
+  const close = () => {
+    connection?.close();
+    connection = undefined;
+  };
+
+  async function told(draft: Draft, work: () => Promise<RawAnswer>): Promise<RawAnswer> {
+    try {
+      return await work();
+    } catch (error) {
+      close();
+      const reason = error instanceof Error ? error.message : String(error);
+      throw new Mismatch(reason, curlOf(draft, service.url) + before);
+    }
+  }
+
+  return {
+    send: (draft) =>
+      told(draft, async () => {
+        const answer = await exchange(draft);
+        before = `\n  before: ${curlOf(draft, service.url)}\n  answered: ${shownAnswer(answer)}`;
+        if (answer.headers.get('connection')?.toLowerCase() === 'close' || asksToClose(draft)) close();
+        return answer;
+      }),
+    sendLast: (draft) =>
+      told(draft, async () => {
+        const last = await openRaw(service.port);
+        try {
+          await last.send(bytesOf(draft));
+          last.end();
+          return await last.answer();
+        } finally {
+          last.close();
+        }
+      }),
+    close,
+  };
+}
+
+function asksToClose({ version, fields }: Draft): boolean {
+  return version !== '1.1' || fields.includes('Connection: close');
+}
+
+const SHOWN = 1_000;
+
+function shownAnswer({ status, fields, text }: RawAnswer): string {
+  const headers = fields.map(([name, value]) => `${name}: ${value}`).join(', ');
+  return `${status} (${headers}) ${text.slice(0, SHOWN)}`;
+}

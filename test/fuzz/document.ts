@@ -1,0 +1,125 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import type { Scope } from '../../src/access/scopes.ts';
+
+/** JSON Schema as far as the document uses it. */
+export type Schema = {
+  $ref?: string;
+  type?: string | readonly string[];
+  format?: string;
+  enum?: readonly string[];
+  minimum?: number;
+  maximum?: number;
+  minLength?: number;
+  maxLength?: number;
+  pattern?: string;
+  required?: readonly string[];
+  properties?: Readonly<Record<string, Schema>>;
+  items?: Schema;
+  additionalProperties?: boolean;
+};
+
+export type Parameter = { name: string; in: 'path' | 'query' | 'header'; schema: Schema };
+
+export type Operation = {
+  id: string;
+  /** In capitals. */
+  method: string;
+  /** With the names of its parameters in braces. */
+  path: string;
+  scope: Scope;
+  parameters: readonly Parameter[];
+  body: { name: string; schema: Schema; isRequired: boolean } | undefined;
+  responses: Readonly<Record<string, Described>>;
+};
+
+/** What the document says of the answers of one status. */
+export type Described = {
+  headers: readonly string[];
+  type: string | undefined;
+  isValid: ValidateFunction | undefined;
+};
+
+/** The parts of the document that are looked at. */
+type Document = {
+  paths: Record<string, Record<string, DocumentOperation>>;
+  components: { schemas: Record<string, Schema> };
+};
+type DocumentOperation = {
+  operationId: string;
+  parameters?: Parameter[];
+  requestBody?: { required?: boolean; content: Content };
+  responses: Record<string, { headers?: object; content?: Content }>;
+};
+type Content = Record<string, { schema: Schema }>;
+
+/** Reads the OpenAPI document that the service serves. */
+export function readDocument(text: string): Operation[] {
+  // The project's tests of the document itself hold its shape.
+  const document = JSON.parse(text) as Document;
+  const { schemas } = document.components;
+  const ajv = new Ajv2020({
+    strict: true,
+    formats: { int64: true, 'date-time': /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/ },
+  });
+  const compile = (schema: Schema) => ajv.compile(closed(resolved(schema, schemas)));
+  return Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, described]) =>
+      operationOf(method.toUpperCase(), path, described, { schemas, compile }),
+    ),
+  );
+}
+
+type Context = { schemas: Record<string, Schema>; compile(schema: Schema): ValidateFunction };
+
+function operationOf(
+  method: string,
+  path: string,
+  { operationId, parameters = [], requestBody, responses }: DocumentOperation,
+  context: Context,
+): Operation {
+  const body = requestBody?.content['application/json']?.schema;
+  return {
+    id: operationId,
+    method,
+    path,
+    scope: `${path.startsWith('/plants') ? 'plants' : 'webhooks'}:${method === 'GET' ? 'read' : 'write'}`,
+    parameters,
+    body: body && {
+      name: body.$ref?.split('/').at(-1) ?? '',
+      schema: resolved(body, context.schemas),
+      isRequired: requestBody?.required !== false,
+    },
+    responses: Object.fromEntries(
+      Object.entries(responses).map(([status, { headers = {}, content = {} }]) => {
+        const [[type, described] = []] = Object.entries(content);
+        const names = Object.keys(headers).map((name) => name.toLowerCase());
+        return [status, { headers: names, type, isValid: described && context.compile(described.schema) }];
+      }),
+    ),
+  };
+}
+
+/** A schema with what it refers to in place. */
+function resolved(schema: Schema, schemas: Record<string, Schema>): Schema {
+  return mapped(schema, (part) => {
+    const name = part.$ref?.split('/').at(-1);
+    const referred = name === undefined ? undefined : schemas[name];
+    return referred ? resolved(referred, schemas) : part;
+  });
+}
+
+/** The service answers with no member that the document does not know. */
+function closed(schema: Schema): Schema {
+  return mapped(schema, (part) => (part.properties ? { ...part, additionalProperties: false } : part));
+}
+
+/** The schema with each schema in it, itself included, put through `change`. */
+function mapped(schema: Schema, change: (part: Schema) => Schema): Schema {
+  const { properties, items } = schema;
+  const inner = Object.entries(properties ?? {}).map(([name, part]) => [name, mapped(part, change)]);
+  return change({
+    ...schema,
+    ...(properties ? { properties: Object.fromEntries(inner) } : {}),
+    ...(items ? { items: mapped(items, change) } : {}),
+  });
+}

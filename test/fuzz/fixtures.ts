@@ -1,0 +1,91 @@
+import type { Client } from './client.ts';
+import type { Operation } from './document.ts';
+import { draftOf, withJson } from './draft.ts';
+import { type Answered, clientOf, type Ground, newTokens, type Tokens } from './ground.ts';
+
+/** What a lane of requests begins with: a user who has of everything, and another one who has it too. */
+export type Fixtures = {
+  operation: Operation;
+  tokens: Tokens;
+  client: Client;
+  /** Ids of the user's plants; a lane that creates and deletes keeps it true. */
+  plants: Set<string>;
+  /** The first is disabled and has a delivery of each plant, the second enabled, the third of no plant. */
+  webhooks: readonly string[];
+  /** Events of all plants, oldest first. */
+  events: readonly string[];
+  cursors: Cursors;
+  /** Cursors that are good, but not for this list or not for this user. */
+  badCursors: readonly string[];
+  foreignWebhooks: readonly string[];
+};
+
+/** Each of the second page, with `limit=2`. That of deliveries is of the first webhook, without a state. */
+export type Cursors = { plants: string; deliveries: string; events: string };
+
+export const PLANTS = [
+  '-9223372036854775808',
+  '-5',
+  '0',
+  '7',
+  '8',
+  '9007199254740993',
+  '9223372036854775807',
+];
+
+export async function makeFixtures(ground: Ground, operation: Operation): Promise<Fixtures> {
+  const tokens = await newTokens(ground, operation.scope);
+  const client = clientOf(ground);
+  const own = await furnish(ground, client, tokens.full);
+  const other = await furnish(ground, client, tokens.other);
+  const elsewhere = Object.values(other.cursors);
+  const further = Object.entries(own.cursors).filter(([list]) => list !== listOf(operation));
+  return {
+    operation,
+    tokens,
+    client,
+    plants: new Set(PLANTS),
+    ...own,
+    badCursors: [...elsewhere, ...further.map(([, cursor]) => cursor)],
+    foreignWebhooks: other.webhooks,
+  };
+}
+
+/** The list that the cursors of an operation belong to. */
+export function listOf({ path }: Operation): keyof Cursors {
+  if (path.endsWith('/deliveries')) return 'deliveries';
+  return path.startsWith('/events') ? 'events' : 'plants';
+}
+
+async function furnish(ground: Ground, client: Client, token: string) {
+  const ask = async (method: string, path: string, body?: unknown): Promise<Answered> => {
+    const [pure = '', query = ''] = path.split('?');
+    const draft = { ...draftOf(method, pure, token), query };
+    const answer = await ground.send(client, body === undefined ? draft : withJson(draft, body), undefined);
+    if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.text}`);
+    return answer;
+  };
+  const webhook = async (): Promise<string> =>
+    JSON.parse((await ask('POST', '/webhooks', { url: ground.receiver })).text).id;
+
+  const [held, open] = [await webhook(), await webhook()];
+  await ask('PATCH', `/webhooks/${held}`, { enabled: false });
+  for (const id of PLANTS) await ask('POST', '/plants', `{"name":"Plant ${id}","id":${id},"tag":"t"}`);
+  const last = await webhook();
+  const feed = JSON.parse((await ask('GET', '/events')).text);
+  const firstTwo = JSON.parse((await ask('GET', '/events?limit=2')).text);
+  return {
+    webhooks: [held, open, last],
+    events: feed.events.map(({ id }: { id: string }) => id),
+    cursors: {
+      plants: cursorIn(await ask('GET', '/plants?limit=2')),
+      deliveries: cursorIn(await ask('GET', `/webhooks/${held}/deliveries?limit=2`)),
+      events: String(firstTwo.cursor),
+    },
+  };
+}
+
+/** The cursor of the next page. */
+export function cursorIn({ headers }: Answered): string {
+  return /[?&]cursor=([^&>]+)/.exec(headers.get('link') ?? '')?.[1] ?? '';
+}

@@ -1,0 +1,129 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { scopes as allScopes, type Scope } from '../../src/access/scopes.ts';
+import { createToken } from '../../src/access/tokens.ts';
+import { createUser } from '../../src/access/users.ts';
+import { type Parts, type Service, startService } from '../harness/service.ts';
+import { problemOf } from './answers.ts';
+import { type Client, createClient, Mismatch } from './client.ts';
+import { type Operation, readDocument } from './document.ts';
+import { curlOf, type Draft } from './draft.ts';
+
+/** What all lanes stand on: the service, its document, and its store, opened beside it. */
+export type Ground = {
+  service: Service;
+  operations: readonly Operation[];
+  /** Where every webhook is answered 204. */
+  receiver: string;
+  store: Parts['store'];
+  now(): number;
+  newUser(name: string): Promise<void>;
+  newToken(user: string, scopes?: readonly Scope[], expiresInMs?: number): Promise<string>;
+  /** A number that is new in this run: users and keys are told apart by it. */
+  next(): number;
+  /** How many answers were checked. */
+  checked(): number;
+  /**
+   * Sends the request, and gives its answer when it is as the document says and tells nothing that it should not.
+   * `operation` is undefined where the document describes nothing.
+   */
+  send(client: Client, draft: Draft, operation: Operation | undefined): Promise<Answered>;
+  stop(): Promise<void>;
+};
+
+export type Answered = Awaited<ReturnType<Client['send']>>;
+
+/** What the tokens of a lane's user are good for. `powerless` lacks one scope, that of the operation. */
+export type Tokens = { full: string; other: string; powerless: string; expired: string; revoked: string };
+
+export async function startGround(): Promise<Ground> {
+  const service = await startService({
+    WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
+    // Unknown tokens are sent by the thousand, from one address.
+    AUTH_FAILURE_LIMIT: '0',
+  });
+  const { promise: done, resolve: leave } = Promise.withResolvers<void>();
+  const { promise: opened, resolve: open } = Promise.withResolvers<Parts>();
+  const ended = service.beside(async (parts) => {
+    open(parts);
+    await done;
+  });
+  const { store, runtime } = await Promise.race([opened, ended.then(() => Promise.reject())]);
+  const access = { store: store.access, runtime };
+  const receiver = await startReceiver();
+  const operations = readDocument((await service.request('GET', '/openapi.json', { token: null })).text);
+  let numbers = 0;
+  let checked = 0;
+
+  return {
+    service,
+    operations,
+    receiver: receiver.url,
+    store,
+    now: runtime.clock.now,
+    async newUser(name) {
+      await createUser(access, name);
+    },
+    async newToken(user, scopes = allScopes, expiresInMs = undefined) {
+      const made = await createToken(access, { user, label: '', scopes, expiresInMs });
+      if (made === undefined) throw new Error(`There is no user ${user}.`);
+      return made.token;
+    },
+    next: () => ++numbers,
+    checked: () => checked,
+    async send(client, draft, operation) {
+      const answer = await client.send(draft);
+      checked++;
+      const problem = problemOf(answer, operation, draft.method);
+      if (problem !== undefined) throw new Mismatch(problem, curlOf(draft, service.url), answer);
+      return answer;
+    },
+    async stop() {
+      leave();
+      await ended;
+      await service.stop();
+      receiver.stop();
+    },
+  };
+}
+
+/** A user for one lane, another one beside it, and their tokens. */
+export async function newTokens(ground: Ground, scope: Scope): Promise<Tokens> {
+  const [user, other] = [`fuzz ${ground.next()}`, `other ${ground.next()}`];
+  await ground.newUser(user);
+  await ground.newUser(other);
+  const revoked = await ground.newToken(user);
+  const { access } = ground.store;
+  const newest = (await access.tokens()).findLast((token) => token.user.name === user);
+  await access.revokeToken(newest?.id ?? '', ground.now());
+  return {
+    full: await ground.newToken(user),
+    other: await ground.newToken(other),
+    powerless: await ground.newToken(
+      user,
+      allScopes.filter((one) => one !== scope),
+    ),
+    expired: await ground.newToken(user, allScopes, -1),
+    revoked,
+  };
+}
+
+export const clientOf = (ground: Ground): Client => createClient(ground.service);
+
+async function startReceiver(): Promise<{ url: string; stop(): void }> {
+  const server = createServer((request, response) => {
+    request.resume();
+    response.writeHead(204).end();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  const port = typeof address === 'object' ? address?.port : undefined;
+  return {
+    url: `http://127.0.0.1:${port}/hook`,
+    stop: () => {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}

@@ -1,0 +1,236 @@
+import { isDeepStrictEqual } from 'node:util';
+import { codeOf } from './answers.ts';
+import { draftOf, withJson } from './draft.ts';
+import { cursorIn, type Fixtures, PLANTS } from './fixtures.ts';
+import type { Answered, Ground } from './ground.ts';
+import { parseExact } from './json-exact.ts';
+import type { Valid } from './valid.ts';
+
+/** What must come of a valid request; resolves with what is wrong, or with undefined. */
+export type Outcome = {
+  /** What is done before the request, such as making what it deletes. */
+  prepare?(lane: Lane, valid: Valid): Promise<Valid>;
+  judge(lane: Lane, valid: Valid, answer: Answered): Promise<string | undefined> | string | undefined;
+  /** What is found in the end, when the lane has nothing more to send. */
+  final?(lane: Lane): Promise<string | undefined>;
+};
+
+export type Lane = { ground: Ground; fixtures: Fixtures };
+
+/** Outcomes by operation. An operation without one fails the run: it is written together with the operation. */
+export const outcomes: Readonly<Record<string, Outcome>> = {
+  createPlant: {
+    async judge({ fixtures: { plants } }, { members }, answer) {
+      const { id, ...plant } = saidBy(members);
+      if (id !== undefined && plants.has(String(id))) return expectCode(answer, 40900);
+      if (answer.status !== 201) return 'the plant was not created';
+      if (!isDeepStrictEqual(parseExact(answer.text), plant)) return 'the plant is not as it was sent';
+      const given = /^\/plants\/(0|-?[1-9]\d*)$/.exec(answer.headers.get('location') ?? '')?.[1];
+      if (given === undefined || plants.has(given)) return 'Location has no id, or one that was taken';
+      if (id !== undefined && given !== String(id)) return 'Location has another id';
+      plants.add(given);
+      return undefined;
+    },
+    final: samePlants,
+  },
+  listPlants: {
+    judge(_lane, { query }, answer) {
+      const { limit = Number.POSITIVE_INFINITY, fields = 'name,tag', cursor } = query;
+      const from = cursor === undefined ? 0 : 2;
+      const page = PLANTS.slice(from, from + Number(limit));
+      const rows = parseExact(answer.text);
+      const chosen = fields.split(',');
+      // The owner's name is the lane's own matter.
+      const expected = page.map((id) =>
+        pick(chosen, { id: BigInt(id), name: `Plant ${id}`, tag: 't', owner: 'x' }),
+      );
+      const found = (Array.isArray(rows) ? rows : []).map((row) =>
+        'owner' in row ? { ...row, owner: 'x' } : row,
+      );
+      if (!isDeepStrictEqual(found, expected)) return 'these are not the plants';
+      const hasMore = from + page.length < PLANTS.length;
+      return hasMore === (cursorIn(answer) !== '') ? undefined : 'Link does not tell whether there are more';
+    },
+  },
+  deletePlant: {
+    async prepare(lane, valid) {
+      const { id = '' } = valid.params;
+      const { fixtures } = lane;
+      // Every other id is there.
+      if (fixtures.plants.has(id) || BigInt(id) % 2n !== 0n) return valid;
+      const made = await ask(lane, 'POST', '/plants', `{"name":"Alder","id":${id}}`);
+      if (made.status === 201) fixtures.plants.add(id);
+      return valid;
+    },
+    judge({ fixtures: { plants } }, { params: { id = '' } }, answer) {
+      return plants.delete(id) ? expectStatus(answer, 204) : expectCode(answer, 40401);
+    },
+    final: samePlants,
+  },
+  createWebhook: {
+    async judge(lane, { members }, answer) {
+      if (answer.status !== 201) return 'the webhook was not created';
+      const { id, secret, status, ...made } = JSON.parse(answer.text);
+      if (!/^whsec_.{32,}$/.test(secret) || status !== 'enabled')
+        return 'a new webhook is enabled and has a secret';
+      const removed = await ask(lane, 'DELETE', `/webhooks/${id}`);
+      if (removed.status !== 204) return 'the new webhook cannot be deleted';
+      if (answer.headers.get('location') !== `/webhooks/${id}`) return 'Location is not the webhook';
+      return sameMembers(made, saidBy(members));
+    },
+    final: sameWebhooks,
+  },
+  listWebhooks: {
+    judge({ fixtures }, _valid, answer) {
+      return isDeepStrictEqual(idsIn(answer), fixtures.webhooks) ? undefined : 'these are not the webhooks';
+    },
+  },
+  getWebhook: {
+    judge(_lane, { params }, answer) {
+      return answer.status === 200
+        ? sameMembers(JSON.parse(answer.text), params)
+        : 'the webhook is not found';
+    },
+  },
+  changeWebhook: {
+    judge(_lane, { params, members }, answer) {
+      if (answer.status !== 200) return 'the webhook was not changed';
+      const { enabled, ...others } = saidBy(members);
+      const status = enabled === undefined ? {} : { status: enabled ? 'enabled' : 'disabled' };
+      return sameMembers(JSON.parse(answer.text), { ...params, ...others, ...status });
+    },
+  },
+  deleteWebhook: {
+    async prepare(lane, valid) {
+      const made = await ask(lane, 'POST', '/webhooks', { url: lane.ground.receiver });
+      const { id } = JSON.parse(made.text);
+      return { ...valid, params: { id }, draft: { ...valid.draft, path: `/webhooks/${id}` } };
+    },
+    async judge(lane, { params }, answer) {
+      const again = await ask(lane, 'DELETE', `/webhooks/${params.id}`);
+      return expectStatus(answer, 204) ?? expectCode(again, 40402);
+    },
+    final: sameWebhooks,
+  },
+  rotateSecret: {
+    async judge(lane, { params, members }, answer) {
+      if (answer.status === 409) {
+        const again = await ask(lane, 'POST', `/webhooks/${params.id}/rotate-secret`, { overlap: 0 });
+        return expectCode(answer, 40902) ?? expectStatus(again, 200);
+      }
+      if (answer.status !== 200) return 'the secret was not rotated';
+      const { overlap = 86_400n } = saidBy(members);
+      const { overlapUntil } = JSON.parse(answer.text);
+      const asked = lane.ground.now() + Number(overlap) * 1000;
+      return Math.abs(Date.parse(overlapUntil) - asked) < 60_000 ? undefined : 'the overlap is another';
+    },
+  },
+  testWebhook: {
+    judge: (_lane, { params }, answer) => acceptedDelivery(answer, params.id, { type: 'plant.test' }),
+  },
+  redeliver: {
+    judge: (_lane, { params }, answer) => acceptedDelivery(answer, params.id, { event: params.event }),
+  },
+  getDelivery: {
+    judge: (_lane, { params }, answer) => sameMembers(JSON.parse(answer.text), { event: params.event }),
+  },
+  listDeliveries: {
+    judge({ fixtures: { events, webhooks } }, { params, query }, answer) {
+      if (answer.status !== 200) return 'the deliveries are not there';
+      const { limit = 100, state, cursor } = query;
+      const rows: { event: string; state: string }[] = JSON.parse(answer.text);
+      if (rows.some((row) => state !== undefined && row.state !== state))
+        return 'a delivery is in another state';
+      if (params.id !== webhooks[0] || (state !== undefined && state !== 'held')) return undefined;
+      const from = cursor === undefined ? 0 : 2;
+      const newestFirst = events.toReversed().slice(from, from + Number(limit));
+      const found = rows.map(({ event }) => event);
+      return isDeepStrictEqual(found, newestFirst) ? undefined : 'these are not the deliveries, newest first';
+    },
+  },
+  replay: {
+    judge({ fixtures: { webhooks, events } }, { params, members }, answer) {
+      // So many replays may be under way, but not more.
+      if (answer.status === 409) return expectCode(answer, 40902);
+      if (answer.status !== 202) return 'the replay was not taken';
+      const { since, state } = saidBy(members);
+      const { count } = JSON.parse(answer.text);
+      const isAll = state === undefined && Date.parse(String(since).toUpperCase()) < Date.now() - 86_400_000;
+      if (isAll && params.id !== webhooks[2] && count !== events.length) return 'the count is another';
+      return undefined;
+    },
+  },
+  listEvents: {
+    judge({ fixtures }, { query }, answer) {
+      const from = query.cursor === undefined ? 0 : 2;
+      const expected = fixtures.events.slice(from, from + Number(query.limit ?? 100));
+      const { events }: { events: { id: string }[] } = JSON.parse(answer.text);
+      const found = events.map(({ id }) => id);
+      return isDeepStrictEqual(found, expected) ? undefined : 'these are not the events, oldest first';
+    },
+  },
+  streamEvents: {
+    judge({ fixtures: { cursors } }, { draft }, answer) {
+      const [, start] = /^id: (\S+)\nretry: \d+\n\n/.exec(answer.text) ?? [];
+      const isBehind = draft.fields.some((field) => field.startsWith('Last-Event-ID'));
+      if (start === undefined) return 'the stream does not begin with where it stands';
+      return isBehind && start !== cursors.events ? 'the stream begins elsewhere' : undefined;
+    },
+  },
+};
+
+function saidBy(members: Valid['members']): Record<string, unknown> {
+  return Object.fromEntries(members.map(({ name, value }) => [name, value]));
+}
+
+function pick(names: readonly string[], from: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(from).filter(([name]) => names.includes(name)));
+}
+
+/** Whether the members have these values; one that is null must not be there. */
+function sameMembers(found: Record<string, unknown>, expected: Record<string, unknown>): string | undefined {
+  for (const [name, value] of Object.entries(expected)) {
+    const wanted = typeof value === 'bigint' ? Number(value) : (value ?? undefined);
+    if (found[name] !== wanted) return `the member ${name} is another`;
+  }
+  return undefined;
+}
+
+function acceptedDelivery(answer: Answered, webhook: string | undefined, members: Record<string, unknown>) {
+  if (answer.status !== 202) return 'the delivery was not taken';
+  const delivery = JSON.parse(answer.text);
+  const location = `/webhooks/${webhook}/deliveries/${delivery.event}`;
+  if (answer.headers.get('location') !== location) return 'Location is not the delivery';
+  return sameMembers(delivery, members);
+}
+
+function expectStatus(answer: Answered, status: number): string | undefined {
+  return answer.status === status ? undefined : `${status} was expected`;
+}
+
+function expectCode(answer: Answered, code: number): string | undefined {
+  return codeOf(answer) === code ? undefined : `${code} was expected`;
+}
+
+function idsIn(answer: Answered): string[] {
+  return JSON.parse(answer.text).map(({ id }: { id: string }) => id);
+}
+
+function ask({ ground, fixtures }: Lane, method: string, path: string, body?: unknown): Promise<Answered> {
+  const [pure = '', query = ''] = path.split('?');
+  const draft = { ...draftOf(method, pure, fixtures.tokens.full), query };
+  return ground.send(fixtures.client, body === undefined ? draft : withJson(draft, body), undefined);
+}
+
+/** What was refused changed nothing. */
+async function samePlants(lane: Lane): Promise<string | undefined> {
+  const rows = parseExact((await ask(lane, 'GET', '/plants?fields=id')).text);
+  const found = Array.isArray(rows) ? rows.map(({ id }) => String(id)) : [];
+  const expected = [...lane.fixtures.plants].map(BigInt).sort((a, b) => (a < b ? -1 : 1));
+  return isDeepStrictEqual(found, expected.map(String)) ? undefined : 'in the end other plants are there';
+}
+
+async function sameWebhooks(lane: Lane): Promise<string | undefined> {
+  const found = idsIn(await ask(lane, 'GET', '/webhooks'));
+  return isDeepStrictEqual(found, lane.fixtures.webhooks) ? undefined : 'in the end other webhooks are there';
+}

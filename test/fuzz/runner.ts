@@ -1,0 +1,126 @@
+import { crc32 } from 'node:zlib';
+import fc from 'fast-check';
+import { startGround } from './ground.ts';
+import { pages } from './pages.ts';
+import { requestsOf } from './requests.ts';
+import { sequencesOf } from './sequences.ts';
+
+/** What is checked with many generated values. */
+export type Property<Value> = {
+  name: string;
+  arbitrary: fc.Arbitrary<Value>;
+  /** Rejects when something is wrong. */
+  check(value: Value): Promise<void>;
+  /** After the last value. */
+  end(): Promise<void>;
+};
+
+export type Plan = {
+  /** How many answers are checked, at least. */
+  cases: number;
+  /** Decides what is sent; when it arrives is up to the machine. */
+  seed: number;
+  /** The name of the one property to run: of an operation, `pages`, or of sequences; all when absent. */
+  only?: string | undefined;
+  /** Called now and then with how many answers were checked. */
+  onProgress?(checked: number): void;
+};
+
+/** `failures` are texts for a person, each with the request that shows it, as small as it could be made. */
+export type Report = { checked: number; failures: string[] };
+
+/** Single requests are this share of the cases; the others stand in sequences. */
+const SINGLE = 0.6;
+
+export async function fuzz({ cases, seed, only, onProgress }: Plan): Promise<Report> {
+  const ground = await startGround();
+  const progress = setInterval(() => onProgress?.(ground.checked()), PROGRESS_MS);
+  const isChosen = (name: string) => only === undefined || only === name;
+  try {
+    const operations = ground.operations.filter(({ id }) => isChosen(id));
+    const chains = SEQUENCES.filter(isChosen);
+    const singles = only === undefined ? SINGLE * cases : cases;
+    const others = ['pages'].filter(isChosen);
+    const share = Math.ceil(singles / Math.max(1, operations.length + others.length));
+    const failures = await Promise.all([
+      ...operations.map(async (operation) => run(await requestsOf(ground, operation), seed, share)),
+      ...others.map(() => run(pages(ground), seed, share)),
+      ...chains.map((name) => runUntil(() => ground.checked() >= cases, sequencesOf(ground, name), seed)),
+    ]);
+    return { checked: ground.checked(), failures: failures.flat() };
+  } finally {
+    clearInterval(progress);
+    await ground.stop();
+  }
+}
+
+/** Several at a time, so that what one waits for is time for another. Each has its own seed. */
+const SEQUENCES = ['sequences-1', 'sequences-2', 'sequences-3', 'sequences-4'];
+/** Sequences between two looks at whether there were enough. */
+const ROUND = 5;
+
+const PROGRESS_MS = 5_000;
+
+/** Runs a property so often, or until it fails. */
+async function run<Value>(property: Property<Value>, seed: number, runs: number): Promise<string[]> {
+  const found = await check(property, seedOf(property.name, seed), runs);
+  return found.length > 0 ? found : end(property);
+}
+
+async function runUntil<Value>(
+  isEnough: () => boolean,
+  property: Property<Value>,
+  seed: number,
+): Promise<string[]> {
+  for (let round = 0; ; round++) {
+    const found = await check(property, seedOf(`${property.name} ${round}`, seed), ROUND);
+    if (found.length > 0) return found;
+    if (isEnough()) return end(property);
+  }
+}
+
+/** How long a failure may be made smaller: enough for one that always comes, and an end for one that does not. */
+const SMALLER_MS = 5_000;
+
+async function check<Value>(
+  { name, arbitrary, check }: Property<Value>,
+  seed: number,
+  numRuns: number,
+): Promise<string[]> {
+  let end = Number.POSITIVE_INFINITY;
+  const bounded = async (value: Value): Promise<void> => {
+    if (performance.now() > end) return;
+    try {
+      await check(value);
+    } catch (error) {
+      end = Math.min(end, performance.now() + SMALLER_MS);
+      throw error;
+    }
+  };
+  const details = await fc.check(fc.asyncProperty(arbitrary, bounded), { seed, numRuns });
+  return details.failed ? [failureOf(name, details)] : [];
+}
+
+async function end({ name, end }: Pick<Property<unknown>, 'name' | 'end'>): Promise<string[]> {
+  try {
+    await end();
+    return [];
+  } catch (error) {
+    return [`${name}: ${messageOf(error)}`];
+  }
+}
+
+function seedOf(name: string, seed: number): number {
+  return crc32(`${seed} ${name}`) | 0;
+}
+
+type Failed = { numRuns: number; numShrinks: number; errorInstance: unknown };
+
+function failureOf(name: string, { numRuns, numShrinks, errorInstance }: Failed): string {
+  return `${name}, after ${numRuns} runs and ${numShrinks} steps to make it smaller:\n${messageOf(errorInstance)}`;
+}
+
+function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.name === 'Mismatch' ? error.message : (error.stack ?? error.message);
+}
