@@ -13,6 +13,7 @@ import {
 import type { Section } from './harness/section.ts';
 import { pinSelf } from './harness/tools.ts';
 import { arrival } from './sections/arrival.ts';
+import { auth } from './sections/auth.ts';
 import { backlog } from './sections/backlog.ts';
 import { beside } from './sections/beside.ts';
 import { create } from './sections/create.ts';
@@ -20,8 +21,11 @@ import { deliver } from './sections/deliver.ts';
 import { duplicates } from './sections/duplicates.ts';
 import { list } from './sections/list.ts';
 import { neighbours } from './sections/neighbours.ts';
+import { overload } from './sections/overload.ts';
 import { page } from './sections/page.ts';
 import { replay } from './sections/replay.ts';
+import { retries } from './sections/retries.ts';
+import { slowClients } from './sections/slow-clients.ts';
 import { slowDisk } from './sections/slow-disk.ts';
 import { start } from './sections/start.ts';
 import { stream } from './sections/stream.ts';
@@ -31,6 +35,7 @@ import { stream } from './sections/stream.ts';
 const sections: Record<string, Section> = {
   ...{ list, create, 'slow-disk': slowDisk, stream, page, start },
   ...{ deliver, arrival, neighbours, beside, backlog, duplicates, replay },
+  ...{ auth, retries, overload, 'slow-clients': slowClients },
 };
 
 const USAGE = `Usage: node bench/run.ts [section…] [--quick] [--json]

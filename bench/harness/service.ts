@@ -40,14 +40,21 @@ export function startReference(
 
 /** A new user, made on the command line beside the running service: a token with every scope. */
 export function createUser(dataDir: string, name: string): string {
-  const run = (...args: string[]) =>
-    execFileSync(process.execPath, [fileOf('../../bin/plant-store'), ...args], {
-      env: { ...process.env, DATA_DIR: dataDir },
-      stdio: ['ignore', 'pipe', 'ignore'],
-      encoding: 'utf8',
-    });
-  run('user', 'create', name);
-  return run('token', 'create', '--user', name).trim();
+  runBeside(dataDir, 'user', 'create', name);
+  return createToken(dataDir, name);
+}
+
+/** A token of a user with every scope, made on the command line beside the running service. */
+export function createToken(dataDir: string, user: string): string {
+  return runBeside(dataDir, 'token', 'create', '--user', user).trim();
+}
+
+function runBeside(dataDir: string, ...args: string[]): string {
+  return execFileSync(process.execPath, [fileOf('../../bin/plant-store'), ...args], {
+    env: { ...process.env, DATA_DIR: dataDir },
+    stdio: ['ignore', 'pipe', 'ignore'],
+    encoding: 'utf8',
+  });
 }
 
 function fileOf(relative: string): string {

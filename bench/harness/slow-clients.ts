@@ -1,0 +1,36 @@
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+
+/** Clients who keep a service's connections busy and do next to nothing with them. */
+export type SlowClients = {
+  /** How many are connected now: the service closes some of them, and they come back. */
+  connected(): Promise<number>;
+  stop(): Promise<void>;
+};
+
+export type SlowClientsTask = {
+  host: string;
+  port: number;
+  token: string;
+  /** Send a byte of their headers now and then. */
+  senders: number;
+  /** Ask for `path`, and take a few bytes of the answer now and then. */
+  readers: number;
+  path: string;
+};
+
+/** Starts them in a thread of its own; resolves when all are connected. */
+export async function startSlowClients(task: SlowClientsTask): Promise<SlowClients> {
+  const thread = new Worker(new URL('./slow-clients-thread.ts', import.meta.url), { workerData: task });
+  await once(thread, 'message');
+  return {
+    async connected() {
+      thread.postMessage('count');
+      const [count] = await once(thread, 'message');
+      return Number(count);
+    },
+    async stop() {
+      await thread.terminate();
+    },
+  };
+}

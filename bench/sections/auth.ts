@@ -1,0 +1,112 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { askFor } from '../harness/client.ts';
+import { compare, ratios, type Sample } from '../harness/compare.ts';
+import { filledStore } from '../harness/fill.ts';
+import { type IdentityProvider, startIdentityProvider } from '../harness/identity-provider.ts';
+import type { Load } from '../harness/load.ts';
+import type { Figure, Report } from '../harness/report.ts';
+import { type Bench, roundsOf } from '../harness/section.ts';
+import type { Server } from '../harness/server.ts';
+import { createToken, startService } from '../harness/service.ts';
+import { watchCpu } from '../harness/usage.ts';
+
+const CONNECTIONS = 32;
+const PLANTS = 1000;
+const PAGE = '/plants?limit=20';
+/** Whose plants they are. */
+const USER = 'admin';
+
+const REPLACEMENT = new URL('../reference/without-authentication.ts', import.meta.url);
+/** For the environment of the service that asks nobody. */
+const unauthenticated = { NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} --import=${REPLACEMENT}` };
+
+const WITH_OPAQUE = 'auth: opaque token';
+const WITH_JWT = 'auth: JWT';
+const WITHOUT = 'auth: no authentication';
+const UNREAD = 'auth: no authentication, a JWT is sent';
+
+/**
+ * What it costs to find out who asks, against the same service that asks nobody: the header that is sent, its
+ * reading, the look-up of a token that was seen before, the scope.
+ */
+export async function auth(bench: Bench): Promise<Report> {
+  const provider = await startIdentityProvider();
+  const serviceDir = await storeIn(bench, 'auth');
+  const service = await startService({ dataDir: serviceDir, env: provider.settings });
+  const open = await startService({ dataDir: await storeIn(bench, 'auth-open'), env: unauthenticated });
+
+  const opaque = createToken(serviceDir, USER);
+  const jwt = await provider.issue(USER);
+  const load: Load = { method: 'GET', paths: [PAGE], connections: CONNECTIONS };
+  const loads = await compare(
+    [
+      { name: WITH_OPAQUE, server: service, load: { ...load, token: opaque } },
+      { name: WITH_JWT, server: service, load: { ...load, token: jwt } },
+      { name: WITHOUT, server: open, load },
+      { name: UNREAD, server: open, load: { ...load, token: jwt } },
+    ],
+    roundsOf(bench),
+  );
+  const first = await timeFirst(service, provider, bench.quick ? 500 : 4000);
+  await Promise.all([service.stop(), open.stop(), provider.stop()]);
+  return {
+    figures: [...figures(loads), first],
+    loads,
+    notes: [`auth: the opaque token has ${opaque.length} characters, the JWT ${jwt.length} (ES256)`],
+  };
+}
+
+/** Each process serves a store of its own. */
+function storeIn(bench: Bench, name: string): Promise<string> {
+  const folder = join(bench.folder, name);
+  mkdirSync(folder);
+  return filledStore(folder, PLANTS);
+}
+
+function figures(loads: Map<string, Sample[]>): Figure[] {
+  const against = (name: string) => ratios(loads, [name, WITHOUT]);
+  const microseconds = (name: string) => differences(loads, name, WITHOUT);
+  const name = `GET ${PAGE}, ${CONNECTIONS} connections, opaque token, against no authentication`;
+  return [
+    { name, unit: '×', values: against(WITH_OPAQUE), target: { atLeast: 0.9 } },
+    { name: 'the same, JWT', unit: '×', values: against(WITH_JWT), target: { atLeast: 0.85 } },
+    { name: 'CPU for each answer, more: opaque token', unit: 'µs', values: microseconds(WITH_OPAQUE) },
+    { name: 'the same, JWT', unit: 'µs', values: microseconds(WITH_JWT) },
+    { name: 'the same, a JWT that nobody reads', unit: 'µs', values: microseconds(UNREAD) },
+  ];
+}
+
+/** How much more CPU time one answer takes than the other, round by round. */
+function differences(loads: Map<string, Sample[]>, name: string, against: string): number[] {
+  const others = loads.get(against) ?? [];
+  return (loads.get(name) ?? []).flatMap(({ cpuPerAnswer }, round) => {
+    const other = others[round];
+    return other ? [cpuPerAnswer - other.cpuPerAnswer] : [];
+  });
+}
+
+/** What a JWT costs when it is met for the first time, and its signature is looked at: against the second time. */
+async function timeFirst(service: Server, provider: IdentityProvider, count: number): Promise<Figure> {
+  const tokens: string[] = [];
+  for (let i = 0; i < count; i++) tokens.push(await provider.issue(USER));
+  const first = await cpuPerAnswer(service, tokens);
+  const second = await cpuPerAnswer(service, tokens);
+  return {
+    name: `CPU for the first answer to each of ${count} JWTs, more than for the second`,
+    unit: 'µs',
+    values: [first - second],
+  };
+}
+
+/** Asks once with each token, several at a time: microseconds of the service's CPU time for each. */
+async function cpuPerAnswer(service: Server, tokens: string[]): Promise<number> {
+  const left = tokens.values();
+  const stop = watchCpu([service.pid]);
+  const client = async () => {
+    for (const token of left) await askFor(`${service.url}${PAGE}`, { token });
+  };
+  await Promise.all(Array.from({ length: CONNECTIONS }, client));
+  const [used = 0] = stop().watched;
+  return (used / tokens.length) * 1e6;
+}
