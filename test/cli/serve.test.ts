@@ -240,7 +240,8 @@ async function openRequest({ url, greeting }: Serving) {
     `POST /plants HTTP/1.1\r\nHost: x\r\n${authorization}\r\nContent-Type: application/json\r\n` +
       'Expect: 100-continue\r\nContent-Length: 10\r\n\r\n',
   );
-  // The service has taken the request on when it asks for the body.
+  // The service has read the head when it asks for the body, and taken the request on when one behind it is answered.
   await once(socket, 'data');
+  await fetch(`${url}/healthz`);
   return socket;
 }
