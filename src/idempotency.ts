@@ -5,6 +5,8 @@
 
 /** Who waits for a write. */
 export type Caller = {
+  /** Nothing is done for a user who is disabled or deleted by the time of the write. */
+  user: number;
   /** Whether the client has left: what was not begun for it need not be done. */
   hasLeft(): boolean;
   /** Of a request with an Idempotency-Key: the answer is kept in the transaction of the effect. */

@@ -97,8 +97,8 @@ export const access = {
   mostPlantsPerUser: 1_000_000_000_000,
   /** Users that one user shares with, and users that share with one: each is a look into the store. */
   sharesPerUser: 1_000,
-  /** Users whose visible owners are kept in memory. */
-  cachedViewers: 10_000,
+  /** Owners that are kept in memory, for all viewers together: some 30 MB, with the longest names. */
+  cachedOwners: 20_000,
 } as const;
 
 export const identityProvider = {

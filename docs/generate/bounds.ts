@@ -53,7 +53,7 @@ export const bounds: Readonly<Record<LimitName, string>> = {
     'The one that was not looked up for longest is forgotten; it is refused while its address fails too often and the token is not in memory.',
   'access.mostPlantsPerUser': 'The service does not start, exit code 2.',
   'access.sharesPerUser': '`share add` fails, exit code 1.',
-  'access.cachedViewers': 'The memory is emptied, and filled again from the store.',
+  'access.cachedOwners': 'The memory is emptied, and filled again from the store.',
   'identityProvider.skewSeconds': '401 `40102` for an expired JWT, `40101` for one that is not valid yet.',
   'identityProvider.fetchMs': 'The keys at hand stay in use; 503 `50304` where there are none.',
   'identityProvider.documentBytes': 'The keys at hand stay in use; 503 `50304` where there are none.',

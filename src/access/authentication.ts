@@ -5,6 +5,7 @@ import type { VerifyJwt } from './jwt.ts';
 import type { AccessStore, StoredToken } from './port.ts';
 import type { Scope } from './scopes.ts';
 import { hashToken, isMistyped } from './tokens.ts';
+import { disabledUser } from './users.ts';
 
 /** Whoever a token acts for, and what it may do. */
 export type Principal = {
@@ -125,8 +126,4 @@ function unknownToken(): AppError {
     40101,
     'The token is unknown or was revoked; check it for typing errors or use another.',
   );
-}
-
-function disabledUser(): AppError {
-  return new AppError(40101, 'The user of the token is disabled.');
 }

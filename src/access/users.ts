@@ -1,3 +1,4 @@
+import { AppError } from '../errors.ts';
 import { access } from '../limits.ts';
 import type { Runtime } from '../runtime.ts';
 import type { AccessStore, User } from './port.ts';
@@ -15,6 +16,11 @@ export function isUserName(text: string): boolean {
 
 /** Why a webhook of a disabled user is disabled: those that have it are enabled together with the user. */
 export const USER_DISABLED = 'Its user is disabled.';
+
+/** What somebody is told who acts for a user that is disabled, or gone. */
+export function disabledUser(): AppError {
+  return new AppError(40101, 'The user of the token is disabled.');
+}
 
 /** Makes a user whose name satisfies `isUserName`. Undefined when the name is taken. */
 export async function createUser(

@@ -23,7 +23,6 @@ export type Admission = {
 /** A hook that lets a request through whose bearer token acts for a user and has the scope (RFC 6750). */
 export function requireScope({ admit, countRequest }: Admission, scope: Scope) {
   return (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction): void => {
-    const refuse = (error: unknown) => done(withChallenge(error));
     const goOn = (principal: Principal) => {
       request.principal = principal;
       const refusal = countRequest?.(principal, reply);
@@ -31,12 +30,31 @@ export function requireScope({ admit, countRequest }: Admission, scope: Scope) {
     };
     try {
       const found = admit(bearerToken(request.headers.authorization), request.raw);
-      if (found instanceof Promise) found.then(goOn, refuse);
+      if (found instanceof Promise) found.then(goOn, done);
       else goOn(found);
     } catch (error) {
-      refuse(error);
+      done(asError(error));
     }
   };
+}
+
+/** Nothing but errors is thrown; only the types do not know. */
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error('authentication failed', { cause: error });
+}
+
+/** Whether the token of a request that goes on for long still counts. That is no request, so it is not counted as one. */
+export async function isStillAdmitted(
+  { admit }: Admission,
+  scope: Scope,
+  request: FastifyRequest,
+): Promise<boolean> {
+  try {
+    const principal = await admit(bearerToken(request.headers.authorization), request.raw);
+    return principal.scopes.has(scope);
+  } catch {
+    return false;
+  }
 }
 
 const VISIBLE = /^[\x21-\x7e]+$/;
@@ -83,11 +101,9 @@ function insufficientScope(scope: Scope): AppError {
   });
 }
 
-/** RFC 6750 §3.1, `invalid_token`, for what the look-up of the token refused. */
-function withChallenge(error: unknown): Error {
-  if (error instanceof AppError && (error.code === 40101 || error.code === 40102)) {
-    const headers = { 'www-authenticate': `${CHALLENGE}, error="invalid_token"` };
-    return new AppError(error.code, error.message, { headers, cause: error.cause });
-  }
-  return error instanceof Error ? error : new Error('authentication failed', { cause: error });
+/** RFC 6750 §3.1, `invalid_token`: the challenge of a failure that is one, wherever it comes from. */
+export function withChallenge(error: AppError): AppError {
+  if (error.code !== 40101 && error.code !== 40102) return error;
+  const headers = { 'www-authenticate': `${CHALLENGE}, error="invalid_token"` };
+  return new AppError(error.code, error.message, { headers, cause: error.cause });
 }

@@ -20,7 +20,8 @@ export function acceptJsonOnly(app: FastifyInstance): void {
       try {
         done(null, bytes.length === 0 ? undefined : parseObject(bytes));
       } catch (refusal) {
-        if (!(refusal instanceof AppError) || request.headers['idempotency-key'] === undefined) {
+        const isKeyed = request.method === 'POST' && request.headers['idempotency-key'] !== undefined;
+        if (!(refusal instanceof AppError) || !isKeyed) {
           return done(refusal instanceof Error ? refusal : new Error('unreadable', { cause: refusal }));
         }
         // Its key is looked at first: the refusal may have been given before, or the key used for another request.

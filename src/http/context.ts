@@ -1,4 +1,4 @@
-import type { onRequestHookHandler } from 'fastify';
+import type { FastifyRequest, onRequestHookHandler } from 'fastify';
 import type { Scope } from '../access/scopes.ts';
 import type { InTurn } from '../plants/list.ts';
 import type { PlantStore } from '../plants/port.ts';
@@ -22,4 +22,6 @@ export type RouteContext = {
   drain: AbortSignal;
   /** The hook that lets through only requests whose token has the scope. */
   requires(scope: Scope): onRequestHookHandler;
+  /** Whether the token of a request that goes on for long still counts, and has the scope. */
+  stillAdmits(scope: Scope, request: FastifyRequest): Promise<boolean>;
 };

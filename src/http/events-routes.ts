@@ -110,9 +110,8 @@ function streamRoute(app: FastifyInstance, context: RouteContext): void {
 }
 
 function streamHandler(context: RouteContext) {
-  const { webhooks, visibleOwners, cursorKey, drain, requires } = context;
+  const { webhooks, visibleOwners, cursorKey, drain, stillAdmits } = context;
   const openStream = createEventStreams({ events: webhooks.events, visibleOwners, drain });
-  const authorize = requires('webhooks:read');
 
   return async (request: FastifyRequest, reply: FastifyReply) => {
     const viewer = request.principal.user.id;
@@ -126,10 +125,7 @@ function streamHandler(context: RouteContext) {
             after,
             response: reply.raw,
             cursorOf: (position) => sealCursor(position, origin),
-            isAdmitted: () =>
-              new Promise((resolve) => {
-                authorize.call(request.server, request, reply, (error) => resolve(error === undefined));
-              }),
+            isAdmitted: () => stillAdmits('webhooks:read', request),
             onFailure: (error) =>
               request.log.error({ err: error, reqId: request.id }, 'a stream of events broke off'),
           });

@@ -1,6 +1,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { AppError, type ErrorCode, errorBody } from '../errors.ts';
 import { answerJson } from './answer.ts';
+import { withChallenge } from './authorization.ts';
 import { notJson } from './body.ts';
 import { lingerBeforeClose } from './linger.ts';
 import { BODYLESS } from './request-guard.ts';
@@ -33,7 +34,7 @@ export function answerFailure(
 }
 
 function toAppError(error: unknown, request: FailedRequest): AppError {
-  if (error instanceof AppError && error.code !== 50000) return error;
+  if (error instanceof AppError && error.code !== 50000) return withChallenge(error);
   const known = isFastifyError(error) ? FRAMEWORK[error.code] : undefined;
   if (known) return known();
   if (request.raw.destroyed && !request.raw.complete) return new AppError(40000, 'The request ended early.');

@@ -5,6 +5,7 @@ import type { Caller, KeptAnswer, KeyStore, Once } from '../idempotency.ts';
 import { idempotency as limits } from '../limits.ts';
 import type { Runtime } from '../runtime.ts';
 import { answerJson } from './answer.ts';
+import { parseKey, unreadableKey } from './idempotency-key.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -45,6 +46,7 @@ export function callerOf(request: FastifyRequest, answer?: () => KeptAnswer): Ca
   const { socket } = request.raw;
   // One that only closed its sending side may wait still, but most that did have left.
   return {
+    user: request.principal.user.id,
     hasLeft: () => socket.destroyed || socket.readableEnded,
     once: keyed && answer && onceOf(keyed, answer()),
   };
@@ -109,7 +111,7 @@ function finisher({ keys, runtime }: { keys: KeyStore; runtime: Runtime }) {
   async function finish(keyed: Keyed, status: number, body: string): Promise<void> {
     try {
       // The answer to a success was kept with its effect.
-      if (isKeptFailure(status)) {
+      if (isKeptFailure(status) && !body.startsWith(STILL_RUNNING)) {
         await keys.keepAnswer(onceOf(keyed, { status, location: undefined, body }));
       }
     } catch (error) {
@@ -131,20 +133,12 @@ function finisher({ keys, runtime }: { keys: KeyStore; runtime: Runtime }) {
   };
 }
 
+/** Said by the store when another process was faster: there is an answer then. */
+const STILL_RUNNING = '{"error":40901,';
+
 /** Not what may be another time: who the caller is, how much they ask for, and faults of the service. */
 function isKeptFailure(status: number): boolean {
   return status >= 400 && status < 500 && ![401, 403, 408, 429].includes(status);
-}
-
-const QUOTED = /^"((?:[\x20-\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"$/;
-/** The characters of a token (RFC 9110 §5.6.2), and those that ids are written with besides. */
-const BARE = /^[\w!#$%&'*+.^`|~:/=@-]+$/;
-
-/** The key of a header: a string of RFC 8941 §3.3.3, or the same without quotation marks. */
-export function parseKey(header: string): string | undefined {
-  const quoted = QUOTED.exec(header)?.[1]?.replaceAll(/\\(.)/g, '$1');
-  const key = quoted ?? (BARE.test(header) ? header : '');
-  return key.length >= 1 && key.length <= limits.keyLength ? key : undefined;
 }
 
 function keyedRequest(request: FastifyRequest, key: string, at: number): KeyedRequest {
@@ -172,13 +166,6 @@ function fingerprintOf({ raw, bodyBytes }: FastifyRequest): string {
     .update(`${search}\n`)
     .update(bodyBytes ?? '')
     .digest('hex');
-}
-
-function unreadableKey(): AppError {
-  return new AppError(
-    40006,
-    `The Idempotency-Key must be 1 to ${limits.keyLength} characters: a string in quotation marks, or a token without them.`,
-  );
 }
 
 function stillRunning(): AppError {

@@ -6,7 +6,7 @@ import { http as limits } from '../limits.ts';
 import { type Clock, steadyClock } from '../runtime.ts';
 import type { AllowedNetworks } from '../webhooks/addresses.ts';
 import { limitFailures } from './auth-failures.ts';
-import { type Admission, requireScope } from './authorization.ts';
+import { type Admission, isStillAdmitted, requireScope } from './authorization.ts';
 import { acceptJsonOnly } from './body.ts';
 import { clientNetwork } from './client-address.ts';
 import { shareConnections } from './connection-share.ts';
@@ -76,6 +76,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     inTurn: turns.later,
     basePath,
     requires: (scope) => requireScope(admission, scope),
+    stillAdmits: (scope, request) => isStillAdmitted(admission, scope, request),
   };
   await app.register(async (api) => {
     plantsRoutes(api, context);

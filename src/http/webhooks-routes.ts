@@ -151,8 +151,10 @@ function changeRoute(app: FastifyInstance, { webhooks, runtime, requires }: Rout
         ...errorAnswers(...BODY_CODES, 40402, 42201, 50301),
       },
     },
-    async handler({ params, body, principal }, reply) {
-      const changed = await changeWebhook(webhooks, principal.user.id, params.id, body);
+    async handler(request, reply) {
+      const { params, body, principal } = request;
+      const caller = callerOf(request);
+      const changed = await changeWebhook(webhooks, principal.user.id, params.id, body, caller);
       answerJson(reply);
       return JSON.stringify(viewOf(changed, runtime.clock.now()));
     },
@@ -173,8 +175,9 @@ function deleteRoute(app: FastifyInstance, { webhooks, requires }: RouteContext)
       params,
       response: { 204: answers(NoBody, 'The webhook was removed.'), ...errorAnswers(40402, 50301) },
     },
-    async handler({ params, principal }, reply) {
-      await deleteWebhook(webhooks, principal.user.id, params.id);
+    async handler(request, reply) {
+      const { params, principal } = request;
+      await deleteWebhook(webhooks, principal.user.id, params.id, callerOf(request));
       return reply.code(204).send();
     },
   });

@@ -34,10 +34,10 @@ export function listPlants(store: PlantStore, request: ListRequest): Promise<Pla
 async function longList(store: PlantStore, request: ListRequest): Promise<PlantList> {
   const { viewer, from, limit, fields, inTurn } = request;
   // The end is settled first: a list that plants are added to all the time ends too.
-  const { last, next } = await store.end({ viewer, from, count: limit });
+  const { last, next, ends } = await store.end({ viewer, from, count: limit });
   if (!last) return { next: undefined, json: '[]' };
   const read = (at: Position | undefined, count: number) =>
-    store.page({ viewer, from: at, through: last, limit: count, fields });
+    store.page({ viewer, from: at, through: last, ends, limit: count, fields });
   // The first part is read before the answer begins, so that a failing store can still be answered with.
   const first = await read(from, limits.firstPlants);
   if (!first.next) return { next, json: `[${first.json}]` };

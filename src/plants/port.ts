@@ -10,7 +10,8 @@ export interface PlantStore {
    * Without an id, the next free one of the owner: one more than the highest, at least 1; when the highest
    * is the largest there is, the highest free one.
    *
-   * @throws AppError 40901 when the caller's key was used by a request that came in between
+   * @throws AppError 40101 when the caller is disabled or deleted, 40901 when their key was used by a request that came
+   * in between
    */
   create(plant: NewPlant, caller?: Caller): Promise<CreateOutcome>;
 
@@ -55,6 +56,8 @@ export type PageQuery = {
   from: Position | undefined;
   /** The last position that may be on the page; undefined for the end of the list. */
   through: Position | undefined;
+  /** The last plant of each owner that may be on it, and none of anybody else; undefined for all there are. */
+  ends?: Ends | undefined;
   limit: number;
   fields: readonly PlantField[];
 };
@@ -81,4 +84,9 @@ export type ListEnd = {
   last: Position | undefined;
   /** Where the list goes on behind it; undefined when it does not. */
   next: Position | undefined;
+  /** With `count`: where each owner's plants ended when it was begun to count. What was added behind is not counted. */
+  ends: Ends | undefined;
 };
+
+/** By owner. */
+export type Ends = ReadonlyMap<number, PlantId>;

@@ -92,13 +92,14 @@ export async function changeWebhook(
   owner: number,
   id: string,
   patch: WebhookPatch,
+  caller?: Caller,
 ): Promise<WebhookWithHealth> {
   const { webhooks, target, runtime } = context;
   // Before the URL, so that nobody learns anything of what is not theirs.
   const before = await findWebhook(context, owner, id);
   if (Object.keys(patch).length === 0) return withHealth(context, before);
   if (patch.url !== undefined) await target.check(patch.url);
-  const changed = await webhooks.changeWebhook(owner, id, { ...patch, at: runtime.clock.now() });
+  const changed = await webhooks.changeWebhook(owner, id, { ...patch, at: runtime.clock.now() }, caller);
   if (changed === undefined) throw noWebhook();
   return withHealth(context, changed);
 }
@@ -108,8 +109,13 @@ export async function changeWebhook(
  *
  * @throws AppError 40402 when the owner has no such webhook.
  */
-export async function deleteWebhook({ webhooks }: WebhooksContext, owner: number, id: string): Promise<void> {
-  if (!(await webhooks.deleteWebhook(owner, id))) throw noWebhook();
+export async function deleteWebhook(
+  { webhooks }: WebhooksContext,
+  owner: number,
+  id: string,
+  caller?: Caller,
+): Promise<void> {
+  if (!(await webhooks.deleteWebhook(owner, id, caller))) throw noWebhook();
 }
 
 /**

@@ -2,8 +2,8 @@ import type { Caller } from '../idempotency.ts';
 import type { PlantId } from '../plants/plant.ts';
 
 /**
- * What webhooks need of a store, by what it is needed for. A write for a caller whose key was used by a request that
- * came in between rejects with AppError 40901. One file, because each part is short and they share
+ * What webhooks need of a store, by what it is needed for. A write for a caller who is disabled or deleted
+ * rejects with AppError 40101, and one whose key was used by a request that came in between with 40901. One file, because each part is short and they share
  * their words.
  */
 
@@ -17,12 +17,17 @@ export interface WebhookStore {
    * Changes the members that are given. Another URL, and enabling, end a pause and begin the count of failing
    * days anew, and make all that waits due (`ChoreStore`). Undefined when the owner has no such webhook.
    */
-  changeWebhook(owner: number, id: string, change: WebhookChange): Promise<Webhook | undefined>;
+  changeWebhook(
+    owner: number,
+    id: string,
+    change: WebhookChange,
+    caller?: Caller,
+  ): Promise<Webhook | undefined>;
   /**
    * The webhook is gone at once, for claims too; its deliveries go slice by slice (`ChoreStore`). False when the
    * owner has no such webhook.
    */
-  deleteWebhook(owner: number, id: string): Promise<boolean>;
+  deleteWebhook(owner: number, id: string, caller?: Caller): Promise<boolean>;
   /** Adds a secret, and lets those that are live end at `overlapUntil`, unless they end before. */
   rotateSecret(owner: number, id: string, rotation: Rotation, caller?: Caller): Promise<RotationOutcome>;
   /** Counts a part at a time, so that other requests are not held up by a long backlog. */

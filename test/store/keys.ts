@@ -20,7 +20,7 @@ export function keysConformance(ready: () => Given): void {
     };
   }
 
-  const callerWith = (request: Once): Caller => ({ hasLeft: () => false, once: request });
+  const callerWith = (request: Once): Caller => ({ user: request.user, hasLeft: () => false, once: request });
   const kept = (request: Once, now = AT) => ready().store.keys.keptAnswer(request, now);
 
   describe('idempotency keys', () => {

@@ -82,14 +82,18 @@ export function listsConformance(ready: () => Given): void {
       await create(owner, MAX_ID - 1n);
       assert.deepEqual(await walk(owner, 1), [MAX_ID - 1n, MAX_ID]);
       const end = { viewer: owner, from: undefined, count: 2 };
-      assert.deepEqual(await store.plants.end(end), { last: { owner, id: MAX_ID }, next: undefined });
+      const { last, next } = await store.plants.end(end);
+      assert.deepEqual({ last, next }, { last: { owner, id: MAX_ID }, next: undefined });
     });
 
     test('the end of a list is the plant at the count, or the last one', async () => {
       const { store, user, create } = ready();
       const { id: owner } = await user();
-      const end = (count: number | undefined, id?: bigint) =>
-        store.plants.end({ viewer: owner, from: id === undefined ? undefined : { owner, id }, count });
+      const end = async (count: number | undefined, id?: bigint) => {
+        const from = id === undefined ? undefined : { owner, id };
+        const { last, next } = await store.plants.end({ viewer: owner, from, count });
+        return { last, next };
+      };
       const at = (last: bigint | undefined, next?: bigint) => ({
         last: last === undefined ? undefined : { owner, id: last },
         next: next === undefined ? undefined : { owner, id: next },

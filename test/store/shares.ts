@@ -102,17 +102,43 @@ export function sharesConformance(ready: () => Given): void {
       await share(bob, ann);
       // Without plants.
       await share(eve, ann);
-      const end = (count?: number) => store.plants.end({ viewer: ann.id, from: undefined, count });
+      const endOf = async (viewer: User, count?: number) => {
+        const { last, next } = await store.plants.end({ viewer: viewer.id, from: undefined, count });
+        return { last, next };
+      };
+      const end = (count?: number) => endOf(ann, count);
       assert.deepEqual(await end(), { last: { owner: bob.id, id: 2n }, next: undefined });
       assert.deepEqual(await end(2), {
         last: { owner: ann.id, id: 2n },
         next: { owner: bob.id, id: 1n },
       });
       assert.deepEqual(await end(4), { last: { owner: bob.id, id: 2n }, next: undefined });
-      assert.deepEqual(await store.plants.end({ viewer: eve.id, from: undefined, count: 3 }), {
-        last: undefined,
-        next: undefined,
+      assert.deepEqual(await endOf(eve, 3), { last: undefined, next: undefined });
+    });
+
+    test('a list with a count holds no plant that came behind those of an owner while it was read', async () => {
+      const { store, create } = ready();
+      const [ann, bob, eve] = await users(3);
+      assert.ok(ann && bob && eve);
+      for (const owner of [ann, bob]) for (let n = 0; n < 3; n++) await create(owner.id);
+      await share(bob, ann);
+      const viewer = ann.id;
+      const { last, ends } = await store.plants.end({ viewer, from: undefined, count: 5 });
+      await create(ann.id);
+      await share(eve, ann);
+      await create(eve.id);
+      const fields: PlantField[] = ['id'];
+      const page = await store.plants.page({
+        viewer,
+        from: undefined,
+        through: last,
+        ends,
+        limit: 100,
+        fields,
       });
+      assert.equal(page.count, 5);
+      const open = { viewer, from: undefined, through: last, limit: 100, fields };
+      assert.equal((await store.plants.page(open)).count, 6);
     });
 
     test('a walk whose owner shares no more goes on with the next one', async () => {
@@ -234,6 +260,50 @@ export function sharesConformance(ready: () => Given): void {
         (await claim(hook)).map(({ event }) => event.plant.id),
         [7n],
       );
+    });
+
+    test('a replay after a share was made again brings everything back', async () => {
+      const { webhook, create, claim, store, finishChores } = ready();
+      const [ann, bob] = await users(2);
+      assert.ok(ann && bob);
+      const hook = await webhook(bob.id);
+      await share(ann, bob);
+      for (let n = 1n; n <= 7n; n++) await create(ann.id, n);
+      await unshare(ann, bob);
+      await share(ann, bob);
+      // What an earlier share left is not sent while it goes.
+      assert.deepEqual(await claim(hook), []);
+      const request = { owner: bob.id, webhook: hook, from: 'evt_', state: undefined, at: AT };
+      assert.equal(await store.deliveries.startReplay(request, 10), true);
+      await finishChores();
+      assert.equal((await claim(hook)).length, 7);
+    });
+
+    test("a share does not spoil a cursor by what was removed of the owner's events before", async () => {
+      const { create, store, ids } = ready();
+      const [ann, bob] = await users(2);
+      assert.ok(ann && bob);
+      await create(bob.id);
+      const { next } = await feed(bob);
+      await create(ann.id);
+      const expire = async () => {
+        const before = ids.next('evt');
+        let from: { owner: number; event: string } | undefined;
+        do from = await store.chores.removeExpired({ before, from, limit: 100 });
+        while (from);
+      };
+      await create(ann.id);
+      await expire();
+      const removed = await store.events.latestPosition(ann.id);
+      assert.ok(removed > next);
+      // Bob's own were removed as well; a viewer whose were not:
+      const eve = await ready().user();
+      await share(ann, eve);
+      assert.deepEqual(await feed(eve, next), { names: [], next });
+      await create(ann.id, 50n, { name: 'after' });
+      assert.deepEqual((await feed(eve, next)).names, ['after']);
+      await expire();
+      assert.equal(await store.events.events({ viewer: eve.id, after: next, limit: 10 }), undefined);
     });
 
     test('retention removes the deliveries of viewers together with the event', async () => {

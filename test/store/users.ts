@@ -99,6 +99,38 @@ export function usersConformance(ready: () => Given): void {
       assert.equal((await store.webhooks.health(viewers)).waiting, 0);
     });
 
+    test('nothing is written any more for a user who was disabled or deleted while a request was under way', async () => {
+      const { store, user, plant, webhook, finishChores } = ready();
+      const [ann, bob] = [await user(), await user()];
+      const hook = await webhook(bob.id);
+      const callerOf = ({ id }: { id: number }) => ({ user: id, hasLeft: () => false, once: undefined });
+      await store.access.setUserDisabled(bob.name, true, AT);
+      const enabling = { at: AT, enabled: true };
+      const refused = { code: 40101 };
+      await assert.rejects(store.webhooks.changeWebhook(bob.id, hook, enabling, callerOf(bob)), refused);
+      await assert.rejects(store.webhooks.deleteWebhook(bob.id, hook, callerOf(bob)), refused);
+      assert.equal((await store.webhooks.webhook(bob.id, hook))?.status, 'disabled');
+
+      // In one transaction with the deletion, too.
+      const outcomes = await Promise.allSettled([
+        store.plants.create(plant(ann.id), callerOf(ann)),
+        store.access.deleteUser(ann.name, AT),
+        store.plants.create(plant(ann.id), callerOf(ann)),
+        store.plants.delete(ann.id, 1n, callerOf(ann)),
+      ]);
+      assert.deepEqual(
+        outcomes.map(({ status }) => status),
+        ['fulfilled', 'fulfilled', 'rejected', 'rejected'],
+      );
+      await finishChores();
+      await assert.rejects(store.plants.create(plant(ann.id), callerOf(ann)), refused);
+      const once = {
+        ...{ user: ann.id, method: 'POST', path: '/plants', key: 'k', fingerprint: 'f', at: AT },
+        ...{ expiresAt: AT + 1, answer: { status: 400, location: undefined, body: '{}' } },
+      };
+      await assert.rejects(store.keys.keepAnswer(once), refused);
+    });
+
     test('the newest user who is deleted leaves no id to the next one', async () => {
       const { store, user, finishChores } = ready();
       const last = await user();

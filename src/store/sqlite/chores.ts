@@ -15,8 +15,8 @@ export function choreWrites(db: DatabaseSync, outbox: OutboxWrites, standings: S
   const removeKeys = keyExpiries(db);
   return {
     advance({ now, limit }: { now: number; limit: number }): void {
-      replay(now, limit);
       withdraw(limit);
+      replay(now, limit);
       removeWebhooks(limit);
       removeUsers(limit);
       removeKeys(now, limit);

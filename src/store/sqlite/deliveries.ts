@@ -13,6 +13,7 @@ import type {
 import { behind, END, latest } from './event-ids.ts';
 import { toEvent } from './events.ts';
 import type { OutboxWrites } from './outbox.ts';
+import { IS_VISIBLE, ownersVisibleTo } from './shares.ts';
 import type { Snapshot } from './snapshot.ts';
 import type { Standings } from './standings.ts';
 import type { VisibleOwners } from './visible-owners.ts';
@@ -28,7 +29,7 @@ export function deliveryWrites(db: DatabaseSync, outbox: OutboxWrites, standings
      WHERE webhook = ? AND event = ?`,
   );
   const newestEvent = db.prepare('SELECT max(id) AS id FROM events WHERE owner = ?');
-  const sharing = db.prepare('SELECT owner FROM shares WHERE viewer = ?');
+  const visibleTo = ownersVisibleTo(db);
   const newestDelivery = db.prepare('SELECT max(event) AS id FROM deliveries WHERE webhook = ?');
   const countReplays = db.prepare('SELECT count(*) AS count FROM replays WHERE webhook = ? AND hastens = 0');
   const isDisabled = disabledWebhooks(db);
@@ -38,7 +39,7 @@ export function deliveryWrites(db: DatabaseSync, outbox: OutboxWrites, standings
   );
 
   function newestVisible(viewer: number): string | undefined {
-    const owners = [viewer, ...sharing.all(viewer).map(({ owner }) => Number(owner))];
+    const owners = visibleTo(viewer);
     return latest(owners.map((owner) => newestEvent.get(owner)?.id));
   }
 
@@ -77,17 +78,11 @@ export function deliveryReads(db: DatabaseSync, snapshot: Snapshot, visible: Vis
   const columns = `d.state, d.attempts, d.due, d.leased, d.reason,
        e.id, e.type, e.created_at, CAST(e.plant AS TEXT) AS plant, e.name, e.tag`;
   const events = 'JOIN events e ON e.owner = d.owner AND e.id = d.event';
-  // Those of a share that was removed go slice by slice, and are not seen from the start of it.
-  const isVisible = `(d.owner = (SELECT owner FROM webhooks WHERE id = d.webhook) OR EXISTS (
-       SELECT 1
-       FROM shares s
-       WHERE s.owner = d.owner AND s.viewer = (SELECT owner FROM webhooks WHERE id = d.webhook)
-     ))`;
   const all = db.prepare(
     `SELECT ${columns}
      FROM deliveries d
      ${events}
-     WHERE d.webhook = ? AND d.event < ? AND ${isVisible}
+     WHERE d.webhook = ? AND d.event < ? AND ${IS_VISIBLE}
      ORDER BY d.event DESC
      LIMIT CAST(? AS INTEGER)`,
   );
@@ -96,7 +91,7 @@ export function deliveryReads(db: DatabaseSync, snapshot: Snapshot, visible: Vis
     `SELECT ${columns}
      FROM deliveries d INDEXED BY deliveries_by_state
      ${events}
-     WHERE d.webhook = ? AND d.state = ? AND d.event < ? AND ${isVisible}
+     WHERE d.webhook = ? AND d.state = ? AND d.event < ? AND ${IS_VISIBLE}
      ORDER BY d.event DESC
      LIMIT CAST(? AS INTEGER)`,
   );
@@ -104,7 +99,7 @@ export function deliveryReads(db: DatabaseSync, snapshot: Snapshot, visible: Vis
     `SELECT ${columns}
      FROM deliveries d
      ${events}
-     WHERE d.webhook = ? AND d.event = ? AND ${isVisible}`,
+     WHERE d.webhook = ? AND d.event = ? AND ${IS_VISIBLE}`,
   );
   const attempts = db.prepare(
     `SELECT at, duration_ms, address, status, excerpt, error

@@ -3,7 +3,7 @@ import { delivery as limits } from '../../limits.ts';
 import type { Claim, ClaimRequest, DeliveryOutcome, Disable } from '../../webhooks/port.ts';
 import { toEvent } from './events.ts';
 import type { OutboxWrites } from './outbox.ts';
-import { sharesWith } from './shares.ts';
+import { IS_VISIBLE } from './shares.ts';
 import type { Snapshot } from './snapshot.ts';
 import type { Standings } from './standings.ts';
 
@@ -110,10 +110,14 @@ function leases(db: DatabaseSync): (webhook: Lane, event: string, until: number)
      WHERE webhook = ? AND event = ?`,
   );
   const withdraw = db.prepare('DELETE FROM deliveries WHERE webhook = ? AND event = ?');
-  const isVisible = sharesWith(db);
+  const isVisible = db.prepare(
+    `SELECT 1
+     FROM deliveries d
+     WHERE d.webhook = ? AND d.event = ? AND ${IS_VISIBLE}`,
+  );
   return (webhook, id, until) => {
     const row = lease.get(until, webhook.id, id);
-    if (row && !isVisible(Number(row.owner), webhook.owner)) {
+    if (row && row.owner !== webhook.owner && !isVisible.get(webhook.id, id)) {
       // Of a share that was removed, before its turn of the removal came.
       withdraw.run(webhook.id, id);
       return undefined;

@@ -25,20 +25,33 @@ export function eventWalk(db: DatabaseSync) {
       const id = first.get(owner, start, through)?.id;
       return typeof id === 'string' ? [{ owner, id }] : [];
     };
-    let heads = owners.flatMap((owner) => next(owner, from));
+    // The earliest stands last, where it is taken and put back at the least cost.
+    const heads = owners
+      .flatMap((owner) => next(owner, from))
+      .sort((one, other) => (one.id < other.id ? 1 : -1));
     const rows: Row[] = [];
     while (rows.length < limit) {
-      const head = heads.reduce<(typeof heads)[number] | undefined>(earlier, undefined);
+      const head = heads.pop();
       if (!head) break;
-      heads = heads.filter((other) => other !== head);
-      const until = heads.reduce<(typeof heads)[number] | undefined>(earlier, undefined)?.id ?? through;
+      const until = heads.at(-1)?.id ?? through;
       rows.push(...ofOwner.all(head.owner, head.id, until, limit - rows.length));
-      heads.push(...next(head.owner, behind(until)));
+      for (const following of next(head.owner, behind(until)))
+        heads.splice(placeOf(following, heads), 0, following);
     }
     return rows;
   };
 }
 
-function earlier<Head extends { id: string }>(one: Head | undefined, other: Head): Head {
-  return one !== undefined && one.id < other.id ? one : other;
+type Head = { owner: number; id: string };
+
+/** Where a head belongs among those that are sorted, the latest first. */
+function placeOf({ id }: Head, heads: readonly Head[]): number {
+  let low = 0;
+  let high = heads.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((heads[middle]?.id ?? '') > id) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }

@@ -11,18 +11,23 @@ import type { VisibleOwners } from './visible-owners.ts';
  */
 export function eventReads(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners) {
   const walk = eventWalk(db);
-  const removed = db.prepare('SELECT event FROM removed_events WHERE owner = ?');
+  const removed = db.prepare(
+    `SELECT r.event
+     FROM removed_events r
+     LEFT JOIN shares s ON s.owner = r.owner AND s.viewer = ?
+     WHERE r.owner = ? AND (s.removed IS NULL OR s.removed <> r.event)`,
+  );
   const newest = db.prepare('SELECT max(id) AS id FROM events WHERE owner = ?');
 
   /** Behind the newest event that was removed: an older one that still waits is kept, but not part of the feed. */
-  const beginningFor = (owners: readonly number[]) =>
-    latest(owners.map((owner) => removed.get(owner)?.event)) ?? BEGINNING;
+  const beginningFor = (viewer: number, owners: readonly number[]) =>
+    latest(owners.map((owner) => removed.get(viewer, owner)?.event)) ?? BEGINNING;
 
   return {
     events({ viewer, after, limit }: EventQuery): EventPage | undefined {
       return snapshot.read(() => {
         const owners = visible.of(viewer);
-        const beginning = beginningFor(owners);
+        const beginning = beginningFor(viewer, owners);
         const from = after ?? beginning;
         if (from < beginning) return undefined;
         const rows = walk(owners, behind(from), END, limit);
@@ -34,7 +39,7 @@ export function eventReads(db: DatabaseSync, snapshot: Snapshot, visible: Visibl
       snapshot.read(() => {
         const owners = visible.of(viewer);
         const last = latest(owners.map((owner) => newest.get(owner)?.id));
-        return latest([last, beginningFor(owners)]) ?? BEGINNING;
+        return latest([last, beginningFor(viewer, owners)]) ?? BEGINNING;
       }),
   };
 }

@@ -28,7 +28,7 @@ export function idempotencyWrites(db: DatabaseSync) {
   return {
     keepAnswer: keep,
     /** Runs a write unless its key has a record, and makes one when the write had an effect. */
-    once(once: Once, write: () => unknown): unknown {
+    once(once: Once, write: () => unknown, hadEffect: (outcome: unknown) => boolean): unknown {
       const { user, method, path, key, at, answer } = once;
       if (exists.get(user, method, path, key, at)) return KEY_USED;
       const outcome = write();
@@ -37,13 +37,6 @@ export function idempotencyWrites(db: DatabaseSync) {
       return outcome;
     },
   };
-}
-
-/** What the writes that a POST ends in answer when they did what was asked for. */
-function hadEffect(outcome: unknown): boolean {
-  return (
-    outcome === true || typeof outcome === 'bigint' || outcome === 'rotated' || outcome === 'redelivered'
-  );
 }
 
 /** A create answers with the id that it gave. */

@@ -4,6 +4,7 @@ import { list as limits } from '../../limits.ts';
 import { MAX_ID, type PlantId } from '../../plants/plant.ts';
 import type {
   EndQuery,
+  Ends,
   ListEnd,
   NewPlant,
   PageQuery,
@@ -11,6 +12,8 @@ import type {
   PlantPage,
   Position,
 } from '../../plants/port.ts';
+import { plantCounts } from './plant-counts.ts';
+import { bigintOf, freeIds } from './plant-ids.ts';
 import type { Snapshot } from './snapshot.ts';
 import type { Stretch, VisibleOwners } from './visible-owners.ts';
 
@@ -66,89 +69,6 @@ export function plantWrites(
   };
 }
 
-/**
- * How many plants an owner has, when there is a limit: counted once, then kept up, since this connection alone adds
- * plants. Counting ends beyond the limit, however many there are.
- */
-function plantCounts(db: DatabaseSync, most: number) {
-  const count = db.prepare(
-    `SELECT count(*) AS count
-     FROM (SELECT 1 FROM plants WHERE owner = ? LIMIT CAST(? AS INTEGER))`,
-  );
-  const known = new Map<number, number>();
-  return {
-    isFull(owner: number): boolean {
-      const counted = known.get(owner) ?? Number(count.get(owner, most + 1)?.count);
-      known.set(owner, counted);
-      return counted >= most;
-    },
-    added(owner: number): void {
-      const counted = known.get(owner);
-      if (counted !== undefined) known.set(owner, counted + 1);
-    },
-    removed(owner: number): void {
-      const counted = known.get(owner);
-      if (counted === undefined) return;
-      // Beyond the limit nobody knows how many there are.
-      if (counted > most) known.delete(owner);
-      else known.set(owner, counted - 1);
-    },
-    forget: () => known.clear(),
-  };
-}
-
-/** Finds the next free id of an owner, and remembers the highest one while a transaction lasts. */
-function freeIds(db: DatabaseSync) {
-  const highest = db.prepare('SELECT max(id) AS id FROM plants WHERE owner = ?');
-  highest.setReadBigInts(true);
-  const highestGap = db.prepare(
-    `SELECT id - 1 AS id
-     FROM plants p
-     WHERE owner = ? AND id <= ?
-       AND NOT EXISTS (SELECT 1 FROM plants WHERE owner = p.owner AND id = p.id - 1)
-     ORDER BY p.id DESC
-     LIMIT 1`,
-  );
-  highestGap.setReadBigInts(true);
-
-  const known = new Map<number, PlantId>();
-  /** Above these every id is taken, for owners who have the largest one: where the search goes on. */
-  const gaps = new Map<number, PlantId>();
-
-  function highestFree(owner: number): PlantId {
-    const id = bigintOf(highestGap.get(owner, gaps.get(owner) ?? MAX_ID)?.id) ?? MAX_ID;
-    gaps.set(owner, id);
-    return id;
-  }
-
-  return {
-    nextFree(owner: number): PlantId {
-      const last = known.get(owner) ?? bigintOf(highest.get(owner)?.id) ?? 0n;
-      known.set(owner, last);
-      if (last < 1n) return 1n;
-      if (last < MAX_ID) return last + 1n;
-      return highestFree(owner);
-    },
-    /** A plant was added. */
-    note(owner: number, id: PlantId): void {
-      const last = known.get(owner);
-      if (last !== undefined && id > last) known.set(owner, id);
-    },
-    removed(owner: number): void {
-      known.delete(owner);
-      gaps.delete(owner);
-    },
-    /** A transaction that was rolled back took its ids with it. */
-    forget(): void {
-      known.clear();
-    },
-  };
-}
-
-function bigintOf(value: unknown): bigint | undefined {
-  return typeof value === 'bigint' ? value : undefined;
-}
-
 /** The queries that read plants. */
 export function plantReads(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners) {
   const pages = new Map<string, StatementSync>();
@@ -163,10 +83,10 @@ export function plantReads(db: DatabaseSync, snapshot: Snapshot, visible: Visibl
     return prepared;
   }
 
-  function page({ viewer, from, through, limit, fields }: PageQuery): PlantPage {
+  function page({ viewer, limit, fields, ...bounds }: PageQuery): PlantPage {
     const parts: string[] = [];
     let left = limit;
-    for (const { owner, first, last } of visible.stretches(viewer, from, through)) {
+    for (const { owner, first, last } of visible.stretches(viewer, bounds)) {
       // One more than asked for shows whether, and where, the list goes on.
       const row = statement(fields).get(owner, first, last, left + 1);
       // `setReturnArrays` makes `get` answer an array; its declared type does not know. An aggregate always
@@ -216,15 +136,25 @@ function listEnd(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners) {
   }
 
   function whole(viewer: number, from: Position | undefined): ListEnd {
-    const backwards = visible.stretches(viewer, from, undefined).toReversed();
-    return { last: find(highest, backwards), next: undefined };
+    const backwards = visible.stretches(viewer, { from }).toReversed();
+    return { last: find(highest, backwards), next: undefined, ends: undefined };
+  }
+
+  function endsOf(viewer: number, from: Position | undefined): Ends {
+    const stretches = visible.stretches(viewer, { from });
+    return new Map(
+      stretches.flatMap((stretch) => {
+        const end = find(highest, [stretch]);
+        return end ? [[end.owner, end.id]] : [];
+      }),
+    );
   }
 
   /** Counts on from a position; where that many end, and how many are still to be counted. */
-  function countOn(viewer: number, from: Position | undefined, wanted: number) {
+  function countOn(viewer: number, bounds: { from: Position | undefined; ends: Ends }, wanted: number) {
     let last: Position | undefined;
     let left = wanted;
-    for (const { owner, first, last: end } of visible.stretches(viewer, from, undefined)) {
+    for (const { owner, first, last: end } of visible.stretches(viewer, bounds)) {
       const { id, count } = step.get(owner, first, end, left) ?? {};
       const highestId = bigintOf(id);
       if (highestId === undefined) continue;
@@ -236,7 +166,7 @@ function listEnd(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners) {
   }
 
   function following(viewer: number, { owner, id }: Position): Position | undefined {
-    const [own, ...others] = visible.stretches(viewer, { owner, id }, undefined);
+    const [own, ...others] = visible.stretches(viewer, { from: { owner, id } });
     const behind = own && own.owner === owner ? (id === MAX_ID ? [] : [{ ...own, first: id + 1n }]) : [own];
     return find(
       lowest,
@@ -246,19 +176,22 @@ function listEnd(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners) {
 
   return async ({ viewer, from, count }: EndQuery): Promise<ListEnd> => {
     if (count === undefined) return snapshot.read(() => whole(viewer, from));
+    const ends = snapshot.read(() => endsOf(viewer, from));
     let last: Position | undefined;
     let next = from;
     for (let left = count; left > 0; left -= limits.countedPlants) {
       const at = next;
-      const counted = snapshot.read(() => countOn(viewer, at, Math.min(left, limits.countedPlants)));
+      const counted = snapshot.read(() =>
+        countOn(viewer, { from: at, ends }, Math.min(left, limits.countedPlants)),
+      );
       last = counted.last ?? last;
-      if (counted.left > 0 || last === undefined) return { last, next: undefined };
+      if (counted.left > 0 || last === undefined) return { last, next: undefined, ends };
       const end = last;
       next = snapshot.read(() => following(viewer, end));
       if (next === undefined) break;
       await setImmediate();
     }
-    return { last, next };
+    return { last, next, ends };
   };
 }
 

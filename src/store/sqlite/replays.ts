@@ -2,6 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { behind } from './event-ids.ts';
 import { eventWalk } from './event-walk.ts';
 import type { OutboxWrites } from './outbox.ts';
+import { ownersVisibleTo } from './shares.ts';
 import type { Standings } from './standings.ts';
 
 type Replay = {
@@ -15,8 +16,13 @@ type Replay = {
 
 /** Goes on with the replay whose turn it is. */
 export function replays(db: DatabaseSync, outbox: OutboxWrites, standings: Standings) {
+  // Not while deliveries of an earlier share go: those that a replay makes would go with them.
   const first = db.prepare(
-    'SELECT id, webhook, owner, state, next, through FROM replays ORDER BY id LIMIT 1',
+    `SELECT id, webhook, owner, state, next, through
+     FROM replays
+     WHERE NOT EXISTS (SELECT 1 FROM withdrawals WHERE webhook = replays.webhook)
+     ORDER BY id
+     LIMIT 1`,
   );
   const isDeleted = db.prepare(`SELECT 1 FROM webhooks WHERE id = ? AND status = 'deleted'`);
   // The next slice comes after those of all other replays.
@@ -47,7 +53,7 @@ const ANEW = -1;
 /** Every event, those that the webhook had no delivery for included. */
 function eventsAgain(db: DatabaseSync) {
   const walk = eventWalk(db);
-  const sharing = db.prepare('SELECT owner FROM shares WHERE viewer = ?');
+  const visibleTo = ownersVisibleTo(db);
   // One that is under way is not sent twice: its schedule begins anew if it fails.
   const upsert = db.prepare(
     `INSERT INTO deliveries (webhook, event, owner, state, attempts, step, due, leased, fence)
@@ -57,8 +63,7 @@ function eventsAgain(db: DatabaseSync) {
        due = CASE leased WHEN 1 THEN due ELSE excluded.due END`,
   );
   return ({ webhook, owner: viewer, next, through }: Replay, now: number, limit: number): Slice => {
-    const owners = [viewer, ...sharing.all(viewer).map(({ owner }) => Number(owner))];
-    const events = walk(owners, next, through, limit);
+    const events = walk(visibleTo(viewer), next, through, limit);
     for (const { id, owner } of events) upsert.run(webhook, String(id), Number(owner), now);
     return { count: events.length, last: events.length > 0 ? String(events.at(-1)?.id) : undefined };
   };

@@ -7,7 +7,10 @@ import type { Snapshot } from './snapshot.ts';
 export function shareWrites(db: DatabaseSync, outbox: OutboxWrites) {
   const user = db.prepare('SELECT id FROM users WHERE name = ?');
   const exists = db.prepare('SELECT 1 FROM shares WHERE owner = ? AND viewer = ?');
-  const insert = db.prepare('INSERT INTO shares (owner, viewer, created_at) VALUES (?, ?, ?)');
+  const insert = db.prepare(
+    `INSERT INTO shares (owner, viewer, created_at, removed)
+     VALUES (?1, ?2, ?3, (SELECT event FROM removed_events WHERE owner = ?1))`,
+  );
   const remove = db.prepare('DELETE FROM shares WHERE owner = ? AND viewer = ?');
   const ofOwner = db.prepare('SELECT owner, viewer FROM shares WHERE owner = ?');
   const ofViewer = db.prepare('SELECT owner, viewer FROM shares WHERE viewer = ?');
@@ -83,8 +86,28 @@ export function shareReads(db: DatabaseSync, snapshot: Snapshot) {
   };
 }
 
-/** Whether a viewer may see what is the owner's, on the connection that asks. */
-export function sharesWith(db: DatabaseSync): (owner: number, viewer: number) => boolean {
-  const query = db.prepare('SELECT 1 FROM shares WHERE owner = ? AND viewer = ?');
-  return (owner, viewer) => owner === viewer || query.get(owner, viewer) !== undefined;
+/** The viewer and the users that share with them, for the connection that writes. */
+export function ownersVisibleTo(db: DatabaseSync): (viewer: number) => number[] {
+  const sharing = db.prepare('SELECT owner FROM shares WHERE viewer = ?');
+  return (viewer) => [viewer, ...sharing.all(viewer).map(({ owner }) => Number(owner))];
 }
+
+/**
+ * Whether a webhook may have a delivery of an owner's event, as SQL over `d` (deliveries): the owner is the webhook's,
+ * or shares with them, and it is none of those that an earlier share left.
+ */
+export const IS_VISIBLE = `(
+       d.owner = (SELECT owner FROM webhooks WHERE id = d.webhook)
+       OR (
+         EXISTS (
+           SELECT 1
+           FROM shares s
+           WHERE s.owner = d.owner AND s.viewer = (SELECT owner FROM webhooks WHERE id = d.webhook)
+         )
+         AND NOT EXISTS (
+           SELECT 1
+           FROM withdrawals x
+           WHERE x.webhook = d.webhook AND x.owner = d.owner AND d.event <= x.through
+         )
+       )
+     )`;

@@ -1,3 +1,4 @@
+import { disabledUser } from '../../access/users.ts';
 import { AppError } from '../../errors.ts';
 import type { Caller, Once } from '../../idempotency.ts';
 import type { Clock } from '../../runtime.ts';
@@ -20,7 +21,7 @@ import { tokenReads } from './tokens.ts';
 import { userReads } from './users.ts';
 import { visibleOwners } from './visible-owners.ts';
 import { webhookReads } from './webhooks.ts';
-import type { Command, WriteName, WriterRules, Writes } from './writer.ts';
+import { type Command, USER_GONE, type WriteName, type WriterRules, type Writes } from './writer.ts';
 import { inlineWriter, threadWriter, type Writer } from './writer-client.ts';
 
 export type SqliteOptions = WriterRules & {
@@ -120,14 +121,15 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
     },
     keys: {
       keptAnswer: async (request, now) => keys.keptAnswer(request, now),
-      keepAnswer: (once) => submit(undefined, onceBytes(once), 'keepAnswer', once),
+      keepAnswer: (once) => submit(callerOf(once), onceBytes(once), 'keepAnswer', once),
     },
     webhooks: {
       createWebhook: (webhook, most, caller) => submit(caller, COMMAND_BYTES, 'createWebhook', webhook, most),
       webhooks: async (owner) => webhooks.webhooks(owner),
       webhook: async (owner, id) => webhooks.webhook(owner, id),
-      changeWebhook: (owner, id, change) => command('changeWebhook', owner, id, change),
-      deleteWebhook: (owner, id) => command('deleteWebhook', owner, id),
+      changeWebhook: (owner, id, change, caller) =>
+        submit(caller, COMMAND_BYTES, 'changeWebhook', owner, id, change),
+      deleteWebhook: (owner, id, caller) => submit(caller, COMMAND_BYTES, 'deleteWebhook', owner, id),
       rotateSecret: (owner, id, rotation, caller) =>
         submit(caller, COMMAND_BYTES, 'rotateSecret', owner, id, rotation),
       health: deliveries.health,
@@ -192,16 +194,23 @@ function submitTo(commits: GroupCommit<Command>, door: Door) {
   ) => {
     // The writer runs the function of this name with these arguments, so the outcome is what it returns.
     type Outcome = Promise<ReturnType<Writes[K]>>;
-    const once = caller?.once;
-    if (!once) return commits.submit([name, args], bytes, door, caller) as Outcome;
-    const command = [name, args, once] as const;
-    return commits.submit(command, bytes + onceBytes(once), door, caller).then(refuseKeyUsed) as Outcome;
+    if (!caller) return commits.submit([name, args], bytes, door) as Outcome;
+    const { user, once } = caller;
+    const size = once ? bytes + onceBytes(once) : bytes;
+    return commits.submit([name, args, user, once], size, door, caller).then(refuseUndone) as Outcome;
   };
 }
 
-function refuseKeyUsed(outcome: unknown): unknown {
-  if (outcome !== KEY_USED) return outcome;
-  throw new AppError(40901, 'A request with this Idempotency-Key was running at the same time; retry.');
+function callerOf({ user }: Once): Caller {
+  return { user, hasLeft: () => false, once: undefined };
+}
+
+function refuseUndone(outcome: unknown): unknown {
+  if (outcome === USER_GONE) throw disabledUser();
+  if (outcome === KEY_USED) {
+    throw new AppError(40901, 'A request with this Idempotency-Key was running at the same time; retry.');
+  }
+  return outcome;
 }
 
 type Hints = {

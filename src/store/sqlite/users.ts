@@ -23,6 +23,7 @@ export type UserWriteParts = {
   changeWebhook(owner: number, id: string, change: WebhookChange): Webhook | undefined;
   deleteWebhook(owner: number, id: string): boolean;
   removeSharesOf(user: number): void;
+  forgetUsers(): void;
 };
 
 /** The statements that write users, for the connection that writes. */
@@ -78,6 +79,7 @@ export function userWrites(db: DatabaseSync, parts: UserWriteParts) {
       if (!user) return false;
       if ((user.disabledAt !== undefined) === isDisabled) return true;
       setDisabled.run(isDisabled ? at : null, user.id);
+      parts.forgetUsers();
       if (isDisabled) disableWebhooks(user.id);
       else enableWebhooks(user.id, at);
       return true;
@@ -86,11 +88,26 @@ export function userWrites(db: DatabaseSync, parts: UserWriteParts) {
       const user = findUser(name);
       if (!user) return false;
       setDeleted.run(at, user.id);
+      parts.forgetUsers();
       dropTokens.run(user.id);
       for (const { id } of webhooksOf.all(user.id)) parts.deleteWebhook(user.id, String(id));
       parts.removeSharesOf(user.id);
       return true;
     },
+  };
+}
+
+/** Whether users may do something, looked up once for each transaction. */
+export function activeUsers(db: DatabaseSync) {
+  const query = db.prepare('SELECT 1 FROM users WHERE id = ? AND disabled_at IS NULL AND deleted_at IS NULL');
+  const known = new Map<number, boolean>();
+  return {
+    isActive(user: number): boolean {
+      const found = known.get(user) ?? query.get(user) !== undefined;
+      known.set(user, found);
+      return found;
+    },
+    forget: () => known.clear(),
   };
 }
 

@@ -2,21 +2,30 @@ import type { DatabaseSync } from 'node:sqlite';
 import { AppError } from '../../errors.ts';
 import { access as limits } from '../../limits.ts';
 import { MAX_ID, MIN_ID, type PlantId } from '../../plants/plant.ts';
-import type { Position } from '../../plants/port.ts';
+import type { Ends, Position } from '../../plants/port.ts';
 import type { Snapshot } from './snapshot.ts';
 
 /** Whose plants a viewer may read, in the order of the list. */
 export type VisibleOwners = {
   /** The viewer, then those who share with them, by name. */
   of(viewer: number): readonly number[];
-  /** The stretches of the list from one position to another, both included. */
-  stretches(viewer: number, from: Position | undefined, through: Position | undefined): readonly Stretch[];
+  /** The stretches of the list from one position to another, both included, and of each owner as far as `ends` says. */
+  stretches(viewer: number, bounds: Bounds): readonly Stretch[];
+};
+
+export type Bounds = {
+  from: Position | undefined;
+  through?: Position | undefined;
+  ends?: Ends | undefined;
 };
 
 /** Plants of one owner. */
 export type Stretch = { owner: number; first: PlantId; last: PlantId };
 
 type Owner = { id: number; name: string };
+
+/** `whole`: the stretches of the whole list. */
+type Visible = { owners: readonly Owner[]; whole: readonly Stretch[] };
 
 /** Looked up once for each viewer and access epoch, so that a list without shares costs no query more. */
 export function visibleOwners(db: DatabaseSync, snapshot: Snapshot, epoch: () => number): VisibleOwners {
@@ -27,21 +36,27 @@ export function visibleOwners(db: DatabaseSync, snapshot: Snapshot, epoch: () =>
      WHERE s.viewer = ?`,
   );
   const named = db.prepare('SELECT name FROM users WHERE id = ? AND deleted_at IS NULL');
-  const known = new Map<number, readonly Owner[]>();
+  const known = new Map<number, Visible>();
   let knownEpoch = -1;
+  let knownOwners = 0;
 
-  function owners(viewer: number): readonly Owner[] {
+  function visible(viewer: number): Visible {
     const current = epoch();
-    if (current !== knownEpoch || known.size >= limits.cachedViewers) known.clear();
-    knownEpoch = current;
-    const found = known.get(viewer) ?? lookUp(viewer);
-    known.set(viewer, found);
-    return found;
+    if (current !== knownEpoch || knownOwners >= limits.cachedOwners) {
+      known.clear();
+      knownOwners = 0;
+      knownEpoch = current;
+    }
+    return known.get(viewer) ?? lookUp(viewer);
   }
 
-  function lookUp(viewer: number): readonly Owner[] {
+  function lookUp(viewer: number): Visible {
     const others = snapshot.read(() => sharing.all(viewer));
-    return [{ id: viewer, name: '' }, ...others.map(toOwner).sort(byName)];
+    const owners = [{ id: viewer, name: '' }, ...others.map(toOwner).sort(byName)];
+    const found = { owners, whole: owners.map(({ id }) => ({ owner: id, first: MIN_ID, last: MAX_ID })) };
+    known.set(viewer, found);
+    knownOwners += owners.length;
+    return found;
   }
 
   /** The index of an owner or, when they share no more, of the one who would follow. */
@@ -55,17 +70,19 @@ export function visibleOwners(db: DatabaseSync, snapshot: Snapshot, epoch: () =>
   }
 
   return {
-    of: (viewer) => owners(viewer).map(({ id }) => id),
-    stretches(viewer, from, through) {
-      const list = owners(viewer);
+    of: (viewer) => visible(viewer).owners.map(({ id }) => id),
+    stretches(viewer, { from, through, ends }) {
+      const { owners: list, whole } = visible(viewer);
+      if (!from && !through && !ends) return whole;
       const start = from ? indexOf(list, from.owner) : { index: 0, isThere: false };
       const end = through ? indexOf(list, through.owner) : { index: list.length, isThere: false };
-      const covered = list.slice(start.index, end.isThere ? end.index + 1 : end.index);
-      return covered.map(({ id }) => ({
-        owner: id,
-        first: from?.owner === id ? from.id : MIN_ID,
-        last: through?.owner === id ? through.id : MAX_ID,
-      }));
+      const covered = whole.slice(start.index, end.isThere ? end.index + 1 : end.index);
+      return covered.flatMap(({ owner, first, last }) => {
+        const settled = ends ? ends.get(owner) : last;
+        if (settled === undefined) return [];
+        const bound = through?.owner === owner && through.id < settled ? through.id : settled;
+        return [{ owner, first: from?.owner === owner ? from.id : first, last: bound }];
+      });
     },
   };
 }

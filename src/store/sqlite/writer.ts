@@ -12,14 +12,22 @@ import { plantWrites } from './plants.ts';
 import { shareWrites } from './shares.ts';
 import { createStandings, type Standings } from './standings.ts';
 import { tokenWrites } from './tokens.ts';
-import { userWrites } from './users.ts';
+import { activeUsers, userWrites } from './users.ts';
 import { webhookWrites } from './webhooks.ts';
+
+/** What a command answers whose user is disabled or deleted: nothing was done. */
+export const USER_GONE = 'user gone';
 
 /** Every write of the store, by name. */
 export type Writes = ReturnType<typeof createWrites>;
 export type WriteName = keyof Writes;
-/** The name of a write, the arguments of the function and, of a request with a key, that. */
-export type Command = readonly [name: WriteName, args: readonly unknown[], once?: Once];
+/** The name of a write, the arguments of the function, for whom it is and, of a request with a key, that. */
+export type Command = readonly [
+  name: WriteName,
+  args: readonly unknown[],
+  user?: number,
+  once?: Once | undefined,
+];
 
 export type Executed = BatchResult & { announced: Announced };
 
@@ -31,13 +39,14 @@ export type WriterRules = {
 };
 
 type Shared = {
+  forgetUsers(): void;
   outbox: OutboxWrites;
   standings: Standings;
   plants: ReturnType<typeof plantWrites>;
   keys: ReturnType<typeof idempotencyWrites>;
 };
 
-function createWrites(db: DatabaseSync, { outbox, standings, plants, keys }: Shared) {
+function createWrites(db: DatabaseSync, { outbox, standings, plants, keys, forgetUsers }: Shared) {
   const webhooks = webhookWrites(db, outbox, standings);
   const { removeSharesOf, ...shares } = shareWrites(db, outbox);
   return {
@@ -47,7 +56,7 @@ function createWrites(db: DatabaseSync, { outbox, standings, plants, keys }: Sha
     keepAnswer: keys.keepAnswer,
     ...tokenWrites(db),
     ...shares,
-    ...userWrites(db, { ...webhooks, outbox, standings, removeSharesOf }),
+    ...userWrites(db, { ...webhooks, outbox, standings, removeSharesOf, forgetUsers }),
     ...webhooks,
     ...deliveryWrites(db, outbox, standings),
     ...dispatchWrites(db, outbox, standings),
@@ -66,18 +75,22 @@ export function createWriter(db: DatabaseSync, rules: WriterRules): (commands: C
   const outbox = outboxWrites(db, standings, rules.deliveryDelayMs);
   const plants = plantWrites(db, outbox.announce, rules.maxPlantsPerUser);
   const keys = idempotencyWrites(db);
-  const writes = createWrites(db, { outbox, standings, plants, keys });
+  const users = activeUsers(db);
+  const writes = createWrites(db, { outbox, standings, plants, keys, forgetUsers: users.forget });
   const begin = db.prepare('BEGIN IMMEDIATE');
   const commit = db.prepare('COMMIT');
 
-  function run([name, args, once]: Command): unknown {
+  function run([name, args, user, once]: Command): unknown {
+    // The token was looked at when the request began, which may be long ago.
+    if (user !== undefined && !users.isActive(user)) return USER_GONE;
     // The arguments were typed where the command was made (see `submit` in store.ts).
     const write = writes[name] as (...args: unknown[]) => unknown;
-    return once ? keys.once(once, () => write(...args)) : write(...args);
+    return once ? keys.once(once, () => write(...args), effectOf(name)) : write(...args);
   }
 
   function transaction(commands: Command[]): Executed {
     begin.run();
+    users.forget();
     plants.forgetIds();
     outbox.forgetSubscriptions();
     outbox.takeAnnounced();
@@ -128,6 +141,23 @@ export function createWriter(db: DatabaseSync, rules: WriterRules): (commands: C
   }
 
   return attempt;
+}
+
+/** Whether what a write that a POST ends in returned means that it did what was asked for. */
+const effects: { readonly [K in WriteName]?: (outcome: ReturnType<Writes[K]>) => boolean } = {
+  createPlant: (outcome) => typeof outcome === 'bigint',
+  createWebhook: (outcome) => outcome,
+  rotateSecret: (outcome) => outcome === 'rotated',
+  createTest: (outcome) => outcome,
+  redeliver: (outcome) => outcome === 'redelivered',
+  startReplay: (outcome) => outcome,
+};
+
+function effectOf(name: WriteName): (outcome: unknown) => boolean {
+  const hadEffect = effects[name];
+  if (hadEffect === undefined) throw new Error(`It is not known when ${name} has an effect`);
+  // It is given what the write of the same name returned.
+  return hadEffect as (outcome: unknown) => boolean;
 }
 
 function fault(cause: unknown): AppError {

@@ -13,6 +13,8 @@ CREATE TABLE shares (
   owner      INTEGER NOT NULL REFERENCES users (id),
   viewer     INTEGER NOT NULL REFERENCES users (id),
   created_at INTEGER NOT NULL,
+  -- The newest event of the owner that had been removed for its age by then: no cursor of the viewer skips it.
+  removed    TEXT,
   PRIMARY KEY (owner, viewer)
 ) STRICT, WITHOUT ROWID;
 
