@@ -59,7 +59,7 @@ const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600 };
 const DAY = 24 * 3600;
 
 export function parseRate(text: string): Rate {
-  const [, count, time, unit = ''] = /^([1-9]\d{0,8})\/([1-9]\d{0,4})([smh])$/.exec(text) ?? [];
+  const [, count, time, unit = ''] = /^([1-9]\d{0,9})\/([1-9]\d{0,4})([smh])$/.exec(text) ?? [];
   const rate = { requests: Number(count), seconds: Number(time) * (SECONDS[unit] ?? Number.NaN) };
   if (rate.requests <= access.mostRequests && rate.seconds <= DAY) return rate;
   throw new Error(`The rate must be ${rateForm}, not ${JSON.stringify(text)}.`);

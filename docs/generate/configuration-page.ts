@@ -28,7 +28,7 @@ the attempt before it; all but the first are spread by ±10 %. Units are \`ms\`,
 of them stops the start. [A worked example](../how-to/identity-provider.md).
 
 **\`RATE_LIMIT\`**: \`600/1m\` lets each token make 600 requests within a minute of its first one; what is beyond is
-answered 429 \`42900\`. Every answer then carries \`RateLimit\` and \`RateLimit-Policy\`. Of a JWT the user is counted.
+answered 429 \`42900\`. Answers to a token that counts then carry \`RateLimit\` and \`RateLimit-Policy\`. Of a JWT the user is counted.
 
 **\`TRUST_PROXY\`**: CIDRs separated by commas. Without it every client behind a proxy has the proxy's address, and so one
 count of failures for all of them.`;

@@ -26,12 +26,17 @@ export type Authenticate = {
    */
   known(token: string): Principal | undefined;
   /**
-   * The user of a JWT is made when it is the first of them.
+   * The user of a JWT is made when it is the first of them, unless `makesUser` is false: then it is refused.
    *
    * @throws AppError 40101 for a token that is unknown, revoked or not acceptable, or whose user is disabled; 40102
    * for an expired one; 50304 for a JWT while the identity provider cannot be reached and its keys are not known.
    */
-  lookUp(token: string): Promise<Principal>;
+  lookUp(token: string, options?: { makesUser: boolean }): Promise<Principal>;
+  /**
+   * By what a token that was good can be recognised: itself or, of a JWT, whom it says that it acts for, since a new one
+   * comes every few minutes. Proves nothing.
+   */
+  claimant(token: string): string;
 };
 
 export type AuthenticationOptions = {
@@ -64,11 +69,11 @@ export function createAuthenticate(options: AuthenticationOptions): Authenticate
     return refuseExpired(found.principal, runtime.clock.now());
   }
 
-  async function lookUp(token: string): Promise<Principal> {
+  async function lookUp(token: string, { makesUser } = { makesUser: true }): Promise<Principal> {
     const asked = epoch;
     const found =
       jwts && JWT.test(token) && token !== bootstrapToken
-        ? await lookUpJwt(jwts, token)
+        ? await lookUpJwt(jwts, token, makesUser)
         : await lookUpOpaque(token);
     if (asked === epoch) remember(token, found);
     return refuseExpired(found.principal, runtime.clock.now());
@@ -82,10 +87,12 @@ export function createAuthenticate(options: AuthenticationOptions): Authenticate
     return { principal: toPrincipal(found), keysVersion: undefined };
   }
 
-  async function lookUpJwt({ verify }: VerifyJwt, token: string): Promise<Known> {
+  async function lookUpJwt({ verify }: VerifyJwt, token: string, makesUser: boolean): Promise<Known> {
     const { user: name, scopes, expiresAt, keysVersion } = await verify(token);
-    const user = await store.ensureUser({ name, at: runtime.clock.now() });
-    if (user.disabledAt !== undefined) throw disabledUser();
+    const user = makesUser
+      ? await store.ensureUser({ name, at: runtime.clock.now() })
+      : await store.user(name);
+    if (!user || user.disabledAt !== undefined) throw disabledUser();
     const principal = { user: { id: user.id, name }, scopes, expiresAt, countedAs: `user ${user.id}` };
     return { principal, keysVersion };
   }
@@ -101,7 +108,12 @@ export function createAuthenticate(options: AuthenticationOptions): Authenticate
     knownBytes = 0;
   }
 
-  return { known: knownPrincipal, lookUp };
+  function claimant(token: string): string {
+    const user = jwts && JWT.test(token) ? jwts.claimedUser(token) : undefined;
+    return user === undefined ? hashToken(token) : `user ${user}`;
+  }
+
+  return { known: knownPrincipal, lookUp, claimant };
 }
 
 /** The form of a signed JWT: the compact serialization (RFC 7515 §3.1) of what begins with `{"`. */

@@ -27,6 +27,8 @@ export type VerifyJwt = {
    * known. The message says what is wrong and repeats nothing of the token.
    */
   verify(token: string): Promise<VerifiedJwt>;
+  /** Whom a JWT of this provider says that it acts for, without a look at its signature. */
+  claimedUser(token: string): string | undefined;
   /** What was verified under another number has to be verified again; so has everything when it is undefined. */
   keysVersion(): number | undefined;
 };
@@ -82,7 +84,16 @@ export function createVerifyJwt(
     }
   }
 
-  return { verify, keysVersion: keySet.version };
+  function claimedUser(token: string): string | undefined {
+    try {
+      const { iss, [userClaim]: user } = decodeJwt(token);
+      return iss === issuer && typeof user === 'string' ? user : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
+  return { verify, claimedUser, keysVersion: keySet.version };
 }
 
 /** Before the signature: a token of somebody else is no reason to ask our provider for keys. */

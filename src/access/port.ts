@@ -107,4 +107,8 @@ export type StoredToken = {
   createdAt: number;
   expiresAt: number | undefined;
   revokedAt: number | undefined;
+  /** The id of the token that took its place. */
+  replacedBy: string | undefined;
+  /** Set by the operator's configuration (`setBootstrapToken`). */
+  isBootstrap: boolean;
 };

@@ -33,7 +33,7 @@ export async function withStore<T>(flags: StoreFlags, work: (parts: StoreParts) 
     clock: runtime.clock,
     // A server of the older version that runs would not understand the store any more.
     beforeMigration() {
-      unlock = lockForServing(join(dataDir, 'serving.lock'));
+      unlock = lockForUpgrade(dataDir, lockForServing);
     },
     deliveryDelayMs: 0,
     // The write that met it fails with the same error, which ends the verb.
@@ -44,5 +44,16 @@ export async function withStore<T>(flags: StoreFlags, work: (parts: StoreParts) 
   } finally {
     await store.close();
     unlock();
+  }
+}
+
+function lockForUpgrade(dataDir: string, lock: (path: string) => () => void): () => void {
+  try {
+    return lock(join(dataDir, 'serving.lock'));
+  } catch (cause) {
+    throw new Failure(
+      'The store is of an older version, and a server runs on it that would not understand it after this: stop that server first.',
+      { cause },
+    );
   }
 }

@@ -41,6 +41,8 @@ async function run(id: string, flags: StoreFlags & { json?: true }): Promise<voi
     ['Status', statusInWords(token)],
     ['Created', token.createdAt],
     ['Expires', token.expiresAt ?? 'never'],
+    ['Replaced by', token.replacedBy ?? undefined],
+    ['Set by', token.isBootstrap ? 'BOOTSTRAP_TOKEN' : undefined],
   ] as const;
   print(renderFields(fields, process.stdout));
 }

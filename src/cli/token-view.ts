@@ -4,7 +4,7 @@ import { isoTime } from './time.ts';
 
 /** The members of `describeToken`, for a help text. */
 export const tokenMembers =
-  '{id, user, label, scopes, status, createdAt, expiresAt, revokedAt}; the last two may be null';
+  '{id, user, label, scopes, status, createdAt, expiresAt, revokedAt, replacedBy, isBootstrap}; the times but the first, and replacedBy, may be null';
 
 export type TokenView = {
   id: string;
@@ -15,11 +15,13 @@ export type TokenView = {
   createdAt: string;
   expiresAt: string | null;
   revokedAt: string | null;
+  replacedBy: string | null;
+  isBootstrap: boolean;
 };
 
 /** All that is kept of a token but its hash. */
 export function describeToken(token: StoredToken, now: number): TokenView {
-  const { id, label, scopes, createdAt, expiresAt, revokedAt } = token;
+  const { id, label, scopes, createdAt, expiresAt, revokedAt, replacedBy, isBootstrap } = token;
   return {
     id,
     user: token.user.name,
@@ -29,5 +31,7 @@ export function describeToken(token: StoredToken, now: number): TokenView {
     createdAt: isoTime(createdAt),
     expiresAt: expiresAt === undefined ? null : isoTime(expiresAt),
     revokedAt: revokedAt === undefined ? null : isoTime(revokedAt),
+    replacedBy: replacedBy ?? null,
+    isBootstrap,
   };
 }

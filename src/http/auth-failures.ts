@@ -33,12 +33,13 @@ export type Admit = (token: string, request: IncomingMessage) => Principal | Pro
 export function limitFailures({ authenticate, limit, clientOf, clock }: FailureOptions): Admit {
   if (limit === 0) return (token) => authenticate.known(token) ?? authenticate.lookUp(token);
   const failures = countWindows({ lengthMs: 60_000, most: limits.countedAddresses, clock });
-  const proven = rememberProven();
+  const proven = rememberProven(authenticate.claimant);
 
   function countFailure(error: unknown, token: string, client: string): void {
     if (!(error instanceof AppError && (error.code === 40101 || error.code === 40102))) return;
     failures.count(client);
-    proven.delete(token);
+    // Of a JWT others of the same user may be good still.
+    if (authenticate.claimant(token) === hashToken(token)) proven.delete(token);
   }
 
   async function lookUp(token: string, client: string): Promise<Principal> {
@@ -65,20 +66,20 @@ export function limitFailures({ authenticate, limit, clientOf, clock }: FailureO
 }
 
 /** Tokens that were good: the memory of those that are known is emptied whenever any token is changed. */
-function rememberProven() {
-  const hashes = new Set<string>();
+function rememberProven(claimant: Authenticate['claimant']) {
+  const claimants = new Set<string>();
   return {
-    has: (token: string) => hashes.has(hashToken(token)),
-    delete: (token: string) => hashes.delete(hashToken(token)),
+    has: (token: string) => claimants.has(claimant(token)),
+    delete: (token: string) => claimants.delete(claimant(token)),
     add(token: string): void {
-      const hash = hashToken(token);
+      const one = claimant(token);
       // To the end: those that were not looked up for longest are forgotten first.
-      hashes.delete(hash);
-      for (const oldest of hashes) {
-        if (hashes.size < limits.provenTokens) break;
-        hashes.delete(oldest);
+      claimants.delete(one);
+      for (const oldest of claimants) {
+        if (claimants.size < limits.provenTokens) break;
+        claimants.delete(oldest);
       }
-      hashes.add(hash);
+      claimants.add(one);
     },
   };
 }

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
-import type { Principal } from '../access/authentication.ts';
+import type { Authenticate, Principal } from '../access/authentication.ts';
 import type { Scope } from '../access/scopes.ts';
 import { AppError } from '../errors.ts';
 import { http as limits } from '../limits.ts';
@@ -43,17 +43,22 @@ function asError(error: unknown): Error {
   return error instanceof Error ? error : new Error('authentication failed', { cause: error });
 }
 
-/** Whether the token of a request that goes on for long still counts. That is no request, so it is not counted as one. */
+/**
+ * Whether the token of a request that goes on for long still counts, for the same user. That is no request, so it is
+ * not counted as one, and makes no user.
+ */
 export async function isStillAdmitted(
-  { admit }: Admission,
+  authenticate: Authenticate,
   scope: Scope,
-  request: FastifyRequest,
+  { headers, principal }: FastifyRequest,
 ): Promise<boolean> {
   try {
-    const principal = await admit(bearerToken(request.headers.authorization), request.raw);
-    return principal.scopes.has(scope);
-  } catch {
-    return false;
+    const token = bearerToken(headers.authorization);
+    const now = authenticate.known(token) ?? (await authenticate.lookUp(token, { makesUser: false }));
+    return now.user.id === principal.user.id && now.scopes.has(scope);
+  } catch (error) {
+    if (error instanceof AppError && error.status === 401) return false;
+    throw error;
   }
 }
 
@@ -70,7 +75,7 @@ function bearerToken(header: string | undefined): string {
   if (header.startsWith('Bearer ') && header.length <= limits.tokenBytes && VISIBLE.test(header.slice(7))) {
     return header.slice(7);
   }
-  const [, scheme = '', token] = /^([^ ]*)(?: +([^ ]*))?$/.exec(header) ?? [];
+  const [, scheme = '', token] = /^([\w!#$%&'*+.^`|~-]*)(?: +([^ ]*))?$/.exec(header) ?? [];
   if (scheme === '') throw malformed('it must read: Bearer <ACCESS_TOKEN>');
   if (scheme.toLowerCase() !== 'bearer') throw noToken();
   if (!token) throw malformed('the token is empty');

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { AppError } from '../errors.ts';
 import { http as limits } from '../limits.ts';
+import { askForBody } from './continue.ts';
 import { type JsonValue, parseJson } from './json.ts';
 
 /** A charset other than UTF-8 is refused; `utf8` is what many clients call it. */
@@ -58,6 +59,7 @@ function readBody(request: FastifyRequest, payload: IncomingMessage, done: Done)
     done(tooLarge(), NONE);
     return;
   }
+  askForBody(payload);
   const chunks: Buffer[] = [];
   let size = 0;
   let isOver = false;

@@ -89,7 +89,7 @@ const COMMON: readonly ErrorCode[] = [
   50300, 50302, 50303, 50304, 50500,
 ];
 
-/** While the service counts requests, on every answer but those of a 401 and of 42901. */
+/** While the service counts requests, on every answer to a token that counts. */
 const RATE_LIMIT = {
   RateLimit:
     'While requests are counted: how many the token has left (`r`), and for how many seconds (`t`), such as `"default";r=12;t=7`.',
@@ -130,7 +130,7 @@ const HEADERS: Readonly<Record<number, Record<string, string>>> = {
   400: CHALLENGE,
   401: CHALLENGE,
   403: CHALLENGE,
-  429: { ...RETRY_AFTER, ...RATE_LIMIT },
+  429: RETRY_AFTER,
   503: RETRY_AFTER,
 };
 
@@ -141,11 +141,10 @@ export function errorAnswers(...own: ErrorCode[]) {
   return Object.fromEntries(
     [...byStatus].map(([status, group]) => [
       status,
-      answer(
-        ref(ErrorObject),
-        group.map((code) => `\`${code}\` ${catalogue[code]}`).join('\n\n'),
-        HEADERS[status],
-      ),
+      answer(ref(ErrorObject), group.map((code) => `\`${code}\` ${catalogue[code]}`).join('\n\n'), {
+        ...HEADERS[status],
+        ...(status === 401 ? {} : RATE_LIMIT),
+      }),
     ]),
   );
 }

@@ -26,7 +26,10 @@ export function pagesRoutes(app: FastifyInstance, { basePath, checkStore }: Page
     }
     return answerJson(reply).send('{"status":"ready"}');
   });
-  app.get('/openapi.json', { schema: { hide: true } }, (_request, reply) =>
-    answerJson(reply).send(JSON.stringify(app.swagger())),
-  );
+  // It does not change while the service runs, and anybody may ask for it.
+  let document: string | undefined;
+  app.get('/openapi.json', { schema: { hide: true } }, (_request, reply) => {
+    document ??= JSON.stringify(app.swagger());
+    return answerJson(reply).send(document);
+  });
 }

@@ -9,6 +9,7 @@ import { limitFailures } from './auth-failures.ts';
 import { type Admission, isStillAdmitted, requireScope } from './authorization.ts';
 import { acceptJsonOnly } from './body.ts';
 import { clientNetwork } from './client-address.ts';
+import { finishAnswersFirst } from './closing.ts';
 import { shareConnections } from './connection-share.ts';
 import type { RouteContext } from './context.ts';
 import { deliveriesRoutes } from './deliveries-routes.ts';
@@ -66,7 +67,8 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   acceptJsonOnly(app);
   acceptIdempotencyKeys(app, options);
   answerSocketFailures(app.server);
-  closeStalledReaders(app.server, options.runtime.clock);
+  closeStalledReaders(app.server, steadyClock(options.runtime.clock));
+  finishAnswersFirst(app.server, options.drain);
   shareConnections(app.server, { places: limits.connections, trusted: options.trustProxy });
 
   await collectOpenApi(app, options.publicUrl ?? '/');
@@ -76,7 +78,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     inTurn: turns.later,
     basePath,
     requires: (scope) => requireScope(admission, scope),
-    stillAdmits: (scope, request) => isStillAdmitted(admission, scope, request),
+    stillAdmits: (scope, request) => isStillAdmitted(options.authenticate, scope, request),
   };
   await app.register(async (api) => {
     plantsRoutes(api, context);

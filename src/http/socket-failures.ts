@@ -2,6 +2,7 @@ import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } 
 import type { Duplex } from 'node:stream';
 import { AppError, errorBody } from '../errors.ts';
 import { http as limits } from '../limits.ts';
+import { waitsForContinue } from './continue.ts';
 import { urlTooLong } from './request-guard.ts';
 
 const METHODS = 'GET, HEAD, POST, PATCH, DELETE, OPTIONS';
@@ -18,8 +19,7 @@ export function answerSocketFailures(server: Server): void {
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     // Node calls this for whatever contains the word.
     if (request.headers.expect?.toLowerCase() !== '100-continue') return refuseExpectation(request, response);
-    // A body that is too large is refused before it is sent.
-    if (!(Number(request.headers['content-length']) > limits.bodyBytes)) response.writeContinue();
+    waitsForContinue(request, response);
     server.emit('request', request, response);
   });
 }

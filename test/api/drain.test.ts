@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { buffer } from 'node:stream/consumers';
 import { test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { http as limits } from '../../src/limits.ts';
 import { failed, succeeded } from '../harness/answer.ts';
 import { openRaw } from '../harness/raw-client.ts';
 import { head, usual } from '../harness/raw-request.ts';
-import { startService } from '../harness/service.ts';
+import { type Service, startService } from '../harness/service.ts';
 
 const PLANT = '{"name":"Alder"}';
 
@@ -34,6 +37,7 @@ test('a service that stops finishes what is under way and refuses what is new', 
   await underWay.send(PLANT.slice(5));
   const answer = await underWay.answer();
   succeeded(answer, 201);
+  assert.equal(answer.headers.get('connection'), 'close');
   await underWay.ended();
   for (const connection of [underWay, late, idle]) connection.close();
   await stopped;
@@ -52,3 +56,35 @@ test('a service may be stopped twice, and does not wait for a client that keeps 
   assert.equal(await client.ended(), 'closed');
   client.close();
 });
+
+test('a long answer that its client has not taken yet arrives whole when the service stops', async () => {
+  const service = await startService();
+  await addPlants(service, 1000, '\u{1f331}'.repeat(255));
+  const socket = connect({ port: service.port, host: '127.0.0.1' });
+  await once(socket, 'connect');
+  socket.pause();
+  const request = head('GET /events?limit=1000 HTTP/1.1', ...usual(service));
+  socket.write(request.repeat(4));
+  await once(socket, 'readable');
+  const stopped = service.stop();
+  // Not before the service has closed what it takes for idle, several times.
+  await delay(10 * limits.idleCheckMs);
+  const [bytes] = await Promise.all([buffer(socket), stopped]);
+  const answers = bytes.toString().split('HTTP/1.1 200 OK').slice(1);
+  for (const answer of answers) {
+    const [fields = '', body = ''] = answer.split('\r\n\r\n');
+    const length = Number(/content-length: (\d+)/i.exec(fields)?.[1]);
+    assert.equal(Buffer.byteLength(body), length);
+  }
+  assert.ok(answers.length >= 1);
+});
+
+async function addPlants(service: Service, count: number, name: string): Promise<void> {
+  await service.beside(async ({ store, runtime }) => {
+    const owner = (await store.access.user('admin'))?.id ?? 0;
+    const made = Array.from({ length: count }, () =>
+      store.plants.create({ owner, id: undefined, name, tag: name, event: runtime.ids.next('evt'), at: 0 }),
+    );
+    await Promise.all(made);
+  });
+}

@@ -7,6 +7,7 @@ import { failed, succeeded } from '../harness/answer.ts';
 import { startIdentityProvider } from '../harness/identity-provider.ts';
 import { startService } from '../harness/service.ts';
 import { listening } from '../webhooks/socket-server.ts';
+import { follow } from './follower.ts';
 
 const provider = await startIdentityProvider(['ann', 'rosa']);
 const service = await startService(provider.settings);
@@ -127,4 +128,32 @@ test('a service stops at once while its provider keeps it waiting', async () => 
   await ended;
   assert.match(text, /^HTTP\/1\.1 200 .*"error":50304/s);
   assert.ok(performance.now() - started < 3_000);
+});
+
+test('a stream ends when the user of its JWT is deleted, and makes no user of that name', async () => {
+  const own = await startService(provider.settings);
+  try {
+    const follower = await follow(own, await provider.token('rosa'));
+    await own.beside(async ({ store }) => {
+      assert.equal(await store.access.deleteUser('rosa', Date.now()), true);
+    });
+    await follower.ended();
+    await own.beside(async ({ store }) => assert.equal(await store.access.user('rosa'), undefined));
+  } finally {
+    await own.stop();
+  }
+});
+
+test('a renewed JWT of a user who was there is taken from an address whose tokens were refused too often', async () => {
+  const limited = await startService({ ...provider.settings, AUTH_FAILURE_LIMIT: '3' });
+  try {
+    const ask = (token: string) => limited.request('GET', '/plants', { token });
+    succeeded(await ask(await provider.token('ann')), 200);
+    for (let n = 0; n < 3; n++) failed(await ask(`guess${n}`), 40101);
+    failed(await ask('guess'), 42901);
+    succeeded(await ask(await provider.token('ann')), 200);
+    failed(await ask(await provider.token('rosa')), 42901);
+  } finally {
+    await limited.stop();
+  }
 });

@@ -4,6 +4,7 @@ import { type Answer, failed, succeeded } from '../harness/answer.ts';
 import { openRaw } from '../harness/raw-client.ts';
 import { head } from '../harness/raw-request.ts';
 import { startService } from '../harness/service.ts';
+import { follow } from './follower.ts';
 
 // An hour, so that no window ends in the middle of a test.
 const service = await startService({ RATE_LIMIT: '5/1h' });
@@ -98,4 +99,19 @@ test('without the setting nothing is counted, and no answer speaks of it', async
   const unlimited = await startService();
   for (let n = 0; n < 10; n++) isSilent(await unlimited.request('GET', '/plants'));
   await unlimited.stop();
+});
+
+test('a stream of events is one request, however long it lasts and whatever comes', async () => {
+  const token = await service.tokenFor('follower');
+  const follower = await follow(service, token);
+  await service.beside(async ({ store, runtime }) => {
+    const owner = (await store.access.user('follower'))?.id ?? 0;
+    for (let n = 0; n < 8; n++) {
+      const event = runtime.ids.next('evt');
+      await store.plants.create({ owner, id: undefined, name: 'Alder', tag: undefined, event, at: 0 });
+    }
+  });
+  for (let n = 0; n < 8; n++) await follower.event();
+  follower.close();
+  assert.equal(left(await request('GET', '/plants', { token })), 3);
 });

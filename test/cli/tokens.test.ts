@@ -57,6 +57,8 @@ test('the list shows what a token may do and until when, and never the token', a
       'createdAt',
       'expiresAt',
       'revokedAt',
+      'replacedBy',
+      'isBootstrap',
     ]);
     assert.equal(first?.user, 'ann');
     assert.equal(first?.label, 'import');

@@ -39,6 +39,8 @@ export function accessConformance(ready: () => Given): void {
         createdAt: AT,
         expiresAt: AT + 5,
         revokedAt: undefined,
+        replacedBy: undefined,
+        isBootstrap: false,
       });
       assert.equal(await store.access.findToken('another hash'), undefined);
     });

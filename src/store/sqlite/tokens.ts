@@ -74,7 +74,8 @@ export function tokenWrites(db: DatabaseSync) {
   };
 }
 
-const TOKENS = `SELECT t.id, t.user, u.name, u.disabled_at, t.label, t.scopes, t.created_at, t.expires_at, t.revoked_at
+const TOKENS = `SELECT t.id, t.user, u.name, u.disabled_at, t.label, t.scopes, t.created_at, t.expires_at, t.revoked_at,
+    t.replaced_by, t.bootstrap
   FROM tokens t
   JOIN users u ON u.id = t.user`;
 
@@ -100,5 +101,7 @@ function toToken(row: Record<string, unknown>): StoredToken {
     createdAt: Number(row.created_at),
     expiresAt: row.expires_at === null ? undefined : Number(row.expires_at),
     revokedAt: row.revoked_at === null ? undefined : Number(row.revoked_at),
+    replacedBy: row.replaced_by === null ? undefined : String(row.replaced_by),
+    isBootstrap: row.bootstrap === 1,
   };
 }
