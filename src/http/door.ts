@@ -2,12 +2,12 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { errorBody } from '../errors.ts';
 import { overloaded, type Turns } from './turn.ts';
 
-/** Answered whatever else waits: who asks decides whether the service lives, or gets requests at all. */
-const HEALTH = new Set(['/healthz', '/readyz']);
-
-/** Whether the request asks about the health of the service. */
-export function asksHealth({ url = '' }: Pick<IncomingMessage, 'url'>): boolean {
-  return HEALTH.has(url);
+/**
+ * Whether the request asks about the health of the service. It is answered whatever else waits: who asks decides whether
+ * the service lives, or gets requests at all.
+ */
+export function asksHealth({ url }: Pick<IncomingMessage, 'url'>): boolean {
+  return url === '/healthz' || url === '/readyz';
 }
 
 export type Door = {

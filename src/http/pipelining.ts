@@ -1,6 +1,5 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { FastifyInstance } from 'fastify';
 import { http as limits } from '../limits.ts';
 
 type Pipeline = {
@@ -15,17 +14,20 @@ type Held = { response: ServerResponse; resume(): void };
  * Answers leave in the order of their requests, so Node keeps each in memory until the ones before it were taken: whoever
  * asked for many lists, and read none, would fill the memory over a single connection.
  */
-export function boundPipelines(app: FastifyInstance): void {
+export function boundPipelines(): (response: ServerResponse, socket: Socket, resume: () => void) => void {
   const pipelines = new WeakMap<Socket, Pipeline>();
 
-  app.addHook('onRequest', ({ raw: { socket } }, { raw: response }, resume) => {
-    // Node gives the connection to the answer whose turn it is; nearly always that is this one.
-    if (response.socket !== null) return resume();
+  return (response, socket, resume) => {
     const pipeline = pipelines.get(socket) ?? { underWay: 0, waiting: [] };
     pipelines.set(socket, pipeline);
     pipeline.waiting.push({ response, resume });
     goOn(pipeline, socket);
-  });
+  };
+}
+
+/** Node gives the connection to the answer whose turn it is; nearly always that is the one just asked for. */
+export function isPipelined(response: ServerResponse): boolean {
+  return response.socket === null;
 }
 
 function goOn(pipeline: Pipeline, socket: Socket): void {

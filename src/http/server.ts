@@ -21,7 +21,7 @@ import { acceptIdempotencyKeys } from './idempotency.ts';
 import { collectOpenApi, sharedSchemas } from './openapi.ts';
 import { pagesRoutes } from './pages-routes.ts';
 import { answerOtherPaths } from './paths.ts';
-import { boundPipelines } from './pipelining.ts';
+import { boundPipelines, isPipelined } from './pipelining.ts';
 import { plantsRoutes } from './plants-routes.ts';
 import { limitRate, type Rate } from './rate-limit.ts';
 import { requestGuard } from './request-guard.ts';
@@ -60,7 +60,6 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   app.setSerializerCompiler(() => JSON.stringify);
   app.setErrorHandler(answerFailure);
   app.decorateRequest('principal');
-  boundPipelines(app);
   const turns = takeTurns(app, options);
   app.addHook('onRequest', requestGuard(options.drain));
   answerOtherPaths(app);
@@ -109,9 +108,13 @@ function takeTurns(app: FastifyInstance, { drain, writesAreFull }: ServerOptions
   const turns = gatherTurns(() => performance.now());
   app.server.on('connection', turns.connected);
   refuseAtTheDoor(app.server, { turns, writesAreFull, isDraining: () => drain.aborted });
-  app.addHook('onRequest', ({ raw }, _reply, done) => {
-    if (asksHealth(raw)) turns.holdFirst(done);
-    else turns.hold({ resume: done, socket: raw.socket });
+  const waitInPipeline = boundPipelines();
+  app.addHook('onRequest', ({ raw }, { raw: response }, done) => {
+    const { socket } = raw;
+    const waiting = { resume: done, socket, at: 0 };
+    if (isPipelined(response)) waitInPipeline(response, socket, () => turns.hold(waiting));
+    else if (asksHealth(raw)) turns.holdFirst(done);
+    else turns.hold(waiting);
   });
   return turns;
 }

@@ -9,6 +9,8 @@ export type Waiting = {
   /** Called once, at most: with the refusal when it may not go on after all. */
   resume(refusal?: AppError): void;
   socket: Pick<Socket, 'destroyed' | 'readableEnded'>;
+  /** When its turn began; set by `hold`. */
+  at: number;
 };
 
 export type Turns = {
@@ -42,7 +44,7 @@ export type Turns = {
 export function gatherTurns(now: () => number, overload: Overload = watchOverload()): Turns {
   const first: (() => void)[] = [];
   const refusals: (() => void)[] = [];
-  const requests = createPacedQueue<Waiting & { at: number }>(now, goOn);
+  const requests = createPacedQueue<Waiting>(now, goOn);
   const rest = createPacedQueue<() => void>(now, (work) => work());
   /** When the first request of this turn arrived. */
   let turnAt: number | undefined;
@@ -142,9 +144,10 @@ export function gatherTurns(now: () => number, overload: Overload = watchOverloa
       refusals.push(refuse);
       schedule();
     },
-    hold({ resume, socket }) {
+    hold(waiting) {
       turnAt ??= now();
-      requests.push({ resume, socket, at: turnAt });
+      waiting.at = turnAt;
+      requests.push(waiting);
       schedule();
     },
     holdFirst(resume) {

@@ -28,6 +28,7 @@ function turnsOf(overload = steered()) {
   const log: string[] = [];
   const hold = (name: string, socket = here, ms = 0) =>
     turns.hold({
+      at: 0,
       socket,
       resume(refusal) {
         time.now += ms;

@@ -83,10 +83,11 @@ export function plantReads(db: DatabaseSync, snapshot: Snapshot, visible: Visibl
     return prepared;
   }
 
-  function page({ viewer, limit, fields, ...bounds }: PageQuery): PlantPage {
+  function page(query: PageQuery): PlantPage {
+    const { viewer, limit, fields } = query;
     const parts: string[] = [];
     let left = limit;
-    for (const { owner, first, last } of visible.stretches(viewer, bounds)) {
+    for (const { owner, first, last } of visible.stretches(viewer, query)) {
       // One more than asked for shows whether, and where, the list goes on.
       const row = statement(fields).get(owner, first, last, left + 1);
       // `setReturnArrays` makes `get` answer an array; its declared type does not know. An aggregate always
