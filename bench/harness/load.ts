@@ -45,7 +45,7 @@ async function wrk(url: string, load: Load, seconds: number): Promise<Measured> 
   const script = fileURLToPath(new URL('load.lua', import.meta.url));
   const output = await run([
     'wrk',
-    ...['-t', '1', '-c', String(connections), '-d', `${seconds}s`, '-s', script],
+    ...['-t', '1', '-c', String(connections), '-d', `${seconds}s`, '--timeout', '10s', '-s', script],
     ...headerArguments(token),
     ...[url, '--', method, body ?? '', ...paths],
   ]);

@@ -19,7 +19,7 @@ const MIB = 1024 ** 2;
 /** All connections come from one address, which may have more of them than a client may. */
 const env = { TRUST_PROXY: '127.0.0.0/8' };
 /** So slow that what waits for the disk is more than the disk can do, however many write together. */
-const FLUSH_MS = 300;
+const FLUSH_MS = 800;
 
 /** `peak`: as many connections as it takes to keep the service busy, and no more. */
 type Case = { name: string; service: Server; peak: Load; connections: number; mostConnections: number };
