@@ -14,7 +14,8 @@ const FRAMEWORK: Record<string, () => AppError> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: notJson,
 };
 
-type FailedRequest = Pick<FastifyRequest, 'id' | 'log' | 'method' | 'raw'>;
+type FailedRequest = Pick<FastifyRequest, 'id' | 'log' | 'method' | 'raw'> &
+  Partial<Pick<FastifyRequest, 'keyed'>>;
 
 /** Answers a failure with the Error object; one that nobody expected is logged and hidden. */
 export function answerFailure(
@@ -28,9 +29,10 @@ export function answerFailure(
   const isRead = request.raw.complete && request.raw.headers.expect === undefined;
   if (isRead && !BODYLESS.has(request.method)) reply.removeHeader('connection');
   if (failure.code === 41300) lingerBeforeClose(request.raw.socket);
-  answerJson(reply.code(failure.status).headers(failure.headers)).send(
-    errorBody(failure.code, failure.message),
-  );
+  const body = errorBody(failure.code, failure.message);
+  const send = () => void answerJson(reply.code(failure.status).headers(failure.headers)).send(body);
+  if (request.keyed) void request.keyed.failed(failure.code, body).then(send);
+  else send();
 }
 
 function toAppError(error: unknown, request: FailedRequest): AppError {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
-import { AppError } from '../errors.ts';
+import { AppError, type ErrorCode, statusOf } from '../errors.ts';
 import type { Caller, KeptAnswer, KeyStore, Once } from '../idempotency.ts';
 import { idempotency as limits } from '../limits.ts';
 import type { Runtime } from '../runtime.ts';
@@ -19,7 +19,12 @@ declare module 'fastify' {
 }
 
 type KeyedRequest = Omit<Once, 'answer'>;
-type Keyed = KeyedRequest & { release(): void };
+type Keyed = KeyedRequest & {
+  /** Lets others run under the key, after the answer to a success, which was kept with its effect. */
+  release(): void;
+  /** The same after a failure, whose answer is kept unless another time may bring another one. Never rejects. */
+  failed(code: ErrorCode, body: string): Promise<void>;
+};
 
 /**
  * Makes every POST that is registered after this one that can be repeated (draft-ietf-httpapi-idempotency-key-header):
@@ -32,11 +37,9 @@ export function acceptIdempotencyKeys(
   app.decorateRequest('keyed', undefined);
   app.decorateRequest('unreadable', undefined);
   const preValidation = beginner(parts);
-  const onSend = finisher(parts);
   app.addHook('onRoute', (route) => {
     if (![route.method].flat().includes('POST')) return;
     route.preValidation = [preValidation, ...[route.preValidation ?? []].flat()];
-    route.onSend = [...[route.onSend ?? []].flat(), onSend];
   });
 }
 
@@ -53,12 +56,13 @@ export function callerOf(request: FastifyRequest, answer?: () => KeptAnswer): Ca
 }
 
 /** Plain data, because it goes to the thread that writes. */
-function onceOf({ release, ...keyed }: Keyed, answer: KeptAnswer): Once {
+function onceOf({ release, failed, ...keyed }: Keyed, answer: KeptAnswer): Once {
   return { ...keyed, answer };
 }
 
-/** Answers as it is kept. */
+/** Answers as it is kept. Every POST that succeeds is answered so: it is what ends its run under the key. */
 export function sendAnswer(reply: FastifyReply, { status, location, body }: KeptAnswer): FastifyReply {
+  reply.request.keyed?.release();
   if (location !== undefined) reply.header('location', location);
   return answerJson(reply.code(status)).send(body);
 }
@@ -75,7 +79,19 @@ function beginner({ keys, runtime }: { keys: KeyStore; runtime: Runtime }) {
     const other = running.get(entry);
     if (other !== undefined) throw other === fingerprint ? stillRunning() : usedForAnother();
     running.set(entry, fingerprint);
-    return { ...request, release: () => void running.delete(entry) };
+    const release = () => void running.delete(entry);
+    const failed = (code: ErrorCode, body: string) => keepFailure(request, code, body).finally(release);
+    return { ...request, release, failed };
+  }
+
+  async function keepFailure(request: KeyedRequest, code: ErrorCode, body: string): Promise<void> {
+    if (!isKept(code)) return;
+    try {
+      await keys.keepAnswer({ ...request, answer: { status: statusOf(code), location: undefined, body } });
+    } catch (error) {
+      // Nothing was done, so a retry is answered in the same way without a record.
+      runtime.log.warn({ err: error }, 'the answer to a request with an Idempotency-Key was not kept');
+    }
   }
 
   async function begin(request: FastifyRequest, reply: FastifyReply, key: string): Promise<boolean> {
@@ -107,38 +123,13 @@ function beginner({ keys, runtime }: { keys: KeyStore; runtime: Runtime }) {
   };
 }
 
-function finisher({ keys, runtime }: { keys: KeyStore; runtime: Runtime }) {
-  async function finish(keyed: Keyed, status: number, body: string): Promise<void> {
-    try {
-      // The answer to a success was kept with its effect.
-      if (isKeptFailure(status) && !body.startsWith(STILL_RUNNING)) {
-        await keys.keepAnswer(onceOf(keyed, { status, location: undefined, body }));
-      }
-    } catch (error) {
-      // Nothing was done, so a retry is answered in the same way without a record.
-      runtime.log.warn({ err: error }, 'the answer to a request with an Idempotency-Key was not kept');
-    } finally {
-      keyed.release();
-    }
-  }
-
-  return (
-    { keyed }: FastifyRequest,
-    reply: FastifyReply,
-    payload: unknown,
-    done: (error: null, payload: unknown) => void,
-  ): void => {
-    if (keyed === undefined) done(null, payload);
-    else void finish(keyed, reply.statusCode, String(payload)).then(() => done(null, payload));
-  };
-}
-
-/** Said by the store when another process was faster: there is an answer then. */
-const STILL_RUNNING = '{"error":40901,';
-
-/** Not what may be another time: who the caller is, how much they ask for, and faults of the service. */
-function isKeptFailure(status: number): boolean {
-  return status >= 400 && status < 500 && ![401, 403, 408, 429].includes(status);
+/**
+ * Not what may be another time: who the caller is, how much they ask for, faults of the service, and that another
+ * process was faster, which has kept its answer.
+ */
+function isKept(code: ErrorCode): boolean {
+  const status = statusOf(code);
+  return status >= 400 && status < 500 && ![401, 403, 408, 429].includes(status) && code !== 40901;
 }
 
 function keyedRequest(request: FastifyRequest, key: string, at: number): KeyedRequest {

@@ -194,10 +194,11 @@ function submitTo(commits: GroupCommit<Command>, door: Door) {
   ) => {
     // The writer runs the function of this name with these arguments, so the outcome is what it returns.
     type Outcome = Promise<ReturnType<Writes[K]>>;
-    if (!caller) return commits.submit([name, args], bytes, door) as Outcome;
+    if (!caller) return commits.submit([name, undefined, undefined, ...args], bytes, door) as Outcome;
     const { user, once } = caller;
     const size = once ? bytes + onceBytes(once) : bytes;
-    return commits.submit([name, args, user, once], size, door, caller).then(refuseUndone) as Outcome;
+    const command = [name, user, once, ...args] as const;
+    return commits.submit(command, size, door, caller).then(refuseUndone) as Outcome;
   };
 }
 

@@ -21,12 +21,15 @@ export const USER_GONE = 'user gone';
 /** Every write of the store, by name. */
 export type Writes = ReturnType<typeof createWrites>;
 export type WriteName = keyof Writes;
-/** The name of a write, the arguments of the function, for whom it is and, of a request with a key, that. */
+/**
+ * The name of a write, for whom it is, of a request with a key that, and the arguments of the function. Flat, because
+ * what is nested takes longer to send to a thread.
+ */
 export type Command = readonly [
   name: WriteName,
-  args: readonly unknown[],
-  user?: number,
-  once?: Once | undefined,
+  user: number | undefined,
+  once: Once | undefined,
+  ...args: unknown[],
 ];
 
 export type Executed = BatchResult & { announced: Announced };
@@ -80,7 +83,7 @@ export function createWriter(db: DatabaseSync, rules: WriterRules): (commands: C
   const begin = db.prepare('BEGIN IMMEDIATE');
   const commit = db.prepare('COMMIT');
 
-  function run([name, args, user, once]: Command): unknown {
+  function run([name, user, once, ...args]: Command): unknown {
     // The token was looked at when the request began, which may be long ago.
     if (user !== undefined && !users.isActive(user)) return USER_GONE;
     // The arguments were typed where the command was made (see `submit` in store.ts).
