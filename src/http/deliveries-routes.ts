@@ -20,7 +20,6 @@ import {
   EmptyInput,
   errorAnswers,
   KEY_CODES,
-  KeyHeader,
   NoQuery,
   pageLimit,
   pathParameters,
@@ -74,7 +73,6 @@ function testRoute(app: FastifyInstance, context: RouteContext): void {
       tags,
       querystring: NoQuery,
       params: ofWebhook,
-      headers: KeyHeader,
       body: ref(EmptyInput),
       response: {
         202: answers(ref(DeliveryView), 'The delivery of the test event.', {
@@ -180,7 +178,6 @@ function redeliverRoute(app: FastifyInstance, context: RouteContext): void {
       tags,
       querystring: NoQuery,
       params: ofDelivery,
-      headers: KeyHeader,
       body: ref(EmptyInput),
       response: {
         202: answers(ref(DeliveryView), 'The delivery as it is now.', { Location: 'Where the delivery is.' }),
@@ -212,7 +209,6 @@ function replayRoute(app: FastifyInstance, { webhooks, requires }: RouteContext)
       tags,
       querystring: NoQuery,
       params: ofWebhook,
-      headers: KeyHeader,
       body: ref(ReplayInput),
       response: {
         202: answers(

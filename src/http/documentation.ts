@@ -1,6 +1,6 @@
 import type { JSONSchema } from 'json-schema-to-ts';
 import { catalogue, type ErrorCode, statusOf } from '../errors.ts';
-import { feeds, idempotency } from '../limits.ts';
+import { feeds } from '../limits.ts';
 
 /** Helpers for what the OpenAPI document says of an operation's answers. */
 
@@ -69,19 +69,6 @@ export const BODY_CODES: readonly ErrorCode[] = [40001, 40002, 41300, 41500, 415
 
 /** What every operation that takes an Idempotency-Key can answer besides. */
 export const KEY_CODES: readonly ErrorCode[] = [40006, 40901, 42200];
-
-/** The header fields of a POST. */
-export const KeyHeader = {
-  type: 'object',
-  properties: {
-    'Idempotency-Key': {
-      type: 'string',
-      description:
-        `makes it safe to repeat the request: 1 to ${idempotency.keyLength} characters, quoted or not; a retry with the same key and ` +
-        `body gets the recorded answer for ${idempotency.keptMs / 3_600_000} hours, with \`Idempotent-Replayed: true\``,
-    },
-  },
-} as const;
 
 /** What every operation with a bearer token can answer. */
 const COMMON: readonly ErrorCode[] = [

@@ -1,5 +1,6 @@
 import swagger, { type SwaggerTransformObject } from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
+import { idempotency as limits } from '../limits.ts';
 import { ListedPlant, Plant, PlantInput } from '../plants/plant.ts';
 import { DeliveryView, DeliveryWithHistory } from '../webhooks/delivery-view.ts';
 import { EventView, PlantCreatedPayload } from '../webhooks/event.ts';
@@ -68,17 +69,22 @@ export async function collectOpenApi(app: FastifyInstance, publicUrl: string): P
       security: [{ bearerAuth: [] }],
       webhooks: { '/plant/webhook': { post: newPlant } },
     },
-    transformObject: tellOptionalBodies,
+    transformObject: completePosts,
     refResolver: { buildLocalReference: (schema) => String(schema.$id) },
   });
 }
 
-/** A body whose schema has a default may be absent; the collector takes every body for required. */
-function tellOptionalBodies(collected: Parameters<SwaggerTransformObject>[0]) {
+/**
+ * Every POST takes a key; and a body whose schema has a default may be absent, while the collector takes every body for
+ * required.
+ */
+function completePosts(collected: Parameters<SwaggerTransformObject>[0]) {
   if ('swaggerObject' in collected) return collected.swaggerObject;
   const { openapiObject } = collected;
   const optional = sharedSchemas.filter((schema) => 'default' in schema).map(({ $id }) => referenceTo($id));
   for (const path of Object.values(openapiObject.paths ?? {})) {
+    // Here, and not in the schema of each route, since that would have the header fields of each request validated.
+    if (path?.post) path.post.parameters = [...(path.post.parameters ?? []), idempotencyKey];
     const body = path?.post?.requestBody;
     if (body === undefined || '$ref' in body) continue;
     const schema = body.content['application/json']?.schema;
@@ -90,6 +96,16 @@ function tellOptionalBodies(collected: Parameters<SwaggerTransformObject>[0]) {
 function referenceTo(name: string): string {
   return `#/components/schemas/${name}`;
 }
+
+const idempotencyKey = {
+  name: 'Idempotency-Key',
+  in: 'header' as const,
+  required: false,
+  description:
+    `makes it safe to repeat the request: 1 to ${limits.keyLength} characters, quoted or not; a retry with the same key ` +
+    `and body gets the recorded answer for ${limits.keptMs / 3_600_000} hours, with \`Idempotent-Replayed: true\``,
+  schema: { type: 'string' as const },
+};
 
 const busy = {
   description:

@@ -8,16 +8,7 @@ import { type PlantField, plantFields } from '../plants/port.ts';
 import { answerJson } from './answer.ts';
 import type { RouteContext } from './context.ts';
 import { decodeCursor, encodeCursor } from './cursor.ts';
-import {
-  answers,
-  BODY_CODES,
-  errorAnswers,
-  KEY_CODES,
-  KeyHeader,
-  NoBody,
-  NoQuery,
-  ref,
-} from './documentation.ts';
+import { answers, BODY_CODES, errorAnswers, KEY_CODES, NoBody, NoQuery, ref } from './documentation.ts';
 import { callerOf, sendAnswer } from './idempotency.ts';
 
 const MAX_LIMIT = 2 ** 31 - 1;
@@ -69,7 +60,6 @@ export function plantsRoutes(app: FastifyInstance, context: RouteContext): void 
         'there already, the answer is `40900`.',
       tags: ['Plants'],
       querystring: NoQuery,
-      headers: KeyHeader,
       body: ref(PlantInput),
       response: {
         201: answers(ref(Plant), 'The plant was added.', {

@@ -26,7 +26,6 @@ import {
   BODY_CODES,
   errorAnswers,
   KEY_CODES,
-  KeyHeader,
   NoBody,
   NoQuery,
   pathParameters,
@@ -60,7 +59,6 @@ function createRoute(app: FastifyInstance, { webhooks, runtime, requires, basePa
         'From now on each new plant that you have access to is sent to the URL. The secret is shown this once.',
       tags,
       querystring: NoQuery,
-      headers: KeyHeader,
       body: ref(WebhookInput),
       response: {
         201: answers(ref(WebhookCreated), 'The webhook was made.', {
@@ -197,7 +195,6 @@ function rotateRoute(app: FastifyInstance, { webhooks, requires }: RouteContext)
       tags,
       querystring: NoQuery,
       params,
-      headers: KeyHeader,
       body: ref(RotationInput),
       response: {
         200: answers(ref(RotatedSecret), 'The new secret.'),
