@@ -19,6 +19,8 @@ import { access, delivery } from './limits.ts';
 import { type AllowedNetworks, parseNetworks } from './webhooks/addresses.ts';
 import { DEFAULT_SCHEDULE, parseDelay, parseSchedule, type Schedule } from './webhooks/schedule.ts';
 
+/** One long file, because it is one table: every setting, in the order of the page that is made from it. */
+
 export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 export const logFormats = ['json', 'pretty'] as const;
 
