@@ -83,8 +83,8 @@ function payload(body: unknown): string | Uint8Array<ArrayBuffer> {
   return JSON.stringify(body);
 }
 
-/** Opens the store beside the running service, as the command line does, over a connection of its own. */
-async function beside<T>(dataDir: string, use: (parts: Parts) => Promise<T>): Promise<T> {
+/** Opens the store in a folder, beside a service if one runs, as the command line does. */
+export async function beside<T>(dataDir: string, use: (parts: Parts) => Promise<T>): Promise<T> {
   const runtime = systemRuntime(silentLog);
   const store = await openSqliteStore({
     path: storePath(dataDir),

@@ -5,11 +5,10 @@ import type { TestContext } from 'node:test';
 import { scopes } from '../../src/access/scopes.ts';
 import { createToken } from '../../src/access/tokens.ts';
 import { createUser } from '../../src/access/users.ts';
-import { type Environment, storePath } from '../../src/config.ts';
-import { silentLog, systemRuntime } from '../../src/runtime.ts';
-import { openSqliteStore } from '../../src/store/sqlite/store.ts';
+import type { Environment } from '../../src/config.ts';
 import { type IdentityProvider, startIdentityProvider } from '../harness/identity-provider.ts';
 import { type Receiver, startReceiver } from '../harness/receiver.ts';
+import { beside } from '../harness/service.ts';
 import { makePlace, type Place } from '../process/place.ts';
 import type { Canary } from './canaries.ts';
 import type { Contents } from './usage.ts';
@@ -73,29 +72,20 @@ function canary(name: string): Canary {
 /** Made beside the service, before it starts. */
 async function opaqueTokens({ dataDir }: Place): Promise<Pick<Stage, 'revoked'> & { good: Canary }> {
   await mkdir(dataDir);
-  const runtime = systemRuntime(silentLog);
-  const store = await openSqliteStore({
-    path: storePath(dataDir),
-    writer: 'inline',
-    clock: runtime.clock,
-    deliveryDelayMs: 0,
-    onFatal(error) {
-      throw error;
-    },
+  return beside(dataDir, async ({ store, runtime }) => {
+    const access = { store: store.access, runtime };
+    await createUser(access, USER);
+    const [good, revoked] = [
+      await createToken(access, { user: USER, label: '', scopes }),
+      await createToken(access, { user: USER, label: '', scopes }),
+    ];
+    assert.ok(good !== undefined && revoked !== undefined);
+    await store.access.revokeToken(revoked.id, runtime.clock.now());
+    return {
+      good: { name: 'a token', text: good.token },
+      revoked: { name: 'a revoked token', text: revoked.token, id: revoked.id },
+    };
   });
-  const access = { store: store.access, runtime };
-  await createUser(access, USER);
-  const [good, revoked] = [
-    await createToken(access, { user: USER, label: '', scopes }),
-    await createToken(access, { user: USER, label: '', scopes }),
-  ];
-  assert.ok(good !== undefined && revoked !== undefined);
-  await store.access.revokeToken(revoked.id, runtime.clock.now());
-  await store.close();
-  return {
-    good: { name: 'a token', text: good.token },
-    revoked: { name: 'a revoked token', text: revoked.token, id: revoked.id },
-  };
 }
 
 /** Good ones, others, and what is within all of them. */

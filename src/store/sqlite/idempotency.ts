@@ -32,8 +32,9 @@ export function idempotencyWrites(db: DatabaseSync) {
       const { user, method, path, key, at, answer } = once;
       if (exists.get(user, method, path, key, at)) return KEY_USED;
       const outcome = write();
-      if (hadEffect(outcome))
+      if (hadEffect(outcome)) {
         keep({ ...once, answer: { ...answer, location: completed(answer.location, outcome) } });
+      }
       return outcome;
     },
   };
