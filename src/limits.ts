@@ -143,6 +143,45 @@ export const writes = {
   lockWaitMs: 5 * SECOND,
 } as const;
 
+export const database = {
+  /** Connecting to a server, from name look-up to the first answer; one host after the other. */
+  connectMs: 3 * SECOND,
+  /** How long a statement may wait for a free connection of the service. */
+  waitMs: 5 * SECOND,
+  /** When the server gives up a statement: before the service does. */
+  statementMs: 8 * SECOND,
+  /** When the server gives up the wait for a lock. */
+  lockMs: 4 * SECOND,
+  /** When the service gives up an answer, COMMIT included, which the server's own limits do not bound. */
+  answerMs: 10 * SECOND,
+  /** A connection without a statement is closed after it. */
+  idleMs: 60 * SECOND,
+  /** Stopping: how long connections may take to end by themselves. */
+  closeMs: 2 * SECOND,
+  /** How often a transaction is tried again that was the victim of a conflict with others. */
+  retries: 5,
+  /** Connections that `DATABASE_CONNECTIONS` may set: a server has a hundred, unless it was told otherwise. */
+  mostConnections: 1_000,
+  /** How often tokens, users and shares are looked at for changes by other replicas. */
+  heartbeatMs: 1 * SECOND,
+  /** What is known of them is trusted so long after such a look: a revoked token is refused everywhere by then. */
+  trustedMs: 4 * SECOND,
+  /** Reads of one turn of the event loop in one statement. */
+  readTogether: 64,
+  /** How often it is looked for deliveries that no hint told of, at most; it takes a tenth of the time at most. */
+  sweepMs: 1 * SECOND,
+  /** A lane of which nothing could be claimed, since another replica is at it, is looked at again after it. */
+  contestedMs: 50,
+  /** How soon after a commit it is looked whether its events have become part of the feed. */
+  settleMs: 20,
+  /** Between two tries to listen for hints; it doubles from the first to the most. */
+  listenRetryMs: { first: 100, most: 5 * SECOND },
+  /** Hints of so long are sent together. */
+  hintMs: 5,
+  /** Bytes of a hint: what PostgreSQL sends is less than 8000. */
+  hintBytes: 7_000,
+} as const;
+
 export const delivery = {
   /** One deadline from name look-up to the end of the answer. */
   attemptMs: 15 * SECOND,

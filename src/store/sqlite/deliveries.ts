@@ -10,7 +10,7 @@ import type {
   ReplayRequest,
   WebhookHealth,
 } from '../../webhooks/port.ts';
-import { behind, END, latest } from './event-ids.ts';
+import { behind, END, latest } from '../event-ids.ts';
 import { toEvent } from './events.ts';
 import type { OutboxWrites } from './outbox.ts';
 import { IS_VISIBLE, ownersVisibleTo } from './shares.ts';

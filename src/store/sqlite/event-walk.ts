@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { behind } from './event-ids.ts';
+import { behind } from '../event-ids.ts';
 
 type Row = Record<string, unknown>;
 

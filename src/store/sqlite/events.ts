@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { EventPage, EventQuery, PlantEvent } from '../../webhooks/port.ts';
-import { BEGINNING, behind, END, latest } from './event-ids.ts';
+import { BEGINNING, behind, END, latest } from '../event-ids.ts';
 import { eventWalk } from './event-walk.ts';
 import type { Snapshot } from './snapshot.ts';
 import type { VisibleOwners } from './visible-owners.ts';

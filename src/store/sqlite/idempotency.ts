@@ -1,9 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { KeptRecord, Once, RequestKey } from '../../idempotency.ts';
+import { KEY_USED } from '../once.ts';
 import type { Snapshot } from './snapshot.ts';
-
-/** What a keyed command answers whose key has a record: nothing was done. */
-export const KEY_USED = 'key used';
 
 /** The statements that write the answers to requests with a key, for the connection that writes. */
 export function idempotencyWrites(db: DatabaseSync) {

@@ -1,17 +1,20 @@
-import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
+import {
+  type AppliedMigration,
+  type Migration,
+  newerStore,
+  readMigrations,
+  refuseChanged,
+} from '../migrations.ts';
 
 const FOLDER = new URL('./migrations/', import.meta.url);
-
-type Migration = { version: number; name: string; sql: string; checksum: string };
 
 /**
  * Applies the numbered files that are missing, in order, in one transaction under the write lock.
  * Refuses a database that is newer than the program, and one whose applied files were changed.
  */
 export function migrate(db: DatabaseSync, now: number, before: () => void = () => {}): void {
-  const known = readMigrations();
+  const known = readMigrations(FOLDER);
   if (isCurrent(db, known)) return;
   before();
   db.exec('BEGIN IMMEDIATE');
@@ -47,29 +50,13 @@ function isCurrent(db: DatabaseSync, known: Migration[]): boolean {
   return applied.length === known.length;
 }
 
-function appliedMigrations(db: DatabaseSync): { version: number; checksum: string }[] {
+function appliedMigrations(db: DatabaseSync): AppliedMigration[] {
   const rows = db.prepare('SELECT version, checksum FROM migrations ORDER BY version').all();
   return rows.map((row) => ({ version: Number(row.version), checksum: String(row.checksum) }));
 }
 
-function refuseForeign(applied: { version: number; checksum: string }[], known: Migration[]): void {
-  for (const { version, checksum } of applied) {
-    const migration = known[version - 1];
-    if (!migration) {
-      throw new Error(
-        `The store was made by a newer version of plant-store (schema ${version}, this program knows up to ${known.length}); start that version instead`,
-      );
-    }
-    if (migration.checksum !== checksum) {
-      throw new Error(`Migration ${migration.name} is not the one that was applied to this store`);
-    }
-  }
-}
-
-function readMigrations(): Migration[] {
-  const names = readdirSync(FOLDER).filter((name) => name.endsWith('.sql'));
-  return names.sort().map((name, i) => {
-    const sql = readFileSync(new URL(name, FOLDER), 'utf8');
-    return { version: i + 1, name, sql, checksum: createHash('sha256').update(sql).digest('hex') };
-  });
+function refuseForeign(applied: AppliedMigration[], known: Migration[]): void {
+  refuseChanged(applied, known);
+  const newest = applied.at(-1)?.version ?? 0;
+  if (newest > known.length) throw newerStore(newest, known);
 }

@@ -12,10 +12,11 @@ import type {
   PlantPage,
   Position,
 } from '../../plants/port.ts';
+import type { Stretch } from '../visible-owners.ts';
 import { plantCounts } from './plant-counts.ts';
 import { bigintOf, freeIds } from './plant-ids.ts';
 import type { Snapshot } from './snapshot.ts';
-import type { Stretch, VisibleOwners } from './visible-owners.ts';
+import type { VisibleOwners } from './visible-owners.ts';
 
 /** The statements that write plants, for the connection that writes. */
 export function plantWrites(

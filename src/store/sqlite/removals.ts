@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { behind } from './event-ids.ts';
+import { behind } from '../event-ids.ts';
 import type { Standings } from './standings.ts';
 
 /** Removes a part of what a deleted webhook left, and at last the webhook. */

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { behind } from './event-ids.ts';
+import { behind } from '../event-ids.ts';
 import { eventWalk } from './event-walk.ts';
 import type { OutboxWrites } from './outbox.ts';
 import { ownersVisibleTo } from './shares.ts';

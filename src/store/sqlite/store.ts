@@ -1,9 +1,9 @@
-import { disabledUser } from '../../access/users.ts';
 import { AppError } from '../../errors.ts';
 import type { Caller, Once } from '../../idempotency.ts';
 import type { Clock } from '../../runtime.ts';
 import type { DeliveryOutcome } from '../../webhooks/port.ts';
 import { type Door, type GroupCommit, groupCommit } from '../batch.ts';
+import { refuseUndone } from '../once.ts';
 import type { Store } from '../store.ts';
 import { accessEpoch } from './access-epoch.ts';
 import { choreReads } from './chores.ts';
@@ -12,7 +12,7 @@ import { deliveryReads } from './deliveries.ts';
 import { dispatchReads } from './dispatch.ts';
 import { eventReads } from './events.ts';
 import { unavailable } from './failure.ts';
-import { idempotencyReads, KEY_USED } from './idempotency.ts';
+import { idempotencyReads } from './idempotency.ts';
 import { migrate } from './migrate.ts';
 import { plantReads } from './plants.ts';
 import { shareReads } from './shares.ts';
@@ -21,7 +21,7 @@ import { tokenReads } from './tokens.ts';
 import { userReads } from './users.ts';
 import { visibleOwners } from './visible-owners.ts';
 import { webhookReads } from './webhooks.ts';
-import { type Command, USER_GONE, type WriteName, type WriterRules, type Writes } from './writer.ts';
+import type { Command, WriteName, WriterRules, Writes } from './writer.ts';
 import { inlineWriter, threadWriter, type Writer } from './writer-client.ts';
 
 export type SqliteOptions = WriterRules & {
@@ -204,14 +204,6 @@ function submitTo(commits: GroupCommit<Command>, door: Door) {
 
 function callerOf({ user }: Once): Caller {
   return { user, hasLeft: () => false, once: undefined };
-}
-
-function refuseUndone(outcome: unknown): unknown {
-  if (outcome === USER_GONE) throw disabledUser();
-  if (outcome === KEY_USED) {
-    throw new AppError(40901, 'A request with this Idempotency-Key was running at the same time; retry.');
-  }
-  return outcome;
 }
 
 type Hints = {

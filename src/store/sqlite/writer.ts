@@ -2,6 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { AppError } from '../../errors.ts';
 import type { Once } from '../../idempotency.ts';
 import type { BatchResult } from '../batch.ts';
+import { fault, USER_GONE } from '../once.ts';
 import { choreWrites } from './chores.ts';
 import { deliveryWrites } from './deliveries.ts';
 import { dispatchWrites } from './dispatch.ts';
@@ -14,9 +15,6 @@ import { createStandings, type Standings } from './standings.ts';
 import { tokenWrites } from './tokens.ts';
 import { activeUsers, userWrites } from './users.ts';
 import { webhookWrites } from './webhooks.ts';
-
-/** What a command answers whose user is disabled or deleted: nothing was done. */
-export const USER_GONE = 'user gone';
 
 /** Every write of the store, by name. */
 export type Writes = ReturnType<typeof createWrites>;
@@ -161,10 +159,6 @@ function effectOf(name: WriteName): (outcome: unknown) => boolean {
   if (hadEffect === undefined) throw new Error(`It is not known when ${name} has an effect`);
   // It is given what the write of the same name returned.
   return hadEffect as (outcome: unknown) => boolean;
-}
-
-function fault(cause: unknown): AppError {
-  return new AppError(50000, 'The store could not carry out the command.', { cause });
 }
 
 function failedWith(error: AppError): Executed {

@@ -1,0 +1,17 @@
+/** What a transaction wrote for others to look at: this replica's own dispatcher and streams, and the other replicas. */
+export type Announced = {
+  /** Webhooks of which deliveries are due, or will be: not before `due`, which undefined leaves open. */
+  lanes: Lane[];
+  /** Whose events were written. */
+  owners: number[];
+  /** Webhooks that were deleted, or are sent to elsewhere, or not, or again. */
+  changed: string[];
+  /** Whether tokens, users or shares changed. */
+  access: boolean;
+};
+
+export type Lane = { subscriber: number; webhook: string; due: number | undefined };
+
+export function nothingAnnounced(): Announced {
+  return { lanes: [], owners: [], changed: [], access: false };
+}

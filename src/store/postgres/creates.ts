@@ -1,0 +1,338 @@
+import type { AppError } from '../../errors.ts';
+import type { Caller } from '../../idempotency.ts';
+import type { PlantId } from '../../plants/plant.ts';
+import type { NewPlant } from '../../plants/port.ts';
+import { fault, KEY_USED, USER_GONE } from '../once.ts';
+import type { Announced } from './announced.ts';
+import type { Bound, Query, Statement } from './database.ts';
+import { removeOver, requestOf } from './idempotency.ts';
+import type { Batched } from './writer.ts';
+
+export type CreateRules = {
+  /** How long after its event a delivery is due for the first time. */
+  deliveryDelayMs: number;
+  /** How many plants a user may have; undefined for any number. */
+  maxPlantsPerUser?: number | undefined;
+};
+
+export type Create = { plant: NewPlant; caller: Caller | undefined };
+
+/** The store cannot choose an id in a statement of many: the largest one is taken. */
+export const NO_ID_ABOVE = 'no id above';
+const NO_OWNER = 'no owner';
+
+/** The id of the plant, null when it is taken, 'full', or why nothing was done. */
+export type Created = PlantId | null | 'full' | typeof USER_GONE | typeof KEY_USED | typeof NO_ID_ABOVE;
+
+/**
+ * Plants, their events and their deliveries, of a whole batch in one statement.
+ *
+ * An id that the store chooses is one more than all before it in the table and in the batch. When k such ids were chosen
+ * up to a plant and the table ends at h, that is k + h, or k + g - j behind a given id g before which j were chosen: the
+ * largest of them, which a window finds.
+ */
+export function creates({ deliveryDelayMs, maxPlantsPerUser }: CreateRules): Batched<Create> {
+  const isLimited = maxPlantsPerUser !== undefined;
+  const statement = isLimited ? CREATE_LIMITED : CREATE;
+  return {
+    before(commands) {
+      const keyed = commands.flatMap(({ caller }) => caller?.once ?? []);
+      const locks = isLimited || commands.some(({ plant }) => plant.id === undefined);
+      const owners = [...new Set(commands.map(({ plant }) => plant.owner))];
+      return [
+        ...(locks ? [{ statement: LOCK_OWNERS, values: [owners] }] : []),
+        ...(isLimited ? [{ statement: COUNT_PLANTS, values: [owners] }] : []),
+        ...(keyed.length > 0 ? [removeOver(keyed)] : []),
+      ];
+    },
+    bind: (commands) => ({
+      statement,
+      values: [
+        JSON.stringify(commands.map((command, n) => inputOf(command, n, deliveryDelayMs))),
+        ...(isLimited ? [maxPlantsPerUser] : []),
+      ],
+    }),
+    outcomes([row], commands, announced) {
+      // The statement has one row of this form.
+      const { outcomes, lanes } = row as unknown as CreateRow;
+      announce(announced, { outcomes, lanes }, commands);
+      return outcomes.map(outcomeOf);
+    },
+  };
+}
+
+type CreateRow = {
+  outcomes: Outcome[];
+  lanes: [subscriber: number, webhook: string, due: number][] | null;
+};
+type Outcome = [refusal: string | null, id: string | null, isMade: boolean];
+
+function inputOf({ plant, caller }: Create, n: number, delayMs: number) {
+  const { owner, id, name, tag, event, at } = plant;
+  const input = {
+    n,
+    owner,
+    wanted: id?.toString(),
+    name,
+    tag,
+    event,
+    at,
+    due: at + delayMs,
+    caller: caller?.user,
+  };
+  const once = caller?.once;
+  if (!once) return input;
+  const { fingerprint, expiresAt, answer } = once;
+  return { ...input, request: requestOf(once), fingerprint, expires_at: expiresAt, ...answer };
+}
+
+function announce(announced: Announced, { outcomes, lanes }: CreateRow, commands: readonly Create[]): void {
+  for (const [subscriber, webhook, due] of lanes ?? []) announced.lanes.push({ subscriber, webhook, due });
+  const owners = commands.flatMap(({ plant }, n) => (outcomes[n]?.[2] ? [plant.owner] : []));
+  announced.owners.push(...new Set(owners));
+}
+
+function outcomeOf([refusal, id, isMade]: Outcome): Created | AppError {
+  if (isMade && id !== null) return BigInt(id);
+  switch (refusal) {
+    case null:
+      return null;
+    case NO_OWNER:
+      return fault(new Error('a plant of a user who does not exist'));
+    default:
+      // The statement has no other refusals.
+      return refusal as Created;
+  }
+}
+
+/** Batches that lock the owner come one after the other: what they find out about all plants of the owner holds. */
+const LOCK_OWNERS: Statement = {
+  name: 'plants-lock-owners',
+  text: `SELECT id
+    FROM users
+    WHERE id = ANY($1::int8[])
+    ORDER BY id
+    FOR NO KEY UPDATE`,
+};
+
+/** Begins to count the plants of owners; every create and delete keeps the count from then on. */
+const COUNT_PLANTS: Statement = {
+  name: 'plants-count',
+  text: `INSERT INTO plant_counts (owner, plants)
+    SELECT u.id, (SELECT count(*) FROM plants p WHERE p.owner = u.id)
+    FROM users u
+    WHERE u.id = ANY($1::int8[]) AND NOT EXISTS (SELECT 1 FROM plant_counts c WHERE c.owner = u.id)`,
+};
+
+const CREATE: Statement = { name: 'plants-create', text: createSql(false) };
+const CREATE_LIMITED: Statement = { name: 'plants-create-limited', text: createSql(true) };
+
+function createSql(isLimited: boolean): string {
+  // Of those that would be added, as many as there is room for; a refused one makes no room for its equals.
+  const admitted = isLimited
+    ? `
+    ), ranked AS MATERIALIZED (
+      SELECT i.*, row_number() OVER (PARTITION BY owner, id ORDER BY n) = 1
+          AND NOT EXISTS (SELECT 1 FROM plants p WHERE p.owner = i.owner AND p.id = i.id) AS is_new
+      FROM identified i
+    ), admitted AS MATERIALIZED (
+      SELECT r.*, count(*) FILTER (WHERE is_new) OVER (PARTITION BY owner ORDER BY n)
+          <= $2::int8 - (SELECT c.plants FROM plant_counts c WHERE c.owner = r.owner) AS has_room
+      FROM ranked r`
+    : `
+    ), admitted AS MATERIALIZED (
+      SELECT i.*, true AS is_new, true AS has_room
+      FROM identified i`;
+  const full = `CASE WHEN NOT a.has_room AND (a.is_new OR NOT EXISTS (
+          SELECT 1 FROM plants p WHERE p.owner = a.owner AND p.id = a.id
+        ) AND NOT EXISTS (
+          SELECT 1 FROM made f WHERE f.owner = a.owner AND f.id = a.id
+        )) THEN 'full' END`;
+  return `WITH input AS MATERIALIZED (
+      SELECT *
+      FROM json_to_recordset($1) AS i(
+        n int, owner int8, wanted int8, name text, tag text, event text, at int8, due int8, caller int8,
+        request text, fingerprint text, status int, location text, body text, expires_at int8
+      )
+    ), people AS MATERIALIZED (
+      SELECT id, disabled_at IS NULL AS is_active
+      FROM users
+      WHERE id IN (SELECT owner FROM input UNION SELECT caller FROM input WHERE caller IS NOT NULL)
+        AND deleted_at IS NULL
+      ORDER BY id
+      FOR SHARE
+    ), judged AS MATERIALIZED (
+      SELECT i.*, CASE
+          WHEN i.caller IS NOT NULL AND NOT EXISTS (SELECT 1 FROM people c WHERE c.id = i.caller AND c.is_active)
+            THEN '${USER_GONE}'
+          WHEN NOT EXISTS (SELECT 1 FROM people o WHERE o.id = i.owner)
+            THEN '${NO_OWNER}'
+          WHEN i.request IS NOT NULL
+            AND EXISTS (SELECT 1 FROM idempotency k WHERE k.user_id = i.caller AND k.request = i.request)
+            THEN '${KEY_USED}'
+        END AS refusal
+      FROM input i
+    ), highest AS MATERIALIZED (
+      SELECT o.owner, coalesce((SELECT max(p.id) FROM plants p WHERE p.owner = o.owner), 0) AS id
+      FROM (SELECT DISTINCT owner FROM judged WHERE wanted IS NULL) o
+    ), numbered AS (
+      SELECT j.*, count(*) FILTER (WHERE wanted IS NULL) OVER (PARTITION BY owner ORDER BY n) AS chosen
+      FROM judged j
+      WHERE refusal IS NULL
+    ), bounded AS (
+      SELECT m.*, greatest(0, h.id, max(CASE WHEN wanted > 0 THEN wanted - chosen END)
+          OVER (PARTITION BY m.owner ORDER BY n)) AS below
+      FROM numbered m
+      LEFT JOIN highest h ON h.owner = m.owner
+    ), identified AS MATERIALIZED (
+      SELECT b.*, CASE
+          WHEN wanted IS NOT NULL THEN wanted
+          WHEN below <= 9223372036854775807 - chosen THEN below + chosen
+        END AS id
+      FROM bounded b${admitted}
+    ), created AS (
+      INSERT INTO plants (owner, id, name, tag, created_at)
+      SELECT owner, id, name, tag, at
+      FROM admitted
+      WHERE id IS NOT NULL AND is_new AND has_room
+      ORDER BY owner, id, n
+      ON CONFLICT DO NOTHING
+      RETURNING owner, id
+    ), made AS MATERIALIZED (
+      SELECT DISTINCT ON (a.owner, a.id) a.*
+      FROM admitted a
+      JOIN created c ON c.owner = a.owner AND c.id = a.id
+      ORDER BY a.owner, a.id, a.n
+    ), written AS (
+      INSERT INTO events (owner, id, tx, type, plant, name, tag, created_at)
+      SELECT owner, event, (SELECT feed_tx()), 'plant.created', id, name, tag, at
+      FROM made
+    ), makers AS MATERIALIZED (
+      SELECT owner, count(*) AS plants
+      FROM made
+      GROUP BY owner
+    ), subscriptions AS MATERIALIZED (
+      SELECT m.owner, w.owner AS subscriber, w.id AS webhook
+      FROM makers m
+      JOIN webhooks w ON w.owner = m.owner
+      WHERE w.status <> 'deleted'
+      UNION ALL
+      SELECT m.owner, w.owner, w.id
+      FROM makers m
+      JOIN shares s ON s.owner = m.owner
+      JOIN webhooks w ON w.owner = s.viewer
+      WHERE w.status <> 'deleted'
+    ), outbox AS (
+      INSERT INTO deliveries (subscriber, webhook, event, owner, state, attempts, step, due, leased, fence)
+      SELECT s.subscriber, s.webhook, m.event, m.owner, 'pending', 0, 0, m.due, false, 0
+      FROM made m
+      JOIN subscriptions s ON s.owner = m.owner
+      ORDER BY s.subscriber, s.webhook, m.event
+    ), counted AS (
+      UPDATE plant_counts c
+      SET plants = c.plants + m.plants
+      FROM makers m
+      WHERE c.owner = m.owner
+    ), kept AS (
+      INSERT INTO idempotency (user_id, request, fingerprint, status, location, body, expires_at)
+      SELECT caller, request, fingerprint, status,
+        CASE WHEN location LIKE '%/' THEN location || id ELSE location END, body, expires_at
+      FROM made
+      WHERE request IS NOT NULL
+      ORDER BY caller, request
+    )
+    SELECT (
+      SELECT json_agg(json_build_array(
+          coalesce(j.refusal, CASE WHEN a.id IS NULL THEN '${NO_ID_ABOVE}' END, ${isLimited ? full : 'NULL'}),
+          a.id::text, m.n IS NOT NULL
+        ) ORDER BY j.n)
+      FROM judged j
+      LEFT JOIN admitted a ON a.n = j.n
+      LEFT JOIN made m ON m.n = j.n
+    ) AS outcomes, (
+      SELECT json_agg(json_build_array(s.subscriber, s.webhook, d.due))
+      FROM subscriptions s
+      JOIN (SELECT owner, min(due) AS due FROM made GROUP BY owner) d ON d.owner = s.owner
+    ) AS lanes`;
+}
+
+const HIGHEST_FREE: Statement = {
+  name: 'plants-highest-free',
+  text: `SELECT (p.id - 1)::text AS id
+    FROM plants p
+    WHERE p.owner = $1
+      AND p.id > -9223372036854775808
+      AND NOT EXISTS (SELECT 1 FROM plants q WHERE q.owner = p.owner AND q.id = p.id - 1)
+    ORDER BY p.id DESC
+    LIMIT 1`,
+};
+
+/** A create whose owner has the largest id: with the highest free one. */
+export function createBelow(kind: Batched<Create>, { plant, caller }: Create) {
+  return async (query: Query, announced: Announced): Promise<Created> => {
+    const run = ({ statement, values }: Bound) => query(statement, values);
+    for (const bound of kind.before?.([{ plant, caller }]) ?? []) await run(bound);
+    const [free] = await query(HIGHEST_FREE, [plant.owner]);
+    const command = { plant: { ...plant, id: BigInt(String(free?.id)) }, caller };
+    const [outcome] = kind.outcomes(await run(kind.bind([command])), [command], announced);
+    // Of the only command.
+    return outcome as Created;
+  };
+}
+
+export type Delete = { owner: number; id: PlantId; caller: Caller | undefined };
+
+/** Plants that are removed, of a whole batch in one statement. */
+export const deletes: Batched<Delete> = {
+  bind: (commands) => ({
+    statement: DELETE,
+    values: [
+      JSON.stringify(
+        commands.map(({ owner, id, caller }, n) => ({ n, owner, id: `${id}`, caller: caller?.user })),
+      ),
+    ],
+  }),
+  outcomes([row]) {
+    // The statement has one row of this form.
+    const { outcomes } = row as unknown as { outcomes: [refusal: string | null, isDeleted: boolean][] };
+    return outcomes.map(([refusal, isDeleted]) => refusal ?? isDeleted);
+  },
+};
+
+const DELETE: Statement = {
+  name: 'plants-delete',
+  text: `WITH input AS MATERIALIZED (
+      SELECT *
+      FROM json_to_recordset($1) AS i(n int, owner int8, id int8, caller int8)
+    ), people AS MATERIALIZED (
+      SELECT id
+      FROM users
+      WHERE id IN (SELECT caller FROM input) AND disabled_at IS NULL AND deleted_at IS NULL
+      ORDER BY id
+      FOR SHARE
+    ), judged AS MATERIALIZED (
+      SELECT i.*, CASE
+          WHEN i.caller IS NOT NULL AND NOT EXISTS (SELECT 1 FROM people c WHERE c.id = i.caller) THEN '${USER_GONE}'
+        END AS refusal
+      FROM input i
+    ), removed AS (
+      DELETE FROM plants p
+      USING judged j
+      WHERE p.owner = j.owner AND p.id = j.id AND j.refusal IS NULL
+      RETURNING p.owner, p.id
+    ), made AS MATERIALIZED (
+      SELECT DISTINCT ON (j.owner, j.id) j.n, j.owner
+      FROM judged j
+      JOIN removed r ON r.owner = j.owner AND r.id = j.id
+      WHERE j.refusal IS NULL
+      ORDER BY j.owner, j.id, j.n
+    ), counted AS (
+      UPDATE plant_counts c
+      SET plants = c.plants - m.plants
+      FROM (SELECT owner, count(*) AS plants FROM made GROUP BY owner) m
+      WHERE c.owner = m.owner
+    )
+    SELECT json_agg(json_build_array(j.refusal, m.n IS NOT NULL) ORDER BY j.n) AS outcomes
+    FROM judged j
+    LEFT JOIN made m ON m.n = j.n`,
+};

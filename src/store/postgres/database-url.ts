@@ -1,0 +1,54 @@
+/** A database server among those that the URL names. */
+export type Host = { host: string; port: number };
+
+/**
+ * What a URL of libpq's form says (https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING-URIS):
+ * `postgres://user:password@host1:5432,host2:5432/database?sslmode=verify-full`. Of several hosts, the one that
+ * accepts writes is used.
+ */
+export type DatabaseUrl = {
+  hosts: readonly Host[];
+  /** For one host, without its `postgres://user:password@host:port` replaced: what the library reads. */
+  urlFor(host: Host): string;
+  /** For messages: without password and parameters. */
+  shown: string;
+};
+
+const PORT = 5432;
+const FORM = /^postgres(?:ql)?:\/\/(?:([^@/?#]*)@)?([^@/?#]*)(\/[^?#]*)?(\?[^#]*)?$/;
+
+/** Throws an `Error` whose message is a sentence with the rule. */
+export function parseDatabaseUrl(text: string): DatabaseUrl {
+  const [, userInfo, authority = '', path = '', query = ''] = FORM.exec(text) ?? [];
+  const hosts = authority.split(',').map(parseHost);
+  const database = path.slice(1);
+  if (!FORM.test(text) || hosts.includes(undefined) || database === '' || /\s/.test(text)) throw malformed();
+  const named = hosts.filter((host) => host !== undefined);
+  const prefix = userInfo === undefined ? '' : `${userInfo}@`;
+  const user = userInfo?.split(':')[0];
+  const urlFor = ({ host, port }: Host) =>
+    `postgres://${prefix}${host.includes(':') ? `[${host}]` : host}:${port}${path}${query}`;
+  // `URL` finds what is wrong with the rest: an escape that is none, a host with a character that it may not have.
+  if (named.some((host) => !URL.canParse(urlFor(host)))) throw malformed();
+  return {
+    hosts: named,
+    urlFor,
+    shown: `postgres://${user === undefined ? '' : `${user}@`}${authority}${path}`,
+  };
+}
+
+function parseHost(text: string): Host | undefined {
+  const [, address, name, port] = /^(?:\[([\da-fA-F:.]+)\]|([^:[\]]+))(?::(\d{1,5}))?$/.exec(text) ?? [];
+  const host = address ?? name;
+  const number = port === undefined ? PORT : Number(port);
+  if (host === undefined || number < 1 || number > 65_535) return undefined;
+  return { host, port: number };
+}
+
+function malformed(): Error {
+  // The value is not repeated: it may hold a password.
+  return new Error(
+    'The database URL must have the form postgres://user:password@host:5432/database; ' +
+      'further hosts stand behind a comma, special characters are percent-encoded.',
+  );
+}

@@ -1,0 +1,155 @@
+import type pg from 'pg';
+import { AppError } from '../../errors.ts';
+import { database as limits } from '../../limits.ts';
+import {
+  isEnvironment,
+  isOfConnection,
+  isReplicationWarning,
+  isTransient,
+  isUnknownOutcome,
+  outcomeUnknown,
+  unavailable,
+} from './failure.ts';
+import { createPrimary, type DatabaseOptions, type TimedQuery } from './primary.ts';
+
+/** A statement, and the name under which each connection prepares it once: no other text may have it. */
+export type Statement = { name: string; text: string };
+
+export type Row = Record<string, unknown>;
+
+/** A statement with the values of its parameters. */
+export type Bound = { statement: Statement; values: readonly unknown[] };
+
+/** Runs a statement, and resolves with its rows. */
+export type Query = (statement: Statement, values?: readonly unknown[]) => Promise<Row[]>;
+
+/**
+ * The way to the database server. Whatever waits for it has a deadline here, since the server's own do not bound COMMIT.
+ *
+ * What fails by a fault of the server or of the network rejects with AppError 50302 when nothing was done, and with 50301
+ * when that is not known; an error of the command itself comes as it is.
+ */
+export type Database = {
+  /** One statement that changes nothing. It is sent once more when the connection breaks off. */
+  read: Query;
+  /** Statements as one transaction, sent together: one round trip. Resolves with the rows of each. */
+  write(statements: readonly Bound[]): Promise<Row[][]>;
+  /** A transaction whose statements depend on each other. The work is run again after a conflict with others. */
+  transaction<T>(work: (query: Query) => Promise<T>): Promise<T>;
+  /** The URL of the server that accepts writes. */
+  primaryUrl(): Promise<string>;
+  /** Waits for what is under way. May be called twice. */
+  close(): Promise<void>;
+};
+
+export function openDatabase(options: DatabaseOptions): Database {
+  const { use, url, close } = createPrimary(options);
+  const toQuery = ({ statement, values }: Bound): TimedQuery => ({
+    ...(options.pooled ? {} : { name: statement.name }),
+    text: statement.text,
+    values: [...values],
+    query_timeout: limits.answerMs,
+  });
+
+  return {
+    async read(statement, values = []) {
+      const query = toQuery({ statement, values });
+      const readOnce = () => use(async (client) => (await client.query(query)).rows as Row[]);
+      return translated(() =>
+        readOnce().catch((error) => {
+          if (error instanceof AppError || !isOfConnection(error)) throw error;
+          return readOnce();
+        }),
+      );
+    },
+    write(statements) {
+      const queries = statements.map(toQuery);
+      return translated(() =>
+        again(() => use((client) => committed(client, () => sendAll(client, queries)))),
+      );
+    },
+    transaction(work) {
+      return translated(() =>
+        again(() =>
+          use((client) => {
+            const query: Query = async (statement, values = []) =>
+              (await client.query(toQuery({ statement, values }))).rows;
+            return interactive(client, () => work(query));
+          }),
+        ),
+      );
+    },
+    primaryUrl: url,
+    close,
+  };
+}
+
+const BEGIN: TimedQuery = { text: 'BEGIN ISOLATION LEVEL READ COMMITTED', query_timeout: limits.answerMs };
+const COMMIT: TimedQuery = { text: 'COMMIT', query_timeout: limits.answerMs };
+const ROLLBACK: TimedQuery = { text: 'ROLLBACK', query_timeout: limits.answerMs };
+
+/** One statement is a transaction by itself. */
+async function sendAll(client: pg.PoolClient, queries: readonly TimedQuery[]): Promise<Row[][]> {
+  const [only] = queries;
+  if (only && queries.length === 1) return [(await client.query(only)).rows];
+  // After an error the server skips what follows, and COMMIT rolls back.
+  const results = await Promise.allSettled([BEGIN, ...queries, COMMIT].map((query) => client.query(query)));
+  return results
+    .map((result) => {
+      if (result.status === 'rejected') throw result.reason;
+      return result.value.rows;
+    })
+    .slice(1, -1);
+}
+
+async function interactive<T>(client: pg.PoolClient, work: () => Promise<T>): Promise<T> {
+  try {
+    await client.query(BEGIN);
+    const result = await work();
+    await committed(client, () => client.query(COMMIT));
+    return result;
+  } catch (error) {
+    if (error instanceof AppError && error.code === 50301) throw error;
+    // Before COMMIT was sent nothing was done, whatever broke off.
+    if (isOfConnection(error)) throw unavailable(error);
+    await client.query(ROLLBACK);
+    throw error;
+  }
+}
+
+/** Tells a transaction whose outcome is unknown from one that was not committed. */
+async function committed<T>(client: pg.PoolClient, send: () => Promise<T>): Promise<T> {
+  let warning: unknown;
+  const listen = (notice: { routine?: string | undefined }) => {
+    if (isReplicationWarning(notice)) warning = notice;
+  };
+  client.on('notice', listen);
+  try {
+    const result = await send();
+    if (warning) throw warning;
+    return result;
+  } catch (error) {
+    throw error === warning || isUnknownOutcome(error) ? outcomeUnknown(error) : error;
+  } finally {
+    client.off('notice', listen);
+  }
+}
+
+/** Tries again what was the victim of a conflict. */
+async function again<T>(attempt: () => Promise<T>): Promise<T> {
+  for (let tries = 0; ; tries++) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (!isTransient(error) || tries === limits.retries) throw error;
+    }
+  }
+}
+
+async function translated<T>(call: () => Promise<T>): Promise<T> {
+  try {
+    return await call();
+  } catch (error) {
+    throw !(error instanceof AppError) && isEnvironment(error) ? unavailable(error) : error;
+  }
+}

@@ -1,0 +1,75 @@
+import { database as limits } from '../../limits.ts';
+import type { Log } from '../../runtime.ts';
+import type { Database, Statement } from './database.ts';
+
+/** Whether the store answers, and whether tokens, users or shares were changed, by whichever replica. */
+export type Heartbeat = {
+  /**
+   * The number that changes whenever they do. When the store has not been heard of for long it changes with every call,
+   * so that nobody relies on what was known before.
+   */
+  epoch(): number;
+  /** Looks now: after a change that this replica made, or was told of. */
+  beat(): Promise<void>;
+  /** Throws what the last look failed with. */
+  check(): void;
+  stop(): void;
+};
+
+const EPOCH: Statement = { name: 'access-epoch', text: `SELECT value FROM meta WHERE name = 'access_epoch'` };
+
+export async function startHeartbeat({ read }: Pick<Database, 'read'>, log: Log): Promise<Heartbeat> {
+  let known = -1;
+  /** Counts what is known of the epoch here: a number that is given to nobody but the callers. */
+  let given = 0;
+  let heardAt = 0;
+  let failure: unknown;
+  let under: Promise<void> | undefined;
+  let again = false;
+
+  async function look(): Promise<void> {
+    const askedAt = performance.now();
+    try {
+      const [row] = await read(EPOCH);
+      const epoch = Number(row?.value);
+      if (epoch !== known) given++;
+      known = epoch;
+      heardAt = askedAt;
+      if (failure) log.info({}, 'the store can be used again');
+      failure = undefined;
+    } catch (error) {
+      if (!failure) log.error({ err: error }, 'the store cannot be used');
+      failure = error;
+    }
+  }
+
+  async function run(): Promise<void> {
+    do {
+      again = false;
+      await look();
+    } while (again);
+    under = undefined;
+  }
+
+  function beat(): Promise<void> {
+    // One that is under way may have read before the change.
+    if (under) again = true;
+    return (under ??= run());
+  }
+
+  await beat();
+  if (failure) throw failure;
+  const timer = setInterval(() => void (under ?? beat()), limits.heartbeatMs);
+
+  return {
+    epoch() {
+      if (performance.now() - heardAt > limits.trustedMs) given++;
+      return given;
+    },
+    beat,
+    check() {
+      if (failure) throw failure;
+    },
+    stop: () => clearInterval(timer),
+  };
+}

@@ -1,0 +1,174 @@
+import pg from 'pg';
+import { database as limits } from '../../limits.ts';
+import {
+  type AppliedMigration,
+  type Migration,
+  newerStore,
+  readMigrations,
+  refuseChanged,
+} from '../migrations.ts';
+import type { Database } from './database.ts';
+import { LOCKS } from './locks.ts';
+
+const FOLDER = new URL('./migrations/', import.meta.url);
+const OLDEST_SERVER = 15;
+
+type Applied = AppliedMigration & { compatibleFrom: number };
+
+export type MigrateOptions = {
+  now: number;
+  /** Into how many partitions by owner the tables that grow are divided; only when the store is made. */
+  partitions?: number | undefined;
+};
+
+/**
+ * Applies the numbered files that are missing, in order, each in a transaction under a lock that one program at a time
+ * holds, and resolves with their names.
+ *
+ * Replicas of the version before go on working beside it: a file says in its first line which is the oldest program that
+ * understands the schema behind it. A program is refused only when a file that it does not know excludes it.
+ *
+ * @throws Error when the server is too old, or the store too new
+ */
+export async function migrate(database: Database, { now, partitions }: MigrateOptions): Promise<string[]> {
+  const known = readMigrations(FOLDER);
+  // Of its own: what a migration does may take longer than any statement of the service.
+  const client = new pg.Client({
+    connectionString: await database.primaryUrl(),
+    connectionTimeoutMillis: limits.connectMs,
+  });
+  client.on('error', () => {});
+  await client.connect();
+  try {
+    await refuseServer(client);
+    const names: string[] = [];
+    for (;;) {
+      const name = await applyNext(client, known, { now, partitions });
+      if (name === undefined) break;
+      names.push(name);
+    }
+    await adoptServer(client);
+    return names;
+  } finally {
+    await client.end();
+  }
+}
+
+async function refuseServer(client: pg.Client): Promise<void> {
+  const { rows } = await client.query(
+    `SELECT current_setting('server_version') AS version, current_setting('server_version_num')::int AS number,
+       current_setting('server_encoding') AS encoding`,
+  );
+  const { version, number, encoding } = rows[0];
+  if (number < OLDEST_SERVER * 10_000) {
+    throw new Error(`PostgreSQL ${version} is too old; ${OLDEST_SERVER} or newer is needed.`);
+  }
+  if (encoding !== 'UTF8') {
+    throw new Error(
+      `The database has the encoding ${encoding}; UTF8 is needed: CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0.`,
+    );
+  }
+}
+
+/** The name of the file that was applied; undefined when none is missing. */
+async function applyNext(
+  client: pg.Client,
+  known: readonly Migration[],
+  { now, partitions }: MigrateOptions,
+): Promise<string | undefined> {
+  if (nextOf(await appliedMigrations(client), known) === undefined) return undefined;
+  await client.query('BEGIN');
+  try {
+    await client.query('SELECT pg_advisory_xact_lock($1, $2)', LOCKS.migration);
+    await client.query(
+      `CREATE TABLE IF NOT EXISTS migrations (
+         version         integer PRIMARY KEY,
+         name            text NOT NULL,
+         checksum        text NOT NULL,
+         compatible_from integer NOT NULL,
+         applied_at      bigint NOT NULL
+       )`,
+    );
+    // Another program may have been faster.
+    const migration = nextOf(await appliedMigrations(client), known);
+    if (migration) await apply(client, migration, { now, partitions });
+    await client.query('COMMIT');
+    return migration?.name;
+  } catch (error) {
+    await client.query('ROLLBACK').catch(() => {});
+    throw error;
+  }
+}
+
+async function apply(client: pg.Client, migration: Migration, { now, partitions }: MigrateOptions) {
+  const { version, name, sql, checksum } = migration;
+  const tables: string[] = [];
+  const partitioned = sql.replaceAll(
+    /CREATE TABLE (\w+)([^;]*?)\/\* partitioned by (\w+) \*\//g,
+    (whole, table: string, columns: string, column: string) => {
+      if (partitions === undefined) return whole;
+      tables.push(table);
+      return `CREATE TABLE ${table}${columns}PARTITION BY HASH (${column})`;
+    },
+  );
+  await client.query(partitioned);
+  for (const table of tables) await createPartitions(client, table, partitions ?? 0);
+  const compatibleFrom = Number(/^-- compatible from: (\d+)\n/.exec(sql)?.[1] ?? version);
+  await client.query(
+    'INSERT INTO migrations (version, name, checksum, compatible_from, applied_at) VALUES ($1, $2, $3, $4, $5)',
+    [version, name, checksum, compatibleFrom, now],
+  );
+}
+
+async function createPartitions(client: pg.Client, table: string, count: number): Promise<void> {
+  for (let n = 0; n < count; n++) {
+    await client.query(
+      `CREATE TABLE ${table}_${n} PARTITION OF ${table} FOR VALUES WITH (MODULUS ${count}, REMAINDER ${n})`,
+    );
+  }
+}
+
+async function appliedMigrations(client: pg.Client): Promise<Applied[]> {
+  const { rows: tables } = await client.query(`SELECT to_regclass('migrations') AS found`);
+  if (tables[0].found === null) return [];
+  const { rows } = await client.query(
+    'SELECT version, checksum, compatible_from AS "compatibleFrom" FROM migrations ORDER BY version',
+  );
+  return rows;
+}
+
+/** The file that is to be applied next; undefined when none is missing. */
+function nextOf(applied: readonly Applied[], known: readonly Migration[]): Migration | undefined {
+  refuseChanged(applied, known);
+  const excluding = applied.slice(known.length).find(({ compatibleFrom }) => compatibleFrom > known.length);
+  if (excluding) throw newerStore(excluding.version, known);
+  return known[applied.length];
+}
+
+/**
+ * On a server that is new to the store (a dump that was restored, say) transactions have lower numbers than those that
+ * stand in the feed: from now on it counts on from these, so that whoever follows the feed skips nothing.
+ */
+async function adoptServer(client: pg.Client): Promise<void> {
+  await client.query('BEGIN');
+  await client.query('SELECT pg_advisory_xact_lock($1, $2)', LOCKS.migration);
+  await client.query(
+    `WITH newest AS (
+       SELECT greatest((SELECT max(tx) FROM events), (SELECT max(tx) FROM removed_events), 0) AS tx
+     ), changed AS (
+       SELECT s.system_identifier AS server
+       FROM pg_control_system() s
+       JOIN meta ON meta.name = 'server' AND meta.value <> s.system_identifier
+     ), offsets AS (
+       UPDATE meta
+       SET value = greatest(0, (SELECT tx FROM newest) + 1 - pg_current_xact_id()::text::bigint)
+       FROM changed
+       WHERE name = 'tx_offset'
+     )
+     UPDATE meta
+     SET value = changed.server
+     FROM changed
+     WHERE name = 'server'`,
+  );
+  await client.query('COMMIT');
+}

@@ -1,0 +1,195 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import pg from 'pg';
+import { database as limits } from '../../limits.ts';
+import type { Log } from '../../runtime.ts';
+import type { DatabaseUrl, Host } from './database-url.ts';
+import { isOfConnection, unavailable } from './failure.ts';
+import { createPlaces } from './places.ts';
+
+export type DatabaseOptions = {
+  url: DatabaseUrl;
+  /** Connections that are open at a time, at most. */
+  connections: number;
+  /**
+   * Whether a pooler stands between, which gives each transaction another session of the server: then nothing is set for
+   * a session, statements are not prepared, and nobody listens.
+   */
+  pooled: boolean;
+  log: Log;
+};
+
+/** The type that the library declares does not know of the time after which it gives up an answer. */
+export type TimedQuery = pg.QueryConfig & { query_timeout: number };
+
+/** The server that accepts writes, among those that the URL names, and the connections to it. */
+export type Primary = {
+  /** Runs work with a connection that is nobody else's meanwhile. Rejects with AppError 50302 when there is none. */
+  use<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T>;
+  /** The URL of the server that accepts writes: for a connection beside these. */
+  url(): Promise<string>;
+  /** Waits for what is under way. May be called twice. */
+  close(): Promise<void>;
+};
+
+type Server = { host: Host; pool: pg.Pool };
+
+export function createPrimary({ url, connections, pooled, log }: DatabaseOptions): Primary {
+  const places = createPlaces(connections, limits.waitMs);
+  let hosts: readonly Host[] = url.hosts;
+  let server: Server | undefined;
+  let finding: Promise<Server> | undefined;
+  let closing: Promise<void> | undefined;
+  const left = new Set<Promise<void>>();
+
+  async function use<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+    const leavePlace = await places.enter().catch(refuse);
+    try {
+      const { client, from } = await connect();
+      return await holding(client, from, work);
+    } finally {
+      leavePlace();
+    }
+  }
+
+  /** Gives the connection back when the work is done; one that broke off is not used again, nor are its siblings. */
+  async function holding<T>(
+    client: pg.PoolClient,
+    from: Server,
+    work: (client: pg.PoolClient) => Promise<T>,
+  ) {
+    try {
+      const result = await work(client);
+      client.release();
+      return result;
+    } catch (error) {
+      const isBroken = isOfConnection(causeOf(error));
+      client.release(isBroken);
+      // A server that restarted, or is a standby now, has broken off the others as well.
+      if (isBroken) leave(from, causeOf(error));
+      throw error;
+    }
+  }
+
+  async function connect(): Promise<{ client: pg.PoolClient; from: Server }> {
+    const at = server ?? (await find());
+    try {
+      return { client: await at.pool.connect(), from: at };
+    } catch (error) {
+      leave(at, error);
+    }
+    const other = await find();
+    return { client: await other.pool.connect().catch(refuse), from: other };
+  }
+
+  function find(): Promise<Server> {
+    if (closing) return Promise.reject(unavailable(new Error('The store is closed.')));
+    finding ??= findPrimary().finally(() => {
+      finding = undefined;
+    });
+    return finding;
+  }
+
+  /** Asks one host after the other, beginning with the one that was the primary. */
+  async function findPrimary(): Promise<Server> {
+    if (server) return server;
+    const errors: unknown[] = [];
+    for (const host of hosts) {
+      const pool = openPool(host);
+      try {
+        (await pool.connect()).release();
+        server = { host, pool };
+        hosts = [host, ...hosts.filter((other) => other !== host)];
+        return server;
+      } catch (error) {
+        errors.push(error);
+        await pool.end();
+      }
+    }
+    throw unavailable(
+      errors.length === 1 ? errors[0] : new AggregateError(errors, 'No host accepts writes.'),
+    );
+  }
+
+  function openPool(host: Host): pg.Pool {
+    const pool = new pg.Pool({
+      connectionString: url.urlFor(host),
+      max: connections,
+      connectionTimeoutMillis: limits.connectMs,
+      idleTimeoutMillis: limits.idleMs,
+      keepAlive: true,
+      pipeline: true,
+      types: { getTypeParser },
+      onConnect: refuseStandby,
+      ...(pooled ? {} : { options: SESSION, application_name: 'plant-store' }),
+    });
+    // Of a connection that nobody uses: the pool has dropped it already.
+    pool.on('error', (error) =>
+      log.warn({ err: withoutClient(error) }, 'a connection to the database broke off'),
+    );
+    // Of one in use: its statement fails as well.
+    pool.on('connect', (client) => client.on('error', () => {}));
+    return pool;
+  }
+
+  /** The next one to connect looks for the primary anew. Connections that are in use end when they are given back. */
+  function leave(abandoned: Server, error?: unknown): void {
+    if (server !== abandoned) return;
+    server = undefined;
+    if (error) log.warn({ err: error }, 'the connection to the database failed');
+    const ended = abandoned.pool.end().finally(() => left.delete(ended));
+    left.add(ended);
+  }
+
+  async function close(): Promise<void> {
+    await finding?.catch(() => {});
+    if (server) leave(server);
+    await Promise.race([Promise.all(left), pause(limits.closeMs, undefined, { ref: false })]);
+  }
+
+  return {
+    use,
+    url: async () => url.urlFor((server ?? (await find())).host),
+    close: () => (closing ??= close()),
+  };
+}
+
+/** The pool hangs the whole client on an error, with all that a log should not have. */
+function withoutClient(error: Error & { client?: unknown }): Error {
+  delete error.client;
+  return error;
+}
+
+function refuse(error: unknown): never {
+  throw unavailable(error);
+}
+
+/** What lies behind an error that was translated. */
+function causeOf(error: unknown): unknown {
+  return error instanceof Error && error.cause !== undefined ? error.cause : error;
+}
+
+/** An abandoned statement ends by itself. */
+const SESSION = [
+  'default_transaction_isolation=read\\ committed',
+  `statement_timeout=${limits.statementMs}`,
+  `lock_timeout=${limits.lockMs}`,
+  `idle_in_transaction_session_timeout=${limits.answerMs}`,
+  'client_min_messages=warning',
+]
+  .map((setting) => `-c ${setting}`)
+  .join(' ');
+
+const IS_READ_ONLY: TimedQuery = { text: 'SHOW transaction_read_only', query_timeout: limits.connectMs };
+
+async function refuseStandby(client: pg.ClientBase): Promise<void> {
+  const { rows } = await client.query(IS_READ_ONLY);
+  if (rows[0]?.transaction_read_only !== 'off') throw new Error('The database server accepts no writes.');
+}
+
+const INT8 = 20;
+
+/** Times and counts are far below 2^53; what is not (ids of plants) is asked for as text. */
+function getTypeParser(oid: number, format?: 'text' | 'binary') {
+  if (oid === INT8) return Number;
+  return pg.types.getTypeParser(oid, format as 'text');
+}
