@@ -6,6 +6,7 @@ import { createAuthenticate } from './access/authentication.ts';
 import { bootstrap } from './access/bootstrap.ts';
 import type { VerifyJwt } from './access/jwt.ts';
 import { type Config, storePath } from './config.ts';
+import type { DatabaseUrl } from './database-url.ts';
 import type { AppError } from './errors.ts';
 import { buildServer } from './http/server.ts';
 import { http as limits } from './limits.ts';
@@ -38,43 +39,65 @@ export type AppOptions = {
 
 /** Opens the store, listens, and starts to deliver: the only place where the parts are wired together. */
 export async function startApp(config: Config, runtime: Runtime, options: AppOptions): Promise<App> {
+  const store = await openStore(config, runtime, options);
+  try {
+    return await serve({ config, runtime, options, store });
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+function openStore(config: Config, runtime: Runtime, options: AppOptions): Promise<Store> {
+  const { databaseUrl } = config;
+  return databaseUrl
+    ? openDatabaseStore(databaseUrl, config, runtime)
+    : openEmbeddedStore(config, runtime, options);
+}
+
+/** Loaded only where it is used: the embedded store needs no client for PostgreSQL. */
+async function openDatabaseStore(url: DatabaseUrl, config: Config, { clock, log }: Runtime): Promise<Store> {
+  const { openPostgresStore } = await import('./store/postgres/store.ts');
+  return openPostgresStore({
+    url,
+    connections: config.databaseConnections,
+    pooled: config.databasePooler === 'transaction',
+    clock,
+    log,
+    deliveryDelayMs: deliveryDelay(config),
+    maxPlantsPerUser: config.maxPlantsPerUser,
+  });
+}
+
+/** Its data folder is this process's own until the store is closed. */
+async function openEmbeddedStore(config: Config, runtime: Runtime, { onFatal }: AppOptions): Promise<Store> {
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
   const unlock = lockForServing(join(config.dataDir, 'serving.lock'));
   try {
-    const store = await openStore(config, runtime, options);
-    try {
-      return await serve({ config, runtime, options, store, unlock });
-    } catch (error) {
-      await store.close();
-      throw error;
-    }
+    const store = await openSqliteStore({
+      path: storePath(config.dataDir),
+      writer: 'thread',
+      clock: runtime.clock,
+      deliveryDelayMs: deliveryDelay(config),
+      maxPlantsPerUser: config.maxPlantsPerUser,
+      onFatal,
+    });
+    const latest = store.latestEvent();
+    if (latest !== undefined) runtime.ids.startAfter(latest);
+    return { ...store, close: () => store.close().finally(unlock) };
   } catch (error) {
     unlock();
     throw error;
   }
 }
 
-async function openStore(config: Config, runtime: Runtime, { onFatal }: AppOptions): Promise<Store> {
-  const store = await openSqliteStore({
-    path: storePath(config.dataDir),
-    writer: 'thread',
-    clock: runtime.clock,
-    deliveryDelayMs: deliveryDelay(config),
-    maxPlantsPerUser: config.maxPlantsPerUser,
-    onFatal,
-  });
-  const latest = await store.latestEvent();
-  if (latest !== undefined) runtime.ids.startAfter(latest);
-  return store;
-}
-
 function deliveryDelay({ webhookRetrySchedule }: Config): number {
   return webhookRetrySchedule[0] ?? 0;
 }
 
-type Parts = { config: Config; runtime: Runtime; options: AppOptions; store: Store; unlock(): void };
+type Parts = { config: Config; runtime: Runtime; options: AppOptions; store: Store };
 
-async function serve({ config, runtime, options, store, unlock }: Parts): Promise<App> {
+async function serve({ config, runtime, options, store }: Parts): Promise<App> {
   const access = { store: store.access, runtime };
   if (config.bootstrapToken !== undefined) await bootstrap(access, config.bootstrapToken);
   const target = createTarget({ allowed: config.webhookAllowedNetworks, resolve: createResolve() });
@@ -91,6 +114,7 @@ async function serve({ config, runtime, options, store, unlock }: Parts): Promis
       bootstrapToken: config.bootstrapToken,
       jwts: await verifyJwt(config, runtime, draining.signal),
     }),
+    answersApi: config.roles.has('api'),
     rateLimit: config.rateLimit,
     authFailureLimit: config.authFailureLimit,
     trustProxy: config.trustProxy,
@@ -105,16 +129,33 @@ async function serve({ config, runtime, options, store, unlock }: Parts): Promis
   // Not before it listens: the first token is shown once, and a start that fails shows nothing.
   const { token } =
     config.bootstrapToken === undefined ? await bootstrap(access, undefined) : { token: undefined };
+  const stopDispatching = config.roles.has('dispatch')
+    ? startDispatching(config, runtime, store, url)
+    : () => {};
+
+  async function drain(): Promise<void> {
+    draining.abort();
+    await Promise.all([closeServer(server), stopDispatching()]);
+    await store.close();
+  }
+
+  let stopping: Promise<void> | undefined;
+  return { url, firstToken: token, stop: () => (stopping ??= drain()) };
+}
+
+/** Begins to deliver and to clean up. */
+function startDispatching(
+  config: Config,
+  runtime: Runtime,
+  store: Store,
+  source: string,
+): () => Promise<unknown> {
+  const { webhookAllowedNetworks: allowedNetworks, webhookConcurrency: concurrency } = config;
   const dispatcher = startDispatcher({
     outbox: store.outbox,
-    sender: createThreadSender({
-      allowedNetworks: config.webhookAllowedNetworks,
-      version,
-      source: url,
-      concurrency: config.webhookConcurrency,
-    }),
+    sender: createThreadSender({ allowedNetworks, version, source, concurrency }),
     rules: { schedule: config.webhookRetrySchedule, disableAfterMs: config.webhookDisableAfter },
-    concurrency: config.webhookConcurrency,
+    concurrency,
     runtime,
   });
   const housekeeper = startHousekeeper({
@@ -122,16 +163,7 @@ async function serve({ config, runtime, options, store, unlock }: Parts): Promis
     runtime,
     retentionDays: config.retentionDays,
   });
-
-  async function drain(): Promise<void> {
-    draining.abort();
-    await Promise.all([closeServer(server), dispatcher.stop(), housekeeper.stop()]);
-    await store.close();
-    unlock();
-  }
-
-  let stopping: Promise<void> | undefined;
-  return { url, firstToken: token, stop: () => (stopping ??= drain()) };
+  return () => Promise.all([dispatcher.stop(), housekeeper.stop()]);
 }
 
 /** Loaded only where it is used: that costs 10 MiB of memory. */
@@ -188,6 +220,7 @@ export async function openapiDocument(runtime: Runtime): Promise<object> {
     runtime,
     cursorKey: store.key,
     authenticate: createAuthenticate({ store: store.access, runtime, bootstrapToken: undefined }),
+    answersApi: true,
     rateLimit: undefined,
     authFailureLimit: 0,
     trustProxy: [],

@@ -15,7 +15,8 @@ import {
   rateForm,
   readBootstrapToken,
 } from './config-values.ts';
-import { access, delivery } from './limits.ts';
+import { type DatabaseUrl, parseDatabaseUrl } from './database-url.ts';
+import { access, database, delivery } from './limits.ts';
 import { type AllowedNetworks, parseNetworks } from './webhooks/addresses.ts';
 import { DEFAULT_SCHEDULE, parseDelay, parseSchedule, type Schedule } from './webhooks/schedule.ts';
 
@@ -23,6 +24,9 @@ import { DEFAULT_SCHEDULE, parseDelay, parseSchedule, type Schedule } from './we
 
 export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 export const logFormats = ['json', 'pretty'] as const;
+export const roles = ['api', 'dispatch'] as const;
+export type Role = (typeof roles)[number];
+export const poolers = ['none', 'transaction'] as const;
 
 /** What an operator decides. Frozen, and passed in; nothing below `cli/` reads the environment. */
 export type Config = Readonly<{
@@ -31,6 +35,12 @@ export type Config = Readonly<{
   host: string;
   /** Absolute. */
   dataDir: string;
+  /** Undefined for the embedded store. */
+  databaseUrl: DatabaseUrl | undefined;
+  /** Connections to the database that are open at a time, at most. */
+  databaseConnections: number;
+  databasePooler: (typeof poolers)[number];
+  roles: ReadonlySet<Role>;
   /** Without a slash at its end. */
   publicUrl: string | undefined;
   logLevel: (typeof logLevels)[number];
@@ -105,6 +115,42 @@ export const settings: { readonly [K in SettingName]: Setting<Values[K]> } = {
     default: parseFolder('data'),
     defaultText: './data',
     parse: parseFolder,
+  },
+  databaseUrl: {
+    env: 'DATABASE_URL',
+    flag: undefined,
+    description:
+      'A PostgreSQL database to keep the store in, instead of the data folder: postgres://user:password@host:5432/name. ' +
+      'Of several hosts, behind commas, the one that accepts writes is used.',
+    default: undefined,
+    defaultText: undefined,
+    parse: parseDatabaseUrl,
+  },
+  databaseConnections: {
+    env: 'DATABASE_CONNECTIONS',
+    flag: '--database-connections <number>',
+    description: `How many connections to the database may be open at a time, from 2 to ${database.mostConnections}; one more listens.`,
+    default: 10,
+    defaultText: '10',
+    parse: parseCount('number of connections', database.mostConnections, 2),
+  },
+  databasePooler: {
+    env: 'DATABASE_POOLER',
+    flag: '--database-pooler <kind>',
+    description:
+      'What stands before the database: none, or a pooler that gives each transaction another session (PgBouncer: transaction).',
+    default: 'none',
+    defaultText: 'none',
+    parse: choice('pooler', poolers),
+  },
+  roles: {
+    env: 'ROLES',
+    flag: '--roles <roles>',
+    description:
+      'What this replica does: api (answers requests), dispatch (sends webhooks, cleans up), or both.',
+    default: new Set(roles),
+    defaultText: roles.join(),
+    parse: parseRoles,
   },
   publicUrl: {
     env: 'PUBLIC_URL',
@@ -280,6 +326,10 @@ export function readConfig(env: Environment, flags: Flags = {}): Config {
     port: read('port'),
     host: read('host'),
     dataDir: read('dataDir'),
+    databaseUrl: read('databaseUrl'),
+    databaseConnections: read('databaseConnections'),
+    databasePooler: read('databasePooler'),
+    roles: read('roles'),
     publicUrl: read('publicUrl'),
     logLevel: read('logLevel'),
     logFormat: read('logFormat'),
@@ -307,16 +357,30 @@ export function readConfig(env: Environment, flags: Flags = {}): Config {
   if (config.jwtJwksUrl !== undefined && config.jwtIssuer === undefined) {
     problems.push('JWT_JWKS_URL: It is set without JWT_ISSUER and JWT_AUDIENCE.');
   }
+  if (config.databaseUrl === undefined && config.roles.size < roles.length) {
+    problems.push('ROLES: Only replicas on a database can share the work (DATABASE_URL).');
+  }
   if (problems.length > 0) throw new ConfigError(problems);
   return Object.freeze(config);
 }
 
-/** The one setting that every verb needs. Throws `ConfigError`. */
-export function readDataDir(env: Environment, flags: Flags): string {
+/** Where the store is: what every verb that works on it needs. Throws `ConfigError`. */
+export function readStoreConfig(env: Environment, flags: Flags): StoreConfig {
   const { read, problems } = reader(env, flags);
-  const dataDir = read('dataDir');
+  const config: StoreConfig = {
+    dataDir: read('dataDir'),
+    databaseUrl: read('databaseUrl'),
+    databasePooler: read('databasePooler'),
+  };
   if (problems.length > 0) throw new ConfigError(problems);
-  return dataDir;
+  return config;
+}
+
+export type StoreConfig = Pick<Config, 'dataDir' | 'databaseUrl' | 'databasePooler'>;
+
+function parseRoles(text: string): ReadonlySet<Role> {
+  const parse = choice('role', roles);
+  return new Set(text.split(',').map((name) => parse(name.trim())));
 }
 
 /** The embedded store's file in a data folder. */

@@ -34,6 +34,9 @@ export type KeptRecord = { fingerprint: string; answer: KeptAnswer };
 export interface KeyStore {
   /** Undefined when there is none, or when it is over. */
   keptAnswer(request: RequestKey, now: number): Promise<KeptRecord | undefined>;
-  /** Keeps the answer to a request that changed nothing. One that is there and not over stays. */
-  keepAnswer(once: Once): Promise<void>;
+  /**
+   * Keeps the answer to a request that changed nothing. False when there is one that is not over, which stays: of a
+   * request with the same key that another replica did meanwhile.
+   */
+  keepAnswer(once: Once): Promise<boolean>;
 }

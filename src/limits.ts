@@ -162,6 +162,8 @@ export const database = {
   retries: 5,
   /** Connections that `DATABASE_CONNECTIONS` may set: a server has a hundred, unless it was told otherwise. */
   mostConnections: 1_000,
+  /** Connections of a verb of the command line. */
+  connectionsOfVerb: 2,
   /** How often tokens, users and shares are looked at for changes by other replicas. */
   heartbeatMs: 1 * SECOND,
   /** What is known of them is trusted so long after such a look: a revoked token is refused everywhere by then. */
@@ -178,8 +180,8 @@ export const database = {
   listenRetryMs: { first: 100, most: 5 * SECOND },
   /** Hints of so long are sent together. */
   hintMs: 5,
-  /** Bytes of a hint: what PostgreSQL sends is less than 8000. */
-  hintBytes: 7_000,
+  /** Webhooks, or users, in one hint: PostgreSQL sends less than 8000 bytes. */
+  hintEntries: 60,
 } as const;
 
 export const delivery = {

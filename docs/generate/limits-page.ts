@@ -3,6 +3,7 @@ import type * as limits from '../../src/limits.ts';
 import {
   access,
   chores,
+  database,
   delivery,
   feeds,
   http,
@@ -29,6 +30,7 @@ const groups: Readonly<Record<keyof typeof limits, { title: string; values: obje
   identityProvider: { title: 'JWTs', values: identityProvider },
   idempotency: { title: 'Idempotency keys', values: idempotency },
   writes: { title: 'Writes', values: writes },
+  database: { title: 'PostgreSQL', values: database },
   delivery: { title: 'Webhooks', values: delivery },
   sending: { title: 'The thread that sends', values: sending },
   lookups: { title: 'Name look-ups', values: lookups },

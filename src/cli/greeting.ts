@@ -5,13 +5,14 @@ import { shellWord, visible } from './terminal.ts';
 
 export type GreetingParts = {
   url: string;
-  dataDir: string;
+  /** Of the store. */
+  place: string;
   /** Of the first run: shown this once. */
   token: string | undefined;
 };
 
 /** What a person needs who has just started the service: where it is, and a command that works when pasted. */
-export function greeting({ url, dataDir, token }: GreetingParts, stream: NodeJS.WriteStream): string {
+export function greeting({ url, place, token }: GreetingParts, stream: NodeJS.WriteStream): string {
   const label = (text: string) => styleText('dim', text, { stream });
   const lines = [
     '',
@@ -19,7 +20,7 @@ export function greeting({ url, dataDir, token }: GreetingParts, stream: NodeJS.
     '',
     `  ${label('API  ')}  ${url}`,
     `  ${label('Docs ')}  ${url}/docs`,
-    `  ${label('Data ')}  ${visible(dataDir)}`,
+    `  ${label('Data ')}  ${visible(place)}`,
   ];
   if (token !== undefined) {
     lines.push(`  ${label('Token')}  ${styleText('green', token, { stream })}`);

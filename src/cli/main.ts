@@ -89,6 +89,14 @@ const groups: Readonly<Record<string, Group>> = {
     description: 'show new plants as they come, and send them to a receiver of yours',
     load: async (command) => (await import('./listen.ts')).listen(command),
   },
+  migrate: {
+    description: 'make or update the schema of a PostgreSQL store',
+    load: async (command) => (await import('./migrate.ts')).migrate(command),
+  },
+  copy: {
+    description: 'move an embedded store into a PostgreSQL database',
+    load: async (command) => (await import('./copy.ts')).copy(command),
+  },
   openapi: {
     description: 'print the OpenAPI document',
     load: async (command) => (await import('./openapi.ts')).openapi(command),

@@ -16,6 +16,9 @@ export function serve(command: Command): void {
     .addOption(settingOption('port'))
     .addOption(settingOption('host'))
     .addOption(settingOption('dataDir'))
+    .addOption(settingOption('databaseConnections'))
+    .addOption(settingOption('databasePooler'))
+    .addOption(settingOption('roles'))
     .addOption(settingOption('publicUrl'))
     .addOption(settingOption('logLevel'))
     .addOption(settingOption('logFormat'))
@@ -35,8 +38,8 @@ export function serve(command: Command): void {
     .addOption(settingOption('maxPlantsPerUser'))
     .addHelpText(
       'after',
-      '\nEach setting is also an environment variable, named in brackets; the flag wins. BOOTSTRAP_TOKEN has no\n' +
-        'flag, since a command line is visible to everybody on the machine.\n' +
+      '\nEach setting is also an environment variable, named in brackets; the flag wins. BOOTSTRAP_TOKEN and\n' +
+        'DATABASE_URL have none, since a command line is visible to everybody on the machine.\n' +
         examples(
           'serve',
           'serve --port 8080 --host 0.0.0.0 --data-dir /var/lib/plant-store',
@@ -62,7 +65,12 @@ async function serveUntilStopped(config: Config): Promise<void> {
   const runtime = systemRuntime(log);
   const signal = stopSignal(runtime.clock);
   const app = await startApp(config, runtime, { log, onFatal });
-  say(greeting({ url: app.url, dataDir: config.dataDir, token: app.firstToken }, process.stderr));
+  say(
+    greeting(
+      { url: app.url, place: config.databaseUrl?.shown ?? config.dataDir, token: app.firstToken },
+      process.stderr,
+    ),
+  );
   await signal;
   await app.stop();
 }

@@ -1,5 +1,6 @@
 import type { Config } from '../config.ts';
 import { sqliteCode } from '../store/sqlite/failure.ts';
+import { databaseFailure } from './database-failure.ts';
 import { Failure } from './failure.ts';
 
 type Explain = (config: Config) => string;
@@ -26,6 +27,8 @@ const storeFailures: Readonly<Record<number, string>> = {
 /** A start that failed for a reason outside of the program, in one line that says what to do about it. */
 export function startFailure(error: unknown, config: Config): unknown {
   if (!(error instanceof Error)) return error;
+  const ofDatabase = config.databaseUrl && databaseFailure(error, config.databaseUrl);
+  if (ofDatabase instanceof Failure) return ofDatabase;
   const reason = storeFailures[sqliteCode(error) ?? -1];
   if (reason !== undefined) {
     return new Failure(`The store in ${config.dataDir} cannot be used: ${reason}.`, { cause: error });

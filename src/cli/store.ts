@@ -1,8 +1,10 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AccessStore } from '../access/port.ts';
-import { readDataDir, storePath } from '../config.ts';
+import { readStoreConfig, type StoreConfig, storePath } from '../config.ts';
+import { database as limits } from '../limits.ts';
 import { type Runtime, silentLog, systemRuntime } from '../runtime.ts';
+import type { Store } from '../store/store.ts';
 import type { ChoreStore } from '../webhooks/port.ts';
 import { Failure } from './failure.ts';
 
@@ -12,9 +14,32 @@ export type StoreFlags = { dataDir?: string };
 /** What a verb works with. */
 export type StoreParts = { store: AccessStore; chores: ChoreStore; runtime: Runtime };
 
-/** Opens the store, beside a running server if there is one, for as long as the work takes. */
+/** Opens the store, beside running servers if there are any, for as long as the work takes. */
 export async function withStore<T>(flags: StoreFlags, work: (parts: StoreParts) => Promise<T>): Promise<T> {
-  const dataDir = readDataDir(process.env, flags);
+  const config = readStoreConfig(process.env, flags);
+  const runtime = systemRuntime(silentLog);
+  const store = await (config.databaseUrl ? openDatabase(config, runtime) : openFile(config, runtime));
+  try {
+    return await work({ store: store.access, chores: store.chores, runtime });
+  } finally {
+    await store.close();
+  }
+}
+
+async function openDatabase({ databaseUrl, databasePooler }: StoreConfig, runtime: Runtime): Promise<Store> {
+  const { openPostgresStore } = await import('../store/postgres/store.ts');
+  if (!databaseUrl) throw new Error('no database');
+  return openPostgresStore({
+    url: databaseUrl,
+    connections: limits.connectionsOfVerb,
+    pooled: databasePooler === 'transaction',
+    clock: runtime.clock,
+    log: runtime.log,
+    deliveryDelayMs: 0,
+  });
+}
+
+async function openFile({ dataDir }: StoreConfig, runtime: Runtime): Promise<Store> {
   const path = storePath(dataDir);
   if (!existsSync(path)) {
     throw new Failure(
@@ -26,7 +51,6 @@ export async function withStore<T>(flags: StoreFlags, work: (parts: StoreParts) 
     import('../store/sqlite/lock.ts'),
   ]);
   let unlock = () => {};
-  const runtime = systemRuntime(silentLog);
   const store = await openSqliteStore({
     path,
     writer: 'inline',
@@ -39,12 +63,7 @@ export async function withStore<T>(flags: StoreFlags, work: (parts: StoreParts) 
     // The write that met it fails with the same error, which ends the verb.
     onFatal() {},
   });
-  try {
-    return await work({ store: store.access, chores: store.chores, runtime });
-  } finally {
-    await store.close();
-    unlock();
-  }
+  return { ...store, close: () => store.close().finally(unlock) };
 }
 
 function lockForUpgrade(dataDir: string, lock: (path: string) => () => void): () => void {

@@ -29,10 +29,10 @@ export function answerFailure(
   const isRead = request.raw.complete && request.raw.headers.expect === undefined;
   if (isRead && !BODYLESS.has(request.method)) reply.removeHeader('connection');
   if (failure.code === 41300) lingerBeforeClose(request.raw.socket);
-  const body = errorBody(failure.code, failure.message);
-  const send = () => void answerJson(reply.code(failure.status).headers(failure.headers)).send(body);
-  if (request.keyed) void request.keyed.failed(failure.code, body).then(send);
-  else send();
+  const send = ({ code, message, status, headers }: AppError) =>
+    void answerJson(reply.code(status).headers(headers)).send(errorBody(code, message));
+  if (request.keyed) void request.keyed.failed(failure).then(send);
+  else send(failure);
 }
 
 function toAppError(error: unknown, request: FailedRequest): AppError {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
-import { AppError, type ErrorCode, statusOf } from '../errors.ts';
+import { AppError, type ErrorCode, errorBody, statusOf } from '../errors.ts';
 import type { Caller, KeptAnswer, KeyStore, Once } from '../idempotency.ts';
 import { idempotency as limits } from '../limits.ts';
 import type { Runtime } from '../runtime.ts';
@@ -23,7 +23,7 @@ type Keyed = KeyedRequest & {
   /** Lets others run under the key, after the answer to a success, which was kept with its effect. */
   release(): void;
   /** The same after a failure, whose answer is kept unless another time may bring another one. Never rejects. */
-  failed(code: ErrorCode, body: string): Promise<void>;
+  failed(failure: AppError): Promise<AppError>;
 };
 
 /**
@@ -80,17 +80,21 @@ function beginner({ keys, runtime }: { keys: KeyStore; runtime: Runtime }) {
     if (other !== undefined) throw other === fingerprint ? stillRunning() : usedForAnother();
     running.set(entry, fingerprint);
     const release = () => void running.delete(entry);
-    const failed = (code: ErrorCode, body: string) => keepFailure(request, code, body).finally(release);
+    const failed = (failure: AppError) => keepFailure(request, failure).finally(release);
     return { ...request, release, failed };
   }
 
-  async function keepFailure(request: KeyedRequest, code: ErrorCode, body: string): Promise<void> {
-    if (!isKept(code)) return;
+  /** What is to be answered: the failure, unless another replica has kept an answer to this key meanwhile. */
+  async function keepFailure(request: KeyedRequest, failure: AppError): Promise<AppError> {
+    if (!isKept(failure.code)) return failure;
+    const body = errorBody(failure.code, failure.message);
     try {
-      await keys.keepAnswer({ ...request, answer: { status: statusOf(code), location: undefined, body } });
+      const answer = { status: failure.status, location: undefined, body };
+      return (await keys.keepAnswer({ ...request, answer })) ? failure : stillRunning();
     } catch (error) {
       // Nothing was done, so a retry is answered in the same way without a record.
       runtime.log.warn({ err: error }, 'the answer to a request with an Idempotency-Key was not kept');
+      return failure;
     }
   }
 

@@ -3,15 +3,13 @@ import { AppError } from '../errors.ts';
 import { http as limits } from '../limits.ts';
 import { answerJson } from './answer.ts';
 
-export type PagesContext = {
-  basePath: string;
+export type HealthContext = {
   /** Throws when the store cannot answer. */
   checkStore(): void;
 };
 
-/** What needs no token: health, the way to the documentation, and the OpenAPI document. */
-export function pagesRoutes(app: FastifyInstance, { basePath, checkStore }: PagesContext): void {
-  app.get('/', { schema: { hide: true } }, (_request, reply) => reply.redirect(`${basePath}/docs`));
+/** Whether the process lives, and whether it can serve. */
+export function healthRoutes(app: FastifyInstance, { checkStore }: HealthContext): void {
   app.get('/healthz', { schema: { hide: true } }, (_request, reply) =>
     answerJson(reply).send('{"status":"alive"}'),
   );
@@ -26,6 +24,11 @@ export function pagesRoutes(app: FastifyInstance, { basePath, checkStore }: Page
     }
     return answerJson(reply).send('{"status":"ready"}');
   });
+}
+
+/** What else needs no token: the way to the documentation, and the OpenAPI document. */
+export function pagesRoutes(app: FastifyInstance, { basePath }: { basePath: string }): void {
+  app.get('/', { schema: { hide: true } }, (_request, reply) => reply.redirect(`${basePath}/docs`));
   // It does not change while the service runs, and anybody may ask for it.
   let document: string | undefined;
   app.get('/openapi.json', { schema: { hide: true } }, (_request, reply) => {

@@ -19,7 +19,7 @@ import { eventsRoutes } from './events-routes.ts';
 import { answerFailure } from './failures.ts';
 import { acceptIdempotencyKeys } from './idempotency.ts';
 import { collectOpenApi, sharedSchemas } from './openapi.ts';
-import { pagesRoutes } from './pages-routes.ts';
+import { healthRoutes, pagesRoutes } from './pages-routes.ts';
 import { answerOtherPaths } from './paths.ts';
 import { boundPipelines, isPipelined } from './pipelining.ts';
 import { plantsRoutes } from './plants-routes.ts';
@@ -36,6 +36,8 @@ export type ServerOptions = Pick<
   'plants' | 'webhooks' | 'visibleOwners' | 'runtime' | 'cursorKey' | 'drain'
 > & {
   keys: KeyStore;
+  /** False for a replica that only sends webhooks: it tells its health, and nothing else. */
+  answersApi: boolean;
   authenticate: Authenticate;
   /** Undefined for any number of requests. */
   rateLimit: Rate | undefined;
@@ -80,13 +82,15 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     stillAdmits: (scope, request) => isStillAdmitted(options.authenticate, scope, request),
   };
   await app.register(async (api) => {
+    healthRoutes(api, options);
+    if (!options.answersApi) return;
     plantsRoutes(api, context);
     webhooksRoutes(api, context);
     deliveriesRoutes(api, context);
     eventsRoutes(api, context);
-    pagesRoutes(api, { ...options, basePath });
+    pagesRoutes(api, { basePath });
   });
-  await docsPage(app, basePath);
+  if (options.answersApi) await docsPage(app, basePath);
   return app;
 }
 

@@ -20,8 +20,6 @@ export type Store = {
   chores: ChoreStore;
   /** A random number that belongs to this store: cursors are bound to it. */
   key: number;
-  /** The newest event's id, so that ids go on from there. */
-  latestEvent(): Promise<string | undefined>;
   /** Whether writes would be refused at once. */
   isFull(): boolean;
   /** Throws when the store cannot answer. */

@@ -127,7 +127,7 @@ export function createLanes(bounds: LaneBounds): Lanes {
       return {
         // Not all at once: lanes become narrower only when they are looked at again.
         limit: free > 0 ? Math.max(1, Math.floor(free * share)) : 0,
-        places: { each, of },
+        places: { each, of, together: perWebhook },
       };
     },
 

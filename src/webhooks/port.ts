@@ -234,6 +234,8 @@ export type ClaimRequest = {
     /** Free places of each webhook that is not in `of`; of one that has a rate, one only. */
     each: number;
     of: ReadonlyMap<string, number>;
+    /** How many claims of one webhook there may be when other replicas have some of them: theirs and these. */
+    together: number;
   };
 };
 

@@ -6,16 +6,21 @@ import { createToken } from '../../src/access/tokens.ts';
 import { createUser } from '../../src/access/users.ts';
 import { startApp } from '../../src/app.ts';
 import { type Environment, readConfig, storePath } from '../../src/config.ts';
+import type { DatabaseUrl } from '../../src/database-url.ts';
 import { type Runtime, silentLog, systemRuntime } from '../../src/runtime.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { Answer } from './answer.ts';
 
-/** The whole service in this process, on a port of its own, with a store of its own. */
+/**
+ * The whole service in this process, on a port of its own, with a store of its own: an embedded one, one in the database
+ * that DATABASE_URL names, or, when the test run has TEST_STORE=postgres, one in a database of its own.
+ */
 export type Service = {
   /** Without a slash at its end. */
   url: string;
   port: number;
+  /** Without a store in it when that is in a database. */
   dataDir: string;
   /** A token of the user `admin` with every scope. */
   token: string;
@@ -44,7 +49,17 @@ const TOKEN = 'a-bootstrap-token-that-only-tests-know';
 
 export async function startService(env: Environment = {}): Promise<Service> {
   const dataDir = await mkdtemp(join(tmpdir(), 'plant-store-'));
-  const config = readConfig({ PORT: '0', DATA_DIR: dataDir, BOOTSTRAP_TOKEN: TOKEN, ...env });
+  const database = await databaseFor(env);
+  const config = readConfig({
+    PORT: '0',
+    DATA_DIR: dataDir,
+    DATABASE_URL: database?.url,
+    BOOTSTRAP_TOKEN: TOKEN,
+    ...env,
+  });
+  const { databaseUrl } = config;
+  const workBeside: Service['beside'] = (use) =>
+    using(databaseUrl ? openDatabase(databaseUrl) : openFile(dataDir), use);
   const runtime = systemRuntime(silentLog);
   const failures: unknown[] = [];
   const app = await startApp(config, runtime, { onFatal: (error) => failures.push(error) });
@@ -55,14 +70,21 @@ export async function startService(env: Environment = {}): Promise<Service> {
     dataDir,
     token: TOKEN,
     request: (method, path, options = {}) => send(app.url + path, method, { token: TOKEN, ...options }),
-    tokenFor: (user, options = {}) => beside(dataDir, (parts) => tokenFor(parts, user, options)),
-    beside: (use) => beside(dataDir, use),
+    tokenFor: (user, options = {}) => workBeside((parts) => tokenFor(parts, user, options)),
+    beside: workBeside,
     stop: async () => {
       await app.stop();
       await rm(dataDir, { recursive: true, force: true });
+      await database?.drop();
       if (failures.length > 0) throw new AggregateError(failures, 'The service failed while it ran.');
     },
   };
+}
+
+/** Undefined when the settings name one, or none is needed. */
+async function databaseFor({ DATABASE_URL }: Environment) {
+  const isNeeded = DATABASE_URL === undefined && process.env.TEST_STORE === 'postgres';
+  return isNeeded ? (await import('./postgres.ts')).makeDatabase() : undefined;
 }
 
 async function send(url: string, method: string, options: RequestOptions): Promise<Answer> {
@@ -84,7 +106,20 @@ function payload(body: unknown): string | Uint8Array<ArrayBuffer> {
 }
 
 /** Opens the store in a folder, beside a service if one runs, as the command line does. */
-export async function beside<T>(dataDir: string, use: (parts: Parts) => Promise<T>): Promise<T> {
+export function beside<T>(dataDir: string, use: (parts: Parts) => Promise<T>): Promise<T> {
+  return using(openFile(dataDir), use);
+}
+
+async function using<T>(opening: Promise<Parts>, use: (parts: Parts) => Promise<T>): Promise<T> {
+  const parts = await opening;
+  try {
+    return await use(parts);
+  } finally {
+    await parts.store.close();
+  }
+}
+
+async function openFile(dataDir: string): Promise<Parts> {
   const runtime = systemRuntime(silentLog);
   const store = await openSqliteStore({
     path: storePath(dataDir),
@@ -95,11 +130,22 @@ export async function beside<T>(dataDir: string, use: (parts: Parts) => Promise<
       throw error;
     },
   });
-  try {
-    return await use({ store, runtime });
-  } finally {
-    await store.close();
-  }
+  return { store, runtime };
+}
+
+/** Loaded only where it is used, as in the service. */
+async function openDatabase(url: DatabaseUrl): Promise<Parts> {
+  const { openPostgresStore } = await import('../../src/store/postgres/store.ts');
+  const runtime = systemRuntime(silentLog);
+  const store = await openPostgresStore({
+    url,
+    connections: 2,
+    pooled: false,
+    clock: runtime.clock,
+    log: runtime.log,
+    deliveryDelayMs: 0,
+  });
+  return { store, runtime };
 }
 
 async function tokenFor({ store, runtime }: Parts, user: string, options: TokenOptions): Promise<string> {

@@ -13,6 +13,8 @@ export const AT = 1_700_000_000_000;
 
 export const URL = 'https://example.com/hook';
 
+type ClaimOptions = Partial<Omit<ClaimRequest, 'places'>> & { places?: Partial<ClaimRequest['places']> };
+
 /** That the attempt of a claim succeeded, unless `more` says otherwise. */
 export function outcomeOf(claim: Claim, more: Partial<DeliveryOutcome> = {}): DeliveryOutcome {
   return {
@@ -98,13 +100,12 @@ export function given(store: Store) {
   }
 
   /** Claims everything that is due, of all webhooks unless one is named. */
-  async function claim(of?: string, more: Partial<ClaimRequest> = {}) {
-    const places = { each: 100, of: new Map() };
+  async function claim(of?: string, { places, ...more }: ClaimOptions = {}) {
     const claims = await store.outbox.claim({
       now: AT,
       leaseUntil: AT + 1000,
       limit: 1000,
-      places,
+      places: { each: 100, of: new Map(), together: 100, ...places },
       ...more,
     });
     return claims.filter((one) => of === undefined || one.webhook.id === of);

@@ -71,8 +71,8 @@ export function keysConformance(ready: () => Given): void {
     test('an answer without an effect is kept by itself, and the first one stays', async () => {
       const { store, user } = ready();
       const request = once((await user()).id, { answer: { status: 409, location: undefined, body: '{}' } });
-      await store.keys.keepAnswer(request);
-      await store.keys.keepAnswer({ ...request, fingerprint: 'g' });
+      assert.equal(await store.keys.keepAnswer(request), true);
+      assert.equal(await store.keys.keepAnswer({ ...request, fingerprint: 'g' }), false);
       assert.deepEqual(await kept(request), { fingerprint: 'f', answer: request.answer });
     });
 

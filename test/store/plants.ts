@@ -133,13 +133,5 @@ export function plantsConformance(ready: () => Given): void {
       await Promise.all([interleaved(10), interleaved(10), interleaved(10)]);
       assert.equal((await read(owner, {})).count, 53);
     });
-
-    test('the newest event is known, and ids go on behind it', async () => {
-      const { store, user, create, ids } = ready();
-      const { id: owner } = await user();
-      const event = ids.next('evt');
-      await create(owner, undefined, { event });
-      assert.equal(await store.latestEvent(), event);
-    });
   });
 }

@@ -1,8 +1,11 @@
+import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { test } from 'node:test';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { storeConformance } from './conformance.ts';
+import { given } from './given.ts';
 
 for (const writer of ['thread', 'inline'] as const) {
   storeConformance({
@@ -28,3 +31,22 @@ for (const writer of ['thread', 'inline'] as const) {
     },
   });
 }
+
+test('the newest event is known, so that ids go on behind it', async () => {
+  const clock = { now: Date.now };
+  const store = await openSqliteStore({
+    path: ':memory:',
+    writer: 'inline',
+    clock,
+    deliveryDelayMs: 0,
+    onFatal(error) {
+      throw error;
+    },
+  });
+  const { ids, user, create } = given(store);
+  const { id: owner } = await user();
+  const event = ids.next('evt');
+  await create(owner, undefined, { event });
+  assert.equal(store.latestEvent(), event);
+  await store.close();
+});

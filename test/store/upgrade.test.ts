@@ -68,7 +68,7 @@ test('a store of the first version keeps its webhooks and deliveries, and sends 
   assert.deepEqual([webhook?.url, webhook?.status], ['https://example.com/', 'enabled']);
 
   await store.outbox.releaseLeases(AT);
-  const places = { each: 10, of: new Map() };
+  const places = { each: 10, of: new Map(), together: 10 };
   const claims = await store.outbox.claim({ now: AT + 9, leaseUntil: AT + 99, limit: 10, places });
   assert.deepEqual(
     claims.map(({ event, step, fence, webhook: { secrets } }) => [event.id, step, fence, secrets]),

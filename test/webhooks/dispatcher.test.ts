@@ -282,7 +282,7 @@ test('a delivery that a killed process had leased is sent after the next start',
   await subscribe(owner, receiver);
   await addPlants(owner, 1);
   const now = runtime.clock.now();
-  const places = { each: 16, of: new Map() };
+  const places = { each: 16, of: new Map(), together: 16 };
   const [claim] = await store.outbox.claim({ now, leaseUntil: now + delivery.leaseMs, limit: 16, places });
   assert.ok(claim);
   const { ended } = start();

@@ -68,7 +68,7 @@ async function addPlants(owner: number, count: number): Promise<void> {
 
 /** Gives every delivery that is due a successful attempt. */
 async function deliverAll(): Promise<void> {
-  const places = { each: 1000, of: new Map() };
+  const places = { each: 1000, of: new Map(), together: 1000 };
   const claims = await store.outbox.claim({ now, leaseUntil: now + 1000, limit: 1000, places });
   const attempt = { at: now, durationMs: 1, address: undefined, status: 204, excerpt: undefined };
   const outcomes = claims.map(({ webhook: { id, url }, event, fence }) =>

@@ -52,15 +52,9 @@ export function openDatabase(options: DatabaseOptions): Database {
   });
 
   return {
-    async read(statement, values = []) {
+    read(statement, values = []) {
       const query = toQuery({ statement, values });
-      const readOnce = () => use(async (client) => (await client.query(query)).rows as Row[]);
-      return translated(() =>
-        readOnce().catch((error) => {
-          if (error instanceof AppError || !isOfConnection(error)) throw error;
-          return readOnce();
-        }),
-      );
+      return translated(() => again(() => use(async (client) => (await client.query(query)).rows)));
     },
     write(statements) {
       const queries = statements.map(toQuery);
@@ -110,9 +104,7 @@ async function interactive<T>(client: pg.PoolClient, work: () => Promise<T>): Pr
     return result;
   } catch (error) {
     if (error instanceof AppError && error.code === 50301) throw error;
-    // Before COMMIT was sent nothing was done, whatever broke off.
-    if (isOfConnection(error)) throw unavailable(error);
-    await client.query(ROLLBACK);
+    if (!isOfConnection(error)) await client.query(ROLLBACK);
     throw error;
   }
 }
@@ -135,13 +127,20 @@ async function committed<T>(client: pg.PoolClient, send: () => Promise<T>): Prom
   }
 }
 
-/** Tries again what was the victim of a conflict. */
+/**
+ * Tries again what was the victim of a conflict and, once, what a broken connection ended before its COMMIT was sent, or
+ * whose server takes no writes: nothing of it was done. What may have been committed is an AppError by then.
+ */
 async function again<T>(attempt: () => Promise<T>): Promise<T> {
   for (let tries = 0; ; tries++) {
     try {
       return await attempt();
     } catch (error) {
-      if (!isTransient(error) || tries === limits.retries) throw error;
+      if (error instanceof AppError) throw error;
+      const isToBeRepeated = isTransient(error)
+        ? tries < limits.retries
+        : isOfConnection(error) && tries === 0;
+      if (!isToBeRepeated) throw error;
     }
   }
 }

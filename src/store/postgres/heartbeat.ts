@@ -54,7 +54,8 @@ export async function startHeartbeat({ read }: Pick<Database, 'read'>, log: Log)
   function beat(): Promise<void> {
     // One that is under way may have read before the change.
     if (under) again = true;
-    return (under ??= run());
+    under ??= run();
+    return under;
   }
 
   await beat();

@@ -74,15 +74,16 @@ const FIND: Statement = {
 const KEEP: Statement = {
   name: 'idempotency-keep',
   text: `${INSERT.text}
-    ON CONFLICT DO NOTHING`,
+    ON CONFLICT DO NOTHING
+    RETURNING 1`,
 };
 
-/** Keeps the answer to a request that changed nothing; one that is there and not over stays. */
-export function keepAnswer(once: Once): (query: Query) => Promise<void> {
+/** Keeps the answer to a request that changed nothing; false when there is one that is not over, which stays. */
+export function keepAnswer(once: Once): (query: Query) => Promise<boolean> {
   return async (query) => {
     const removal = removeOver([once]);
     await query(removal.statement, removal.values);
-    await query(KEEP, recordOf(once));
+    return (await query(KEEP, recordOf(once))).length > 0;
   };
 }
 

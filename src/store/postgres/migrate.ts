@@ -7,7 +7,7 @@ import {
   readMigrations,
   refuseChanged,
 } from '../migrations.ts';
-import type { Database } from './database.ts';
+import type { Database, Statement } from './database.ts';
 import { LOCKS } from './locks.ts';
 
 const FOLDER = new URL('./migrations/', import.meta.url);
@@ -19,6 +19,8 @@ export type MigrateOptions = {
   now: number;
   /** Into how many partitions by owner the tables that grow are divided; only when the store is made. */
   partitions?: number | undefined;
+  /** Whether it is for a copy into the store, which may have been broken off before. */
+  allowsCopy?: boolean;
 };
 
 /**
@@ -28,9 +30,12 @@ export type MigrateOptions = {
  * Replicas of the version before go on working beside it: a file says in its first line which is the oldest program that
  * understands the schema behind it. A program is refused only when a file that it does not know excludes it.
  *
- * @throws Error when the server is too old, or the store too new
+ * @throws Error when the server is too old, the store too new, or a copy into it not finished
  */
-export async function migrate(database: Database, { now, partitions }: MigrateOptions): Promise<string[]> {
+export async function migrate(
+  database: Database,
+  { now, partitions, allowsCopy = false }: MigrateOptions,
+): Promise<string[]> {
   const known = readMigrations(FOLDER);
   // Of its own: what a migration does may take longer than any statement of the service.
   const client = new pg.Client({
@@ -48,10 +53,23 @@ export async function migrate(database: Database, { now, partitions }: MigrateOp
       names.push(name);
     }
     await adoptServer(client);
+    if (!allowsCopy) await refuseUnfinishedCopy(client);
     return names;
   } finally {
     await client.end();
   }
+}
+
+const DIVISION: Statement = {
+  name: 'migrate-division',
+  text: `SELECT to_regclass('plants') IS NOT NULL AS is_made,
+      (SELECT count(*) FROM pg_inherits WHERE inhparent = to_regclass('plants')) AS partitions`,
+};
+
+/** Into how many partitions the tables that grow are divided, 0 for none; undefined when there is no store. */
+export async function divisionOf({ read }: Pick<Database, 'read'>): Promise<number | undefined> {
+  const [row] = await read(DIVISION);
+  return row?.is_made === true ? Number(row.partitions) : undefined;
 }
 
 async function refuseServer(client: pg.Client): Promise<void> {
@@ -171,4 +189,13 @@ async function adoptServer(client: pg.Client): Promise<void> {
      WHERE name = 'server'`,
   );
   await client.query('COMMIT');
+}
+
+/** What is there so far is not a store yet, and what others write would be in the way of the rest. */
+async function refuseUnfinishedCopy(client: pg.Client): Promise<void> {
+  const { rows } = await client.query(`SELECT to_regclass('copy_progress') AS found`);
+  if (rows[0].found === null) return;
+  throw new Error(
+    'A copy into this database is under way, or was broken off. In the latter case run plant-store copy again, which goes on where it was.',
+  );
 }

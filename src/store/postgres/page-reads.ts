@@ -31,20 +31,20 @@ type Asked = {
  * Reads that are asked for while others are under way go to the server together, as one statement: its work for each is
  * far less than what a statement costs.
  */
-export function pageReads({ read }: Pick<Database, 'read'>, connections: number): ReadPart {
+export function pageReads({ read }: Pick<Database, 'read'>, atOnce: number): ReadPart {
   const queues = new Map<string, ReadPart>();
   return (stretch, limit, fields) => {
     const key = fields.join();
     let queue = queues.get(key);
     if (!queue) {
-      queue = queued(read, { name: `plants-page-${key}`, text: pageSql(fields) }, connections);
+      queue = queued(read, { name: `plants-page-${key}`, text: pageSql(fields) }, atOnce);
       queues.set(key, queue);
     }
     return queue(stretch, limit, fields);
   };
 }
 
-function queued(read: Database['read'], statement: Statement, connections: number): ReadPart {
+function queued(read: Database['read'], statement: Statement, atOnce: number): ReadPart {
   const waiting: Asked[] = [];
   let underWay = 0;
   let scheduled = false;
@@ -55,7 +55,7 @@ function queued(read: Database['read'], statement: Statement, connections: numbe
     // After the requests that this turn of the event loop still brings.
     setImmediate(() => {
       scheduled = false;
-      while (waiting.length > 0 && underWay < connections) void send(waiting.splice(0, limits.readTogether));
+      while (waiting.length > 0 && underWay < atOnce) void send(waiting.splice(0, limits.readTogether));
     });
   }
 

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
+import type { DatabaseUrl, Host } from '../../database-url.ts';
 import { database as limits } from '../../limits.ts';
 import type { Log } from '../../runtime.ts';
-import type { DatabaseUrl, Host } from './database-url.ts';
 import { isOfConnection, unavailable } from './failure.ts';
 import { createPlaces } from './places.ts';
 

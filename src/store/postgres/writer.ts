@@ -47,9 +47,9 @@ export function alone<T>(
  * transaction, sent in one round trip; when that fails for one of them, they are run again one by one, so that it fails
  * alone. Any other command is a transaction of its own.
  *
- * @param publish called with what each transaction announced, after its commit
+ * @param publish called with what each transaction announced, after its commit; never rejects
  */
-export function createWriter(database: Database, publish: (announced: Announced) => void) {
+export function createWriter(database: Database, publish: (announced: Announced) => Promise<void>) {
   return async (commands: readonly Command[]): Promise<BatchResult> => {
     const result: BatchResult = { outcomes: [], failures: [] };
     for (const segment of segmentsOf(commands)) {
@@ -63,10 +63,10 @@ export function createWriter(database: Database, publish: (announced: Announced)
   };
 
   async function carryOut(segment: Segment): Promise<readonly unknown[]> {
+    const announced = nothingAnnounced();
     try {
-      const announced = nothingAnnounced();
       const outcomes = await ('work' in segment ? single(segment, announced) : together(segment, announced));
-      publish(announced);
+      await publish(announced);
       return outcomes;
     } catch (error) {
       const commands = 'work' in segment ? [segment] : segment;

@@ -17,10 +17,12 @@ export function idempotencyWrites(db: DatabaseSync) {
     'SELECT 1 FROM idempotency WHERE user = ? AND method = ? AND path = ? AND key = ? AND expires_at > ?',
   );
 
-  function keep({ user, method, path, key, fingerprint, at, expiresAt, answer }: Once): void {
+  function keep({ user, method, path, key, fingerprint, at, expiresAt, answer }: Once): boolean {
     const { status, location, body } = answer;
     removeOver.run(user, method, path, key, at);
-    insert.run(user, method, path, key, fingerprint, status, location ?? null, body, expiresAt);
+    return (
+      insert.run(user, method, path, key, fingerprint, status, location ?? null, body, expiresAt).changes > 0
+    );
   }
 
   return {

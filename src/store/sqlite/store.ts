@@ -39,8 +39,13 @@ export type SqliteOptions = WriterRules & {
   onFatal(error: AppError): void;
 };
 
+export type SqliteStore = Store & {
+  /** The newest event's id: ids go on from there, since their order is that of the feed. */
+  latestEvent(): string | undefined;
+};
+
 /** Opens the embedded store, makes it when it is not there, and brings its schema up to date. */
-export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
+export async function openSqliteStore(options: SqliteOptions): Promise<SqliteStore> {
   const db = openConnection(options.path);
   migrate(db, options.clock.now(), options.beforeMigration);
   const { path, deliveryDelayMs, maxPlantsPerUser } = options;
@@ -163,7 +168,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
       removeExpired: (request) => command('removeExpired', request),
     },
     key,
-    latestEvent: async () => snapshot.read(() => newest.get()?.id?.toString()),
+    latestEvent: () => snapshot.read(() => newest.get()?.id?.toString()),
     isFull: commits.isFull,
     check: () => void epoch(),
     close: () => (closing ??= close()),

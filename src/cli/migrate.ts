@@ -1,0 +1,79 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import { ConfigError, readStoreConfig } from '../config.ts';
+import { parseCount } from '../config-values.ts';
+import { database as limits } from '../limits.ts';
+import { silentLog, systemRuntime } from '../runtime.ts';
+import { examples } from './examples.ts';
+import { Failure } from './failure.ts';
+import { settingOption } from './options.ts';
+import { print, say } from './terminal.ts';
+
+type MigrateFlags = { partitions?: number; json?: true; databasePooler?: string };
+
+/** `migrate` */
+export function migrate(command: Command): void {
+  command
+    .option(
+      '--partitions <number>',
+      'divide the tables that grow into so many partitions by owner, from 2 to 1024; only when the store is made',
+      parsePartitions,
+    )
+    .option('--json', 'print JSON: {applied, partitions}; partitions is 0 for tables that are not divided')
+    .addOption(settingOption('databasePooler'))
+    .addHelpText(
+      'after',
+      `
+Makes the store in the database that DATABASE_URL names, or brings its schema up to date. Every start of the service does
+the same; this does it without one: as a role that may make tables, say, or with partitions. Programs that do it at the
+same time wait for each other, and each migration is a transaction: all of it, or nothing.
+
+Replicas of the version before go on working beside it, so that a rolling update replaces one after the other: every
+migration says which is the oldest version that understands the schema behind it. Only a replica that is older than that
+does not start any more.
+${examples('migrate', 'migrate --partitions 32')}`,
+    )
+    .action(run);
+}
+
+async function run({ partitions, json, databasePooler }: MigrateFlags): Promise<void> {
+  const config = readStoreConfig(process.env, databasePooler === undefined ? {} : { databasePooler });
+  const { databaseUrl: url } = config;
+  if (url === undefined) throw new ConfigError(['DATABASE_URL: It is not set.']);
+  const [{ openDatabase }, { divisionOf, migrate }] = await Promise.all([
+    import('../store/postgres/database.ts'),
+    import('../store/postgres/migrate.ts'),
+  ]);
+  const { clock, log } = systemRuntime(silentLog);
+  const pooled = config.databasePooler === 'transaction';
+  const database = openDatabase({ url, pooled, log, connections: limits.connectionsOfVerb });
+  try {
+    const before = await divisionOf(database);
+    if (partitions !== undefined && before !== undefined) throw madeBefore(before);
+    const applied = await migrate(database, { now: clock.now(), partitions });
+    tell(applied, (await divisionOf(database)) ?? 0, json);
+  } finally {
+    await database.close();
+  }
+}
+
+function madeBefore(partitions: number): Failure {
+  return new Failure(
+    `The store is there already, ${partitions === 0 ? 'without partitions' : `with ${partitions} partitions`}: that is settled when it is made.`,
+  );
+}
+
+function tell(applied: readonly string[], partitions: number, json: true | undefined): void {
+  if (json) print(JSON.stringify({ applied, partitions }, null, 2));
+  else if (applied.length === 0) say('The schema is up to date.');
+  else say(`Brought the schema up to date: ${applied.join(', ')}.`);
+}
+
+const MOST_PARTITIONS = 1_024;
+
+function parsePartitions(text: string): number {
+  try {
+    return parseCount('number of partitions', MOST_PARTITIONS, 2)(text);
+  } catch (error) {
+    throw new InvalidArgumentError(error instanceof Error ? error.message : String(error));
+  }
+}

