@@ -164,6 +164,10 @@ export const database = {
   mostConnections: 1_000,
   /** Connections of a verb of the command line. */
   connectionsOfVerb: 2,
+  /** Into how many partitions `migrate` divides a table at most: each costs time to plan and files. */
+  mostPartitions: 1_024,
+  /** Rows that `copy` moves in one transaction. */
+  copyRows: 5_000,
   /** How often tokens, users and shares are looked at for changes by other replicas. */
   heartbeatMs: 1 * SECOND,
   /** What is known of them is trusted so long after such a look: a revoked token is refused everywhere by then. */

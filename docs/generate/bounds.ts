@@ -82,6 +82,8 @@ export const bounds: Readonly<Record<LimitName, string>> = {
   'database.retries': '503 `50302`.',
   'database.mostConnections': 'The service does not start, exit code 2.',
   'database.connectionsOfVerb': 'Further statements of the verb wait.',
+  'database.mostPartitions': '`migrate` refuses the number, exit code 2.',
+  'database.copyRows': 'The rest follows in further transactions.',
   'database.heartbeatMs': 'A change that no hint told of is known this much later.',
   'database.trustedMs': 'Each token is looked up again: 503 `50302` while the database cannot be asked.',
   'database.readTogether': 'The others are in the next statement.',

@@ -4,9 +4,10 @@ import { promisify } from 'node:util';
 
 const INTRODUCTION = `# Command line
 
-In the project's folder the program is \`npx plant-store\`. \`serve\`, \`user\`, \`token\` and \`share\` work on the store in the data
-folder, beside a running server. \`webhook\`, \`delivery\` and \`listen\` talk to a running service, from anywhere:
-\`PLANT_STORE_URL\` says where it is, \`PLANT_STORE_TOKEN\` as whom.
+In the project's folder the program is \`npx plant-store\`. \`serve\`, \`user\`, \`token\` and \`share\` work on the store, beside
+running servers: in the data folder or, with \`DATABASE_URL\`, in a PostgreSQL database, which \`migrate\` and \`copy\` are for.
+\`webhook\`, \`delivery\` and \`listen\` talk to a running service, from anywhere: \`PLANT_STORE_URL\` says where it is,
+\`PLANT_STORE_TOKEN\` as whom.
 
 Standard output carries data only (a token, a table, JSON); everything that is said to a person goes to standard error.
 The exit code is 0 when it is done, 1 when it failed, 2 when the usage or a setting is wrong. \`serve\` ends with 0

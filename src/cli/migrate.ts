@@ -68,11 +68,9 @@ function tell(applied: readonly string[], partitions: number, json: true | undef
   else say(`Brought the schema up to date: ${applied.join(', ')}.`);
 }
 
-const MOST_PARTITIONS = 1_024;
-
 function parsePartitions(text: string): number {
   try {
-    return parseCount('number of partitions', MOST_PARTITIONS, 2)(text);
+    return parseCount('number of partitions', limits.mostPartitions, 2)(text);
   } catch (error) {
     throw new InvalidArgumentError(error instanceof Error ? error.message : String(error));
   }

@@ -34,6 +34,8 @@ const verbs = [
   ['delivery', 'show'],
   ['delivery', 'redeliver'],
   ['listen'],
+  ['migrate'],
+  ['copy'],
   ['openapi'],
 ] as const;
 

@@ -1,7 +1,6 @@
 import type { ExpiryPosition, ExpiryRequest } from '../../webhooks/port.ts';
 import type { Database, Query, Statement } from './database.ts';
 import { expirySlice, keyExpiry } from './expiries.ts';
-import { BY_KEYS_ONLY } from './key-plans.ts';
 import { LOCKS } from './locks.ts';
 import { userRemoval, webhookRemoval, withdrawal } from './removals.ts';
 import { replaySlice, type SliceBounds } from './replays.ts';
@@ -34,9 +33,7 @@ export function choreWrites() {
 
 async function isMine(query: Query): Promise<boolean> {
   const [row] = await query(LOCK, LOCKS.chores);
-  if (row?.is_mine !== true) return false;
-  await query(BY_KEYS_ONLY.statement);
-  return true;
+  return row?.is_mine === true;
 }
 
 const ANY: Statement = {

@@ -4,7 +4,6 @@ import type { Query, Row, Statement } from './database.ts';
 import type { Answer, DueLane } from './due-lanes.ts';
 import { toEvent } from './event-rows.ts';
 import type { HeldLeases } from './held-leases.ts';
-import { BY_KEYS_ONLY } from './key-plans.ts';
 import { IS_VISIBLE } from './shares.ts';
 
 /** What was leased, and what came of each lane. */
@@ -23,8 +22,7 @@ export async function claimOf(
   const { now, leaseUntil, limit, places } = request;
   const input = JSON.stringify(lanes.map((lane, n) => inputOf(lane, n, request, held)));
   const burst = delivery.rateBurst;
-  const [, , [row]] = await Promise.all([
-    query(BY_KEYS_ONLY.statement),
+  const [, [row]] = await Promise.all([
     query(LOCK, [input]),
     query(CLAIM, [input, now, leaseUntil, limit, places.each, places.together, burst]),
   ]);

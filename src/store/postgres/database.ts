@@ -7,10 +7,12 @@ import {
   isReplicationWarning,
   isTransient,
   isUnknownOutcome,
+  ofStatement,
   outcomeUnknown,
   unavailable,
 } from './failure.ts';
 import { createPrimary, type DatabaseOptions, type TimedQuery } from './primary.ts';
+import { BEGIN, BEGIN_WITH_SETTINGS } from './session.ts';
 
 /** A statement, and the name under which each connection prepares it once: no other text may have it. */
 export type Statement = { name: string; text: string };
@@ -50,25 +52,26 @@ export function openDatabase(options: DatabaseOptions): Database {
     values: [...values],
     query_timeout: limits.answerMs,
   });
+  const begin = { text: options.pooled ? BEGIN_WITH_SETTINGS : BEGIN, query_timeout: limits.answerMs };
 
   return {
     read(statement, values = []) {
       const query = toQuery({ statement, values });
-      return translated(() => again(() => use(async (client) => (await client.query(query)).rows)));
+      return translated(() => again(() => use(async (client) => (await send(client, query)).rows)));
     },
     write(statements) {
       const queries = statements.map(toQuery);
-      return translated(() =>
-        again(() => use((client) => committed(client, () => sendAll(client, queries)))),
-      );
+      // One statement is a transaction by itself.
+      const all = queries.length === 1 && !options.pooled ? queries : [begin, ...queries, COMMIT];
+      return translated(() => again(() => use((client) => committed(client, () => sendAll(client, all)))));
     },
     transaction(work) {
       return translated(() =>
         again(() =>
           use((client) => {
             const query: Query = async (statement, values = []) =>
-              (await client.query(toQuery({ statement, values }))).rows;
-            return interactive(client, () => work(query));
+              (await send(client, toQuery({ statement, values }))).rows;
+            return interactive(client, begin, () => work(query));
           }),
         ),
       );
@@ -78,33 +81,35 @@ export function openDatabase(options: DatabaseOptions): Database {
   };
 }
 
-const BEGIN: TimedQuery = { text: 'BEGIN ISOLATION LEVEL READ COMMITTED', query_timeout: limits.answerMs };
 const COMMIT: TimedQuery = { text: 'COMMIT', query_timeout: limits.answerMs };
 const ROLLBACK: TimedQuery = { text: 'ROLLBACK', query_timeout: limits.answerMs };
 
-/** One statement is a transaction by itself. */
-async function sendAll(client: pg.PoolClient, queries: readonly TimedQuery[]): Promise<Row[][]> {
-  const [only] = queries;
-  if (only && queries.length === 1) return [(await client.query(only)).rows];
-  // After an error the server skips what follows, and COMMIT rolls back.
-  const results = await Promise.allSettled([BEGIN, ...queries, COMMIT].map((query) => client.query(query)));
-  return results
-    .map((result) => {
-      if (result.status === 'rejected') throw result.reason;
-      return result.value.rows;
-    })
-    .slice(1, -1);
+function send(client: pg.PoolClient, query: TimedQuery): Promise<pg.QueryResult> {
+  return client.query(query).catch((error: unknown) => {
+    throw ofStatement(error);
+  });
 }
 
-async function interactive<T>(client: pg.PoolClient, work: () => Promise<T>): Promise<T> {
+/** Resolves with the rows of each, BEGIN and COMMIT left out. */
+async function sendAll(client: pg.PoolClient, queries: readonly TimedQuery[]): Promise<Row[][]> {
+  // After an error the server skips what follows, and COMMIT rolls back.
+  const results = await Promise.allSettled(queries.map((query) => send(client, query)));
+  const rows = results.map((result) => {
+    if (result.status === 'rejected') throw result.reason;
+    return result.value.rows;
+  });
+  return queries.length === 1 ? rows : rows.slice(1, -1);
+}
+
+async function interactive<T>(client: pg.PoolClient, begin: TimedQuery, work: () => Promise<T>): Promise<T> {
   try {
-    await client.query(BEGIN);
+    await send(client, begin);
     const result = await work();
-    await committed(client, () => client.query(COMMIT));
+    await committed(client, () => send(client, COMMIT));
     return result;
   } catch (error) {
     if (error instanceof AppError && error.code === 50301) throw error;
-    if (!isOfConnection(error)) await client.query(ROLLBACK);
+    if (!isOfConnection(error)) await send(client, ROLLBACK);
     throw error;
   }
 }

@@ -4,9 +4,21 @@ import { http } from '../../limits.ts';
 
 /** What PostgreSQL says of a failure (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
 
-/** Undefined when it was not the server that said it: the connection failed. */
 export function sqlState(error: unknown): string | undefined {
   return error instanceof pg.DatabaseError ? error.code : undefined;
+}
+
+/** The connection broke off, or its answer did not come in time: nobody knows what the server did. */
+export class ConnectionLost extends Error {
+  constructor(cause: unknown) {
+    super('The connection to the database broke off.', { cause });
+    this.name = 'ConnectionLost';
+  }
+}
+
+/** What a statement failed with, where it is sent: the library says in many ways that a connection is gone. */
+export function ofStatement(error: unknown): unknown {
+  return error instanceof pg.DatabaseError ? error : new ConnectionLost(error);
 }
 
 const SERIALIZATION_FAILURE = '40001';
@@ -47,23 +59,13 @@ const ENVIRONMENT_CODES = new Set([
 /** Whether every command would fail now, whatever it says. */
 export function isEnvironment(error: unknown): boolean {
   const state = sqlState(error);
-  return (
-    state === undefined ||
-    ENVIRONMENT.has(state.slice(0, 2)) ||
-    ENVIRONMENT_CODES.has(state) ||
-    isTransient(error)
-  );
+  if (state === undefined) return error instanceof ConnectionLost;
+  return ENVIRONMENT.has(state.slice(0, 2)) || ENVIRONMENT_CODES.has(state) || isTransient(error);
 }
 
 /** Whether the connection is to be given up: it is broken, or leads to a server that does not take writes. */
 export function isOfConnection(error: unknown): boolean {
-  const state = sqlState(error);
-  return (
-    state === undefined ||
-    state === READ_ONLY_TRANSACTION ||
-    state.startsWith('57P') ||
-    state.startsWith('08')
-  );
+  return isUnknownOutcome(error) || sqlState(error) === READ_ONLY_TRANSACTION;
 }
 
 /**
@@ -72,8 +74,9 @@ export function isOfConnection(error: unknown): boolean {
  * ended after it.
  */
 export function isUnknownOutcome(error: unknown): boolean {
+  if (error instanceof ConnectionLost) return true;
   const state = sqlState(error);
-  return state === undefined || state.startsWith('57P') || state.startsWith('08');
+  return state !== undefined && (state.startsWith('57P') || state.startsWith('08'));
 }
 
 /** PostgreSQL warns so when the wait for a synchronous standby was broken off: committed here, perhaps nowhere else. */

@@ -177,6 +177,17 @@ async function adoptServer(client: pg.Client): Promise<void> {
        SELECT s.system_identifier AS server
        FROM pg_control_system() s
        JOIN meta ON meta.name = 'server' AND meta.value <> s.system_identifier
+     ), removed_users AS (
+       -- Whatever began before they were deleted ended with the other server.
+       UPDATE users
+       SET deleted_tx = '0'
+       FROM changed
+       WHERE deleted_tx IS NOT NULL
+     ), removed_webhooks AS (
+       UPDATE webhooks
+       SET deleted_tx = '0'
+       FROM changed
+       WHERE deleted_tx IS NOT NULL
      ), offsets AS (
        UPDATE meta
        SET value = greatest(0, (SELECT tx FROM newest) + 1 - pg_current_xact_id()::text::bigint)

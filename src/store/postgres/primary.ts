@@ -1,10 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import type { DatabaseUrl, Host } from '../../database-url.ts';
+import { AppError } from '../../errors.ts';
 import { database as limits } from '../../limits.ts';
 import type { Log } from '../../runtime.ts';
 import { isOfConnection, unavailable } from './failure.ts';
 import { createPlaces } from './places.ts';
+import { SESSION_OPTIONS } from './session.ts';
 
 export type DatabaseOptions = {
   url: DatabaseUrl;
@@ -62,10 +64,10 @@ export function createPrimary({ url, connections, pooled, log }: DatabaseOptions
       client.release();
       return result;
     } catch (error) {
-      const isBroken = isOfConnection(causeOf(error));
+      const isBroken = isOfConnection(error) || (error instanceof AppError && isOfConnection(error.cause));
       client.release(isBroken);
       // A server that restarted, or is a standby now, has broken off the others as well.
-      if (isBroken) leave(from, causeOf(error));
+      if (isBroken) leave(from, error);
       throw error;
     }
   }
@@ -120,7 +122,7 @@ export function createPrimary({ url, connections, pooled, log }: DatabaseOptions
       pipeline: true,
       types: { getTypeParser },
       onConnect: refuseStandby,
-      ...(pooled ? {} : { options: SESSION, application_name: 'plant-store' }),
+      ...(pooled ? {} : { options: SESSION_OPTIONS, application_name: 'plant-store' }),
     });
     // Of a connection that nobody uses: the pool has dropped it already.
     pool.on('error', (error) =>
@@ -162,22 +164,6 @@ function withoutClient(error: Error & { client?: unknown }): Error {
 function refuse(error: unknown): never {
   throw unavailable(error);
 }
-
-/** What lies behind an error that was translated. */
-function causeOf(error: unknown): unknown {
-  return error instanceof Error && error.cause !== undefined ? error.cause : error;
-}
-
-/** An abandoned statement ends by itself. */
-const SESSION = [
-  'default_transaction_isolation=read\\ committed',
-  `statement_timeout=${limits.statementMs}`,
-  `lock_timeout=${limits.lockMs}`,
-  `idle_in_transaction_session_timeout=${limits.answerMs}`,
-  'client_min_messages=warning',
-]
-  .map((setting) => `-c ${setting}`)
-  .join(' ');
 
 const IS_READ_ONLY: TimedQuery = { text: 'SHOW transaction_read_only', query_timeout: limits.connectMs };
 

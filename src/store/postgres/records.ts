@@ -4,7 +4,6 @@ import type { Announced } from './announced.ts';
 import type { Row, Statement } from './database.ts';
 import type { DueLanes } from './due-lanes.ts';
 import type { HeldLeases } from './held-leases.ts';
-import { BY_KEYS_ONLY } from './key-plans.ts';
 import type { Batched } from './writer.ts';
 
 type Known = { lanes: DueLanes; held: HeldLeases };
@@ -14,7 +13,6 @@ export function records({ lanes, held }: Known): Batched<DeliveryOutcome> {
   return {
     // Of the whole transaction, so that two replicas with several such statements do not wait for each other.
     before: (outcomes) => [
-      BY_KEYS_ONLY,
       { statement: LOCK_WEBHOOKS, values: [[...new Set(outcomes.map(({ webhook }) => webhook))]] },
     ],
     bind: (outcomes) => ({
@@ -242,7 +240,6 @@ const RECORD: Statement = {
 /** Ends leases, so that their deliveries are due again: a claim that is given back, or that its replica releases. */
 export function givesBack({ lanes, held }: Known): Batched<Ended> {
   return {
-    before: () => [BY_KEYS_ONLY],
     bind: (ended) => ({ statement: GIVE_BACK, values: [JSON.stringify(ended)] }),
     outcomes(rows, ended, announced) {
       for (const { webhook, event, fence } of ended) {

@@ -88,7 +88,8 @@ const REVOKE: Statement = {
 export function revokeToken(id: string, at: number): Work<boolean> {
   return async (query, announced) => {
     const isThere = (await query(REVOKE, [at, id])).length > 0;
-    announced.access = isThere;
+    // The trigger of the statement raises the epoch also when there is no such token.
+    announced.access = true;
     return isThere;
   };
 }

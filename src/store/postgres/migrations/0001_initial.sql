@@ -138,7 +138,7 @@ CREATE TABLE deliveries (
 ) /* partitioned by subscriber */;
 
 -- Claims.
-CREATE INDEX deliveries_due ON deliveries (subscriber, webhook, due) WHERE state = 'pending';
+CREATE INDEX deliveries_due ON deliveries (subscriber, webhook, due, event) WHERE state = 'pending';
 CREATE INDEX deliveries_leased ON deliveries (subscriber, webhook, due) WHERE leased;
 -- Lists and counts of one state, and replays.
 CREATE INDEX deliveries_by_state ON deliveries (subscriber, webhook, state, event);

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { administer, makeDatabase } from '../harness/postgres.ts';
+import { run } from './program.ts';
+import { dataOf, failureOf, wordsOf } from './remote.ts';
+
+async function emptyDatabase(t: TestContext): Promise<{ DATABASE_URL: string }> {
+  const database = await makeDatabase();
+  t.after(() => database.drop());
+  return { DATABASE_URL: database.url };
+}
+
+test('migrate makes the store, and says so when there is nothing to do', async (t) => {
+  const env = await emptyDatabase(t);
+  assert.equal(wordsOf(await run(['migrate'], env)), 'Brought the schema up to date: 0001_initial.sql.\n');
+  assert.equal(wordsOf(await run(['migrate'], env)), 'The schema is up to date.\n');
+  assert.deepEqual(JSON.parse(dataOf(await run(['migrate', '--json'], env))), { applied: [], partitions: 0 });
+  assert.equal((await run(['user', 'create', 'ann'], env)).code, 0);
+});
+
+test('a store is made with partitions, and keeps as many as it was made with', async (t) => {
+  const env = await emptyDatabase(t);
+  const made = JSON.parse(dataOf(await run(['migrate', '--partitions', '4', '--json'], env)));
+  assert.equal(made.partitions, 4);
+  const { rows } = await administer(
+    env.DATABASE_URL,
+    `SELECT relname FROM pg_class WHERE relkind = 'p' ORDER BY relname`,
+  );
+  assert.deepEqual(
+    rows.map(({ relname }) => relname),
+    ['attempts', 'deliveries', 'events', 'plants'],
+  );
+  assert.match(
+    failureOf(await run(['migrate', '--partitions', '8'], env)),
+    /The store is there already, with 4 partitions: that is settled when it is made\.$/,
+  );
+});
+
+test('a store without partitions gets none', async (t) => {
+  const env = await emptyDatabase(t);
+  wordsOf(await run(['migrate'], env));
+  assert.match(failureOf(await run(['migrate', '--partitions', '8'], env)), /already, without partitions/);
+});
+
+test('programs that migrate at the same time make the store once', async (t) => {
+  const env = await emptyDatabase(t);
+  const outcomes = await Promise.all([1, 2, 3].map(() => run(['migrate', '--json'], env)));
+  const applied = outcomes.map((outcome) => JSON.parse(dataOf(outcome)).applied.length);
+  assert.deepEqual(applied.sort(), [0, 0, 1]);
+});
+
+for (const partitions of ['1', '1025', 'x', '']) {
+  test(`${JSON.stringify(partitions)} is no number of partitions`, async () => {
+    const { code, stdout, stderr } = await run(['migrate', '--partitions', partitions]);
+    assert.deepEqual([code, stdout], [2, '']);
+    assert.match(stderr, /The number of partitions must be an integer from 2 to 1024/);
+  });
+}
+
+test('migrate without a database ends with 2', async () => {
+  const { code, stdout, stderr } = await run(['migrate']);
+  assert.deepEqual(
+    { code, stdout, stderr },
+    { code: 2, stdout: '', stderr: 'error: DATABASE_URL: It is not set.\n' },
+  );
+});
