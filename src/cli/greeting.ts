@@ -7,26 +7,33 @@ export type GreetingParts = {
   url: string;
   /** Of the store. */
   place: string;
+  /** Whether it answers requests; a replica that only sends webhooks has no more to say. */
+  answersApi: boolean;
   /** Of the first run: shown this once. */
   token: string | undefined;
 };
 
 /** What a person needs who has just started the service: where it is, and a command that works when pasted. */
-export function greeting({ url, place, token }: GreetingParts, stream: NodeJS.WriteStream): string {
+export function greeting(
+  { url, place, answersApi, token }: GreetingParts,
+  stream: NodeJS.WriteStream,
+): string {
   const label = (text: string) => styleText('dim', text, { stream });
   const lines = [
     '',
     `  ${styleText('bold', `Plant Store ${version}`, { stream })}`,
     '',
-    `  ${label('API  ')}  ${url}`,
-    `  ${label('Docs ')}  ${url}/docs`,
+    ...(answersApi
+      ? [`  ${label('API  ')}  ${url}`, `  ${label('Docs ')}  ${url}/docs`]
+      : [`  ${label('Role ')}  sends webhooks`, `  ${label('Ready')}  ${url}/readyz`]),
     `  ${label('Data ')}  ${visible(place)}`,
   ];
   if (token !== undefined) {
     lines.push(`  ${label('Token')}  ${styleText('green', token, { stream })}`);
     lines.push('', `  Keep the token: it acts for the user ${ADMIN}, and it is shown only now.`);
   }
-  lines.push('', `  ${label('To create a plant:')}`, '', `  ${curl(url, token)}`, '');
+  if (answersApi) lines.push('', `  ${label('To create a plant:')}`, '', `  ${curl(url, token)}`);
+  lines.push('');
   return lines.join('\n');
 }
 

@@ -65,12 +65,9 @@ async function serveUntilStopped(config: Config): Promise<void> {
   const runtime = systemRuntime(log);
   const signal = stopSignal(runtime.clock);
   const app = await startApp(config, runtime, { log, onFatal });
-  say(
-    greeting(
-      { url: app.url, place: config.databaseUrl?.shown ?? config.dataDir, token: app.firstToken },
-      process.stderr,
-    ),
-  );
+  const place = config.databaseUrl?.shown ?? config.dataDir;
+  const answersApi = config.roles.has('api');
+  say(greeting({ url: app.url, place, answersApi, token: app.firstToken }, process.stderr));
   await signal;
   await app.stop();
 }

@@ -4,8 +4,10 @@ import { AppError } from '../errors.ts';
 /**
  * Answers what no route matches, before anything of the request but its first line is looked at: OPTIONS with
  * the methods of the path, a method that the path does not have with 405, an unknown path with 404.
+ *
+ * @param hint where there are more, as the rest of a sentence
  */
-export function answerOtherPaths(app: FastifyInstance): void {
+export function answerOtherPaths(app: FastifyInstance, hint: string): void {
   const methods = new Map<string, Set<string>>();
   app.addHook('onRoute', ({ url, method }) => {
     const known = methods.get(url) ?? new Set(['OPTIONS']);
@@ -21,19 +23,19 @@ export function answerOtherPaths(app: FastifyInstance): void {
     const path = pathOf(url);
     if (!request.is404 && isCanonical(path, request.routeOptions.url)) return done();
     const allowed = allowedMethods(methods, path);
-    if (!allowed) return done(notFound());
+    if (!allowed) return done(notFound(hint));
     const allow = [...allowed].sort().join(', ');
     if (request.method === 'OPTIONS') reply.code(204).header('allow', allow).send();
     else done(wrongMethod(request.method, allow));
   });
   // For files of the docs page that are not there: their route is known, they are not.
   app.setNotFoundHandler(() => {
-    throw notFound();
+    throw notFound(hint);
   });
 }
 
-function notFound(): AppError {
-  return new AppError(40400, 'There is no such path; the paths are listed at /docs.');
+function notFound(hint: string): AppError {
+  return new AppError(40400, `There is no such path; ${hint}.`);
 }
 
 function wrongMethod(method: string, allow: string): AppError {

@@ -64,7 +64,10 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   app.decorateRequest('principal');
   const turns = takeTurns(app, options);
   app.addHook('onRequest', requestGuard(options.drain));
-  answerOtherPaths(app);
+  answerOtherPaths(
+    app,
+    options.answersApi ? 'the paths are listed at /docs' : 'this replica only sends webhooks',
+  );
   acceptJsonOnly(app);
   acceptIdempotencyKeys(app, options);
   answerSocketFailures(app.server);

@@ -1,11 +1,12 @@
 import type { AppError } from '../../errors.ts';
 import type { Caller } from '../../idempotency.ts';
 import type { PlantId } from '../../plants/plant.ts';
-import type { NewPlant } from '../../plants/port.ts';
 import { fault, KEY_USED, USER_GONE } from '../once.ts';
 import type { Announced } from './announced.ts';
+import { type Create, type Created, type LaneRow, NO_ID_ABOVE } from './create.ts';
 import type { Bound, Query, Statement } from './database.ts';
 import { removeOver, requestOf } from './idempotency.ts';
+import { arePlain, bindPlain, plainOutcomes } from './plain-creates.ts';
 import type { Batched } from './writer.ts';
 
 export type CreateRules = {
@@ -15,14 +16,7 @@ export type CreateRules = {
   maxPlantsPerUser?: number | undefined;
 };
 
-export type Create = { plant: NewPlant; caller: Caller | undefined };
-
-/** The store cannot choose an id in a statement of many: the largest one is taken. */
-export const NO_ID_ABOVE = 'no id above';
 const NO_OWNER = 'no owner';
-
-/** The id of the plant, null when it is taken, 'full', or why nothing was done. */
-export type Created = PlantId | null | 'full' | typeof USER_GONE | typeof KEY_USED | typeof NO_ID_ABOVE;
 
 /**
  * Plants, their events and their deliveries, of a whole batch in one statement.
@@ -34,6 +28,7 @@ export type Created = PlantId | null | 'full' | typeof USER_GONE | typeof KEY_US
 export function creates({ deliveryDelayMs, maxPlantsPerUser }: CreateRules): Batched<Create> {
   const isLimited = maxPlantsPerUser !== undefined;
   const statement = isLimited ? CREATE_LIMITED : CREATE;
+  const isPlain = (commands: readonly Create[]) => !isLimited && arePlain(commands);
   return {
     before(commands) {
       const keyed = commands.flatMap(({ caller }) => caller?.once ?? []);
@@ -45,14 +40,13 @@ export function creates({ deliveryDelayMs, maxPlantsPerUser }: CreateRules): Bat
         ...(keyed.length > 0 ? [removeOver(keyed)] : []),
       ];
     },
-    bind: (commands) => ({
-      statement,
-      values: [
-        JSON.stringify(commands.map((command, n) => inputOf(command, n, deliveryDelayMs))),
-        ...(isLimited ? [maxPlantsPerUser] : []),
-      ],
-    }),
+    bind(commands) {
+      if (isPlain(commands)) return bindPlain(commands, deliveryDelayMs);
+      const input = commands.map((command, n) => inputOf(command, n, deliveryDelayMs));
+      return { statement, values: [JSON.stringify(input), ...(isLimited ? [maxPlantsPerUser] : [])] };
+    },
     outcomes([row], commands, announced) {
+      if (row && isPlain(commands)) return plainOutcomes(row, commands, announced);
       // The statement has one row of this form.
       const { outcomes, lanes } = row as unknown as CreateRow;
       announce(announced, { outcomes, lanes }, commands);
@@ -63,7 +57,7 @@ export function creates({ deliveryDelayMs, maxPlantsPerUser }: CreateRules): Bat
 
 type CreateRow = {
   outcomes: Outcome[];
-  lanes: [subscriber: number, webhook: string, due: number][] | null;
+  lanes: LaneRow[] | null;
 };
 type Outcome = [refusal: string | null, id: string | null, isMade: boolean];
 

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import type pg from 'pg';
 import { AppError } from '../../errors.ts';
 import { database as limits } from '../../limits.ts';
@@ -93,12 +94,25 @@ function send(client: pg.PoolClient, query: TimedQuery): Promise<pg.QueryResult>
 /** Resolves with the rows of each, BEGIN and COMMIT left out. */
 async function sendAll(client: pg.PoolClient, queries: readonly TimedQuery[]): Promise<Row[][]> {
   // After an error the server skips what follows, and COMMIT rolls back.
-  const results = await Promise.allSettled(queries.map((query) => send(client, query)));
+  const sendEach = () => queries.map((query) => send(client, query));
+  const results = await Promise.allSettled(inOneWrite(client, sendEach));
   const rows = results.map((result) => {
     if (result.status === 'rejected') throw result.reason;
     return result.value.rows;
   });
   return queries.length === 1 ? rows : rows.slice(1, -1);
+}
+
+/** The server is woken once for several statements, not once for each. */
+function inOneWrite<T>(client: pg.PoolClient, send: () => T): T {
+  // The type that the library declares does not show the connection.
+  const { stream } = (client as unknown as { connection: { stream: Socket } }).connection;
+  stream.cork();
+  try {
+    return send();
+  } finally {
+    stream.uncork();
+  }
 }
 
 async function interactive<T>(client: pg.PoolClient, begin: TimedQuery, work: () => Promise<T>): Promise<T> {

@@ -6,15 +6,8 @@ import { groupCommit } from '../batch.ts';
 import { fault, refuseUndone } from '../once.ts';
 import type { Store } from '../store.ts';
 import { choreReads, choreWrites } from './chores.ts';
-import {
-  type Create,
-  type Created,
-  type CreateRules,
-  createBelow,
-  creates,
-  deletes,
-  NO_ID_ABOVE,
-} from './creates.ts';
+import { type Create, type Created, NO_ID_ABOVE } from './create.ts';
+import { type CreateRules, createBelow, creates, deletes } from './creates.ts';
 import { openDatabase } from './database.ts';
 import { createTest, deliveryReads, redeliver, startReplay } from './deliveries.ts';
 import { createDispatch } from './dispatch.ts';
