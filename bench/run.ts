@@ -23,6 +23,7 @@ import { list } from './sections/list.ts';
 import { neighbours } from './sections/neighbours.ts';
 import { overload } from './sections/overload.ts';
 import { page } from './sections/page.ts';
+import { postgres } from './sections/postgres.ts';
 import { replay } from './sections/replay.ts';
 import { retries } from './sections/retries.ts';
 import { slowClients } from './sections/slow-clients.ts';
@@ -35,7 +36,7 @@ import { stream } from './sections/stream.ts';
 const sections: Record<string, Section> = {
   ...{ list, create, 'slow-disk': slowDisk, stream, page, start },
   ...{ deliver, arrival, neighbours, beside, backlog, duplicates, replay },
-  ...{ auth, retries, overload, 'slow-clients': slowClients },
+  ...{ auth, retries, overload, 'slow-clients': slowClients, postgres },
 };
 
 const USAGE = `Usage: node bench/run.ts [section…] [--quick] [--json]

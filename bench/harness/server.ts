@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { createWriteStream } from 'node:fs';
 import { atEnd } from './cleanup.ts';
 import { innermost } from './proc.ts';
 import { pinned } from './tools.ts';
@@ -21,13 +22,15 @@ export type ServerOptions = {
   env?: Record<string, string>;
   /** The core to run on; on any when absent. */
   core?: number;
+  /** A file for what it says on stderr after its URL; thrown away when absent. */
+  errorLog?: string;
 };
 
 const START_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 30_000;
 
 /** Starts a server and waits until it has said its URL on stderr. */
-export async function startServer({ command, env, core }: ServerOptions): Promise<Server> {
+export async function startServer({ command, env, core, errorLog }: ServerOptions): Promise<Server> {
   const [file, args] = pinned(core, command);
   // A process group of its own, so that a wrapper goes together with what it wraps.
   const child = spawn(file, args, {
@@ -40,6 +43,7 @@ export async function startServer({ command, env, core }: ServerOptions): Promis
   void exited.then(forget);
 
   const url = await readUrl(child);
+  if (errorLog !== undefined) child.stderr.pipe(createWriteStream(errorLog, { flags: 'a' }));
   const pid = innermost(pidOf(child));
   return {
     url,

@@ -12,6 +12,7 @@ export type ServiceOptions = {
   env?: Record<string, string>;
   prefix?: string[];
   core?: number | undefined;
+  errorLog?: string;
 };
 
 /** Starts the service as `npm start` does, on a free port of the loopback. */
@@ -21,6 +22,7 @@ export function startService({ dataDir, env, prefix = [], ...options }: ServiceO
     command: [...prefix, process.execPath, fileOf('../../bin/plant-store'), 'serve'],
     env: { PORT: '0', HOST: '127.0.0.1', DATA_DIR: dataDir, BOOTSTRAP_TOKEN: TOKEN, ...env },
     ...(core === undefined ? {} : { core }),
+    ...(options.errorLog === undefined ? {} : { errorLog: options.errorLog }),
   });
 }
 

@@ -1,0 +1,102 @@
+import { parseDatabaseUrl } from '../../src/database-url.ts';
+import { silentLog, systemRuntime } from '../../src/runtime.ts';
+import { openPostgresStore } from '../../src/store/postgres/store.ts';
+import type { Store } from '../../src/store/store.ts';
+import { eventPrefix } from './fill.ts';
+import { runSql } from './postgres.ts';
+import { summary } from './report.ts';
+
+/** Stores in a PostgreSQL database: what is written into them past the service, and what they do without it. */
+
+/** Plants of the user `admin`, past the service; as `filledStore` makes them. */
+export async function addPlantsIn(url: string, count: number): Promise<void> {
+  await runSql(
+    url,
+    `INSERT INTO plants (owner, id, name, tag, created_at)
+     SELECT 1, id, 'Plant ' || id, 'Species ' || id % 630, 0
+     FROM generate_series(1, $1::int8) id`,
+    [count],
+  );
+  await runSql(url, 'VACUUM ANALYZE plants');
+}
+
+/** As `addBacklog` of `backlog.ts`. */
+export async function addBacklogIn(url: string, count: number): Promise<void> {
+  await runSql(
+    url,
+    `WITH written AS (
+       INSERT INTO events (owner, id, tx, type, plant, name, tag, created_at)
+       SELECT 1, $1 || lpad(n::text, 16, '0'), (SELECT feed_tx()), 'plant.created', n, 'Plant ' || n, 'Species ' || n % 630, $2
+       FROM generate_series(1, $3::int8) n
+       RETURNING id, owner
+     )
+     INSERT INTO deliveries (subscriber, webhook, event, owner, state, attempts, step, due, leased, fence)
+     SELECT w.owner, w.id, e.id, e.owner, 'pending', 0, 0, $2, false, 0
+     FROM written e
+     JOIN webhooks w ON w.owner = e.owner`,
+    [eventPrefix(), Date.now(), count],
+  );
+  await runSql(url, 'ANALYZE');
+}
+
+export async function countDeliveriesIn(url: string, state: string): Promise<number> {
+  const [row] = await runSql(url, 'SELECT count(*)::int AS count FROM deliveries WHERE state = $1', [state]);
+  return Number(row?.count);
+}
+
+/** The store in this process, with the user 1. */
+export async function openStoreIn(url: string): Promise<Store> {
+  const store = await openPostgresStore({
+    url: parseDatabaseUrl(url),
+    connections: 10,
+    pooled: false,
+    clock: { now: Date.now },
+    log: silentLog,
+    deliveryDelayMs: 0,
+  });
+  await store.access.ensureUser({ name: 'admin', at: Date.now() });
+  return store;
+}
+
+const CALLERS = 64;
+const CREATE_SECONDS = 1;
+let made = 0;
+
+/** Creates a second with so many callers at a time. */
+export async function timeCreatesOf(store: Store, ids: 'chosen' | 'given'): Promise<number> {
+  const start = performance.now();
+  const end = start + CREATE_SECONDS * 1000;
+  const runtime = systemRuntime(silentLog);
+  let count = 0;
+  const caller = async () => {
+    while (performance.now() < end) {
+      const id = ids === 'given' ? BigInt(-++made) : undefined;
+      await store.plants.create({
+        ...{ owner: 1, id, name: 'Black alder', tag: 'Alnus glutinosa' },
+        ...{ event: runtime.ids.next('evt'), at: Date.now() },
+      });
+      count++;
+    }
+  };
+  await Promise.all(Array.from({ length: CALLERS }, caller));
+  return (count * 1000) / (performance.now() - start);
+}
+
+const CLAIMED = 16;
+const CLAIMS = 40;
+const LEASE_MS = 60_000;
+
+/** Milliseconds of a claim, as `timeClaims` of `claims.ts`: each is given back at once. */
+export async function timeClaimsOf(store: Store): Promise<number> {
+  const times: number[] = [];
+  for (let i = 0; i < CLAIMS; i++) {
+    const now = Date.now();
+    const start = performance.now();
+    const places = { each: CLAIMED, together: CLAIMED, of: new Map<string, number>() };
+    const claims = await store.outbox.claim({ now, leaseUntil: now + LEASE_MS, limit: CLAIMED, places });
+    times.push(performance.now() - start);
+    if (claims.length !== CLAIMED) throw new Error(`${claims.length} of ${CLAIMED} deliveries were claimed`);
+    await store.outbox.releaseLeases(now);
+  }
+  return summary(times).median;
+}

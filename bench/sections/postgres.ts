@@ -1,0 +1,334 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { addBacklog, countDeliveries } from '../harness/backlog.ts';
+import { askFor } from '../harness/client.ts';
+import { ratios, type Sample } from '../harness/compare.ts';
+import { sampleSender, startFastReceiver } from '../harness/fast-receiver.ts';
+import type { Load } from '../harness/load.ts';
+import {
+  type BenchDatabase,
+  createUserIn,
+  describeWork,
+  type Party,
+  type PostgresSample,
+  sampleOn,
+  startDatabase,
+  startFastifyPg,
+} from '../harness/postgres.ts';
+import {
+  addBacklogIn,
+  addPlantsIn,
+  countDeliveriesIn,
+  openStoreIn,
+  timeClaimsOf,
+  timeCreatesOf,
+} from '../harness/postgres-store.ts';
+import { type Figure, type Report, summary } from '../harness/report.ts';
+import type { Bench } from '../harness/section.ts';
+import type { Server } from '../harness/server.ts';
+import { startService, TOKEN } from '../harness/service.ts';
+import { LOAD_CORE, SERVER_CORE } from '../harness/tools.ts';
+import { untilNoneLeft } from '../harness/wait.ts';
+import { createWebhook, loopbackAllowed } from '../harness/webhooks.ts';
+import { createLoad } from './create.ts';
+
+const PLANTS = 1000;
+const CONNECTIONS = createLoad.connections;
+/** Of the reference, which is quoted with the better one; the service has the first, its default. */
+const POOLS = [10, 20] as const;
+
+const listLoad: Load = {
+  method: 'GET',
+  paths: ['/plants?limit=20'],
+  token: TOKEN,
+  connections: CONNECTIONS,
+};
+
+/**
+ * One long file, because its parts share one database server, and are read against each other.
+ *
+ * The service on PostgreSQL, against a straightforward server on the same database and against itself. The database runs
+ * on the core of the servers: a figure is then of all the CPU time that an answer costs. On the core of the load it
+ * takes its time from neither server, as on a machine of its own, but from the generator.
+ */
+export async function postgres(bench: Bench): Promise<Report> {
+  const database = await startDatabase();
+  const parts = [
+    () => againstReference(bench, database, { kind: 'create', load: createLoad, atLeast: 3 }),
+    () => againstReference(bench, database, { kind: 'list', load: listLoad, atLeast: 0.9 }),
+    () => replicas(bench, database),
+    () => ids(bench, database),
+    () => deliveries(bench, database),
+    () => claims(bench, database),
+  ];
+  const reports: Report[] = [];
+  for (const part of parts) reports.push(await part());
+  await database.stop();
+  return {
+    figures: reports.flatMap(({ figures }) => figures),
+    loads: new Map(reports.flatMap(({ loads }) => [...(loads ?? [])])),
+    notes: reports.flatMap(({ notes }) => notes ?? []),
+  };
+}
+
+/** A service on a database, with settings. */
+function startOn(bench: Bench, url: string, env: Record<string, string> = {}): Promise<Server> {
+  return startService({ dataDir: bench.folder, env: { DATABASE_URL: url, ...env } });
+}
+
+type Against = { kind: 'create' | 'list'; load: Load; atLeast: number };
+
+async function againstReference(
+  bench: Bench,
+  database: BenchDatabase,
+  { kind, load, atLeast }: Against,
+): Promise<Report> {
+  bench.say(`${kind} …`);
+  const url = await database.create(`against_${kind}`);
+  const service = await startOn(bench, url);
+  await addPlantsIn(url, PLANTS);
+  const servers = new Map([['service', service]]);
+  for (const pool of POOLS) {
+    servers.set(`Fastify and pg, pool of ${pool}`, await startFastifyPg(url, pool));
+  }
+  const parties = (where: string): Party[] =>
+    [...servers].map(([name, server]) => ({ name: `${where}: ${name}`, url, servers: [{ server, load }] }));
+  const [here, apart] = [`postgres, ${kind}`, `postgres, ${kind}, database apart`];
+  const loads = await rounds(bench, database, parties(here), 'long');
+  const notes: string[] = [];
+  for (const party of parties(here).slice(0, 2)) notes.push(...(await describeWork(database, party)));
+  database.moveTo(LOAD_CORE);
+  const loadsApart = await rounds(bench, database, parties(apart), 'brief');
+  database.moveTo(SERVER_CORE);
+  for (const server of servers.values()) await server.stop();
+  const what = kind === 'create' ? 'durable POST /plants' : `GET ${load.paths[0]}, ${PLANTS} plants`;
+  return {
+    figures: [
+      {
+        name: `PostgreSQL: ${what}, ${CONNECTIONS} connections, against Fastify and pg`,
+        unit: '×',
+        values: againstBest(loads),
+        target: { atLeast },
+      },
+      {
+        name: 'the same, CPU time of server and database for an answer',
+        unit: '×',
+        values: cpuAgainstBest(loads),
+      },
+      {
+        name: 'the same requests, database on the core of the load',
+        unit: '×',
+        values: againstBest(loadsApart),
+      },
+    ],
+    loads: new Map([...loads, ...loadsApart]),
+    notes,
+  };
+}
+
+/** The rate of the first against the best of the others. */
+function againstBest(loads: Map<string, Sample[]>): number[] {
+  return ratios(loads, [firstOf(loads), bestOfOthers(loads)]);
+}
+
+/** How many times the CPU time of the first the best of the others takes: which holds on a busy machine as well. */
+function cpuAgainstBest(loads: Map<string, PostgresSample[]>): number[] {
+  const total = ({ database, ...sample }: PostgresSample): Sample => ({
+    ...sample,
+    cpuPerAnswer: sample.cpuPerAnswer + database.cpuPerAnswer,
+  });
+  const totals = new Map([...loads].map(([name, samples]) => [name, samples.map(total)]));
+  return ratios(totals, [bestOfOthers(loads), firstOf(loads)], ({ cpuPerAnswer }) => cpuPerAnswer);
+}
+
+function firstOf(loads: Map<string, Sample[]>): string {
+  const [first = ''] = loads.keys();
+  return first;
+}
+
+function bestOfOthers(loads: Map<string, Sample[]>): string {
+  const [, ...others] = loads.keys();
+  const median = (name: string) => summary((loads.get(name) ?? []).map(({ rate }) => rate)).median;
+  const [best = ''] = others.toSorted((a, b) => median(b) - median(a));
+  return best;
+}
+
+/** `brief`: what has no target. */
+type Length = 'long' | 'brief';
+
+/**
+ * Loads the parties in turn, after a warm-up. A round that others disturbed is not measured again, as `compare` would:
+ * the CPU times tell then what the rates do not.
+ */
+async function rounds(bench: Bench, database: BenchDatabase, parties: Party[], length: Length) {
+  const { count, seconds } = bench.quick
+    ? { count: 2, seconds: 1 }
+    : { long: { count: 5, seconds: 2 }, brief: { count: 3, seconds: 1 } }[length];
+  const samples = new Map<string, PostgresSample[]>(parties.map(({ name }) => [name, []]));
+  for (let round = -1; round < count; round++) {
+    for (const party of parties) {
+      const sample = await sampleOn(database, party, seconds);
+      if (round >= 0) samples.get(party.name)?.push(sample);
+    }
+  }
+  return samples;
+}
+
+/** Creates under other conditions, against creates as they are above. */
+async function replicas(bench: Bench, database: BenchDatabase): Promise<Report> {
+  bench.say('replicas …');
+  const url = await database.create('replicas');
+  // Nothing is sent: what the rows of deliveries cost is to be seen, not their dispatch.
+  const start = (env?: Record<string, string>) =>
+    startOn(bench, url, { ...loopbackAllowed, ROLES: 'api', ...env });
+  const first = await start();
+  const second = await start();
+  const pooled = await start({ DATABASE_POOLER: 'transaction' });
+  const other = createUserIn(url, 'other');
+  const subscriber = createUserIn(url, 'subscriber');
+  await askFor(`${first.url}/webhooks`, {
+    method: 'POST',
+    body: JSON.stringify({ url: 'http://127.0.0.1:9/' }),
+    token: subscriber,
+  });
+  const half = { ...createLoad, connections: CONNECTIONS / 2 };
+  const one = (name: string, server: Server, token = TOKEN): Party => ({
+    name: `postgres, creates: ${name}`,
+    url,
+    servers: [{ server, load: { ...createLoad, token } }],
+  });
+  const two = (name: string, token: string): Party => ({
+    name: `postgres, creates: ${name}`,
+    url,
+    servers: [
+      { server: first, load: half },
+      { server: second, load: { ...half, token } },
+    ],
+  });
+  const contenders = {
+    one: one('one replica', first),
+    subscribed: one('with a webhook', first, subscriber),
+    pooled: one('as behind PgBouncer', pooled),
+    twoOfOne: two('two replicas, one user', TOKEN),
+    twoOfTwo: two('two replicas, two users', other),
+  };
+  const loads = await rounds(bench, database, Object.values(contenders), 'brief');
+  const notes = await describeWork(database, contenders.subscribed);
+  for (const server of [first, second, pooled]) await server.stop();
+  const figure = (name: string, party: Party): Figure => ({
+    name,
+    unit: '×',
+    values: ratios(loads, [party.name, contenders.one.name]),
+  });
+  return {
+    figures: [
+      figure('creates with a webhook subscribed, against without', contenders.subscribed),
+      figure('creates without prepared statements (DATABASE_POOLER=transaction)', contenders.pooled),
+      figure('creates by two replicas on the same core, for one user, against one', contenders.twoOfOne),
+      figure('the same, each for a user of its own', contenders.twoOfTwo),
+    ],
+    loads,
+    notes,
+  };
+}
+
+/** Creates whose ids the client gives, against those for which the store chooses; of the store, without HTTP. */
+async function ids(bench: Bench, database: BenchDatabase): Promise<Report> {
+  bench.say('ids …');
+  const store = await openStoreIn(await database.create('ids'));
+  const chosen: number[] = [];
+  const given: number[] = [];
+  for (let round = -1; round < (bench.quick ? 2 : 5); round++) {
+    const [first, second] = [await timeCreatesOf(store, 'chosen'), await timeCreatesOf(store, 'given')];
+    if (round < 0) continue;
+    chosen.push(first);
+    given.push(second);
+  }
+  await store.close();
+  return {
+    figures: [
+      { name: 'creates of the store alone, it chooses the ids', unit: '/s', values: chosen },
+      { name: 'the same, ids are given', unit: '/s', values: given },
+    ],
+  };
+}
+
+/** A backlog sent to one fast receiver, against the embedded store. */
+async function deliveries(bench: Bench, database: BenchDatabase): Promise<Report> {
+  bench.say('deliveries …');
+  const { count, times } = bench.quick ? { count: 1_000, times: 2 } : { count: 5_000, times: 3 };
+  const url = await database.create('deliveries');
+  const dataDir = join(bench.folder, 'postgres-deliveries');
+  mkdirSync(dataDir);
+  const receiver = await startFastReceiver();
+  const onPostgres = await startOn(bench, url, loopbackAllowed);
+  const embedded = await startService({ dataDir, env: loopbackAllowed });
+  for (const service of [onPostgres, embedded]) await createWebhook(service, `${receiver.url}/`);
+  const drain = (service: Server, { add, left }: Backlog) =>
+    sampleSender(service, receiver, count, async () => {
+      await add();
+      await receiver.received(count);
+      await untilNoneLeft('deliveries without an outcome', left);
+    });
+  const contenders = {
+    'postgres, deliveries: PostgreSQL': () =>
+      drain(onPostgres, {
+        add: () => addBacklogIn(url, count),
+        left: () => countDeliveriesIn(url, 'pending'),
+      }),
+    'postgres, deliveries: embedded': () =>
+      drain(embedded, {
+        add: async () => addBacklog(dataDir, count),
+        left: async () => countDeliveries(dataDir, 'pending'),
+      }),
+  };
+  for (const warmUp of Object.values(contenders)) await warmUp();
+  const loads = new Map<string, Sample[]>(Object.keys(contenders).map((name) => [name, []]));
+  for (let round = 0; round < times; round++) {
+    for (const [name, take] of Object.entries(contenders)) loads.get(name)?.push(await take());
+  }
+  await Promise.all([onPostgres.stop(), embedded.stop()]);
+  await receiver.stop();
+  const [mine = '', theirs = ''] = loads.keys();
+  return {
+    figures: [
+      {
+        name: 'deliveries to one fast receiver on PostgreSQL, against the embedded store',
+        unit: '×',
+        values: ratios(loads, [mine, theirs]),
+      },
+    ],
+    loads,
+  };
+}
+
+type Backlog = { add(): Promise<void>; left(): Promise<number> };
+
+/** The time of a claim with a long backlog and with a short one. */
+async function claims(bench: Bench, database: BenchDatabase): Promise<Report> {
+  bench.say('claims …');
+  const backlogs = [1_000, 100_000];
+  const stores = [];
+  for (const backlog of backlogs) {
+    const url = await database.create(`claims_${backlog}`);
+    const service = await startOn(bench, url, { ...loopbackAllowed, ROLES: 'api' });
+    await createWebhook(service, 'http://127.0.0.1:9/');
+    await service.stop();
+    await addBacklogIn(url, backlog);
+    stores.push({ backlog, store: await openStoreIn(url), times: [] as number[] });
+  }
+  for (let round = -1; round < (bench.quick ? 2 : 5); round++) {
+    for (const { store, times } of stores) {
+      const median = await timeClaimsOf(store);
+      if (round >= 0) times.push(median);
+    }
+  }
+  for (const { store } of stores) await store.close();
+  return {
+    figures: stores.map(({ backlog, times }) => ({
+      name: `a claim of 16 of a backlog of ${backlog} on PostgreSQL`,
+      unit: 'ms',
+      values: times,
+    })),
+  };
+}
