@@ -23,11 +23,13 @@ export function parseDatabaseUrl(text: string): DatabaseUrl {
   const hosts = authority.split(',').map(parseHost);
   const database = path.slice(1);
   if (!FORM.test(text) || hosts.includes(undefined) || database === '' || /\s/.test(text)) throw malformed();
+  // They would silently take the place of what stands before the question mark.
+  if (/[?&](?:host|port|user|password|dbname|database)=/.test(query)) throw malformed();
   const named = hosts.filter((host) => host !== undefined);
   const prefix = userInfo === undefined ? '' : `${userInfo}@`;
   const user = userInfo?.split(':')[0];
   const urlFor = ({ host, port }: Host) =>
-    `postgres://${prefix}${host.includes(':') ? `[${host}]` : host}:${port}${path}${query}`;
+    `postgres://${prefix}${host.includes(':') ? `[${host}]` : host}:${port}${path}${verifying(query)}`;
   // `URL` finds what is wrong with the rest: an escape that is none, a host with a character that it may not have.
   if (named.some((host) => !URL.canParse(urlFor(host)))) throw malformed();
   return {
@@ -35,6 +37,11 @@ export function parseDatabaseUrl(text: string): DatabaseUrl {
     urlFor,
     shown: `postgres://${user === undefined ? '' : `${user}@`}${authority}${path}`,
   };
+}
+
+/** The library takes each of these for `verify-full`, with a warning in many lines. */
+function verifying(query: string): string {
+  return query.replace(/([?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/, '$1verify-full');
 }
 
 function parseHost(text: string): Host | undefined {

@@ -184,6 +184,8 @@ export const database = {
   listenRetryMs: { first: 100, most: 5 * SECOND },
   /** Hints of so long are sent together. */
   hintMs: 5,
+  /** The log says why the database refuses statements, each reason so often at most. */
+  repeatMs: 10 * SECOND,
   /** Webhooks, or users, in one hint: PostgreSQL sends less than 8000 bytes. */
   hintEntries: 60,
 } as const;

@@ -5,7 +5,15 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, test } from 'node:test';
 import { mintToken } from '../src/access/tokens.ts';
-import { ConfigError, type Environment, type Flags, readConfig, settings, storePath } from '../src/config.ts';
+import {
+  ConfigError,
+  type Environment,
+  type Flags,
+  readConfig,
+  readStoreConfig,
+  settings,
+  storePath,
+} from '../src/config.ts';
 
 const TOKEN = 'chosen-by-the-operator-0123456789abcdef';
 
@@ -33,6 +41,10 @@ test('without any setting the defaults hold, and the config is frozen', () => {
   assert.equal(config.port, 3000);
   assert.equal(config.host, '127.0.0.1');
   assert.equal(config.dataDir, resolve('data'));
+  assert.equal(config.databaseUrl, undefined);
+  assert.equal(config.databaseConnections, 10);
+  assert.equal(config.databasePooler, 'none');
+  assert.deepEqual([...config.roles], ['api', 'dispatch']);
   assert.equal(config.publicUrl, undefined);
   assert.equal(config.logLevel, 'info');
   assert.equal(config.logFormat, undefined);
@@ -51,9 +63,10 @@ test('every setting has a variable and a sentence, and its default is shown as i
   }
 });
 
-test('every setting but the secret is also a flag of the same name', () => {
+test('every setting but those with a secret is also a flag of the same name', () => {
   for (const { env, flag } of Object.values(settings)) {
-    const expected = env === 'BOOTSTRAP_TOKEN' ? undefined : `--${env.toLowerCase().replaceAll('_', '-')}`;
+    const isSecret = env === 'BOOTSTRAP_TOKEN' || env === 'DATABASE_URL';
+    const expected = isSecret ? undefined : `--${env.toLowerCase().replaceAll('_', '-')}`;
     assert.equal(flag?.split(' ')[0], expected);
   }
 });
@@ -124,6 +137,56 @@ test('the data folder becomes absolute, and the store is a file in it', () => {
   const { dataDir } = readConfig({ DATA_DIR: 'somewhere' });
   assert.equal(dataDir, resolve('somewhere'));
   assert.equal(storePath(dataDir), join(dataDir, 'plant-store.db'));
+});
+
+test('a database URL names the hosts of a database, and a problem with it repeats no password', () => {
+  const { databaseUrl } = readConfig({ DATABASE_URL: 'postgres://ann:canary@db-1,db-2:6000/plants' });
+  assert.deepEqual(databaseUrl?.hosts, [
+    { host: 'db-1', port: 5432 },
+    { host: 'db-2', port: 6000 },
+  ]);
+  const problems = problemsOf({ DATABASE_URL: 'postgres://ann:canary@db-1:x/plants' });
+  assert.match(problems.join(), /^DATABASE_URL: The database URL must have the form/);
+  assert.doesNotMatch(problems.join(), /canary/);
+});
+
+test('connections to the database are from 2 to 1000, and a pooler is none or one of transactions', () => {
+  assert.equal(readConfig({ DATABASE_CONNECTIONS: '2' }).databaseConnections, 2);
+  assert.equal(readConfig({}, { databaseConnections: '1000' }).databaseConnections, 1000);
+  assert.equal(readConfig({ DATABASE_POOLER: 'transaction' }).databasePooler, 'transaction');
+  for (const DATABASE_CONNECTIONS of ['0', '1', '1001', '-2', '2.5', 'many', ' 2']) {
+    assert.equal(problemsOf({ DATABASE_CONNECTIONS }).length, 1, DATABASE_CONNECTIONS);
+  }
+  for (const DATABASE_POOLER of ['session', 'Transaction', 'on']) {
+    assert.equal(problemsOf({ DATABASE_POOLER }).length, 1, DATABASE_POOLER);
+  }
+});
+
+test('replicas on a database may share the work by roles; the embedded store has them all', () => {
+  const rolesOf = (ROLES: string) => [
+    ...readConfig({ DATABASE_URL: 'postgres://ann@db/plants', ROLES }).roles,
+  ];
+  assert.deepEqual(rolesOf('api'), ['api']);
+  assert.deepEqual(rolesOf('dispatch'), ['dispatch']);
+  assert.deepEqual(rolesOf('dispatch, api'), ['dispatch', 'api']);
+  assert.deepEqual([...readConfig({ ROLES: 'api,dispatch' }).roles], ['api', 'dispatch']);
+  for (const ROLES of ['API', 'api,', ',', 'api dispatch', 'reader']) {
+    assert.equal(problemsOf({ DATABASE_URL: 'postgres://ann@db/plants', ROLES }).length, 1, ROLES);
+  }
+  assert.match(problemsOf({ ROLES: 'api' }).join(), /^ROLES: .*DATABASE_URL/);
+  assert.match(problemsOf({}, { roles: 'dispatch' }).join(), /DATABASE_URL/);
+});
+
+test('what every verb needs to find the store is read without the other settings', () => {
+  const config = readStoreConfig(
+    { DATABASE_URL: 'postgres://ann@db/plants', DATABASE_POOLER: 'transaction', PORT: 'wrong' },
+    { dataDir: 'somewhere' },
+  );
+  assert.deepEqual(
+    [config.databaseUrl?.shown, config.databasePooler, config.dataDir],
+    ['postgres://ann@db/plants', 'transaction', resolve('somewhere')],
+  );
+  assert.throws(() => readStoreConfig({ DATABASE_URL: 'x', DATABASE_POOLER: 'x' }, {}), ConfigError);
 });
 
 test('a public URL loses the slash at its end', () => {

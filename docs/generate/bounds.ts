@@ -91,6 +91,7 @@ export const bounds: Readonly<Record<LimitName, string>> = {
   'database.contestedMs': 'It is tried again.',
   'database.settleMs': 'Events that older transactions hold up are looked for again.',
   'database.listenRetryMs': 'Until then, what other replicas do is found by polling.',
+  'database.repeatMs': 'The same reason is in the log again.',
   'database.hintMs': 'They are sent.',
   'database.hintEntries': 'The others are in the next hint.',
   'delivery.attemptMs': 'The attempt is cut short and counts as failed.',

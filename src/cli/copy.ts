@@ -9,6 +9,7 @@ import { copiedTables } from '../store/copied-tables.ts';
 import { type CopySource, type CopyTarget, copyStore, type VerifiedTable } from '../store/copy.ts';
 import { sqliteCode } from '../store/sqlite/failure.ts';
 import { showCopyProgress } from './copy-progress.ts';
+import { onDatabase } from './database-failure.ts';
 import { examples } from './examples.ts';
 import { Failure } from './failure.ts';
 import { settingOption } from './options.ts';
@@ -56,7 +57,7 @@ async function run({ from, to, databasePooler, json }: CopyFlags): Promise<void>
     throw new ConfigError(['DATABASE_URL: It is not set, and without --to it says where the copy goes.']);
   }
   const copied = await withLockedSource(from, async (source) => {
-    const target = await openTarget(config);
+    const target = await onDatabase(config.databaseUrl, () => openTarget(config));
     return copyInto(target, source).finally(target.close);
   });
   if (json) return print(JSON.stringify(copied, null, 2));

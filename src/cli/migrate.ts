@@ -3,6 +3,7 @@ import { ConfigError, readStoreConfig } from '../config.ts';
 import { parseCount } from '../config-values.ts';
 import { database as limits } from '../limits.ts';
 import { silentLog, systemRuntime } from '../runtime.ts';
+import { onDatabase } from './database-failure.ts';
 import { examples } from './examples.ts';
 import { Failure } from './failure.ts';
 import { settingOption } from './options.ts';
@@ -46,14 +47,12 @@ async function run({ partitions, json, databasePooler }: MigrateFlags): Promise<
   const { clock, log } = systemRuntime(silentLog);
   const pooled = config.databasePooler === 'transaction';
   const database = openDatabase({ url, pooled, log, connections: limits.connectionsOfVerb });
-  try {
+  await onDatabase(url, async () => {
     const before = await divisionOf(database);
     if (partitions !== undefined && before !== undefined) throw madeBefore(before);
     const applied = await migrate(database, { now: clock.now(), partitions });
     tell(applied, (await divisionOf(database)) ?? 0, json);
-  } finally {
-    await database.close();
-  }
+  }).finally(database.close);
 }
 
 function madeBefore(partitions: number): Failure {

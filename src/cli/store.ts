@@ -6,6 +6,7 @@ import { database as limits } from '../limits.ts';
 import { type Runtime, silentLog, systemRuntime } from '../runtime.ts';
 import type { Store } from '../store/store.ts';
 import type { ChoreStore } from '../webhooks/port.ts';
+import { onDatabase } from './database-failure.ts';
 import { Failure } from './failure.ts';
 
 /** What every verb that works on the store takes. */
@@ -18,12 +19,14 @@ export type StoreParts = { store: AccessStore; chores: ChoreStore; runtime: Runt
 export async function withStore<T>(flags: StoreFlags, work: (parts: StoreParts) => Promise<T>): Promise<T> {
   const config = readStoreConfig(process.env, flags);
   const runtime = systemRuntime(silentLog);
-  const store = await (config.databaseUrl ? openDatabase(config, runtime) : openFile(config, runtime));
-  try {
-    return await work({ store: store.access, chores: store.chores, runtime });
-  } finally {
-    await store.close();
-  }
+  return onDatabase(config.databaseUrl, async () => {
+    const store = await (config.databaseUrl ? openDatabase(config, runtime) : openFile(config, runtime));
+    try {
+      return await work({ store: store.access, chores: store.chores, runtime });
+    } finally {
+      await store.close();
+    }
+  });
 }
 
 async function openDatabase({ databaseUrl, databasePooler }: StoreConfig, runtime: Runtime): Promise<Store> {

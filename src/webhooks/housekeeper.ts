@@ -30,12 +30,16 @@ export function startHousekeeper({ store, runtime, retentionDays, ...parts }: Ho
   const { signal } = stopping;
 
   async function every(ms: number, what: string, work: () => Promise<void>): Promise<void> {
+    let hasFailed = false;
     while (!signal.aborted) {
       try {
         await work();
+        hasFailed = false;
         await wait(ms);
       } catch (error) {
-        log.warn({ err: error }, `could not ${what}; it is tried again`);
+        // A store that is down fails this many times in a minute, for the same reason.
+        if (!hasFailed) log.warn({ err: error }, `could not ${what}; it is tried again`);
+        hasFailed = true;
         await wait(bounds.pollMs);
       }
     }

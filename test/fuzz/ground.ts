@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import { scopes as allScopes, type Scope } from '../../src/access/scopes.ts';
 import { createToken } from '../../src/access/tokens.ts';
 import { createUser } from '../../src/access/users.ts';
+import { makeDatabase } from '../harness/postgres.ts';
 import { type Parts, type Service, startService } from '../harness/service.ts';
 import { problemOf } from './answers.ts';
 import { type Client, createClient, Mismatch } from './client.ts';
@@ -36,8 +37,13 @@ export type Answered = Awaited<ReturnType<Client['send']>>;
 /** What the tokens of a lane's user are good for. `powerless` lacks one scope, that of the operation. */
 export type Tokens = { full: string; other: string; powerless: string; expired: string; revoked: string };
 
-export async function startGround(): Promise<Ground> {
+export const fuzzedStores = ['sqlite', 'postgres'] as const;
+export type FuzzedStore = (typeof fuzzedStores)[number];
+
+export async function startGround(kind: FuzzedStore): Promise<Ground> {
+  const database = kind === 'postgres' ? await makeDatabase() : undefined;
   const service = await startService({
+    DATABASE_URL: database?.url ?? '',
     WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
     // Unknown tokens are sent by the thousand, from one address.
     AUTH_FAILURE_LIMIT: '0',
@@ -82,6 +88,7 @@ export async function startGround(): Promise<Ground> {
       leave();
       await ended;
       await service.stop();
+      await database?.drop();
       receiver.stop();
     },
   };

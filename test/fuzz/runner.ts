@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib';
 import fc from 'fast-check';
-import { startGround } from './ground.ts';
+import { type FuzzedStore, startGround } from './ground.ts';
 import { pages } from './pages.ts';
 import { requestsOf } from './requests.ts';
 import { sequencesOf } from './sequences.ts';
@@ -22,6 +22,8 @@ export type Plan = {
   seed: number;
   /** The name of the one property to run: of an operation, `pages`, or of sequences; all when absent. */
   only?: string | undefined;
+  /** The embedded one when absent. */
+  store?: FuzzedStore;
   /** Called now and then with how many answers were checked. */
   onProgress?(checked: number): void;
 };
@@ -32,8 +34,8 @@ export type Report = { checked: number; failures: string[] };
 /** Single requests are this share of the cases; the others stand in sequences. */
 const SINGLE = 0.6;
 
-export async function fuzz({ cases, seed, only, onProgress }: Plan): Promise<Report> {
-  const ground = await startGround();
+export async function fuzz({ cases, seed, only, store = 'sqlite', onProgress }: Plan): Promise<Report> {
+  const ground = await startGround(store);
   const progress = setInterval(() => onProgress?.(ground.checked()), PROGRESS_MS);
   const isChosen = (name: string) => only === undefined || only === name;
   try {

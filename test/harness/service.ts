@@ -30,6 +30,7 @@ export type Service = {
   tokenFor(user: string, options?: TokenOptions): Promise<string>;
   /** Works on the service's store while it runs, as the command line does. */
   beside<T>(use: (parts: Parts) => Promise<T>): Promise<T>;
+  /** May be called twice. */
   stop(): Promise<void>;
 };
 
@@ -64,6 +65,15 @@ export async function startService(env: Environment = {}): Promise<Service> {
   const failures: unknown[] = [];
   const app = await startApp(config, runtime, { onFatal: (error) => failures.push(error) });
 
+  let stopping: Promise<void> | undefined;
+
+  async function stop(): Promise<void> {
+    await app.stop();
+    await rm(dataDir, { recursive: true, force: true });
+    await database?.drop();
+    if (failures.length > 0) throw new AggregateError(failures, 'The service failed while it ran.');
+  }
+
   return {
     url: app.url,
     port: Number(new URL(app.url).port),
@@ -72,12 +82,7 @@ export async function startService(env: Environment = {}): Promise<Service> {
     request: (method, path, options = {}) => send(app.url + path, method, { token: TOKEN, ...options }),
     tokenFor: (user, options = {}) => workBeside((parts) => tokenFor(parts, user, options)),
     beside: workBeside,
-    stop: async () => {
-      await app.stop();
-      await rm(dataDir, { recursive: true, force: true });
-      await database?.drop();
-      if (failures.length > 0) throw new AggregateError(failures, 'The service failed while it ran.');
-    },
+    stop: () => (stopping ??= stop()),
   };
 }
 

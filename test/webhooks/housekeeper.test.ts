@@ -244,14 +244,11 @@ test('a store that fails for a while delays long work, and ends none', async () 
   await deliverAll();
   now += 31 * DAY;
   await until('expired', async () => (await eventsOf(owner)) === 0);
-  assert.deepEqual(
-    new Set(warnings),
-    new Set([
-      'could not go on with a replay or a removal; it is tried again',
-      'could not remove what is too old; it is tried again',
-    ]),
-  );
-  assert.equal(warnings.length, 9);
+  // Once for each of the two, however often it fails.
+  assert.deepEqual(warnings.toSorted(), [
+    'could not go on with a replay or a removal; it is tried again',
+    'could not remove what is too old; it is tried again',
+  ]);
 });
 
 test('a housekeeper whose store never answers again can be stopped', async () => {

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import type pg from 'pg';
 import { AppError } from '../../errors.ts';
 import { database as limits } from '../../limits.ts';
+import type { Log } from '../../runtime.ts';
 import {
   isEnvironment,
   isOfConnection,
@@ -10,6 +11,7 @@ import {
   isUnknownOutcome,
   ofStatement,
   outcomeUnknown,
+  sqlState,
   unavailable,
 } from './failure.ts';
 import { createPrimary, type DatabaseOptions, type TimedQuery } from './primary.ts';
@@ -47,6 +49,7 @@ export type Database = {
 
 export function openDatabase(options: DatabaseOptions): Database {
   const { use, url, close } = createPrimary(options);
+  const translated = translation(options.log);
   const toQuery = ({ statement, values }: Bound): TimedQuery => ({
     ...(options.pooled ? {} : { name: statement.name }),
     text: statement.text,
@@ -164,10 +167,27 @@ async function again<T>(attempt: () => Promise<T>): Promise<T> {
   }
 }
 
-async function translated<T>(call: () => Promise<T>): Promise<T> {
-  try {
-    return await call();
-  } catch (error) {
-    throw !(error instanceof AppError) && isEnvironment(error) ? unavailable(error) : error;
+/** Translates what fails by a fault of the server, and says in the log why. */
+function translation(log: Log) {
+  const toldAt = new Map<string, number>();
+
+  /** Each reason once in a while, however many requests it fails; of a connection that fails the log tells elsewhere. */
+  function tell(error: unknown): void {
+    const state = sqlState(error);
+    const now = performance.now();
+    if (state === undefined || now - (toldAt.get(state) ?? Number.NEGATIVE_INFINITY) < limits.repeatMs)
+      return;
+    toldAt.set(state, now);
+    log.warn({ err: error }, 'the database refused a statement');
   }
+
+  return async <T>(call: () => Promise<T>): Promise<T> => {
+    try {
+      return await call();
+    } catch (error) {
+      if (error instanceof AppError || !isEnvironment(error)) throw error;
+      tell(error);
+      throw unavailable(error);
+    }
+  };
 }

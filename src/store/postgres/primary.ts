@@ -1,8 +1,9 @@
+import { Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import type { DatabaseUrl, Host } from '../../database-url.ts';
 import { AppError } from '../../errors.ts';
-import { database as limits } from '../../limits.ts';
+import { http, database as limits } from '../../limits.ts';
 import type { Log } from '../../runtime.ts';
 import { isOfConnection, unavailable } from './failure.ts';
 import { createPlaces } from './places.ts';
@@ -44,7 +45,7 @@ export function createPrimary({ url, connections, pooled, log }: DatabaseOptions
   const left = new Set<Promise<void>>();
 
   async function use<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
-    const leavePlace = await places.enter().catch(refuse);
+    const leavePlace = await places.enter().catch(refuseCrowd);
     try {
       const { client, from } = await connect();
       return await holding(client, from, work);
@@ -96,7 +97,8 @@ export function createPrimary({ url, connections, pooled, log }: DatabaseOptions
     if (server) return server;
     const errors: unknown[] = [];
     for (const host of hosts) {
-      const pool = openPool(host);
+      const sockets = new Set<Socket>();
+      const pool = openPool(host, sockets);
       try {
         (await pool.connect()).release();
         server = { host, pool };
@@ -105,14 +107,14 @@ export function createPrimary({ url, connections, pooled, log }: DatabaseOptions
       } catch (error) {
         errors.push(error);
         await pool.end();
+        // The client leaves the connection open when it cannot log in by a fault of its own: no password, say.
+        for (const socket of sockets) socket.destroy();
       }
     }
-    throw unavailable(
-      errors.length === 1 ? errors[0] : new AggregateError(errors, 'No host accepts writes.'),
-    );
+    throw unavailable(errors.length === 1 ? errors[0] : noHost(errors));
   }
 
-  function openPool(host: Host): pg.Pool {
+  function openPool(host: Host, sockets: Set<Socket>): pg.Pool {
     const pool = new pg.Pool({
       connectionString: url.urlFor(host),
       max: connections,
@@ -121,6 +123,7 @@ export function createPrimary({ url, connections, pooled, log }: DatabaseOptions
       keepAlive: true,
       pipeline: true,
       types: { getTypeParser },
+      stream: () => tracked(new Socket(), sockets),
       onConnect: refuseStandby,
       ...(pooled ? {} : { options: SESSION_OPTIONS, application_name: 'plant-store' }),
     });
@@ -155,6 +158,17 @@ export function createPrimary({ url, connections, pooled, log }: DatabaseOptions
   };
 }
 
+/** The log shows the message alone. */
+function noHost(errors: readonly unknown[]): AggregateError {
+  const reasons = errors.map((error) => (error instanceof Error ? error.message : String(error)));
+  return new AggregateError(errors, `No host accepts writes (${reasons.join('; ')}).`);
+}
+
+function tracked(socket: Socket, sockets: Set<Socket>): Socket {
+  sockets.add(socket);
+  return socket.once('close', () => sockets.delete(socket));
+}
+
 /** The pool hangs the whole client on an error, with all that a log should not have. */
 function withoutClient(error: Error & { client?: unknown }): Error {
   delete error.client;
@@ -163,6 +177,14 @@ function withoutClient(error: Error & { client?: unknown }): Error {
 
 function refuse(error: unknown): never {
   throw unavailable(error);
+}
+
+/** The database may be well: more is asked of it than it answers in time. */
+function refuseCrowd(cause: unknown): never {
+  throw new AppError(50300, 'Too many requests wait for the store; nothing was done. Retry in a moment.', {
+    headers: { 'retry-after': String(http.retryAfterSeconds) },
+    cause,
+  });
 }
 
 const IS_READ_ONLY: TimedQuery = { text: 'SHOW transaction_read_only', query_timeout: limits.connectMs };

@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import pg from 'pg';
+import { parseDatabaseUrl } from '../src/database-url.ts';
+
+test('a URL names a host, and the port is 5432 when it names none', () => {
+  assert.deepEqual(parseDatabaseUrl('postgres://ann@db.example.org/plants').hosts, [
+    { host: 'db.example.org', port: 5432 },
+  ]);
+  assert.deepEqual(parseDatabaseUrl('postgresql://db:6000/plants').hosts, [{ host: 'db', port: 6000 }]);
+});
+
+test('several hosts stand behind commas, each with a port of its own, addresses of IPv6 in brackets', () => {
+  const { hosts } = parseDatabaseUrl('postgres://ann:pw@db-1,10.0.0.2:6000,[fd00::3],[::1]:65535/plants');
+  assert.deepEqual(hosts, [
+    { host: 'db-1', port: 5432 },
+    { host: '10.0.0.2', port: 6000 },
+    { host: 'fd00::3', port: 5432 },
+    { host: '::1', port: 65_535 },
+  ]);
+});
+
+test('the client reads of each URL what the whole one says', () => {
+  const url = parseDatabaseUrl('postgres://ann%40home:p%2F%3A%40%20s@db-1:6000,[fd00::3]/pl%20ants?ssl=true');
+  const clients = url.hosts.map((host) => new pg.Client({ connectionString: url.urlFor(host) }));
+  assert.deepEqual(
+    clients.map(({ host, port, user, password, database }) => [host, port, user, password, database]),
+    [
+      ['db-1', 6000, 'ann@home', 'p/:@ s', 'pl ants'],
+      ['fd00::3', 5432, 'ann@home', 'p/:@ s', 'pl ants'],
+    ],
+  );
+  assert.deepEqual(
+    clients.map(({ ssl }) => ssl),
+    [true, true],
+  );
+});
+
+test('what is shown has the user, the hosts and the database, and neither the password nor a parameter', () => {
+  const { shown } = parseDatabaseUrl(
+    'postgresql://ann:canary@db-1,db-2:6000/plants?application_name=canary&ssl=true',
+  );
+  assert.equal(shown, 'postgres://ann@db-1,db-2:6000/plants');
+  assert.equal(parseDatabaseUrl('postgres://db/plants').shown, 'postgres://db/plants');
+});
+
+const MALFORMED = [
+  '',
+  'plants',
+  'db.example.org/plants',
+  'mysql://ann:canary@db/plants',
+  'postgres:ann:canary@db/plants',
+  'postgres://ann:canary@db',
+  'postgres://ann:canary@db/',
+  'postgres://ann:canary@/plants',
+  'postgres://ann@db/plants?sslmode=require&host=elsewhere',
+  'postgres://ann@db/plants?password=canary',
+  'postgres://ann:canary@db,/plants',
+  'postgres://ann:canary@,db/plants',
+  'postgres://ann:can@ary@db/plants',
+  'postgres://ann:can/ary@db/plants',
+  'postgres://ann:can#ary@db/plants',
+  'postgres://ann:can?ary@db/plants',
+  'postgres://ann:can ary@db/plants',
+  'postgres://ann:canary@db:0/plants',
+  'postgres://ann:canary@db:65536/plants',
+  'postgres://ann:canary@db:/plants',
+  'postgres://ann:canary@db:x/plants',
+  'postgres://ann:canary@fd00::3/plants',
+  'postgres://ann:canary@[fd00::3/plants',
+  'postgres://ann:canary@[plants]/plants',
+  'postgres://ann:canary@d^b/plants',
+  'postgres://ann:canary@db/plants#x',
+  ' postgres://ann:canary@db/plants',
+  'postgres://ann:canary@db/plants\n',
+];
+
+for (const text of MALFORMED) {
+  test(`${JSON.stringify(text)} is refused with the form that is right, and is not repeated`, () => {
+    assert.throws(
+      () => parseDatabaseUrl(text),
+      ({ message }: Error) => {
+        assert.match(message, /^The database URL must have the form postgres:\/\/[^\n]*\.$/);
+        assert.doesNotMatch(message, /canary|can.ary/);
+        return true;
+      },
+    );
+  });
+}
+
+test('a mode of TLS that demands a certificate is written as what the client makes of it', () => {
+  const [host] = parseDatabaseUrl('postgres://db/plants').hosts;
+  assert.ok(host);
+  for (const mode of ['prefer', 'require', 'verify-ca', 'verify-full']) {
+    const { urlFor } = parseDatabaseUrl(`postgres://db/plants?sslmode=${mode}&application_name=x`);
+    assert.equal(urlFor(host), 'postgres://db:5432/plants?sslmode=verify-full&application_name=x');
+  }
+});
