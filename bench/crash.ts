@@ -12,6 +12,7 @@ import {
   startReceivers,
 } from './crash/receiver.ts';
 import { asNotes, asText } from './crash/result.ts';
+import { readFile } from './crash/stored.ts';
 import { type Outage, verify } from './crash/verify.ts';
 import { countDeliveries } from './harness/backlog.ts';
 import { temporaryFolder } from './harness/cleanup.ts';
@@ -92,7 +93,8 @@ async function run({ rounds, clients, seed }: Plan): Promise<number> {
     if (round % 20 === 0) process.stderr.write(`${round} rounds, ${ledger.entries.size} creates\n`);
   }
   const report = await settle(await start(), folder.path, { ledger, receivers, clients, random });
-  const checks = verify(storePath(folder.path), { ledger, report, webhooks, outages });
+  const { stored, integrity } = readFile(storePath(folder.path));
+  const checks = [integrity, ...verify(stored, { ledger, report, webhooks, outages })];
   await receivers.stop();
 
   const seconds = (performance.now() - begin) / 1000;

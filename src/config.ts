@@ -111,7 +111,8 @@ export const settings: { readonly [K in SettingName]: Setting<Values[K]> } = {
   dataDir: {
     env: 'DATA_DIR',
     flag: '--data-dir <folder>',
-    description: 'The folder that holds the store; serve makes it when it is missing.',
+    description:
+      'The folder that holds the store, unless DATABASE_URL names a database; serve makes it when it is missing.',
     default: parseFolder('data'),
     defaultText: './data',
     parse: parseFolder,
@@ -357,6 +358,7 @@ export function readConfig(env: Environment, flags: Flags = {}): Config {
   if (config.jwtJwksUrl !== undefined && config.jwtIssuer === undefined) {
     problems.push('JWT_JWKS_URL: It is set without JWT_ISSUER and JWT_AUDIENCE.');
   }
+  refuseTwoStores(config, flags, problems);
   if (config.databaseUrl === undefined && config.roles.size < roles.length) {
     problems.push('ROLES: Only replicas on a database can share the work (DATABASE_URL).');
   }
@@ -372,11 +374,18 @@ export function readStoreConfig(env: Environment, flags: Flags): StoreConfig {
     databaseUrl: read('databaseUrl'),
     databasePooler: read('databasePooler'),
   };
+  refuseTwoStores(config, flags, problems);
   if (problems.length > 0) throw new ConfigError(problems);
   return config;
 }
 
 export type StoreConfig = Pick<Config, 'dataDir' | 'databaseUrl' | 'databasePooler'>;
+
+function refuseTwoStores({ databaseUrl }: StoreConfig, { dataDir }: Flags, problems: string[]): void {
+  if (databaseUrl !== undefined && dataDir !== undefined) {
+    problems.push('--data-dir: DATABASE_URL is set, and the store is in that database.');
+  }
+}
 
 function parseRoles(text: string): ReadonlySet<Role> {
   const parse = choice('role', roles);

@@ -15,6 +15,7 @@ export type DatabaseUrl = {
 };
 
 const PORT = 5432;
+const SSL_MODES = new Set(['disable', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify']);
 const FORM = /^postgres(?:ql)?:\/\/(?:([^@/?#]*)@)?([^@/?#]*)(\/[^?#]*)?(\?[^#]*)?$/;
 
 /** Throws an `Error` whose message is a sentence with the rule. */
@@ -23,6 +24,8 @@ export function parseDatabaseUrl(text: string): DatabaseUrl {
   const hosts = authority.split(',').map(parseHost);
   const database = path.slice(1);
   if (!FORM.test(text) || hosts.includes(undefined) || database === '' || /\s/.test(text)) throw malformed();
+  const mode = /[?&]sslmode=([^&]*)/.exec(query)?.[1] ?? 'disable';
+  if (!SSL_MODES.has(mode)) throw new Error(`The sslmode must be one of ${[...SSL_MODES].join(', ')}.`);
   // They would silently take the place of what stands before the question mark.
   if (/[?&](?:host|port|user|password|dbname|database)=/.test(query)) throw malformed();
   const named = hosts.filter((host) => host !== undefined);
@@ -39,8 +42,9 @@ export function parseDatabaseUrl(text: string): DatabaseUrl {
   };
 }
 
-/** The library takes each of these for `verify-full`, with a warning in many lines. */
+/** The library takes each of these for `verify-full`, with a warning in many lines, unless it is told to be like libpq. */
 function verifying(query: string): string {
+  if (/[?&]uselibpqcompat=true(?=&|$)/.test(query)) return query;
   return query.replace(/([?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/, '$1verify-full');
 }
 

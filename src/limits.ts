@@ -176,18 +176,22 @@ export const database = {
   readTogether: 64,
   /** How often it is looked for deliveries that no hint told of, at most; it takes a tenth of the time at most. */
   sweepMs: 1 * SECOND,
+  /** How far the clock of another replica may be ahead before what it wrote of a webhook's rate is disbelieved. */
+  clockAheadMs: 1 * SECOND,
   /** A lane of which nothing could be claimed, since another replica is at it, is looked at again after it. */
   contestedMs: 50,
   /** How soon after a commit it is looked whether its events have become part of the feed. */
   settleMs: 20,
   /** Between two tries to listen for hints; it doubles from the first to the most. */
   listenRetryMs: { first: 100, most: 5 * SECOND },
+  /** How often it is asked whether the server that hints come from is still there, and still the primary. */
+  listenProofMs: 10 * SECOND,
   /** Hints of so long are sent together. */
   hintMs: 5,
   /** The log says why the database refuses statements, each reason so often at most. */
   repeatMs: 10 * SECOND,
   /** Webhooks, or users, in one hint: PostgreSQL sends less than 8000 bytes. */
-  hintEntries: 60,
+  hintEntries: 50,
 } as const;
 
 export const delivery = {

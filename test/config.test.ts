@@ -180,13 +180,20 @@ test('replicas on a database may share the work by roles; the embedded store has
 test('what every verb needs to find the store is read without the other settings', () => {
   const config = readStoreConfig(
     { DATABASE_URL: 'postgres://ann@db/plants', DATABASE_POOLER: 'transaction', PORT: 'wrong' },
-    { dataDir: 'somewhere' },
+    {},
   );
   assert.deepEqual(
-    [config.databaseUrl?.shown, config.databasePooler, config.dataDir],
-    ['postgres://ann@db/plants', 'transaction', resolve('somewhere')],
+    [config.databaseUrl?.shown, config.databasePooler],
+    ['postgres://ann@db/plants', 'transaction'],
   );
+  assert.equal(readStoreConfig({ PORT: 'wrong' }, { dataDir: 'somewhere' }).dataDir, resolve('somewhere'));
   assert.throws(() => readStoreConfig({ DATABASE_URL: 'x', DATABASE_POOLER: 'x' }, {}), ConfigError);
+});
+
+test('a data folder that is named beside a database is a problem, one of the environment is not used', () => {
+  const env = { DATABASE_URL: 'postgres://ann@db/plants', DATA_DIR: '/var/lib/plant-store' };
+  assert.deepEqual(problemsOf(env), []);
+  assert.match(problemsOf(env, { dataDir: 'elsewhere' }).join(), /^--data-dir: DATABASE_URL is set/);
 });
 
 test('a public URL loses the slash at its end', () => {

@@ -95,4 +95,7 @@ test('a mode of TLS that demands a certificate is written as what the client mak
     const { urlFor } = parseDatabaseUrl(`postgres://db/plants?sslmode=${mode}&application_name=x`);
     assert.equal(urlFor(host), 'postgres://db:5432/plants?sslmode=verify-full&application_name=x');
   }
+  const like = '?sslmode=require&uselibpqcompat=true';
+  assert.ok(parseDatabaseUrl(`postgres://db/plants${like}`).urlFor(host).endsWith(like));
+  assert.throws(() => parseDatabaseUrl('postgres://db/plants?sslmode=bogus'), /The sslmode must be one of/);
 });

@@ -36,11 +36,10 @@ async function runClient({ url, ledger, random }: ClientsOptions, agent: Agent):
   }
 }
 
+type Place = { url: string; ledger: Ledger; agent?: Agent };
+
 /** Sends one create and writes down what the client learns. False when the connection broke. */
-async function create(
-  entry: Entry,
-  { url, ledger, agent }: { url: string; ledger: Ledger; agent?: Agent },
-): Promise<boolean> {
+export async function create(entry: Entry, { url, ledger, agent }: Place): Promise<boolean> {
   const isRetry = entry.state === 'unknown';
   const body = plantJson(entry);
   try {
@@ -48,31 +47,51 @@ async function create(
     settle(entry, answer, { isRetry, ledger });
     return true;
   } catch {
-    entry.state = 'unknown';
-    // Without an id a second try would be a second plant.
-    if (entry.id !== undefined) ledger.unknown.push(entry);
+    count(ledger, 'lost');
+    leaveUnknown(entry, ledger);
     return false;
   }
 }
 
-function settle(
-  entry: Entry,
-  answer: Answer,
-  { isRetry, ledger }: { isRetry: boolean; ledger: Ledger },
-): void {
+function settle(entry: Entry, answer: Answer, { isRetry, ledger }: Circumstances): void {
   if (answer.status === 201) {
-    const id = BigInt(/\/plants\/(-?\d+)$/.exec(answer.headers.location ?? '')?.[1] ?? 0);
-    if (entry.id !== undefined && entry.id !== id) {
-      ledger.violations.push(`${entry.name} was sent as ${entry.id} and created as ${id}`);
-    }
-    entry.id = id;
-    entry.state = 'acknowledged';
-    if (isRetry) ledger.counts.retriedCreated++;
-  } else if (answer.status === 409 && isRetry) {
+    acknowledge(entry, answer, { isRetry, ledger });
+    return;
+  }
+  const code = Number(JSON.parse(answer.body).error);
+  if (code === TAKEN && isRetry) {
     entry.state = 'exists';
     ledger.counts.retriedTaken++;
-  } else {
-    entry.state = 'refused';
-    if (answer.status !== 503) ledger.violations.push(`${entry.name}: ${answer.status} ${answer.body}`);
+    return;
   }
+  count(ledger, code);
+  // What was unknown stays so when nothing was done this time.
+  if (code === OUTCOME_UNKNOWN || (isRetry && answer.status === 503)) leaveUnknown(entry, ledger);
+  else entry.state = 'refused';
+  if (answer.status !== 503) ledger.violations.push(`${entry.name}: ${answer.status} ${answer.body}`);
+}
+
+const TAKEN = 40900;
+const OUTCOME_UNKNOWN = 50301;
+
+type Circumstances = { isRetry: boolean; ledger: Ledger };
+
+function acknowledge(entry: Entry, answer: Answer, { isRetry, ledger }: Circumstances): void {
+  const id = BigInt(/\/plants\/(-?\d+)$/.exec(answer.headers.location ?? '')?.[1] ?? 0);
+  if (entry.id !== undefined && entry.id !== id) {
+    ledger.violations.push(`${entry.name} was sent as ${entry.id} and created as ${id}`);
+  }
+  entry.id = id;
+  entry.state = 'acknowledged';
+  if (isRetry) ledger.counts.retriedCreated++;
+}
+
+function leaveUnknown(entry: Entry, ledger: Ledger): void {
+  entry.state = 'unknown';
+  // Without an id a second try would be a second plant.
+  if (entry.id !== undefined) ledger.unknown.push(entry);
+}
+
+function count({ failures }: Ledger, code: number | 'lost'): void {
+  failures.set(code, (failures.get(code) ?? 0) + 1);
 }

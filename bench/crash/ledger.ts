@@ -5,12 +5,14 @@ export type Ledger = {
   /** Creates whose id the client chose and whose outcome it does not know: to be sent again. */
   unknown: Entry[];
   counts: { retriedCreated: number; retriedTaken: number };
+  /** How often each code of the service's errors was answered, and `lost` for connections that broke. */
+  failures: Map<number | 'lost', number>;
   /** Answers that no client should get. */
   violations: string[];
 };
 
 /**
- * `unknown`: the connection broke before the answer. `exists`: a retry was told that the id is taken.
+ * `unknown`: the connection broke before the answer, or that is what it said. `exists`: a retry was told that the id is taken.
  * `refused`: 503, nothing was done.
  */
 export type State = 'sent' | 'acknowledged' | 'unknown' | 'exists' | 'refused';
@@ -28,6 +30,7 @@ export function createLedger(): Ledger {
     entries: new Map(),
     unknown: [],
     counts: { retriedCreated: 0, retriedTaken: 0 },
+    failures: new Map(),
     violations: [],
   };
 }

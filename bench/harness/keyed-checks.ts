@@ -11,7 +11,7 @@ export async function putInTheWay(url: string): Promise<void> {
 }
 
 /** What the service says that it has: ids by the plant's name. */
-export type Found = { plants: Map<string, number[]>; events: Map<string, number[]> };
+export type Found = { plants: Map<string, string[]>; events: Map<string, string[]> };
 
 /**
  * Sends each create once more over a connection that holds: each must get the answer of before, replayed. A create
@@ -51,7 +51,7 @@ export function isReplay(answer: Answer | undefined): boolean {
 }
 
 /** How many plants, or events, of the creates are there. */
-export function countOf(creates: readonly KeyedCreate[], ids: Map<string, number[]>): number {
+export function countOf(creates: readonly KeyedCreate[], ids: Map<string, string[]>): number {
   return creates.reduce((sum, { name }) => sum + (ids.get(name)?.length ?? 0), 0);
 }
 
@@ -86,18 +86,23 @@ const PAGE = 1000;
 
 async function readBack(url: string): Promise<Found> {
   const found: Found = { plants: new Map(), events: new Map() };
-  const enter = (ids: Map<string, number[]>, { id, name }: { id: number; name: string }) => {
+  const enter = (ids: Map<string, string[]>, { id, name }: { id: string; name: string }) => {
     ids.set(name, [...(ids.get(name) ?? []), id]);
   };
   for (let path = `/plants?fields=id,name&limit=${PAGE}`; path !== ''; ) {
     const { body, headers } = await askFor(url + path);
-    for (const plant of JSON.parse(body)) enter(found.plants, plant);
+    for (const plant of parseExactly(body)) enter(found.plants, plant);
     path = /<([^>]*)>; rel="next"/.exec(String(headers.link))?.[1] ?? '';
   }
   for (let query = `limit=${PAGE}`; query !== ''; ) {
-    const { events, cursor } = JSON.parse((await askFor(`${url}/events?${query}`)).body);
+    const { events, cursor } = parseExactly((await askFor(`${url}/events?${query}`)).body);
     for (const { plant } of events) enter(found.events, plant);
     query = events.length < PAGE ? '' : `limit=${PAGE}&cursor=${cursor}`;
   }
   return found;
+}
+
+/** With ids of plants as text: some have more digits than a number of JavaScript. */
+function parseExactly(body: string) {
+  return JSON.parse(body.replaceAll(/"id":(-?\d+)/g, '"id":"$1"'));
 }

@@ -4,11 +4,14 @@ const POLL_MS = 50;
 /** Nothing moved for so long: the rest will not come either. */
 const STALLED_MS = 45_000;
 
-/** Waits until nothing is left, or until what is left has not changed for 45 s; resolves with how much is left. */
-export async function untilSettled(count: () => number | Promise<number>): Promise<number> {
+/** Waits until nothing is left, or until what is left has not changed for long; resolves with how much is left. */
+export async function untilSettled(
+  count: () => number | Promise<number>,
+  stalledMs = STALLED_MS,
+): Promise<number> {
   let left = await count();
   let moved = performance.now();
-  while (left > 0 && performance.now() - moved < STALLED_MS) {
+  while (left > 0 && performance.now() - moved < stalledMs) {
     await sleep(POLL_MS);
     const now = await count();
     if (now !== left) moved = performance.now();

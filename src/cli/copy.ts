@@ -26,7 +26,7 @@ export function copy(command: Command): void {
       'the embedded store: sqlite: and its data folder, or its file',
       parseSource,
     )
-    .option('--to <url>', 'the PostgreSQL database (default: DATABASE_URL)', parseTarget)
+    .option('--to <url>', 'the PostgreSQL database (default: DATABASE_URL)')
     .option('--json', 'print a JSON array of {table, rows, checksum}')
     .addOption(settingOption('databasePooler'))
     .addHelpText(
@@ -49,6 +49,7 @@ ${examples(
 
 async function run({ from, to, databasePooler, json }: CopyFlags): Promise<void> {
   const flags = databasePooler === undefined ? {} : { databasePooler };
+  if (to !== undefined) refuseTarget(to);
   const config = readStoreConfig(
     to === undefined ? process.env : { ...process.env, DATABASE_URL: to },
     flags,
@@ -139,11 +140,11 @@ function parseSource(text: string): string {
   return statSync(named, { throwIfNoEntry: false })?.isFile() ? named : storePath(named);
 }
 
-function parseTarget(text: string): string {
+/** Commander would repeat the value, which may hold a password. */
+function refuseTarget(text: string): void {
   try {
     parseDatabaseUrl(text);
-    return text;
   } catch (error) {
-    throw new InvalidArgumentError(error instanceof Error ? error.message : String(error));
+    throw new ConfigError([`--to: ${error instanceof Error ? error.message : error}`]);
   }
 }

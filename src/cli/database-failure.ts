@@ -58,21 +58,25 @@ function explain(error: DatabaseError, url: DatabaseUrl): Finding {
   const said = error.message.replace(/\.$/, '');
   const code = typeof error.code === 'string' ? error.code : '';
   const says = said === '' ? code : said;
-  return (
-    FINDINGS[code]?.(says) ?? { reason: says, advice: hasPassword(url) ? LOOK : `${NO_PASSWORD} ${LOOK}` }
-  );
+  const advice = [
+    ...(hasPassword(url) ? [] : ['DATABASE_URL holds no password.']),
+    'See that DATABASE_URL leads to a PostgreSQL server that answers.',
+    ...(asksForTls(url) ? ['When it has no TLS, take sslmode out of DATABASE_URL.'] : []),
+  ];
+  return FINDINGS[code]?.(says) ?? { reason: says, advice: advice.join(' ') };
 }
 
 function hasPassword({ hosts: [host], urlFor }: DatabaseUrl): boolean {
   return host !== undefined && new URL(urlFor(host)).password !== '';
 }
 
+function asksForTls({ hosts: [host], urlFor }: DatabaseUrl): boolean {
+  return host !== undefined && new URL(urlFor(host)).searchParams.has('sslmode');
+}
+
 function placeOf({ host, port }: Host): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
-
-const LOOK = 'See that DATABASE_URL leads to a PostgreSQL server that answers.';
-const NO_PASSWORD = 'DATABASE_URL holds no password.';
 
 /** With what the server, or Node, says itself. */
 const told =
@@ -118,13 +122,18 @@ const FINDINGS: Readonly<Record<string, (says: string) => Finding>> = {
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: untrusted,
   CERT_HAS_EXPIRED: untrusted,
   ERR_TLS_CERT_ALTNAME_INVALID: untrusted,
+  '08P01': told(
+    'Behind PgBouncer set DATABASE_POOLER=transaction; user and password stand in its auth_file as well.',
+  ),
   '25006': readOnly,
   '28000': told(
     'Let the role log in from here (LOGIN, pg_hba.conf), or ask for TLS with sslmode=verify-full.',
   ),
   '28P01': refused,
   '3D000': told("Make it: CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0."),
-  '42501': told('Make the role the owner of the database: ALTER DATABASE … OWNER TO …'),
+  '42501': told(
+    'Run plant-store migrate as the owner of the database, or make the role its owner: ALTER DATABASE … OWNER TO …',
+  ),
   '53100': told('Make room on the disk of the server.'),
   '53300': told(
     "Lower DATABASE_CONNECTIONS, or raise the server's max_connections or the limit of the role.",

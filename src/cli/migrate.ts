@@ -31,7 +31,7 @@ same time wait for each other, and each migration is a transaction: all of it, o
 Replicas of the version before go on working beside it, so that a rolling update replaces one after the other: every
 migration says which is the oldest version that understands the schema behind it. Only a replica that is older than that
 does not start any more.
-${examples('migrate', 'migrate --partitions 32')}`,
+${examples('migrate', 'migrate --partitions 8')}`,
     )
     .action(run);
 }
@@ -39,7 +39,8 @@ ${examples('migrate', 'migrate --partitions 32')}`,
 async function run({ partitions, json, databasePooler }: MigrateFlags): Promise<void> {
   const config = readStoreConfig(process.env, databasePooler === undefined ? {} : { databasePooler });
   const { databaseUrl: url } = config;
-  if (url === undefined) throw new ConfigError(['DATABASE_URL: It is not set.']);
+  if (url === undefined)
+    throw new ConfigError(['DATABASE_URL: It is not set; it names the database in which the store is made.']);
   const [{ openDatabase }, { divisionOf, migrate }] = await Promise.all([
     import('../store/postgres/database.ts'),
     import('../store/postgres/migrate.ts'),

@@ -38,7 +38,8 @@ export function serve(command: Command): void {
     .addOption(settingOption('maxPlantsPerUser'))
     .addHelpText(
       'after',
-      '\nEach setting is also an environment variable, named in brackets; the flag wins. BOOTSTRAP_TOKEN and\n' +
+      '\nWith DATABASE_URL=postgres://… the store is in that database, for any number of replicas.\n' +
+        'Each setting is also an environment variable, named in brackets; the flag wins. BOOTSTRAP_TOKEN and\n' +
         'DATABASE_URL have none, since a command line is visible to everybody on the machine.\n' +
         examples(
           'serve',

@@ -9,7 +9,9 @@ import { say, visible } from './terminal.ts';
 export function shareRemove(share: Command): void {
   share
     .command('remove')
-    .description('let a user no longer read the plants of another; a running service heeds it at once')
+    .description(
+      'let a user no longer read the plants of another; a running service heeds it at once, on PostgreSQL each replica within 5 s',
+    )
     .requiredOption('--owner <name>', 'whose plants they are')
     .requiredOption('--viewer <name>', 'who may read them')
     .addOption(settingOption('dataDir'))

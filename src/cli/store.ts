@@ -2,12 +2,14 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AccessStore } from '../access/port.ts';
 import { readStoreConfig, type StoreConfig, storePath } from '../config.ts';
+import type { DatabaseUrl } from '../database-url.ts';
 import { database as limits } from '../limits.ts';
 import { type Runtime, silentLog, systemRuntime } from '../runtime.ts';
 import type { Store } from '../store/store.ts';
 import type { ChoreStore } from '../webhooks/port.ts';
 import { onDatabase } from './database-failure.ts';
 import { Failure } from './failure.ts';
+import { say } from './terminal.ts';
 
 /** What every verb that works on the store takes. */
 export type StoreFlags = { dataDir?: string };
@@ -20,7 +22,8 @@ export async function withStore<T>(flags: StoreFlags, work: (parts: StoreParts) 
   const config = readStoreConfig(process.env, flags);
   const runtime = systemRuntime(silentLog);
   return onDatabase(config.databaseUrl, async () => {
-    const store = await (config.databaseUrl ? openDatabase(config, runtime) : openFile(config, runtime));
+    const { databaseUrl } = config;
+    const store = await (databaseUrl ? openStoreIn(databaseUrl, config, runtime) : openFile(config, runtime));
     try {
       return await work({ store: store.access, chores: store.chores, runtime });
     } finally {
@@ -29,16 +32,30 @@ export async function withStore<T>(flags: StoreFlags, work: (parts: StoreParts) 
   });
 }
 
-async function openDatabase({ databaseUrl, databasePooler }: StoreConfig, runtime: Runtime): Promise<Store> {
-  const { openPostgresStore } = await import('../store/postgres/store.ts');
-  if (!databaseUrl) throw new Error('no database');
+async function openStoreIn(
+  url: DatabaseUrl,
+  { databasePooler }: StoreConfig,
+  { clock, log }: Runtime,
+): Promise<Store> {
+  const [{ openPostgresStore }, { openDatabase }, { divisionOf }] = await Promise.all([
+    import('../store/postgres/store.ts'),
+    import('../store/postgres/database.ts'),
+    import('../store/postgres/migrate.ts'),
+  ]);
+  const pooled = databasePooler === 'transaction';
+  const parts = { url, pooled, log, connections: limits.connectionsOfVerb };
+  const database = openDatabase(parts);
+  const division = await divisionOf(database).finally(database.close);
+  if (division === undefined) {
+    throw new Failure(
+      `There is no store in the database ${url.shown}. Make one: plant-store migrate, or start the service: plant-store serve`,
+    );
+  }
   return openPostgresStore({
-    url: databaseUrl,
-    connections: limits.connectionsOfVerb,
-    pooled: databasePooler === 'transaction',
-    clock: runtime.clock,
-    log: runtime.log,
+    ...parts,
+    clock,
     deliveryDelayMs: 0,
+    onMigration: (name) => say(`Brought the schema up to date: ${name}.`),
   });
 }
 

@@ -10,7 +10,7 @@ import { say } from './terminal.ts';
 export function tokenRevoke(token: Command): void {
   token
     .command('revoke')
-    .description('end a token; a running service refuses it at once')
+    .description('end a token; a running service refuses it at once, on PostgreSQL each replica within 5 s')
     .argument('<id>', 'the id that token list shows: tok_…', parseTokenId)
     .addOption(settingOption('dataDir'))
     .addHelpText('after', examples('token revoke tok_01k0c3t2v4x5y6z7a8b9c0d1e2'))

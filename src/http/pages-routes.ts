@@ -17,7 +17,7 @@ export function healthRoutes(app: FastifyInstance, { checkStore }: HealthContext
     try {
       checkStore();
     } catch (cause) {
-      throw new AppError(50302, 'The store cannot be read.', {
+      throw new AppError(50302, 'The store cannot be used now.', {
         headers: { 'retry-after': String(limits.retryAfterSeconds) },
         cause,
       });

@@ -26,7 +26,7 @@ export type Door = 'bounded' | 'open';
  * Runs the commands as one transaction. Rejects with AppError 50302 when nothing was done and with 50301
  * when the outcome is unknown.
  */
-export type Commit<Command> = (commands: Command[]) => Promise<BatchResult>;
+type Commit<Command> = (commands: Command[]) => Promise<BatchResult>;
 
 export type BatchResult = {
   /** One outcome for each command, in order. */

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 
 /** A checksum over rows in any order: no two stores keep all of their keys in the same one. */
-export type Checksum = {
+type Checksum = {
   add(values: readonly (string | null)[]): void;
   /** Of all rows so far, in hexadecimal. */
   digest(): string;

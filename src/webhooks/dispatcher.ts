@@ -173,7 +173,9 @@ export function startDispatcher({
       try {
         return await call();
       } catch (error) {
-        log.warn({ err: error, retryMs: wait }, `could not ${what}`);
+        // The tries behind the first one fail for the same reason.
+        const level = wait === bounds.storeRetryMs.first ? 'warn' : 'debug';
+        log[level]({ err: error, retryMs: wait }, `could not ${what}`);
       }
       await pause(wait, undefined, { signal }).catch(() => {});
       wait = Math.min(2 * wait, bounds.storeRetryMs.most);

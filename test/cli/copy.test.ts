@@ -180,6 +180,7 @@ test('a copy of another store does not go on with the one that was broken off', 
 test('a database that has users is no target', async (t) => {
   const url = await emptyDatabase(t);
   await withStoreFolder(async (folder) => {
+    assert.equal((await run(['migrate'], { DATABASE_URL: url })).code, 0);
     assert.equal((await run(['user', 'create', 'ann'], { DATABASE_URL: url })).code, 0);
     assert.match(
       failureOf(await copyFrom(folder, url)),
@@ -280,3 +281,11 @@ function addPlants(folder: string, count: number): void {
     COMMIT`);
   db.close();
 }
+
+test('a target that is no database URL is refused without being repeated', async () => {
+  const args = ['copy', '--from', 'sqlite:.', '--to', 'http://ann:canary@db/plants'];
+  const { code, stdout, stderr } = await run(args, {});
+  assert.equal(code, 2);
+  assert.match(stderr, /^error: --to: The database URL must have the form/);
+  assert.ok(!(stdout + stderr).includes('canary'));
+});

@@ -18,6 +18,23 @@ test('migrate makes the store, and says so when there is nothing to do', async (
   assert.equal((await run(['user', 'create', 'ann'], env)).code, 0);
 });
 
+test('a verb makes no store in an empty database, and says how to', async (t) => {
+  const env = await emptyDatabase(t);
+  const { code, stderr } = await run(['user', 'list'], env);
+  assert.equal(code, 1);
+  assert.match(stderr, /^error: There is no store in the database \S+\. Make one: plant-store migrate, or /);
+  assert.equal(JSON.parse(dataOf(await run(['migrate', '--partitions', '4', '--json'], env))).partitions, 4);
+});
+
+test('the data folder and a database are not both the place of the store', async (t) => {
+  const env = await emptyDatabase(t);
+  const { code, stderr } = await run(['user', 'list', '--data-dir', 'elsewhere'], env);
+  assert.deepEqual(
+    [code, stderr],
+    [2, 'error: --data-dir: DATABASE_URL is set, and the store is in that database.\n'],
+  );
+});
+
 test('a store is made with partitions, and keeps as many as it was made with', async (t) => {
   const env = await emptyDatabase(t);
   const made = JSON.parse(dataOf(await run(['migrate', '--partitions', '4', '--json'], env)));
@@ -61,6 +78,10 @@ test('migrate without a database ends with 2', async () => {
   const { code, stdout, stderr } = await run(['migrate']);
   assert.deepEqual(
     { code, stdout, stderr },
-    { code: 2, stdout: '', stderr: 'error: DATABASE_URL: It is not set.\n' },
+    {
+      code: 2,
+      stdout: '',
+      stderr: 'error: DATABASE_URL: It is not set; it names the database in which the store is made.\n',
+    },
   );
 });

@@ -61,7 +61,7 @@ export type Serving = {
 
 /** Starts `serve` and waits until it has greeted. Rejects with what it said when it ends before that. */
 export async function serve(dataDir: string, env: Record<string, string> = {}): Promise<Serving> {
-  const child = launch(['serve', '--port', '0', '--data-dir', dataDir], env);
+  const child = launch(['serve', '--port', '0'], { DATA_DIR: dataDir, ...env });
   const ended = outcomeOf(child);
   const greeting = await untilGreeted(child, ended);
   const stop = () => {

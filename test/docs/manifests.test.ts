@@ -89,6 +89,33 @@ test('the connections of all replicas, one more among them, fit into what the co
   assert.ok(used.reduce((sum, count) => sum + count, 0) + Math.max(...used) <= most - reserved);
 });
 
+test('so do those of all pods, with what a rolling update starts, into what the manifest says of the server', () => {
+  const most = Number(/max_connections = (\d+)/.exec(read('ops/kubernetes.yaml'))?.[1]);
+  const { spec: scaler } = resources.find(({ kind }) => kind === 'HorizontalPodAutoscaler');
+  const pods = deployments().map(({ metadata, spec }) => {
+    const { maxSurge } = spec.strategy.rollingUpdate;
+    return (metadata.name === scaler.scaleTargetRef.name ? scaler.maxReplicas : spec.replicas) + maxSurge;
+  });
+  const used = kubernetesEnvironments().map((environment, n) => {
+    return (pods[n] ?? Number.NaN) * (readConfig(environment).databaseConnections + 1);
+  });
+  const peopleAndReserved = 8;
+  assert.ok(used.reduce((sum, count) => sum + count, 0) + peopleAndReserved <= most);
+});
+
+test('both configurations of HAProxy try again, and look after replicas, in the same way', () => {
+  const isAboutThat =
+    /^(?:retries|option redispatch|option httpchk|retry-on|acl|http-request disable-l7-retry|http-check) /;
+  const [one, other] = ['ops/haproxy.cfg', 'ops/compose-haproxy.cfg'].map((file) =>
+    read(file)
+      .split('\n')
+      .map((line) => line.trim())
+      .filter((line) => isAboutThat.test(line)),
+  );
+  assert.equal(one?.length, 8);
+  assert.deepEqual(other, one);
+});
+
 test('HAProxy takes the configuration that the compose file gives it', {
   skip: spawnSync('haproxy', ['-v']).error && 'haproxy is not installed',
 }, () => {
@@ -133,9 +160,8 @@ function deployments() {
 
 const SECRETS: Record<string, string> = {
   DATABASE_PASSWORD: 'secret',
-  'database-url': 'postgres://plant_store:secret@db-1,db-2:5432/plant_store?sslmode=verify-full',
+  DATABASE_URL: 'postgres://plant_store:secret@db-1,db-2:5432/plant_store?sslmode=verify-full',
   BOOTSTRAP_TOKEN: 'a-bootstrap-token-that-only-tests-know',
-  'bootstrap-token': 'a-bootstrap-token-that-only-tests-know',
 };
 
 /** What the replicas in the compose file are started with. */

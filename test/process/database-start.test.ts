@@ -41,7 +41,7 @@ async function makeRole(t: TestContext, options = 'LOGIN'): Promise<string> {
 /** That the service and another verb say the same line, which has these parts. */
 async function refused(url: string, ...parts: RegExp[]): Promise<void> {
   const env = { DATABASE_URL: url };
-  const outcomes = await Promise.all([failToServe('', { env }), run(['user', 'list'], env)]);
+  const outcomes = await Promise.all([failToServe('', { env }), run(['migrate'], env)]);
   for (const { code, stdout, stderr } of outcomes) {
     assert.equal(code, 1, stderr);
     assert.match(stderr, /^error: [^\n]+\n$/);
@@ -161,6 +161,7 @@ test('a schema that this version does not understand, and a later one that it do
   const { url, drop } = await makeDatabase();
   t.after(drop);
   const env = { DATABASE_URL: url };
+  assert.equal((await run(['migrate'], env)).code, 0);
   assert.equal((await run(['user', 'create', 'ann'], env)).code, 0);
   await administer(url, `INSERT INTO migrations VALUES (99, '0099_later.sql', 'x', 99, 0)`);
   await refused(url, /newer version of plant-store \(schema 99, .*start that version instead/);
@@ -190,7 +191,7 @@ test('a server that demands TLS, and whose certificate nobody vouches for', asyn
   const authority = join(folder, 'ca.pem');
   await writeFile(authority, cert);
   const DATABASE_URL = `${url}?sslmode=verify-full&sslrootcert=${authority}`;
-  const { code, stderr } = await run(['user', 'create', 'bob'], { DATABASE_URL });
+  const { code, stderr } = await run(['migrate'], { DATABASE_URL });
   assert.equal(code, 0, stderr);
 });
 

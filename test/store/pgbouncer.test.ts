@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseDatabaseUrl } from '../../src/database-url.ts';
 import { silentLog } from '../../src/runtime.ts';
 import { openPostgresStore } from '../../src/store/postgres/store.ts';
+import { freePort } from '../harness/free-port.ts';
 import { makeDatabase } from '../harness/postgres.ts';
 import { storeConformance } from './conformance.ts';
 
@@ -91,14 +92,4 @@ async function accepting(running: ChildProcess, port: number): Promise<void> {
     if (isOpen) return;
     await sleep(20);
   }
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const address = probe.address();
-  probe.close();
-  await once(probe, 'close');
-  if (address === null || typeof address === 'string') throw new Error('no port is free');
-  return address.port;
 }

@@ -1,7 +1,7 @@
 import { parseDatabaseUrl } from '../../src/database-url.ts';
 import { silentLog } from '../../src/runtime.ts';
 import { openPostgresStore } from '../../src/store/postgres/store.ts';
-import { makeDatabase } from '../harness/postgres.ts';
+import { makeDatabase, makePartitions } from '../harness/postgres.ts';
 import { storeConformance } from './conformance.ts';
 
 for (const { name, pooled, partitions } of [
@@ -12,11 +12,11 @@ for (const { name, pooled, partitions } of [
     name,
     async open() {
       const database = await makeDatabase();
+      if (partitions !== undefined) await makePartitions(database.url, partitions);
       const store = await openPostgresStore({
         url: parseDatabaseUrl(database.url),
         connections: 4,
         pooled,
-        partitions,
         clock: { now: Date.now },
         log: silentLog,
         deliveryDelayMs: 0,

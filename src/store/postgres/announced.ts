@@ -1,4 +1,4 @@
-/** What a transaction wrote for others to look at: this replica's own dispatcher and streams, and the other replicas. */
+/** What a transaction wrote for others to look at: this replica's own dispatcher and streams, and other replicas. */
 export type Announced = {
   /** Webhooks of which deliveries are due, or will be: not before `due`, which undefined leaves open. */
   lanes: Lane[];

@@ -1,8 +1,8 @@
 import { delivery, database as limits } from '../../limits.ts';
 import type { Claim, ClaimRequest } from '../../webhooks/port.ts';
+import { toEvent } from '../rows.ts';
 import type { Query, Row, Statement } from './database.ts';
 import type { Answer, DueLane } from './due-lanes.ts';
-import { toEvent } from './event-rows.ts';
 import type { HeldLeases } from './held-leases.ts';
 import { IS_VISIBLE } from './shares.ts';
 
@@ -21,10 +21,12 @@ export async function claimOf(
 ): Promise<Claimed> {
   const { now, leaseUntil, limit, places } = request;
   const input = JSON.stringify(lanes.map((lane, n) => inputOf(lane, n, request, held)));
-  const burst = delivery.rateBurst;
   const [, [row]] = await Promise.all([
     query(LOCK, [input]),
-    query(CLAIM, [input, now, leaseUntil, limit, places.each, places.together, burst]),
+    query(CLAIM, [
+      ...[input, now, leaseUntil, limit, places.each, places.together],
+      ...[delivery.rateBurst, limits.clockAheadMs],
+    ]),
   ]);
   // The statement has one row of this form.
   const { found, leased } = row as unknown as { found: LaneRow[]; leased: LeasedRow[] | null };
@@ -137,9 +139,14 @@ const LOCK: Statement = {
     WHERE pg_try_advisory_xact_lock(hashtextextended('plant-store: lane ' || i.webhook, 0))`,
 };
 
+/** When the bucket of a rate was last drawn from; by a clock that was ahead, now. */
+const drawnAt = (row: 'w' | 'o') =>
+  `CASE WHEN ${row}.rate_at > $2::int8 + $8::int8 THEN $2 ELSE greatest(${row}.rate_at, $2) END`;
+
 /**
  * $2 now, $3 the end of the leases, $4 how many at most, $5 places of an unknown lane, $6 of one that several replicas
- * are at, $7 the burst of a rate, as a share of a second's.
+ * are at, $7 the burst of a rate, as a share of a second's,
+ * $8 how far the clock of another replica may be ahead.
  *
  * A look into the tables that grow is LATERAL with a limit or a lock, which the planner cannot turn into a join that
  * reads all of them.
@@ -160,7 +167,8 @@ const CLAIM: Statement = {
         CASE WHEN w.rate IS NOT NULL THEN least(
           greatest(1, floor(w.rate * $7::float8)),
           coalesce(
-            w.rate_tokens + greatest(0, $2::int8 - w.rate_at) * w.rate / 1000.0,
+            CASE WHEN w.rate_at > $2::int8 + $8::int8 THEN greatest(1, w.rate_tokens) ELSE w.rate_tokens END
+              + greatest(0, $2::int8 - w.rate_at) * w.rate / 1000.0,
             greatest(1, floor(w.rate * $7::float8))
           )
         ) END AS tokens
@@ -174,7 +182,8 @@ const CLAIM: Statement = {
     ), open AS MATERIALIZED (
       SELECT w.*, greatest(0, least(
           w.wanted,
-          CASE WHEN c.leases > c.own THEN $6::int - c.leases END,
+          -- What a replica that is gone had claimed must not stop the lane until its leases end.
+          CASE WHEN c.leases > c.own THEN greatest($6::int - c.leases, greatest(1, $6::int / 4) - c.own) END,
           CASE WHEN NOT w.drew_last THEN floor(w.tokens)::int END
         ))::int AS room
       FROM wanting w
@@ -252,7 +261,7 @@ const CLAIM: Statement = {
       ) t ON t.n = o.n
     ), drawn AS (
       UPDATE webhooks w
-      SET rate_tokens = o.tokens - c.taken, rate_at = greatest(w.rate_at, $2)
+      SET rate_tokens = o.tokens - c.taken, rate_at = ${drawnAt('w')}
       FROM open o
       JOIN counts c ON c.n = o.n
       WHERE w.owner = o.subscriber AND w.id = o.webhook AND o.rate IS NOT NULL AND c.taken > 0
@@ -274,7 +283,7 @@ const CLAIM: Statement = {
             ORDER BY d.due
             LIMIT 1
           ) END,
-          'tokens', o.tokens - c.taken, 'tokens_at', greatest(o.rate_at, $2)
+          'tokens', o.tokens - c.taken, 'tokens_at', ${drawnAt('o')}
         ))
       FROM lanes l
       LEFT JOIN open o ON o.n = l.n

@@ -1,9 +1,8 @@
 import type { AppError } from '../../errors.ts';
-import type { Caller } from '../../idempotency.ts';
-import type { PlantId } from '../../plants/plant.ts';
 import { fault, KEY_USED, USER_GONE } from '../once.ts';
 import type { Announced } from './announced.ts';
-import { type Create, type Created, type LaneRow, NO_ID_ABOVE } from './create.ts';
+import { type Create, type Created, NO_ID_ABOVE } from './create-command.ts';
+import { announceLanes, EFFECTS, LANES, type LaneRow } from './create-effects.ts';
 import type { Bound, Query, Statement } from './database.ts';
 import { removeOver, requestOf } from './idempotency.ts';
 import { arePlain, bindPlain, plainOutcomes } from './plain-creates.ts';
@@ -18,13 +17,7 @@ export type CreateRules = {
 
 const NO_OWNER = 'no owner';
 
-/**
- * Plants, their events and their deliveries, of a whole batch in one statement.
- *
- * An id that the store chooses is one more than all before it in the table and in the batch. When k such ids were chosen
- * up to a plant and the table ends at h, that is k + h, or k + g - j behind a given id g before which j were chosen: the
- * largest of them, which a window finds.
- */
+/** Plants, their events and their deliveries, of a whole batch in one statement. */
 export function creates({ deliveryDelayMs, maxPlantsPerUser }: CreateRules): Batched<Create> {
   const isLimited = maxPlantsPerUser !== undefined;
   const statement = isLimited ? CREATE_LIMITED : CREATE;
@@ -81,7 +74,7 @@ function inputOf({ plant, caller }: Create, n: number, delayMs: number) {
 }
 
 function announce(announced: Announced, { outcomes, lanes }: CreateRow, commands: readonly Create[]): void {
-  for (const [subscriber, webhook, due] of lanes ?? []) announced.lanes.push({ subscriber, webhook, due });
+  announceLanes(announced, lanes);
   const owners = commands.flatMap(({ plant }, n) => (outcomes[n]?.[2] ? [plant.owner] : []));
   announced.owners.push(...new Set(owners));
 }
@@ -118,31 +111,8 @@ const COUNT_PLANTS: Statement = {
     WHERE u.id = ANY($1::int8[]) AND NOT EXISTS (SELECT 1 FROM plant_counts c WHERE c.owner = u.id)`,
 };
 
-const CREATE: Statement = { name: 'plants-create', text: createSql(false) };
-const CREATE_LIMITED: Statement = { name: 'plants-create-limited', text: createSql(true) };
-
-function createSql(isLimited: boolean): string {
-  // Of those that would be added, as many as there is room for; a refused one makes no room for its equals.
-  const admitted = isLimited
-    ? `
-    ), ranked AS MATERIALIZED (
-      SELECT i.*, row_number() OVER (PARTITION BY owner, id ORDER BY n) = 1
-          AND NOT EXISTS (SELECT 1 FROM plants p WHERE p.owner = i.owner AND p.id = i.id) AS is_new
-      FROM identified i
-    ), admitted AS MATERIALIZED (
-      SELECT r.*, count(*) FILTER (WHERE is_new) OVER (PARTITION BY owner ORDER BY n)
-          <= $2::int8 - (SELECT c.plants FROM plant_counts c WHERE c.owner = r.owner) AS has_room
-      FROM ranked r`
-    : `
-    ), admitted AS MATERIALIZED (
-      SELECT i.*, true AS is_new, true AS has_room
-      FROM identified i`;
-  const full = `CASE WHEN NOT a.has_room AND (a.is_new OR NOT EXISTS (
-          SELECT 1 FROM plants p WHERE p.owner = a.owner AND p.id = a.id
-        ) AND NOT EXISTS (
-          SELECT 1 FROM made f WHERE f.owner = a.owner AND f.id = a.id
-        )) THEN 'full' END`;
-  return `WITH input AS MATERIALIZED (
+/** What is asked for, and why nothing is done for some of it. */
+const JUDGED = `input AS MATERIALIZED (
       SELECT *
       FROM json_to_recordset($1) AS i(
         n int, owner int8, wanted int8, name text, tag text, event text, at int8, due int8, caller int8,
@@ -166,7 +136,14 @@ function createSql(isLimited: boolean): string {
             THEN '${KEY_USED}'
         END AS refusal
       FROM input i
-    ), highest AS MATERIALIZED (
+    )`;
+
+/**
+ * An id that the store chooses is one more than all before it in the table and in the batch. When k such ids were
+ * chosen up to a plant and the table ends at h, that is k + h, or k + g - j behind a given id g before which j were
+ * chosen: the largest of them, which a window finds.
+ */
+const IDENTIFIED = `highest AS MATERIALIZED (
       SELECT o.owner, coalesce((SELECT max(p.id) FROM plants p WHERE p.owner = o.owner), 0) AS id
       FROM (SELECT DISTINCT owner FROM judged WHERE wanted IS NULL) o
     ), numbered AS (
@@ -183,8 +160,33 @@ function createSql(isLimited: boolean): string {
           WHEN wanted IS NOT NULL THEN wanted
           WHEN below <= 9223372036854775807 - chosen THEN below + chosen
         END AS id
-      FROM bounded b${admitted}
-    ), created AS (
+      FROM bounded b
+    )`;
+
+const ADMITTED = `admitted AS MATERIALIZED (
+      SELECT i.*, true AS is_new, true AS has_room
+      FROM identified i
+    )`;
+
+/** Of those that would be added, as many as there is room for; a refused one makes no room for its equals. */
+const ADMITTED_LIMITED = `ranked AS MATERIALIZED (
+      SELECT i.*, row_number() OVER (PARTITION BY owner, id ORDER BY n) = 1
+          AND NOT EXISTS (SELECT 1 FROM plants p WHERE p.owner = i.owner AND p.id = i.id) AS is_new
+      FROM identified i
+    ), admitted AS MATERIALIZED (
+      SELECT r.*, count(*) FILTER (WHERE is_new) OVER (PARTITION BY owner ORDER BY n)
+          <= $2::int8 - (SELECT c.plants FROM plant_counts c WHERE c.owner = r.owner) AS has_room
+      FROM ranked r
+    )`;
+
+/** Why one that was not admitted was not: its id may be taken as well. */
+const FULL = `CASE WHEN NOT a.has_room AND (a.is_new OR NOT EXISTS (
+          SELECT 1 FROM plants p WHERE p.owner = a.owner AND p.id = a.id
+        ) AND NOT EXISTS (
+          SELECT 1 FROM made f WHERE f.owner = a.owner AND f.id = a.id
+        )) THEN 'full' END`;
+
+const MADE = `created AS (
       INSERT INTO plants (owner, id, name, tag, created_at)
       SELECT owner, id, name, tag, at
       FROM admitted
@@ -197,57 +199,32 @@ function createSql(isLimited: boolean): string {
       FROM admitted a
       JOIN created c ON c.owner = a.owner AND c.id = a.id
       ORDER BY a.owner, a.id, a.n
-    ), written AS (
-      INSERT INTO events (owner, id, tx, type, plant, name, tag, created_at)
-      SELECT owner, event, (SELECT feed_tx()), 'plant.created', id, name, tag, at
-      FROM made
-    ), makers AS MATERIALIZED (
-      SELECT owner, count(*) AS plants
-      FROM made
-      GROUP BY owner
-    ), subscriptions AS MATERIALIZED (
-      SELECT m.owner, w.owner AS subscriber, w.id AS webhook
-      FROM makers m
-      JOIN webhooks w ON w.owner = m.owner
-      WHERE w.status <> 'deleted'
-      UNION ALL
-      SELECT m.owner, w.owner, w.id
-      FROM makers m
-      JOIN shares s ON s.owner = m.owner
-      JOIN webhooks w ON w.owner = s.viewer
-      WHERE w.status <> 'deleted'
-    ), outbox AS (
-      INSERT INTO deliveries (subscriber, webhook, event, owner, state, attempts, step, due, leased, fence)
-      SELECT s.subscriber, s.webhook, m.event, m.owner, 'pending', 0, 0, m.due, false, 0
-      FROM made m
-      JOIN subscriptions s ON s.owner = m.owner
-      ORDER BY s.subscriber, s.webhook, m.event
-    ), counted AS (
-      UPDATE plant_counts c
-      SET plants = c.plants + m.plants
-      FROM makers m
-      WHERE c.owner = m.owner
-    ), kept AS (
+    )`;
+
+/** The answers to requests with a key. */
+const KEPT = `kept AS (
       INSERT INTO idempotency (user_id, request, fingerprint, status, location, body, expires_at)
       SELECT caller, request, fingerprint, status,
         CASE WHEN location LIKE '%/' THEN location || id ELSE location END, body, expires_at
       FROM made
       WHERE request IS NOT NULL
       ORDER BY caller, request
-    )
+    )`;
+
+const CREATE: Statement = { name: 'plants-create', text: createSql(ADMITTED, 'NULL') };
+const CREATE_LIMITED: Statement = { name: 'plants-create-limited', text: createSql(ADMITTED_LIMITED, FULL) };
+
+function createSql(admitted: string, full: string): string {
+  return `WITH ${[JUDGED, IDENTIFIED, admitted, MADE, EFFECTS, KEPT].join(', ')}
     SELECT (
       SELECT json_agg(json_build_array(
-          coalesce(j.refusal, CASE WHEN a.id IS NULL THEN '${NO_ID_ABOVE}' END, ${isLimited ? full : 'NULL'}),
+          coalesce(j.refusal, CASE WHEN a.id IS NULL THEN '${NO_ID_ABOVE}' END, ${full}),
           a.id::text, m.n IS NOT NULL
         ) ORDER BY j.n)
       FROM judged j
       LEFT JOIN admitted a ON a.n = j.n
       LEFT JOIN made m ON m.n = j.n
-    ) AS outcomes, (
-      SELECT json_agg(json_build_array(s.subscriber, s.webhook, d.due))
-      FROM subscriptions s
-      JOIN (SELECT owner, min(due) AS due FROM made GROUP BY owner) d ON d.owner = s.owner
-    ) AS lanes`;
+    ) AS outcomes, ${LANES} AS lanes`;
 }
 
 const HIGHEST_FREE: Statement = {
@@ -273,60 +250,3 @@ export function createBelow(kind: Batched<Create>, { plant, caller }: Create) {
     return outcome as Created;
   };
 }
-
-export type Delete = { owner: number; id: PlantId; caller: Caller | undefined };
-
-/** Plants that are removed, of a whole batch in one statement. */
-export const deletes: Batched<Delete> = {
-  bind: (commands) => ({
-    statement: DELETE,
-    values: [
-      JSON.stringify(
-        commands.map(({ owner, id, caller }, n) => ({ n, owner, id: `${id}`, caller: caller?.user })),
-      ),
-    ],
-  }),
-  outcomes([row]) {
-    // The statement has one row of this form.
-    const { outcomes } = row as unknown as { outcomes: [refusal: string | null, isDeleted: boolean][] };
-    return outcomes.map(([refusal, isDeleted]) => refusal ?? isDeleted);
-  },
-};
-
-const DELETE: Statement = {
-  name: 'plants-delete',
-  text: `WITH input AS MATERIALIZED (
-      SELECT *
-      FROM json_to_recordset($1) AS i(n int, owner int8, id int8, caller int8)
-    ), people AS MATERIALIZED (
-      SELECT id
-      FROM users
-      WHERE id IN (SELECT caller FROM input) AND disabled_at IS NULL AND deleted_at IS NULL
-      ORDER BY id
-      FOR SHARE
-    ), judged AS MATERIALIZED (
-      SELECT i.*, CASE
-          WHEN i.caller IS NOT NULL AND NOT EXISTS (SELECT 1 FROM people c WHERE c.id = i.caller) THEN '${USER_GONE}'
-        END AS refusal
-      FROM input i
-    ), removed AS (
-      DELETE FROM plants p
-      USING judged j
-      WHERE p.owner = j.owner AND p.id = j.id AND j.refusal IS NULL
-      RETURNING p.owner, p.id
-    ), made AS MATERIALIZED (
-      SELECT DISTINCT ON (j.owner, j.id) j.n, j.owner
-      FROM judged j
-      JOIN removed r ON r.owner = j.owner AND r.id = j.id
-      WHERE j.refusal IS NULL
-      ORDER BY j.owner, j.id, j.n
-    ), counted AS (
-      UPDATE plant_counts c
-      SET plants = c.plants - m.plants
-      FROM (SELECT owner, count(*) AS plants FROM made GROUP BY owner) m
-      WHERE c.owner = m.owner
-    )
-    SELECT json_agg(json_build_array(j.refusal, m.n IS NOT NULL) ORDER BY j.n) AS outcomes
-    FROM judged j
-    LEFT JOIN made m ON m.n = j.n`,
-};

@@ -3,16 +3,16 @@ import type pg from 'pg';
 import { AppError } from '../../errors.ts';
 import { database as limits } from '../../limits.ts';
 import type { Log } from '../../runtime.ts';
+import { outcomeUnknown, unavailable } from '../failures.ts';
 import {
+  COMMIT_FAILED,
   isEnvironment,
   isOfConnection,
   isReplicationWarning,
   isTransient,
   isUnknownOutcome,
   ofStatement,
-  outcomeUnknown,
   sqlState,
-  unavailable,
 } from './failure.ts';
 import { createPrimary, type DatabaseOptions, type TimedQuery } from './primary.ts';
 import { BEGIN, BEGIN_WITH_SETTINGS } from './session.ts';
@@ -99,6 +99,9 @@ async function sendAll(client: pg.PoolClient, queries: readonly TimedQuery[]): P
   // After an error the server skips what follows, and COMMIT rolls back.
   const sendEach = () => queries.map((query) => send(client, query));
   const results = await Promise.allSettled(inOneWrite(client, sendEach));
+  const [begun] = results;
+  // Without BEGIN each of the others was a transaction of its own.
+  if (queries.length > 1 && begun?.status === 'rejected') throw outcomeUnknown(COMMIT_FAILED, begun.reason);
   const rows = results.map((result) => {
     if (result.status === 'rejected') throw result.reason;
     return result.value.rows;
@@ -108,7 +111,8 @@ async function sendAll(client: pg.PoolClient, queries: readonly TimedQuery[]): P
 
 /** The server is woken once for several statements, not once for each. */
 function inOneWrite<T>(client: pg.PoolClient, send: () => T): T {
-  // The type that the library declares does not show the connection.
+  // The type that the library declares does not show the connection. With `pipeline` it writes each statement at once,
+  // and every start of the service sends such a transaction.
   const { stream } = (client as unknown as { connection: { stream: Socket } }).connection;
   stream.cork();
   try {
@@ -143,7 +147,8 @@ async function committed<T>(client: pg.PoolClient, send: () => Promise<T>): Prom
     if (warning) throw warning;
     return result;
   } catch (error) {
-    throw error === warning || isUnknownOutcome(error) ? outcomeUnknown(error) : error;
+    if (error instanceof AppError) throw error;
+    throw error === warning || isUnknownOutcome(error) ? outcomeUnknown(COMMIT_FAILED, error) : error;
   } finally {
     client.off('notice', listen);
   }

@@ -6,11 +6,12 @@ import type {
   RedeliverRequest,
   ReplayRequest,
 } from '../../webhooks/port.ts';
+import { absentState, storedState } from '../delivery-states.ts';
 import { END } from '../event-ids.ts';
+import { toAttempt, toDelivery } from '../rows.ts';
 import type { Database, Row, Statement } from './database.ts';
 import { deliveryCounts } from './delivery-counts.ts';
-import { canHave, disabledWith, IS_DISABLED, OF_WEBHOOK, storedState, unplanned } from './delivery-states.ts';
-import { toEvent } from './event-rows.ts';
+import { disabledWith, IS_DISABLED, OF_WEBHOOK, unplanned } from './delivery-states.ts';
 import { pathId } from './path-ids.ts';
 import { IS_VISIBLE } from './shares.ts';
 import type { VisibleOwners } from './visible-owners.ts';
@@ -123,7 +124,7 @@ export function startReplay({ owner, webhook, from, state }: ReplayRequest, most
     const [replays] = await query(COUNT_REPLAYS, [webhook]);
     if (Number(replays?.count) >= most) return false;
     if (state === undefined) await query(REPLAY_EVENTS, [owner, webhook, from]);
-    else if (canHave(found.status === 'disabled', state)) {
+    else if (state !== absentState(found.status === 'disabled')) {
       await query(REPLAY_DELIVERIES, [owner, webhook, from, storedState(state)]);
     }
     return true;
@@ -184,11 +185,11 @@ export function deliveryReads(database: Pick<Database, 'read'>, visible: Visible
         state === undefined
           ? await read(LIST, values)
           : await read(LIST_STATE, [...values, storedState(state), disabledWith(state)]);
-      return rows.map(toDelivery);
+      return rows.map(deliveryOf);
     },
     async delivery(webhook: string, event: string): Promise<Delivery | undefined> {
       const [row] = await read(FIND, [pathId(webhook), pathId(event)]);
-      return row && toDelivery(row);
+      return row && deliveryOf(row);
     },
     attempts: async (webhook: string, event: string): Promise<AttemptRecord[]> =>
       (await read(ATTEMPTS, [pathId(webhook), pathId(event)])).map(toAttempt),
@@ -196,31 +197,6 @@ export function deliveryReads(database: Pick<Database, 'read'>, visible: Visible
   };
 }
 
-function toDelivery(row: Row): Delivery {
-  const waits = row.state === 'pending';
-  const state = waits
-    ? row.is_disabled === true
-      ? 'held'
-      : 'pending'
-    : row.state === 'failed'
-      ? 'failed'
-      : 'delivered';
-  return {
-    event: toEvent(row),
-    state,
-    attempts: Number(row.attempts),
-    nextAttemptAt: state === 'pending' && row.leased === false ? Number(row.due) : undefined,
-    reason: row.reason === null ? undefined : String(row.reason),
-  };
-}
-
-function toAttempt(row: Row): AttemptRecord {
-  return {
-    at: Number(row.at),
-    durationMs: Number(row.duration_ms),
-    address: row.address === null ? undefined : String(row.address),
-    status: row.status === null ? undefined : Number(row.status),
-    excerpt: row.excerpt === null ? undefined : String(row.excerpt),
-    error: row.error === null ? undefined : String(row.error),
-  };
+function deliveryOf(row: Row): Delivery {
+  return toDelivery(row, row.is_disabled === true);
 }

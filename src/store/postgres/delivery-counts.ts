@@ -1,8 +1,9 @@
 import { feeds as limits } from '../../limits.ts';
 import type { ReplayRequest, WebhookHealth } from '../../webhooks/port.ts';
+import { storedState } from '../delivery-states.ts';
 import { behind } from '../event-ids.ts';
 import type { Database, Row, Statement } from './database.ts';
-import { disabledWith, IS_DISABLED, OF_WEBHOOK, storedState, unplanned } from './delivery-states.ts';
+import { disabledWith, IS_DISABLED, OF_WEBHOOK, unplanned } from './delivery-states.ts';
 import { pathId } from './path-ids.ts';
 import type { VisibleOwners } from './visible-owners.ts';
 

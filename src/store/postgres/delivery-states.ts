@@ -1,19 +1,9 @@
 import type { DeliveryState } from '../../webhooks/port.ts';
 
-/** What stands in the table: a held delivery is a pending one of a disabled webhook. */
-export function storedState(state: DeliveryState): Exclude<DeliveryState, 'held'> {
-  return state === 'held' ? 'pending' : state;
-}
-
 /** Whether a webhook must be disabled to have deliveries in this state; undefined when it may be or not. */
 export function disabledWith(state: DeliveryState): boolean | undefined {
   if (state === 'held') return true;
   return state === 'pending' ? false : undefined;
-}
-
-/** Whether a webhook can have deliveries in this state. */
-export function canHave(isDisabled: boolean, state: DeliveryState): boolean {
-  return (disabledWith(state) ?? isDisabled) === isDisabled;
 }
 
 /** The ports name the webhook only, as `$1`: with its owner a statement over `d` looks into one partition. */

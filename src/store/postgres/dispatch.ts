@@ -2,13 +2,13 @@ import { database as limits } from '../../limits.ts';
 import type { Claim, ClaimRequest, DeliveryOutcome, Outbox } from '../../webhooks/port.ts';
 import type { Lane } from './announced.ts';
 import { type Claimed, claimOf } from './claims.ts';
-import type { Database, Statement } from './database.ts';
+import type { Database, Row, Statement } from './database.ts';
 import { createDueLanes, type DueLane } from './due-lanes.ts';
 import { createHeldLeases } from './held-leases.ts';
 import { givesBack, records } from './records.ts';
 import { alone, batched, type Command } from './writer.ts';
 
-export type Dispatch = {
+type Dispatch = {
   /** Deliveries of these lanes are due, or will be: what this replica committed, or another one hinted at. */
   note(lanes: readonly Lane[]): void;
   /** The next claim looks for all that is due: hints may have been missed. */
@@ -27,9 +27,13 @@ export function createDispatch({ read }: Pick<Database, 'read'>): Dispatch {
     for (const row of await read(SWEEP)) lanes.found(toLane(row));
   });
 
+  /** A replica that claims nothing has no use for what is due. */
+  let isUsed = false;
+
   function outbox(submit: (command: Command) => Promise<unknown>): ReturnType<Dispatch['outbox']> {
     /** Lanes that are dealt to once in a call: one that gave nothing makes room for those behind it. */
     async function claim(request: ClaimRequest): Promise<Claim[]> {
+      isUsed = true;
       await sweeper.sweep();
       held.forgetOver(request.now);
       const claims: Claim[] = [];
@@ -71,24 +75,33 @@ export function createDispatch({ read }: Pick<Database, 'read'>): Dispatch {
         await Promise.all(released.map((lease) => submit(batched(givingBack, lease))));
       },
       async nextDue(now) {
+        isUsed = true;
         if (!sweeper.hasSwept()) await sweeper.sweep();
         return lanes.nextDue(now);
       },
     };
   }
 
-  return { note: lanes.note, sweepSoon: sweeper.soon, outbox };
+  return {
+    note(announced) {
+      if (isUsed) lanes.note(announced);
+    },
+    sweepSoon: sweeper.soon,
+    outbox,
+  };
 }
 
-function toWebhook({ subscriber, webhook }: Record<string, unknown>) {
-  return { subscriber: Number(subscriber), webhook: String(webhook) };
+function toLane(row: Row) {
+  return {
+    subscriber: Number(row.subscriber),
+    webhook: String(row.webhook),
+    due: Number(row.due),
+    pausedUntil: Number(row.paused_until),
+  };
 }
 
-function toLane(row: Record<string, unknown>) {
-  return { ...toWebhook(row), due: Number(row.due), pausedUntil: Number(row.paused_until) };
-}
-
-const SWEEP: Statement = {
+/** Looks once for each webhook that is enabled. */
+export const SWEEP: Statement = {
   name: 'dispatch-sweep',
   text: `SELECT w.owner AS subscriber, w.id AS webhook, coalesce(w.paused_until, 0) AS paused_until, d.due
     FROM webhooks w
@@ -105,7 +118,7 @@ const SWEEP: Statement = {
 /** Sweeps are as rare as leaves nine tenths of the time to other work. */
 function sweeping(run: () => Promise<void>) {
   let nextAt = Number.NEGATIVE_INFINITY;
-  let under: Promise<void> | undefined;
+  let underWay: Promise<void> | undefined;
 
   async function sweepNow(): Promise<void> {
     const begin = performance.now();
@@ -118,16 +131,16 @@ function sweeping(run: () => Promise<void>) {
       nextAt = Number.NEGATIVE_INFINITY;
       throw error;
     } finally {
-      under = undefined;
+      underWay = undefined;
     }
   }
 
   return {
     /** Does nothing when there was one a short time ago. */
     async sweep(): Promise<void> {
-      if (!under && performance.now() < nextAt) return;
-      under ??= sweepNow();
-      await under;
+      if (!underWay && performance.now() < nextAt) return;
+      underWay ??= sweepNow();
+      await underWay;
     },
     hasSwept: () => Number.isFinite(nextAt),
     soon(): void {

@@ -38,7 +38,7 @@ export type DueLane = {
 };
 
 /** The attempts that the rate of a webhook admits at a time. */
-export type Bucket = { tokens: number; at: number };
+type Bucket = { tokens: number; at: number };
 
 /** What came of an attempt to claim. */
 export type Answer = {

@@ -38,7 +38,7 @@ const WALK: Statement = {
     LIMIT $4`,
 };
 
-export type EventWalk = { viewer: number; from: string; through: string; limit: number };
+type EventWalk = { viewer: number; from: string; through: string; limit: number };
 
 /** The plants' events that a viewer may see, in the order of their ids, from one to another, both included. */
 export async function walkEvents(

@@ -1,13 +1,13 @@
 import type { EventPage, EventQuery } from '../../webhooks/port.ts';
 import { BEGINNING } from '../event-ids.ts';
+import { toEvent } from '../rows.ts';
 import type { Database, Statement } from './database.ts';
-import { toEvent } from './event-rows.ts';
 import type { VisibleOwners } from './visible-owners.ts';
 
 /** Behind an event: the number of the transaction that wrote it, and its id. */
-type Place = { tx: string; event: string };
+type FeedPosition = { tx: string; event: string };
 
-const START: Place = { tx: '0', event: BEGINNING };
+const START: FeedPosition = { tx: '0', event: BEGINNING };
 
 /**
  * The queries that read events, in the order of commits: an event is part of the feed when every transaction that began
@@ -17,19 +17,19 @@ export function eventReads({ read }: Pick<Database, 'read'>, visible: VisibleOwn
   return {
     async events({ viewer, after, limit }: EventQuery): Promise<EventPage | undefined> {
       const owners = await visible.of(viewer);
-      const from = after === undefined ? undefined : placeOf(after);
+      const from = after === undefined ? undefined : parsePosition(after);
       const rows = await read(FEED, [viewer, owners, from?.tx, from?.event, limit]);
       const [first] = rows;
-      const beginning = first ? toPlace(first.beginning_tx, first.beginning_event) : START;
+      const beginning = first ? toPosition(first.beginning_tx, first.beginning_event) : START;
       if (from && isBefore(from, beginning)) return undefined;
       const events = rows
         .filter(({ id }) => id !== null)
-        .map((row) => ({ ...toEvent(row), position: positionOf(toPlace(row.tx, row.id)) }));
-      return { events, next: events.at(-1)?.position ?? after ?? positionOf(beginning) };
+        .map((row) => ({ ...toEvent(row), position: formatPosition(toPosition(row.tx, row.id)) }));
+      return { events, next: events.at(-1)?.position ?? after ?? formatPosition(beginning) };
     },
     async latestPosition(viewer: number): Promise<string> {
       const [row] = await read(LATEST, [viewer, await visible.of(viewer)]);
-      return positionOf(row ? toPlace(row.tx, row.event) : START);
+      return formatPosition(row ? toPosition(row.tx, row.event) : START);
     },
     /** Whether an owner has events that are committed, but not part of the feed yet. */
     async unsettled(owners: readonly number[]): Promise<boolean> {
@@ -39,20 +39,20 @@ export function eventReads({ read }: Pick<Database, 'read'>, visible: VisibleOwn
 }
 
 /** As it is written. One without a number is of an embedded store, which was copied: all of that comes first. */
-function placeOf(position: string): Place {
+function parsePosition(position: string): FeedPosition {
   const [, tx, event] = /^(\d{1,18})_(\w*)$/.exec(position) ?? [];
   return tx === undefined || event === undefined ? { tx: '0', event: position } : { tx, event };
 }
 
-function positionOf({ tx, event }: Place): string {
+function formatPosition({ tx, event }: FeedPosition): string {
   return `${tx}_${event}`;
 }
 
-function toPlace(tx: unknown, event: unknown): Place {
+function toPosition(tx: unknown, event: unknown): FeedPosition {
   return { tx: String(tx), event: String(event) };
 }
 
-function isBefore(one: Place, other: Place): boolean {
+function isBefore(one: FeedPosition, other: FeedPosition): boolean {
   return one.tx === other.tx ? one.event < other.event : BigInt(one.tx) < BigInt(other.tx);
 }
 
@@ -69,8 +69,8 @@ const BEGIN = `SELECT r.tx, r.event
       LIMIT 1`;
 
 /**
- * $3 and $4 the place to begin behind, null for the beginning; $5 how many. Of several owners only those can contribute
- * whose next event is among the first, and no event behind the last of these when there are enough of them.
+ * $3 and $4 the position to begin behind, null for the beginning; $5 how many. Of several owners only those can
+ * contribute whose next event is among the first, and no event behind the last of these when there are enough of them.
  */
 const FEED: Statement = {
   name: 'events-feed',
@@ -135,12 +135,13 @@ const LATEST: Statement = {
         ORDER BY tx DESC, id DESC
         LIMIT 1
       ) e
-    ) places (tx, event)
-    ORDER BY places.tx DESC, places.event DESC
+    ) positions (tx, event)
+    ORDER BY positions.tx DESC, positions.event DESC
     LIMIT 1`,
 };
 
-const UNSETTLED: Statement = {
+/** Looks once for each user of whom there are new events. */
+export const UNSETTLED: Statement = {
   name: 'events-unsettled',
   text: `SELECT 1
     FROM unnest($1::int8[]) AS o (id)

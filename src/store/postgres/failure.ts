@@ -1,6 +1,4 @@
 import pg from 'pg';
-import { AppError } from '../../errors.ts';
-import { http } from '../../limits.ts';
 
 /** What PostgreSQL says of a failure (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
 
@@ -9,7 +7,7 @@ export function sqlState(error: unknown): string | undefined {
 }
 
 /** The connection broke off, or its answer did not come in time: nobody knows what the server did. */
-export class ConnectionLost extends Error {
+class ConnectionLost extends Error {
   constructor(cause: unknown) {
     super('The connection to the database broke off.', { cause });
     this.name = 'ConnectionLost';
@@ -24,12 +22,18 @@ export function ofStatement(error: unknown): unknown {
 const SERIALIZATION_FAILURE = '40001';
 const DEADLOCK_DETECTED = '40P01';
 export const UNIQUE_VIOLATION = '23505';
-export const READ_ONLY_TRANSACTION = '25006';
+const READ_ONLY_TRANSACTION = '25006';
 
 /** Whether the same transaction may well succeed when it is tried again. */
 export function isTransient(error: unknown): boolean {
   const state = sqlState(error);
   return state === SERIALIZATION_FAILURE || state === DEADLOCK_DETECTED;
+}
+
+const TOO_MANY_CONNECTIONS = '53300';
+
+export function isTooManyConnections(error: unknown): boolean {
+  return sqlState(error) === TOO_MANY_CONNECTIONS;
 }
 
 /** Classes that blame the server or the way to it, not the command. */
@@ -84,17 +88,5 @@ export function isReplicationWarning(notice: { routine?: string | undefined }): 
   return notice.routine === 'SyncRepWaitForLSN';
 }
 
-export function unavailable(cause: unknown): AppError {
-  return new AppError(50302, 'The store cannot be used now; nothing was done. Retry in a moment.', {
-    headers: { 'retry-after': String(http.retryAfterSeconds) },
-    cause,
-  });
-}
-
-export function outcomeUnknown(cause: unknown): AppError {
-  return new AppError(
-    50301,
-    'The connection to the store broke off while it committed, so the outcome is unknown. Retry with the same key or id.',
-    { headers: { 'retry-after': String(http.retryAfterSeconds) }, cause },
-  );
-}
+/** What is said of a commit whose outcome is unknown. */
+export const COMMIT_FAILED = 'The connection to the store broke off while it committed';

@@ -24,7 +24,7 @@ export async function startHeartbeat({ read }: Pick<Database, 'read'>, log: Log)
   let given = 0;
   let heardAt = 0;
   let failure: unknown;
-  let under: Promise<void> | undefined;
+  let underWay: Promise<void> | undefined;
   let again = false;
 
   async function look(): Promise<void> {
@@ -48,19 +48,19 @@ export async function startHeartbeat({ read }: Pick<Database, 'read'>, log: Log)
       again = false;
       await look();
     } while (again);
-    under = undefined;
+    underWay = undefined;
   }
 
   function beat(): Promise<void> {
     // One that is under way may have read before the change.
-    if (under) again = true;
-    under ??= run();
-    return under;
+    if (underWay) again = true;
+    underWay ??= run();
+    return underWay;
   }
 
   await beat();
   if (failure) throw failure;
-  const timer = setInterval(() => void (under ?? beat()), limits.heartbeatMs);
+  const timer = setInterval(() => void (underWay ?? beat()), limits.heartbeatMs);
 
   return {
     epoch() {
@@ -70,6 +70,7 @@ export async function startHeartbeat({ read }: Pick<Database, 'read'>, log: Log)
     beat,
     check() {
       if (failure) throw failure;
+      if (performance.now() - heardAt > limits.trustedMs) throw new Error('The database does not answer.');
     },
     stop: () => clearInterval(timer),
   };

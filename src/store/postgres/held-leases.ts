@@ -9,7 +9,7 @@ export type HeldLeases = {
   forgetOver(now: number): void;
 };
 
-export type Lease = { event: string; fence: number; until: number };
+type Lease = { event: string; fence: number; until: number };
 
 export function createHeldLeases(): HeldLeases {
   const held = new Map<string, Map<string, Lease>>();

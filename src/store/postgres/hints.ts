@@ -1,8 +1,10 @@
+import type { Socket } from 'node:net';
 import pg from 'pg';
 import { database as limits } from '../../limits.ts';
 import type { Log } from '../../runtime.ts';
 import { type Announced, type Lane, nothingAnnounced } from './announced.ts';
 import type { Database, Statement } from './database.ts';
+import type { TimedQuery } from './primary.ts';
 
 /**
  * Tells the other replicas what a transaction announced, and this one what others did (`NOTIFY`, `LISTEN`). All of it
@@ -25,6 +27,7 @@ export type HintsOptions = {
 };
 
 const CHANNEL = 'plant_store';
+const LISTEN: TimedQuery = { text: `LISTEN ${CHANNEL}`, query_timeout: limits.connectMs };
 const NOTIFY: Statement = {
   name: 'hints-notify',
   text: `SELECT pg_notify('${CHANNEL}', message) FROM unnest($1::text[]) AS message`,
@@ -100,43 +103,64 @@ function parts({ lanes, owners, changed, access }: Announced): Announced[] {
   return pieces;
 }
 
-/** Listens on a connection of its own, and connects again whenever it breaks off. */
+/** Listens on a connection of its own, and connects again whenever it breaks off or the primary is another one. */
 function listen({ database, log, onHint, onListening }: HintsOptions, sender: string) {
   let client: pg.Client | undefined;
+  let url: string | undefined;
   let retryMs: number = limits.listenRetryMs.first;
+  let connecting: Promise<void> = Promise.resolve();
   let timer: NodeJS.Timeout | undefined;
   let isClosed = false;
 
   async function connect(): Promise<void> {
     try {
-      const connecting = new pg.Client({
-        connectionString: await database.primaryUrl(),
+      url = await database.primaryUrl();
+      if (isClosed) return;
+      const opened = new pg.Client({
+        connectionString: url,
         connectionTimeoutMillis: limits.connectMs,
         application_name: 'plant-store hints',
-        keepAlive: true,
       });
-      client = connecting;
-      connecting.on('error', () => {});
-      connecting.on('end', reconnect);
-      connecting.on('notification', ({ payload }) => hear(payload ?? ''));
-      await connecting.connect();
-      await connecting.query(`LISTEN ${CHANNEL}`);
+      client = opened;
+      opened.on('error', () => {});
+      opened.on('end', () => connectLater());
+      opened.on('notification', ({ payload }) => hear(payload ?? ''));
+      await opened.connect();
+      await opened.query(LISTEN);
       retryMs = limits.listenRetryMs.first;
       onListening();
     } catch (error) {
       log.debug({ err: error }, 'could not listen for hints');
-      if (client) await client.end().catch(() => {});
-      reconnect();
+      leave();
+      connectLater();
     }
   }
 
-  function reconnect(): void {
+  function connectLater(): void {
     if (isClosed || timer) return;
     timer = setTimeout(() => {
       timer = undefined;
-      void connect();
+      connecting = connect();
     }, retryMs);
     retryMs = Math.min(2 * retryMs, limits.listenRetryMs.most);
+  }
+
+  /** Without waiting for an answer: there may be nobody on the other side. */
+  function leave(): void {
+    client?.end().catch(() => {});
+    // The type that the library declares does not show the connection.
+    (client as unknown as { connection: { stream: Socket } } | undefined)?.connection.stream.destroy();
+  }
+
+  /** A server that fell silent says nothing, and one that is no longer the primary has nothing to say. */
+  async function prove(): Promise<void> {
+    if (timer || !client) return;
+    const asked: TimedQuery = { text: 'SELECT 1', query_timeout: limits.connectMs };
+    const isAlive = await client.query(asked).then(
+      async () => (await database.primaryUrl()) === url,
+      () => false,
+    );
+    if (!isAlive) leave();
   }
 
   function hear(payload: string): void {
@@ -144,13 +168,15 @@ function listen({ database, log, onHint, onListening }: HintsOptions, sender: st
     if (message && message[0] !== sender) onHint(message[1]);
   }
 
-  const connected = connect();
+  connecting = connect();
+  const proving = setInterval(() => void prove().catch(() => {}), limits.listenProofMs);
   return {
     async close() {
       isClosed = true;
       clearTimeout(timer);
-      await connected;
-      await client?.end().catch(() => {});
+      clearInterval(proving);
+      await connecting;
+      leave();
     },
   };
 }
@@ -167,8 +193,8 @@ function parse(payload: string): Message | undefined {
       sender,
       {
         lanes: lanes.filter(isLane),
-        owners: owners.filter((owner) => typeof owner === 'number'),
-        changed: changed.filter((webhook) => typeof webhook === 'string'),
+        owners: owners.filter(isWhole),
+        changed: changed.filter(isId),
         access: access === true,
       },
     ];
@@ -177,14 +203,23 @@ function parse(payload: string): Message | undefined {
   }
 }
 
+/** What would fail every statement that it is given to must not come from outside. */
+function isWhole(value: unknown): value is number {
+  return Number.isSafeInteger(value);
+}
+
+function isId(value: unknown): value is string {
+  return typeof value === 'string' && /^\w+$/.test(value);
+}
+
 function isLane(lane: unknown): lane is Lane {
   return (
     typeof lane === 'object' &&
     lane !== null &&
     'subscriber' in lane &&
-    typeof lane.subscriber === 'number' &&
+    isWhole(lane.subscriber) &&
     'webhook' in lane &&
-    typeof lane.webhook === 'string' &&
-    (!('due' in lane) || typeof lane.due === 'number')
+    isId(lane.webhook) &&
+    (!('due' in lane) || isWhole(lane.due))
   );
 }

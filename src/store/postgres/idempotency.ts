@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Caller, KeptRecord, Once, RequestKey } from '../../idempotency.ts';
 import { KEY_USED, USER_GONE } from '../once.ts';
+import { toKeptRecord } from '../rows.ts';
 import type { Bound, Database, Query, Statement } from './database.ts';
 
 /** What a key belongs to, as it stands in the table. */
@@ -22,7 +23,7 @@ export function removeOver(requests: readonly Once[]): Bound {
 }
 
 const ACTIVE: Statement = {
-  name: 'user-active',
+  name: 'users-active',
   text: 'SELECT 1 FROM users WHERE id = $1 AND disabled_at IS NULL AND deleted_at IS NULL FOR SHARE',
 };
 
@@ -38,8 +39,8 @@ const INSERT: Statement = {
 };
 
 /**
- * Runs work for a caller: not for one who is disabled or deleted, and not when their key has a record. When the work had
- * an effect, the answer is kept in its transaction. Fails with `UNIQUE_VIOLATION` when another replica was faster.
+ * Runs work for a caller: not for one who is disabled or deleted, and not when their key has a record. When the work
+ * had an effect, the answer is kept in its transaction. Fails with `UNIQUE_VIOLATION` when another replica was faster.
  */
 export async function forCaller<T>(
   query: Query,
@@ -93,14 +94,5 @@ export async function keptAnswer(
   now: number,
 ): Promise<KeptRecord | undefined> {
   const [row] = await read(FIND, [request.user, requestOf(request), now]);
-  return (
-    row && {
-      fingerprint: String(row.fingerprint),
-      answer: {
-        status: Number(row.status),
-        location: row.location === null ? undefined : String(row.location),
-        body: String(row.body),
-      },
-    }
-  );
+  return row && toKeptRecord(row);
 }

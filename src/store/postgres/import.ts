@@ -1,4 +1,3 @@
-import pg from 'pg';
 import type { DatabaseUrl } from '../../database-url.ts';
 import { database as limits } from '../../limits.ts';
 import type { Log } from '../../runtime.ts';
@@ -7,6 +6,7 @@ import type { Chunk, Copied, CopiedRow, CopyTarget, StoreFacts } from '../copy.t
 import { type Database, openDatabase, type Query, type Row, type Statement } from './database.ts';
 import { LOCKS } from './locks.ts';
 import { migrate } from './migrate.ts';
+import { withOwnClient } from './own-client.ts';
 
 export type ImportOptions = {
   url: DatabaseUrl;
@@ -180,18 +180,9 @@ function readOf({ name, key, columns }: CopiedTable, isBehind: boolean): Stateme
 
 /** Without it statements would be planned as for empty tables. Partitioned ones the server never analyzes by itself. */
 async function analyze(database: Database): Promise<void> {
-  // Of its own: it may take longer than any statement of the service.
-  const client = new pg.Client({
-    connectionString: await database.primaryUrl(),
-    connectionTimeoutMillis: limits.connectMs,
-  });
-  client.on('error', () => {});
-  await client.connect();
-  try {
+  await withOwnClient(database, 'copy', async (client) => {
     for (const { name } of copiedTables) await client.query(`ANALYZE ${name}`);
-  } finally {
-    await client.end();
-  }
+  });
 }
 
 const GO_ON_BEHIND_USERS: Statement = {

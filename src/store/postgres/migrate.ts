@@ -1,5 +1,4 @@
-import pg from 'pg';
-import { database as limits } from '../../limits.ts';
+import type pg from 'pg';
 import {
   type AppliedMigration,
   type Migration,
@@ -9,6 +8,7 @@ import {
 } from '../migrations.ts';
 import type { Database, Statement } from './database.ts';
 import { LOCKS } from './locks.ts';
+import { withOwnClient } from './own-client.ts';
 
 const FOLDER = new URL('./migrations/', import.meta.url);
 const OLDEST_SERVER = 15;
@@ -37,14 +37,7 @@ export async function migrate(
   { now, partitions, allowsCopy = false }: MigrateOptions,
 ): Promise<string[]> {
   const known = readMigrations(FOLDER);
-  // Of its own: what a migration does may take longer than any statement of the service.
-  const client = new pg.Client({
-    connectionString: await database.primaryUrl(),
-    connectionTimeoutMillis: limits.connectMs,
-  });
-  client.on('error', () => {});
-  await client.connect();
-  try {
+  return withOwnClient(database, 'migrate', async (client) => {
     await refuseServer(client);
     const names: string[] = [];
     for (;;) {
@@ -55,9 +48,7 @@ export async function migrate(
     await adoptServer(client);
     if (!allowsCopy) await refuseUnfinishedCopy(client);
     return names;
-  } finally {
-    await client.end();
-  }
+  });
 }
 
 const DIVISION: Statement = {

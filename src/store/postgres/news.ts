@@ -5,7 +5,7 @@ import type { Announced, Lane } from './announced.ts';
 import type { Heartbeat } from './heartbeat.ts';
 import { createHints, type HintsOptions } from './hints.ts';
 
-export type NewsOptions = Pick<HintsOptions, 'database' | 'log' | 'listens'> & {
+type NewsOptions = Pick<HintsOptions, 'database' | 'log' | 'listens'> & {
   heartbeat: Pick<Heartbeat, 'beat'>;
   dispatch: { note(lanes: readonly Lane[]): void; sweepSoon(): void };
   /** Whether one of these owners has events that are not part of the feed yet. */
@@ -22,7 +22,7 @@ export function createNews(options: NewsOptions) {
   };
   const settling = new Set<number>();
   const stopped = new AbortController();
-  let isSettling: Promise<void> | undefined;
+  let settlingUnderWay: Promise<void> | undefined;
 
   const hints = createHints(
     {
@@ -49,7 +49,7 @@ export function createNews(options: NewsOptions) {
       ring();
     }
     for (const owner of owners) settling.add(owner);
-    if (settling.size > 0) isSettling ??= settle();
+    if (settling.size > 0) settlingUnderWay ??= settle();
     if (access) await heartbeat.beat();
   }
 
@@ -58,12 +58,13 @@ export function createNews(options: NewsOptions) {
     while (settling.size > 0 && !stopped.signal.aborted) {
       const owners = [...settling];
       settling.clear();
-      const isEarly = await unsettled(owners).catch(() => true);
-      if (isEarly) for (const owner of owners) settling.add(owner);
-      else for (const listener of listeners.events) listener(owners);
-      await pause(limits.settleMs, undefined, { signal: stopped.signal }).catch(() => {});
+      const isEarly = await unsettled(owners).catch(() => undefined);
+      if (isEarly === false) for (const listener of listeners.events) listener(owners);
+      else for (const owner of owners) settling.add(owner);
+      const waitMs = isEarly === undefined ? limits.heartbeatMs : limits.settleMs;
+      await pause(waitMs, undefined, { signal: stopped.signal }).catch(() => {});
     }
-    isSettling = undefined;
+    settlingUnderWay = undefined;
   }
 
   return {
@@ -77,7 +78,7 @@ export function createNews(options: NewsOptions) {
     onChange: (listener: (webhook: string) => void) => void listeners.change.push(listener),
     async close(): Promise<void> {
       stopped.abort();
-      await isSettling;
+      await settlingUnderWay;
       await hints.close();
     },
   };

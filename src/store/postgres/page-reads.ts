@@ -5,7 +5,7 @@ import type { Stretch } from '../visible-owners.ts';
 import type { Database, Row, Statement } from './database.ts';
 
 /** Some plants of one owner, as JSON objects with `SEPARATOR` between them. */
-export type PagePart = { json: string; count: number; last: PlantId };
+type PagePart = { json: string; count: number; last: PlantId };
 
 /** Reads the first plants of a stretch; undefined when it has none. */
 export type ReadPart = (
@@ -15,8 +15,8 @@ export type ReadPart = (
 ) => Promise<PagePart | undefined>;
 
 /**
- * Between two plants of a page. White space to JSON; within a plant no line break stands, since JSON escapes it, so that
- * the last plant of a page can be told.
+ * Between two plants of a page. White space to JSON; within a plant no line break stands, since JSON escapes it, so
+ * that the last plant of a page can be told.
  */
 export const SEPARATOR = ',\n';
 
@@ -94,8 +94,8 @@ function partOf(row: Row): PagePart | undefined {
 }
 
 /**
- * JSON made by the server: a row for each plant would cost far more here. An aggregate takes its rows in the order of the
- * sorted subquery (https://www.postgresql.org/docs/current/functions-aggregate.html).
+ * JSON made by the server: a row for each plant would cost far more here. An aggregate takes its rows in the order of
+ * the sorted subquery (https://www.postgresql.org/docs/current/functions-aggregate.html).
  */
 function pageSql(fields: readonly PlantField[]): string {
   const members = (names: readonly PlantField[]) =>

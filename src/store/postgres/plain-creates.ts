@@ -1,7 +1,8 @@
 import { MAX_ID } from '../../plants/plant.ts';
 import { USER_GONE } from '../once.ts';
 import type { Announced } from './announced.ts';
-import { type Create, type Created, type LaneRow, NO_ID_ABOVE } from './create.ts';
+import { type Create, type Created, NO_ID_ABOVE } from './create-command.ts';
+import { announceLanes, EFFECTS, LANES, type LaneRow } from './create-effects.ts';
 import type { Bound, Row, Statement } from './database.ts';
 
 /**
@@ -32,7 +33,7 @@ type PlainRow = {
 export function plainOutcomes(row: Row, commands: readonly Create[], announced: Announced): Created[] {
   // The statement has one row of this form.
   const { owners, lanes } = row as PlainRow;
-  for (const [subscriber, webhook, due] of lanes ?? []) announced.lanes.push({ subscriber, webhook, due });
+  announceLanes(announced, lanes);
   const last = new Map<number, bigint>();
   for (const [id, isActive, highest] of owners ?? []) if (isActive) last.set(id, BigInt(highest));
   announced.owners.push(...last.keys());
@@ -61,46 +62,16 @@ const CREATE_PLAIN: Statement = {
       FROM input i
       JOIN owners o ON o.id = i.owner AND o.is_active
     ), made AS MATERIALIZED (
-      SELECT n.*, highest + turn AS id
+      SELECT n.*, highest + turn AS id, at + $2::int8 AS due
       FROM numbered n
       WHERE highest <= 9223372036854775807 - turn
     ), created AS (
       INSERT INTO plants (owner, id, name, tag, created_at)
       SELECT owner, id, name, tag, at
       FROM made
-    ), written AS (
-      INSERT INTO events (owner, id, tx, type, plant, name, tag, created_at)
-      SELECT owner, event, (SELECT feed_tx()), 'plant.created', id, name, tag, at
-      FROM made
-    ), counted AS (
-      UPDATE plant_counts c
-      SET plants = c.plants + m.plants
-      FROM (SELECT owner, count(*) AS plants FROM made GROUP BY owner) m
-      WHERE c.owner = m.owner
-    ), subscriptions AS MATERIALIZED (
-      SELECT o.id AS owner, w.owner AS subscriber, w.id AS webhook
-      FROM owners o
-      JOIN webhooks w ON w.owner = o.id
-      WHERE w.status <> 'deleted'
-      UNION ALL
-      SELECT o.id, w.owner, w.id
-      FROM owners o
-      JOIN shares s ON s.owner = o.id
-      JOIN webhooks w ON w.owner = s.viewer
-      WHERE w.status <> 'deleted'
-    ), outbox AS (
-      INSERT INTO deliveries (subscriber, webhook, event, owner, state, attempts, step, due, leased, fence)
-      SELECT s.subscriber, s.webhook, m.event, m.owner, 'pending', 0, 0, m.at + $2::int8, false, 0
-      FROM made m
-      JOIN subscriptions s ON s.owner = m.owner
-      ORDER BY s.subscriber, s.webhook, m.event
-    )
+    ), ${EFFECTS}
     SELECT (
       SELECT json_agg(json_build_array(id, is_active, highest::text))
       FROM owners
-    ) AS owners, (
-      SELECT json_agg(json_build_array(s.subscriber, s.webhook, d.due))
-      FROM subscriptions s
-      JOIN (SELECT owner, min(at) + $2::int8 AS due FROM made GROUP BY owner) d ON d.owner = s.owner
-    ) AS lanes`,
+    ) AS owners, ${LANES} AS lanes`,
 };

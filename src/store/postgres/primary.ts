@@ -5,9 +5,10 @@ import type { DatabaseUrl, Host } from '../../database-url.ts';
 import { AppError } from '../../errors.ts';
 import { http, database as limits } from '../../limits.ts';
 import type { Log } from '../../runtime.ts';
-import { isOfConnection, unavailable } from './failure.ts';
-import { createPlaces } from './places.ts';
+import { unavailable } from '../failures.ts';
+import { isOfConnection, isTooManyConnections } from './failure.ts';
 import { SESSION_OPTIONS } from './session.ts';
+import { createSlots } from './slots.ts';
 
 export type DatabaseOptions = {
   url: DatabaseUrl;
@@ -37,7 +38,7 @@ export type Primary = {
 type Server = { host: Host; pool: pg.Pool };
 
 export function createPrimary({ url, connections, pooled, log }: DatabaseOptions): Primary {
-  const places = createPlaces(connections, limits.waitMs);
+  const slots = createSlots(connections, limits.waitMs);
   let hosts: readonly Host[] = url.hosts;
   let server: Server | undefined;
   let finding: Promise<Server> | undefined;
@@ -45,12 +46,12 @@ export function createPrimary({ url, connections, pooled, log }: DatabaseOptions
   const left = new Set<Promise<void>>();
 
   async function use<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
-    const leavePlace = await places.enter().catch(refuseCrowd);
+    const giveBack = await slots.take().catch(refuseCrowd);
     try {
       const { client, from } = await connect();
       return await holding(client, from, work);
     } finally {
-      leavePlace();
+      giveBack();
     }
   }
 
@@ -75,10 +76,16 @@ export function createPrimary({ url, connections, pooled, log }: DatabaseOptions
 
   async function connect(): Promise<{ client: pg.PoolClient; from: Server }> {
     const at = server ?? (await find());
-    try {
-      return { client: await at.pool.connect(), from: at };
-    } catch (error) {
-      leave(at, error);
+    for (const until = performance.now() + limits.waitMs; ; await pause(limits.contestedMs)) {
+      try {
+        return { client: await at.pool.connect(), from: at };
+      } catch (error) {
+        // The server is well but admits no more connections: those that there are become free.
+        const isCrowded = isTooManyConnections(error) && at === server && at.pool.totalCount > 0;
+        if (isCrowded && performance.now() < until) continue;
+        leave(at, error);
+        break;
+      }
     }
     const other = await find();
     return { client: await other.pool.connect().catch(refuse), from: other };
@@ -116,7 +123,7 @@ export function createPrimary({ url, connections, pooled, log }: DatabaseOptions
 
   function openPool(host: Host, sockets: Set<Socket>): pg.Pool {
     const pool = new pg.Pool({
-      connectionString: url.urlFor(host),
+      connectionString: pooled ? url.urlFor(host) : withSession(url.urlFor(host)),
       max: connections,
       connectionTimeoutMillis: limits.connectMs,
       idleTimeoutMillis: limits.idleMs,
@@ -125,7 +132,7 @@ export function createPrimary({ url, connections, pooled, log }: DatabaseOptions
       types: { getTypeParser },
       stream: () => tracked(new Socket(), sockets),
       onConnect: refuseStandby,
-      ...(pooled ? {} : { options: SESSION_OPTIONS, application_name: 'plant-store' }),
+      fallback_application_name: 'plant-store',
     });
     // Of a connection that nobody uses: the pool has dropped it already.
     pool.on('error', (error) =>
@@ -173,6 +180,14 @@ function tracked(socket: Socket, sockets: Set<Socket>): Socket {
 function withoutClient(error: Error & { client?: unknown }): Error {
   delete error.client;
   return error;
+}
+
+/** What the URL sets for a session stays, and would else take the place of all that the service sets. */
+function withSession(connectionString: string): string {
+  const url = new URL(connectionString);
+  const given = url.searchParams.get('options');
+  url.searchParams.set('options', given === null ? SESSION_OPTIONS : `${given} ${SESSION_OPTIONS}`);
+  return url.href;
 }
 
 function refuse(error: unknown): never {

@@ -33,7 +33,7 @@ export function records({ lanes, held }: Known): Batched<DeliveryOutcome> {
       );
       return settled.map(({ is_settled }) => is_settled);
     },
-    stands: (outcome, before) =>
+    standsApart: (outcome, before) =>
       isConsequential(outcome) || before.some((other) => isConsequential(other) || isSame(other, outcome)),
   };
 }
@@ -252,7 +252,7 @@ export function givesBack({ lanes, held }: Known): Batched<Ended> {
   };
 }
 
-export type Ended = { webhook: string; event: string; fence: number; due: number };
+type Ended = { webhook: string; event: string; fence: number; due: number };
 
 function toDue({ subscriber, webhook, due }: Row): Due {
   return { subscriber: Number(subscriber), webhook: String(webhook), due: Number(due) };

@@ -1,29 +1,32 @@
+import type { AccessStore } from '../../access/port.ts';
 import type { DatabaseUrl } from '../../database-url.ts';
-import { AppError } from '../../errors.ts';
-import type { Caller } from '../../idempotency.ts';
+import type { KeyStore } from '../../idempotency.ts';
+import type { PlantStore } from '../../plants/port.ts';
 import type { Clock, Log } from '../../runtime.ts';
-import { groupCommit } from '../batch.ts';
-import { fault, refuseUndone } from '../once.ts';
+import type { ChoreStore } from '../../webhooks/port.ts';
+import { fault } from '../once.ts';
 import type { Store } from '../store.ts';
 import { choreReads, choreWrites } from './chores.ts';
-import { type Create, type Created, NO_ID_ABOVE } from './create.ts';
-import { type CreateRules, createBelow, creates, deletes } from './creates.ts';
-import { openDatabase } from './database.ts';
+import { type Create, type Created, NO_ID_ABOVE } from './create-command.ts';
+import { type CreateRules, createBelow, creates } from './creates.ts';
+import { type Database, openDatabase } from './database.ts';
 import { createTest, deliveryReads, redeliver, startReplay } from './deliveries.ts';
 import { createDispatch } from './dispatch.ts';
 import { eventReads } from './events.ts';
-import { startHeartbeat } from './heartbeat.ts';
+import { type Heartbeat, startHeartbeat } from './heartbeat.ts';
 import { keepAnswer, keptAnswer } from './idempotency.ts';
 import { migrate } from './migrate.ts';
 import { createNews } from './news.ts';
 import { pageReads } from './page-reads.ts';
+import { deletes } from './plant-deletes.ts';
 import { listEnd, plantPages } from './plants.ts';
+import { COMMAND_BYTES, createQueues, type Queues } from './queues.ts';
 import { addShare, removeShare, shareReads } from './shares.ts';
 import { createToken, revokeToken, rotateToken, setBootstrapToken, tokenReads } from './tokens.ts';
 import { createUser, deleteUser, ensureUser, setUserDisabled, userReads } from './users.ts';
-import { visibleOwners } from './visible-owners.ts';
+import { type VisibleOwners, visibleOwners } from './visible-owners.ts';
 import { changeWebhook, createWebhook, deleteWebhook, rotateSecret, webhookReads } from './webhooks.ts';
-import { alone, batched, type Command, createWriter, type Work } from './writer.ts';
+import { batched, createWriter } from './writer.ts';
 
 export type PostgresOptions = CreateRules & {
   url: DatabaseUrl;
@@ -31,137 +34,144 @@ export type PostgresOptions = CreateRules & {
   connections: number;
   /** Whether a pooler stands between that gives each transaction another session. */
   pooled: boolean;
-  /** Into how many partitions the tables that grow are divided, when the store is made. */
-  partitions?: number | undefined;
   clock: Clock;
   log: Log;
+  /** Called with the name of each file that brought the schema up to date. */
+  onMigration?: (name: string) => void;
 };
 
 /** Opens the store in a PostgreSQL database, makes it when it is not there, and brings its schema up to date. */
 export async function openPostgresStore(options: PostgresOptions): Promise<Store> {
   const { log, clock } = options;
+  const tell =
+    options.onMigration ??
+    ((migration) => log.info({ migration }, 'the schema of the store was brought up to date'));
   const database = openDatabase(options);
   try {
-    const applied = await migrate(database, { now: clock.now(), partitions: options.partitions });
-    for (const migration of applied)
-      log.info({ migration }, 'the schema of the store was brought up to date');
-    return await openOn(database, options);
+    for (const migration of await migrate(database, { now: clock.now() })) tell(migration);
+    const key = await storeKey(database);
+    return storeOn({ database, key, heartbeat: await startHeartbeat(database, log) }, options);
   } catch (error) {
     await database.close();
     throw error;
   }
 }
 
-async function openOn(database: ReturnType<typeof openDatabase>, options: PostgresOptions): Promise<Store> {
-  const { clock, log, connections, pooled, maxPlantsPerUser } = options;
-  const heartbeat = await startHeartbeat(database, log);
+type Opened = { database: Database; key: number; heartbeat: Heartbeat };
+
+function storeOn({ database, key, heartbeat }: Opened, options: PostgresOptions): Store {
+  const { clock, log, pooled } = options;
   const visible = visibleOwners(database, heartbeat.epoch);
   const dispatch = createDispatch(database);
-  const events = eventReads(database, visible);
-  const news = createNews({
-    database,
-    log,
-    listens: !pooled,
-    heartbeat,
-    dispatch,
-    unsettled: events.unsettled,
-  });
-
-  const write = createWriter(database, news.publish);
-  const commits = groupCommit<Command>(write, clock);
-  // Of its own, so that plants do not wait for deliveries, nor these for plants.
-  const dispatched = groupCommit<Command>(write, clock);
-  const submit = (command: Command, bytes: number, caller?: Caller) =>
-    commits.submit(command, bytes, 'bounded', caller).then(refuseUndone);
-
-  /** A write as a transaction of its own. */
-  async function run<T>(work: Work<T>, caller?: Caller, hadEffect?: (outcome: T) => boolean): Promise<T> {
-    // The writer returns what the work does (`alone`), unless nothing was done.
-    return (await submit(alone(work, caller, hadEffect), COMMAND_BYTES, caller)) as T;
-  }
-
-  const creating = creates(options);
-  async function create(command: Create): Promise<Created> {
-    const { plant, caller } = command;
-    const bytes = COMMAND_BYTES + 2 * (plant.name.length + (plant.tag?.length ?? 0));
-    // The writer returns what the kind says.
-    const created = (await submit(batched(creating, command), bytes, caller)) as Created;
-    if (created !== NO_ID_ABOVE) return created;
-    return (await submit({ work: createBelow(creating, command) }, bytes, caller)) as Created;
-  }
-
-  const users = userReads(database);
-  const tokens = tokenReads(database);
-  const shares = shareReads(database);
-  const webhooks = webhookReads(database);
-  const deliveries = deliveryReads(database, visible);
-  // The others are left to writes and to what is read one at a time.
-  const page = plantPages(pageReads(database, Math.ceil(connections / 2)), visible);
-  const chores = choreReads(database);
-  const longWork = choreWrites();
-  const key = await storeKey(database);
+  const { unsettled, ...events } = eventReads(database, visible);
+  const news = createNews({ database, log, listens: !pooled, heartbeat, dispatch, unsettled });
+  const queues = createQueues(createWriter(database, news.publish), clock);
+  const { onDue, onChange, onEvents } = news;
   let closing: Promise<void> | undefined;
 
-  /** A slice of long work: beside the queues, which must not wait for it. */
-  async function slice<T>(work: Work<T>): Promise<T> {
-    const { outcomes, failures } = await write([alone(work, undefined)]);
-    if (failures[0]) throw failures[0].error;
-    return outcomes[0] as T;
-  }
-
   async function close(): Promise<void> {
-    await Promise.all([commits.close(), dispatched.close()]);
+    await queues.close();
     heartbeat.stop();
     await news.close();
     await database.close();
   }
 
   return {
-    plants: {
-      async create(plant, caller) {
-        const created = await create({ plant, caller });
-        if (typeof created === 'bigint') return { created };
-        if (created === 'full') return { full: maxPlantsPerUser ?? Infinity };
-        if (plant.id === undefined) throw fault(new Error('the store chose an id that was taken'));
-        return { taken: plant.id };
-      },
-      delete: async (owner, id, caller) =>
-        (await submit(batched(deletes, { owner, id, caller }), COMMAND_BYTES, caller)) as boolean,
-      page,
-      end: listEnd(database, visible),
+    plants: plantStore({ database, queues, visible }, options),
+    access: accessStore({ database, queues, visible, heartbeat }),
+    keys: keyStore({ database, queues }),
+    ...webhookStores({ database, queues, visible }),
+    outbox: { ...dispatch.outbox(queues.dispatch), onDue, onChange },
+    events: { ...events, onEvents },
+    chores: choreStore({ database, queues }),
+    key,
+    isFull: queues.isFull,
+    check: heartbeat.check,
+    close: () => (closing ??= close()),
+  };
+}
+
+type Parts = { database: Database; queues: Queues; visible: VisibleOwners };
+
+function plantStore({ database, queues, visible }: Parts, options: PostgresOptions): PlantStore {
+  const { connections, maxPlantsPerUser } = options;
+  const creating = creates(options);
+
+  async function create(command: Create): Promise<Created> {
+    const { plant, caller } = command;
+    const bytes = COMMAND_BYTES + 2 * (plant.name.length + (plant.tag?.length ?? 0));
+    // The outcomes of the kind, and of the work, are of this type.
+    const created = (await queues.submit(batched(creating, command), bytes, caller)) as Created;
+    if (created !== NO_ID_ABOVE) return created;
+    return (await queues.submit({ work: createBelow(creating, command) }, bytes, caller)) as Created;
+  }
+
+  return {
+    async create(plant, caller) {
+      const created = await create({ plant, caller });
+      if (typeof created === 'bigint') return { created };
+      if (created === 'full') return { full: maxPlantsPerUser ?? Infinity };
+      if (plant.id === undefined) throw fault(new Error('the store chose an id that was taken'));
+      return { taken: plant.id };
     },
-    access: {
-      createUser: (user) => run(createUser(user)),
-      ensureUser: async (user) => (await users.user(user.name)) ?? run(ensureUser(user)),
-      ...users,
-      setUserDisabled: (name, isDisabled, at) => run(setUserDisabled(name, isDisabled, at)),
-      deleteUser: (name, at) => run(deleteUser(name, at)),
-      addShare: (share, most) => run(addShare(share, most)),
-      removeShare: (share) => run(removeShare(share)),
-      ...shares,
-      visibleOwners: visible.of,
-      createToken: (token) => run(createToken(token)),
-      ...tokens,
-      rotateToken: (rotation) => run(rotateToken(rotation)),
-      revokeToken: (id, at) => run(revokeToken(id, at)),
-      setBootstrapToken: (token) => run(setBootstrapToken(token)),
-      accessEpoch: heartbeat.epoch,
-    },
-    keys: {
-      keptAnswer: (request, now) => keptAnswer(database, request, now),
-      keepAnswer: (once) => {
-        const caller = { user: once.user, hasLeft: () => false, once: undefined };
-        return run(keepAnswer(once), caller);
-      },
-    },
+    // The outcomes of the kind are whether there was such a plant.
+    delete: async (owner, id, caller) =>
+      (await queues.submit(batched(deletes, { owner, id, caller }), COMMAND_BYTES, caller)) as boolean,
+    // The other connections are left to writes, and to what is read one at a time.
+    page: plantPages(pageReads(database, Math.ceil(connections / 2)), visible),
+    end: listEnd(database, visible),
+  };
+}
+
+function accessStore({
+  database,
+  queues: { run },
+  visible,
+  heartbeat,
+}: Parts & Pick<Opened, 'heartbeat'>): AccessStore {
+  const users = userReads(database);
+  return {
+    ...users,
+    createUser: (user) => run(createUser(user)),
+    ensureUser: async (user) => (await users.user(user.name)) ?? run(ensureUser(user)),
+    setUserDisabled: (name, isDisabled, at) => run(setUserDisabled(name, isDisabled, at)),
+    deleteUser: (name, at) => run(deleteUser(name, at)),
+    ...shareReads(database),
+    addShare: (share, most) => run(addShare(share, most)),
+    removeShare: (share) => run(removeShare(share)),
+    visibleOwners: visible.of,
+    ...tokenReads(database),
+    createToken: (token) => run(createToken(token)),
+    rotateToken: (rotation) => run(rotateToken(rotation)),
+    revokeToken: (id, at) => run(revokeToken(id, at)),
+    setBootstrapToken: (token) => run(setBootstrapToken(token)),
+    accessEpoch: heartbeat.epoch,
+  };
+}
+
+function keyStore({ database, queues }: Pick<Parts, 'database' | 'queues'>): KeyStore {
+  return {
+    keptAnswer: (request, now) => keptAnswer(database, request, now),
+    keepAnswer: (once) =>
+      queues.run(keepAnswer(once), { user: once.user, hasLeft: () => false, once: undefined }),
+  };
+}
+
+function webhookStores({
+  database,
+  queues: { run },
+  visible,
+}: Parts): Pick<Store, 'webhooks' | 'deliveries'> {
+  const { health, ...deliveries } = deliveryReads(database, visible);
+  return {
     webhooks: {
+      ...webhookReads(database),
       createWebhook: (webhook, most, caller) => run(createWebhook(webhook, most), caller),
-      ...webhooks,
       changeWebhook: (owner, id, change, caller) => run(changeWebhook(owner, id, change), caller),
       deleteWebhook: (owner, id, caller) => run(deleteWebhook(owner, id), caller),
       rotateSecret: (owner, id, rotation, caller) =>
         run(rotateSecret(owner, id, rotation), caller, (outcome) => outcome === 'rotated'),
-      health: deliveries.health,
+      health,
     },
     deliveries: {
       ...deliveries,
@@ -169,29 +179,19 @@ async function openOn(database: ReturnType<typeof openDatabase>, options: Postgr
       redeliver: (request, caller) => run(redeliver(request), caller, (outcome) => outcome === 'redelivered'),
       startReplay: (request, most, caller) => run(startReplay(request, most), caller),
     },
-    outbox: {
-      ...dispatch.outbox((command) => dispatched.submit(command, COMMAND_BYTES, 'open')),
-      onDue: news.onDue,
-      onChange: news.onChange,
-    },
-    events: { events: events.events, latestPosition: events.latestPosition, onEvents: news.onEvents },
-    chores: {
-      hasChores: chores.hasChores,
-      advance: (request) => slice(longWork.advance(request)),
-      removeExpired: (request) => slice(longWork.removeExpired(request)),
-    },
-    key,
-    isFull: commits.isFull,
-    check: heartbeat.check,
-    close: () => (closing ??= close()),
   };
 }
 
-/** What a command without text of any length is counted as in the queue's bound. */
-const COMMAND_BYTES = 512;
+function choreStore({ database, queues }: Pick<Parts, 'database' | 'queues'>): ChoreStore {
+  const { advance, removeExpired } = choreWrites();
+  return {
+    ...choreReads(database),
+    advance: (request) => queues.slice(advance(request)),
+    removeExpired: (request) => queues.slice(removeExpired(request)),
+  };
+}
 
-async function storeKey({ read }: ReturnType<typeof openDatabase>): Promise<number> {
+async function storeKey({ read }: Pick<Database, 'read'>): Promise<number> {
   const [row] = await read({ name: 'meta-key', text: `SELECT value FROM meta WHERE name = 'key'` });
-  if (!row) throw new AppError(50302, 'The store has no key.');
-  return Number(row.value);
+  return Number(row?.value);
 }

@@ -1,6 +1,6 @@
 import type { NewToken, StoredToken, TokenRotation, TokenRotationOutcome } from '../../access/port.ts';
-import { isScope } from '../../access/scopes.ts';
-import type { Database, Row, Statement } from './database.ts';
+import { toToken } from '../rows.ts';
+import type { Database, Statement } from './database.ts';
 import { ensure } from './users.ts';
 import type { Work } from './writer.ts';
 
@@ -138,7 +138,7 @@ export function setBootstrapToken(token: NewToken): Work<void> {
   };
 }
 
-const TOKENS = `SELECT t.id, t.user_id, u.name, u.disabled_at, t.label, t.scopes, t.created_at, t.expires_at,
+const TOKENS = `SELECT t.id, t.user_id AS "user", u.name, u.disabled_at, t.label, t.scopes, t.created_at, t.expires_at,
       t.revoked_at, t.replaced_by, t.bootstrap
     FROM tokens t
     JOIN users u ON u.id = t.user_id`;
@@ -163,19 +163,5 @@ export function tokenReads({ read }: Pick<Database, 'read'>) {
       const [row] = await read(FIND, [hash]);
       return row && toToken(row);
     },
-  };
-}
-
-function toToken(row: Row): StoredToken {
-  return {
-    id: String(row.id),
-    user: { id: Number(row.user_id), name: String(row.name), isDisabled: row.disabled_at !== null },
-    label: String(row.label),
-    scopes: String(row.scopes).split(' ').filter(isScope),
-    createdAt: Number(row.created_at),
-    expiresAt: row.expires_at === null ? undefined : Number(row.expires_at),
-    revokedAt: row.revoked_at === null ? undefined : Number(row.revoked_at),
-    replacedBy: row.replaced_by === null ? undefined : String(row.replaced_by),
-    isBootstrap: row.bootstrap === true,
   };
 }

@@ -1,4 +1,5 @@
 import type { Belongings, User } from '../../access/port.ts';
+import { toBelongings, toUser } from '../rows.ts';
 import type { Database, Query, Row, Statement } from './database.ts';
 import { removeSharesOf } from './shares.ts';
 import { deleteWebhooksOf, disableWebhooksOf, enableWebhooksOf } from './user-webhooks.ts';
@@ -121,27 +122,11 @@ export function userReads({ read }: Pick<Database, 'read'>) {
     user: async (name: string): Promise<User | undefined> => firstUser(await read(FIND, [name])),
     async belongings(name: string): Promise<Belongings | undefined> {
       const [row] = await read(BELONGINGS, [name]);
-      return (
-        row && {
-          plants: Number(row.plants),
-          webhooks: Number(row.webhooks),
-          tokens: Number(row.tokens),
-          shares: Number(row.shares),
-        }
-      );
+      return row && toBelongings(row);
     },
   };
 }
 
 function firstUser([row]: readonly Row[]): User | undefined {
   return row && toUser(row);
-}
-
-function toUser(row: Row): User {
-  return {
-    id: Number(row.id),
-    name: String(row.name),
-    createdAt: Number(row.created_at),
-    disabledAt: row.disabled_at === null ? undefined : Number(row.disabled_at),
-  };
 }

@@ -1,4 +1,5 @@
 import type { NewWebhook, Rotation, RotationOutcome, Webhook, WebhookChange } from '../../webhooks/port.ts';
+import { toWebhook } from '../rows.ts';
 import type { Announced } from './announced.ts';
 import type { Database, Query, Row, Statement } from './database.ts';
 import { pathId } from './path-ids.ts';
@@ -201,25 +202,4 @@ export function webhookReads({ read }: Pick<Database, 'read'>) {
       return row && toWebhook(row);
     },
   };
-}
-
-function toWebhook(row: Row): Webhook {
-  return {
-    id: String(row.id),
-    owner: Number(row.owner),
-    url: String(row.url),
-    description: row.description === null ? undefined : String(row.description),
-    rate: numberOf(row.rate),
-    status: row.status === 'enabled' ? 'enabled' : 'disabled',
-    disabledReason: row.disabled_reason === null ? undefined : String(row.disabled_reason),
-    pausedUntil: numberOf(row.paused_until),
-    publicKey: String(row.public_key),
-    createdAt: Number(row.created_at),
-    lastSuccessAt: numberOf(row.last_success_at),
-    lastFailureAt: numberOf(row.last_failure_at),
-  };
-}
-
-function numberOf(value: unknown): number | undefined {
-  return value === null ? undefined : Number(value);
 }

@@ -18,7 +18,7 @@ export type Batched<T> = {
   /** One outcome for each command, in order; an AppError for one that failed. */
   outcomes(rows: readonly Row[], commands: readonly T[], announced: Announced): readonly unknown[];
   /** Whether a command may not be in one statement with those before it. */
-  stands?(command: T, before: readonly T[]): boolean;
+  standsApart?(command: T, before: readonly T[]): boolean;
 };
 
 export type Command = BatchedCommand | AloneCommand;
@@ -63,17 +63,23 @@ export function createWriter(database: Database, publish: (announced: Announced)
   };
 
   async function carryOut(segment: Segment): Promise<readonly unknown[]> {
-    const announced = nothingAnnounced();
+    const commands = 'work' in segment ? [segment] : segment;
+    let done: Done;
     try {
-      const outcomes = await ('work' in segment ? single(segment, announced) : together(segment, announced));
-      await publish(announced);
-      return outcomes;
+      done = await ('work' in segment ? single(segment) : together(segment));
     } catch (error) {
-      const commands = 'work' in segment ? [segment] : segment;
       if (error instanceof AppError) return commands.map(() => error);
       if (commands.length > 1) return oneByOne(commands);
       // Another replica took the key, or is about to.
       return [sqlState(error) === UNIQUE_VIOLATION ? KEY_USED : fault(error)];
+    }
+    // It is committed: whatever fails from here on must not carry it out once more.
+    try {
+      const outcomes = done.outcomes();
+      await publish(done.announced);
+      return outcomes;
+    } catch (error) {
+      return commands.map(() => fault(error));
     }
   }
 
@@ -84,15 +90,16 @@ export function createWriter(database: Database, publish: (announced: Announced)
     return outcomes;
   }
 
-  async function single({ work }: AloneCommand, announced: Announced): Promise<[unknown]> {
+  function single({ work }: AloneCommand): Promise<Done> {
     return database.transaction(async (query) => {
-      // An earlier try may have announced what was rolled back.
-      Object.assign(announced, nothingAnnounced());
-      return [await work(query, announced)];
+      // Anew for each try: an earlier one may have announced what was rolled back.
+      const announced = nothingAnnounced();
+      const outcome = await work(query, announced);
+      return { announced, outcomes: () => [outcome] };
     });
   }
 
-  async function together(commands: readonly BatchedCommand[], announced: Announced): Promise<unknown[]> {
+  async function together(commands: readonly BatchedCommand[]): Promise<Done> {
     const runs = runsOf(commands);
     const before = [...new Set(runs.map(({ kind }) => kind))].flatMap((kind) => {
       const all = runs.filter((run) => run.kind === kind).flatMap(({ args }) => args);
@@ -100,11 +107,15 @@ export function createWriter(database: Database, publish: (announced: Announced)
     });
     const bound = runs.map(({ kind, args }) => kind.bind(args));
     const results = await database.write([...before, ...bound]);
-    return runs.flatMap(({ kind, args }, i) =>
-      kind.outcomes(results[before.length + i] ?? [], args, announced),
-    );
+    const announced = nothingAnnounced();
+    const outcomesOf = ({ kind, args }: Run, i: number) =>
+      kind.outcomes(results[before.length + i] ?? [], args, announced);
+    return { announced, outcomes: () => runs.flatMap(outcomesOf) };
   }
 }
+
+/** What was committed. `announced` is complete when the outcomes were asked for. */
+type Done = { announced: Announced; outcomes(): readonly unknown[] };
 
 type Segment = AloneCommand | BatchedCommand[];
 
@@ -126,7 +137,7 @@ function runsOf(commands: readonly BatchedCommand[]): Run[] {
   const runs: Run[] = [];
   for (const { kind, args } of commands) {
     const last = runs.at(-1);
-    if (last && last.kind === kind && !kind.stands?.(args, last.args)) last.args.push(args);
+    if (last && last.kind === kind && !kind.standsApart?.(args, last.args)) last.args.push(args);
     else runs.push({ kind, args: [args] });
   }
   return runs;

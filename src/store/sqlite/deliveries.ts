@@ -5,13 +5,13 @@ import type {
   AttemptRecord,
   Delivery,
   DeliveryQuery,
-  DeliveryState,
   RedeliverRequest,
   ReplayRequest,
   WebhookHealth,
 } from '../../webhooks/port.ts';
+import { absentState, storedState } from '../delivery-states.ts';
 import { behind, END, latest } from '../event-ids.ts';
-import { toEvent } from './events.ts';
+import { toAttempt, toDelivery } from '../rows.ts';
 import type { OutboxWrites } from './outbox.ts';
 import { IS_VISIBLE, ownersVisibleTo } from './shares.ts';
 import type { Snapshot } from './snapshot.ts';
@@ -61,16 +61,6 @@ export function deliveryWrites(db: DatabaseSync, outbox: OutboxWrites, standings
       return true;
     },
   };
-}
-
-/** What stands in the table: a held delivery is a pending one of a disabled webhook. */
-function storedState(state: DeliveryState): Exclude<DeliveryState, 'held'> {
-  return state === 'held' ? 'pending' : state;
-}
-
-/** The state that no delivery of a webhook has, as it is enabled or disabled. */
-function absentState(isDisabled: boolean): DeliveryState {
-  return isDisabled ? 'pending' : 'held';
 }
 
 /** The queries that read deliveries. */
@@ -134,29 +124,6 @@ export function deliveryReads(db: DatabaseSync, snapshot: Snapshot, visible: Vis
 function disabledWebhooks(db: DatabaseSync): (webhook: string) => boolean {
   const query = db.prepare(`SELECT 1 FROM webhooks WHERE id = ? AND status = 'disabled'`);
   return (webhook) => query.get(webhook) !== undefined;
-}
-
-function toDelivery(row: Record<string, unknown>, isDisabled: boolean): Delivery {
-  const waits = row.state === 'pending';
-  const state = waits ? (isDisabled ? 'held' : 'pending') : row.state === 'failed' ? 'failed' : 'delivered';
-  return {
-    event: toEvent(row),
-    state,
-    attempts: Number(row.attempts),
-    nextAttemptAt: state === 'pending' && row.leased === 0 ? Number(row.due) : undefined,
-    reason: row.reason === null ? undefined : String(row.reason),
-  };
-}
-
-function toAttempt(row: Record<string, unknown>): AttemptRecord {
-  return {
-    at: Number(row.at),
-    durationMs: Number(row.duration_ms),
-    address: row.address === null ? undefined : String(row.address),
-    status: row.status === null ? undefined : Number(row.status),
-    excerpt: row.excerpt === null ? undefined : String(row.excerpt),
-    error: row.error === null ? undefined : String(row.error),
-  };
 }
 
 /** Counts, each a part at a time. */

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { delivery as limits } from '../../limits.ts';
 import type { Claim, ClaimRequest, DeliveryOutcome, Disable } from '../../webhooks/port.ts';
-import { toEvent } from './events.ts';
+import { toEvent } from '../rows.ts';
 import type { OutboxWrites } from './outbox.ts';
 import { IS_VISIBLE } from './shares.ts';
 import type { Snapshot } from './snapshot.ts';

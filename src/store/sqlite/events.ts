@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { EventPage, EventQuery, PlantEvent } from '../../webhooks/port.ts';
+import type { EventPage, EventQuery } from '../../webhooks/port.ts';
 import { BEGINNING, behind, END, latest } from '../event-ids.ts';
+import { toEvent } from '../rows.ts';
 import { eventWalk } from './event-walk.ts';
 import type { Snapshot } from './snapshot.ts';
 import type { VisibleOwners } from './visible-owners.ts';
@@ -41,19 +42,5 @@ export function eventReads(db: DatabaseSync, snapshot: Snapshot, visible: Visibl
         const last = latest(owners.map((owner) => newest.get(owner)?.id));
         return latest([last, beginningFor(viewer, owners)]) ?? BEGINNING;
       }),
-  };
-}
-
-/** A row with id, type, created_at, plant (as text: as a number it would lose digits), name and tag. */
-export function toEvent(row: Record<string, unknown>): PlantEvent {
-  return {
-    id: String(row.id),
-    type: row.type === 'plant.test' ? 'plant.test' : 'plant.created',
-    at: Number(row.created_at),
-    plant: {
-      id: BigInt(String(row.plant)),
-      name: String(row.name),
-      tag: row.tag === null ? undefined : String(row.tag),
-    },
   };
 }

@@ -5,7 +5,7 @@ import type { Chunk, CopiedRow, CopySource, StoreFacts } from '../copy.ts';
 import { openConnection } from './connection.ts';
 import { migrate } from './migrate.ts';
 
-export type ExportOptions = {
+type ExportOptions = {
   path: string;
   now: number;
   /** How the other store writes down what a key belongs to. */

@@ -1,6 +1,3 @@
-import { AppError } from '../../errors.ts';
-import { http } from '../../limits.ts';
-
 /** Primary result codes (https://www.sqlite.org/rescode.html) that blame the machine, not the command. */
 const ENVIRONMENT = new Set([
   5, // SQLITE_BUSY
@@ -35,17 +32,5 @@ export function isUnknownOutcome(error: unknown): boolean {
   return sqliteCode(error) === IOERR;
 }
 
-export function unavailable(cause: unknown): AppError {
-  return new AppError(50302, 'The store cannot be used now; nothing was done. Retry in a moment.', {
-    headers: { 'retry-after': String(http.retryAfterSeconds) },
-    cause,
-  });
-}
-
-export function outcomeUnknown(cause: unknown): AppError {
-  return new AppError(
-    50301,
-    'The store failed while it committed, so the outcome is unknown. Retry with the same key or id.',
-    { headers: { 'retry-after': String(http.retryAfterSeconds) }, cause },
-  );
-}
+/** What is said of a commit whose outcome is unknown. */
+export const COMMIT_FAILED = 'The store failed while it committed';

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { KeptRecord, Once, RequestKey } from '../../idempotency.ts';
 import { KEY_USED } from '../once.ts';
+import { toKeptRecord } from '../rows.ts';
 import type { Snapshot } from './snapshot.ts';
 
 /** The statements that write the answers to requests with a key, for the connection that writes. */
@@ -55,16 +56,7 @@ export function idempotencyReads(db: DatabaseSync, snapshot: Snapshot) {
   return {
     keptAnswer({ user, method, path, key }: RequestKey, now: number): KeptRecord | undefined {
       const row = snapshot.read(() => find.get(user, method, path, key, now));
-      return (
-        row && {
-          fingerprint: String(row.fingerprint),
-          answer: {
-            status: Number(row.status),
-            location: row.location === null ? undefined : String(row.location),
-            body: String(row.body),
-          },
-        }
-      );
+      return row && toKeptRecord(row);
     },
   };
 }

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { isEnvironment, unavailable } from './failure.ts';
+import { unavailable } from '../failures.ts';
+import { isEnvironment } from './failure.ts';
 
 /**
  * Reads that share one read transaction for each turn of the event loop. Taking and giving back SQLite's

@@ -3,6 +3,7 @@ import type { Caller, Once } from '../../idempotency.ts';
 import type { Clock } from '../../runtime.ts';
 import type { DeliveryOutcome } from '../../webhooks/port.ts';
 import { type Door, type GroupCommit, groupCommit } from '../batch.ts';
+import { unavailable } from '../failures.ts';
 import { refuseUndone } from '../once.ts';
 import type { Store } from '../store.ts';
 import { accessEpoch } from './access-epoch.ts';
@@ -11,7 +12,6 @@ import { openConnection } from './connection.ts';
 import { deliveryReads } from './deliveries.ts';
 import { dispatchReads } from './dispatch.ts';
 import { eventReads } from './events.ts';
-import { unavailable } from './failure.ts';
 import { idempotencyReads } from './idempotency.ts';
 import { migrate } from './migrate.ts';
 import { plantReads } from './plants.ts';
@@ -24,7 +24,7 @@ import { webhookReads } from './webhooks.ts';
 import type { Command, WriteName, WriterRules, Writes } from './writer.ts';
 import { inlineWriter, threadWriter, type Writer } from './writer-client.ts';
 
-export type SqliteOptions = WriterRules & {
+type SqliteOptions = WriterRules & {
   path: string;
   /** `thread` for a server; `inline` for a program that makes a few writes and ends. */
   writer: 'thread' | 'inline';
@@ -39,7 +39,7 @@ export type SqliteOptions = WriterRules & {
   onFatal(error: AppError): void;
 };
 
-export type SqliteStore = Store & {
+type SqliteStore = Store & {
   /** The newest event's id: ids go on from there, since their order is that of the feed. */
   latestEvent(): string | undefined;
 };

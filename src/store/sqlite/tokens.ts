@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { NewToken, StoredToken, TokenRotation, TokenRotationOutcome } from '../../access/port.ts';
-import { isScope } from '../../access/scopes.ts';
+import { toToken } from '../rows.ts';
 import type { Snapshot } from './snapshot.ts';
 import { INSERT_USER } from './users.ts';
 
@@ -89,19 +89,5 @@ export function tokenReads(db: DatabaseSync, snapshot: Snapshot) {
       const row = snapshot.read(() => token.get(hash));
       return row && toToken(row);
     },
-  };
-}
-
-function toToken(row: Record<string, unknown>): StoredToken {
-  return {
-    id: String(row.id),
-    user: { id: Number(row.user), name: String(row.name), isDisabled: row.disabled_at !== null },
-    label: String(row.label),
-    scopes: String(row.scopes).split(' ').filter(isScope),
-    createdAt: Number(row.created_at),
-    expiresAt: row.expires_at === null ? undefined : Number(row.expires_at),
-    revokedAt: row.revoked_at === null ? undefined : Number(row.revoked_at),
-    replacedBy: row.replaced_by === null ? undefined : String(row.replaced_by),
-    isBootstrap: row.bootstrap === 1,
   };
 }

@@ -2,6 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { Belongings, User } from '../../access/port.ts';
 import { USER_DISABLED } from '../../access/users.ts';
 import type { Webhook, WebhookChange } from '../../webhooks/port.ts';
+import { toBelongings, toUser } from '../rows.ts';
 import type { OutboxWrites } from './outbox.ts';
 import type { Snapshot } from './snapshot.ts';
 import type { Standings } from './standings.ts';
@@ -17,7 +18,7 @@ export const INSERT_USER = `INSERT INTO users (id, name, created_at)
      WHERE name = 'last_user'
      ON CONFLICT (name) DO NOTHING`;
 
-export type UserWriteParts = {
+type UserWriteParts = {
   outbox: OutboxWrites;
   standings: Standings;
   changeWebhook(owner: number, id: string, change: WebhookChange): Webhook | undefined;
@@ -131,23 +132,7 @@ export function userReads(db: DatabaseSync, snapshot: Snapshot) {
     users: (): User[] => snapshot.read(() => all.all().map(toUser)),
     belongings(name: string): Belongings | undefined {
       const row = snapshot.read(() => counts.get(name));
-      return (
-        row && {
-          plants: Number(row.plants),
-          webhooks: Number(row.webhooks),
-          tokens: Number(row.tokens),
-          shares: Number(row.shares),
-        }
-      );
+      return row && toBelongings(row);
     },
-  };
-}
-
-function toUser(row: Record<string, unknown>): User {
-  return {
-    id: Number(row.id),
-    name: String(row.name),
-    createdAt: Number(row.created_at),
-    disabledAt: row.disabled_at === null ? undefined : Number(row.disabled_at),
   };
 }

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { NewWebhook, Rotation, RotationOutcome, Webhook, WebhookChange } from '../../webhooks/port.ts';
+import { toWebhook } from '../rows.ts';
 import type { OutboxWrites } from './outbox.ts';
 import type { Snapshot } from './snapshot.ts';
 import type { Standings } from './standings.ts';
@@ -155,25 +156,4 @@ export function webhookReads(db: DatabaseSync, snapshot: Snapshot) {
         return row && toWebhook(row);
       }),
   };
-}
-
-function toWebhook(row: Record<string, unknown>): Webhook {
-  return {
-    id: String(row.id),
-    owner: Number(row.owner),
-    url: String(row.url),
-    description: row.description === null ? undefined : String(row.description),
-    rate: numberOf(row.rate),
-    status: row.status === 'enabled' ? 'enabled' : 'disabled',
-    disabledReason: row.disabled_reason === null ? undefined : String(row.disabled_reason),
-    pausedUntil: numberOf(row.paused_until),
-    publicKey: String(row.public_key),
-    createdAt: Number(row.created_at),
-    lastSuccessAt: numberOf(row.last_success_at),
-    lastFailureAt: numberOf(row.last_failure_at),
-  };
-}
-
-function numberOf(value: unknown): number | undefined {
-  return value === null ? undefined : Number(value);
 }

@@ -2,7 +2,8 @@ import type { DatabaseSync } from 'node:sqlite';
 import { Worker } from 'node:worker_threads';
 import { AppError } from '../../errors.ts';
 import { threadEnvironment } from '../../thread-environment.ts';
-import { outcomeUnknown, unavailable } from './failure.ts';
+import { outcomeUnknown, unavailable } from '../failures.ts';
+import { COMMIT_FAILED } from './failure.ts';
 import { type Command, createWriter, type Executed, type WriterRules } from './writer.ts';
 import type { PlainError, WriterOptions, WriterReply } from './writer-thread.ts';
 
@@ -40,7 +41,7 @@ export function threadWriter(options: WriterOptions, onDeath: (error: AppError) 
   thread.on('error', (error) => {
     ended = unavailable(error);
     // In the middle of a batch nobody knows whether its commit reached the disk.
-    if (waiting) waiting.reject(outcomeUnknown(error));
+    if (waiting) waiting.reject(outcomeUnknown(COMMIT_FAILED, error));
     else onDeath(ended);
   });
 

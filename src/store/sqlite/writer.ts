@@ -2,11 +2,12 @@ import type { DatabaseSync } from 'node:sqlite';
 import { AppError } from '../../errors.ts';
 import type { Once } from '../../idempotency.ts';
 import type { BatchResult } from '../batch.ts';
+import { outcomeUnknown, unavailable } from '../failures.ts';
 import { fault, USER_GONE } from '../once.ts';
 import { choreWrites } from './chores.ts';
 import { deliveryWrites } from './deliveries.ts';
 import { dispatchWrites } from './dispatch.ts';
-import { isEnvironment, isUnknownOutcome, outcomeUnknown, unavailable } from './failure.ts';
+import { COMMIT_FAILED, isEnvironment, isUnknownOutcome } from './failure.ts';
 import { idempotencyWrites } from './idempotency.ts';
 import { type Announced, type OutboxWrites, outboxWrites } from './outbox.ts';
 import { plantWrites } from './plants.ts';
@@ -101,7 +102,7 @@ export function createWriter(db: DatabaseSync, rules: WriterRules): (commands: C
     try {
       commit.run();
     } catch (error) {
-      throw isUnknownOutcome(error) ? outcomeUnknown(error) : error;
+      throw isUnknownOutcome(error) ? outcomeUnknown(COMMIT_FAILED, error) : error;
     }
     return { outcomes, failures: [], announced: outbox.takeAnnounced() };
   }

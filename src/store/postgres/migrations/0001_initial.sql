@@ -221,7 +221,8 @@ VALUES
 
 CREATE FUNCTION access_changed() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
-  UPDATE meta SET value = value + 1 WHERE name = 'access_epoch';
+  -- By no fixed step: a standby that was promoted without the last change must not come to the same number again.
+  UPDATE meta SET value = value + 1 + floor(random() * 1000000)::bigint WHERE name = 'access_epoch';
   RETURN NULL;
 END
 $$;

@@ -10,6 +10,3 @@ export const NO_ID_ABOVE = 'no id above';
 
 /** The id of the plant, null when it is taken, 'full', or why nothing was done. */
 export type Created = PlantId | null | 'full' | typeof USER_GONE | typeof KEY_USED | typeof NO_ID_ABOVE;
-
-/** Webhooks that got deliveries, as a statement gives them. */
-export type LaneRow = [subscriber: number, webhook: string, due: number];

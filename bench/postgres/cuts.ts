@@ -1,0 +1,123 @@
+import { createLedger } from '../crash/ledger.ts';
+import { type Check, verifyPlants } from '../crash/verify.ts';
+import { askFor } from '../harness/client.ts';
+import { countOf, isReplay, putInTheWay, TAKEN, violationsOf } from '../harness/keyed-checks.ts';
+import { type KeyedCreate, keyedCreate, sendUntilAnswered } from '../harness/keyed-creates.ts';
+import { untilNoneLeft } from '../harness/wait.ts';
+import { failuresOf, settleUnknown, startClients } from './clients.ts';
+import { type CommitProxy, startCommitProxy } from './commit-proxy.ts';
+import type { Findings, Plan } from './findings.ts';
+import { startReplica } from './replica.ts';
+import { makeServer, NO_FSYNC, type PostgresServer } from './servers.ts';
+import { readDatabase } from './stored.ts';
+
+const CLIENTS = 16;
+const THINK_MS = 5;
+/** Where no id above is free, the store looks for one below: in a transaction of statements that wait for each other. */
+const LARGEST_ID = '9223372036854775807';
+
+/**
+ * The network between the service and PostgreSQL breaks off around commits, while clients create plants and repeat what
+ * they have no answer to: under a key, in batches that are transactions of several statements sent together; with an id
+ * and no key, in batches that are one statement; and under a key where ids must be looked for, one by one.
+ */
+export async function cuts({ rounds, random, isQuick }: Plan): Promise<Findings> {
+  const server = await makeServer();
+  await server.start(NO_FSYNC);
+  const share = Math.ceil(rounds / 2);
+  const common = { server, random, isQuick };
+  const all = [
+    await underKeys({ ...common, database: 'keys', breaks: share }),
+    await withIds({ ...common, database: 'ids', breaks: share }),
+    await underKeys({ ...common, database: 'below', breaks: Math.ceil(share / 5), isFull: true }),
+  ];
+  await server.stop();
+  return { checks: all.flatMap(({ checks }) => checks), notes: all.flatMap(({ notes }) => notes) };
+}
+
+type Part = {
+  server: PostgresServer;
+  random: () => number;
+  isQuick: boolean;
+  /** Of its own. */
+  database: string;
+  breaks: number;
+  /** Whether the largest id is taken. */
+  isFull?: boolean;
+};
+
+async function behindProxy({ server, random, isQuick, database }: Part) {
+  await server.query(`CREATE DATABASE ${database}`);
+  const proxy = await startCommitProxy(server.port, { random, isQuick });
+  const replica = await startReplica(server.url(database).replace(String(server.port), String(proxy.port)));
+  return { proxy, replica };
+}
+
+async function underKeys(part: Part): Promise<Findings> {
+  const { database, breaks, random, isFull = false } = part;
+  const { proxy, replica } = await behindProxy(part);
+  await putInTheWay(replica.url);
+  const largest = `{"id":${LARGEST_ID},"name":${JSON.stringify(TAKEN.name)}}`;
+  if (isFull) await askFor(`${replica.url}/plants`, { method: 'POST', body: largest });
+  proxy.rage();
+  const creates: KeyedCreate[] = [];
+  function* untilBroken(): Generator<KeyedCreate> {
+    while (proxy.broken() < breaks) {
+      const create = keyedCreate(creates.length + 1);
+      creates.push(create);
+      yield create;
+    }
+  }
+  await sendUntilAnswered(replica.url, untilBroken(), { clients: CLIENTS, random, tries: 1 });
+  proxy.calm();
+  if (isFull) await askFor(`${replica.url}/plants/${LARGEST_ID}`, { method: 'DELETE' });
+  const { violations, found } = await violationsOf(replica.url, creates);
+  await replica.stop();
+  await proxy.stop();
+  const replayed = creates.filter(({ answers }) => answers.every(isReplay)).length;
+  return {
+    checks: [
+      {
+        name: `${database}: one plant, one event, one answer for each key`,
+        count: creates.length,
+        violations,
+      },
+    ],
+    notes: [
+      `${database}: ${creates.length} creates, ${countOf(creates, found.plants)} plants, ${countOf(creates, found.events)} events; ${replayed} were done and heard of by a retry only`,
+      fatesOf(database, proxy),
+    ],
+  };
+}
+
+async function withIds(part: Part): Promise<Findings> {
+  const { server, database, breaks, random } = part;
+  const { proxy, replica } = await behindProxy(part);
+  const ledger = createLedger();
+  const load = { urls: () => [replica.url], ledger, clients: CLIENTS, random, thinkMs: THINK_MS, chosen: 1 };
+  proxy.rage();
+  const clients = startClients(load);
+  await untilNoneLeft('breaks', async () => breaks - proxy.broken());
+  proxy.calm();
+  await clients.stop();
+  await settleUnknown(load);
+  await replica.stop();
+  await proxy.stop();
+  const checks = verifyPlants(await readDatabase(server.url(database)), ledger);
+  const { retriedCreated, retriedTaken } = ledger.counts;
+  return {
+    checks: checks.map((check): Check => ({ ...check, name: `${database}: ${check.name}` })),
+    notes: [
+      `${database}: ${ledger.entries.size} creates; of the retries ${retriedCreated} were created then, ${retriedTaken} were there; other answers: ${failuresOf(ledger)}`,
+      fatesOf(database, proxy),
+    ],
+  };
+}
+
+function fatesOf(database: string, { counts }: CommitProxy): string {
+  const shapes = Object.entries(counts).map(([shape, fates]) => {
+    const times = Object.entries(fates).map(([fate, count]) => `${count} ${fate}`);
+    return `commits by ${shape}: ${times.join(', ')}`;
+  });
+  return `${database}: ${shapes.join('; ')}`;
+}

@@ -1,0 +1,137 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createLedger, type Ledger } from '../crash/ledger.ts';
+import { type Check, verifyPlants } from '../crash/verify.ts';
+import { ask } from '../harness/client.ts';
+import { summary } from '../harness/report.ts';
+import type { Server } from '../harness/server.ts';
+import { failuresOf, settleUnknown, startClients } from './clients.ts';
+import type { Findings, Plan } from './findings.ts';
+import { startReplica } from './replica.ts';
+import { makeServer, makeStandby, type PostgresServer, STANDBY } from './servers.ts';
+import { readDatabase } from './stored.ts';
+
+/** Load before a kill lasts from this to twice as long; and goes on so long when writes are back. */
+const LOAD_MS = 1_000;
+/** Nobody promotes at once: whoever does must find out first. */
+const LONGEST_DELAY_MS = 2_000;
+const CLIENTS = 32;
+const THINK_MS = 20;
+
+const MOST_SECONDS = 10;
+
+/**
+ * The primary is killed under load and its synchronous standby promoted; in one round of six it hangs instead, as when
+ * the network loses all that is sent to it. The replica that serves knows both by their hosts, and lives through all
+ * rounds. Between two of them the primary is stopped, copied to the other's place, and started again with a standby.
+ */
+export async function failover({ rounds, random, isQuick }: Plan): Promise<Findings> {
+  let primary = await makeServer();
+  let standby = await makeStandby();
+  await pair(primary, standby);
+  const hosts = [primary, standby].map(({ port }) => `127.0.0.1:${port}`).join();
+  const replica = await startReplica(primary.url().replace(/127.0.0.1:\d+/, hosts));
+
+  const ledger = createLedger();
+  const outages: Outage[] = [];
+  const hangs = isQuick ? 0 : Math.ceil(rounds / 5);
+  for (let round = 0; round < rounds + hangs; round++) {
+    if (round > 0) await pair(primary, standby);
+    await untilWritable(replica);
+    const load = { urls: () => [replica.url], ledger, clients: CLIENTS, random, thinkMs: THINK_MS };
+    const clients = startClients(load);
+    await sleep(LOAD_MS * (1 + random()));
+    const how = round < rounds ? 'kill' : 'freeze';
+    outages.push(await failOver(primary, standby, { replica, how, delayMs: random() * LONGEST_DELAY_MS }));
+    await sleep(LOAD_MS);
+    await clients.stop();
+    await settleUnknown(load);
+    [primary, standby] = [standby, primary];
+  }
+  const code = await replica.stop();
+  if (code !== 0) ledger.violations.push(`SIGTERM ended the replica with ${code}`);
+  const checks = verifyPlants(await readDatabase(primary.url()), ledger);
+  await primary.stop();
+  return findingsOf(checks, outages, ledger);
+}
+
+type How = 'kill' | 'freeze';
+
+/** Milliseconds: from the loss to the end of the promotion, and from there to the first write that was acknowledged. */
+type Outage = { how: How; promotedMs: number; backMs: number };
+
+async function failOver(
+  primary: PostgresServer,
+  standby: PostgresServer,
+  { replica, how, delayMs }: { replica: Server; how: How; delayMs: number },
+): Promise<Outage> {
+  const lost = performance.now();
+  await primary[how]();
+  await sleep(delayMs);
+  await standby.query('SELECT pg_promote()');
+  const promoted = performance.now();
+  await untilWritable(replica);
+  const backMs = performance.now() - promoted;
+  await primary.kill();
+  return { how, promotedMs: promoted - lost, backMs };
+}
+
+/** Starts the server as the primary of a synchronous standby, which is made of its data. */
+async function pair(primary: PostgresServer, standby: PostgresServer): Promise<void> {
+  await primary.stop();
+  standby.followFrom(primary);
+  await primary.start({ synchronous_standby_names: STANDBY });
+  await standby.start();
+}
+
+const PATIENCE_MS = 60_000;
+const LOOK_MS = 20;
+
+/** Waits until the replica takes a write: a webhook that is deleted again, since the clients count the plants. */
+async function untilWritable({ url }: Server): Promise<void> {
+  const start = performance.now();
+  for (;;) {
+    const answer = await ask(`${url}/webhooks`, { method: 'POST', body: '{"url":"http://127.0.0.1:9/"}' });
+    if (answer.status === 201) {
+      await ask(`${url}/webhooks/${JSON.parse(answer.body).id}`, { method: 'DELETE' });
+      return;
+    }
+    if (performance.now() - start > PATIENCE_MS) throw new Error(`No write within a minute: ${answer.body}`);
+    await sleep(LOOK_MS);
+  }
+}
+
+function findingsOf(checks: Check[], outages: Outage[], ledger: Ledger): Findings {
+  const [kills, hangs] = [outagesBy('kill', outages), outagesBy('freeze', outages)];
+  const late = kills.filter(({ backMs }) => backMs > MOST_SECONDS * 1_000);
+  const { retriedCreated, retriedTaken } = ledger.counts;
+  return {
+    checks: [
+      ...checks,
+      {
+        name: `writes are back within ${MOST_SECONDS} s of the promotion`,
+        count: kills.length,
+        violations: late.map(({ backMs }) => `after ${backMs.toFixed(0)} ms`),
+      },
+    ],
+    notes: [
+      `${kills.length} primaries killed: ${timesOf(kills)}`,
+      ...(hangs.length > 0 ? [`${hangs.length} primaries that hung: ${timesOf(hangs)}`] : []),
+      `answers other than 201: ${failuresOf(ledger)}`,
+      `retries of unknown creates by id: ${retriedCreated} were created then, ${retriedTaken} were there`,
+    ],
+  };
+}
+
+function outagesBy(how: How, outages: Outage[]): Outage[] {
+  return outages.filter((outage) => outage.how === how);
+}
+
+function timesOf(outages: Outage[]): string {
+  const back = summary(outages.map(({ backMs }) => backMs / 1_000));
+  const promoted = summary(outages.map(({ promotedMs }) => promotedMs / 1_000));
+  const text = (seconds: number) => `${seconds.toFixed(2)} s`;
+  return [
+    `${text(promoted.median)} to the end of the promotion (median), at most ${text(promoted.max)}`,
+    `writes back ${text(back.median)} after it, at most ${text(back.max)}`,
+  ].join('; ');
+}

@@ -1,0 +1,133 @@
+import { execFile } from 'node:child_process';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import type { Check } from '../crash/verify.ts';
+import { ask } from '../harness/client.ts';
+import { summary } from '../harness/report.ts';
+import type { Server } from '../harness/server.ts';
+import type { Findings, Plan } from './findings.ts';
+import { hasPgbouncer, startPgbouncer } from './pgbouncer.ts';
+import { startReplica } from './replica.ts';
+import { makeServer, NO_FSYNC, type PostgresServer } from './servers.ts';
+
+const REPLICAS = 3;
+const MOST_MS = 5_000;
+/** How long a token is asked for after it was revoked: longer than anybody may take. */
+const WATCH_MS = 6_000;
+const LOOK_MS = 10;
+const CUT_EVERY_MS = 50;
+
+/**
+ * A token is revoked on the command line, while it is in use at three replicas: with hints, with connections for hints
+ * that break off all the time, and through a pooler, where nobody listens. From the time that the token carries for its
+ * revocation until the last answer that was not 401, by the clock of this machine.
+ */
+export async function revoke({ rounds }: Plan): Promise<Findings> {
+  const server = await makeServer();
+  await server.start(NO_FSYNC);
+  const parts = [
+    await revokeAt(server, { name: 'with hints', rounds, url: server.url() }),
+    await withoutEars(server, () =>
+      revokeAt(server, { name: 'hints broken off', rounds, url: server.url() }),
+    ),
+    await throughPooler(server, rounds),
+  ];
+  await server.stop();
+  return {
+    checks: parts.flatMap(({ checks }) => checks),
+    notes: parts.flatMap(({ notes }) => notes),
+  };
+}
+
+type Part = { name: string; rounds: number; url: string; env?: Record<string, string> };
+
+async function revokeAt(server: PostgresServer, { name, rounds, url, env = {} }: Part): Promise<Findings> {
+  const replicas = await Promise.all(Array.from({ length: REPLICAS }, () => startReplica(url, env)));
+  await command(server, 'user', 'create', `user-${name.replaceAll(' ', '-')}`);
+  const delays: number[] = [];
+  for (let round = 0; round < rounds; round++) {
+    const token = await command(server, 'token', 'create', '--user', `user-${name.replaceAll(' ', '-')}`);
+    delays.push(...(await revokeOne(server, token, replicas)));
+  }
+  await Promise.all(replicas.map((replica) => replica.stop()));
+  const { median, max } = summary(delays);
+  const check: Check = {
+    name: `${name}: refused by every replica within ${MOST_MS / 1000} s`,
+    count: delays.length,
+    violations: delays.filter((delay) => delay > MOST_MS).map((delay) => `after ${delay} ms`),
+  };
+  return {
+    checks: [check],
+    notes: [`${name}: refused after ${median.toFixed(0)} ms (median), at most ${max.toFixed(0)} ms`],
+  };
+}
+
+/** Milliseconds until each of the replicas refused it. */
+async function revokeOne(
+  server: PostgresServer,
+  token: string,
+  replicas: readonly Server[],
+): Promise<number[]> {
+  const watch = new AbortController();
+  const watching = replicas.map(({ url }) => lastTaken(url, token, watch.signal));
+  await sleep(10 * LOOK_MS);
+  const [row] = await server.query('SELECT id FROM tokens ORDER BY created_at DESC LIMIT 1');
+  await command(server, 'token', 'revoke', String(row?.id));
+  const [revoked] = await server.query(`SELECT revoked_at FROM tokens WHERE id = '${row?.id}'`);
+  const late = setTimeout(() => watch.abort(), WATCH_MS);
+  const times = await Promise.all(watching);
+  clearTimeout(late);
+  return times.map((at) => Math.max(0, at - Number(revoked?.revoked_at)));
+}
+
+/** Asks all the time until the token was refused for a while; resolves with when the last answer that took it came. */
+async function lastTaken(url: string, token: string, signal: AbortSignal): Promise<number> {
+  let last = 0;
+  for (let refused = 0; refused < 5 && !signal.aborted; ) {
+    const { status } = await ask(`${url}/plants?limit=1`, { token });
+    if (status === 401) refused++;
+    else last = Date.now();
+    if (status !== 401) refused = 0;
+    await sleep(LOOK_MS);
+  }
+  return last;
+}
+
+/** Ends every connection that listens, again and again, while the work lasts. */
+async function withoutEars<T>(server: PostgresServer, work: () => Promise<T>): Promise<T> {
+  let isOver = false;
+  const cutting = (async () => {
+    while (!isOver) {
+      await server.query(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'plant-store hints'`,
+      );
+      await sleep(CUT_EVERY_MS);
+    }
+  })();
+  try {
+    return await work();
+  } finally {
+    isOver = true;
+    await cutting;
+  }
+}
+
+async function throughPooler(server: PostgresServer, rounds: number): Promise<Findings> {
+  if (!hasPgbouncer())
+    return { checks: [], notes: ['PgBouncer is not installed: nothing was tried through a pooler'] };
+  const pooler = await startPgbouncer(server);
+  const env = { DATABASE_POOLER: 'transaction' };
+  const findings = await revokeAt(server, { name: 'through PgBouncer', rounds, url: pooler.url, env });
+  await pooler.stop();
+  return findings;
+}
+
+const PROGRAM = fileURLToPath(new URL('../../bin/plant-store', import.meta.url));
+
+/** A verb of the command line, on the store itself; resolves with what it prints. */
+async function command(server: PostgresServer, ...args: string[]): Promise<string> {
+  const env = { ...process.env, DATABASE_URL: server.url() };
+  const { stdout } = await promisify(execFile)(process.execPath, [PROGRAM, ...args], { env });
+  return stdout.trim();
+}

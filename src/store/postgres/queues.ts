@@ -1,0 +1,54 @@
+import type { Caller } from '../../idempotency.ts';
+import type { Clock } from '../../runtime.ts';
+import { type BatchResult, groupCommit } from '../batch.ts';
+import { refuseUndone } from '../once.ts';
+import { alone, type Command, type Work } from './writer.ts';
+
+/** How commands get to the writer: those of requests and those of the dispatcher, which do not wait for each other. */
+export type Queues = {
+  /** A command of a request. */
+  submit(command: Command, bytes: number, caller?: Caller): Promise<unknown>;
+  /** Work of a request, as a transaction of its own. */
+  run<T>(work: Work<T>, caller?: Caller, hadEffect?: (outcome: T) => boolean): Promise<T>;
+  /** A command of the dispatcher. */
+  dispatch(command: Command): Promise<unknown>;
+  /** A slice of long work, beside the queues, which must not wait for it. */
+  slice<T>(work: Work<T>): Promise<T>;
+  /** Whether commands of requests would be refused at once. */
+  isFull(): boolean;
+  /** Carries out what is queued. */
+  close(): Promise<void>;
+};
+
+/** What a command without text of any length is counted as in a queue's bound. */
+export const COMMAND_BYTES = 512;
+
+export function createQueues(
+  write: (commands: readonly Command[]) => Promise<BatchResult>,
+  clock: Clock,
+): Queues {
+  const requests = groupCommit<Command>(write, clock);
+  const dispatcher = groupCommit<Command>(write, clock);
+  const submit: Queues['submit'] = (command, bytes, caller) =>
+    requests.submit(command, bytes, 'bounded', caller).then(refuseUndone);
+
+  return {
+    submit,
+    async run<T>(work: Work<T>, caller?: Caller, hadEffect?: (outcome: T) => boolean) {
+      // The outcome is what the work returns, unless nothing was done, which `submit` refuses.
+      return (await submit(alone(work, caller, hadEffect), COMMAND_BYTES, caller)) as T;
+    },
+    // As many as deliveries are claimed at most; one that is refused would be sent twice.
+    dispatch: (command) => dispatcher.submit(command, COMMAND_BYTES, 'open'),
+    async slice<T>(work: Work<T>) {
+      const { outcomes, failures } = await write([alone(work, undefined)]);
+      if (failures[0]) throw failures[0].error;
+      // As in `run`.
+      return outcomes[0] as T;
+    },
+    isFull: requests.isFull,
+    async close() {
+      await Promise.all([requests.close(), dispatcher.close()]);
+    },
+  };
+}

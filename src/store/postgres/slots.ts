@@ -1,0 +1,46 @@
+/** So many slots are taken at a time; the others wait in the order in which they came, at most `waitMs`. */
+type Slots = {
+  /** Resolves with a function that gives the slot back. */
+  take(): Promise<() => void>;
+};
+
+export function createSlots(count: number, waitMs: number): Slots {
+  const waiting: { take(): void }[] = [];
+  let free = count;
+
+  function giveBack(): void {
+    const next = waiting.shift();
+    if (next) next.take();
+    else free++;
+  }
+
+  function slot(): () => void {
+    let isGivenBack = false;
+    return () => {
+      if (!isGivenBack) giveBack();
+      isGivenBack = true;
+    };
+  }
+
+  return {
+    take() {
+      if (free > 0) {
+        free--;
+        return Promise.resolve(slot());
+      }
+      return new Promise((resolve, reject) => {
+        const late = setTimeout(() => {
+          waiting.splice(waiting.indexOf(entry), 1);
+          reject(new Error(`No connection to the database became free within ${waitMs} ms.`));
+        }, waitMs);
+        const entry = {
+          take() {
+            clearTimeout(late);
+            resolve(slot());
+          },
+        };
+        waiting.push(entry);
+      });
+    },
+  };
+}

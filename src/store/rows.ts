@@ -1,0 +1,116 @@
+import type { Belongings, StoredToken, User } from '../access/port.ts';
+import { isScope } from '../access/scopes.ts';
+import type { KeptRecord } from '../idempotency.ts';
+import type { AttemptRecord, Delivery, PlantEvent, Webhook } from '../webhooks/port.ts';
+
+/**
+ * What rows of both stores mean; their columns have the same names. What is true or false is a number in the embedded
+ * store.
+ */
+type Row = Record<string, unknown>;
+
+export function toUser(row: Row): User {
+  return {
+    id: Number(row.id),
+    name: String(row.name),
+    createdAt: Number(row.created_at),
+    disabledAt: numberOf(row.disabled_at),
+  };
+}
+
+export function toBelongings({ plants, webhooks, tokens, shares }: Row): Belongings {
+  return {
+    plants: Number(plants),
+    webhooks: Number(webhooks),
+    tokens: Number(tokens),
+    shares: Number(shares),
+  };
+}
+
+/** A row of a token, with the id of its user as user, their name and disabled_at. */
+export function toToken(row: Row): StoredToken {
+  return {
+    id: String(row.id),
+    user: { id: Number(row.user), name: String(row.name), isDisabled: row.disabled_at !== null },
+    label: String(row.label),
+    scopes: String(row.scopes).split(' ').filter(isScope),
+    createdAt: Number(row.created_at),
+    expiresAt: numberOf(row.expires_at),
+    revokedAt: numberOf(row.revoked_at),
+    replacedBy: textOf(row.replaced_by),
+    isBootstrap: Boolean(row.bootstrap),
+  };
+}
+
+export function toKeptRecord(row: Row): KeptRecord {
+  return {
+    fingerprint: String(row.fingerprint),
+    answer: { status: Number(row.status), location: textOf(row.location), body: String(row.body) },
+  };
+}
+
+export function toWebhook(row: Row): Webhook {
+  return {
+    id: String(row.id),
+    owner: Number(row.owner),
+    url: String(row.url),
+    description: textOf(row.description),
+    rate: numberOf(row.rate),
+    status: row.status === 'enabled' ? 'enabled' : 'disabled',
+    disabledReason: textOf(row.disabled_reason),
+    pausedUntil: numberOf(row.paused_until),
+    publicKey: String(row.public_key),
+    createdAt: Number(row.created_at),
+    lastSuccessAt: numberOf(row.last_success_at),
+    lastFailureAt: numberOf(row.last_failure_at),
+  };
+}
+
+/** A row with id, type, created_at, plant (as text: as a number it would lose digits), name and tag. */
+export function toEvent(row: Row): PlantEvent {
+  return {
+    id: String(row.id),
+    type: row.type === 'plant.test' ? 'plant.test' : 'plant.created',
+    at: Number(row.created_at),
+    plant: { id: BigInt(String(row.plant)), name: String(row.name), tag: textOf(row.tag) },
+  };
+}
+
+/**
+ * @param row with state, attempts, due, leased and reason, and what `toEvent` reads
+ * @param isDisabled whether its webhook is
+ */
+export function toDelivery(row: Row, isDisabled: boolean): Delivery {
+  const state = stateOf(row.state, isDisabled);
+  return {
+    event: toEvent(row),
+    state,
+    attempts: Number(row.attempts),
+    nextAttemptAt: state === 'pending' && !row.leased ? Number(row.due) : undefined,
+    reason: textOf(row.reason),
+  };
+}
+
+function stateOf(stored: unknown, isDisabled: boolean): Delivery['state'] {
+  if (stored === 'pending') return isDisabled ? 'held' : 'pending';
+  return stored === 'failed' ? 'failed' : 'delivered';
+}
+
+export function toAttempt(row: Row): AttemptRecord {
+  return {
+    at: Number(row.at),
+    durationMs: Number(row.duration_ms),
+    address: textOf(row.address),
+    status: numberOf(row.status),
+    excerpt: textOf(row.excerpt),
+    error: textOf(row.error),
+  };
+}
+
+function numberOf(value: unknown): number | undefined {
+  return value === null ? undefined : Number(value);
+}
+
+function textOf(value: unknown): string | undefined {
+  return value === null ? undefined : String(value);
+}
