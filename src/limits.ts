@@ -178,6 +178,12 @@ export const database = {
   sweepMs: 1 * SECOND,
   /** How far the clock of another replica may be ahead before what it wrote of a webhook's rate is disbelieved. */
   clockAheadMs: 1 * SECOND,
+  /** Behind a batch of as many commands it is waited for `gatherMs`, so that the next one costs less for each of its own. */
+  gatherMany: 8,
+  /** As short as a timer is: those who were answered ask again within it. */
+  gatherMs: 1,
+  /** How long a user's ids are chosen under a lock after two replicas chose the same one. */
+  contestedIdsMs: 1 * SECOND,
   /** A lane of which nothing could be claimed, since another replica is at it, is looked at again after it. */
   contestedMs: 50,
   /** How soon after a commit it is looked whether its events have become part of the feed. */
@@ -186,8 +192,8 @@ export const database = {
   listenRetryMs: { first: 100, most: 5 * SECOND },
   /** How often it is asked whether the server that hints come from is still there, and still the primary. */
   listenProofMs: 10 * SECOND,
-  /** Hints of so long are sent together. */
-  hintMs: 5,
+  /** Between two messages with hints: the first leaves at once, those of the time behind it together. */
+  hintMs: 25,
   /** The log says why the database refuses statements, each reason so often at most. */
   repeatMs: 10 * SECOND,
   /** Webhooks, or users, in one hint: PostgreSQL sends less than 8000 bytes. */

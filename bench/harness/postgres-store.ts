@@ -1,5 +1,6 @@
 import { parseDatabaseUrl } from '../../src/database-url.ts';
 import { silentLog, systemRuntime } from '../../src/runtime.ts';
+import { FEED_TX } from '../../src/store/postgres/feed.ts';
 import { openPostgresStore } from '../../src/store/postgres/store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { eventPrefix } from './fill.ts';
@@ -26,7 +27,7 @@ export async function addBacklogIn(url: string, count: number): Promise<void> {
     url,
     `WITH written AS (
        INSERT INTO events (owner, id, tx, type, plant, name, tag, created_at)
-       SELECT 1, $1 || lpad(n::text, 16, '0'), (SELECT feed_tx()), 'plant.created', n, 'Plant ' || n, 'Species ' || n % 630, $2
+       SELECT 1, $1 || lpad(n::text, 16, '0'), ${FEED_TX}, 'plant.created', n, 'Plant ' || n, 'Species ' || n % 630, $2
        FROM generate_series(1, $3::int8) n
        RETURNING id, owner
      )

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { AppError } from '../errors.ts';
 import type { Caller } from '../idempotency.ts';
 import { http, writes } from '../limits.ts';
@@ -35,7 +36,17 @@ export type BatchResult = {
   failures: { index: number; error: AppError }[];
 };
 
-export function groupCommit<Command>(commit: Commit<Command>, clock: Clock): GroupCommit<Command> {
+/**
+ * A pause behind a batch of many commands, for a store where a batch costs much by itself: the next one is larger then,
+ * and all are done sooner. Behind few commands there is none: nobody would come in it.
+ */
+export type Gathering = { many: number; pauseMs: number };
+
+export function groupCommit<Command>(
+  commit: Commit<Command>,
+  clock: Clock,
+  gathering: Gathering = { many: Number.POSITIVE_INFINITY, pauseMs: 0 },
+): GroupCommit<Command> {
   let queue: Waiting<Command>[] = [];
   let queuedBytes = 0;
   let underWay: Promise<void> | undefined;
@@ -59,10 +70,14 @@ export function groupCommit<Command>(commit: Commit<Command>, clock: Clock): Gro
 
   async function commitBatch(batch: Waiting<Command>[]): Promise<void> {
     const [result] = await Promise.allSettled([commit(batch.map(({ command }) => command))]);
+    const pauses = batch.length >= gathering.many && !closed;
     // Before the answers to this batch are sent: meanwhile the next one is written and waits for the disk.
-    commitNext();
+    if (!pauses) commitNext();
     if (result.status === 'fulfilled') settle(batch, result.value);
     else for (const { reject } of batch) reject(result.reason);
+    if (!pauses) return;
+    await pause(gathering.pauseMs);
+    commitNext();
   }
 
   /** What waits long for a caller who is not there any more need not be done; those behind it wait, too. */

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AppError } from '../../src/errors.ts';
 import { writes } from '../../src/limits.ts';
-import { type BatchResult, groupCommit } from '../../src/store/batch.ts';
+import { type BatchResult, type Gathering, groupCommit } from '../../src/store/batch.ts';
 
 /** A commit that ends when it is told to. */
-function steered() {
+function steered(gathering?: Gathering) {
   const batches: { commands: number[]; end: PromiseWithResolvers<BatchResult> }[] = [];
   const time = { now: 0 };
   const commits = groupCommit<number>(
@@ -15,6 +15,7 @@ function steered() {
       return end.promise;
     },
     { now: () => time.now },
+    gathering,
   );
   const turn = () => new Promise((resolve) => setImmediate(resolve));
   return { batches, commits, time, turn };
@@ -33,6 +34,22 @@ test('what arrives during a commit is committed together, in order', async () =>
   assert.deepEqual(batches[1]?.commands, [2, 3, 4]);
   batches[1]?.end.resolve(done([2, 3, 4]));
   assert.deepEqual(await Promise.all(rest), [2, 3, 4]);
+});
+
+test('behind a batch of many commands the next one takes those along that its answers bring', async () => {
+  const { batches, commits, turn } = steered({ many: 2, pauseMs: 1 });
+  const first = [1, 2].map((command) => commits.submit(command, 1));
+  await turn();
+  const waiting = commits.submit(3, 1);
+  batches[0]?.end.resolve(done([1, 2]));
+  await Promise.all(first);
+  const joining = commits.submit(4, 1);
+  assert.equal(batches.length, 1);
+  while (batches.length < 2) await turn();
+  assert.deepEqual(batches[1]?.commands, [3, 4]);
+  batches[1]?.end.resolve(done([3, 4]));
+  assert.deepEqual(await Promise.all([waiting, joining]), [3, 4]);
+  await commits.close();
 });
 
 test('a commit that fails is the failure of its commands only', async () => {

@@ -3,8 +3,10 @@ import { after, before, describe, test } from 'node:test';
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import pg from 'pg';
 import { parseDatabaseUrl } from '../../src/database-url.ts';
+import type { Caller } from '../../src/idempotency.ts';
 import { delivery } from '../../src/limits.ts';
 import { silentLog, systemRuntime } from '../../src/runtime.ts';
+import { FEED_TX } from '../../src/store/postgres/feed.ts';
 import { openPostgresStore } from '../../src/store/postgres/store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { parseNetworks } from '../../src/webhooks/addresses.ts';
@@ -64,6 +66,26 @@ describe('two replicas on one database', () => {
     await one.create(owner);
     await told;
     assert.equal((await claimSome(other, hook)).length, 1);
+  });
+
+  test('ids that both choose for one user at the same time are different, and without gaps', async () => {
+    const { id: owner } = await one.user();
+    const create = async (replica: Given): Promise<bigint[]> => {
+      const ids: bigint[] = [];
+      for (let n = 0; n < 20; n++) {
+        const batch = Array.from({ length: 5 }, () =>
+          replica.store.plants.create(replica.plant(owner), by(owner)),
+        );
+        for (const outcome of await Promise.all(batch)) if ('created' in outcome) ids.push(outcome.created);
+      }
+      return ids;
+    };
+    const ids = (await Promise.all([one, other].map(create))).flat();
+    assert.deepEqual(
+      ids.toSorted((a, b) => Number(a - b)),
+      Array.from({ length: 200 }, (_, n) => BigInt(n + 1)),
+    );
+    assert.deepEqual(await one.walk(owner, 50), await other.walk(owner, 50));
   });
 
   test('no delivery is claimed by both, and none is left out', async () => {
@@ -247,7 +269,7 @@ describe('two replicas on one database', () => {
       return page?.events.map(({ plant }) => plant.id);
     };
     await client.query('BEGIN');
-    await client.query('SELECT feed_tx()');
+    await client.query('SELECT pg_current_xact_id()');
     await one.create(owner, 2n);
     const told = new Promise<void>((resolve) =>
       other.store.events.onEvents((owners) => owners.includes(owner) && resolve()),
@@ -257,7 +279,7 @@ describe('two replicas on one database', () => {
     // As another replica does, whose ids of events may be greater.
     await client.query(
       `INSERT INTO events (owner, id, tx, type, plant, name, created_at)
-       VALUES ($1, 'evt_z', feed_tx(), 'plant.created', 1, 'Alder', 0)`,
+       VALUES ($1, 'evt_z', ${FEED_TX}, 'plant.created', 1, 'Alder', 0)`,
       [owner],
     );
     await client.query('COMMIT');
@@ -291,3 +313,8 @@ describe('two replicas on one database', () => {
     assert.equal((await claimSome(other, hook)).length, 20);
   });
 });
+
+/** As requests come. */
+function by(user: number): Caller {
+  return { user, hasLeft: () => false, once: undefined };
+}

@@ -1,4 +1,5 @@
 import type { Announced } from './announced.ts';
+import { FEED_TX } from './feed.ts';
 
 /**
  * What every statement that makes plants writes beside them: their events, their count and their deliveries. Parts of a
@@ -6,7 +7,7 @@ import type { Announced } from './announced.ts';
  */
 export const EFFECTS = `written AS (
       INSERT INTO events (owner, id, tx, type, plant, name, tag, created_at)
-      SELECT owner, event, (SELECT feed_tx()), 'plant.created', id, name, tag, at
+      SELECT owner, event, ${FEED_TX}, 'plant.created', id, name, tag, at
       FROM made
     ), makers AS MATERIALIZED (
       SELECT owner, count(*) AS plants, min(due) AS due

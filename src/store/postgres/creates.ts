@@ -1,4 +1,5 @@
 import type { AppError } from '../../errors.ts';
+import { database as limits } from '../../limits.ts';
 import { fault, KEY_USED, USER_GONE } from '../once.ts';
 import type { Announced } from './announced.ts';
 import { type Create, type Created, NO_ID_ABOVE } from './create-command.ts';
@@ -22,10 +23,16 @@ export function creates({ deliveryDelayMs, maxPlantsPerUser }: CreateRules): Bat
   const isLimited = maxPlantsPerUser !== undefined;
   const statement = isLimited ? CREATE_LIMITED : CREATE;
   const isPlain = (commands: readonly Create[]) => !isLimited && arePlain(commands);
+  /** Until then other replicas are taken to create plants of the same users. */
+  let contestedUntil = Number.NEGATIVE_INFINITY;
+  const isContested = () => performance.now() < contestedUntil;
+
   return {
     before(commands) {
       const keyed = commands.flatMap(({ caller }) => caller?.once ?? []);
-      const locks = isLimited || commands.some(({ plant }) => plant.id === undefined);
+      // Without a lock two replicas may choose the same id: the statement of one fails then, and is tried with it.
+      const chooses = commands.some(({ plant }) => plant.id === undefined);
+      const locks = isLimited || (chooses && (isContested() || !arePlain(commands)));
       const owners = [...new Set(commands.map(({ plant }) => plant.owner))];
       return [
         ...(locks ? [{ statement: LOCK_OWNERS, values: [owners] }] : []),
@@ -44,6 +51,11 @@ export function creates({ deliveryDelayMs, maxPlantsPerUser }: CreateRules): Bat
       const { outcomes, lanes } = row as unknown as CreateRow;
       announce(announced, { outcomes, lanes }, commands);
       return outcomes.map(outcomeOf);
+    },
+    evades() {
+      const isNew = !isContested();
+      contestedUntil = performance.now() + limits.contestedIdsMs;
+      return isNew;
     },
   };
 }

@@ -12,6 +12,7 @@ import { toAttempt, toDelivery } from '../rows.ts';
 import type { Database, Row, Statement } from './database.ts';
 import { deliveryCounts } from './delivery-counts.ts';
 import { disabledWith, IS_DISABLED, OF_WEBHOOK, unplanned } from './delivery-states.ts';
+import { FEED_TX } from './feed.ts';
 import { pathId } from './path-ids.ts';
 import { IS_VISIBLE } from './shares.ts';
 import type { VisibleOwners } from './visible-owners.ts';
@@ -28,7 +29,7 @@ const CREATE_TEST: Statement = {
       FOR SHARE
     ), written AS (
       INSERT INTO events (owner, id, tx, type, plant, name, tag, created_at)
-      SELECT owner, $3, (SELECT feed_tx()), $4, $5, $6, $7, $8
+      SELECT owner, $3, ${FEED_TX}, $4, $5, $6, $7, $8
       FROM hook
     )
     INSERT INTO deliveries (subscriber, webhook, event, owner, state, attempts, step, due, leased, fence)

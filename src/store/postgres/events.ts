@@ -2,6 +2,7 @@ import type { EventPage, EventQuery } from '../../webhooks/port.ts';
 import { BEGINNING } from '../event-ids.ts';
 import { toEvent } from '../rows.ts';
 import type { Database, Statement } from './database.ts';
+import { FEED_END } from './feed.ts';
 import type { VisibleOwners } from './visible-owners.ts';
 
 /** Behind an event: the number of the transaction that wrote it, and its id. */
@@ -11,7 +12,7 @@ const START: FeedPosition = { tx: '0', event: BEGINNING };
 
 /**
  * The queries that read events, in the order of commits: an event is part of the feed when every transaction that began
- * before its own is over (`feed_end`), so that none ever comes in between.
+ * before its own is over (`FEED_END`), so that none ever comes in between.
  */
 export function eventReads({ read }: Pick<Database, 'read'>, visible: VisibleOwners) {
   return {
@@ -79,7 +80,7 @@ const FEED: Statement = {
     ), start AS MATERIALIZED (
       SELECT coalesce($3::int8, (SELECT tx FROM beginning), 0) AS tx,
         coalesce($4::text, (SELECT event FROM beginning), '${BEGINNING}') COLLATE "C" AS event,
-        feed_end() AS feed_end
+        ${FEED_END} AS feed_end
     ), heads AS MATERIALIZED (
       SELECT h.*
       FROM unnest($2::int8[]) AS o (id)
@@ -131,7 +132,7 @@ const LATEST: Statement = {
       CROSS JOIN LATERAL (
         SELECT tx, id
         FROM events
-        WHERE owner = o.id AND type = 'plant.created' AND tx < (SELECT feed_end())
+        WHERE owner = o.id AND type = 'plant.created' AND tx < ${FEED_END}
         ORDER BY tx DESC, id DESC
         LIMIT 1
       ) e
@@ -148,7 +149,7 @@ export const UNSETTLED: Statement = {
     WHERE EXISTS (
       SELECT 1
       FROM events e
-      WHERE e.owner = o.id AND e.type = 'plant.created' AND e.tx >= (SELECT feed_end())
+      WHERE e.owner = o.id AND e.type = 'plant.created' AND e.tx >= ${FEED_END}
     )
     LIMIT 1`,
 };

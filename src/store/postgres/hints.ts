@@ -42,6 +42,7 @@ export function createHints(options: HintsOptions, sender: string): Hints {
   let pending = nothingAnnounced();
   let timer: NodeJS.Timeout | undefined;
   let sending: Promise<unknown> = Promise.resolve();
+  let sentAt = Number.NEGATIVE_INFINITY;
 
   /**
    * In a transaction of its own behind the commit: `NOTIFY` takes a lock of the whole server through its commit, which
@@ -49,6 +50,7 @@ export function createHints(options: HintsOptions, sender: string): Hints {
    */
   function flush(): void {
     timer = undefined;
+    sentAt = performance.now();
     const announced = compact(pending);
     pending = nothingAnnounced();
     const messages = parts(announced).map((part) => JSON.stringify([sender, part] satisfies Message));
@@ -63,7 +65,8 @@ export function createHints(options: HintsOptions, sender: string): Hints {
       pending.owners.push(...announced.owners);
       pending.changed.push(...announced.changed);
       pending.access ||= announced.access;
-      if (!isEmpty(pending)) timer ??= setTimeout(flush, limits.hintMs);
+      if (!isEmpty(pending))
+        timer ??= setTimeout(flush, Math.max(0, sentAt + limits.hintMs - performance.now()));
     },
     async close() {
       clearTimeout(timer);

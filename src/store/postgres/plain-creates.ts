@@ -46,7 +46,7 @@ export function plainOutcomes(row: Row, commands: readonly Create[], announced: 
   });
 }
 
-/** The owners are locked by then (`plants-lock-owners`): what is highest stays so. */
+/** When another replica writes what is above the highest meanwhile, it fails with `UNIQUE_VIOLATION`. */
 const CREATE_PLAIN: Statement = {
   name: 'plants-create-plain',
   text: `WITH input AS MATERIALIZED (
@@ -57,6 +57,8 @@ const CREATE_PLAIN: Statement = {
         greatest(0, (SELECT max(p.id) FROM plants p WHERE p.owner = u.id)) AS highest
       FROM users u
       WHERE id IN (SELECT owner FROM input) AND deleted_at IS NULL
+      ORDER BY id
+      FOR SHARE
     ), numbered AS (
       SELECT i.*, o.highest, row_number() OVER (PARTITION BY i.owner ORDER BY i.n) AS turn
       FROM input i

@@ -1,4 +1,5 @@
 import type { Caller } from '../../idempotency.ts';
+import { database as limits } from '../../limits.ts';
 import type { Clock } from '../../runtime.ts';
 import { type BatchResult, groupCommit } from '../batch.ts';
 import { refuseUndone } from '../once.ts';
@@ -27,7 +28,8 @@ export function createQueues(
   write: (commands: readonly Command[]) => Promise<BatchResult>,
   clock: Clock,
 ): Queues {
-  const requests = groupCommit<Command>(write, clock);
+  const { gatherMany: many, gatherMs: pauseMs } = limits;
+  const requests = groupCommit<Command>(write, clock, { many, pauseMs });
   const dispatcher = groupCommit<Command>(write, clock);
   const submit: Queues['submit'] = (command, bytes, caller) =>
     requests.submit(command, bytes, 'bounded', caller).then(refuseUndone);

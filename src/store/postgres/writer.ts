@@ -19,6 +19,11 @@ export type Batched<T> = {
   outcomes(rows: readonly Row[], commands: readonly T[], announced: Announced): readonly unknown[];
   /** Whether a command may not be in one statement with those before it. */
   standsApart?(command: T, before: readonly T[]): boolean;
+  /**
+   * Called when another replica wrote at the same time what the statement was about to write, so that nothing was done:
+   * whether the next try keeps clear of it.
+   */
+  evades?(): boolean;
 };
 
 export type Command = BatchedCommand | AloneCommand;
@@ -69,6 +74,7 @@ export function createWriter(database: Database, publish: (announced: Announced)
       done = await ('work' in segment ? single(segment) : together(segment));
     } catch (error) {
       if (error instanceof AppError) return commands.map(() => error);
+      if (sqlState(error) === UNIQUE_VIOLATION && evades(commands)) return carryOut(segment);
       if (commands.length > 1) return oneByOne(commands);
       // Another replica took the key, or is about to.
       return [sqlState(error) === UNIQUE_VIOLATION ? KEY_USED : fault(error)];
@@ -116,6 +122,10 @@ export function createWriter(database: Database, publish: (announced: Announced)
 
 /** What was committed. `announced` is complete when the outcomes were asked for. */
 type Done = { announced: Announced; outcomes(): readonly unknown[] };
+
+function evades(commands: readonly Command[]): boolean {
+  return commands.some((command) => 'kind' in command && command.kind.evades?.() === true);
+}
 
 type Segment = AloneCommand | BatchedCommand[];
 

@@ -230,13 +230,3 @@ $$;
 CREATE TRIGGER tokens_changed AFTER UPDATE OR DELETE ON tokens FOR EACH STATEMENT EXECUTE FUNCTION access_changed();
 CREATE TRIGGER users_changed AFTER UPDATE ON users FOR EACH STATEMENT EXECUTE FUNCTION access_changed();
 CREATE TRIGGER shares_changed AFTER INSERT OR DELETE ON shares FOR EACH STATEMENT EXECUTE FUNCTION access_changed();
-
--- The number of this transaction, as events carry it.
-CREATE FUNCTION feed_tx() RETURNS bigint LANGUAGE sql STABLE SET search_path FROM CURRENT AS $$
-  SELECT pg_current_xact_id()::text::bigint + (SELECT value FROM meta WHERE name = 'tx_offset')
-$$;
-
--- Every transaction below it is over: what they wrote is the feed, to which nothing comes in between any more.
-CREATE FUNCTION feed_end() RETURNS bigint LANGUAGE sql STABLE SET search_path FROM CURRENT AS $$
-  SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint + (SELECT value FROM meta WHERE name = 'tx_offset')
-$$;
