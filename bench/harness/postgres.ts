@@ -83,10 +83,14 @@ const FASTIFY_PG = fileURLToPath(new URL('../reference/fastify-pg.ts', import.me
 const PLANT_STORE = fileURLToPath(new URL('../../bin/plant-store', import.meta.url));
 
 /** Starts `reference/fastify-pg.ts` with a pool of so many connections. */
-export function startFastifyPg(url: string, connections: number): Promise<Server> {
+export function startFastifyPg(
+  url: string,
+  connections: number,
+  env: Record<string, string> = {},
+): Promise<Server> {
   return startServer({
     command: [process.execPath, FASTIFY_PG],
-    env: { DATABASE_URL: url, DATABASE_CONNECTIONS: String(connections), TOKEN },
+    env: { DATABASE_URL: url, DATABASE_CONNECTIONS: String(connections), TOKEN, ...env },
     core: SERVER_CORE,
   });
 }

@@ -91,6 +91,9 @@ async function againstReference(
   for (const pool of POOLS) {
     servers.set(`Fastify and pg, pool of ${pool}`, await startFastifyPg(url, pool));
   }
+  if (kind === 'list') {
+    servers.set('Fastify and pg, the same SQL', await startFastifyPg(url, POOLS[0], { SAME_SQL: '1' }));
+  }
   const parties = (where: string): Party[] =>
     [...servers].map(([name, server]) => ({ name: `${where}: ${name}`, url, servers: [{ server, load }] }));
   const [here, apart] = [`postgres, ${kind}`, `postgres, ${kind}, database apart`];

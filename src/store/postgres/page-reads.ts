@@ -97,7 +97,7 @@ function partOf(row: Row): PagePart | undefined {
  * JSON made by the server: a row for each plant would cost far more here. An aggregate takes its rows in the order of
  * the sorted subquery (https://www.postgresql.org/docs/current/functions-aggregate.html).
  */
-function pageSql(fields: readonly PlantField[]): string {
+export function pageSql(fields: readonly PlantField[]): string {
   const members = (names: readonly PlantField[]) =>
     names.map((field) => `${JSON_KEY[field]}${MEMBER[field]}`).join(` || ',' || `);
   const whole = `'{' || ${members(fields)} || '}'`;
