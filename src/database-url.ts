@@ -42,7 +42,7 @@ export function parseDatabaseUrl(text: string): DatabaseUrl {
   };
 }
 
-/** The library takes each of these for `verify-full`, with a warning in many lines, unless it is told to be like libpq. */
+/** The library takes each of these for `verify-full`, with a long warning, unless it is told to be like libpq. */
 function verifying(query: string): string {
   if (/[?&]uselibpqcompat=true(?=&|$)/.test(query)) return query;
   return query.replace(/([?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/, '$1verify-full');

@@ -1,6 +1,6 @@
 /**
  * Every bound of the service, with its unit and its reason. What happens at a bound is in
- * `docs/reference/limits.md`.
+ * `docs/reference/limits.md`. One long file, because it is one table.
  */
 
 const SECOND = 1000;
@@ -178,7 +178,7 @@ export const database = {
   sweepMs: 1 * SECOND,
   /** How far the clock of another replica may be ahead before what it wrote of a webhook's rate is disbelieved. */
   clockAheadMs: 1 * SECOND,
-  /** Behind a batch of as many commands it is waited for `gatherMs`, so that the next one costs less for each of its own. */
+  /** Behind a batch of as many commands it is waited for `gatherMs`: the next one costs less for each of its own. */
   gatherMany: 8,
   /** As short as a timer is: those who were answered ask again within it. */
   gatherMs: 1,

@@ -29,10 +29,10 @@ export type Bound = { statement: Statement; values: readonly unknown[] };
 export type Query = (statement: Statement, values?: readonly unknown[]) => Promise<Row[]>;
 
 /**
- * The way to the database server. Whatever waits for it has a deadline here, since the server's own do not bound COMMIT.
+ * The way to the database server. What waits for it has a deadline here, since the server's own do not bound COMMIT.
  *
- * What fails by a fault of the server or of the network rejects with AppError 50302 when nothing was done, and with 50301
- * when that is not known; an error of the command itself comes as it is.
+ * What fails by a fault of the server or of the network rejects with AppError 50302 when nothing was done, and with
+ * 50301 when that is not known; an error of the command itself comes as it is.
  */
 export type Database = {
   /** One statement that changes nothing. It is sent once more when the connection breaks off. */
@@ -155,8 +155,8 @@ async function committed<T>(client: pg.PoolClient, send: () => Promise<T>): Prom
 }
 
 /**
- * Tries again what was the victim of a conflict and, once, what a broken connection ended before its COMMIT was sent, or
- * whose server takes no writes: nothing of it was done. What may have been committed is an AppError by then.
+ * Tries again what was the victim of a conflict and, once, what a broken connection ended before its COMMIT was sent,
+ * or whose server takes no writes: nothing of it was done. What may have been committed is an AppError by then.
  */
 async function again<T>(attempt: () => Promise<T>): Promise<T> {
   for (let tries = 0; ; tries++) {
@@ -176,7 +176,7 @@ async function again<T>(attempt: () => Promise<T>): Promise<T> {
 function translation(log: Log) {
   const toldAt = new Map<string, number>();
 
-  /** Each reason once in a while, however many requests it fails; of a connection that fails the log tells elsewhere. */
+  /** Each reason once in a while, however many requests it fails; of connections that fail the log tells elsewhere. */
   function tell(error: unknown): void {
     const state = sqlState(error);
     const now = performance.now();

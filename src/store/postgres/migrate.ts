@@ -27,8 +27,8 @@ export type MigrateOptions = {
  * Applies the numbered files that are missing, in order, each in a transaction under a lock that one program at a time
  * holds, and resolves with their names.
  *
- * Replicas of the version before go on working beside it: a file says in its first line which is the oldest program that
- * understands the schema behind it. A program is refused only when a file that it does not know excludes it.
+ * Replicas of the version before go on working beside it: a file says in its first line which is the oldest program
+ * that understands the schema behind it. A program is refused only when a file that it does not know excludes it.
  *
  * @throws Error when the server is too old, the store too new, or a copy into it not finished
  */

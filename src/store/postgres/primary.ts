@@ -15,8 +15,8 @@ export type DatabaseOptions = {
   /** Connections that are open at a time, at most. */
   connections: number;
   /**
-   * Whether a pooler stands between, which gives each transaction another session of the server: then nothing is set for
-   * a session, statements are not prepared, and nobody listens.
+   * Whether a pooler stands between, which gives each transaction another session of the server: then nothing is set
+   * for a session, statements are not prepared, and nobody listens.
    */
   pooled: boolean;
   log: Log;
@@ -27,7 +27,10 @@ export type TimedQuery = pg.QueryConfig & { query_timeout: number };
 
 /** The server that accepts writes, among those that the URL names, and the connections to it. */
 export type Primary = {
-  /** Runs work with a connection that is nobody else's meanwhile. Rejects with AppError 50302 when there is none. */
+  /**
+   * Runs work with a connection that is nobody else's meanwhile. Rejects with AppError 50302 when there is none, and with
+   * 50300 when all are in use for too long.
+   */
   use<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T>;
   /** The URL of the server that accepts writes: for a connection beside these. */
   url(): Promise<string>;

@@ -26,7 +26,7 @@ export const SESSION_OPTIONS = Object.entries({
 
 export const BEGIN = 'BEGIN ISOLATION LEVEL READ COMMITTED';
 
-/** For a transaction in a session that a pooler lends. Several statements in one message, as the simple protocol allows. */
+/** For a transaction in a session that a pooler lends: several statements in one message (the simple protocol). */
 export const BEGIN_WITH_SETTINGS = [
   BEGIN,
   ...Object.entries(SETTINGS).map(([name, value]) => `SET LOCAL ${name} = '${value}'`),
