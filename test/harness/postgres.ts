@@ -8,6 +8,8 @@ import { parseDatabaseUrl } from '../../src/database-url.ts';
 import { silentLog } from '../../src/runtime.ts';
 import { openDatabase } from '../../src/store/postgres/database.ts';
 import { migrate } from '../../src/store/postgres/migrate.ts';
+import { openPostgresStore, type PostgresOptions } from '../../src/store/postgres/store.ts';
+import type { Store } from '../../src/store/store.ts';
 import { freePort } from './free-port.ts';
 
 /** A PostgreSQL server of its own, whose data is gone when it stops. */
@@ -82,6 +84,19 @@ export async function makePartitions(url: string, partitions: number): Promise<v
   const parts = { connections: 2, pooled: false, log: silentLog };
   const database = openDatabase({ url: parseDatabaseUrl(url), ...parts });
   await migrate(database, { now: Date.now(), partitions }).finally(database.close);
+}
+
+/** Opens the store in a database, as a replica does. */
+export function openStoreIn(url: string, more: Partial<PostgresOptions> = {}): Promise<Store> {
+  return openPostgresStore({
+    url: parseDatabaseUrl(url),
+    connections: 4,
+    pooled: false,
+    clock: { now: Date.now },
+    log: silentLog,
+    deliveryDelayMs: 0,
+    ...more,
+  });
 }
 
 /** Runs one statement as the superuser. */

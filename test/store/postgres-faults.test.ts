@@ -9,9 +9,9 @@ import type { Caller } from '../../src/idempotency.ts';
 import { silentLog } from '../../src/runtime.ts';
 import { type Database, openDatabase } from '../../src/store/postgres/database.ts';
 import { LOCKS } from '../../src/store/postgres/locks.ts';
-import { openPostgresStore, type PostgresOptions } from '../../src/store/postgres/store.ts';
+import type { PostgresOptions } from '../../src/store/postgres/store.ts';
 import type { Store } from '../../src/store/store.ts';
-import { administer, makeDatabase, type TestDatabase } from '../harness/postgres.ts';
+import { administer, makeDatabase, openStoreIn, type TestDatabase } from '../harness/postgres.ts';
 import { AT, type Given, given } from './given.ts';
 
 /** Each of these failed once, on PostgreSQL only. */
@@ -41,15 +41,7 @@ describe('what once went wrong on PostgreSQL', () => {
   });
 
   async function open(more: Partial<PostgresOptions> = {}): Promise<Store> {
-    const store = await openPostgresStore({
-      url: parseDatabaseUrl(database.url),
-      connections: 4,
-      pooled: false,
-      clock: { now: Date.now },
-      log: silentLog,
-      deliveryDelayMs: 0,
-      ...more,
-    });
+    const store = await openStoreIn(database.url, more);
     opened.push(store);
     return store;
   }

@@ -5,11 +5,10 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { parseDatabaseUrl } from '../../src/database-url.ts';
-import { silentLog } from '../../src/runtime.ts';
 import type { Announced, Lane } from '../../src/store/postgres/announced.ts';
-import { openPostgresStore, type PostgresOptions } from '../../src/store/postgres/store.ts';
+import type { PostgresOptions } from '../../src/store/postgres/store.ts';
 import type { Store } from '../../src/store/store.ts';
-import { makeDatabase, type TestDatabase } from '../harness/postgres.ts';
+import { makeDatabase, openStoreIn, type TestDatabase } from '../harness/postgres.ts';
 import { type Given, given } from './given.ts';
 
 const PATIENCE_MS = 3_000;
@@ -37,15 +36,7 @@ describe('hints', () => {
   });
 
   async function open(more: Partial<PostgresOptions> = {}): Promise<Store> {
-    const store = await openPostgresStore({
-      url: parseDatabaseUrl(database.url),
-      connections: 4,
-      pooled: false,
-      clock: { now: Date.now },
-      log: silentLog,
-      deliveryDelayMs: 0,
-      ...more,
-    });
+    const store = await openStoreIn(database.url, more);
     opened.push(store);
     return store;
   }
