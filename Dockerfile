@@ -1,19 +1,30 @@
-# The service alone: Node runs it as it is, so there is nothing to build.
+# The service alone. ops/compose.yaml and ops/kubernetes.yaml run it; docs/how-to/install.md says how to build it.
+
+FROM node:26-slim AS build
+WORKDIR /plant-store
+COPY package.json package-lock.json .npmrc ./
+# Without the install scripts of packages: the Node of this image is the right one, and the build needs no other.
+RUN npm ci --ignore-scripts
+COPY . .
+RUN npm run build && npm prune --omit=dev --ignore-scripts
+
 FROM node:26-slim
 WORKDIR /opt/plant-store
-COPY package.json package-lock.json .npmrc ./
-RUN npm ci --omit=dev && npm cache clean --force
-COPY bin bin
-COPY src src
+# Owned by root: the service cannot change its own program.
+COPY --from=build /plant-store/node_modules node_modules
+COPY --from=build /plant-store/package.json /plant-store/LICENSE ./
+COPY --from=build /plant-store/bin bin
+COPY --from=build /plant-store/build build
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000 DATA_DIR=/data
-# Of the embedded store. With DATABASE_URL nothing is written there.
+# Of the embedded store. With DATABASE_URL nothing is written there; only /tmp is, by Node, if it can be.
 RUN mkdir /data && chown node:node /data && chmod 700 /data
 VOLUME /data
-USER node
+# `node`, by its number: so Kubernetes sees that it is not root.
+USER 1000:1000
 EXPOSE 3000
 # Whether the process lives: one that cannot reach its database is not helped by a restart.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=30s \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/healthz`).then(({ ok }) => process.exit(ok ? 0 : 1))"]
-# Without npm in between, so that SIGTERM reaches the service.
+# Without npm or a shell in between, so that SIGTERM reaches the service.
 ENTRYPOINT ["bin/plant-store"]
 CMD ["serve"]

@@ -17,7 +17,9 @@ const files = named.length > 0 ? named : globSync('test/**/*.test.ts', { cwd: ro
 type Step = { name: string; command: string; args: string[] };
 
 const steps: Step[] = [
+  { name: 'build', command: 'npm', args: ['run', '--silent', 'build'] },
   { name: 'types', command: 'tsc', args: ['--noEmit'] },
+  { name: 'types of the console', command: 'tsc', args: ['--noEmit', '-p', 'console'] },
   { name: 'lint', command: 'biome', args: ['check', '--error-on-warnings', '--reporter=summary', '.'] },
   {
     name: 'tests',

@@ -1,0 +1,71 @@
+import { spawnSync } from 'node:child_process';
+import {
+  cpSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+/**
+ * Compiles `src/` into `build/lib`: JavaScript, the types of `plant-store/client`, and the migrations. The package
+ * needs it, because Node strips no types in `node_modules`; a checkout runs `src/` itself.
+ *
+ * Replaces what was there only when all is done, so that nobody ever finds half of it.
+ */
+export function compile(root: string): void {
+  const build = join(root, 'build');
+  mkdirSync(build, { recursive: true });
+  const workplace = mkdtempSync(join(build, '.lib-'));
+  const fresh = join(workplace, 'fresh');
+  try {
+    tsc(root, 'tsconfig.build.json', fresh);
+    tsc(root, 'tsconfig.client.json', fresh);
+    for (const file of globSync('**/*.{js,d.ts}', { cwd: fresh })) nameCompiledFiles(join(fresh, file));
+    copyMigrations(join(root, 'src'), fresh);
+    replaceFolder(join(build, 'lib'), fresh, join(workplace, 'stale'));
+  } finally {
+    rmSync(workplace, { recursive: true, force: true });
+  }
+}
+
+function tsc(root: string, project: string, folder: string): void {
+  const command = join(root, 'node_modules', '.bin', 'tsc');
+  const { status, error } = spawnSync(command, ['-p', project, '--outDir', folder], {
+    cwd: root,
+    stdio: ['ignore', 2, 2],
+  });
+  if (error) throw error;
+  if (status !== 0) throw new Error(`${project} does not compile.`);
+}
+
+const SOURCE_NAME = /(?<=')(\.\.?\/[^'\n]+)\.ts(?=')/g;
+
+/** TypeScript renames what is imported, but neither the files of threads nor what declarations import. */
+function nameCompiledFiles(file: string): void {
+  const text = readFileSync(file, 'utf8');
+  const named = text.replace(SOURCE_NAME, '$1.js');
+  if (named !== text) writeFileSync(file, named);
+}
+
+function copyMigrations(from: string, to: string): void {
+  for (const file of globSync('**/*.sql', { cwd: from })) {
+    mkdirSync(dirname(join(to, file)), { recursive: true });
+    cpSync(join(from, file), join(to, file));
+  }
+}
+
+function replaceFolder(folder: string, fresh: string, stale: string): void {
+  if (existsSync(folder)) renameSync(folder, stale);
+  renameSync(fresh, folder);
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  compile(join(import.meta.dirname, '..', '..'));
+}

@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+
+/** What can be said about the image without an engine that builds it. */
+
+const ROOT = join(import.meta.dirname, '..', '..');
+const stages = read('Dockerfile')
+  .replace(/^#.*\n/gm, '')
+  .replaceAll('\\\n', ' ')
+  .split(/^(?=FROM )/m)
+  .filter((stage) => stage.trim() !== '')
+  .map((stage) => stage.trim().split(/\n+/));
+const [build = [], image = []] = stages;
+
+test('there are two stages, and what builds is not in the image', () => {
+  assert.equal(stages.length, 2);
+  assert.match(build[0] ?? '', /^FROM \S+ AS build$/);
+  for (const line of image.filter((line) => line.startsWith('COPY ')))
+    assert.match(line, /^COPY --from=build /);
+  assert.ok(!image.some((line) => /\bnpm\b/.test(line)));
+});
+
+test('the images that it stands on have the major version of Node that the program needs', () => {
+  const needed = /NEEDED = (\d+)/.exec(read('bin/plant-store'))?.[1];
+  for (const [from = ''] of stages) assert.match(from, new RegExp(`^FROM node:${needed}-slim\\b`));
+});
+
+test('it runs as a user by number, who is not root and owns only the data', () => {
+  const user = image.findLastIndex((line) => line.startsWith('USER '));
+  assert.match(image[user] ?? '', /^USER [1-9]\d*:[1-9]\d*$/);
+  assert.ok(!image.slice(user).some((line) => /^(?:RUN|COPY|ADD) /.test(line)));
+  assert.deepEqual(
+    image.filter((line) => /chown/.test(line)),
+    ['RUN mkdir /data && chown node:node /data && chmod 700 /data'],
+  );
+});
+
+test('nothing stands between a signal and the service, and its health is looked at', () => {
+  for (const instruction of ['ENTRYPOINT', 'CMD', 'HEALTHCHECK']) {
+    const line = image.find((line) => line.startsWith(`${instruction} `)) ?? '';
+    const [, list = ''] = /(\[.*\])$/.exec(line) ?? [];
+    assert.ok(Array.isArray(JSON.parse(list)), line);
+  }
+  assert.ok(image.includes('ENTRYPOINT ["bin/plant-store"]'));
+  assert.ok(image.includes('CMD ["serve"]'));
+});
+
+test('the context has all that the build reads, and neither secrets nor what is built elsewhere', () => {
+  const [all, ...admitted] = read('.dockerignore').trim().split('\n');
+  assert.equal(all, '*');
+  const names = admitted.map((line) => line.replace('!', ''));
+  for (const needed of [
+    'package.json',
+    'package-lock.json',
+    'bin',
+    'src',
+    'console',
+    'docs',
+    'ops/release',
+  ]) {
+    assert.ok(names.includes(needed), needed);
+  }
+  const kept = ['.env', 'ops', 'ops/.env', 'data', 'node_modules', 'build', '.git'];
+  assert.deepEqual(
+    names.filter((name) => kept.includes(name)),
+    [],
+  );
+});
+
+function read(file: string): string {
+  return readFileSync(join(ROOT, file), 'utf8');
+}
