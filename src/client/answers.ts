@@ -1,0 +1,58 @@
+import { readJson } from './json.ts';
+import { PlantStoreError } from './plant-store-error.ts';
+
+/** What comes back from the service, as a value or as the error that tells of it. `base` is where it is. */
+
+/** @throws PlantStoreError for what is not JSON */
+export async function bodyOf(base: string, response: Response): Promise<unknown> {
+  const { status } = response;
+  const text = await response.text().catch((cause) => {
+    throw unanswered(base, cause);
+  });
+  if (status === 204) return undefined;
+  try {
+    return readJson(text);
+  } catch (cause) {
+    throw unknown(base, { status, cause });
+  }
+}
+
+/** Nothing came, or not all of it. */
+export function unanswered(base: string, cause: unknown): PlantStoreError {
+  // Whatever was thrown, only these members are looked at. Node says what happened in the cause of its "fetch failed",
+  // and where a name has several addresses in the code alone.
+  const { message, cause: inner } = cause as Thrown & { cause?: Thrown };
+  return new PlantStoreError(`${base} did not answer: ${inner?.message || inner?.code || message}`, {
+    cause,
+  });
+}
+
+type Thrown = { message?: string; code?: string };
+
+/** An answer other than 2xx. */
+export async function refused(base: string, response: Response): Promise<PlantStoreError> {
+  const { status, headers } = response;
+  const fields = { status, retryAfter: secondsUntil(headers.get('retry-after')) };
+  try {
+    // Whatever it is, only these members are looked at.
+    const { error, message } = readJson(await response.text()) as { error: unknown; message: unknown };
+    if (typeof error === 'number' && typeof message === 'string') {
+      return new PlantStoreError(message, { ...fields, error });
+    }
+  } catch {
+    // A proxy answers with a page.
+  }
+  return unknown(base, fields);
+}
+
+/** An answer that no plant store gives. */
+export function unknown(base: string, fields: { status: number; cause?: unknown }): PlantStoreError {
+  return new PlantStoreError(`${base} answers ${fields.status}, and not as a plant store does.`, fields);
+}
+
+/** What `Retry-After` says: seconds, or a date. */
+function secondsUntil(text: string | null): number | undefined {
+  if (text === null) return undefined;
+  const seconds = /^\d+$/.test(text) ? Number(text) : Math.ceil((Date.parse(text) - Date.now()) / 1000);
+  return Number.isNaN(seconds) ? undefined : Math.max(0, seconds);
+}

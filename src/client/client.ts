@@ -1,0 +1,63 @@
+/**
+ * `plant-store/client`: the service for programs, in Node, browsers, Deno and Bun. It stands on what the web platform
+ * has (fetch, WebCrypto) and imports nothing.
+ */
+
+import { type Events, eventsOf } from './events.ts';
+import { type Plants, plantsOf } from './plants.ts';
+import {
+  type CallOptions,
+  createRequests,
+  type PlantStoreOptions,
+  queryOf,
+  type Requests,
+} from './requests.ts';
+import type { ActiveHour } from './schemas.ts';
+import { type Webhooks, webhooksOf } from './webhooks.ts';
+
+export type { StreamedEvent, StreamOptions } from './event-stream.ts';
+export type { EventListOptions, EventPage, Events } from './events.ts';
+export type { Int64, Int64Input } from './json.ts';
+export type { Page } from './pages.ts';
+export { PlantStoreError } from './plant-store-error.ts';
+export type { CreatedPlant, PlantField, PlantListOptions, Plants, PlantWith } from './plants.ts';
+export type { CallOptions, KeyedOptions, PlantStoreOptions } from './requests.ts';
+export type * from './schemas.ts';
+export {
+  type VerifiedWebhook,
+  type VerifyOptions,
+  verifyWebhook,
+  type WebhookHeaders,
+  type WebhookRefusal,
+  WebhookVerificationError,
+} from './verify-webhook.ts';
+export type { DeliveryListOptions, DeliveryState, Webhooks } from './webhooks.ts';
+
+/** A plant store, as the user whom the token belongs to. */
+export class PlantStore {
+  readonly plants: Plants;
+  readonly webhooks: Webhooks;
+  readonly events: Events;
+  readonly #requests: Requests;
+
+  /** @throws TypeError when the URL is none */
+  constructor(options: PlantStoreOptions) {
+    this.#requests = createRequests(options);
+    this.plants = plantsOf(this.#requests);
+    this.webhooks = webhooksOf(this.#requests);
+    this.events = eventsOf(this.#requests);
+  }
+
+  /**
+   * What happened in each of the last `hours`, 24 when absent, oldest first; the newest is not over yet. There are
+   * fewer hours when much happened in them.
+   */
+  async activity({
+    hours,
+    signal,
+  }: CallOptions & { hours?: number | undefined } = {}): Promise<{ hours: ActiveHour[] }> {
+    return (
+      await this.#requests.send<{ hours: ActiveHour[] }>({ path: `/activity${queryOf({ hours })}`, signal })
+    ).body;
+  }
+}

@@ -1,0 +1,100 @@
+import { unanswered, unknown } from './answers.ts';
+import { linkedTo, within } from './deadlines.ts';
+import { readJson } from './json.ts';
+import { PlantStoreError } from './plant-store-error.ts';
+import type { Requests } from './requests.ts';
+import { passes, pause, pauseBehind } from './retries.ts';
+import type { PlantEvent } from './schemas.ts';
+
+export type StreamOptions = {
+  /** A cursor, or the `cursor` of a streamed event: the events behind it. From now on when absent. */
+  after?: string | undefined;
+  /** Ends the stream: the loop over it then ends, too. */
+  signal?: AbortSignal | undefined;
+  /** Called whenever the stream is connected. */
+  onOpen?: (() => void) | undefined;
+  /** Called whenever it is lost, or cannot be opened; it is tried again. */
+  onError?: ((error: PlantStoreError) => void) | undefined;
+};
+
+/** An event with the cursor behind it, which a later stream goes on from. */
+export type StreamedEvent = PlantEvent & { cursor: string };
+
+/** The service says something every 15 seconds. */
+const SILENCE_MS = 45_000;
+
+/** Follows the events of the service (https://html.spec.whatwg.org/multipage/server-sent-events.html). */
+export async function* streamEvents(
+  requests: Requests,
+  { after: cursor, signal, onOpen, onError }: StreamOptions,
+): AsyncGenerator<StreamedEvent, void, void> {
+  let reconnectMs = 1000;
+  for (let tries = 0; !signal?.aborted; tries++) {
+    let failure: PlantStoreError;
+    let isOpen = false;
+    try {
+      for await (const message of messages(requests, cursor, signal)) {
+        if (signal?.aborted) return;
+        // The first one says where the stream is: from here on nothing can be missed.
+        if (!isOpen) onOpen?.();
+        isOpen = true;
+        tries = 0;
+        cursor = message.id ?? cursor;
+        reconnectMs = Number(message.retry) || reconnectMs;
+        // What the service sends is an event, and it sends none without an id.
+        if (message.data) yield { ...(readJson(message.data) as PlantEvent), cursor: cursor as string };
+      }
+      failure = new PlantStoreError('The service ended the stream.');
+    } catch (error) {
+      if (signal?.aborted) return;
+      if (!(error instanceof PlantStoreError && passes(error))) throw error;
+      failure = error;
+    }
+    onError?.(failure);
+    await pause(pauseBehind(tries, failure, reconnectMs), signal).catch(() => {});
+  }
+}
+
+type Message = { id?: string; data?: string; retry?: string };
+
+async function* messages(
+  { base, timeoutMs, open }: Requests,
+  cursor: string | undefined,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Message, void, void> {
+  const { ending, unlink } = linkedTo(signal);
+  const heard = <T>(ms: number, step: () => Promise<T>) =>
+    within(ms, ending, `The stream was silent for ${ms} ms.`, step);
+  const headers = { accept: 'text/event-stream', ...(cursor && { 'last-event-id': cursor }) };
+  const request = { path: '/events/stream', headers, signal: ending.signal };
+  try {
+    const response = await heard(timeoutMs, () => open(request));
+    const reader = readerOf(base, response);
+    const read = () =>
+      reader.read().catch((cause) => {
+        throw unanswered(base, cause);
+      });
+    for (let text = ''; ; ) {
+      const { done, value } = await heard(SILENCE_MS, read);
+      if (done) return;
+      const parts = (text + value).split('\n\n');
+      // What is not whole yet comes once more when the stream breaks off here.
+      text = parts.pop() ?? '';
+      yield* parts.map(messageOf);
+    }
+  } finally {
+    unlink();
+    ending.abort();
+  }
+}
+
+function readerOf(base: string, { body, status, headers }: Response): ReadableStreamDefaultReader<string> {
+  const isStream = headers.get('content-type')?.startsWith('text/event-stream');
+  if (!body || !isStream) throw unknown(base, { status });
+  return body.pipeThrough(new TextDecoderStream()).getReader();
+}
+
+/** The service ends each line with a line feed, and gives each field at most once. */
+function messageOf(text: string): Message {
+  return Object.fromEntries(text.split('\n').map((line) => line.split(/: ?(.*)/s)));
+}

@@ -1,0 +1,76 @@
+import { type Int64, type Int64Input, integerOf, integerText } from './json.ts';
+import { type Page, pageOf, walk } from './pages.ts';
+import { PlantStoreError } from './plant-store-error.ts';
+import { type CallOptions, type KeyedOptions, queryOf, type Requests } from './requests.ts';
+import type { ListedPlant, PlantInput } from './schemas.ts';
+
+/** A plant as it was created. */
+export type CreatedPlant = { id: Int64; name: string; tag?: string };
+
+export type PlantField = keyof ListedPlant;
+
+/** A plant of the list with the fields that were asked for. One without a tag has no `tag`. */
+export type PlantWith<Field extends PlantField> = Pick<
+  Required<Omit<ListedPlant, 'tag'>> & Pick<ListedPlant, 'tag'>,
+  Field
+>;
+
+export type PlantListOptions<Field extends PlantField> = CallOptions & {
+  /** All of them when absent. */
+  fields?: readonly Field[] | undefined;
+};
+
+/** The store of plants. */
+export type Plants = {
+  /** Adds a plant. Without an `id` it gets the next free one. */
+  create(plant: PlantInput, options?: KeyedOptions): Promise<CreatedPlant>;
+  /**
+   * Every plant that the token's user has access to: the own ones by id, then those that others share, by the owner's
+   * name and id. They come in pages of `pageSize`, 1 000 when absent; one that exists all the while comes exactly once.
+   */
+  list<Field extends PlantField = PlantField>(
+    options?: PlantListOptions<Field> & { pageSize?: number | undefined },
+  ): AsyncGenerator<PlantWith<Field>, void, void>;
+  /** One page of that list: `limit` plants, 100 when absent, behind `cursor`. */
+  page<Field extends PlantField = PlantField>(
+    options?: PlantListOptions<Field> & { limit?: number | undefined; cursor?: string | undefined },
+  ): Promise<Page<PlantWith<Field>>>;
+  /**
+   * Removes a plant. When the answer is lost it asks again, and a "not found" then counts as done: the plant is gone,
+   * whoever removed it.
+   */
+  delete(id: Int64Input, options?: CallOptions): Promise<void>;
+};
+
+const ALL_FIELDS = ['id', 'name', 'tag', 'owner'];
+
+/** The operations on plants. */
+export function plantsOf({ send }: Requests): Plants {
+  const page: Plants['page'] = async ({ limit = 100, cursor, fields, signal } = {}) => {
+    const query = queryOf({ limit, cursor, fields: fields ?? ALL_FIELDS });
+    return pageOf(await send({ path: `/plants${query}`, signal }));
+  };
+
+  return {
+    async create({ id: wanted, ...plant }, options) {
+      // JSON.stringify alone knows no bigint. Nothing is left out: the service refuses what it does not know.
+      const members = JSON.stringify(plant).slice(1);
+      const id = wanted === undefined ? '' : `"id":${integerText(wanted)}${members === '}' ? '' : ','}`;
+      const request = { ...options, method: 'POST' as const, path: '/plants', body: `{${id}${members}` };
+      const { body, headers } = await send<Omit<CreatedPlant, 'id'>>(request);
+      const [, text] = /\/(-?\d+)$/.exec(headers.get('location') ?? '') ?? [];
+      if (text === undefined) {
+        throw new PlantStoreError('The plant was added, but the answer does not say its id.', {
+          status: 201,
+        });
+      }
+      return { id: integerOf(text), ...body };
+    },
+    page,
+    list: ({ pageSize: limit = 1000, ...options } = {}) =>
+      walk((cursor) => page({ ...options, limit, cursor })),
+    async delete(id, { signal } = {}) {
+      await send({ method: 'DELETE', path: `/plants/${integerText(id)}`, signal });
+    },
+  };
+}

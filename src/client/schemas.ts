@@ -1,0 +1,189 @@
+// Made by "npm run docs" from the OpenAPI document. Change the schemas in src/, not this.
+
+import type { Int64, Int64Input } from './json.ts';
+
+/** A plant with the fields that were asked for; by default `name` and `tag`. */
+export type ListedPlant = {
+  /** a 64-bit signed integer (-9223372036854775808 to 9223372036854775807) */
+  id?: Int64;
+  /** a string of 1 to 255 Unicode code points, not only white space, without NUL and lone surrogates */
+  name?: string;
+  /** a string of at most 255 Unicode code points, without NUL and lone surrogates */
+  tag?: string;
+  /** the owner's user name */
+  owner?: string;
+};
+
+/** The plant to add to the store. */
+export type PlantInput = {
+  /** a string of 1 to 255 Unicode code points, not only white space, without NUL and lone surrogates */
+  name: string;
+  /** a string of at most 255 Unicode code points, without NUL and lone surrogates */
+  tag?: string | undefined;
+  /** a 64-bit signed integer (-9223372036854775808 to 9223372036854775807) */
+  id?: Int64Input | undefined;
+};
+
+/** The receiver of new plants. */
+export type WebhookInput = {
+  /** an https URL of at most 2048 characters whose host has a public address */
+  url: string;
+  /** a string of at most 255 Unicode code points, without NUL and lone surrogates */
+  description?: string | undefined;
+  /** an integer from 1 to 1000: the most attempts that begin in a second */
+  rate?: number | undefined;
+};
+
+/** The members to change; the others stay as they are. */
+export type WebhookPatch = {
+  /** an https URL of at most 2048 characters whose host has a public address */
+  url?: string | undefined;
+  /** a string of at most 255 Unicode code points, without NUL and lone surrogates, or null for none */
+  description?: string | null | undefined;
+  /** an integer from 1 to 1000: the most attempts that begin in a second, or null for no bound */
+  rate?: number | null | undefined;
+  /** true or false: whether deliveries are sent */
+  enabled?: boolean | undefined;
+};
+
+/** A webhook and how it is doing. What it does not have is left out. */
+export type Webhook = {
+  /** the id of the webhook */
+  id: string;
+  /** an https URL of at most 2048 characters whose host has a public address */
+  url: string;
+  /** a string of at most 255 Unicode code points, without NUL and lone surrogates */
+  description?: string;
+  /** an integer from 1 to 1000: the most attempts that begin in a second */
+  rate?: number;
+  /** whether deliveries are sent; if not, they are held */
+  status: 'enabled' | 'disabled';
+  /** why the service disabled it; absent when you did */
+  disabledReason?: string;
+  /** nothing is sent before: the receiver asked for a pause; absent when there is none */
+  pausedUntil?: string;
+  /** the ed25519 key that verifies `v1a` signatures (Standard Webhooks) */
+  publicKey: string;
+  /** when the webhook was made (RFC 3339) */
+  createdAt: string;
+  /** when an attempt last succeeded */
+  lastSuccessAt?: string;
+  /** when an attempt last failed */
+  lastFailureAt?: string;
+  /** how many deliveries are pending or held */
+  waiting: number;
+  /** how many deliveries failed for good */
+  failed: number;
+  /** how many seconds ago the oldest event that still waits happened; absent when none waits */
+  oldestWaitingAge?: number;
+};
+
+/** A webhook that was just made, with its secret. */
+export type WebhookCreated = Webhook & {
+  /** the key that verifies `v1` signatures (Standard Webhooks); shown this once */
+  secret: string;
+};
+
+/** How the old secret ends. */
+export type RotationInput = {
+  /** an integer from 0 to 2592000: for how many seconds the old secret keeps signing; without it, 86400 */
+  overlap?: number | undefined;
+};
+
+/** The new secret. */
+export type RotatedSecret = {
+  /** the key that verifies `v1` signatures (Standard Webhooks); shown this once */
+  secret: string;
+  /** until when the old secret signs too */
+  overlapUntil: string;
+};
+
+/** One event on its way to one webhook. */
+export type Delivery = {
+  /** the id of the event: the `webhook-id` of its deliveries */
+  event: string;
+  /** what happened; `plant.test` is a test that its owner asked for */
+  type: 'plant.created' | 'plant.test';
+  plant: NewPlant;
+  /**
+   * waits or is under way (`pending`), waits for the webhook to be enabled (`held`), arrived (`delivered`),
+   * or was given up (`failed`)
+   */
+  state: 'pending' | 'held' | 'delivered' | 'failed';
+  /** how many attempts were made */
+  attempts: number;
+  /** when the next attempt is due; absent when there is none, or when one is under way */
+  nextAttemptAt?: string;
+  /** why the last attempt failed; absent when it did not */
+  reason?: string;
+  /** when the event happened (RFC 3339) */
+  createdAt: string;
+};
+
+/** A delivery with its attempts. */
+export type DeliveryWithHistory = Delivery & {
+  /** the attempts, oldest first */
+  history: {
+    /** when the attempt began (RFC 3339) */
+    at: string;
+    /** how long it took, in milliseconds */
+    durationMs: number;
+    /** the address that it was sent to */
+    address?: string;
+    /** the HTTP status of the answer; absent when none came */
+    status?: number;
+    /** the beginning of the body of the answer */
+    excerpt?: string;
+    /** why there was no whole answer; absent when there was one */
+    error?: string;
+  }[];
+};
+
+/** What to send again. */
+export type ReplayInput = {
+  /**
+   * a date-time of RFC 3339 that exists, such as 2026-11-21T08:00:00Z or 2026-11-21T09:00:00.5+01:00; no leap
+   * second
+   */
+  since: string;
+  /**
+   * one of pending, held, delivered, failed: only deliveries in this state; without it every event, also
+   * those from before the webhook was made
+   */
+  state?: 'pending' | 'held' | 'delivered' | 'failed' | undefined;
+};
+
+/** What happened in an hour. A delivery counts in the hour of its event, in the state it has now. */
+export type ActiveHour = {
+  /** When the hour begins, in UTC. */
+  from: string;
+  /** Plants that were created, your own and those shared with you. */
+  plants: number;
+  /** Deliveries of your webhooks that have arrived. */
+  delivered: number;
+  /** Deliveries that failed for good. */
+  failed: number;
+  /** Deliveries that are pending or held. */
+  waiting: number;
+};
+
+/** Something that happened to a plant. */
+export type PlantEvent = {
+  /** the id of the event: the `webhook-id` of its deliveries */
+  id: string;
+  /** what happened; `plant.test` is a test that its owner asked for */
+  type: 'plant.created' | 'plant.test';
+  /** when it happened (RFC 3339) */
+  createdAt: string;
+  plant: NewPlant;
+};
+
+/** The plant that was added to the store, as it was created. */
+export type NewPlant = {
+  /** a 64-bit signed integer (-9223372036854775808 to 9223372036854775807) */
+  id: Int64;
+  /** a string of 1 to 255 Unicode code points, not only white space, without NUL and lone surrogates */
+  name: string;
+  /** a string of at most 255 Unicode code points, without NUL and lone surrogates */
+  tag?: string;
+};

@@ -1,0 +1,90 @@
+import { type Page, pageOf, walk } from './pages.ts';
+import { type ApiRequest, type CallOptions, type KeyedOptions, queryOf, type Requests } from './requests.ts';
+import type {
+  Delivery,
+  DeliveryWithHistory,
+  ReplayInput,
+  RotatedSecret,
+  RotationInput,
+  Webhook,
+  WebhookCreated,
+  WebhookInput,
+  WebhookPatch,
+} from './schemas.ts';
+
+export type DeliveryState = Delivery['state'];
+
+export type DeliveryListOptions = CallOptions & {
+  /** Only deliveries in this state. */
+  state?: DeliveryState | undefined;
+};
+
+/** Webhooks and their deliveries. */
+export type Webhooks = {
+  /** From now on each new plant is sent to the URL. The secret is in this answer only. */
+  create(webhook: WebhookInput, options?: KeyedOptions): Promise<WebhookCreated>;
+  /** All of the user's webhooks, with how they are doing. */
+  list(options?: CallOptions): Promise<Webhook[]>;
+  get(id: string, options?: CallOptions): Promise<Webhook>;
+  /** Changes the members that are given. A disabled webhook holds its deliveries. */
+  update(id: string, change: WebhookPatch, options?: CallOptions): Promise<Webhook>;
+  /** Removes a webhook with its deliveries. As for plants, a "not found" after a lost answer counts as done. */
+  delete(id: string, options?: CallOptions): Promise<void>;
+  /** Makes a new secret; the old one signs as well for `overlap` seconds, 86 400 when absent. */
+  rotateSecret(id: string, options?: RotationInput & KeyedOptions): Promise<RotatedSecret>;
+  /** Sends a signed test event, the same way as real ones. */
+  test(id: string, options?: KeyedOptions): Promise<Delivery>;
+  /** Sends again what happened since a time; resolves with how many events. */
+  replay(
+    id: string,
+    what: Omit<ReplayInput, 'since'> & { since: string | Date },
+    options?: KeyedOptions,
+  ): Promise<{ count: number }>;
+  /** The deliveries, newest first, in pages of `pageSize`, 100 when absent. */
+  deliveries(
+    id: string,
+    options?: DeliveryListOptions & { pageSize?: number | undefined },
+  ): AsyncGenerator<Delivery, void, void>;
+  /** One page of that list: `limit` deliveries, 100 when absent, behind `cursor`. */
+  deliveriesPage(
+    id: string,
+    options?: DeliveryListOptions & { limit?: number | undefined; cursor?: string | undefined },
+  ): Promise<Page<Delivery>>;
+  /** One delivery with its attempts. */
+  delivery(id: string, event: string, options?: CallOptions): Promise<DeliveryWithHistory>;
+  /** Makes a delivery due now, whatever became of it. */
+  redeliver(id: string, event: string, options?: KeyedOptions): Promise<Delivery>;
+};
+
+/** The operations on webhooks. */
+export function webhooksOf({ send }: Requests): Webhooks {
+  const bodyOf = async <Body>(request: ApiRequest) => (await send<Body>(request)).body;
+  const post = <Body>(path: string, body: object, options: KeyedOptions = {}) =>
+    bodyOf<Body>({ ...options, method: 'POST', path, body: JSON.stringify(body) });
+
+  const deliveriesPage: Webhooks['deliveriesPage'] = async (id, { state, limit, cursor, signal } = {}) =>
+    pageOf(await send({ path: `${pathOf(id)}/deliveries${queryOf({ state, limit, cursor })}`, signal }));
+
+  return {
+    create: (webhook, options) => post('/webhooks', webhook, options),
+    list: (options) => bodyOf({ ...options, path: '/webhooks' }),
+    get: (id, options) => bodyOf({ ...options, path: pathOf(id) }),
+    update: (id, change, options) =>
+      bodyOf({ ...options, method: 'PATCH', path: pathOf(id), body: JSON.stringify(change) }),
+    delete: (id, options) => bodyOf({ ...options, method: 'DELETE', path: pathOf(id) }),
+    rotateSecret: (id, { overlap, ...options } = {}) =>
+      post(`${pathOf(id)}/rotate-secret`, { overlap }, options),
+    test: (id, options) => post(`${pathOf(id)}/test`, {}, options),
+    replay: (id, what, options) => post(`${pathOf(id)}/replay`, what, options),
+    deliveriesPage,
+    deliveries: (id, { pageSize: limit, ...options } = {}) =>
+      walk((cursor) => deliveriesPage(id, { ...options, limit, cursor })),
+    delivery: (id, event, options) => bodyOf({ ...options, path: pathOf(id, event) }),
+    redeliver: (id, event, options) => post(`${pathOf(id, event)}/redeliver`, {}, options),
+  };
+}
+
+function pathOf(id: string, event?: string): string {
+  const webhook = `/webhooks/${encodeURIComponent(id)}`;
+  return event === undefined ? webhook : `${webhook}/deliveries/${encodeURIComponent(event)}`;
+}

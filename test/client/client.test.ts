@@ -1,0 +1,243 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import {
+  type Int64,
+  PlantStore,
+  PlantStoreError,
+  type PlantWith,
+  verifyWebhook,
+} from '../../src/client/client.ts';
+import type { NewPlant } from '../../src/client/schemas.ts';
+import type { NewPlant as VerifiedPlant } from '../../src/client/verify-webhook.ts';
+import { eventually } from '../api/eventually.ts';
+import { startReceiver } from '../harness/receiver.ts';
+import { type Service, startService } from '../harness/service.ts';
+
+let service: Service;
+before(async () => {
+  service = await startService({ WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', WEBHOOK_RETRY_SCHEDULE: '0s' });
+});
+after(() => service.stop());
+
+/** The client of a user of its own, so that the tests see nothing of each other. */
+async function clientOf(user: string): Promise<PlantStore> {
+  return new PlantStore({ url: service.url, token: await service.tokenFor(user) });
+}
+
+test('a plant that is created comes back with its id, and without a tag has none', async () => {
+  const { plants } = await clientOf('creates');
+  assert.deepEqual(await plants.create({ name: 'Alder', tag: 'Alnus' }), {
+    id: 1,
+    name: 'Alder',
+    tag: 'Alnus',
+  });
+  assert.deepEqual(await plants.create({ name: 'Birch', tag: undefined }), { id: 2, name: 'Birch' });
+  assert.deepEqual(await plants.create({ id: 7, name: 'Cedar' }), { id: 7, name: 'Cedar' });
+});
+
+test('an id of 64 bits keeps every digit, however it is given', async () => {
+  const { plants, events } = await clientOf('digits');
+  const ids = [2n ** 53n + 1n, '9223372036854775807', -(2n ** 63n), Number.MAX_SAFE_INTEGER, '-5', 0, -0];
+  const exact = [9007199254740993n, 9223372036854775807n, -9223372036854775808n, 9007199254740991, -5, 0];
+  for (const [i, id] of ids.slice(0, -1).entries()) {
+    assert.deepEqual(await plants.create({ id, name: 'Alder' }), { id: exact[i], name: 'Alder' });
+  }
+  const listed = (await Array.fromAsync(plants.list({ fields: ['id'] }))).map(({ id }) => id);
+  assert.deepEqual(new Set(listed), new Set(exact));
+  assert.deepEqual(
+    (await Array.fromAsync(events.list())).map(({ plant }) => plant.id),
+    exact,
+  );
+  for (const id of exact) await plants.delete(id);
+  assert.deepEqual(await Array.fromAsync(plants.list()), []);
+});
+
+test('an id that is no integer, or may have lost digits, is refused before it is sent', async () => {
+  const { plants } = new PlantStore({ url: 'http://127.0.0.1:9', token: 'none' });
+  for (const id of [2 ** 53, 1.5, Number.NaN, Infinity, '07', '7.0', '', ' 7', '0x7', '-0']) {
+    await assert.rejects(plants.delete(id), TypeError, String(id));
+    await assert.rejects(plants.create({ id, name: 'Alder' }), TypeError, String(id));
+  }
+});
+
+test('the list follows the cursor to its end, and gives the fields that were asked for', async () => {
+  const client = await clientOf('lists');
+  const names = Array.from({ length: 7 }, (_, i) => `Plant ${i}`);
+  for (const name of names) await client.plants.create({ name });
+  for (const pageSize of [1, 3, 7, 8, undefined]) {
+    const listed = await Array.fromAsync(client.plants.list({ pageSize, fields: ['name'] }));
+    assert.deepEqual(
+      listed,
+      names.map((name) => ({ name })),
+    );
+  }
+  const [first] = await Array.fromAsync(client.plants.list());
+  assert.deepEqual(first, { id: 1, name: 'Plant 0', owner: 'lists' });
+});
+
+test('a page has a next one unless it is the last', async () => {
+  const { plants } = await clientOf('pages');
+  for (const name of ['Alder', 'Birch', 'Cedar']) await plants.create({ name });
+  const first = await plants.page({ limit: 2, fields: ['id', 'name'] });
+  assert.deepEqual(first.items, [
+    { id: 1, name: 'Alder' },
+    { id: 2, name: 'Birch' },
+  ]);
+  assert.equal(typeof first.next, 'string');
+  const second = await plants.page({ limit: 2, cursor: first.next, fields: ['id', 'name'] });
+  assert.deepEqual(second, { items: [{ id: 3, name: 'Cedar' }], next: undefined });
+});
+
+test('the type of a listed plant has the fields that were asked for', async () => {
+  const { plants } = await clientOf('types');
+  await plants.create({ name: 'Alder' });
+  for await (const plant of plants.list({ fields: ['id', 'tag'] })) {
+    const id: Int64 = plant.id;
+    const tag: string | undefined = plant.tag;
+    // @ts-expect-error nobody asked for it
+    assert.deepEqual([id, tag, plant.name], [1, undefined, undefined]);
+  }
+  const whole: PlantWith<'id' | 'name' | 'tag' | 'owner'>[] = (await plants.page()).items;
+  assert.equal(whole.length, 1);
+});
+
+test('the plant of a verified webhook is the plant of an event', () => {
+  const verified: VerifiedPlant = { id: 1n, name: 'Alder' };
+  const plant: NewPlant = verified;
+  const again: VerifiedPlant = plant;
+  assert.equal(again, verified);
+});
+
+test('a failure has the code, the status and the sentence of the service', async () => {
+  const { plants } = await clientOf('fails');
+  await plants.create({ id: 1, name: 'Alder' });
+  await assert.rejects(plants.create({ id: 1, name: 'Birch' }), (error) => {
+    assert.ok(error instanceof PlantStoreError && error instanceof Error);
+    assert.deepEqual([error.name, error.error, error.status], ['PlantStoreError', 40900, 409]);
+    assert.match(error.message, /already/);
+    return true;
+  });
+  await assert.rejects(plants.delete(2), { error: 40401, status: 404 });
+  await assert.rejects(plants.create({ name: '' }), { error: 40002 });
+  // @ts-expect-error a plant has no colour, and the service says so
+  await assert.rejects(plants.create({ name: 'Birch', colour: 'white' }), { error: 40002 });
+});
+
+test('a token may be a function, which is asked for every attempt', async () => {
+  const token = await service.tokenFor('rotates');
+  const tokens = ['none-of-ours', token, token];
+  const store = new PlantStore({ url: `${service.url}/`, token: async () => tokens.shift() ?? '' });
+  await assert.rejects(store.plants.page(), { error: 40101, status: 401 });
+  assert.deepEqual(await store.plants.page(), { items: [], next: undefined });
+  assert.equal(tokens.length, 1);
+});
+
+test('what gives the token may fail, and its error comes as it is', async () => {
+  const failure = new Error('signed out');
+  const store = new PlantStore({ url: service.url, token: () => Promise.reject(failure) });
+  await assert.rejects(store.plants.page(), failure);
+  await assert.rejects(store.events.stream().next(), failure);
+});
+
+test('calls with one key of their own count as one, whatever characters it has', async () => {
+  const { plants } = await clientOf('keys');
+  const idempotencyKey = 'line 7, "Alder" \\ 1';
+  const first = await plants.create({ name: 'Alder' }, { idempotencyKey });
+  assert.deepEqual(await plants.create({ name: 'Alder' }, { idempotencyKey }), first);
+  await assert.rejects(plants.create({ name: 'Birch' }, { idempotencyKey }), { error: 42200 });
+  assert.notDeepEqual(await plants.create({ name: 'Alder' }, { idempotencyKey: undefined }), first);
+});
+
+test('a webhook is made, changed, rotated and removed', async () => {
+  const { webhooks } = await clientOf('owns');
+  const made = await webhooks.create({ url: 'http://127.0.0.1:9/plants', description: 'The greenhouse' });
+  assert.match(made.secret, /^whsec_/);
+  const { secret, ...shown } = made;
+  assert.deepEqual(await webhooks.get(made.id), shown);
+  const changed = await webhooks.update(made.id, { description: null, rate: 3, enabled: false });
+  assert.deepEqual([changed.status, changed.rate, changed.description], ['disabled', 3, undefined]);
+  const rotated = await webhooks.rotateSecret(made.id, { overlap: 60 });
+  assert.notEqual(rotated.secret, secret);
+  assert.ok(Date.parse(rotated.overlapUntil) < Date.now() + 61_000);
+  assert.match((await webhooks.rotateSecret(made.id)).secret, /^whsec_/);
+  assert.deepEqual(
+    (await webhooks.list()).map(({ id }) => id),
+    [made.id],
+  );
+  await webhooks.delete(made.id);
+  assert.deepEqual(await webhooks.list(), []);
+  await assert.rejects(webhooks.get(made.id), { error: 40402 });
+});
+
+test('deliveries are listed by state, shown with their attempts, redelivered and replayed', async (t) => {
+  const receiver = await startReceiver();
+  t.after(() => receiver.stop());
+  const client = await clientOf('delivers');
+  const { webhooks } = client;
+  const { id, secret } = await webhooks.create({ url: receiver.url });
+  const { event, type } = await webhooks.test(id);
+  assert.equal(type, 'plant.test');
+  const [request] = await receiver.receive(1);
+  assert.ok(request);
+  const verified = await verifyWebhook(request.headers, request.body, secret);
+  assert.equal(verified.id, event);
+  const delivered = await eventually('delivery', async () => {
+    const delivery = await webhooks.delivery(id, event);
+    return delivery.state === 'delivered' ? delivery : undefined;
+  });
+  assert.deepEqual(
+    delivered.history.map(({ status }) => status),
+    [204],
+  );
+
+  for (const name of ['Alder', 'Birch']) await client.plants.create({ name });
+  const all = await Array.fromAsync(webhooks.deliveries(id, { pageSize: 1 }));
+  assert.deepEqual(
+    all.map(({ plant }) => plant.name),
+    ['Birch', 'Alder', 'Test plant'],
+  );
+  assert.deepEqual(await Array.fromAsync(webhooks.deliveries(id, { state: 'held' })), []);
+  const page = await webhooks.deliveriesPage(id, { limit: 2 });
+  const rest = await webhooks.deliveriesPage(id, { limit: 2, cursor: page.next });
+  assert.deepEqual([page.items.length, rest.items.length, rest.next], [2, 1, undefined]);
+
+  assert.equal((await webhooks.redeliver(id, event)).event, event);
+  assert.deepEqual(await webhooks.replay(id, { since: new Date(0) }), { count: 2 });
+  assert.deepEqual(await webhooks.replay(id, { since: '2100-01-01T00:00:00Z', state: 'failed' }), {
+    count: 0,
+  });
+});
+
+test('events are listed to the end, and a page says where to go on', async () => {
+  const { events, plants } = await clientOf('reconciles');
+  const empty = await events.page();
+  assert.deepEqual(empty.items, []);
+  for (const name of ['Alder', 'Birch', 'Cedar']) await plants.create({ name });
+  const names = async (...options: Parameters<typeof events.list>) =>
+    (await Array.fromAsync(events.list(...options))).map(({ plant }) => plant.name);
+  assert.deepEqual(await names({ pageSize: 2 }), ['Alder', 'Birch', 'Cedar']);
+  assert.deepEqual(await names({ pageSize: 3 }), ['Alder', 'Birch', 'Cedar']);
+  const { cursor } = await events.page({ cursor: empty.cursor, limit: 1 });
+  assert.deepEqual(await names({ cursor }), ['Birch', 'Cedar']);
+});
+
+test('the activity of the last hours comes oldest first', async () => {
+  const client = await clientOf('looks');
+  await client.plants.create({ name: 'Alder' });
+  const { hours } = await client.activity({ hours: 3 });
+  assert.equal(hours.length, 3);
+  // The hour may have ended in between.
+  assert.equal(
+    hours.reduce((sum, { plants }) => sum + plants, 0),
+    1,
+  );
+  assert.deepEqual(
+    hours.map(({ from }) => from),
+    hours.map(({ from }) => from).toSorted(),
+  );
+  assert.equal((await client.activity()).hours.length, 24);
+});
+
+test('a URL that is none is refused when the client is made', () => {
+  assert.throws(() => new PlantStore({ url: 'localhost', token: '' }), TypeError);
+});

@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { integerOf, integerText, readJson } from '../../src/client/json.ts';
+
+test('an integer of 64 bits is a number while that is exact, else a bigint, wherever it stands', () => {
+  const text =
+    '{"a":[9007199254740991,9007199254740992,-9007199254740993],"b":"9007199254740993","c":0.1234567890123456}';
+  assert.deepEqual(readJson(text), {
+    a: [9007199254740991, 9007199254740992n, -9007199254740993n],
+    b: '9007199254740993',
+    c: 0.1234567890123456,
+  });
+});
+
+test('every 64-bit integer goes to text and back', () => {
+  fc.assert(
+    fc.property(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), (id) => {
+      const value = integerOf(integerText(id));
+      assert.equal(BigInt(value), id);
+      assert.equal(typeof value === 'bigint', !Number.isSafeInteger(Number(id)));
+      assert.equal(readJson(integerText(value)), value);
+      assert.equal(integerText(String(id)), String(id));
+    }),
+  );
+});
+
+test('a runtime that shows no source of a number refuses a large integer rather than rounds it', (t) => {
+  const { parse } = JSON;
+  t.mock.method(JSON, 'parse', (text: string, reviver?: (name: string, value: unknown) => unknown) =>
+    parse(text, reviver && ((name, value) => reviver(name, value))),
+  );
+  assert.deepEqual(readJson('[7,"9007199254740993"]'), [7, '9007199254740993']);
+  assert.throws(() => readJson('[9007199254740993]'), TypeError);
+});

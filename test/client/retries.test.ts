@@ -1,0 +1,229 @@
+import assert from 'node:assert/strict';
+import { getEventListeners } from 'node:events';
+import { after, before, suite, type TestContext, test } from 'node:test';
+import { PlantStore, PlantStoreError, type PlantStoreOptions } from '../../src/client/client.ts';
+import type { Reply } from '../harness/receiver.ts';
+import { type Service, startService } from '../harness/service.ts';
+import { startGateway } from './gateway.ts';
+
+/** What the client does when a real server before the service misbehaves. */
+
+let service: Service;
+before(async () => {
+  service = await startService();
+});
+after(() => service.stop());
+
+/** A gateway and a user of the test's own, and a client that goes through the gateway. */
+async function setUp(t: TestContext, options: Partial<PlantStoreOptions> = {}) {
+  const gateway = await startGateway(service);
+  t.after(() => gateway.stop());
+  const store = new PlantStore({ url: gateway.url, token: await service.tokenFor(t.name), ...options });
+  return { gateway, store, asked: () => gateway.received.map(({ method }) => method) };
+}
+
+function failure(status: number, error?: number, headers: Record<string, string> = {}): Reply {
+  const body = error === undefined ? '<h1>Bad day</h1>' : JSON.stringify({ error, message: 'A bad day.' });
+  return { status, headers, body };
+}
+
+suite('retries', { concurrency: true }, () => {
+  for (const [how, behindBytes] of [
+    ['before its first byte', undefined],
+    ['in its body', 5],
+  ] as const) {
+    test(`a create whose answer is cut off ${how} is sent again under its key, and makes one plant`, async (t) => {
+      const { gateway, store } = await setUp(t);
+      gateway.script(gateway.cut(behindBytes), gateway.cut(behindBytes));
+      assert.deepEqual(await store.plants.create({ name: 'Alder' }), { id: 1, name: 'Alder' });
+      assert.deepEqual(await Array.fromAsync(store.plants.list({ fields: ['id'] })), [{ id: 1 }]);
+      const creates = gateway.received.filter(({ method }) => method === 'POST');
+      assert.equal(creates.length, 3);
+      const distinct = new Set(creates.map(({ headers, body }) => `${headers['idempotency-key']} ${body}`));
+      assert.equal(distinct.size, 1);
+    });
+  }
+
+  test('each create has a key of its own', async (t) => {
+    const { gateway, store } = await setUp(t);
+    for (const name of ['Alder', 'Alder']) await store.plants.create({ name });
+    const keys = gateway.received.map(({ headers }) => headers['idempotency-key']);
+    assert.equal(new Set(keys).size, 2);
+    assert.ok(keys.every((key) => typeof key === 'string' && key.length >= 20));
+  });
+
+  for (const [what, reply] of [
+    ['a connection that is reset', 'reset'],
+    ['503', failure(503, 50300)],
+    ['429', failure(429, 42900)],
+    ['408', failure(408, 40800)],
+    ['409 of a first request that still runs', failure(409, 40901)],
+    ['502 of a proxy', failure(502)],
+  ] as const) {
+    test(`${what} passes with the next attempt`, async (t) => {
+      const { gateway, store } = await setUp(t);
+      gateway.script(reply);
+      assert.deepEqual(await store.plants.page(), { items: [], next: undefined });
+    });
+  }
+
+  for (const [status, error] of [
+    [400, 40002],
+    [401, 40101],
+    [404, 40401],
+    [409, 40900],
+    [422, 42200],
+    [500, 50000],
+    [404],
+  ] as const) {
+    test(`${status} ${error ?? 'of a proxy'} is not tried again`, async (t) => {
+      const { gateway, store, asked } = await setUp(t);
+      gateway.script(failure(status, error));
+      await assert.rejects(store.plants.create({ name: 'Alder' }), { status, error });
+      assert.deepEqual(asked(), ['POST']);
+    });
+  }
+
+  test('Retry-After is waited for', async (t) => {
+    const { gateway, store } = await setUp(t);
+    gateway.script(failure(503, 50303, { 'retry-after': '1' }));
+    const start = performance.now();
+    await store.plants.page();
+    assert.ok(performance.now() - start >= 1000);
+  });
+
+  test('Retry-After that is over a minute ends the call, and its error says how long', async (t) => {
+    const { gateway, store, asked } = await setUp(t);
+    gateway.script(failure(429, 42900, { 'retry-after': '61' }));
+    await assert.rejects(store.plants.page(), { error: 42900, status: 429, retryAfter: 61 });
+    const inAnHour = new Date(Date.now() + 3_600_000).toUTCString();
+    gateway.script(failure(503, undefined, { 'retry-after': inAnHour }));
+    await assert.rejects(store.plants.page(), (error) => {
+      assert.ok(error instanceof PlantStoreError && error.error === undefined);
+      assert.ok(error.retryAfter && error.retryAfter > 3590 && error.retryAfter <= 3600);
+      return true;
+    });
+    assert.equal(asked().length, 2);
+  });
+
+  for (const retries of [0, 2]) {
+    test(`${retries} retries end with the last failure`, async (t) => {
+      const { gateway, store, asked } = await setUp(t, { retries });
+      gateway.script(...Array.from({ length: retries }, () => 'reset' as const), failure(503, 50302));
+      await assert.rejects(store.plants.page(), { error: 50302, status: 503 });
+      assert.equal(asked().length, retries + 1);
+    });
+  }
+
+  test('where nobody listens, the error has no status and says why', async (t) => {
+    const { gateway, store } = await setUp(t, { retries: 0 });
+    await gateway.stop();
+    await assert.rejects(store.plants.page(), (error) => {
+      assert.ok(error instanceof PlantStoreError);
+      assert.deepEqual([error.error, error.status], [undefined, undefined]);
+      assert.match(error.message, /^http:\/\/127\.0\.0\.1:\d+ did not answer: .*ECONNREFUSED/);
+      assert.ok(error.cause instanceof Error);
+      return true;
+    });
+  });
+
+  test('an attempt that takes too long is given up for the next one', async (t) => {
+    const { gateway, store } = await setUp(t, { timeoutMs: 300, retries: 1 });
+    const { plants } = store;
+    gateway.script('hang');
+    assert.deepEqual(await plants.page(), { items: [], next: undefined });
+    gateway.script('hang', 'hang');
+    await assert.rejects(plants.page(), {
+      name: 'PlantStoreError',
+      status: undefined,
+      message: /within 300 ms/,
+    });
+  });
+
+  test('a signal ends a request, the wait between two, and is heeded before the first', async (t) => {
+    const { gateway, store, asked } = await setUp(t);
+    const reason = new Error('gone home');
+    for (const reply of ['hang' as const, failure(503, 50300, { 'retry-after': '60' })]) {
+      const ending = new AbortController();
+      gateway.script(reply);
+      const page = store.plants.page({ signal: ending.signal });
+      await gateway.receive(gateway.received.length + 1);
+      setTimeout(() => ending.abort(reason), 20);
+      await assert.rejects(page, reason);
+    }
+    await assert.rejects(store.plants.page({ signal: AbortSignal.abort(reason) }), reason);
+    await assert.rejects(Array.fromAsync(store.plants.list({ signal: AbortSignal.abort(reason) })), reason);
+    assert.equal(asked().length, 2);
+  });
+
+  test('a signal that outlives its calls is left as it was', async (t) => {
+    const { gateway, store } = await setUp(t);
+    const { signal } = new AbortController();
+    gateway.script(failure(503, 50300));
+    await store.plants.page({ signal });
+    gateway.script(failure(404, 40402), {
+      status: 404,
+      body: '{"error":40400,"message":"Nothing is here."}',
+    });
+    await assert.rejects(store.webhooks.get('wh_none', { signal }), { error: 40402 });
+    await assert.rejects(store.events.stream({ signal }).next(), { error: 40400 });
+    assert.deepEqual(getEventListeners(signal, 'abort'), []);
+  });
+
+  test('a delete whose answer was cut off is done when the plant is not found the next time', async (t) => {
+    const { gateway, store } = await setUp(t);
+    const { id } = await store.plants.create({ name: 'Alder' });
+    gateway.script(gateway.cut());
+    await store.plants.delete(id);
+    assert.deepEqual(await Array.fromAsync(store.plants.list()), []);
+  });
+
+  test('a delete whose outcome was unknown is done when the plant is not found the next time', async (t) => {
+    const { gateway, store } = await setUp(t);
+    gateway.script(failure(503, 50301));
+    await store.plants.delete(7);
+  });
+
+  test('a delete that did nothing the first time still says that the plant is not found', async (t) => {
+    const { gateway, store } = await setUp(t);
+    gateway.script(failure(503, 50300), failure(429, 42900));
+    await assert.rejects(store.plants.delete(7), { error: 40401 });
+  });
+
+  test('a lost answer to another operation does not make "not found" a success', async (t) => {
+    const { gateway, store } = await setUp(t);
+    gateway.script('reset');
+    await assert.rejects(store.webhooks.get('wh_none'), { error: 40402 });
+  });
+
+  test('a list whose page breaks off has every plant once', async (t) => {
+    const { gateway, store } = await setUp(t);
+    for (const name of ['A', 'B', 'C', 'D', 'E']) await store.plants.create({ name });
+    gateway.script(gateway.cut(10));
+    const names: string[] = [];
+    for await (const { name } of store.plants.list({ pageSize: 2 })) {
+      names.push(name);
+      gateway.script(gateway.cut(3));
+      await store.plants.page({ limit: 1 });
+    }
+    assert.deepEqual(names, ['A', 'B', 'C', 'D', 'E']);
+  });
+
+  test('an answer that no plant store gives says so, and is not tried again', async (t) => {
+    const { gateway, store, asked } = await setUp(t);
+    gateway.script({ status: 200, body: '<h1>Hello</h1>' });
+    await assert.rejects(store.plants.page(), {
+      error: undefined,
+      status: 200,
+      message: /not as a plant store/,
+    });
+    assert.equal(asked().length, 1);
+  });
+
+  test('the token does not follow a redirect', async (t) => {
+    const { gateway, store, asked } = await setUp(t);
+    gateway.script({ status: 307, headers: { location: `${gateway.url}/plants` } });
+    await assert.rejects(store.plants.page(), { error: undefined, status: 307 });
+    assert.equal(asked().length, 1);
+  });
+});
