@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { createAuthenticate } from './access/authentication.ts';
 import { bootstrap } from './access/bootstrap.ts';
@@ -10,11 +11,16 @@ import type { DatabaseUrl } from './database-url.ts';
 import type { AppError } from './errors.ts';
 import { buildServer } from './http/server.ts';
 import { http as limits } from './limits.ts';
+import type { Measures } from './measures.ts';
+import type { Metrics } from './observability/metrics.ts';
+import { version } from './package.ts';
 import type { Runtime } from './runtime.ts';
 import { lockForServing } from './store/sqlite/lock.ts';
 import { openSqliteStore } from './store/sqlite/store.ts';
 import type { Store } from './store/store.ts';
-import { version } from './version.ts';
+import type { Tracer } from './tracer.ts';
+import type { Tracing } from './tracing/open.ts';
+import { traceAttempts } from './webhooks/delivery-spans.ts';
 import { startDispatcher } from './webhooks/dispatcher.ts';
 import { startHousekeeper } from './webhooks/housekeeper.ts';
 import type { WebhooksContext } from './webhooks/operations.ts';
@@ -27,6 +33,8 @@ export type App = {
   url: string;
   /** The token that the first start made. It is stored nowhere. */
   firstToken: string | undefined;
+  /** Where metrics are; undefined when there are none. */
+  metricsUrl: string | undefined;
   /** Drains: refuses what is new, finishes what is under way, flushes, closes. May be called twice. */
   stop(): Promise<void>;
 };
@@ -39,24 +47,31 @@ export type AppOptions = {
 
 /** Opens the store, listens, and starts to deliver: the only place where the parts are wired together. */
 export async function startApp(config: Config, runtime: Runtime, options: AppOptions): Promise<App> {
-  const store = await openStore(config, runtime, options);
+  const metrics = await openMetrics(config, runtime);
+  const store = await openStore(config, runtime, { ...options, measures: metrics?.measures });
   try {
-    return await serve({ config, runtime, options, store });
+    return await serve({ config, runtime, options, store, metrics });
   } catch (error) {
     await store.close();
     throw error;
   }
 }
 
-function openStore(config: Config, runtime: Runtime, options: AppOptions): Promise<Store> {
+type StoreOptions = AppOptions & { measures: Measures | undefined };
+
+function openStore(config: Config, runtime: Runtime, options: StoreOptions): Promise<Store> {
   const { databaseUrl } = config;
   return databaseUrl
-    ? openDatabaseStore(databaseUrl, config, runtime)
+    ? openDatabaseStore(databaseUrl, config, { ...runtime, measures: options.measures })
     : openEmbeddedStore(config, runtime, options);
 }
 
 /** Loaded only where it is used: the embedded store needs no client for PostgreSQL. */
-async function openDatabaseStore(url: DatabaseUrl, config: Config, { clock, log }: Runtime): Promise<Store> {
+async function openDatabaseStore(
+  url: DatabaseUrl,
+  config: Config,
+  { clock, log, measures }: Runtime & Pick<StoreOptions, 'measures'>,
+): Promise<Store> {
   const { openPostgresStore } = await import('./store/postgres/store.ts');
   return openPostgresStore({
     url,
@@ -64,13 +79,18 @@ async function openDatabaseStore(url: DatabaseUrl, config: Config, { clock, log 
     pooled: config.databasePooler === 'transaction',
     clock,
     log,
+    measures,
     deliveryDelayMs: deliveryDelay(config),
     maxPlantsPerUser: config.maxPlantsPerUser,
   });
 }
 
 /** Its data folder is this process's own until the store is closed. */
-async function openEmbeddedStore(config: Config, runtime: Runtime, { onFatal }: AppOptions): Promise<Store> {
+async function openEmbeddedStore(
+  config: Config,
+  runtime: Runtime,
+  { onFatal, measures }: StoreOptions,
+): Promise<Store> {
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
   const unlock = lockForServing(join(config.dataDir, 'serving.lock'));
   try {
@@ -78,6 +98,7 @@ async function openEmbeddedStore(config: Config, runtime: Runtime, { onFatal }: 
       path: storePath(config.dataDir),
       writer: 'thread',
       clock: runtime.clock,
+      measures,
       deliveryDelayMs: deliveryDelay(config),
       maxPlantsPerUser: config.maxPlantsPerUser,
       onFatal,
@@ -95,13 +116,21 @@ function deliveryDelay({ webhookRetrySchedule }: Config): number {
   return webhookRetrySchedule[0] ?? 0;
 }
 
-type Parts = { config: Config; runtime: Runtime; options: AppOptions; store: Store };
+type Parts = {
+  config: Config;
+  runtime: Runtime;
+  options: AppOptions;
+  store: Store;
+  metrics: Metrics | undefined;
+};
 
-async function serve({ config, runtime, options, store }: Parts): Promise<App> {
+async function serve({ config, runtime, options, store, metrics }: Parts): Promise<App> {
   const access = { store: store.access, runtime };
   if (config.bootstrapToken !== undefined) await bootstrap(access, config.bootstrapToken);
   const target = createTarget({ allowed: config.webhookAllowedNetworks, resolve: createResolve() });
   const draining = new AbortController();
+  const tracing = await openTraces(config, runtime);
+  const tracer = tracing?.tracer;
   const server = await buildServer({
     plants: store.plants,
     keys: store.keys,
@@ -120,44 +149,50 @@ async function serve({ config, runtime, options, store }: Parts): Promise<App> {
     trustProxy: config.trustProxy,
     publicUrl: config.publicUrl,
     log: options.log,
+    measures: metrics?.measures,
+    tracer,
     drain: draining.signal,
     checkStore: store.check,
     writesAreFull: store.isFull,
   });
   await server.listen({ port: config.port, host: config.host });
   const url = config.publicUrl ?? listeningUrl(server, config.host);
+  const exported = metrics && (await exportMetrics({ config, runtime, store, server, metrics }));
   // Not before it listens: the first token is shown once, and a start that fails shows nothing.
   const { token } =
     config.bootstrapToken === undefined ? await bootstrap(access, undefined) : { token: undefined };
   const stopDispatching = config.roles.has('dispatch')
-    ? startDispatching(config, runtime, store, url)
+    ? startDispatching({ config, runtime, store, tracer, metrics }, url)
     : () => {};
 
   async function drain(): Promise<void> {
     draining.abort();
     await Promise.all([closeServer(server), stopDispatching()]);
+    await exported?.stop();
     await store.close();
+    await tracing?.stop();
   }
 
   let stopping: Promise<void> | undefined;
-  return { url, firstToken: token, stop: () => (stopping ??= drain()) };
+  return { url, firstToken: token, metricsUrl: exported?.url, stop: () => (stopping ??= drain()) };
 }
 
 /** Begins to deliver and to clean up. */
 function startDispatching(
-  config: Config,
-  runtime: Runtime,
-  store: Store,
+  { config, runtime, store, tracer, metrics }: Omit<Parts, 'options'> & { tracer: Tracer | undefined },
   source: string,
 ): () => Promise<unknown> {
   const { webhookAllowedNetworks: allowedNetworks, webhookConcurrency: concurrency } = config;
+  const sender = createThreadSender({ allowedNetworks, version, source, concurrency });
   const dispatcher = startDispatcher({
     outbox: store.outbox,
-    sender: createThreadSender({ allowedNetworks, version, source, concurrency }),
+    sender: tracer ? traceAttempts(sender, tracer) : sender,
     rules: { schedule: config.webhookRetrySchedule, disableAfterMs: config.webhookDisableAfter },
     concurrency,
     runtime,
+    measures: metrics?.measures,
   });
+  metrics?.read({ lanes: dispatcher.lanes });
   const housekeeper = startHousekeeper({
     store: store.chores,
     runtime,
@@ -175,6 +210,43 @@ async function verifyJwt(
   if (issuer === undefined || audience === undefined) return undefined;
   const { createVerifyJwt } = await import('./access/jwt.ts');
   return createVerifyJwt({ issuer, audience, jwksUrl, userClaim }, runtime, stopped);
+}
+
+/** Loaded only where it is used. */
+async function openMetrics({ metricsPort }: Config, { clock }: Runtime): Promise<Metrics | undefined> {
+  if (metricsPort === undefined) return undefined;
+  const { createMetrics } = await import('./observability/metrics.ts');
+  return createMetrics({ clock, version });
+}
+
+/** Serves metrics on a port of their own. When that cannot be, the service does not start. */
+async function exportMetrics({
+  config: { metricsPort: port = 0, metricsHost: host },
+  runtime: { log },
+  store,
+  server,
+  metrics,
+}: Omit<Parts, 'options' | 'metrics'> & { server: FastifyInstance; metrics: Metrics }) {
+  const connections = promisify(server.server.getConnections.bind(server.server));
+  metrics.read({ store: store.readings, connections });
+  try {
+    const exported = await metrics.listen({ port, host });
+    log.info({ url: exported.url }, 'metrics are served');
+    return exported;
+  } catch (error) {
+    await closeServer(server);
+    throw error;
+  }
+}
+
+/** Loaded only where it is used: that costs 10 MiB of memory. */
+async function openTraces(config: Config, runtime: Runtime): Promise<Tracing | undefined> {
+  const { otelExporterOtlpEndpoint: endpoint, otelExporterOtlpHeaders: headers } = config;
+  if (endpoint === undefined) return undefined;
+  const { openTracing } = await import('./tracing/open.ts');
+  const { otelServiceName: name, otelResourceAttributes: attributes } = config;
+  const { otelTracesSampler: sampler, otelTracesSamplerArg: ratio } = config;
+  return openTracing({ endpoint, headers, sampler, ratio, service: { name, version, attributes } }, runtime);
 }
 
 function webhooksContext(
@@ -226,6 +298,8 @@ export async function openapiDocument(runtime: Runtime): Promise<object> {
     trustProxy: [],
     publicUrl: undefined,
     log: undefined,
+    measures: undefined,
+    tracer: undefined,
     drain: new AbortController().signal,
     checkStore: store.check,
     writesAreFull: store.isFull,

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { type Pairs, parseAttributes, parseEndpoint, parseHeaders, parseRatio } from './config-traces.ts';
 import {
   bootstrapTokenForm,
   choice,
@@ -17,6 +18,7 @@ import {
 } from './config-values.ts';
 import { type DatabaseUrl, parseDatabaseUrl } from './database-url.ts';
 import { access, database, delivery } from './limits.ts';
+import { type SamplerName, samplers } from './tracer.ts';
 import { type AllowedNetworks, parseNetworks } from './webhooks/addresses.ts';
 import { DEFAULT_SCHEDULE, parseDelay, parseSchedule, type Schedule } from './webhooks/schedule.ts';
 
@@ -46,6 +48,9 @@ export type Config = Readonly<{
   logLevel: (typeof logLevels)[number];
   /** Undefined: whatever suits the place where the log goes. */
   logFormat: (typeof logFormats)[number] | undefined;
+  /** Undefined: no metrics. 0: the system picks a free one. */
+  metricsPort: number | undefined;
+  metricsHost: string;
   webhookAllowedNetworks: AllowedNetworks;
   webhookRetrySchedule: Schedule;
   /** Requests under way to one webhook. */
@@ -69,6 +74,14 @@ export type Config = Readonly<{
   trustProxy: AllowedNetworks;
   /** Undefined for any number. */
   maxPlantsPerUser: number | undefined;
+  /** Where traces are sent, without a slash at its end; undefined when there are none. */
+  otelExporterOtlpEndpoint: string | undefined;
+  otelExporterOtlpHeaders: Pairs;
+  otelServiceName: string;
+  otelResourceAttributes: Pairs;
+  otelTracesSampler: SamplerName;
+  /** Of the traces, for a sampler that keeps a share of them. */
+  otelTracesSamplerArg: number;
 }>;
 
 /** The file's value is what stands in the file; it ends up as `bootstrapToken`. */
@@ -176,6 +189,25 @@ export const settings: { readonly [K in SettingName]: Setting<Values[K]> } = {
     default: undefined,
     defaultText: 'pretty on a terminal, else json',
     parse: choice('log format', logFormats),
+  },
+  metricsPort: {
+    env: 'METRICS_PORT',
+    flag: '--metrics-port <number>',
+    description:
+      'The TCP port that serves /metrics for Prometheus, and nothing else; 0 picks a free one, which the log tells. ' +
+      'Without it nothing is measured.',
+    default: undefined,
+    defaultText: undefined,
+    parse: parsePort,
+  },
+  metricsHost: {
+    env: 'METRICS_HOST',
+    flag: '--metrics-host <address>',
+    description:
+      'The address that METRICS_PORT listens on; 0.0.0.0 in a container. Metrics need no token: keep them inside.',
+    default: '127.0.0.1',
+    defaultText: '127.0.0.1',
+    parse: parseHost,
   },
   webhookAllowedNetworks: {
     env: 'WEBHOOK_ALLOWED_NETWORKS',
@@ -298,6 +330,57 @@ export const settings: { readonly [K in SettingName]: Setting<Values[K]> } = {
     defaultText: undefined,
     parse: parseCount('number of plants', access.mostPlantsPerUser),
   },
+  otelExporterOtlpEndpoint: {
+    env: 'OTEL_EXPORTER_OTLP_ENDPOINT',
+    flag: '--otel-exporter-otlp-endpoint <url>',
+    description:
+      'The OpenTelemetry collector that gets traces (OTLP over HTTP, as JSON), such as http://localhost:4318.',
+    default: undefined,
+    defaultText: undefined,
+    parse: parseEndpoint,
+  },
+  otelExporterOtlpHeaders: {
+    env: 'OTEL_EXPORTER_OTLP_HEADERS',
+    flag: undefined,
+    description:
+      'Header fields for the collector, such as its key: name=value, with commas between them, percent-encoded.',
+    default: {},
+    defaultText: undefined,
+    parse: parseHeaders,
+  },
+  otelServiceName: {
+    env: 'OTEL_SERVICE_NAME',
+    flag: '--otel-service-name <name>',
+    description: 'The name of the service in traces.',
+    default: 'plant-store',
+    defaultText: 'plant-store',
+    parse: parseText('name of the service'),
+  },
+  otelResourceAttributes: {
+    env: 'OTEL_RESOURCE_ATTRIBUTES',
+    flag: '--otel-resource-attributes <pairs>',
+    description:
+      'What else traces say of this process: name=value, with commas between them, such as deployment.environment.name=production.',
+    default: {},
+    defaultText: undefined,
+    parse: parseAttributes,
+  },
+  otelTracesSampler: {
+    env: 'OTEL_TRACES_SAMPLER',
+    flag: '--otel-traces-sampler <name>',
+    description: `Which traces are kept: ${samplers.join(', ')}. With parentbased_, what the client decided counts.`,
+    default: 'parentbased_always_on',
+    defaultText: 'parentbased_always_on',
+    parse: choice('sampler', samplers),
+  },
+  otelTracesSamplerArg: {
+    env: 'OTEL_TRACES_SAMPLER_ARG',
+    flag: '--otel-traces-sampler-arg <share>',
+    description: 'The share of the traces that a sampler with a ratio keeps, from 0 to 1.',
+    default: 1,
+    defaultText: '1',
+    parse: parseRatio,
+  },
 };
 
 /** What the command line gave, by setting. */
@@ -334,6 +417,8 @@ export function readConfig(env: Environment, flags: Flags = {}): Config {
     publicUrl: read('publicUrl'),
     logLevel: read('logLevel'),
     logFormat: read('logFormat'),
+    metricsPort: read('metricsPort'),
+    metricsHost: read('metricsHost'),
     webhookAllowedNetworks: read('webhookAllowedNetworks'),
     webhookRetrySchedule: read('webhookRetrySchedule'),
     webhookConcurrency: read('webhookConcurrency'),
@@ -348,6 +433,12 @@ export function readConfig(env: Environment, flags: Flags = {}): Config {
     authFailureLimit: read('authFailureLimit'),
     trustProxy: read('trustProxy'),
     maxPlantsPerUser: read('maxPlantsPerUser'),
+    otelExporterOtlpEndpoint: read('otelExporterOtlpEndpoint'),
+    otelExporterOtlpHeaders: read('otelExporterOtlpHeaders'),
+    otelServiceName: read('otelServiceName'),
+    otelResourceAttributes: read('otelResourceAttributes'),
+    otelTracesSampler: read('otelTracesSampler'),
+    otelTracesSamplerArg: read('otelTracesSamplerArg'),
   };
   if (given('bootstrapToken', env, flags) && given('bootstrapTokenFile', env, flags)) {
     problems.push('BOOTSTRAP_TOKEN, BOOTSTRAP_TOKEN_FILE: Both are set; only one may be.');
@@ -357,6 +448,9 @@ export function readConfig(env: Environment, flags: Flags = {}): Config {
   }
   if (config.jwtJwksUrl !== undefined && config.jwtIssuer === undefined) {
     problems.push('JWT_JWKS_URL: It is set without JWT_ISSUER and JWT_AUDIENCE.');
+  }
+  if (config.metricsPort === config.port && config.port !== 0) {
+    problems.push('METRICS_PORT: It is the same as PORT; metrics have a port of their own.');
   }
   refuseTwoStores(config, flags, problems);
   if (config.databaseUrl === undefined && config.roles.size < roles.length) {

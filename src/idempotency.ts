@@ -3,6 +3,8 @@
  * write and the store need to know of them.
  */
 
+import type { Span } from './tracer.ts';
+
 /** Who waits for a write. */
 export type Caller = {
   /** Nothing is done for a user who is disabled or deleted by the time of the write. */
@@ -11,6 +13,8 @@ export type Caller = {
   hasLeft(): boolean;
   /** Of a request with an Idempotency-Key: the answer is kept in the transaction of the effect. */
   once: Once | undefined;
+  /** Of the request; absent when it is not traced. */
+  span?: Span | undefined;
 };
 
 /** What a key belongs to. */

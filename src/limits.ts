@@ -308,6 +308,15 @@ export const chores = {
   retentionEveryMs: HOUR,
 } as const;
 
+export const activity = {
+  /** The hours in one answer, unless `hours` says otherwise. */
+  hours: 24,
+  /** The most that `hours` may ask for: a week. */
+  mostHours: 168,
+  /** Events and deliveries that are counted for one answer: some tenths of a second, in parts. */
+  countedRows: 1_000_000,
+} as const;
+
 export const feeds = {
   /** Deliveries or events in one answer, unless `limit` says otherwise. */
   page: 100,
@@ -329,9 +338,58 @@ export const feeds = {
   reconnectMs: 1 * SECOND,
 } as const;
 
+export const tracing = {
+  /** Spans that have ended and wait to be handed over: some 10 MB. */
+  queuedSpans: 4_096,
+  /** Spans in one request to the collector; as soon as there are so many, it is made. */
+  spansTogether: 512,
+  /** How long fewer spans wait for others to be handed over with. */
+  exportEveryMs: 1 * SECOND,
+  /** A request to the collector, with its repetitions. */
+  exportMs: 5 * SECOND,
+  /** How much longer one is waited for that neither ends nor fails. */
+  exportGraceMs: 1 * SECOND,
+  /** Requests to the collector at the same time: as many as the whole queue takes, and two that are under way. */
+  exportsTogether: 10,
+  /** Stopping: how long it may take to hand over what has ended. */
+  flushMs: 2 * SECOND,
+  /** How often the log says that spans were lost. */
+  complainEveryMs: 60 * SECOND,
+  /** Characters of a `tracestate` that is continued (W3C Trace Context §3.3.1.5). */
+  stateLength: 512,
+  /** Characters of a value in a span: the longest is the host of a webhook. */
+  attributeLength: 255,
+} as const;
+
+export const observability = {
+  /** Connections to the port for metrics: a few that scrape, and a person who looks. */
+  connections: 16,
+  /** From the first byte to the end of a request to it. */
+  requestMs: 2 * SECOND,
+  /** How long a connection to it may be still: whoever reads nothing is not waited for. */
+  idleMs: 5 * SECOND,
+  /** Metrics that are as fresh are sent again, so that nobody slows the service by asking all the time. */
+  freshMs: SECOND,
+  /** How often all webhooks, and the size of the store, are looked at, at most; that takes a twentieth of the time at most. */
+  readEveryMs: 15 * SECOND,
+  /** How long a scrape waits for that: after it, what is known from before is sent. */
+  readMs: SECOND,
+  /** Webhooks that are looked at in one turn of the event loop: a few milliseconds. */
+  webhooksRead: 500,
+  /** A request that takes longer is logged: with a disk that works, none but long lists do. */
+  slowRequestMs: SECOND,
+  /** Between two lines about slow requests: when all are slow, the log must not make them slower. */
+  slowLineMs: SECOND / 10,
+} as const;
+
 export const processes = {
   /** Signals to stop that arrive within it count as one: a terminal and `npm` each send Ctrl+C. */
   signalEchoMs: 300,
   /** Between a commit whose outcome is unknown and the end of the process: for the answers that say so. */
   lastAnswersMs: 100,
+} as const;
+
+export const backups = {
+  /** How often what was written of a backup is flushed: little by little, so that no commit waits for all of it. */
+  flushEveryMs: 100,
 } as const;

@@ -110,6 +110,12 @@ export function firstId(kind: IdKind, ms: number): string {
   return `${kind}_${base32(ms, 10)}${'0'.repeat(16)}`;
 }
 
+/** When an id was made: milliseconds since the Unix epoch. */
+export function timeOfId(id: string): number {
+  const from = id.indexOf('_') + 1;
+  return fromBase32(id.slice(from, from + 10));
+}
+
 function base32(value: number, digits: number): string {
   let text = '';
   let rest = value;

@@ -10,6 +10,7 @@ const ALLOWED: Record<string, readonly string[]> = {
   ground: [],
   client: [],
   plants: ['ground'],
+  import: ['ground', 'plants'],
   access: ['ground'],
   webhooks: ['ground', 'plants', 'access'],
   config: ['ground', 'webhooks'],
@@ -17,6 +18,8 @@ const ALLOWED: Record<string, readonly string[]> = {
   'store/sqlite': ['ground', 'plants', 'access', 'webhooks', 'store/port'],
   'store/postgres': ['ground', 'plants', 'access', 'webhooks', 'store/port'],
   http: ['ground', 'plants', 'access', 'webhooks'],
+  tracing: ['ground'],
+  observability: ['ground'],
   app: [
     'ground',
     'plants',
@@ -27,6 +30,8 @@ const ALLOWED: Record<string, readonly string[]> = {
     'store/sqlite',
     'store/postgres',
     'http',
+    'tracing',
+    'observability',
   ],
   cli: [
     'ground',
@@ -40,6 +45,7 @@ const ALLOWED: Record<string, readonly string[]> = {
     'http',
     'app',
     'client',
+    'import',
   ],
 };
 

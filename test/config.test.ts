@@ -65,7 +65,7 @@ test('every setting has a variable and a sentence, and its default is shown as i
 
 test('every setting but those with a secret is also a flag of the same name', () => {
   for (const { env, flag } of Object.values(settings)) {
-    const isSecret = env === 'BOOTSTRAP_TOKEN' || env === 'DATABASE_URL';
+    const isSecret = ['BOOTSTRAP_TOKEN', 'DATABASE_URL', 'OTEL_EXPORTER_OTLP_HEADERS'].includes(env);
     const expected = isSecret ? undefined : `--${env.toLowerCase().replaceAll('_', '-')}`;
     assert.equal(flag?.split(' ')[0], expected);
   }

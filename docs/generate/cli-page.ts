@@ -4,15 +4,39 @@ import { promisify } from 'node:util';
 
 const INTRODUCTION = `# Command line
 
-In the project's folder the program is \`npx plant-store\`. \`serve\`, \`user\`, \`token\` and \`share\` work on the store, beside
-running servers: in the data folder or, with \`DATABASE_URL\`, in a PostgreSQL database, which \`migrate\` and \`copy\` are for.
-\`webhook\`, \`delivery\` and \`listen\` talk to a running service, from anywhere: \`PLANT_STORE_URL\` says where it is,
-\`PLANT_STORE_TOKEN\` as whom.
+In the project's folder the program is \`npx plant-store\`. How to use it is told in
+[Use the command line](../how-to/use-the-command-line.md); this is all there is.
 
-Standard output carries data only (a token, a table, JSON); everything that is said to a person goes to standard error.
-The exit code is 0 when it is done, 1 when it failed, 2 when the usage or a setting is wrong. \`serve\` ends with 0
-after SIGTERM or SIGINT; a second signal ends it at once with 128 + the number of the signal. \`listen\` ends with 0 at
-Ctrl+C.`;
+- \`serve\`, \`user\`, \`token\`, \`share\`, \`backup\` and \`doctor\` work on the store, beside running servers; \`restore\` while
+  none runs. The store is in the data folder or, with \`DATABASE_URL\`, in a PostgreSQL database, which \`migrate\` and
+  \`copy\` are for.
+- \`plant\`, \`webhook\`, \`delivery\`, \`listen\` and \`status\` talk to a running service, from anywhere.
+
+## Where the service is, and as whom
+
+Each of them counts where those before it say nothing:
+
+1. the flags \`--url\` and \`--token\`
+2. \`--profile\`: what \`plant-store login\` has saved under this name
+3. the environment variables \`PLANT_STORE_URL\` and \`PLANT_STORE_TOKEN\`
+4. the profile that \`PLANT_STORE_PROFILE\` names, else the one called \`default\`
+5. for the URL, \`http://127.0.0.1:3000\`
+
+A profile is a URL and a token in \`$XDG_CONFIG_HOME/plant-store/config.json\`, else in
+\`~/.config/plant-store/config.json\`, which its owner alone may read. Its token is sent to its URL, and to no other.
+
+## Output and exit codes
+
+Standard output carries data only (a token, a table, JSON); everything that is said to a person goes to standard error,
+where \`--quiet\`, at any place of the command line, leaves what went wrong, questions, and what is shown only once.
+Colour is for terminals; \`NO_COLOR\` takes it away, \`FORCE_COLOR\` asks for it elsewhere, too.
+
+| Exit code | |
+|---|---|
+| 0 | It is done. Also \`serve\` after SIGTERM or SIGINT, and \`listen\` after Ctrl+C. |
+| 1 | It failed, or a part of it: standard error says what, and what to do next. |
+| 2 | The usage or a setting is wrong. Nothing was done. |
+| 128 + a signal's number | A second signal ended what the first was to stop. |`;
 
 /** The help of the program and of every verb, as the program itself prints it. */
 export async function cliPage(): Promise<string> {

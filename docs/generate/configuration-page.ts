@@ -3,7 +3,7 @@ import { code, table } from './table.ts';
 
 const INTRODUCTION = `# Configuration
 
-A setting is an environment variable and, except for one, a flag of \`plant-store serve\`. The flag wins over the
+A setting is an environment variable and, unless it holds a secret, a flag of \`plant-store serve\`. The flag wins over the
 variable, the variable over the default. A variable that is set but empty counts as not set. Wrong values stop the start
 with exit code 2 and one line for each of them. \`DATA_DIR\` is also a setting, and \`--data-dir\` a flag, of every verb
 that works on the store.`;
@@ -31,7 +31,10 @@ of them stops the start. [A worked example](../how-to/identity-provider.md).
 answered 429 \`42900\`. Answers to a token that counts then carry \`RateLimit\` and \`RateLimit-Policy\`. Of a JWT the user is counted.
 
 **\`TRUST_PROXY\`**: CIDRs separated by commas. Without it every client behind a proxy has the proxy's address, and so one
-count of failures for all of them.`;
+count of failures for all of them.
+
+**\`OTEL_…\`**: with \`OTEL_EXPORTER_OTLP_ENDPOINT\`, and only then, traces are made. These variables are OpenTelemetry's own.
+\`OTEL_EXPORTER_OTLP_HEADERS\` has no flag, because it may hold a key. [Traces](../how-to/trace.md) tells the rest.`;
 
 export function configurationPage(): string {
   const rows = Object.values(settings).map(({ env, flag, defaultText, description }) => [

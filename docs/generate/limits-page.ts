@@ -2,6 +2,8 @@ import { readFileSync } from 'node:fs';
 import type * as limits from '../../src/limits.ts';
 import {
   access,
+  activity,
+  backups,
   chores,
   database,
   delivery,
@@ -11,8 +13,10 @@ import {
   identityProvider,
   list,
   lookups,
+  observability,
   processes,
   sending,
+  tracing,
   writes,
 } from '../../src/limits.ts';
 import { bounds, type LimitName } from './bounds.ts';
@@ -36,7 +40,11 @@ const groups: Readonly<Record<keyof typeof limits, { title: string; values: obje
   lookups: { title: 'Name look-ups', values: lookups },
   chores: { title: 'Replay, removal and retention', values: chores },
   feeds: { title: 'Deliveries and events', values: feeds },
+  activity: { title: 'Activity', values: activity },
+  tracing: { title: 'Traces', values: tracing },
+  observability: { title: 'Metrics and logs', values: observability },
   processes: { title: 'The process', values: processes },
+  backups: { title: 'Backups', values: backups },
 };
 
 export function limitsPage(): string {

@@ -1,9 +1,12 @@
 import { openapiDocument } from '../../src/app.ts';
 import { silentLog, systemRuntime } from '../../src/runtime.ts';
 import { cliPage } from './cli-page.ts';
+import { clientSchemas } from './client-schemas.ts';
 import { configurationPage } from './configuration-page.ts';
+import { envExample } from './env-example.ts';
 import { errorsPage } from './errors-page.ts';
 import { limitsPage } from './limits-page.ts';
+import { metricsPage } from './metrics-page.ts';
 
 /**
  * The reference pages that are made from the code, by their path from the root of the project. The OpenAPI
@@ -15,7 +18,10 @@ export async function referencePages(): Promise<ReadonlyMap<string, string>> {
     ['docs/reference/errors.md', page('src/errors.ts', errorsPage(document))],
     ['docs/reference/configuration.md', page('src/config.ts', configurationPage())],
     ['docs/reference/limits.md', page('src/limits.ts', limitsPage())],
+    ['docs/reference/metrics.md', page('src/observability/catalogue.ts', await metricsPage())],
     ['docs/reference/cli.md', page('the help of each verb', await cliPage())],
+    ['src/client/schemas.ts', clientSchemas(document)],
+    ['.env.example', envExample()],
     ['docs/reference/openapi.json', `${JSON.stringify(document, null, 2)}\n`],
   ]);
 }

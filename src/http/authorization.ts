@@ -8,7 +8,7 @@ import type { CountRequest } from './rate-limit.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Set by the authorization hook, on every route that has a scope. */
+    /** Set by the authorization hook, on every route that asks for a token. */
     principal: Principal;
   }
 }
@@ -20,13 +20,14 @@ export type Admission = {
   countRequest: CountRequest | undefined;
 };
 
-/** A hook that lets a request through whose bearer token acts for a user and has the scope (RFC 6750). */
-export function requireScope({ admit, countRequest }: Admission, scope: Scope) {
+/** A hook that lets a request through whose bearer token acts for a user and has the scope, if any (RFC 6750). */
+export function requireScope({ admit, countRequest }: Admission, scope: Scope | undefined) {
   return (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction): void => {
     const goOn = (principal: Principal) => {
       request.principal = principal;
       const refusal = countRequest?.(principal, reply);
-      done(refusal ?? (principal.scopes.has(scope) ? undefined : insufficientScope(scope)));
+      const isMissing = scope !== undefined && !principal.scopes.has(scope);
+      done(refusal ?? (isMissing ? insufficientScope(scope) : undefined));
     };
     try {
       const found = admit(bearerToken(request.headers.authorization), request.raw);

@@ -20,8 +20,8 @@ export type RouteContext = {
   cursorKey: number;
   /** Aborted when the service begins to drain: what is new is refused, and streams of events end. */
   drain: AbortSignal;
-  /** The hook that lets through only requests whose token has the scope. */
-  requires(scope: Scope): onRequestHookHandler;
+  /** The hook that lets through only requests whose token is good and has the scope, if there is one. */
+  requires(scope: Scope | undefined): onRequestHookHandler;
   /** Whether the token of a request that goes on for long still counts, and has the scope. */
   stillAdmits(scope: Scope, request: FastifyRequest): Promise<boolean>;
 };

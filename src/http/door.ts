@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { errorBody } from '../errors.ts';
+import type { Measures } from '../measures.ts';
 import { overloaded, type Turns } from './turn.ts';
 
 /**
@@ -15,13 +16,14 @@ export type Door = {
   /** Whether a write would be refused. */
   writesAreFull(): boolean;
   isDraining(): boolean;
+  measures?: Pick<Measures, 'failed'> | undefined;
 };
 
 /**
  * Refuses requests while the service is overloaded, before anything of them but the header fields is read. That costs
  * less than the shortest way through routing, hooks and error handling.
  */
-export function refuseAtTheDoor(server: Server, { turns, writesAreFull, isDraining }: Door): void {
+export function refuseAtTheDoor(server: Server, { turns, writesAreFull, isDraining, measures }: Door): void {
   const [comeIn, ...others] = server.listeners('request');
   if (comeIn === undefined || others.length > 0) throw new Error('The server has not exactly one listener');
   server.removeAllListeners('request');
@@ -29,7 +31,10 @@ export function refuseAtTheDoor(server: Server, { turns, writesAreFull, isDraini
     const isAdmitted = turns.admits() && !(isWrite(request) && writesAreFull());
     // Draining has a refusal of its own.
     if (isAdmitted || asksHealth(request) || isDraining()) comeIn.call(server, request, response);
-    else turns.holdRefusal(() => refuse(response));
+    else {
+      measures?.failed(code);
+      turns.holdRefusal(() => refuse(response));
+    }
   });
 }
 

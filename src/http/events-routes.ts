@@ -9,6 +9,7 @@ import type { RouteContext } from './context.ts';
 import { openCursor, sealCursor } from './cursor.ts';
 import { answers, errorAnswers, NoQuery, pageLimit, ref } from './documentation.ts';
 import { createEventStreams } from './event-stream.ts';
+import { linesOf } from './request-log.ts';
 
 const tags = ['Events'];
 
@@ -127,7 +128,7 @@ function streamHandler(context: RouteContext) {
             cursorOf: (position) => sealCursor(position, origin),
             isAdmitted: () => stillAdmits('webhooks:read', request),
             onFailure: (error) =>
-              request.log.error({ err: error, reqId: request.id }, 'a stream of events broke off'),
+              request.log.error({ err: error, ...linesOf(request) }, 'a stream of events broke off'),
           });
     // A proxy that gathers answers would keep the events back.
     reply.header('cache-control', 'no-store').header('x-accel-buffering', 'no');

@@ -1,10 +1,12 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { AppError, type ErrorCode, errorBody } from '../errors.ts';
+import type { Measures } from '../measures.ts';
 import { answerJson } from './answer.ts';
 import { withChallenge } from './authorization.ts';
 import { notJson } from './body.ts';
 import { lingerBeforeClose } from './linger.ts';
 import { BODYLESS } from './request-guard.ts';
+import { linesOf } from './request-log.ts';
 
 /** Fastify's own refusals, by their code (https://fastify.dev/docs/latest/Reference/Errors/). */
 const FRAMEWORK: Record<string, () => AppError> = {
@@ -15,13 +17,14 @@ const FRAMEWORK: Record<string, () => AppError> = {
 };
 
 type FailedRequest = Pick<FastifyRequest, 'id' | 'log' | 'method' | 'raw'> &
-  Partial<Pick<FastifyRequest, 'keyed'>>;
+  Partial<Pick<FastifyRequest, 'keyed' | 'span'>>;
 
 /** Answers a failure with the Error object; one that nobody expected is logged and hidden. */
 export function answerFailure(
   error: unknown,
   request: FailedRequest,
   reply: Pick<FastifyReply, 'code' | 'removeHeader'>,
+  measures?: Pick<Measures, 'failed'>,
 ): void {
   const failure = toAppError(error, request);
   // Fastify gives up the connection when a body could not be parsed, also when all of it was read. One that waited for
@@ -29,8 +32,13 @@ export function answerFailure(
   const isRead = request.raw.complete && request.raw.headers.expect === undefined;
   if (isRead && !BODYLESS.has(request.method)) reply.removeHeader('connection');
   if (failure.code === 41300) lingerBeforeClose(request.raw.socket);
-  const send = ({ code, message, status, headers }: AppError) =>
-    void answerJson(reply.code(status).headers(headers)).send(errorBody(code, message));
+  const send = ({ code, message, status, headers }: AppError) => {
+    measures?.failed(code);
+    request.span?.note({ 'plant_store.error': code });
+    // To be quoted: the lines of the log about this request carry it.
+    const answer = reply.code(status).headers(headers).header('x-request-id', request.id);
+    answerJson(answer).send(errorBody(code, message));
+  };
   if (request.keyed) void request.keyed.failed(failure).then(send);
   else send(failure);
 }
@@ -40,7 +48,7 @@ function toAppError(error: unknown, request: FailedRequest): AppError {
   const known = isFastifyError(error) ? FRAMEWORK[error.code] : undefined;
   if (known) return known();
   if (request.raw.destroyed && !request.raw.complete) return new AppError(40000, 'The request ended early.');
-  request.log.error({ err: error, reqId: request.id }, 'a request failed');
+  request.log.error({ err: error, ...linesOf(request) }, 'a request failed');
   return fault(request.id);
 }
 

@@ -6,6 +6,7 @@ import { idempotency as limits } from '../limits.ts';
 import type { Runtime } from '../runtime.ts';
 import { answerJson } from './answer.ts';
 import { parseKey, unreadableKey } from './idempotency-key.ts';
+import { linesOf } from './request-log.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -52,6 +53,7 @@ export function callerOf(request: FastifyRequest, answer?: () => KeptAnswer): Ca
     user: request.principal.user.id,
     hasLeft: () => socket.destroyed || socket.readableEnded,
     once: keyed && answer && onceOf(keyed, answer()),
+    span: request.span,
   };
 }
 
@@ -71,8 +73,8 @@ function beginner({ keys, runtime }: { keys: KeyStore; runtime: Runtime }) {
   /** Fingerprints of the requests that run, by user, key and path. */
   const running = new Map<string, string>();
 
-  /** Makes the request the one that runs under its key. */
-  function enter(request: KeyedRequest): Keyed {
+  /** Makes the request the one that runs under its key. `lines`: what the log says of it. */
+  function enter(request: KeyedRequest, lines: object): Keyed {
     const { user, key, path, fingerprint } = request;
     // A key has no line break, so that no two of these are the same text.
     const entry = `${user}\n${key}\n${path}`;
@@ -80,12 +82,12 @@ function beginner({ keys, runtime }: { keys: KeyStore; runtime: Runtime }) {
     if (other !== undefined) throw other === fingerprint ? stillRunning() : usedForAnother();
     running.set(entry, fingerprint);
     const release = () => void running.delete(entry);
-    const failed = (failure: AppError) => keepFailure(request, failure).finally(release);
+    const failed = (failure: AppError) => keepFailure(request, failure, lines).finally(release);
     return { ...request, release, failed };
   }
 
   /** What is to be answered: the failure, unless another replica has kept an answer to this key meanwhile. */
-  async function keepFailure(request: KeyedRequest, failure: AppError): Promise<AppError> {
+  async function keepFailure(request: KeyedRequest, failure: AppError, lines: object): Promise<AppError> {
     if (!isKept(failure.code)) return failure;
     const body = errorBody(failure.code, failure.message);
     try {
@@ -93,7 +95,10 @@ function beginner({ keys, runtime }: { keys: KeyStore; runtime: Runtime }) {
       return (await keys.keepAnswer({ ...request, answer })) ? failure : stillRunning();
     } catch (error) {
       // Nothing was done, so a retry is answered in the same way without a record.
-      runtime.log.warn({ err: error }, 'the answer to a request with an Idempotency-Key was not kept');
+      runtime.log.warn(
+        { err: error, ...lines },
+        'the answer to a request with an Idempotency-Key was not kept',
+      );
       return failure;
     }
   }
@@ -103,7 +108,7 @@ function beginner({ keys, runtime }: { keys: KeyStore; runtime: Runtime }) {
     // Before the requests that run: they may be retries, too, or have taken the key for something else.
     const record = await keys.keptAnswer(keyed, keyed.at);
     if (!record) {
-      request.keyed = enter(keyed);
+      request.keyed = enter(keyed, linesOf(request));
       return true;
     }
     if (record.fingerprint !== keyed.fingerprint) throw usedForAnother();

@@ -2,6 +2,7 @@ import swagger, { type SwaggerTransformObject } from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
 import { idempotency as limits } from '../limits.ts';
 import { ListedPlant, Plant, PlantInput } from '../plants/plant.ts';
+import { ActiveHourView } from '../webhooks/activity.ts';
 import { DeliveryView, DeliveryWithHistory } from '../webhooks/delivery-view.ts';
 import { EventView, PlantCreatedPayload } from '../webhooks/event.ts';
 import { ReplayInput } from '../webhooks/replay.ts';
@@ -31,6 +32,7 @@ export const sharedSchemas = [
   DeliveryView,
   DeliveryWithHistory,
   ReplayInput,
+  ActiveHourView,
   EventView,
   PlantCreatedPayload,
 ];
@@ -56,6 +58,7 @@ export async function collectOpenApi(app: FastifyInstance, publicUrl: string): P
           description: 'What was sent to a webhook, what waits, and how to send it again.',
         },
         { name: 'Events', description: 'What happened, for a receiver that wants to catch up or to follow.' },
+        { name: 'Tokens', description: 'Whom a token acts for.' },
       ],
       components: {
         securitySchemes: {
@@ -141,10 +144,12 @@ const newPlant = {
     'ce-source': 'CloudEvents: the URL of this service.',
     'ce-time': 'CloudEvents: when the plant was added (RFC 3339).',
     'user-agent': '`plant-store/` and the version.',
+    traceparent: 'The trace that the plant was added in, when the service makes traces (W3C Trace Context).',
+    tracestate: 'Of the same trace, when the client that added the plant sent one.',
   }).map(([name, description]) => ({
     name,
     in: 'header' as const,
-    required: true,
+    required: !name.startsWith('trace'),
     description,
     schema: { type: 'string' as const },
   })),

@@ -26,9 +26,9 @@ export function healthRoutes(app: FastifyInstance, { checkStore }: HealthContext
   });
 }
 
-/** What else needs no token: the way to the documentation, and the OpenAPI document. */
+/** What else needs no token: the way to the console, and the OpenAPI document. */
 export function pagesRoutes(app: FastifyInstance, { basePath }: { basePath: string }): void {
-  app.get('/', { schema: { hide: true } }, (_request, reply) => reply.redirect(`${basePath}/docs`));
+  app.get('/', { schema: { hide: true } }, (_request, reply) => reply.redirect(`${basePath}/console`));
   // It does not change while the service runs, and anybody may ask for it.
   let document: string | undefined;
   app.get('/openapi.json', { schema: { hide: true } }, (_request, reply) => {

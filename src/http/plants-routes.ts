@@ -10,6 +10,7 @@ import type { RouteContext } from './context.ts';
 import { decodeCursor, encodeCursor } from './cursor.ts';
 import { answers, BODY_CODES, errorAnswers, KEY_CODES, NoBody, NoQuery, ref } from './documentation.ts';
 import { callerOf, sendAnswer } from './idempotency.ts';
+import { linesOf } from './request-log.ts';
 
 const MAX_LIMIT = 2 ** 31 - 1;
 const DEFAULT_FIELDS: readonly PlantField[] = ['name', 'tag'];
@@ -150,7 +151,7 @@ async function* resetOnFailure(json: AsyncIterable<string>, request: FastifyRequ
   try {
     yield* json;
   } catch (error) {
-    request.log.error({ err: error, reqId: request.id }, 'a list broke off');
+    request.log.error({ err: error, ...linesOf(request) }, 'a list broke off');
     request.raw.socket.resetAndDestroy();
     throw error;
   }

@@ -1,10 +1,20 @@
 import type { IncomingMessage } from 'node:http';
-import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
+import Fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  LogController,
+} from 'fastify';
 import type { Authenticate } from '../access/authentication.ts';
 import type { KeyStore } from '../idempotency.ts';
 import { http as limits } from '../limits.ts';
+import type { Measures } from '../measures.ts';
 import { type Clock, steadyClock } from '../runtime.ts';
+import type { Tracer } from '../tracer.ts';
 import type { AllowedNetworks } from '../webhooks/addresses.ts';
+import { activityRoutes } from './activity-routes.ts';
+import { apiReference } from './api-reference.ts';
 import { limitFailures } from './auth-failures.ts';
 import { type Admission, isStillAdmitted, requireScope } from './authorization.ts';
 import { acceptJsonOnly } from './body.ts';
@@ -13,11 +23,11 @@ import { finishAnswersFirst } from './closing.ts';
 import { shareConnections } from './connection-share.ts';
 import type { RouteContext } from './context.ts';
 import { deliveriesRoutes } from './deliveries-routes.ts';
-import { docsPage } from './docs-page.ts';
 import { asksHealth, refuseAtTheDoor } from './door.ts';
 import { eventsRoutes } from './events-routes.ts';
 import { answerFailure } from './failures.ts';
 import { acceptIdempotencyKeys } from './idempotency.ts';
+import { meRoutes } from './me-routes.ts';
 import { collectOpenApi, sharedSchemas } from './openapi.ts';
 import { healthRoutes, pagesRoutes } from './pages-routes.ts';
 import { answerOtherPaths } from './paths.ts';
@@ -25,6 +35,9 @@ import { boundPipelines, isPipelined } from './pipelining.ts';
 import { plantsRoutes } from './plants-routes.ts';
 import { limitRate, type Rate } from './rate-limit.ts';
 import { requestGuard } from './request-guard.ts';
+import { traceRequests } from './request-spans.ts';
+import { watchRequests } from './request-watch.ts';
+import { serveSites } from './sites.ts';
 import { answerParserFailure, answerSocketFailures } from './socket-failures.ts';
 import { closeStalledReaders } from './stalled-readers.ts';
 import { gatherTurns, type Turns } from './turn.ts';
@@ -48,6 +61,10 @@ export type ServerOptions = Pick<
   /** Where the service is reached from outside; undefined when it is where it listens. */
   publicUrl: string | undefined;
   log: FastifyBaseLogger | undefined;
+  /** Undefined when nobody measures. */
+  measures: Measures | undefined;
+  /** Undefined when there are no traces. */
+  tracer: Tracer | undefined;
   checkStore(): void;
   /** Whether the store would refuse a write now; such requests are refused before they are read. */
   writesAreFull(): boolean;
@@ -60,8 +77,12 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
 
   app.setValidatorCompiler(createValidatorCompiler(sharedSchemas));
   app.setSerializerCompiler(() => JSON.stringify);
-  app.setErrorHandler(answerFailure);
+  app.setErrorHandler(answerFailureWith(options));
   app.decorateRequest('principal');
+  app.decorateRequest('span', undefined);
+  watchRequests(app, { ...options, now: () => performance.now() });
+  // Before the requests wait for their turn, which is a part of the time that they take.
+  if (options.tracer) traceRequests(app, options.tracer);
   const turns = takeTurns(app, options);
   app.addHook('onRequest', requestGuard(options.drain));
   answerOtherPaths(
@@ -70,7 +91,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   );
   acceptJsonOnly(app);
   acceptIdempotencyKeys(app, options);
-  answerSocketFailures(app.server);
+  answerSocketFailures(app.server, options.measures);
   closeStalledReaders(app.server, steadyClock(options.runtime.clock));
   finishAnswersFirst(app.server, options.drain);
   shareConnections(app.server, { places: limits.connections, trusted: options.trustProxy });
@@ -91,9 +112,14 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     webhooksRoutes(api, context);
     deliveriesRoutes(api, context);
     eventsRoutes(api, context);
+    activityRoutes(api, context);
+    meRoutes(api, context);
     pagesRoutes(api, { basePath });
   });
-  if (options.answersApi) await docsPage(app, basePath);
+  if (options.answersApi) {
+    await serveSites(app, basePath);
+    await apiReference(app, basePath);
+  }
   return app;
 }
 
@@ -111,10 +137,10 @@ function admissionOf(options: ServerOptions): Admission {
   };
 }
 
-function takeTurns(app: FastifyInstance, { drain, writesAreFull }: ServerOptions): Turns {
+function takeTurns(app: FastifyInstance, { drain, writesAreFull, measures }: ServerOptions): Turns {
   const turns = gatherTurns(() => performance.now());
   app.server.on('connection', turns.connected);
-  refuseAtTheDoor(app.server, { turns, writesAreFull, isDraining: () => drain.aborted });
+  refuseAtTheDoor(app.server, { turns, writesAreFull, isDraining: () => drain.aborted, measures });
   const waitInPipeline = boundPipelines();
   app.addHook('onRequest', ({ raw }, { raw: response }, done) => {
     const { socket } = raw;
@@ -126,7 +152,7 @@ function takeTurns(app: FastifyInstance, { drain, writesAreFull }: ServerOptions
   return turns;
 }
 
-function createFastify({ log, runtime }: ServerOptions): FastifyInstance {
+function createFastify({ log, runtime, measures }: ServerOptions): FastifyInstance {
   const app = Fastify({
     ...(log ? { loggerInstance: log } : {}),
     logController: new LogController({ disableRequestLogging: true }),
@@ -145,8 +171,8 @@ function createFastify({ log, runtime }: ServerOptions): FastifyInstance {
     },
     routerOptions: { maxParamLength: limits.urlBytes, querystringParser: (search) => search as never },
     rewriteUrl,
-    frameworkErrors: answerFailure,
-    clientErrorHandler: answerParserFailure,
+    frameworkErrors: answerFailureWith({ measures }),
+    clientErrorHandler: (error, socket) => answerParserFailure(error, socket, measures),
   });
   app.server.maxConnections = limits.connections;
   // A client that has sent all that it will send still waits for its answer.
@@ -154,6 +180,11 @@ function createFastify({ log, runtime }: ServerOptions): FastifyInstance {
   // Fastify would read the body of a DELETE; the request guard deals with bodies that mean nothing.
   app.addHttpMethod('DELETE', { hasBody: false, overrideExisting: true });
   return app;
+}
+
+function answerFailureWith({ measures }: Pick<ServerOptions, 'measures'>) {
+  return (error: unknown, request: FastifyRequest, reply: FastifyReply) =>
+    answerFailure(error, request, reply, measures);
 }
 
 /** Ids that are unique also across restarts, so that a log tells one request from every other. */

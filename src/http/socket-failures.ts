@@ -2,30 +2,35 @@ import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } 
 import type { Duplex } from 'node:stream';
 import { AppError, errorBody } from '../errors.ts';
 import { http as limits } from '../limits.ts';
+import type { Measures } from '../measures.ts';
 import { waitsForContinue } from './continue.ts';
 import { urlTooLong } from './request-guard.ts';
 
 const METHODS = 'GET, HEAD, POST, PATCH, DELETE, OPTIONS';
 
 /** Answers what never becomes a request: what the HTTP parser refuses, CONNECT, and expectations. */
-export function answerSocketFailures(server: Server): void {
+export function answerSocketFailures(server: Server, measures?: Pick<Measures, 'failed'>): void {
+  const refuse = (_request: IncomingMessage, response: ServerResponse) =>
+    refuseExpectation(response, measures);
   server.on('connect', (_request, socket) => {
     // Node lets go of the connection here: without these its reset ends the process, and nothing ever closes it.
     socket.on('error', () => socket.destroy());
     socket.once('finish', () => socket.destroy());
-    end(socket, new AppError(40500, 'CONNECT is not supported here.', { headers: { allow: METHODS } }));
+    const error = new AppError(40500, 'CONNECT is not supported here.', { headers: { allow: METHODS } });
+    end(socket, error, measures);
   });
-  server.on('checkExpectation', refuseExpectation);
+  server.on('checkExpectation', refuse);
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     // Node calls this for whatever contains the word.
-    if (request.headers.expect?.toLowerCase() !== '100-continue') return refuseExpectation(request, response);
+    if (request.headers.expect?.toLowerCase() !== '100-continue') return refuse(request, response);
     waitsForContinue(request, response);
     server.emit('request', request, response);
   });
 }
 
-function refuseExpectation(_request: IncomingMessage, response: ServerResponse): void {
+function refuseExpectation(response: ServerResponse, measures?: Pick<Measures, 'failed'>): void {
   const error = new AppError(41700, 'The only expectation that is supported is 100-continue.');
+  measures?.failed(error.code);
   response.writeHead(error.status, { 'content-type': 'application/json', connection: 'close' });
   response.end(errorBody(error.code, error.message));
 }
@@ -37,6 +42,7 @@ function refuseExpectation(_request: IncomingMessage, response: ServerResponse):
 export function answerParserFailure(
   error: ParserError,
   socket: Duplex & { _httpMessage?: ServerResponse | null },
+  measures?: Pick<Measures, 'failed'>,
 ): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
@@ -44,9 +50,9 @@ export function answerParserFailure(
   }
   const answering = socket._httpMessage;
   if (answering && !isOfBrokenRequest(answering))
-    answering.once('close', () => answerParserFailure(error, socket));
+    answering.once('close', () => answerParserFailure(error, socket, measures));
   else if (answering?.headersSent) socket.destroy();
-  else end(socket, translate(error));
+  else end(socket, translate(error), measures);
 }
 
 /** Whether the request that is being answered is the one that broke off: then nothing comes before it. */
@@ -85,7 +91,8 @@ function stillInRequestLine(packet: unknown): boolean {
   return /^[A-Z-]+ /.test(packet.toString('latin1', 0, 32)) && (end === -1 || end > limits.urlBytes);
 }
 
-function end(socket: Duplex, error: AppError): void {
+function end(socket: Duplex, error: AppError, measures: Pick<Measures, 'failed'> | undefined): void {
+  measures?.failed(error.code);
   const body = errorBody(error.code, error.message);
   const phrase = STATUS_CODES[error.status] ?? 'Error';
   const headers = {

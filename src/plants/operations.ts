@@ -20,7 +20,7 @@ export async function createPlant(
   // In this order: what is asked for by a time is looked up by id.
   const at = runtime.clock.now();
   const event = runtime.ids.next('evt');
-  const outcome = await store.create({ owner, id, name, tag, event, at }, caller);
+  const outcome = await store.create({ owner, id, name, tag, event, at, trace: caller?.span?.trace }, caller);
   if ('created' in outcome) return outcome.created;
   if ('full' in outcome) {
     throw new AppError(

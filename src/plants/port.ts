@@ -1,4 +1,5 @@
 import type { Caller } from '../idempotency.ts';
+import type { Trace } from '../tracer.ts';
 import type { PlantId } from './plant.ts';
 
 /** What plants need of a store. Both adapters pass the suite in `test/store/`. */
@@ -42,6 +43,8 @@ export type NewPlant = {
   event: string;
   /** Milliseconds since the Unix epoch. */
   at: number;
+  /** Kept with the event: its deliveries go on from there. */
+  trace?: Trace | undefined;
 };
 
 /** `taken`: the owner already has a plant with this id; `full`: they have so many. Nothing was changed. */

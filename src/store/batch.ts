@@ -1,8 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { AppError } from '../errors.ts';
+import { AppError, type ErrorCode } from '../errors.ts';
 import type { Caller } from '../idempotency.ts';
 import { http, writes } from '../limits.ts';
+import type { EndedBatch } from '../measures.ts';
 import type { Clock } from '../runtime.ts';
+import type { Span } from '../tracer.ts';
+import { abandonCommit, beginCommit, endCommit } from './commit-spans.ts';
 
 /**
  * Group commit: commands that arrive while a commit is under way become one transaction, the next.
@@ -13,12 +16,17 @@ export type GroupCommit<Command> = {
    * Resolves with the command's own outcome once its transaction is on disk. The command of a caller who left while
    * it waited is dropped, not done.
    */
-  submit(command: Command, bytes: number, door?: Door, caller?: Pick<Caller, 'hasLeft'>): Promise<unknown>;
+  submit(command: Command, bytes: number, door?: Door, caller?: Waiter): Promise<unknown>;
   /** Whether a command that is submitted now is refused: to know it before the request is read costs far less. */
   isFull(): boolean;
+  /** How many commands wait for a commit, and how long the first of them has waited; 0 when there is none. */
+  waiting(): { commands: number; ageMs: number };
   /** Commits what is queued; later commands are refused with 50303. */
   close(): Promise<void>;
 };
+
+/** What of a caller counts while they wait. */
+type Waiter = Pick<Caller, 'hasLeft' | 'span'>;
 
 /** `open`: for commands whose number is bounded elsewhere and that must not be refused because of others. */
 export type Door = 'bounded' | 'open';
@@ -42,10 +50,13 @@ export type BatchResult = {
  */
 export type Gathering = { many: number; pauseMs: number };
 
+const NO_GATHERING: Gathering = { many: Number.POSITIVE_INFINITY, pauseMs: 0 };
+
 export function groupCommit<Command>(
   commit: Commit<Command>,
   clock: Clock,
-  gathering: Gathering = { many: Number.POSITIVE_INFINITY, pauseMs: 0 },
+  gathering: Gathering = NO_GATHERING,
+  batchEnded?: (batch: EndedBatch) => void,
 ): GroupCommit<Command> {
   let queue: Waiting<Command>[] = [];
   let queuedBytes = 0;
@@ -69,10 +80,14 @@ export function groupCommit<Command>(
   }
 
   async function commitBatch(batch: Waiting<Command>[]): Promise<void> {
+    beginCommit(batch);
+    const measured = batchEnded && measure(batch, clock.now(), batchEnded);
     const [result] = await Promise.allSettled([commit(batch.map(({ command }) => command))]);
+    measured?.(result);
     const pauses = batch.length >= gathering.many && !closed;
     // Before the answers to this batch are sent: meanwhile the next one is written and waits for the disk.
     if (!pauses) commitNext();
+    endCommit(batch, result);
     if (result.status === 'fulfilled') settle(batch, result.value);
     else for (const { reject } of batch) reject(result.reason);
     if (!pauses) return;
@@ -88,7 +103,11 @@ export function groupCommit<Command>(
     const deserted = queue.filter(isDeserted);
     putQueue(queue.filter((waiting) => !isDeserted(waiting)));
     // Whoever has only said that nothing more will be sent reads it.
-    for (const { reject } of deserted) reject(refusal(50300, 'The write waited too long; nothing was done.'));
+    for (const waiting of deserted) {
+      const error = refusal(50300, 'The write waited too long; nothing was done.');
+      abandonCommit(waiting, error);
+      waiting.reject(error);
+    }
   }
 
   function takeBatch(): Waiting<Command>[] {
@@ -106,7 +125,7 @@ export function groupCommit<Command>(
     return (
       queue.length >= writes.queuedCommands ||
       queuedBytes >= writes.queuedBytes ||
-      now - (queue[0]?.at ?? now) > writes.queueAgeMs
+      ageOfFirst(queue, now) > writes.queueAgeMs
     );
   }
 
@@ -121,9 +140,13 @@ export function groupCommit<Command>(
       }
       queuedBytes += bytes;
       schedule();
-      return new Promise((resolve, reject) => queue.push({ command, bytes, at, caller, resolve, reject }));
+      const span = caller?.span?.begin('commit');
+      return new Promise((resolve, reject) =>
+        queue.push({ command, bytes, at, caller, span, resolve, reject }),
+      );
     },
     isFull: () => isFullAt(clock.now()),
+    waiting: () => ({ commands: queue.length, ageMs: ageOfFirst(queue, clock.now()) }),
     async close() {
       closed = true;
       while (underWay || queue.length > 0) {
@@ -138,10 +161,35 @@ type Waiting<Command> = {
   command: Command;
   bytes: number;
   at: number;
-  caller: Pick<Caller, 'hasLeft'> | undefined;
+  caller: Waiter | undefined;
+  /** Of its wait, if the request of the caller is traced. */
+  span: Span | undefined;
   resolve(outcome: unknown): void;
   reject(error: unknown): void;
 };
+
+function ageOfFirst([first]: readonly Waiting<unknown>[], now: number): number {
+  return first ? now - first.at : 0;
+}
+
+/** Called when a batch begins; what it returns, when the batch has ended. */
+function measure(
+  batch: readonly Waiting<unknown>[],
+  now: number,
+  batchEnded: (batch: EndedBatch) => void,
+): (result: PromiseSettledResult<BatchResult>) => void {
+  const waitMs = ageOfFirst(batch, now);
+  const begin = performance.now();
+  return (result) => {
+    const commitMs = performance.now() - begin;
+    batchEnded({ commands: batch.length, waitMs, commitMs, failures: failuresOf(result, batch.length) });
+  };
+}
+
+function failuresOf(result: PromiseSettledResult<BatchResult>, commands: number): ErrorCode[] {
+  if (result.status === 'fulfilled') return result.value.failures.map(({ error }) => error.code);
+  return Array(commands).fill(result.reason instanceof AppError ? result.reason.code : 50000);
+}
 
 function refusal(code: 50300 | 50303, message: string): AppError {
   return new AppError(code, message, { headers: { 'retry-after': String(http.retryAfterSeconds) } });

@@ -95,6 +95,7 @@ export const copiedTables: readonly CopiedTable[] = [
       name: 'text',
       tag: 'text',
       created_at: 'integer',
+      trace: 'text',
     },
   },
   {

@@ -1,6 +1,7 @@
 import type { Belongings, StoredToken, User } from '../access/port.ts';
 import { isScope } from '../access/scopes.ts';
 import type { KeptRecord } from '../idempotency.ts';
+import type { Trace } from '../tracer.ts';
 import type { AttemptRecord, Delivery, PlantEvent, Webhook } from '../webhooks/port.ts';
 
 /**
@@ -74,6 +75,11 @@ export function toEvent(row: Row): PlantEvent {
     at: Number(row.created_at),
     plant: { id: BigInt(String(row.plant)), name: String(row.name), tag: textOf(row.tag) },
   };
+}
+
+/** In which an event was made. */
+export function toTrace({ trace }: Row): Trace | undefined {
+  return textOf(trace);
 }
 
 /**

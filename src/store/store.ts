@@ -1,5 +1,6 @@
 import type { AccessStore } from '../access/port.ts';
 import type { KeyStore } from '../idempotency.ts';
+import type { StoreReadings } from '../measures.ts';
 import type { PlantStore } from '../plants/port.ts';
 import type { ChoreStore, DeliveryStore, EventStore, Outbox, WebhookStore } from '../webhooks/port.ts';
 
@@ -18,6 +19,7 @@ export type Store = {
   outbox: Outbox;
   events: EventStore;
   chores: ChoreStore;
+  readings: StoreReadings;
   /** A random number that belongs to this store: cursors are bound to it. */
   key: number;
   /** Whether writes would be refused at once. */

@@ -68,7 +68,9 @@ export async function testWebhook(
   const event: PlantEvent = { id: runtime.ids.next('evt'), type: 'plant.test', at, plant: TEST_PLANT };
   const due = at + deliveryDelayMs;
   const result = waiting({ event, attempts: 0, reason: undefined }, due, webhook);
-  if (await deliveries.createTest({ owner, webhook: id, event, due }, callerFor?.(result))) return result;
+  const caller = callerFor?.(result);
+  const test = { owner, webhook: id, event, due, trace: caller?.span?.trace };
+  if (await deliveries.createTest(test, caller)) return result;
   throw noWebhook();
 }
 

@@ -1,3 +1,4 @@
+import { type Trace, traceHeaders } from '../tracer.ts';
 import { plantJson } from './event.ts';
 import type { Claim, PlantEvent } from './port.ts';
 import { sign } from './signature.ts';
@@ -6,6 +7,10 @@ import { sign } from './signature.ts';
 export type Sendable = {
   webhook: Pick<Claim['webhook'], 'id' | 'url' | 'secrets' | 'privateKey'>;
   event: PlantEvent;
+  /** That the receiver goes on with. */
+  trace?: Trace | undefined;
+  /** Attempts that were made since its schedule began. */
+  step?: number;
 };
 
 /** A request that is ready to be sent. */
@@ -36,6 +41,8 @@ export function prepare(claim: Sendable, now: number, version: string, source: s
       'ce-type': event.type,
       'ce-source': source,
       'ce-time': new Date(event.at).toISOString(),
+      // Not signed: the signature is of id, time and body.
+      ...traceHeaders(claim.trace),
     },
     body,
   };

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { delivery } from '../limits.ts';
+import type { LaneReading, Measures } from '../measures.ts';
 import { type Runtime, steadyClock } from '../runtime.ts';
 import { type Attempt, failureOf } from './attempt.ts';
 import { createBell } from './bell.ts';
@@ -16,6 +17,7 @@ export type DispatcherParts = {
   /** Requests under way to one webhook. */
   concurrency: number;
   runtime: Runtime;
+  measures?: Measures | undefined;
   bounds?: Partial<DispatcherBounds>;
 };
 
@@ -27,6 +29,8 @@ export type DispatcherBounds = Omit<LaneBounds, 'perWebhook'> & {
 };
 
 export type Dispatcher = {
+  /** How much is under way, and how many webhooks are sent less than there could be. At once. */
+  lanes(): LaneReading;
   /**
    * Claims nothing more, waits for what is under way (at most `drainMs`, then ends it), records it, and gives
    * the leases back. May be called twice. Close the store after it.
@@ -44,6 +48,7 @@ export function startDispatcher({
   rules,
   concurrency,
   runtime,
+  measures,
   ...parts
 }: DispatcherParts): Dispatcher {
   const { log } = runtime;
@@ -106,6 +111,7 @@ export function startDispatcher({
   }
 
   function giveBack(claim: Claim): Promise<unknown> {
+    measures?.attemptNotMade();
     return insist('give a claim back', () => outbox.giveBack(claim), sending.signal, claim.leaseUntil);
   }
 
@@ -134,6 +140,7 @@ export function startDispatcher({
     const now = clock.now();
     const outcome = outcomeOf(claim, attempt, rules, now, runtime.random(4).readUInt32BE() / 2 ** 32);
     report(outcome);
+    if (measures) count(outcome, measures);
     const until = now + bounds.leaseMs;
     const isToBeLeftAlone = outcome.pauseUntil !== undefined || outcome.disable !== undefined;
     if (isToBeLeftAlone) lanes.hold(outcome.webhook, until);
@@ -204,12 +211,21 @@ export function startDispatcher({
   outbox.onChange(sender.dismiss);
   const loop = run();
   let stopped: Promise<void> | undefined;
-  return { stop: () => (stopped ??= finish()) };
+  return {
+    lanes: lanes.reading,
+    stop: () => (stopped ??= finish()),
+  };
 }
 
 function endOf(attempt: Attempt): LaneEnd {
   if (attempt.error !== undefined) return 'silence';
   return failureOf(attempt) === undefined ? 'success' : 'failure';
+}
+
+function count({ attempt, next, pauseUntil, disable }: DeliveryOutcome, measures: Measures): void {
+  measures.attemptEnded(next.state === 'pending' ? 'retrying' : next.state, attempt.durationMs);
+  if (pauseUntil !== undefined) measures.webhookPaused();
+  if (disable) measures.webhookDisabled();
 }
 
 /**

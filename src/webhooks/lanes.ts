@@ -1,3 +1,4 @@
+import type { LaneReading } from '../measures.ts';
 import type { Claim, ClaimRequest } from './port.ts';
 
 /** How many requests may be under way, to whom, and when. */
@@ -11,6 +12,7 @@ export type Lanes = {
   /** Closes the lane of a webhook that is to be left alone, until the store knows of it and claims nothing for it. */
   hold(webhook: string, until: number): void;
   isHeld(webhook: string, now: number): boolean;
+  reading(): LaneReading;
 };
 
 /** How a request ended: as a success, with an answer that is none, with no whole answer; or it was not made. */
@@ -169,6 +171,15 @@ export function createLanes(bounds: LaneBounds): Lanes {
       const lane = lanes.get(webhook) ?? newLane();
       lanes.set(webhook, lane);
       lane.heldUntil = until;
+    },
+
+    reading() {
+      let [silent, failing] = [0, 0];
+      for (const lane of lanes.values()) {
+        if (lane.isSilent) silent++;
+        else if (lane.failures >= failuresToProbe) failing++;
+      }
+      return { underWay: total, silent, failing };
     },
 
     isHeld: (webhook, now) => now < (lanes.get(webhook)?.heldUntil ?? 0),

@@ -1,5 +1,6 @@
 import type { Caller } from '../idempotency.ts';
 import type { PlantId } from '../plants/plant.ts';
+import type { Trace } from '../tracer.ts';
 
 /**
  * What webhooks need of a store, by what it is needed for. A write for a caller who is disabled or deleted
@@ -47,6 +48,8 @@ export interface DeliveryStore {
     request: RedeliverRequest,
     caller?: Caller,
   ): Promise<'redelivered' | 'no webhook' | 'no delivery'>;
+  /** What became of a stretch of events; undefined when that are more than `most` events and deliveries. */
+  activity(query: ActivityQuery): Promise<Activity | undefined>;
   /** How many events `startReplay` would send now. */
   countReplay(request: ReplayRequest): Promise<number>;
   /**
@@ -202,6 +205,23 @@ export type DeliveryQuery = {
   limit: number;
 };
 
+export type ActivityQuery = {
+  viewer: number;
+  /** Events from this id on and before that one, whether they exist or not. */
+  from: string;
+  before: string;
+  most: number;
+};
+
+export type Activity = {
+  /** Plants that were created, of all owners whom the viewer sees. */
+  plants: number;
+  /** Deliveries of the viewer's webhooks, by what became of them. */
+  delivered: number;
+  failed: number;
+  waiting: number;
+};
+
 /** One attempt as it is kept. Its parts are those of `Attempt`. */
 export type AttemptRecord = {
   at: number;
@@ -212,7 +232,14 @@ export type AttemptRecord = {
   error: string | undefined;
 };
 
-export type NewTest = { owner: number; webhook: string; event: PlantEvent; due: number };
+export type NewTest = {
+  owner: number;
+  webhook: string;
+  event: PlantEvent;
+  due: number;
+  /** As that of a plant. */
+  trace?: Trace | undefined;
+};
 
 export type RedeliverRequest = { owner: number; webhook: string; event: string; at: number };
 
@@ -247,6 +274,8 @@ export type Claim = {
     failingSince: number | undefined;
   } & SigningKeys;
   event: PlantEvent;
+  /** In which the event was made; absent when none was kept. */
+  trace?: Trace | undefined;
   /** Since when it could be claimed, and until when nobody else may. */
   due: number;
   leaseUntil: number;

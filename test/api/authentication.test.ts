@@ -31,6 +31,7 @@ const operations: { method: string; path: string; scope: Scope; body?: unknown }
     body: { since: '2026-01-01T00:00:00Z' },
   },
   { method: 'GET', path: '/events', scope: 'webhooks:read' },
+  { method: 'GET', path: '/activity', scope: 'webhooks:read' },
   // Refused for its parameter, so that no stream is opened.
   { method: 'GET', path: '/events/stream?x', scope: 'webhooks:read' },
 ];

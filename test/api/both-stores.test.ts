@@ -275,6 +275,8 @@ test('what has no operation, and who may not', async () => {
       '/webhooks',
       '/webhooks/x/y',
       '/events',
+      '/activity?hours=1',
+      '/me',
       '/nothing',
     ]) {
       await twins.ask(ann, { line: `${method} ${path}` });

@@ -33,6 +33,8 @@ const operations = [
   ['post', '/webhooks/{id}/replay', 'webhooks:write'],
   ['get', '/events', 'webhooks:read'],
   ['get', '/events/stream', 'webhooks:read'],
+  ['get', '/activity', 'webhooks:read'],
+  ['get', '/me', undefined],
 ] as const;
 
 /** JSON Schema 2020-12, which OpenAPI 3.1 is built on. Refuses keywords and formats that it does not know. */
@@ -189,6 +191,9 @@ test('what each operation of webhooks answers is what the document says', async 
   for (const query of ['', '?limit=1', '?limit=0', '?cursor=x', '?state=held', '?state=x']) {
     await ask('get', '/webhooks/{id}/deliveries', undefined, `${webhook}/deliveries${query}`);
     await ask('get', '/events', undefined, `/events${query.startsWith('?state') ? '' : query}`);
+  }
+  for (const query of ['', '?hours=1', '?hours=0', '?hours=x']) {
+    await ask('get', '/activity', undefined, `/activity${query}`);
   }
   for (const target of [delivery, `${webhook}/deliveries/x`, '/webhooks/x/deliveries/x']) {
     await ask('get', '/webhooks/{id}/deliveries/{event}', undefined, target);

@@ -27,13 +27,16 @@ test('metrics are not served beside the API', async () => {
 test('the front page leads a browser on', async () => {
   const answer = await page('/');
   assert.equal(answer.status, 302);
-  const next = await page(answer.headers.get('location') ?? '');
+  assert.equal(answer.headers.get('location'), '/console');
+  const console = await page('/console');
+  assert.equal(console.headers.get('location'), '/console/');
+  const next = await page('/console/');
   assert.equal(next.status, 200);
   assert.match(next.headers.get('content-type') ?? '', /^text\/html/);
 });
 
 test('the reference loads under a strict policy, from this service alone', async () => {
-  for (const path of ['/docs', '/docs/']) {
+  for (const path of ['/docs/api', '/docs/api/']) {
     const answer = await page(path);
     assert.equal(answer.status, 200);
     const policy = answer.headers.get('content-security-policy') ?? '';
@@ -59,11 +62,11 @@ test('the reference loads under a strict policy, from this service alone', async
 });
 
 test('everything that the reference loads is there', async () => {
-  for (const base of ['/docs', '/docs/']) {
+  for (const base of ['/docs/api', '/docs/api/']) {
     const { text } = await page(base);
     const links = [...text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, link = '']) => link);
     assert.ok(links.length > 4);
-    for (const link of [...links, `${service.url}/docs/json`]) {
+    for (const link of [...links, `${service.url}/docs/api/json`]) {
       const { pathname } = new URL(link, service.url + base);
       const answer = await page(pathname);
       assert.equal(answer.status, 200, pathname);
@@ -91,7 +94,7 @@ test('no file outside of the reference is served, and no name of a file is a fau
     'x'.repeat(5000),
   ];
   for (const name of [...outside, ...odd]) {
-    failed(await exchange(service.port, head(`GET /docs/static/${name} HTTP/1.1`, 'Host: x')), 40400);
+    failed(await exchange(service.port, head(`GET /docs/api/static/${name} HTTP/1.1`, 'Host: x')), 40400);
   }
 });
 
@@ -110,7 +113,7 @@ test('conditions and ranges of a request for a file are no fault', async () => {
   ]) {
     const answer = await exchange(
       service.port,
-      head('GET /docs/static/index.css HTTP/1.1', 'Host: x', field),
+      head('GET /docs/api/static/index.css HTTP/1.1', 'Host: x', field),
     );
     assert.ok(answer.status < 500, `${field}: ${answer.text}`);
     if (answer.status >= 400) failed(answer, JSON.parse(answer.text).error);
@@ -118,7 +121,17 @@ test('conditions and ranges of a request for a file are no fault', async () => {
 });
 
 test('the pages know what methods they have', async () => {
-  for (const path of ['/', '/docs', '/docs/', '/openapi.json', '/healthz', '/readyz']) {
+  for (const path of [
+    '/',
+    '/console',
+    '/console/',
+    '/docs',
+    '/docs/',
+    '/docs/api',
+    '/openapi.json',
+    '/healthz',
+    '/readyz',
+  ]) {
     const options = await service.request('OPTIONS', path, { token: null });
     succeeded(options, 204);
     assert.equal(options.headers.get('allow'), 'GET, HEAD, OPTIONS', path);

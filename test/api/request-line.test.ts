@@ -26,6 +26,8 @@ const PATHS: [string, string][] = [
   ['/webhooks/wh_7/replay', 'OPTIONS, POST'],
   ['/events', 'GET, HEAD, OPTIONS'],
   ['/events/stream', 'GET, HEAD, OPTIONS'],
+  ['/activity', 'GET, HEAD, OPTIONS'],
+  ['/me', 'GET, HEAD, OPTIONS'],
   ['/openapi.json', 'GET, HEAD, OPTIONS'],
   ['/healthz', 'GET, HEAD, OPTIONS'],
   ['/readyz', 'GET, HEAD, OPTIONS'],

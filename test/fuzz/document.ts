@@ -26,7 +26,8 @@ export type Operation = {
   method: string;
   /** With the names of its parameters in braces. */
   path: string;
-  scope: Scope;
+  /** Undefined when a token is enough. */
+  scope: Scope | undefined;
   parameters: readonly Parameter[];
   body: { name: string; schema: Schema; isRequired: boolean } | undefined;
   responses: Readonly<Record<string, Described>>;
@@ -71,6 +72,12 @@ export function readDocument(text: string): Operation[] {
 
 type Context = { schemas: Record<string, Schema>; compile(schema: Schema): ValidateFunction };
 
+/** Contract, section 2. */
+function scopeOf(method: string, path: string): Scope | undefined {
+  if (path === '/me') return undefined;
+  return `${path.startsWith('/plants') ? 'plants' : 'webhooks'}:${method === 'GET' ? 'read' : 'write'}`;
+}
+
 function operationOf(
   method: string,
   path: string,
@@ -82,7 +89,7 @@ function operationOf(
     id: operationId,
     method,
     path,
-    scope: `${path.startsWith('/plants') ? 'plants' : 'webhooks'}:${method === 'GET' ? 'read' : 'write'}`,
+    scope: scopeOf(method, path),
     parameters,
     body: body && {
       name: body.$ref?.split('/').at(-1) ?? '',

@@ -19,6 +19,8 @@ export type Ground = {
   store: Parts['store'];
   now(): number;
   newUser(name: string): Promise<void>;
+  /** Resolves when the service knows of every change that was made to users, tokens and shares beside it. */
+  settled(): Promise<void>;
   newToken(user: string, scopes?: readonly Scope[], expiresInMs?: number): Promise<string>;
   /** A number that is new in this run: users and keys are told apart by it. */
   next(): number;
@@ -58,7 +60,21 @@ export async function startGround(kind: FuzzedStore): Promise<Ground> {
   const access = { store: store.access, runtime };
   const receiver = await startReceiver();
   const operations = readDocument((await service.request('GET', '/openapi.json', { token: null })).text);
+  const tester = 'whoever asks what the service knows';
+  await createUser(access, tester);
   let numbers = 0;
+
+  /** A replica is told of what others change; at once on the embedded store. */
+  async function settled(): Promise<void> {
+    if (kind === 'sqlite') return;
+    const made = await createToken(access, { user: tester, label: '', scopes: allScopes });
+    if (made === undefined) throw new Error('There is no user to ask as.');
+    const status = async () => (await service.request('GET', '/plants', { token: made.token })).status;
+    await status();
+    await store.access.revokeToken(made.id, runtime.clock.now());
+    while ((await status()) !== 401);
+  }
+
   let checked = 0;
 
   return {
@@ -75,6 +91,7 @@ export async function startGround(kind: FuzzedStore): Promise<Ground> {
       if (made === undefined) throw new Error(`There is no user ${user}.`);
       return made.token;
     },
+    settled,
     next: () => ++numbers,
     checked: () => checked,
     async send(client, draft, operation) {
@@ -95,7 +112,7 @@ export async function startGround(kind: FuzzedStore): Promise<Ground> {
 }
 
 /** A user for one lane, another one beside it, and their tokens. */
-export async function newTokens(ground: Ground, scope: Scope): Promise<Tokens> {
+export async function newTokens(ground: Ground, scope: Scope | undefined): Promise<Tokens> {
   const [user, other] = [`fuzz ${ground.next()}`, `other ${ground.next()}`];
   await ground.newUser(user);
   await ground.newUser(other);

@@ -64,7 +64,11 @@ function authorizations(
       NONE_JWT,
     ].map((token) => given([40101], invalid, `Bearer ${token}`)),
     given([40102], invalid, `Bearer ${expired}`),
-    given([40300], `${CHALLENGE}, error="insufficient_scope", scope="${scope}"`, `Bearer ${powerless}`),
+    ...(scope === undefined
+      ? []
+      : [
+          given([40300], `${CHALLENGE}, error="insufficient_scope", scope="${scope}"`, `Bearer ${powerless}`),
+        ]),
   ];
 }
 

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { scopes } from '../../src/access/scopes.ts';
 import { codeOf } from './answers.ts';
 import { draftOf, withJson } from './draft.ts';
 import { cursorIn, type Fixtures, PLANTS } from './fixtures.ts';
@@ -167,6 +168,22 @@ export const outcomes: Readonly<Record<string, Outcome>> = {
       const { events }: { events: { id: string }[] } = JSON.parse(answer.text);
       const found = events.map(({ id }) => id);
       return isDeepStrictEqual(found, expected) ? undefined : 'these are not the events, oldest first';
+    },
+  },
+  getActivity: {
+    judge({ fixtures: { events } }, { query }, answer) {
+      const { hours }: { hours: { plants: number }[] } = JSON.parse(answer.text);
+      if (hours.length !== Number(query.hours ?? 24)) return 'these are not the hours that were asked for';
+      const plants = hours.reduce((sum, hour) => sum + hour.plants, 0);
+      return plants > events.length ? 'there were not so many plants' : undefined;
+    },
+  },
+  getMe: {
+    judge(_lane, _valid, answer) {
+      const { user, scopes: found } = JSON.parse(answer.text);
+      return typeof user === 'string' && isDeepStrictEqual(found, scopes)
+        ? undefined
+        : 'this is somebody else';
     },
   },
   streamEvents: {

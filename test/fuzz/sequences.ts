@@ -114,6 +114,7 @@ async function changeShare(stage: Stage, { kind, ...sides }: Extract<Command, Si
     expect((await store.access.removeShare(names)) === before, 'a share that was there, or was not');
     if (before) removeShare(owner, viewer);
   }
+  await stage.ground.settled();
 }
 
 /** What is there in the end, for everybody. */

@@ -24,6 +24,8 @@ export type Service = {
   dataDir: string;
   /** A token of the user `admin` with every scope. */
   token: string;
+  /** With METRICS_PORT: where they are. */
+  metricsUrl: string | undefined;
   /** Sends the request to its end; `path` may carry a query. */
   request(method: string, path: string, options?: RequestOptions): Promise<Answer>;
   /** A token of this user, who is made when missing. */
@@ -79,6 +81,7 @@ export async function startService(env: Environment = {}): Promise<Service> {
     port: Number(new URL(app.url).port),
     dataDir,
     token: TOKEN,
+    metricsUrl: app.metricsUrl,
     request: (method, path, options = {}) => send(app.url + path, method, { token: TOKEN, ...options }),
     tokenFor: (user, options = {}) => workBeside((parts) => tokenFor(parts, user, options)),
     beside: workBeside,

@@ -21,7 +21,7 @@ export type Life = {
   /** What a user gave to be kept. It is shown to them, and is nothing for a log. */
   contents: Canary[];
   answers: Recorded[];
-  /** The log, which is the service's standard output, its standard error, and what the command line said. */
+  /** The log, which is the service's standard output, its standard error, its metrics, and what the command line said. */
   said: string[];
   /** What receivers got. */
   received: string[];
@@ -78,6 +78,8 @@ async function inService(
   const commandLine = `/proc/${server.pid}/cmdline`;
   if (existsSync(commandLine)) life.commandLines.push(readFileSync(commandLine, 'latin1'));
   await work(createRecorder(life.answers, server.port), server);
+  const metrics = await fetch(`http://127.0.0.1:${settings.METRICS_PORT}/metrics`);
+  life.said.push(await metrics.text());
   life.files.push(...filesIn(place.dataDir));
   const { stdout, stderr } = await server.stop();
   life.said.push(stdout, stderr);

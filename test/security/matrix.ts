@@ -7,7 +7,8 @@ export type Outcome = 200 | 201 | 202 | 204 | ErrorCode;
 
 /** What each caller gets of an operation on what is the owner's. */
 export type Row = {
-  scope: Scope;
+  /** Absent where any token will do. */
+  scope?: Scope;
   body?: unknown;
   owner: Outcome;
   /** A user with whom the owner shares. */
@@ -82,6 +83,8 @@ export const rows: Readonly<Record<Operation['operationId'], Row>> = {
   },
 
   listEvents: { scope: 'webhooks:read', owner: 200, viewer: 200, other: 200, showsPlants: true },
+  getActivity: { scope: 'webhooks:read', owner: 200, viewer: 200, other: 200 },
+  getMe: { owner: 200, viewer: 200, other: 200 },
   // Begins with what happens from now on.
   streamEvents: { scope: 'webhooks:read', owner: 200, viewer: 200, other: 200 },
 };

@@ -14,7 +14,14 @@ test('secrets stay secret in the life of a service', async (t) => {
 
   await t.test('it was a full life', () => {
     assert.ok(secrets.length === 2 && privateKeys.length > 0 && life.received.length > 3);
-    for (const message of ['Server listening', 'delivered', 'an attempt failed', 'a request failed']) {
+    for (const message of [
+      'Server listening',
+      'delivered',
+      'an attempt failed',
+      'a request ended',
+      'a request failed',
+      'plant_store_http_errors_total{error="40101"}',
+    ]) {
       assert.ok(
         life.said.some((text) => text.includes(message)),
         message,
@@ -52,7 +59,7 @@ test('secrets stay secret in the life of a service', async (t) => {
     for (const { to, text } of failures) assert.deepEqual(find(text), [], to);
   });
 
-  await t.test('nothing of it is in the log, on standard error or in a command line', () => {
+  await t.test('nothing of it is in the log, in the metrics, on standard error or in a command line', () => {
     const find = searchFor([...tokens, ...secrets, ...privateKeys, ...contents]);
     for (const text of [...life.said, ...life.commandLines]) assert.deepEqual(find(text), []);
   });

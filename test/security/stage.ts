@@ -6,6 +6,7 @@ import { scopes } from '../../src/access/scopes.ts';
 import { createToken } from '../../src/access/tokens.ts';
 import { createUser } from '../../src/access/users.ts';
 import type { Environment } from '../../src/config.ts';
+import { freePort } from '../harness/free-port.ts';
 import { type IdentityProvider, startIdentityProvider } from '../harness/identity-provider.ts';
 import { type Receiver, startReceiver } from '../harness/receiver.ts';
 import { beside } from '../harness/service.ts';
@@ -49,6 +50,7 @@ export async function setUp(t: TestContext): Promise<Stage> {
     settings: {
       BOOTSTRAP_TOKEN: bootstrap.text,
       LOG_LEVEL: 'debug',
+      METRICS_PORT: String(await freePort()),
       LOG_FORMAT: 'json',
       WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
       WEBHOOK_RETRY_SCHEDULE: '0s,0s',

@@ -57,7 +57,14 @@ export async function useEverything({
   const rotated = await send('POST', `${at}/rotate-secret`, {}, contents.key);
   await send('POST', `${at}/rotate-secret`, {}, contents.key);
 
-  for (const path of ['/webhooks', at, '/plants', '/plants?limit=1&fields=id,name,tag,owner', '/events']) {
+  for (const path of [
+    '/webhooks',
+    at,
+    '/plants',
+    '/plants?limit=1&fields=id,name,tag,owner',
+    '/events',
+    '/activity',
+  ]) {
     await send('GET', path);
     await send('OPTIONS', path);
   }

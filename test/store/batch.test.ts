@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AppError } from '../../src/errors.ts';
 import { writes } from '../../src/limits.ts';
+import type { EndedBatch } from '../../src/measures.ts';
 import { type BatchResult, type Gathering, groupCommit } from '../../src/store/batch.ts';
 
 /** A commit that ends when it is told to. */
@@ -158,4 +159,37 @@ test('closing commits what is queued and refuses what comes after with 50303', a
   batches[0]?.end.resolve(done([1]));
   await closed;
   assert.equal(await queued, 1);
+});
+
+test('whoever measures is told of each batch: its size, its waiting, its time and its failures', async () => {
+  const told: EndedBatch[] = [];
+  const time = { now: 1000 };
+  const commits = groupCommit<number>(
+    async (commands) => ({ outcomes: commands, failures: [{ index: 1, error: new AppError(40900) }] }),
+    { now: () => time.now },
+    undefined,
+    (batch) => void told.push(batch),
+  );
+  const both = [commits.submit(1, 1), commits.submit(2, 1)];
+  time.now = 1200;
+  assert.deepEqual(commits.waiting(), { commands: 2, ageMs: 200 });
+  await Promise.allSettled(both);
+  assert.deepEqual(
+    told.map(({ commands, waitMs, failures }) => ({ commands, waitMs, failures })),
+    [{ commands: 2, waitMs: 200, failures: [40900] }],
+  );
+  assert.ok((told[0]?.commitMs ?? -1) >= 0);
+  assert.deepEqual(commits.waiting(), { commands: 0, ageMs: 0 });
+});
+
+test('of a batch that fails as a whole each command is told as failed', async () => {
+  const told: EndedBatch[] = [];
+  const commits = groupCommit<number>(
+    () => Promise.reject(new AppError(50302)),
+    { now: () => 0 },
+    undefined,
+    (batch) => void told.push(batch),
+  );
+  await Promise.allSettled([commits.submit(1, 1), commits.submit(2, 1)]);
+  assert.deepEqual(told[0]?.failures, [50302, 50302]);
 });

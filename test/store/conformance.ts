@@ -1,6 +1,7 @@
 import { after, before, describe } from 'node:test';
 import type { Store } from '../../src/store/store.ts';
 import { accessConformance } from './access.ts';
+import { activityConformance } from './activity.ts';
 import { deliveriesConformance } from './deliveries.ts';
 import { eventsConformance } from './events.ts';
 import { type Given, given } from './given.ts';
@@ -8,6 +9,7 @@ import { keysConformance } from './keys.ts';
 import { listsConformance } from './lists.ts';
 import { outboxConformance } from './outbox.ts';
 import { plantsConformance } from './plants.ts';
+import { readingsConformance } from './readings.ts';
 import { sharesConformance } from './shares.ts';
 import { usersConformance } from './users.ts';
 import { webhooksConformance } from './webhooks.ts';
@@ -36,5 +38,7 @@ export function storeConformance({ name, open }: Adapter): void {
     outboxConformance(() => ready);
     deliveriesConformance(() => ready);
     eventsConformance(() => ready);
+    activityConformance(() => ready);
+    readingsConformance(() => ready);
   });
 }

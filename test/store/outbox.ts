@@ -36,6 +36,33 @@ export function outboxConformance(ready: () => Given): void {
       assert.equal((await claim(hook)).length, 1);
     });
 
+    test('the trace in which an event was made comes with each claim of it', async () => {
+      const { store, plant, claim, ids } = ready();
+      const { owner, hook } = await ready().subscriber(0);
+      const trace = (n: number) => `00-${String(n).repeat(32)}-${'a'.repeat(16)}-01`;
+      const caller = { user: owner, hasLeft: () => false, once: undefined };
+      // With an id that is chosen and with one that is given; in a trace with a state, and in none.
+      await store.plants.create(plant(owner, { trace: trace(1) }), caller);
+      await store.plants.create(plant(owner, { id: 7n, trace: `${trace(2)} a=1,b=2` }), caller);
+      await store.plants.create(plant(owner), caller);
+      const event = { id: ids.next('evt'), type: 'plant.test', at: AT } as const;
+      const test = { ...event, plant: { id: 0n, name: 'Alder', tag: undefined } };
+      const due = AT;
+      await store.deliveries.createTest({ owner, webhook: hook, event: test, due, trace: trace(4) });
+      const expected = [trace(1), `${trace(2)} a=1,b=2`, undefined, trace(4)];
+      const first = await claim(hook);
+      assert.deepEqual(
+        first.map((made) => made.trace),
+        expected,
+      );
+      // Of an attempt that failed, and of one that nobody heard of again.
+      const next = { state: 'pending', due: AT + 1, step: 1 } as const;
+      for (const made of first.slice(0, 2))
+        await store.outbox.record(outcomeOf(made, { next, reason: 'no' }));
+      const again = await claim(hook, { now: AT + 2000, leaseUntil: AT + 3000 });
+      assert.deepEqual(again.map((made) => made.trace).sort(), [...expected].sort());
+    });
+
     test('a deleted plant is announced all the same', async () => {
       const { store, claim } = ready();
       const { owner, hook } = await ready().subscriber(1);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, mock, test } from 'node:test';
 import { accessEpoch } from '../../src/store/sqlite/access-epoch.ts';
+import { activityReads } from '../../src/store/sqlite/activity.ts';
 import { choreReads } from '../../src/store/sqlite/chores.ts';
 import { openConnection } from '../../src/store/sqlite/connection.ts';
 import { deliveryReads } from '../../src/store/sqlite/deliveries.ts';
@@ -9,6 +10,7 @@ import { eventReads } from '../../src/store/sqlite/events.ts';
 import { idempotencyReads } from '../../src/store/sqlite/idempotency.ts';
 import { migrate } from '../../src/store/sqlite/migrate.ts';
 import { plantReads } from '../../src/store/sqlite/plants.ts';
+import { storeReads } from '../../src/store/sqlite/readings.ts';
 import { createSnapshot } from '../../src/store/sqlite/snapshot.ts';
 import { visibleOwners } from '../../src/store/sqlite/visible-owners.ts';
 import { webhookReads } from '../../src/store/sqlite/webhooks.ts';
@@ -69,8 +71,8 @@ function statementsMade(): string[] {
   createWriter(db, { deliveryDelayMs: 0, maxPlantsPerUser: 1 });
   const epoch = accessEpoch(db, snapshot);
   const visible = visibleOwners(db, snapshot, epoch);
-  for (const reads of [deliveryReads, eventReads, plantReads]) reads(db, snapshot, visible);
-  for (const reads of [choreReads, dispatchReads, webhookReads, idempotencyReads]) {
+  for (const reads of [activityReads, deliveryReads, eventReads, plantReads]) reads(db, snapshot, visible);
+  for (const reads of [choreReads, dispatchReads, webhookReads, idempotencyReads, storeReads]) {
     reads(db, snapshot);
   }
   const made = prepare.mock.calls.map(({ arguments: [sql] }) => sql);

@@ -71,10 +71,10 @@ test('a store of the first version keeps its webhooks and deliveries, and sends 
   const places = { each: 10, of: new Map(), together: 10 };
   const claims = await store.outbox.claim({ now: AT + 9, leaseUntil: AT + 99, limit: 10, places });
   assert.deepEqual(
-    claims.map(({ event, step, fence, webhook: { secrets } }) => [event.id, step, fence, secrets]),
+    claims.map(({ event, trace, step, fence, webhook }) => [event.id, trace, step, fence, webhook.secrets]),
     [
-      ['evt_0', 0, 1, ['whsec_x']],
-      ['evt_3', 3, 4, ['whsec_x']],
+      ['evt_0', undefined, 0, 1, ['whsec_x']],
+      ['evt_3', undefined, 3, 4, ['whsec_x']],
     ],
   );
   for (const claim of claims) assert.equal(await store.outbox.record(outcomeOf(claim)), true);

@@ -1,6 +1,6 @@
 import { delivery, database as limits } from '../../limits.ts';
 import type { Claim, ClaimRequest } from '../../webhooks/port.ts';
-import { toEvent } from '../rows.ts';
+import { toEvent, toTrace } from '../rows.ts';
 import type { Query, Row, Statement } from './database.ts';
 import type { Answer, DueLane } from './due-lanes.ts';
 import type { HeldLeases } from './held-leases.ts';
@@ -98,6 +98,7 @@ function claimFrom({ due, step, fence, event }: LeasedRow, lane: LaneRow, leaseU
       privateKey: private_key,
     },
     event: toEvent(event),
+    trace: toTrace(event),
     due,
     leaseUntil,
     step,
@@ -222,7 +223,7 @@ const CLAIM: Statement = {
       FROM locked d
       LEFT JOIN LATERAL (
         SELECT json_build_object('id', id, 'type', type, 'created_at', created_at, 'plant', plant::text,
-          'name', name, 'tag', tag) AS event
+          'name', name, 'tag', tag, 'trace', trace) AS event
         FROM events
         WHERE owner = d.owner AND id = d.event
         LIMIT 1

@@ -3,11 +3,11 @@ import { FEED_TX } from './feed.ts';
 
 /**
  * What every statement that makes plants writes beside them: their events, their count and their deliveries. Parts of a
- * WITH, behind `made`: the plants, with owner, id, name, tag, event, at and due.
+ * WITH, behind `made`: the plants, with owner, id, name, tag, event, at, trace and due.
  */
 export const EFFECTS = `written AS (
-      INSERT INTO events (owner, id, tx, type, plant, name, tag, created_at)
-      SELECT owner, event, ${FEED_TX}, 'plant.created', id, name, tag, at
+      INSERT INTO events (owner, id, tx, type, plant, name, tag, created_at, trace)
+      SELECT owner, event, ${FEED_TX}, 'plant.created', id, name, tag, at, trace
       FROM made
     ), makers AS MATERIALIZED (
       SELECT owner, count(*) AS plants, min(due) AS due

@@ -67,7 +67,7 @@ type CreateRow = {
 type Outcome = [refusal: string | null, id: string | null, isMade: boolean];
 
 function inputOf({ plant, caller }: Create, n: number, delayMs: number) {
-  const { owner, id, name, tag, event, at } = plant;
+  const { owner, id, name, tag, event, at, trace } = plant;
   const input = {
     n,
     owner,
@@ -76,6 +76,7 @@ function inputOf({ plant, caller }: Create, n: number, delayMs: number) {
     tag,
     event,
     at,
+    trace,
     due: at + delayMs,
     caller: caller?.user,
   };
@@ -127,7 +128,7 @@ const COUNT_PLANTS: Statement = {
 const JUDGED = `input AS MATERIALIZED (
       SELECT *
       FROM json_to_recordset($1) AS i(
-        n int, owner int8, wanted int8, name text, tag text, event text, at int8, due int8, caller int8,
+        n int, owner int8, wanted int8, name text, tag text, event text, at int8, trace text, due int8, caller int8,
         request text, fingerprint text, status int, location text, body text, expires_at int8
       )
     ), people AS MATERIALIZED (

@@ -9,6 +9,7 @@ import type {
 import { absentState, storedState } from '../delivery-states.ts';
 import { END } from '../event-ids.ts';
 import { toAttempt, toDelivery } from '../rows.ts';
+import { activityReads } from './activity.ts';
 import type { Database, Row, Statement } from './database.ts';
 import { deliveryCounts } from './delivery-counts.ts';
 import { disabledWith, IS_DISABLED, OF_WEBHOOK, unplanned } from './delivery-states.ts';
@@ -28,8 +29,8 @@ const CREATE_TEST: Statement = {
       WHERE owner = $1 AND id = $2 AND status <> 'deleted'
       FOR SHARE
     ), written AS (
-      INSERT INTO events (owner, id, tx, type, plant, name, tag, created_at)
-      SELECT owner, $3, ${FEED_TX}, $4, $5, $6, $7, $8
+      INSERT INTO events (owner, id, tx, type, plant, name, tag, created_at, trace)
+      SELECT owner, $3, ${FEED_TX}, $4, $5, $6, $7, $8, $10
       FROM hook
     )
     INSERT INTO deliveries (subscriber, webhook, event, owner, state, attempts, step, due, leased, fence)
@@ -39,10 +40,10 @@ const CREATE_TEST: Statement = {
 };
 
 /** Writes an event for one webhook only. False when the owner has no such webhook. */
-export function createTest({ owner, webhook, event, due }: NewTest): Work<boolean> {
+export function createTest({ owner, webhook, event, due, trace }: NewTest): Work<boolean> {
   const { id, type, at, plant } = event;
   return async (query, announced) => {
-    const values = [owner, pathId(webhook), id, type, `${plant.id}`, plant.name, plant.tag, at, due];
+    const values = [owner, pathId(webhook), id, type, `${plant.id}`, plant.name, plant.tag, at, due, trace];
     if ((await query(CREATE_TEST, values)).length === 0) return false;
     announced.lanes.push({ subscriber: owner, webhook, due });
     return true;
@@ -195,6 +196,7 @@ export function deliveryReads(database: Pick<Database, 'read'>, visible: Visible
     attempts: async (webhook: string, event: string): Promise<AttemptRecord[]> =>
       (await read(ATTEMPTS, [pathId(webhook), pathId(event)])).map(toAttempt),
     ...deliveryCounts(database, visible),
+    ...activityReads(database, visible),
   };
 }
 

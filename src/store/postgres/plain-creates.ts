@@ -18,8 +18,8 @@ export function arePlain(commands: readonly Create[]): boolean {
 
 /** @param delayMs how long after its event a delivery is due for the first time */
 export function bindPlain(commands: readonly Create[], delayMs: number): Bound {
-  const input = commands.map(({ plant: { owner, name, tag, event, at } }, n) => {
-    return { n, owner, name, tag, event, at };
+  const input = commands.map(({ plant: { owner, name, tag, event, at, trace } }, n) => {
+    return { n, owner, name, tag, event, at, trace };
   });
   return { statement: CREATE_PLAIN, values: [JSON.stringify(input), delayMs] };
 }
@@ -51,7 +51,7 @@ const CREATE_PLAIN: Statement = {
   name: 'plants-create-plain',
   text: `WITH input AS MATERIALIZED (
       SELECT *
-      FROM json_to_recordset($1) AS i(n int, owner int8, name text, tag text, event text, at int8)
+      FROM json_to_recordset($1) AS i(n int, owner int8, name text, tag text, event text, at int8, trace text)
     ), owners AS MATERIALIZED (
       SELECT id, disabled_at IS NULL AS is_active,
         greatest(0, (SELECT max(p.id) FROM plants p WHERE p.owner = u.id)) AS highest

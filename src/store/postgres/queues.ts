@@ -1,5 +1,6 @@
 import type { Caller } from '../../idempotency.ts';
 import { database as limits } from '../../limits.ts';
+import type { EndedBatch, Measures, QueueName, QueueReading } from '../../measures.ts';
 import type { Clock } from '../../runtime.ts';
 import { type BatchResult, groupCommit } from '../batch.ts';
 import { refuseUndone } from '../once.ts';
@@ -17,6 +18,7 @@ export type Queues = {
   slice<T>(work: Work<T>): Promise<T>;
   /** Whether commands of requests would be refused at once. */
   isFull(): boolean;
+  readings(): readonly QueueReading[];
   /** Carries out what is queued. */
   close(): Promise<void>;
 };
@@ -27,10 +29,13 @@ export const COMMAND_BYTES = 512;
 export function createQueues(
   write: (commands: readonly Command[]) => Promise<BatchResult>,
   clock: Clock,
+  measures?: Measures,
 ): Queues {
   const { gatherMany: many, gatherMs: pauseMs } = limits;
-  const requests = groupCommit<Command>(write, clock, { many, pauseMs });
-  const dispatcher = groupCommit<Command>(write, clock);
+  const measured = (queue: QueueName) =>
+    measures && ((batch: EndedBatch) => measures.batchEnded(queue, batch));
+  const requests = groupCommit<Command>(write, clock, { many, pauseMs }, measured('writes'));
+  const dispatcher = groupCommit<Command>(write, clock, undefined, measured('dispatch'));
   const submit: Queues['submit'] = (command, bytes, caller) =>
     requests.submit(command, bytes, 'bounded', caller).then(refuseUndone);
 
@@ -49,6 +54,10 @@ export function createQueues(
       return outcomes[0] as T;
     },
     isFull: requests.isFull,
+    readings: () => [
+      { queue: 'writes', ...requests.waiting() },
+      { queue: 'dispatch', ...dispatcher.waiting() },
+    ],
     async close() {
       await Promise.all([requests.close(), dispatcher.close()]);
     },

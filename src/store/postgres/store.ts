@@ -1,6 +1,7 @@
 import type { AccessStore } from '../../access/port.ts';
 import type { DatabaseUrl } from '../../database-url.ts';
 import type { KeyStore } from '../../idempotency.ts';
+import type { Measures } from '../../measures.ts';
 import type { PlantStore } from '../../plants/port.ts';
 import type { Clock, Log } from '../../runtime.ts';
 import type { ChoreStore } from '../../webhooks/port.ts';
@@ -21,6 +22,7 @@ import { pageReads } from './page-reads.ts';
 import { deletes } from './plant-deletes.ts';
 import { listEnd, plantPages } from './plants.ts';
 import { COMMAND_BYTES, createQueues, type Queues } from './queues.ts';
+import { storeReads } from './readings.ts';
 import { addShare, removeShare, shareReads } from './shares.ts';
 import { createToken, revokeToken, rotateToken, setBootstrapToken, tokenReads } from './tokens.ts';
 import { createUser, deleteUser, ensureUser, setUserDisabled, userReads } from './users.ts';
@@ -36,6 +38,7 @@ export type PostgresOptions = CreateRules & {
   pooled: boolean;
   clock: Clock;
   log: Log;
+  measures?: Measures | undefined;
   /** Called with the name of each file that brought the schema up to date. */
   onMigration?: (name: string) => void;
 };
@@ -60,12 +63,12 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 type Opened = { database: Database; key: number; heartbeat: Heartbeat };
 
 function storeOn({ database, key, heartbeat }: Opened, options: PostgresOptions): Store {
-  const { clock, log, pooled } = options;
+  const { clock, log, pooled, measures } = options;
   const visible = visibleOwners(database, heartbeat.epoch);
   const dispatch = createDispatch(database);
   const { unsettled, ...events } = eventReads(database, visible);
   const news = createNews({ database, log, listens: !pooled, heartbeat, dispatch, unsettled });
-  const queues = createQueues(createWriter(database, news.publish), clock);
+  const queues = createQueues(createWriter(database, news.publish), clock, measures);
   const { onDue, onChange, onEvents } = news;
   let closing: Promise<void> | undefined;
 
@@ -84,6 +87,7 @@ function storeOn({ database, key, heartbeat }: Opened, options: PostgresOptions)
     outbox: { ...dispatch.outbox(queues.dispatch), onDue, onChange },
     events: { ...events, onEvents },
     chores: choreStore({ database, queues }),
+    readings: { kind: 'postgres', queues: queues.readings, ...storeReads(database) },
     key,
     isFull: queues.isFull,
     check: heartbeat.check,

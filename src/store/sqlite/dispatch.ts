@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { delivery as limits } from '../../limits.ts';
 import type { Claim, ClaimRequest, DeliveryOutcome, Disable } from '../../webhooks/port.ts';
-import { toEvent } from '../rows.ts';
+import { toEvent, toTrace } from '../rows.ts';
 import type { OutboxWrites } from './outbox.ts';
 import { IS_VISIBLE } from './shares.ts';
 import type { Snapshot } from './snapshot.ts';
@@ -88,7 +88,7 @@ function claims(db: DatabaseSync, standings: Standings): (request: ClaimRequest)
   };
 }
 
-type Leased = Pick<Claim, 'event' | 'step' | 'fence'>;
+type Leased = Pick<Claim, 'event' | 'trace' | 'step' | 'fence'>;
 
 type Lane = { id: string; owner: number };
 
@@ -100,7 +100,7 @@ function leases(db: DatabaseSync): (webhook: Lane, event: string, until: number)
      RETURNING owner, step, fence`,
   );
   const event = db.prepare(
-    `SELECT id, type, created_at, CAST(plant AS TEXT) AS plant, name, tag
+    `SELECT id, type, created_at, CAST(plant AS TEXT) AS plant, name, tag, trace
      FROM events
      WHERE owner = ? AND id = ?`,
   );
@@ -128,7 +128,12 @@ function leases(db: DatabaseSync): (webhook: Lane, event: string, until: number)
       giveUp.run(webhook.id, id);
       return undefined;
     }
-    return { event: toEvent(found), step: Number(row.step), fence: Number(row.fence) };
+    return {
+      event: toEvent(found),
+      trace: toTrace(found),
+      step: Number(row.step),
+      fence: Number(row.fence),
+    };
   };
 }
 

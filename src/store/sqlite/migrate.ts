@@ -43,11 +43,23 @@ export function migrate(db: DatabaseSync, now: number, before: () => void = () =
 
 /** Without the write lock, so that opening a current store waits for nobody. */
 function isCurrent(db: DatabaseSync, known: Migration[]): boolean {
+  return schemaOf(db, known)?.applied === known.length;
+}
+
+/** How many of the files were applied to a store, and how many there are. */
+export type Schema = { applied: number; known: number };
+
+/**
+ * Without the write lock, and without changing anything. Undefined for a database that no plant store is in.
+ *
+ * @throws Error as `migrate` does, for one that is newer than the program, and one whose applied files were changed
+ */
+export function schemaOf(db: DatabaseSync, known = readMigrations(FOLDER)): Schema | undefined {
   const table = db.prepare(`SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'migrations'`).get();
-  if (!table) return false;
+  if (!table) return undefined;
   const applied = appliedMigrations(db);
   refuseForeign(applied, known);
-  return applied.length === known.length;
+  return { applied: applied.length, known: known.length };
 }
 
 function appliedMigrations(db: DatabaseSync): AppliedMigration[] {

@@ -20,7 +20,7 @@ export type OutboxWrites = ReturnType<typeof outboxWrites>;
 /** Writes events and their deliveries: the outbox, in the transaction that adds the plant. */
 export function outboxWrites(db: DatabaseSync, standings: Standings, delayMs: number) {
   const insertEvent = db.prepare(
-    'INSERT INTO events (owner, id, plant, name, tag, created_at, type) VALUES (?, ?, ?, ?, ?, ?, ?)',
+    'INSERT INTO events (owner, id, plant, name, tag, created_at, type, trace) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
   );
   const insertDelivery = db.prepare(
     `INSERT INTO deliveries (webhook, event, owner, state, attempts, step, due, leased, fence)
@@ -57,15 +57,15 @@ export function outboxWrites(db: DatabaseSync, standings: Standings, delayMs: nu
   }
 
   return {
-    announce({ owner, id, event, name, tag, at }: NewPlant & { id: PlantId }): void {
-      insertEvent.run(owner, event, id, name, tag ?? null, at, 'plant.created');
+    announce({ owner, id, event, name, tag, at, trace }: NewPlant & { id: PlantId }): void {
+      insertEvent.run(owner, event, id, name, tag ?? null, at, 'plant.created', trace ?? null);
       owners.add(owner);
       for (const webhook of webhooks(owner)) deliver(webhook, event, owner, at + delayMs);
     },
-    createTest({ owner, webhook, event, due }: NewTest): boolean {
+    createTest({ owner, webhook, event, due, trace }: NewTest): boolean {
       if (!owns(owner, webhook)) return false;
       const { id, type, at, plant } = event;
-      insertEvent.run(owner, id, plant.id, plant.name, plant.tag ?? null, at, type);
+      insertEvent.run(owner, id, plant.id, plant.name, plant.tag ?? null, at, type, trace ?? null);
       deliver(webhook, id, owner, due);
       return true;
     },

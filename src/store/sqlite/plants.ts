@@ -12,6 +12,7 @@ import type {
   PlantPage,
   Position,
 } from '../../plants/port.ts';
+import type { Trace } from '../../tracer.ts';
 import type { Stretch } from '../visible-owners.ts';
 import { plantCounts } from './plant-counts.ts';
 import { bigintOf, freeIds } from './plant-ids.ts';
@@ -45,6 +46,7 @@ export function plantWrites(
       tag: string | undefined,
       event: string,
       at: number,
+      trace?: Trace,
     ): PlantId | null | 'full' {
       if (counts?.isFull(owner)) {
         // Whoever repeats a create learns that it was done.
@@ -54,7 +56,7 @@ export function plantWrites(
       if (insert.run(owner, id, name, tag ?? null, at).changes === 0) return null;
       note(owner, id);
       counts?.added(owner);
-      announce({ owner, id, name, tag, event, at });
+      announce({ owner, id, name, tag, event, at, trace });
       return id;
     },
     delete(owner: number, id: PlantId): boolean {

@@ -1,5 +1,6 @@
 import { AppError } from '../../errors.ts';
 import type { Caller, Once } from '../../idempotency.ts';
+import type { Measures } from '../../measures.ts';
 import type { Clock } from '../../runtime.ts';
 import type { DeliveryOutcome } from '../../webhooks/port.ts';
 import { type Door, type GroupCommit, groupCommit } from '../batch.ts';
@@ -7,6 +8,7 @@ import { unavailable } from '../failures.ts';
 import { refuseUndone } from '../once.ts';
 import type { Store } from '../store.ts';
 import { accessEpoch } from './access-epoch.ts';
+import { activityReads } from './activity.ts';
 import { choreReads } from './chores.ts';
 import { openConnection } from './connection.ts';
 import { deliveryReads } from './deliveries.ts';
@@ -15,6 +17,7 @@ import { eventReads } from './events.ts';
 import { idempotencyReads } from './idempotency.ts';
 import { migrate } from './migrate.ts';
 import { plantReads } from './plants.ts';
+import { sizeOf, storeReads } from './readings.ts';
 import { shareReads } from './shares.ts';
 import { createSnapshot, type Snapshot } from './snapshot.ts';
 import { tokenReads } from './tokens.ts';
@@ -29,6 +32,7 @@ type SqliteOptions = WriterRules & {
   /** `thread` for a server; `inline` for a program that makes a few writes and ends. */
   writer: 'thread' | 'inline';
   clock: Clock;
+  measures?: Measures | undefined;
   /** Called before a store of an older version is brought up to date; may throw to leave it as it is. */
   beforeMigration?: () => void;
   /**
@@ -48,7 +52,7 @@ type SqliteStore = Store & {
 export async function openSqliteStore(options: SqliteOptions): Promise<SqliteStore> {
   const db = openConnection(options.path);
   migrate(db, options.clock.now(), options.beforeMigration);
-  const { path, deliveryDelayMs, maxPlantsPerUser } = options;
+  const { path, deliveryDelayMs, maxPlantsPerUser, measures } = options;
   const rules = { deliveryDelayMs, maxPlantsPerUser };
   const writer =
     options.writer === 'thread' ? threadWriter({ path, rules }, options.onFatal) : inlineWriter(db, rules);
@@ -57,7 +61,12 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   const snapshot = createSnapshot(db);
   const hints: Hints = { due: [], events: [], change: [] };
   const context: CommitContext = { writer, snapshot, hints, fatal: undefined, onFatal: options.onFatal };
-  const commits = groupCommit<Command>((commands) => commit(commands, context), options.clock);
+  const commits = groupCommit<Command>(
+    (commands) => commit(commands, context),
+    options.clock,
+    undefined,
+    measures && ((batch) => measures.batchEnded('writes', batch)),
+  );
   const submit = submitTo(commits, 'bounded');
   // As many as deliveries are claimed at most; one that is refused would be sent twice.
   const dispatched = submitTo(commits, 'open');
@@ -72,9 +81,11 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   const keys = idempotencyReads(db, snapshot);
   const webhooks = webhookReads(db, snapshot);
   const deliveries = deliveryReads(db, snapshot, visible);
+  const { activity } = activityReads(db, snapshot, visible);
   const dispatch = dispatchReads(db, snapshot);
   const events = eventReads(db, snapshot, visible);
   const chores = choreReads(db, snapshot);
+  const { webhooks: webhooksReading } = storeReads(db, snapshot);
   const newest = db.prepare(
     `SELECT max((SELECT max(id) FROM events WHERE owner = users.id)) AS id
      FROM users`,
@@ -92,8 +103,8 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   return {
     plants: {
       async create(plant, caller) {
-        const { owner, id, name, tag, event, at } = plant;
-        const args = [owner, id, name, tag, event, at] as const;
+        const { owner, id, name, tag, event, at, trace } = plant;
+        const args = [owner, id, name, tag, event, at, trace] as const;
         const created = await submit(caller, plantBytes(plant), 'createPlant', ...args);
         if (typeof created === 'bigint') return { created };
         if (created === 'full') return { full: maxPlantsPerUser ?? Infinity };
@@ -145,6 +156,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
       attempts: async (webhook, event) => deliveries.attempts(webhook, event),
       createTest: (test, caller) => submit(caller, COMMAND_BYTES, 'createTest', test),
       redeliver: (request, caller) => submit(caller, COMMAND_BYTES, 'redeliver', request),
+      activity,
       countReplay: deliveries.countReplay,
       startReplay: (request, most, caller) => submit(caller, COMMAND_BYTES, 'startReplay', request, most),
     },
@@ -166,6 +178,12 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
       hasChores: async (now) => chores.hasChores(now),
       advance: (slice) => command('advance', slice),
       removeExpired: (request) => command('removeExpired', request),
+    },
+    readings: {
+      kind: 'sqlite',
+      queues: () => [{ queue: 'writes', ...commits.waiting() }],
+      size: () => sizeOf(path),
+      webhooks: webhooksReading,
     },
     key,
     latestEvent: () => snapshot.read(() => newest.get()?.id?.toString()),

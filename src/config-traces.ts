@@ -1,0 +1,60 @@
+// The settings of traces, whose names and forms are OpenTelemetry's own
+// (https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/).
+// Each function reads the text of a setting, or throws an `Error` whose message is a sentence with the rule.
+
+/** By name. */
+export type Pairs = Readonly<Record<string, string>>;
+
+/** The URL of a collector, without a slash at its end. */
+export function parseEndpoint(text: string): string {
+  const url = /[\s\\?#]/.test(text) ? null : URL.parse(text);
+  if (url && /^https?:$/.test(url.protocol)) return url.href.replace(/\/+$/, '');
+  // The value is not repeated: it may hold a password.
+  throw new Error(
+    'The collector must be an http or https URL without query and fragment, such as http://localhost:4318.',
+  );
+}
+
+const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
+const HEADER_VALUE = /^[\x20-\x7e]*$/;
+
+/** Never repeats a value. */
+export function parseHeaders(text: string): Pairs {
+  const headers = pairsOf(text);
+  const isHeader = ([name, value]: [string, string]) => HEADER_NAME.test(name) && HEADER_VALUE.test(value);
+  if (headers !== undefined && Object.entries(headers).every(isHeader)) return headers;
+  throw new Error(
+    'The headers must be name=value, with commas between them, such as api-key=secret; others percent-encoded.',
+  );
+}
+
+export function parseAttributes(text: string): Pairs {
+  const attributes = pairsOf(text);
+  if (attributes !== undefined) return attributes;
+  throw new Error(
+    'The attributes must be name=value, with commas between them, such as deployment.environment.name=production; ' +
+      'other characters percent-encoded.',
+  );
+}
+
+export function parseRatio(text: string): number {
+  const ratio = /^(?:0|1|[01]?\.\d{1,9}|1\.0*)$/.test(text) ? Number(text) : Number.NaN;
+  if (ratio >= 0 && ratio <= 1) return ratio;
+  throw new Error(`The share of traces must be a number from 0 to 1, not ${JSON.stringify(text)}.`);
+}
+
+/** `name=value,name=value`, percent-encoded (W3C Baggage); undefined when it is not. */
+function pairsOf(text: string): Pairs | undefined {
+  const pairs: [string, string][] = [];
+  for (const part of text.split(',')) {
+    if (part.trim() === '') continue;
+    const [, name, value] = /^\s*([^=]*[^=\s])\s*=\s*(.*?)\s*$/s.exec(part) ?? [];
+    if (name === undefined || value === undefined) return undefined;
+    try {
+      pairs.push([decodeURIComponent(name), decodeURIComponent(value)]);
+    } catch {
+      return undefined;
+    }
+  }
+  return Object.fromEntries(pairs);
+}

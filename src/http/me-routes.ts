@@ -1,0 +1,45 @@
+import type { FastifyInstance } from 'fastify';
+import { scopes } from '../access/scopes.ts';
+import { answerJson } from './answer.ts';
+import type { RouteContext } from './context.ts';
+import { answers, errorAnswers, NoQuery } from './documentation.ts';
+
+const Me = {
+  type: 'object',
+  required: ['user', 'scopes'],
+  properties: {
+    user: { type: 'string', description: 'the name of the user', examples: ['admin'] },
+    scopes: { type: 'array', items: { enum: scopes }, description: 'what the token may do' },
+    expiresAt: {
+      type: 'string',
+      format: 'date-time',
+      description: 'when the token ends; absent when it does not',
+    },
+  },
+} as const;
+
+/** Tells a program whose token it was given: by whom it is signed in, and what it need not offer. */
+export function meRoutes(app: FastifyInstance, { requires }: RouteContext): void {
+  app.route({
+    method: 'GET',
+    url: '/me',
+    onRequest: requires(undefined),
+    schema: {
+      operationId: 'getMe',
+      summary: 'Show whom the token acts for',
+      description: 'Returns the user and the scopes of the token. It takes a token, and no scope.',
+      tags: ['Tokens'],
+      querystring: NoQuery,
+      response: { 200: answers(Me, 'The user and the scopes.'), ...errorAnswers() },
+    },
+    handler({ principal }, reply) {
+      const { user, expiresAt } = principal;
+      answerJson(reply);
+      return JSON.stringify({
+        user: user.name,
+        scopes: scopes.filter((scope) => principal.scopes.has(scope)),
+        ...(expiresAt === Number.POSITIVE_INFINITY ? {} : { expiresAt: new Date(expiresAt).toISOString() }),
+      });
+    },
+  });
+}

@@ -1,0 +1,83 @@
+import type { FastifyBaseLogger, FastifyRequest } from 'fastify';
+import { observability as limits } from '../limits.ts';
+import type { EndedRequest } from '../measures.ts';
+import { traceIdOf as idOfTrace, type Span } from '../tracer.ts';
+
+/** What every line about a request says of it: its id and, if it or its client is in a trace, the id of that. */
+export function linesOf({
+  id,
+  raw,
+  span,
+}: Pick<FastifyRequest, 'id' | 'raw'> & { span?: Span | undefined }): {
+  reqId: string;
+  traceId?: string;
+} {
+  const traceId = span ? idOfTrace(span.trace) : traceIdOf(raw.headers.traceparent);
+  return traceId === undefined ? { reqId: id } : { reqId: id, traceId };
+}
+
+/** The id of the trace in a `traceparent` (W3C Trace Context §3.2); undefined when that is not valid. */
+export function traceIdOf(traceparent: string | string[] | undefined): string | undefined {
+  if (typeof traceparent !== 'string') return undefined;
+  const [, version, traceId, parentId, more = ''] =
+    /^([\da-f]{2})-([\da-f]{32})-([\da-f]{16})-[\da-f]{2}(-.*)?$/.exec(traceparent) ?? [];
+  const isValid =
+    version !== undefined &&
+    version !== 'ff' &&
+    (version !== '00' || more === '') &&
+    /[^0]/.test(traceId ?? '') &&
+    /[^0]/.test(parentId ?? '');
+  return isValid ? traceId : undefined;
+}
+
+/** Tells the log of requests that have ended: of each at `debug`, at `info` of those that took long. */
+export type RequestLog = {
+  /** Whether the level is one at which anything is told. */
+  tellsAny: boolean;
+  /** Whether it would be told of a request that took so long: most need not be described. */
+  tells(durationMs: number): boolean;
+  tell(request: FastifyRequest, ended: EndedRequest): void;
+};
+
+/** Of the path that was asked for only the pattern of its route: a path and a query may hold anything. */
+export function createRequestLog(log: FastifyBaseLogger, now: () => number): RequestLog {
+  const tellsAll = log.level === 'debug' || log.level === 'trace';
+  let toldAt = Number.NEGATIVE_INFINITY;
+  let untold = 0;
+
+  function tellSlow(request: FastifyRequest, ended: EndedRequest): void {
+    if (now() - toldAt < limits.slowLineMs) {
+      untold++;
+      return;
+    }
+    toldAt = now();
+    log.info({ ...aboutOf(request, ended), ...(untold > 0 && { untold }) }, 'a request took long');
+    untold = 0;
+  }
+
+  return {
+    tellsAny: tellsAll || log.level === 'info',
+    tells: (durationMs) => tellsAll || durationMs >= limits.slowRequestMs,
+    tell(request, ended) {
+      if (ended.durationMs >= limits.slowRequestMs && !isEndless(request)) tellSlow(request, ended);
+      else if (tellsAll) log.debug(aboutOf(request, ended), 'a request ended');
+    },
+  };
+}
+
+function aboutOf(request: FastifyRequest, { method, route, status, durationMs }: EndedRequest) {
+  return {
+    ...linesOf(request),
+    method,
+    route,
+    status,
+    durationMs: Math.round(durationMs * 1000) / 1000,
+    // Set late, by the hook that looks at the token.
+    user: request.principal?.user.name,
+  };
+}
+
+/** A stream of events lasts as long as its client likes. */
+function isEndless({ routeOptions }: FastifyRequest): boolean {
+  return routeOptions.url === '/events/stream';
+}

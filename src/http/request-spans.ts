@@ -1,0 +1,68 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
+import { type Span, type SpanResult, type Tracer, traceOf } from '../tracer.ts';
+import { asksHealth } from './door.ts';
+import { isPipelined } from './pipelining.ts';
+import { routeOf } from './request-watch.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Undefined when it is not traced. */
+    span: Span | undefined;
+  }
+}
+
+/**
+ * Makes a span of each request that is registered after this one, from its header fields to the end of its answer. It
+ * continues the trace that the client is in (W3C Trace Context). Questions about the health of the service have none.
+ */
+export function traceRequests(app: FastifyInstance, tracer: Tracer): void {
+  app.addHook('onRequest', (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction) => {
+    if (!asksHealth(request.raw)) {
+      const span = begin(tracer, request);
+      request.span = span;
+      onceClosed(request, reply, () => span.end(resultOf(reply)));
+    }
+    done();
+  });
+}
+
+/** Calls back when the answer is complete, or when nobody is there any more to take it. */
+function onceClosed(
+  { raw: { socket } }: FastifyRequest,
+  { raw: response }: FastifyReply,
+  call: () => void,
+): void {
+  let isCalled = false;
+  const callOnce = () => {
+    if (!isCalled) call();
+    isCalled = true;
+  };
+  response.once('close', callOnce);
+  // An answer whose turn never came, since the connection was closed before, is not closed by Node.
+  if (isPipelined(response)) socket.once('close', callOnce);
+}
+
+/** Nothing of the path as it came, which may hold anything: only the route that it led to. */
+function begin(tracer: Tracer, request: FastifyRequest): Span {
+  const { id, method, headers } = request;
+  const route = routeOf(request);
+  return tracer.begin('server', route === undefined ? method : `${method} ${route}`, traceOf(headers), {
+    'http.request.method': method,
+    'http.route': route,
+    'url.path': route,
+    'url.scheme': 'http',
+    'plant_store.request.id': id,
+  });
+}
+
+function resultOf({ raw, request }: FastifyReply): SpanResult {
+  const status = raw.headersSent ? raw.statusCode : undefined;
+  return {
+    attributes: {
+      'http.response.status_code': status,
+      // Set late, by the hook that looks at the token.
+      'plant_store.user.id': request.principal?.user.id,
+    },
+    failure: status !== undefined && status >= 500 ? { type: String(status) } : undefined,
+  };
+}

@@ -1,0 +1,94 @@
+import type { ErrorCode } from './errors.ts';
+
+/**
+ * What the parts of the service tell whoever measures it. Passed in, and undefined when nobody does: then nothing is
+ * counted, and no time is taken. Each method is called on the way of a request, so it must be cheap and never throw.
+ */
+export type Measures = {
+  requestBegan(): void;
+  requestEnded(request: EndedRequest): void;
+  /** An Error object was answered, whatever layer it comes from. */
+  failed(code: ErrorCode): void;
+  batchEnded(queue: QueueName, batch: EndedBatch): void;
+  attemptEnded(end: AttemptEnd, durationMs: number): void;
+  /** A claim was given back without an attempt. */
+  attemptNotMade(): void;
+  /** The receiver of a webhook asked for a pause. */
+  webhookPaused(): void;
+  /** The service disables a webhook, since its receiver is gone or has failed for days. */
+  webhookDisabled(): void;
+};
+
+export type EndedRequest = {
+  method: string;
+  /** The pattern, such as `/plants/:id`; never the path that was asked for. Undefined for a path that is not there. */
+  route: string | undefined;
+  /** Undefined when the client left before the whole answer was sent. */
+  status: number | undefined;
+  durationMs: number;
+};
+
+/** On PostgreSQL the dispatcher's commands have a queue of their own; on the embedded store there is `writes` only. */
+export const queueNames = ['writes', 'dispatch'] as const;
+export type QueueName = (typeof queueNames)[number];
+
+/** A batch of commands, with which one transaction is made, or few. */
+export type EndedBatch = {
+  commands: number;
+  /** How long the first of them had waited when it began. */
+  waitMs: number;
+  commitMs: number;
+  /** Of the commands that failed, by faults of their own or of the store. */
+  failures: readonly ErrorCode[];
+};
+
+/** What an attempt meant for its delivery: done, to be tried again, or given up. */
+export const attemptEnds = ['delivered', 'retrying', 'failed'] as const;
+export type AttemptEnd = (typeof attemptEnds)[number];
+
+/** What the store knows of itself at the moment it is asked. */
+export type StoreReadings = {
+  kind: 'sqlite' | 'postgres';
+  /** At once. */
+  queues(): readonly QueueReading[];
+  /** Costs a few system calls, or a question to the database. */
+  size(): Promise<SizeReading>;
+  /** Looks at each webhook, a part at a time: a few microseconds each. Ask seldom. */
+  webhooks(now: number): Promise<WebhooksReading>;
+};
+
+export type QueueReading = {
+  queue: QueueName;
+  /** Commands that wait for a commit. */
+  commands: number;
+  /** How long the first of them has waited; 0 when there is none. */
+  ageMs: number;
+};
+
+export type SizeReading = {
+  bytes: number;
+  /** On the file system that holds it; undefined where the store is on another machine. */
+  freeBytes: number | undefined;
+};
+
+export type WebhooksReading = {
+  enabled: number;
+  /** Of those that are enabled: their receiver asked for a pause. */
+  paused: number;
+  disabled: number;
+  /** The event of the oldest delivery that is pending, and of the oldest that is held; undefined without one. */
+  oldestPending: string | undefined;
+  oldestHeld: string | undefined;
+  /** Since when the first delivery is due that could be claimed; undefined when none is due. */
+  dueSince: number | undefined;
+};
+
+/** How lanes stand: each counts once, as the first that is true of it. */
+export type LaneReading = {
+  /** Deliveries that were claimed and whose attempt has not ended. */
+  underWay: number;
+  /** The last attempt got no whole answer: one attempt at a time. */
+  silent: number;
+  /** The last attempts failed: one attempt at a time, with pauses. */
+  failing: number;
+};

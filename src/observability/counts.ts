@@ -1,0 +1,170 @@
+import { catalogue as errors } from '../errors.ts';
+import {
+  type AttemptEnd,
+  attemptEnds,
+  type EndedRequest,
+  type Measures,
+  type QueueName,
+  queueNames,
+} from '../measures.ts';
+import { catalogue, type MetricKey } from './catalogue.ts';
+import type { Sample, Samples } from './registry.ts';
+import { createTally, type Tally } from './tally.ts';
+
+/** The metrics that are counted as things happen; the others are read when somebody asks. */
+export type CountedKey = Extract<
+  MetricKey,
+  | 'requestDuration'
+  | 'requestsUnderWay'
+  | 'errors'
+  | 'commitCommands'
+  | 'commitDuration'
+  | 'queueWait'
+  | 'writeFailures'
+  | 'attempts'
+  | 'attemptDuration'
+  | 'pauses'
+  | 'disabled'
+>;
+
+/** What the client left before: no answer has such a status. */
+const LEFT = 499;
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PATCH', 'DELETE', 'OPTIONS']);
+/** Faults of the store, or of the service: no other failure of a command is one. */
+const STORE_FAULTS = [50000, 50301, 50302] as const;
+
+export function createCounts(): { measures: Measures; samples: Pick<Samples, CountedKey> } {
+  const requests = requestTallies();
+  const commits = commitTallies();
+  const attempts = attemptTallies();
+  const failures = countBy(Object.keys(errors));
+  const webhooks = { paused: 0, disabled: 0 };
+  let underWay = 0;
+
+  return {
+    measures: {
+      requestBegan() {
+        underWay++;
+      },
+      requestEnded(request) {
+        underWay--;
+        requests.add(request);
+      },
+      failed: (code) => failures.add(String(code)),
+      batchEnded: commits.add,
+      attemptEnded: attempts.add,
+      attemptNotMade: attempts.notMade,
+      webhookPaused() {
+        webhooks.paused++;
+      },
+      webhookDisabled() {
+        webhooks.disabled++;
+      },
+    },
+    samples: {
+      requestDuration: requests.samples,
+      requestsUnderWay: () => one(underWay),
+      errors: () => failures.samples('error'),
+      ...commits.samples,
+      ...attempts.samples,
+      pauses: () => one(webhooks.paused),
+      disabled: () => one(webhooks.disabled),
+    },
+  };
+}
+
+/** The samples of a metric without labels. */
+export function one(value: number): Sample[] {
+  return [{ labels: {}, value }];
+}
+
+/** Three short look-ups for each request; a text of all labels would have to be made and hashed. */
+function requestTallies() {
+  const { name, buckets } = catalogue.requestDuration;
+  const routes = new Map<string, Map<string, Map<number, Tally>>>();
+
+  return {
+    add({ method: given, route = 'none', status = LEFT, durationMs }: EndedRequest): void {
+      const method = METHODS.has(given) ? given : 'other';
+      const methods = madeOnce(routes, route, () => new Map<string, Map<number, Tally>>());
+      const codes = madeOnce(methods, method, () => new Map<number, Tally>());
+      madeOnce(codes, status, () => createTally(buckets)).add(durationMs / 1000);
+    },
+    samples: (): Sample[] =>
+      [...routes].flatMap(([route, methods]) =>
+        [...methods].flatMap(([method, codes]) =>
+          [...codes].flatMap(([code, tally]) => tally.samples(name, { method, route, code })),
+        ),
+      ),
+  };
+}
+
+function madeOnce<K, V>(map: Map<K, V>, key: K, make: () => V): V {
+  const known = map.get(key);
+  if (known !== undefined) return known;
+  const made = make();
+  map.set(key, made);
+  return made;
+}
+
+function commitTallies() {
+  const { commitCommands, commitDuration, queueWait } = catalogue;
+  const failures = countBy(STORE_FAULTS.map(String));
+  const commands = talliesBy('queue', queueNames, commitCommands);
+  const durations = talliesBy('queue', queueNames, commitDuration);
+  const waits = talliesBy('queue', queueNames, queueWait);
+  const add: Measures['batchEnded'] = (queue: QueueName, batch) => {
+    commands.of[queue].add(batch.commands);
+    durations.of[queue].add(batch.commitMs / 1000);
+    waits.of[queue].add(batch.waitMs / 1000);
+    for (const code of batch.failures) failures.add(String(code));
+  };
+  return {
+    add,
+    samples: {
+      commitCommands: commands.samples,
+      commitDuration: durations.samples,
+      queueWait: waits.samples,
+      writeFailures: () => failures.samples('error'),
+    },
+  };
+}
+
+function attemptTallies() {
+  const durations = talliesBy('outcome', attemptEnds, catalogue.attemptDuration);
+  const ends = countBy([...attemptEnds, 'not_made']);
+  return {
+    add(end: AttemptEnd, durationMs: number): void {
+      ends.add(end);
+      durations.of[end].add(durationMs / 1000);
+    },
+    notMade: () => ends.add('not_made'),
+    samples: { attempts: () => ends.samples('outcome'), attemptDuration: durations.samples },
+  };
+}
+
+/** From the beginning with a zero for each name: what begins with its first count looks as if it had never grown. */
+function countBy(names: readonly string[]) {
+  const counts = new Map(names.map((name) => [name, 0]));
+  return {
+    add(name: string): void {
+      const count = counts.get(name);
+      if (count !== undefined) counts.set(name, count + 1);
+    },
+    samples: (label: string): Sample[] =>
+      [...counts].map(([name, value]) => ({ labels: { [label]: name }, value })),
+  };
+}
+
+function talliesBy<N extends string>(
+  label: string,
+  names: readonly N[],
+  { name, buckets }: { name: string; buckets: readonly number[] },
+) {
+  const entries = names.map((each) => [each, createTally(buckets)] as const);
+  return {
+    // One entry for each of the names.
+    of: Object.fromEntries(entries) as Record<N, Tally>,
+    samples: () => entries.flatMap(([each, tally]) => tally.samples(name, { [label]: each })),
+  };
+}

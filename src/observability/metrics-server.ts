@@ -1,0 +1,106 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Registry } from 'prom-client';
+import { AppError, errorBody } from '../errors.ts';
+import { observability as limits } from '../limits.ts';
+
+export type MetricsServer = {
+  /** Of /metrics. */
+  url: string;
+  /** Ends what is under way. May be called twice. */
+  stop(): Promise<void>;
+};
+
+/**
+ * Serves /metrics on a port of its own, which nobody but who scrapes should reach. Nothing that is sent to it can slow
+ * the service much: few connections, each for one request, and metrics that are made once a second at most.
+ */
+export async function serveMetrics(
+  { port, host }: { port: number; host: string },
+  registry: Pick<Registry, 'metrics' | 'contentType'>,
+): Promise<MetricsServer> {
+  const text = freshText(() => registry.metrics());
+  const server = createServer(
+    {
+      headersTimeout: limits.requestMs,
+      requestTimeout: limits.requestMs,
+      connectionsCheckingInterval: limits.requestMs / 2,
+    },
+    (request, response) => void answer(request, response),
+  );
+  server.maxConnections = limits.connections;
+  server.setTimeout(limits.idleMs, (socket) => socket.destroy());
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const refusal = refusalOf(request);
+    try {
+      if (refusal) return fail(response, refusal);
+      send(response, 200, { 'content-type': registry.contentType }, await text());
+    } catch (cause) {
+      fail(response, new AppError(50000, 'The metrics could not be read.', { cause }));
+    }
+  }
+
+  server.listen(port, host);
+  await once(server, 'listening');
+  let stopping: Promise<unknown> | undefined;
+  return {
+    url: urlOf(server.address(), host),
+    async stop() {
+      stopping ??= once(server.close(), 'close');
+      server.closeAllConnections();
+      await stopping;
+    },
+  };
+}
+
+function refusalOf({ method = '', url = '' }: IncomingMessage): AppError | undefined {
+  if (url.split('?', 1)[0] !== '/metrics') {
+    return new AppError(40400, 'There is no such path; this port has /metrics only.');
+  }
+  if (method === 'GET' || method === 'HEAD') return undefined;
+  const allow = 'GET, HEAD';
+  return new AppError(40500, `The path has no method ${method}; it has ${allow}.`, { headers: { allow } });
+}
+
+function fail(response: ServerResponse, { status, code, message, headers }: AppError): void {
+  send(response, status, { ...headers, 'content-type': 'application/json' }, errorBody(code, message));
+}
+
+/** Node leaves the body out where the request is a HEAD. A connection that is kept open would take one of few places. */
+function send(
+  response: ServerResponse,
+  status: number,
+  headers: Readonly<Record<string, string>>,
+  body: string,
+): void {
+  const length = Buffer.byteLength(body);
+  response.writeHead(status, { ...headers, 'content-length': length, connection: 'close' }).end(body);
+}
+
+/** All who ask while it is made, or a moment later, get the same text. */
+function freshText(make: () => Promise<string>): () => Promise<string> {
+  let made: Promise<string> | undefined;
+  let staleAt = Number.POSITIVE_INFINITY;
+
+  async function makeOnce(): Promise<string> {
+    staleAt = Number.POSITIVE_INFINITY;
+    try {
+      return await make();
+    } finally {
+      staleAt = performance.now() + limits.freshMs;
+    }
+  }
+
+  return () => {
+    if (made === undefined || performance.now() >= staleAt) made = makeOnce();
+    return made;
+  };
+}
+
+function urlOf(address: AddressInfo | string | null, host: string): string {
+  // A server that listens on TCP has an address of this form.
+  const { port } = address as AddressInfo;
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}/metrics`;
+}

@@ -1,0 +1,38 @@
+import type { Sample } from './registry.ts';
+
+/**
+ * Counts values by size, for a histogram. The library's own looks up its labels by a text that it makes for each value,
+ * which costs a microsecond; this one costs some nanoseconds.
+ */
+export type Tally = {
+  add(value: number): void;
+  /** As the samples of a histogram: how many were at most as large as each bound, how many in all, and their sum. */
+  samples(name: string, labels: Sample['labels']): Sample[];
+};
+
+export function createTally(bounds: readonly number[]): Tally {
+  const counts = new Float64Array(bounds.length + 1);
+  let sum = 0;
+
+  return {
+    add(value) {
+      let i = 0;
+      while (i < bounds.length && value > (bounds[i] ?? 0)) i++;
+      counts[i] = (counts[i] ?? 0) + 1;
+      sum += value;
+    },
+    samples(name, labels) {
+      let total = 0;
+      const buckets = [...counts].map((count, i) => {
+        total += count;
+        const le = bounds[i] ?? '+Inf';
+        return { metricName: `${name}_bucket`, labels: { ...labels, le }, value: total };
+      });
+      return [
+        ...buckets,
+        { metricName: `${name}_sum`, labels, value: sum },
+        { metricName: `${name}_count`, labels, value: total },
+      ];
+    },
+  };
+}

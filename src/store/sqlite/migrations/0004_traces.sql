@@ -1,0 +1,3 @@
+-- Where in a trace the event was made, for its deliveries to go on from: `traceparent`, and `tracestate` behind a space
+-- (W3C Trace Context). Only while traces are collected.
+ALTER TABLE events ADD COLUMN trace TEXT;

@@ -1,0 +1,38 @@
+import type { WebhooksReading } from '../measures.ts';
+
+/** What a statement of either store finds of some webhooks; PostgreSQL gives large numbers as text. */
+export type WebhooksRow = {
+  enabled: number | string;
+  paused: number | string;
+  disabled: number | string;
+  oldest_pending: string | null;
+  oldest_held: string | null;
+  due_since: number | string | null;
+};
+
+export const noWebhooks: WebhooksReading = {
+  enabled: 0,
+  paused: 0,
+  disabled: 0,
+  oldestPending: undefined,
+  oldestHeld: undefined,
+  dueSince: undefined,
+};
+
+export function addWebhooks(reading: WebhooksReading, row: WebhooksRow): WebhooksReading {
+  const dueSince = row.due_since === null ? undefined : Number(row.due_since);
+  return {
+    enabled: reading.enabled + Number(row.enabled),
+    paused: reading.paused + Number(row.paused),
+    disabled: reading.disabled + Number(row.disabled),
+    oldestPending: first(reading.oldestPending, row.oldest_pending ?? undefined),
+    oldestHeld: first(reading.oldestHeld, row.oldest_held ?? undefined),
+    dueSince: first(reading.dueSince, dueSince),
+  };
+}
+
+/** Ids of events are in the order of their times. */
+function first<T extends string | number>(one: T | undefined, other: T | undefined): T | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return one < other ? one : other;
+}

@@ -1,0 +1,19 @@
+import {
+  AlwaysOffSampler,
+  AlwaysOnSampler,
+  ParentBasedSampler,
+  type Sampler,
+  TraceIdRatioBasedSampler,
+} from '@opentelemetry/sdk-trace';
+import type { SamplerName } from '../tracer.ts';
+
+/** @param ratio of the traces, for those that keep a share of them */
+export function samplerOf(name: SamplerName, ratio: number): Sampler {
+  const parents = 'parentbased_';
+  // A name behind the prefix is one of those without it.
+  if (name.startsWith(parents)) {
+    return new ParentBasedSampler({ root: samplerOf(name.slice(parents.length) as SamplerName, ratio) });
+  }
+  if (name === 'always_off') return new AlwaysOffSampler();
+  return name === 'traceidratio' ? new TraceIdRatioBasedSampler(ratio) : new AlwaysOnSampler();
+}

@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { succeeded } from '../harness/answer.ts';
+import { freePort } from '../harness/free-port.ts';
+import { startReceiver } from '../harness/receiver.ts';
+import { makePlace } from '../process/place.ts';
+import { TOKEN } from '../process/server.ts';
+import { programOf, start } from './program.ts';
+
+const SPANS = programOf('trace.md', 'spans.mjs');
+
+test('spans.mjs prints the trace of a plant that is added, as a tree', async (t) => {
+  const place = await makePlace(t);
+  const receiver = await startReceiver();
+  t.after(() => receiver.stop());
+  const port = await freePort();
+  const env = {
+    OTEL_EXPORTER_OTLP_ENDPOINT: `http://localhost:${port}`,
+    WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
+  };
+  const server = await place.serve({ env });
+  const collector = start(t, place, server, SPANS.replaceAll('4318', String(port)));
+  const webhook = await server.request('POST', '/webhooks', { body: { url: receiver.url } });
+  succeeded(webhook, 201);
+
+  const trace = '4bf92f3577b34da6a3ce929d0e0e4736';
+  const response = await fetch(`${server.url}/plants`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${TOKEN}`,
+      'content-type': 'application/json',
+      traceparent: `00-${trace}-00f067aa0ba902b7-01`,
+    },
+    body: '{"name":"Alder"}',
+  });
+  assert.equal(response.status, 201);
+  await receiver.receive(1);
+
+  // Of the webhook: three lines. The two traces are printed in the order in which they became quiet.
+  const lines = (await collector.lines(7)).map((line) => line.replace(/\d+\.\d ms/, '… ms'));
+  const begin = lines.indexOf(`trace ${trace}`);
+  assert.deepEqual(lines.slice(begin, begin + 4), [
+    `trace ${trace}`,
+    '  POST /plants  … ms  (201)',
+    '    commit  … ms  (1)',
+    '    POST webhook  … ms  (204)',
+  ]);
+});

@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect, createServer, type Socket } from 'node:net';
+import { type TestContext, test } from 'node:test';
+import { observability as limits } from '../../src/limits.ts';
+import { serveMetrics } from '../../src/observability/metrics-server.ts';
+import { makePlace } from '../process/place.ts';
+import { failToServe } from '../process/server.ts';
+
+/** Metrics that are made when they are told to. */
+async function serving(t: TestContext, metrics = async () => 'a 1\n') {
+  const calls = { count: 0 };
+  const server = await serveMetrics(
+    { port: 0, host: '127.0.0.1' },
+    {
+      contentType: 'text/plain; version=0.0.4; charset=utf-8',
+      metrics: () => {
+        calls.count++;
+        return metrics();
+      },
+    },
+  );
+  t.after(server.stop);
+  return { ...server, calls, port: Number(new URL(server.url).port) };
+}
+
+async function open(port: number): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1').on('error', () => {});
+  await once(socket, 'connect');
+  return socket;
+}
+
+test('it has /metrics, for GET and HEAD, and the Error object for anything else', async (t) => {
+  const { url } = await serving(t);
+  const got = await fetch(url);
+  assert.equal(await got.text(), 'a 1\n');
+  assert.match(got.headers.get('content-type') ?? '', /^text\/plain; version=0\.0\.4/);
+  const head = await fetch(url, { method: 'HEAD' });
+  assert.deepEqual([head.status, await head.text(), head.headers.get('content-length')], [200, '', '4']);
+  const other = await fetch(new URL('/plants', url));
+  assert.equal(other.status, 404);
+  assert.deepEqual(await other.json(), {
+    error: 40400,
+    message: 'There is no such path; this port has /metrics only.',
+  });
+  const posted = await fetch(url, { method: 'POST', body: 'x' });
+  assert.deepEqual([posted.status, posted.headers.get('allow')], [405, 'GET, HEAD']);
+  assert.match(await posted.text(), /^\{"error":40500,/);
+});
+
+test('clients that ask at the same time, or all the time, get the same text', async (t) => {
+  const { url, calls } = await serving(t);
+  await Promise.all(Array.from({ length: 10 }, () => fetch(url).then((each) => each.text())));
+  assert.equal(calls.count, 1);
+});
+
+test('metrics that cannot be read are a failure, and the next scrape tries again', async (t) => {
+  let fails = true;
+  const { url } = await serving(t, async () => {
+    if (fails) throw new Error('no');
+    return 'a 1\n';
+  });
+  const failed = await fetch(url);
+  assert.equal(failed.status, 500);
+  assert.match(await failed.text(), /^\{"error":50000,"message":"The metrics could not be read\."\}$/);
+  fails = false;
+  t.mock.method(performance, 'now', () => Number.MAX_SAFE_INTEGER);
+  assert.equal((await fetch(url)).status, 200);
+});
+
+test('a connection beyond the few that there may be is closed, and one that says nothing does not stay', async (t) => {
+  const { port, url } = await serving(t);
+  const sockets = await Promise.all(Array.from({ length: limits.connections }, () => open(port)));
+  const ends = sockets.map((socket) => once(socket, 'close'));
+  const further = await open(port);
+  further.resume();
+  await once(further, 'close');
+  for (const socket of sockets) socket.resume();
+  await Promise.all(ends);
+  assert.equal((await fetch(url)).status, 200);
+});
+
+test('it stops at once, whatever is still open, and may be told so twice', async (t) => {
+  const { port, stop, url } = await serving(t, () => new Promise(() => {}));
+  const socket = await open(port);
+  socket.resume();
+  const cut = assert.rejects(fetch(url));
+  await Promise.all([stop(), stop(), once(socket, 'close'), cut]);
+  await assert.rejects(fetch(url));
+});
+
+test('a METRICS_PORT in use ends the start with 1 and one line, and no token is shown', async (t) => {
+  const place = await makePlace(t);
+  const other = createServer().listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  t.after(() => other.close());
+  const address = other.address();
+  assert.ok(typeof address === 'object' && address !== null);
+  const env = { METRICS_PORT: String(address.port), BOOTSTRAP_TOKEN: '' };
+  const { code, stderr } = await failToServe(place.dataDir, { env });
+  assert.equal(code, 1);
+  assert.match(
+    stderr,
+    new RegExp(
+      `^error: Port ${address.port} of 127\\.0\\.0\\.1 is in use\\. Give another with --metrics-port;.*\\n$`,
+    ),
+  );
+  const { stdout } = await place.command('token', 'list', '--json');
+  assert.deepEqual(JSON.parse(stdout), []);
+});

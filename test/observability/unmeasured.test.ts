@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { makePlace } from '../process/place.ts';
+
+/** The modules that a service has loaded by its end, as Node lists them for coverage. */
+async function loadedBy(t: TestContext, env: Record<string, string>): Promise<string> {
+  const place = await makePlace(t);
+  const folder = join(place.folder, 'coverage');
+  const server = await place.serve({ env: { ...env, NODE_V8_COVERAGE: folder } });
+  await server.request('POST', '/plants', { body: { name: 'Oak' } });
+  await server.stop();
+  return readdirSync(folder)
+    .map((file) => readFileSync(join(folder, file), 'utf8'))
+    .join();
+}
+
+test('without METRICS_PORT nothing that measures is even loaded', async (t) => {
+  const [without, measured] = [await loadedBy(t, {}), await loadedBy(t, { METRICS_PORT: '0' })];
+  for (const part of ['/prom-client/', '/src/observability/']) {
+    assert.ok(!without.includes(part), part);
+    assert.ok(measured.includes(part), part);
+  }
+});
