@@ -1,0 +1,80 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createWriteStream } from 'node:fs';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { pipeline } from 'node:stream/promises';
+import { fileURLToPath } from 'node:url';
+import { temporaryFolder } from './harness/cleanup.ts';
+import { askFor } from './harness/client.ts';
+import { endedChildrenCpuSeconds } from './harness/proc.ts';
+import { type Figure, figureTable, isMet, table } from './harness/report.ts';
+import { startService, TOKEN } from './harness/service.ts';
+import { remarks, watchCpu } from './harness/usage.ts';
+
+/**
+ * `node bench/import.ts [rounds]`: imports a file of 100 000 plants into a new store with `plant import`, and checks that
+ * all of them are there. Importer and service run on the same machine, on whatever cores there are. Exit code 1 when the
+ * median is below the target, or a plant is missing.
+ */
+
+const ROWS = 100_000;
+const TARGET = 5_000;
+const PROGRAM = fileURLToPath(new URL('../bin/plant-store', import.meta.url));
+
+/** CPU times are in microseconds for a row. */
+type Round = { rate: number; service: number; importer: number; notes: string[] };
+
+const rounds: Round[] = [];
+for (let i = 0; i < Number(process.argv[2] ?? 5); i++) rounds.push(await importOnce());
+const figure: Figure = {
+  name: `plant import of ${ROWS} rows`,
+  unit: 'rows/s',
+  values: rounds.map(({ rate }) => rate),
+  target: { atLeast: TARGET },
+};
+const used = rounds.map(({ rate, service, importer }) =>
+  [rate, service, importer].map((value) => value.toFixed(0)),
+);
+const notes = rounds.flatMap((round) => round.notes).map((note) => `- ${note}`);
+const tables = [
+  figureTable([figure]),
+  table(['rows/s', 'CPU of the service µs/row', 'of the importer µs/row'], used),
+  ...notes,
+];
+process.stdout.write(`${tables.join('\n\n')}\n`);
+if (!isMet(figure)) process.exitCode = 1;
+
+/** From the start of the program to its end: the file is read twice within it. */
+async function importOnce(): Promise<Round> {
+  const folder = temporaryFolder().path;
+  const file = join(folder, 'plants.csv');
+  await pipeline(Readable.from(lines()), createWriteStream(file));
+  const service = await startService({ dataDir: join(folder, 'data'), env: {}, core: undefined });
+  const usage = watchCpu([service.pid]);
+  const before = endedChildrenCpuSeconds();
+  const child = spawn(process.execPath, [PROGRAM, 'plant', 'import', file, '--json', '--quiet'], {
+    env: { ...process.env, PLANT_STORE_URL: service.url, PLANT_STORE_TOKEN: TOKEN },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const [output] = await Promise.all([text(child.stdout), once(child, 'close')]);
+  const used = usage();
+  const { added } = JSON.parse(output);
+  const { seconds, watched } = used;
+  const importer = endedChildrenCpuSeconds() - before;
+  const plants: unknown[] = JSON.parse((await askFor(`${service.url}/plants`)).body);
+  await service.stop();
+  if (added !== ROWS || plants.length !== ROWS) throw new Error(`${added} added, ${plants.length} are there`);
+  return {
+    rate: ROWS / seconds,
+    service: ((watched[0] ?? 0) * 1e6) / ROWS,
+    importer: (importer * 1e6) / ROWS,
+    notes: remarks('import', used),
+  };
+}
+
+function* lines(): Iterable<string> {
+  yield 'name,tag\n';
+  for (let i = 0; i < ROWS; i++) yield `Black alder ${i},Alnus glutinosa\n`;
+}

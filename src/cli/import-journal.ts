@@ -1,0 +1,148 @@
+import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { Failure } from './failure.ts';
+import { imports } from './limits.ts';
+
+/** What an import is an import of: another one of these is another import. */
+export type ImportIdentity = {
+  /** SHA-256 of what is in the file. */
+  sha256: string;
+  format: string;
+  url: string;
+  /** SHA-256 of the token. */
+  token: string;
+  /** Part of each key: another run of the same file has another one when it is to add the rows once more. */
+  run: string;
+  /** Where its error report is: an absolute path. */
+  errors: string;
+};
+
+/** How far an import is. */
+export type ImportCounts = {
+  /** Rows that were added. */
+  added: number;
+  /** Rows that an earlier import of the same file had added within a day. */
+  addedBefore: number;
+  /** Rows that are in the error report. */
+  failed: number;
+  /** The length of the error report. */
+  errorBytes: number;
+};
+
+/** What is done of an import. Each row is either done or not, also after the process was killed at any instant. */
+export type Journal = {
+  isDone(row: number): boolean;
+  /** Notes that a row is done. It is written soon, at the end of this turn of the event loop. Throws when that failed. */
+  done(row: number, counts: ImportCounts): void;
+  /** Rows that are done. */
+  rows(): number;
+  /** Writes what is not written yet. */
+  close(): void;
+};
+
+/** The last entry of a journal: the rows up to `upTo` are done, and those in `also`. */
+type Entry = ImportCounts & { upTo: number; also: number[] };
+
+const NOTHING: Entry = { upTo: 0, also: [], added: 0, addedBefore: 0, failed: 0, errorBytes: 0 };
+
+/** What an earlier process has left. */
+export type LeftJournal = { identity: ImportIdentity; counts: ImportCounts; rows: number; entry: Entry };
+
+/** Undefined where there is no journal, or one that was cut off before its first line was whole. */
+export function readJournal(path: string): LeftJournal | undefined {
+  const text = textOf(path);
+  // What is behind the last line break was not written to its end.
+  const [first, ...entries] = (text ?? '').split('\n').slice(0, -1);
+  if (first === undefined) return undefined;
+  try {
+    // Only `openJournal` writes these files, one whole line at a time; anything else has no such members.
+    const { identity } = JSON.parse(first) as { identity: ImportIdentity };
+    const entry = { ...NOTHING, ...(JSON.parse(entries.at(-1) ?? '{}') as Partial<Entry>) };
+    if (typeof identity.sha256 !== 'string') throw new Error('It has no identity.');
+    const { added, addedBefore, failed, errorBytes } = entry;
+    const counts = { added, addedBefore, failed, errorBytes };
+    return { identity, counts, rows: entry.upTo + entry.also.length, entry };
+  } catch (cause) {
+    throw new Failure(`${path} is not a journal of an import. Name another place with --journal.`, { cause });
+  }
+}
+
+function textOf(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Goes on with a journal, or begins one. Each entry is written whole, behind the others, and stands for all before it:
+ * a write that a kill cuts off costs what it would have added, and those rows are sent again under the same keys.
+ */
+export function openJournal(path: string, identity: ImportIdentity, left: Entry = NOTHING): Journal {
+  let { upTo } = left;
+  /** Rows above `upTo` that are done: as many as are under way at a time, at most. */
+  const also = new Set(left.also);
+  let counts: ImportCounts = left;
+  let isDue = false;
+  /** Why it cannot be written any more. What is in it stays true. */
+  let failure: unknown;
+  let { fd, bytes } = begin(path, identity, left);
+
+  function write(): void {
+    if (!isDue || failure !== undefined) return;
+    isDue = false;
+    try {
+      if (bytes > imports.journalBytes) {
+        const next = begin(path, identity, entry());
+        closeSync(fd);
+        ({ fd, bytes } = next);
+      } else bytes += writeSync(fd, `${JSON.stringify(entry())}\n`);
+    } catch (error) {
+      failure = error;
+    }
+  }
+
+  const entry = (): Entry => ({ ...counts, upTo, also: [...also] });
+
+  return {
+    isDone: (row) => row <= upTo || also.has(row),
+    done(row, now) {
+      if (failure !== undefined) throw failure;
+      also.add(row);
+      while (also.delete(upTo + 1)) upTo++;
+      counts = now;
+      if (!isDue) setImmediate(write);
+      isDue = true;
+    },
+    rows: () => upTo + also.size,
+    close() {
+      write();
+      isDue = false;
+      closeSync(fd);
+    },
+  };
+}
+
+/** Puts a journal with one entry into the place of what is there, which stays until the new one is whole. */
+function begin(path: string, identity: ImportIdentity, entry: Entry): { fd: number; bytes: number } {
+  const next = `${path}.new`;
+  try {
+    const fd = openSync(next, 'w', 0o600);
+    const bytes = writeSync(fd, `${JSON.stringify({ identity })}\n${JSON.stringify(entry)}\n`);
+    fsyncSync(fd);
+    renameSync(next, path);
+    return { fd, bytes };
+  } catch (cause) {
+    const reason = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
+    throw new Failure(
+      `The journal ${path}, by which an import goes on where it was, cannot be written (${reason}). Name another place with --journal.`,
+      { cause },
+    );
+  }
+}
+
+/** Takes a journal away that is done with. */
+export function removeJournal(path: string): void {
+  rmSync(path, { force: true });
+}

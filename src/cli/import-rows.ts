@@ -1,0 +1,124 @@
+import { AppError } from '../errors.ts';
+import { type JsonValue, parseJson } from '../http/json.ts';
+import { createCsvReader } from '../import/csv.ts';
+import { createArrayReader, createLinesReader, type JsonReader, type JsonText } from '../import/json.ts';
+import { type Columns, columnsOf, type Row, rowOf, rowOfJson } from '../import/rows.ts';
+import { imports } from './limits.ts';
+
+export const importFormats = ['csv', 'ndjson', 'json'] as const;
+export type ImportFormat = (typeof importFormats)[number];
+
+/** A row of a file that is imported. */
+export type ImportRow = {
+  /** Its place among the rows, from 1: the same whenever the file is read. */
+  number: number;
+  row: Row;
+  /** What an error report shows of it, without what an earlier report has added. */
+  cells(): readonly string[];
+};
+
+/** Takes the text of a file in pieces. Both throw an `Error` with a sentence when the file cannot be read on. */
+export type RowReader = {
+  push(text: string): ImportRow[];
+  end(): ImportRow[];
+  /** What stands above the cells in an error report. To be asked when there is a row. */
+  titles(): readonly string[];
+};
+
+/** A reader that keeps no more than one row of the file. */
+export function createRowReader(format: ImportFormat): RowReader {
+  if (format === 'csv') return createTableReader();
+  return createObjectReader(
+    format === 'json' ? createArrayReader(imports.rowLength) : createLinesReader(imports.rowLength),
+  );
+}
+
+function createTableReader(): RowReader {
+  const reader = createCsvReader(imports.rowLength);
+  let columns: Columns | undefined;
+  let number = 0;
+
+  function take(records: ReturnType<typeof reader.push>): ImportRow[] {
+    const rows: ImportRow[] = [];
+    for (const { line, cells, problem } of records) {
+      if (columns === undefined) {
+        if (problem !== undefined) throw new Error(`The first line cannot be read. ${problem}`);
+        columns = columnsOf(cells);
+        continue;
+      }
+      const known = columns;
+      const row = problem === undefined ? rowOf(known, cells, line) : { line, problem };
+      rows.push({ number: ++number, row, cells: () => reportedCells(known, cells, problem !== undefined) });
+    }
+    return rows;
+  }
+
+  return {
+    push: (text) => take(reader.push(text)),
+    end() {
+      const rows = take(reader.end());
+      if (columns === undefined) throw new Error('The file is empty; its first line must name the columns.');
+      return rows;
+    },
+    titles: () => columns?.own.map(({ title }) => title) ?? [],
+  };
+}
+
+/**
+ * A row that does not fit under its header stays one that does not, lest it be taken for a right one when the report is
+ * imported before somebody has mended it.
+ */
+function reportedCells(
+  { own, count }: Columns,
+  cells: readonly string[],
+  isBroken: boolean,
+): readonly string[] {
+  if (cells.length === count && !isBroken) return own.map(({ index }) => cells[index] ?? '');
+  return cells.length === own.length ? [...cells, ''] : cells;
+}
+
+function createObjectReader(reader: JsonReader): RowReader {
+  let number = 0;
+
+  const take = (texts: readonly JsonText[]): ImportRow[] =>
+    texts.map(({ line, text }) => {
+      number++;
+      const value = readValue(text);
+      if (value instanceof AppError)
+        return { number, row: { line, problem: problemOf(value) }, cells: () => ['', '', ''] };
+      return { number, row: rowOfJson(value, line), cells: () => cellsOf(value) };
+    });
+
+  return {
+    push: (text) => take(reader.push(text)),
+    end: () => take(reader.end()),
+    titles: () => ['id', 'name', 'tag'],
+  };
+}
+
+function readValue(text: string): JsonValue | AppError {
+  try {
+    return parseJson(Buffer.from(text));
+  } catch (error) {
+    if (error instanceof AppError) return error;
+    throw error;
+  }
+}
+
+/** The service says the same of a body. */
+function problemOf({ message }: AppError): string {
+  return message.replace('The body', 'The row');
+}
+
+function cellsOf(value: JsonValue): string[] {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return ['', '', ''];
+  return [value.id, value.name, value.tag].map((member) => {
+    if (member === undefined) return '';
+    if (typeof member === 'string') return member;
+    return typeof member === 'bigint' ? String(member) : JSON.stringify(member, asText);
+  });
+}
+
+function asText(_: string, value: unknown): unknown {
+  return typeof value === 'bigint' ? String(value) : value;
+}

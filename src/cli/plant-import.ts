@@ -1,0 +1,98 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { ConfigError } from '../config.ts';
+import { silentLog, systemRuntime } from '../runtime.ts';
+import { addApiOptions, readApi } from './api-options.ts';
+import { examplesFirst } from './examples.ts';
+import { checkRows } from './import-check.ts';
+import { bytesOf, isRereadable } from './import-file.ts';
+import type { ImportFlags } from './import-flags.ts';
+import { type ImportFormat, importFormats } from './import-rows.ts';
+import { importFile, importStream } from './import-work.ts';
+import { imports } from './limits.ts';
+import { stopSignal } from './signals.ts';
+import { isQuiet } from './terminal.ts';
+import { durationRule, parseDuration, roughDuration } from './time.ts';
+
+/** `plant import FILE` */
+export function plantImport(plant: Command): void {
+  const command = plant
+    .command('import')
+    .description('add the plants of a file, each exactly once')
+    .argument('<file>', 'a .csv, .ndjson or .json file; - is standard input')
+    .addOption(new Option('--format <format>', 'what is in it, whatever it is called').choices(importFormats))
+    .option('--dry-run', 'read the file and show what is wrong in it; send nothing')
+    .option('--errors <file>', 'where rows go that fail (default: FILE.errors.csv)')
+    .option('--journal <file>', 'where it is noted which rows are done (default: FILE.import)')
+    .option('--restart', 'forget what an earlier import of this file has done: add every row')
+    .option('--new-token', 'go on with an import that was begun with another token of the same user')
+    .addOption(
+      new Option(
+        '--concurrency <count>',
+        `requests under way at a time (default: ${imports.requests.default})`,
+      ).argParser(parseConcurrency),
+    )
+    .addOption(
+      new Option(
+        '--patience <time>',
+        `how long to try while the service does not answer: ${durationRule} (default: ${roughDuration(imports.patienceMs)})`,
+      ).argParser(parsePatience),
+    )
+    .option('--json', 'print a JSON object with what was done')
+    .configureHelp(
+      examplesFirst(
+        'plant import plants.csv',
+        'plant import plants.csv --dry-run',
+        'plant import - --format ndjson < plants.ndjson',
+      ),
+    )
+    .addHelpText(
+      'after',
+      `
+The first line of a CSV file names the columns: name, and if you like id and tag, in any order. The other formats hold
+objects {"name", "id"?, "tag"?}: one in each line of .ndjson, an array of them in .json.
+
+Ctrl+C stops after the requests that are under way; the same command then goes on where it was, also after a crash. A
+row that fails does not stop the others: it goes to FILE.errors.csv, which you can mend and import. The exit code is 0
+when every row was added, and 1 otherwise.`,
+    )
+    .action(run);
+  addApiOptions(command);
+}
+
+async function run(file: string, given: ImportFlags): Promise<void> {
+  const flags: ImportFlags = isQuiet() ? { ...given, quiet: true } : given;
+  const format = flags.format ?? formatOf(file);
+  const isStream = file === '-' || !isRereadable(file);
+  if (flags.dryRun) {
+    const bytes = file === '-' ? process.stdin : bytesOf(file);
+    if (!(await checkRows(bytes, file === '-' ? 'Standard input' : file, format, flags)))
+      process.exitCode = 1;
+    return;
+  }
+  const api = readApi(process.env, flags);
+  const stopping = new AbortController();
+  void stopSignal(systemRuntime(silentLog).clock).then(() => stopping.abort());
+  const isComplete = await (isStream ? importStream : importFile)({ file, format, flags, api, stopping });
+  if (!isComplete) process.exitCode = 1;
+}
+
+function formatOf(file: string): ImportFormat {
+  const ending = file.slice(file.lastIndexOf('.') + 1).toLowerCase();
+  const format = importFormats.find((known) => known === ending);
+  if (format !== undefined) return format;
+  throw new ConfigError([
+    `What is in ${file === '-' ? 'standard input' : file}? Say it with --format: ${importFormats.join(', ')}.`,
+  ]);
+}
+
+function parseConcurrency(text: string): number {
+  const { most } = imports.requests;
+  if (/^[1-9]\d{0,3}$/.test(text) && Number(text) <= most) return Number(text);
+  throw new InvalidArgumentError(`It must be an integer from 1 to ${most}.`);
+}
+
+function parsePatience(text: string): number {
+  const ms = parseDuration(text);
+  if (ms === undefined) throw new InvalidArgumentError(`It must be ${durationRule}.`);
+  return ms;
+}

@@ -1,0 +1,148 @@
+import { MAX_ID, MIN_ID, Name, parsePlantId, Tag } from '../plants/plant.ts';
+
+/** What a row asks for: a plant without an id gets the next free one. */
+export type Draft = { id?: bigint; name: string; tag?: string };
+
+/** One row of a file: where it begins, and what it asks for, or a sentence that says why it cannot be sent. */
+export type Row = { line: number; draft: Draft } | { line: number; problem: string };
+
+/** Where the members of a plant stand in the rows of a table. */
+export type Columns = {
+  id: number | undefined;
+  name: number;
+  tag: number | undefined;
+  /** The columns that belong to the file itself, with their titles, in their order: not those of an error report. */
+  own: readonly { title: string; index: number }[];
+  /** How many cells a row has. */
+  count: number;
+};
+
+const MEMBERS = ['id', 'name', 'tag'] as const;
+/** A file of rows that failed has them, too, and can be imported again as it is. */
+const REPORTED = ['line', 'error'] as const;
+
+const BYTE_ORDER_MARK = /^\uFEFF/;
+
+/** Reads the first row of a table. Throws an `Error` whose message is a sentence for a person. */
+export function columnsOf(header: readonly string[]): Columns {
+  const titles = header.map((cell, index) => (index === 0 ? cell.replace(BYTE_ORDER_MARK, '') : cell).trim());
+  const known: readonly string[] = [...MEMBERS, ...REPORTED];
+  for (const [index, title] of titles.entries()) {
+    if (!known.includes(title)) {
+      throw new Error(`Column ${index + 1} is called ${shown(title)}. ${HEADER_RULE}`);
+    }
+    if (titles.indexOf(title) < index)
+      throw new Error(`The column "${title}" is there twice. ${HEADER_RULE}`);
+  }
+  const find = (title: string) => (titles.includes(title) ? titles.indexOf(title) : undefined);
+  const name = find('name');
+  if (name === undefined) throw new Error(`There is no column "name". ${HEADER_RULE}`);
+  const own = titles
+    .map((title, index) => ({ title, index }))
+    .filter(({ title }) => !REPORTED.some((reported) => reported === title));
+  return { id: find('id'), name, tag: find('tag'), own, count: titles.length };
+}
+
+const HEADER_RULE =
+  'The first line names the columns: name, and if you like id and tag, in any order, such as: id,name,tag';
+
+/**
+ * Reads a row of a table and checks it against the rules of a plant.
+ *
+ * @param cells as they came: a name keeps its blanks; an empty id or tag is an absent one
+ * @param line where the row begins, from 1
+ */
+export function rowOf(columns: Columns, cells: readonly string[], line: number): Row {
+  if (cells.length !== columns.count) {
+    return {
+      line,
+      problem: `The row has ${count(cells.length, 'cell')}, and the first line names ${count(columns.count, 'column')}. Put a value with a comma in double quotes.`,
+    };
+  }
+  const cell = (index: number | undefined) => (index === undefined ? '' : (cells[index] ?? ''));
+  const idText = cell(columns.id).trim();
+  const id = idText === '' ? undefined : parseId(idText);
+  if (id === null) return { line, problem: ID_RULE };
+  const tag = cell(columns.tag);
+  return rowFor({ name: cell(columns.name), tag: tag === '' ? undefined : tag, id }, line);
+}
+
+/**
+ * Reads a row that is a JSON object and checks it against the rules of a plant. A member that is null is refused, as
+ * the service does.
+ *
+ * @param value what a reader made of it that gives integers as bigint; a number is taken as far as it is exact
+ * @param line where the row begins, from 1
+ */
+export function rowOfJson(value: unknown, line: number): Row {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    return { line, problem: 'The row is not a JSON object, such as {"name":"Alder"}.' };
+  }
+  const unknown = Object.keys(value).find((member) => !isKnown(member));
+  if (unknown !== undefined) {
+    return { line, problem: `The row has the member ${shown(unknown)}. A plant has name, id and tag only.` };
+  }
+  // Every member is looked at before it is used.
+  const { id: number, name, tag } = value as Record<string, unknown>;
+  const id = typeof number === 'number' && Number.isSafeInteger(number) ? BigInt(number) : number;
+  if (id !== undefined && (typeof id !== 'bigint' || id < MIN_ID || id > MAX_ID)) {
+    return { line, problem: ID_RULE };
+  }
+  if (tag !== undefined && typeof tag !== 'string') return { line, problem: TAG_RULE };
+  return rowFor({ name, tag, id }, line);
+}
+
+function isKnown(member: string): boolean {
+  return MEMBERS.some((name) => name === member) || REPORTED.some((name) => name === member);
+}
+
+const NAME_RULE = `The name must be ${Name.description}.`;
+const TAG_RULE = `The tag must be ${Tag.description}.`;
+const ID_RULE = `The id must be ${rangeText()}, written with digits only, such as 7 or -5.`;
+
+const NAME_PATTERN = new RegExp(Name.pattern, 'u');
+const TAG_PATTERN = new RegExp(Tag.pattern, 'u');
+
+type Parts = { id: bigint | undefined; name: unknown; tag: string | undefined };
+
+function rowFor({ id, name, tag }: Parts, line: number): Row {
+  if (typeof name !== 'string' || !fits(name, Name.maxLength) || !NAME_PATTERN.test(name)) {
+    return { line, problem: name === undefined || name === '' ? 'There is no name.' : NAME_RULE };
+  }
+  if (tag !== undefined && !(fits(tag, Tag.maxLength) && TAG_PATTERN.test(tag))) {
+    return { line, problem: TAG_RULE };
+  }
+  const draft: Draft = { name };
+  if (id !== undefined) draft.id = id;
+  if (tag !== undefined) draft.tag = tag;
+  return { line, draft };
+}
+
+/** Whether the text has so many code points at most; a code point takes one or two of its units. */
+function fits(text: string, codePoints: number): boolean {
+  if (text.length <= codePoints) return true;
+  return text.length <= 2 * codePoints && [...text].length <= codePoints;
+}
+
+/** The canonical form only: `007` or `9.2E+18` is a number that something else has written, and changed. */
+function parseId(text: string): bigint | null {
+  try {
+    return parsePlantId(text);
+  } catch {
+    return null;
+  }
+}
+
+function rangeText(): string {
+  return `a 64-bit integer (${MIN_ID} to ${MAX_ID})`;
+}
+
+function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`;
+}
+
+/** A name out of the file, as a message shows it. */
+function shown(name: string): string {
+  const LONGEST = 40;
+  return JSON.stringify(name.length > LONGEST ? `${name.slice(0, LONGEST)}…` : name);
+}

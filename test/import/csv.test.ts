@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parse } from 'csv-parse/sync';
+import fc from 'fast-check';
+import { type CsvRecord, createCsvReader, csvLine } from '../../src/import/csv.ts';
+
+const LONGEST = 1_000;
+
+/** @param cuts where the text is cut into pieces */
+function read(text: string, cuts: readonly number[] = []): CsvRecord[] {
+  const reader = createCsvReader(LONGEST);
+  const ends = [...cuts.toSorted((a, b) => a - b), text.length];
+  const pieces = ends.map((end, index) => text.slice(index === 0 ? 0 : ends[index - 1], end));
+  return [...pieces.flatMap((piece) => reader.push(piece)), ...reader.end()];
+}
+
+test('each record says in which line it begins, behind values of several lines, too', () => {
+  const text = 'name,tag\r\n"a\r\nb\nc",x\r\n\r\nd,"e ""f"""\r\n"",\n';
+  assert.deepEqual(read(text), [
+    { line: 1, cells: ['name', 'tag'] },
+    { line: 2, cells: ['a\r\nb\nc', 'x'] },
+    { line: 6, cells: ['d', 'e "f"'] },
+    { line: 7, cells: ['', ''] },
+  ]);
+});
+
+test('a record with wrong quotes has a problem, and the next line is read as one again', () => {
+  const problems = read('5" pot,x\n"a"b,x\ngood,x\n"never,x\nlast,x').map(({ line, cells, problem }) => ({
+    line,
+    cells,
+    isWrong: problem !== undefined,
+  }));
+  assert.deepEqual(problems, [
+    { line: 1, cells: ['5" pot,x'], isWrong: true },
+    { line: 2, cells: ['"a"b,x'], isWrong: true },
+    { line: 3, cells: ['good', 'x'], isWrong: false },
+    { line: 4, cells: ['"never,x'], isWrong: true },
+    { line: 5, cells: ['last', 'x'], isWrong: false },
+  ]);
+});
+
+test('a quote that is never closed takes no more memory than the longest record', () => {
+  const records = read(`"a\n${'b\n'.repeat(LONGEST)}`);
+  assert.equal(records.length, LONGEST + 1);
+  assert.equal(records.filter(({ problem }) => problem !== undefined).length, 1);
+});
+
+test('a record that is too long is refused, with its line', () => {
+  assert.throws(
+    () => read(`a\n${'b'.repeat(LONGEST + 1)}`),
+    /^Error: Line 2 is longer than the 1000 characters/,
+  );
+});
+
+test('any text gives the same records wherever it is cut', () => {
+  const text = fc.string({ unit: fc.constantFrom('a', '"', ',', '\r', '\n'), maxLength: 40 });
+  const cuts = (length: number) => fc.array(fc.nat(length), { maxLength: 5 });
+  const cutText = text.chain((whole) => fc.tuple(fc.constant(whole), cuts(whole.length)));
+  fc.assert(
+    fc.property(cutText, ([whole, at]) => assert.deepEqual(read(whole, at), read(whole))),
+    { numRuns: 2_000 },
+  );
+});
+
+test('what csv-parse reads of a well-formed text is what is read here', () => {
+  const cell = fc.string({
+    unit: fc.constantFrom('a', 'é', '"', ',', '\r\n', '\n', ' ', '\u{1f331}'),
+    maxLength: 6,
+  });
+  const table = fc.array(fc.array(cell, { minLength: 2, maxLength: 3 }), { minLength: 1, maxLength: 6 });
+  fc.assert(
+    fc.property(table, fc.constantFrom('\n', '\r\n'), (rows, lineBreak) => {
+      const text = rows.map((cells) => csvLine(cells).replace(/\n$/, lineBreak)).join('');
+      const cells = read(text).map((record) => record.cells);
+      assert.deepEqual(cells, parse(text, { relax_column_count: true, record_delimiter: lineBreak }));
+      assert.deepEqual(cells, rows);
+    }),
+    { numRuns: 500 },
+  );
+});

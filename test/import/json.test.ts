@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import {
+  createArrayReader,
+  createLinesReader,
+  type JsonReader,
+  type JsonText,
+} from '../../src/import/json.ts';
+
+const LONGEST = 100;
+
+function read(reader: JsonReader, pieces: readonly string[]): JsonText[] {
+  return [...pieces.flatMap((piece) => reader.push(piece)), ...reader.end()];
+}
+
+test('the elements of an array come one by one, each with its line', () => {
+  const text = '\n[ {"name":"a,]}\\"["},\n\n  {"name":"b",\n"x":[1,2]}\n, 3]\n';
+  const found = read(createArrayReader(LONGEST), [text]);
+  assert.deepEqual(
+    found.map(({ line, text }) => ({ line, value: JSON.parse(text) })),
+    [
+      { line: 2, value: { name: 'a,]}"[' } },
+      { line: 4, value: { name: 'b', x: [1, 2] } },
+      { line: 6, value: 3 },
+    ],
+  );
+});
+
+test('any array gives its elements wherever its text is cut', () => {
+  const values = fc.array(fc.jsonValue({ maxDepth: 2 }), { maxLength: 5 });
+  fc.assert(
+    fc.property(
+      values,
+      fc.constantFrom(undefined, 1),
+      fc.integer({ min: 1, max: 7 }),
+      (array, indent, size) => {
+        const text = JSON.stringify(array, null, indent);
+        const pieces = [...text.matchAll(new RegExp(`[^]{1,${size}}`, 'g'))].map(([piece]) => piece);
+        const found = read(createArrayReader(10_000), pieces);
+        assert.deepEqual(
+          found.map((element) => JSON.parse(element.text)),
+          JSON.parse(text),
+        );
+      },
+    ),
+    { numRuns: 300 },
+  );
+});
+
+const wrongArrays: readonly [string, RegExp][] = [
+  ['', /^The file is empty/],
+  ['{"name":"a"}\n', /^The file is no JSON array\..*--format ndjson/],
+  ['[{"name":"a"}', /^The array does not end: the file breaks off in line 1\./],
+  ['[1,\n,2]', /^A value is missing in line 2/],
+  ['[1,]', /^A value is missing in line 1/],
+  ['[]\n[]', /^There is more behind the end of the array, in line 2\./],
+  [`["${'a'.repeat(LONGEST)}"`, /^Line 1 begins a row that is longer than 100 characters\./],
+];
+for (const [text, message] of wrongArrays) {
+  test(`the array ${JSON.stringify(text.slice(0, 16))} is refused with a sentence`, () => {
+    assert.throws(() => read(createArrayReader(LONGEST), [text]), { message });
+  });
+}
+
+test('lines come one by one, blank ones are passed over', () => {
+  assert.deepEqual(read(createLinesReader(LONGEST), ['1\r\n\n', '2', '3\n 4']), [
+    { line: 1, text: '1\r' },
+    { line: 3, text: '23' },
+    { line: 4, text: ' 4' },
+  ]);
+  assert.throws(() => read(createLinesReader(LONGEST), ['1\n', 'a'.repeat(101)]), { message: /^Line 2/ });
+});
