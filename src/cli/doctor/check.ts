@@ -1,0 +1,40 @@
+/** What a check found: all well, something to know, or something that keeps the service from working. */
+export type Verdict = 'ok' | 'warning' | 'problem';
+
+export type Finding = {
+  /** What was looked at, in a few words. */
+  name: string;
+  verdict: Verdict;
+  /** What was seen. */
+  text: string;
+  /** What to do about it. */
+  advice?: string;
+};
+
+/** Looks at one area. It changes nothing, disturbs nobody, and rejects only by a fault of its own. */
+export type Check = () => Promise<Finding[]> | Finding[];
+
+export function ok(name: string, text: string): Finding {
+  return { name, verdict: 'ok', text };
+}
+
+export function warning(name: string, text: string, advice: string): Finding {
+  return { name, verdict: 'warning', text, advice };
+}
+
+export function problem(name: string, text: string, advice: string): Finding {
+  return { name, verdict: 'problem', text, advice };
+}
+
+/** The message of an error without a full stop, for the inside of a sentence. */
+export function reasonIn(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).replace(/\.$/, '');
+}
+
+/** Undefined when it took too long; what goes on then is nobody's concern. */
+export async function withinTime<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
+  const { promise: late, resolve } = Promise.withResolvers<undefined>();
+  const timer = setTimeout(resolve, ms, undefined);
+  work.catch(() => {});
+  return Promise.race([work, late]).finally(() => clearTimeout(timer));
+}

@@ -1,0 +1,99 @@
+import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
+import { checks as limits } from '../limits.ts';
+import { shellWord } from '../terminal.ts';
+import { sizeText } from '../whole-progress.ts';
+import { type Finding, ok, problem, reasonIn, warning } from './check.ts';
+
+const NAME = 'Data folder';
+
+/** The folder that the embedded store is in: whose it is, who may read it, and the disk below it. */
+export function checkFolder(folder: string): Finding[] {
+  if (!existsSync(folder)) return [missing(folder)];
+  const stats = statSync(folder);
+  if (!stats.isDirectory()) {
+    return [problem(NAME, `${folder} is no folder`, 'Name another one with DATA_DIR or --data-dir.')];
+  }
+  const unusable = usableBy(folder);
+  if (unusable !== undefined) return [unusable];
+  return [...modeOf(folder, stats.mode), ...spaceOf(folder), ...fileSystemOf(folder)];
+}
+
+function missing(folder: string): Finding {
+  return warning(
+    NAME,
+    `${folder} is not there`,
+    'Name it with DATA_DIR or --data-dir, as for serve; the first start makes it.',
+  );
+}
+
+function usableBy(folder: string): Finding | undefined {
+  try {
+    accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
+    return undefined;
+  } catch (error) {
+    const { uid } = statSync(folder);
+    return problem(
+      NAME,
+      `${folder} belongs to the user with the id ${uid}, and this user may not write there (${reasonIn(error)})`,
+      'Run doctor and the service as the owner of the folder, or change its owner.',
+    );
+  }
+}
+
+/** Permissions of others than the owner. */
+const OTHERS = 0o077;
+
+function modeOf(folder: string, mode: number): Finding[] {
+  const shown = (mode & 0o777).toString(8).padStart(4, '0');
+  if (process.platform === 'win32' || (mode & OTHERS) === 0) return [ok(NAME, `${folder}, ${shown}`)];
+  return [
+    warning(
+      NAME,
+      `${folder} has the mode ${shown}: others may look into it, and the store holds secrets`,
+      `chmod 700 ${shellWord(folder)}`,
+    ),
+  ];
+}
+
+function spaceOf(folder: string): Finding[] {
+  const { bavail, bsize } = statfsSync(folder);
+  const free = bavail * bsize;
+  const text = `${sizeText(free)} free`;
+  const advice = 'Make room: without it creates are refused with 503 50302, and a backup has no place.';
+  if (free < limits.freeBytes.problem) return [problem('Disk', text, advice)];
+  return [free < limits.freeBytes.warning ? warning('Disk', text, advice) : ok('Disk', text)];
+}
+
+const LOCKS_FAIL = 'locks do not hold there, so that the store can be damaged';
+const GONE = 'what is in it is gone with';
+
+/** By the number that Linux gives to a type (statfs(2)). */
+const fileSystems: Readonly<Record<number, { name: string; why: string; verdict: typeof warning }>> = {
+  26985: { name: 'NFS', why: LOCKS_FAIL, verdict: problem },
+  20859: { name: 'SMB', why: LOCKS_FAIL, verdict: problem },
+  4283649346: { name: 'CIFS', why: LOCKS_FAIL, verdict: problem },
+  4266872130: { name: 'SMB 2', why: LOCKS_FAIL, verdict: problem },
+  16914839: { name: '9P', why: LOCKS_FAIL, verdict: problem },
+  12805120: { name: 'Ceph', why: LOCKS_FAIL, verdict: warning },
+  1702057286: {
+    name: 'FUSE',
+    why: 'whether locks and flushes hold there depends on its program',
+    verdict: warning,
+  },
+  16914836: { name: 'tmpfs', why: `${GONE} the memory, at the next boot`, verdict: warning },
+  2035054128: { name: 'overlayfs', why: `${GONE} the container`, verdict: warning },
+};
+
+function fileSystemOf(folder: string): Finding[] {
+  if (process.platform !== 'linux') return [];
+  const found = fileSystems[statfsSync(folder).type];
+  if (found === undefined) return [];
+  const { name, why, verdict } = found;
+  return [
+    verdict(
+      'File system',
+      `${folder} is on ${name}: ${why}`,
+      'Put the data folder on a local disk, or a volume.',
+    ),
+  ];
+}

@@ -1,0 +1,87 @@
+import type { Socket } from 'node:net';
+import type { AllowedNetworks } from '../../webhooks/addresses.ts';
+import { reasonOf } from '../../webhooks/attempt.ts';
+import { connect } from '../../webhooks/connect.ts';
+import { createResolve } from '../../webhooks/resolver.ts';
+import { createTarget, type Target } from '../../webhooks/target.ts';
+import { checks as limits } from '../limits.ts';
+import { type Finding, ok, warning } from './check.ts';
+
+export type Receiver = { webhook: string; url: string };
+
+const NAME = 'Webhooks';
+
+/**
+ * Whether the receivers can be connected to, by the rules and in the way of a delivery. No request is sent. A receiver
+ * that several webhooks have is connected to once.
+ */
+export async function checkReceivers(
+  receivers: readonly Receiver[],
+  allowed: AllowedNetworks,
+): Promise<Finding[]> {
+  if (receivers.length === 0) return [ok(NAME, 'none are enabled')];
+  const target = createTarget({ allowed, resolve: createResolve() });
+  const byPlace = [...Map.groupBy(receivers, ({ url }) => placeOf(url))];
+  const findings: Finding[] = [];
+  const left = byPlace.values();
+
+  async function worker(): Promise<void> {
+    for (const [, [first, ...others]] of left) {
+      if (first === undefined) continue;
+      const reason = await reasonAgainst(target, first.url);
+      if (reason !== undefined) findings.push(unreachable(first, others.length, reason));
+    }
+  }
+
+  await Promise.all(Array.from({ length: limits.together }, worker));
+  const well = byPlace.length - findings.length;
+  const summary = `${well} of ${byPlace.length} ${byPlace.length === 1 ? 'receiver' : 'receivers'} can be connected to`;
+  return well === 0 ? findings : [ok(NAME, summary), ...findings];
+}
+
+function unreachable({ webhook, url }: Receiver, others: number, reason: string): Finding {
+  const more = others === 0 ? '' : `, and of ${others} more to the same place`;
+  return warning(
+    NAME,
+    `the receiver of ${webhook}${more} cannot be connected to: ${placeOf(url)}: ${reason.replace(/\.$/, '')}`,
+    'Tell its owner. What is to be sent to it waits, and is tried again.',
+  );
+}
+
+/** Without path and query, which may be a secret between sender and receiver. */
+function placeOf(url: string): string {
+  return URL.parse(url)?.origin ?? url;
+}
+
+/** Why it cannot be connected to; undefined when it can. */
+async function reasonAgainst(target: Target, text: string): Promise<string | undefined> {
+  let socket: Socket | undefined;
+  const { promise, resolve } = Promise.withResolvers<string | undefined>();
+  const timer = setTimeout(
+    resolve,
+    limits.answerMs,
+    `There is no connection within ${limits.answerMs / 1000} s.`,
+  );
+  try {
+    const url = target.read(text);
+    socket = connect(
+      {
+        target,
+        // `read` admits no other ones.
+        protocol: url.protocol === 'http:' ? 'http:' : 'https:',
+        hostname: url.hostname.replace(/^\[(.*)\]$/, '$1'),
+        port: Number(url.port || (url.protocol === 'http:' ? 80 : 443)),
+        session: undefined,
+        onTry() {},
+        onSession() {},
+      },
+      (...[error]) => resolve(error === null ? undefined : reasonOf(error)),
+    );
+    return await promise;
+  } catch (error) {
+    return reasonOf(error);
+  } finally {
+    clearTimeout(timer);
+    socket?.on('error', () => {}).destroy();
+  }
+}

@@ -1,0 +1,62 @@
+import { join } from 'node:path';
+import { readStoreConfig, storePath } from '../config.ts';
+import { sqliteCode } from '../store/sqlite/failure.ts';
+import { lockForServing } from '../store/sqlite/lock.ts';
+import { DamagedStore } from '../store/sqlite/whole-store.ts';
+import { Failure } from './failure.ts';
+import { storeFailures } from './start-failure.ts';
+import type { StoreFlags } from './store.ts';
+
+/** Where the embedded store is, for verbs that are about its file. */
+export type EmbeddedStore = { dataDir: string; path: string };
+
+/** @param verb as it stands in the message when the store is in a database instead */
+export function embeddedStore(flags: StoreFlags, verb: 'backup' | 'restore'): EmbeddedStore {
+  const { databaseUrl, dataDir } = readStoreConfig(process.env, flags);
+  if (databaseUrl) {
+    throw new Failure(
+      `DATABASE_URL is set: the store is in the database ${databaseUrl.shown}, and ${verb} is for the data folder. ` +
+        'Use pg_dump and pg_restore, or point-in-time recovery: docs/how-to/run-on-postgresql.md, "Back up and restore".',
+    );
+  }
+  return { dataDir, path: storePath(dataDir) };
+}
+
+/** Keeps servers away from a data folder until it is given back. */
+export function lockAgainstServers({ dataDir }: EmbeddedStore): () => void {
+  try {
+    return lockForServing(join(dataDir, 'serving.lock'));
+  } catch (cause) {
+    if (sqliteCode(cause) !== undefined) throw cause;
+    throw new Failure(`A server runs on the data folder ${dataDir}: stop it first.`, { cause });
+  }
+}
+
+/** By the code of a failed system call. */
+const systemFailures: Readonly<Record<string, string>> = {
+  EACCES: 'this user may not',
+  EPERM: 'this user may not',
+  EROFS: 'the file system is read-only',
+  ENOSPC: 'the disk is full',
+  EDQUOT: 'the quota of this user is used up',
+  EFBIG: 'the file would be larger than this user, or the file system, may have it',
+  ENOENT: 'there is no such file or folder',
+  ENOTDIR: 'a part of the path is no folder',
+  EISDIR: 'it is a folder',
+};
+
+/**
+ * A failure of a disk, of a file, or of what is in it, in one line. Anything else is given back as it is.
+ *
+ * @param what what could not be done, as the beginning of a sentence
+ */
+export function fileFailure(error: unknown, what: string): unknown {
+  if (!(error instanceof Error) || error instanceof Failure) return error;
+  if (error instanceof DamagedStore) return new Failure(`${what}: ${error.message}`, { cause: error });
+  const reason = storeFailures[sqliteCode(error) ?? -1] ?? systemFailures[systemCode(error)];
+  return reason === undefined ? error : new Failure(`${what}: ${reason}.`, { cause: error });
+}
+
+function systemCode(error: Error): string {
+  return 'code' in error ? String(error.code) : '';
+}

@@ -1,0 +1,138 @@
+import { existsSync, mkdirSync, statSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import { silentLog, systemRuntime } from '../runtime.ts';
+import type { Restored } from '../store/sqlite/restore.ts';
+import { DamagedStore } from '../store/sqlite/whole-store.ts';
+import { type EmbeddedStore, embeddedStore, fileFailure, lockAgainstServers } from './embedded-store.ts';
+import { examplesFirst } from './examples.ts';
+import { Failure } from './failure.ts';
+import { settingOption } from './options.ts';
+import type { StoreFlags } from './store.ts';
+import { insist, print, say, shellWord, visible } from './terminal.ts';
+import { showWholeProgress } from './whole-progress.ts';
+
+type RestoreFlags = StoreFlags & { json?: true };
+
+/** `restore FILE` */
+export function restore(command: Command): void {
+  command
+    .argument('<file>', 'what backup wrote')
+    .addOption(settingOption('dataDir'))
+    .option('--json', 'print JSON: {path, before, plants, waiting, revived}')
+    .configureHelp(
+      examplesFirst(
+        'restore plants.backup',
+        'restore /backup/plants-2026-11-21.backup --data-dir /var/lib/plant-store',
+      ),
+    )
+    .addHelpText(
+      'after',
+      `
+Puts a backup in place of the store in the data folder, or into a folder without one. No service may run on it. The
+backup is copied and checked before anything is replaced, and the store that was there is kept beside it under another
+name. Whenever this is broken off, the folder has the one or the other, whole.
+
+Everything is as it was when the backup was made. Deliveries that waited then are sent at the next start, those that
+went out since once more; tokens that were revoked since are good again, and are named.`,
+    )
+    .action(run);
+}
+
+async function run(file: string, flags: RestoreFlags): Promise<void> {
+  const store = embeddedStore(flags, 'restore');
+  const from = resolve(file);
+  refuseSource(from, store);
+  makeFolder(store);
+  const unlock = lockFolder(store);
+  let restored: Restored;
+  try {
+    restored = await replace(from, store);
+  } finally {
+    unlock();
+  }
+  const { before, plants, waiting, revived } = restored;
+  if (flags.json) {
+    print(JSON.stringify({ path: store.path, before: before ?? null, plants, waiting, revived }, null, 2));
+  } else tell(from, restored);
+  warn(restored);
+}
+
+async function replace(from: string, { path }: EmbeddedStore): Promise<Restored> {
+  const { restoreStore } = await import('../store/sqlite/restore.ts');
+  const report = showWholeProgress(statSync(from).size, process.stderr);
+  const now = systemRuntime(silentLog).clock.now();
+  try {
+    return await restoreStore({ from, path, now, report });
+  } catch (error) {
+    throw asItWas(error, from, path);
+  } finally {
+    report.end();
+  }
+}
+
+function asItWas(error: unknown, from: string, path: string): unknown {
+  const kept = existsSync(path) ? 'the store is as it was' : 'there is no store as before';
+  if (error instanceof DamagedStore) {
+    return new Failure(`The backup ${from} is damaged, and ${kept}: ${error.message} Take another one.`, {
+      cause: error,
+    });
+  }
+  const failure = fileFailure(error, `${from} cannot be restored, and ${kept}`);
+  // What the checks say of it is a sentence of its own.
+  if (failure === error && error instanceof Error && error.constructor === Error) {
+    return new Failure(`${from} cannot be restored, and ${kept}. ${error.message}`, { cause: error });
+  }
+  return failure;
+}
+
+function refuseSource(from: string, { path }: EmbeddedStore): void {
+  const there = statSync(from, { throwIfNoEntry: false });
+  if (there === undefined) throw new Failure(`There is no file ${from}.`);
+  if (!there.isFile()) throw new Failure(`${from} is no file. Name the file that plant-store backup wrote.`);
+  const store = statSync(path, { throwIfNoEntry: false });
+  if (store && there.dev === store.dev && there.ino === store.ino) {
+    throw new Failure(`${from} is the store itself. Name the file that plant-store backup wrote.`);
+  }
+}
+
+function makeFolder({ dataDir }: EmbeddedStore): void {
+  try {
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw fileFailure(error, `The data folder ${dataDir} cannot be made`);
+  }
+}
+
+function lockFolder(store: EmbeddedStore): () => void {
+  try {
+    return lockAgainstServers(store);
+  } catch (error) {
+    throw fileFailure(error, `The data folder ${store.dataDir} cannot be used`);
+  }
+}
+
+function tell(from: string, { plants, before }: Restored): void {
+  say(`Restored ${plants} plants from ${from}. To go on: plant-store serve`);
+  if (before === undefined) return;
+  say(`The store that was there is kept, secrets and all: ${before}`);
+  say(
+    `To go back to it: plant-store restore ${shellWord(before)}; when it is not needed any more, delete it.`,
+  );
+}
+
+/** What happens by itself from now on, and nobody would see later. */
+function warn({ waiting, revived }: Restored): void {
+  if (waiting > 0) {
+    say(
+      `warning: ${waiting} deliveries waited when the backup was made. They are sent when the service starts, ` +
+        'those that went out since once more, with the same webhook-id.',
+    );
+  }
+  if (revived.length === 0) return;
+  insist('warning: these tokens were revoked or deleted since the backup, and are good again:');
+  for (const { id, user, label } of revived) {
+    insist(`  ${id} of ${visible(user)}${label === '' ? '' : ` (${visible(label)})`}`);
+  }
+  insist('To end one: plant-store token revoke ID');
+}

@@ -1,0 +1,143 @@
+import { styleText } from 'node:util';
+import type { Command } from 'commander';
+import { ConfigError } from '../config.ts';
+import { listOf } from './answer-reader.ts';
+import { call } from './api.ts';
+import { ApiFailure } from './api-failure.ts';
+import { type Api, type ApiFlags, addApiOptions, readApi } from './api-options.ts';
+import { type Attention, needingAttention } from './attention.ts';
+import { examplesFirst } from './examples.ts';
+import { renderFields } from './table.ts';
+import { print, say, visible } from './terminal.ts';
+
+type StatusFlags = ApiFlags & { json?: true };
+
+/** One request to the service: how it went, in a sentence when it did not. */
+type Probe = { ok: boolean; latencyMs: number; problem: string | undefined };
+
+type Webhooks = { count: number; waiting: number; failed: number; attention: Attention[] };
+
+type Status = {
+  url: string;
+  alive: Probe;
+  /** Undefined when it is not alive. */
+  ready: Probe | undefined;
+  /** Undefined without a token, or when it is not ready. */
+  plants: Probe | undefined;
+  /** The same; or why they cannot be told. */
+  webhooks: Webhooks | string | undefined;
+};
+
+/** `status` */
+export function status(command: Command): void {
+  addApiOptions(
+    command
+      .option('--json', 'print JSON: {url, alive, ready, plants, webhooks}')
+      .configureHelp(examplesFirst('status', 'status --url https://plants.example.org --json'))
+      .addHelpText(
+        'after',
+        `
+Whether a service lives and can serve, how long it takes to say so, and with a token also how your webhooks are: those
+that need attention first, each with what to do. The exit code is 1 when it is not ready.`,
+      )
+      .action(run),
+  );
+}
+
+async function run(flags: StatusFlags): Promise<void> {
+  const { api, hasToken } = apiOf(flags);
+  const found = await look(api, hasToken);
+  if (found.ready?.ok !== true) process.exitCode = 1;
+  if (flags.json) print(JSON.stringify(found, null, 2));
+  else show(found, hasToken);
+}
+
+/** The token may be missing here. */
+function apiOf(flags: ApiFlags): { api: Api; hasToken: boolean } {
+  try {
+    return { api: readApi(process.env, flags), hasToken: true };
+  } catch (error) {
+    if (!(error instanceof ConfigError) || flags.token !== undefined || process.env.PLANT_STORE_TOKEN)
+      throw error;
+    // What needs no token does not look at it; any other problem is found once more.
+    return { api: readApi(process.env, { ...flags, token: 'none' }), hasToken: false };
+  }
+}
+
+async function look(api: Api, hasToken: boolean): Promise<Status> {
+  const alive = await probe(api, '/healthz');
+  const ready = alive.ok ? await probe(api, '/readyz') : undefined;
+  const isOpen = hasToken && ready?.ok === true;
+  return {
+    url: api.url,
+    alive,
+    ready,
+    plants: isOpen ? await probe(api, '/plants?limit=1') : undefined,
+    webhooks: isOpen ? await webhooksOf(api) : undefined,
+  };
+}
+
+async function probe(api: Api, path: string): Promise<Probe> {
+  const startedAt = performance.now();
+  const problem = await call(api, 'GET', path).then(() => undefined, problemOf);
+  const latencyMs = Number((performance.now() - startedAt).toFixed(1));
+  return { ok: problem === undefined, latencyMs, problem };
+}
+
+async function webhooksOf(api: Api): Promise<Webhooks | string> {
+  try {
+    const webhooks = listOf((await call(api, 'GET', '/webhooks')).body);
+    const sum = (name: string) => webhooks.reduce((total, webhook) => total + webhook.count(name), 0);
+    return {
+      count: webhooks.length,
+      waiting: sum('waiting'),
+      failed: sum('failed'),
+      attention: needingAttention(webhooks),
+    };
+  } catch (error) {
+    return problemOf(error);
+  }
+}
+
+/** Throws what is no answer of the service, nor the lack of one. */
+function problemOf(error: unknown): string {
+  if (error instanceof ApiFailure) return error.message;
+  throw error;
+}
+
+function show({ url, alive, ready, plants, webhooks }: Status, hasToken: boolean): void {
+  const lines = [
+    ['Service', url],
+    ['Alive', alive.ok ? 'yes' : `no: ${alive.problem}`],
+    ['Ready', ready && (ready.ok ? `yes, ${ready.latencyMs} ms` : `no: ${ready.problem}`)],
+    [
+      'Plants',
+      plants && (plants.ok ? `can be read, ${plants.latencyMs} ms` : `cannot be read: ${plants.problem}`),
+    ],
+    ['Webhooks', webhooks && webhooksText(webhooks)],
+  ] as const;
+  print(renderFields(lines, process.stdout));
+  if (typeof webhooks === 'object') for (const each of webhooks.attention) print(attentionText(each));
+  if (ready?.ok === true && !hasToken) {
+    say('With a token it also says how your webhooks are: set PLANT_STORE_TOKEN, or plant-store login.');
+  }
+  if (alive.ok && ready?.ok === false) {
+    say('It lives, but does not serve. Where its store is, this says why: plant-store doctor');
+  }
+}
+
+function webhooksText(webhooks: Webhooks | string): string {
+  if (typeof webhooks === 'string') return `unknown: ${webhooks}`;
+  const { count, waiting, failed, attention } = webhooks;
+  if (count === 0) return 'none';
+  const ill =
+    attention.length === 0
+      ? 'all well'
+      : `${attention.length} need${attention.length === 1 ? 's' : ''} attention`;
+  return `${count}, ${ill}; ${waiting} waiting, ${failed} failed`;
+}
+
+function attentionText({ webhook, url, problem, advice }: Attention): string {
+  const mark = styleText('yellow', '!', { stream: process.stdout });
+  return `\n${mark} ${webhook} ${visible(url)}\n  ${visible(problem)}\n  ${advice}`;
+}

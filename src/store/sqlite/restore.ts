@@ -1,0 +1,145 @@
+import { chmodSync, chownSync, existsSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { copyFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { writes } from '../../limits.ts';
+import { flushFile, keepFile, replaceFile } from './durable-files.ts';
+import { sqliteCode } from './failure.ts';
+import type { Contents } from './inspect.ts';
+import { type RevivedToken, revivedTokens } from './revived-tokens.ts';
+import { copyAndCheck, type WholeReport } from './whole-store.ts';
+
+export type RestoreOptions = {
+  from: string;
+  /** The store's file, in a folder that is there. Its caller holds the lock of servers. */
+  path: string;
+  now: number;
+  report: WholeReport;
+};
+
+export type Restored = Contents & {
+  /** The store that was there before; undefined when there was none. */
+  before: string | undefined;
+  /** Tokens that were good when the backup was made, and not any more a moment ago. */
+  revived: RevivedToken[];
+};
+
+/**
+ * Puts a copy of a store in place of another one, once all of it was checked and is on disk. Killed at any instant it
+ * leaves the one or the other, whole; the same once more finishes or repeats it.
+ *
+ * @throws what `copyAndCheck` does, errors of SQLite (5, busy, when somebody works on the store) and of the file
+ * system; the store is as it was then
+ */
+export async function restoreStore({ from, path, now, report }: RestoreOptions): Promise<Restored> {
+  const staged = `${path}.restoring`;
+  // Of one that was killed: no other one is at work, because of the lock.
+  discard(staged);
+  removeAliases(path);
+  try {
+    await stage(from, staged);
+    const contents = await copyAndCheck({ from: undefined, path: staged }, report);
+    giveToOwnerOf(dirname(path), [staged, join(dirname(path), 'serving.lock')]);
+    flushFile(staged);
+    const hadStore = existsSync(path);
+    const before = hadStore ? nameOfBefore(path, now) : undefined;
+    if (before !== undefined) keepStore(path, before);
+    const revived = before === undefined ? [] : revivedTokens(before, staged, now);
+    replaceFile(staged, path);
+    return { ...contents, before, revived };
+  } finally {
+    discard(staged);
+  }
+}
+
+/** A copy that this process may change, with the write-ahead log folded in that a folder may have been copied with. */
+async function stage(from: string, staged: string): Promise<void> {
+  await copyFile(from, staged);
+  chmodSync(staged, 0o600);
+  if (existsSync(`${from}-wal`)) await copyFile(`${from}-wal`, `${staged}-wal`);
+  foldIn(staged);
+}
+
+/**
+ * Makes a store one file: its write-ahead log goes into it and away, and so cannot be taken for the log of another one.
+ * Fails with SQLite's code 5 when somebody else has it open.
+ */
+function foldIn(path: string): void {
+  const db = new DatabaseSync(path, { timeout: writes.lockWaitMs });
+  try {
+    db.exec('PRAGMA synchronous = FULL');
+    db.exec('PRAGMA journal_mode = DELETE');
+  } finally {
+    db.close();
+  }
+}
+
+const LOGS = ['-wal', '-journal'] as const;
+
+/** Gives the store a second name, under which it stays when the first one is given to another. */
+function keepStore(path: string, name: string): void {
+  // SQLite drops a log that it can make nothing of, and a damaged store would lose it.
+  for (const suffix of LOGS) if (existsSync(path + suffix)) keepFile(path + suffix, name + suffix);
+  let isDamaged = false;
+  try {
+    foldIn(path);
+  } catch (error) {
+    isDamaged = isDamage(error);
+    if (!isDamaged) throw error;
+  } finally {
+    // Of a whole store they are folded in by now, or stay where they are.
+    if (!isDamaged) for (const suffix of LOGS) rmSync(name + suffix, { force: true });
+  }
+  keepFile(path, name);
+  for (const suffix of [...LOGS, '-shm']) rmSync(path + suffix, { force: true });
+}
+
+const SQLITE_CORRUPT = 11;
+const SQLITE_NOTADB = 26;
+
+function isDamage(error: unknown): boolean {
+  const code = sqliteCode(error);
+  return code === SQLITE_CORRUPT || code === SQLITE_NOTADB;
+}
+
+function nameOfBefore(path: string, now: number): string {
+  const time = new Date(now).toISOString().replace(/[-:]|\.\d+/g, '');
+  const name = `${path}.before-restore-${time}`;
+  for (let n = 2; ; n++) {
+    const free = n === 2 ? name : `${name}-${n - 1}`;
+    if (!existsSync(free)) return free;
+  }
+}
+
+/**
+ * A restore that was killed between its last two steps leaves a second name for the store that is in use. SQLite would
+ * damage a store that is opened by two names.
+ */
+function removeAliases(path: string): void {
+  for (const name of aliasesOf(path)) rmSync(name);
+}
+
+/** Other names of a store's file that a restore gave it. */
+export function aliasesOf(path: string): string[] {
+  const store = statSync(path, { throwIfNoEntry: false });
+  if (store === undefined || store.nlink === 1) return [];
+  const folder = dirname(path);
+  return readdirSync(folder)
+    .filter((name) => name.startsWith(`${basename(path)}.before-restore-`))
+    .map((name) => join(folder, name))
+    .filter((name) => {
+      const { dev, ino } = statSync(name);
+      return dev === store.dev && ino === store.ino;
+    });
+}
+
+/** Whoever restores as root does it for the user that the service runs as. */
+function giveToOwnerOf(folder: string, files: readonly string[]): void {
+  if (process.getuid?.() !== 0) return;
+  const { uid, gid } = statSync(folder);
+  for (const file of files) if (existsSync(file)) chownSync(file, uid, gid);
+}
+
+function discard(staged: string): void {
+  for (const suffix of ['', ...LOGS, '-shm']) rmSync(staged + suffix, { force: true });
+}

@@ -1,0 +1,147 @@
+import assert from 'node:assert/strict';
+import { chmod, mkdir, open, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { storePath } from '../../src/config.ts';
+import { addPlants, plantsIn } from './backed-up-store.ts';
+import { fillStore, openEmbedded } from './copied-store.ts';
+import { launch, outcomeOf, run, withFolder, withStoreFolder } from './program.ts';
+import { dataOf, failureOf, wordsOf } from './remote.ts';
+
+function backUp(folder: string, file: string, ...more: string[]) {
+  return run(['backup', file, '--data-dir', folder, ...more]);
+}
+
+test('a backup has every plant, is one file that only its owner may read, and says what it is', async () => {
+  await withStoreFolder(async (folder) => {
+    addPlants(folder, 3);
+    const file = join(folder, 'plants.backup');
+    const said = wordsOf(await backUp(folder, file));
+    assert.match(said, /^Backed up 3 plants to .*plants\.backup: \d+\.\d KiB in [\d.]+ s, checked\.\n/);
+    assert.match(said, /secrets of webhooks/);
+    assert.equal((await stat(file)).mode & 0o777, 0o600);
+    assert.equal(plantsIn(file), 3);
+    const left = (await readdir(folder)).filter((name) => name.startsWith('plants.backup'));
+    assert.deepEqual(left, ['plants.backup']);
+  });
+});
+
+test('a backup of a store that has some of everything passes its own checks', async () => {
+  await withFolder(async (folder) => {
+    const store = await openEmbedded(folder);
+    await fillStore(store);
+    await store.close();
+    const made = JSON.parse(dataOf(await backUp(folder, join(folder, 'b'), '--json')));
+    assert.deepEqual(Object.keys(made), ['path', 'bytes', 'plants', 'seconds']);
+    assert.equal(made.bytes, (await stat(join(folder, 'b'))).size);
+  });
+});
+
+test('a backup does not overwrite what is there, unless it is told to', async () => {
+  await withStoreFolder(async (folder) => {
+    const file = join(folder, 'plants.backup');
+    await writeFile(file, 'precious');
+    assert.match(failureOf(await backUp(folder, file)), /is there already\. Name another .* --force\.$/);
+    assert.equal(await readFile(file, 'utf8'), 'precious');
+    wordsOf(await backUp(folder, file, '--force'));
+    assert.equal(plantsIn(file), 0);
+    assert.equal((await stat(file)).mode & 0o777, 0o600);
+  });
+});
+
+test('a backup says in one line why it cannot be made, and leaves nothing behind', async () => {
+  await withStoreFolder(async (folder) => {
+    await withFolder(async (other) => {
+      const file = join(other, 'plants.backup');
+      const wrong: [where: string, to: string, says: RegExp][] = [
+        [folder, join(other, 'none', 'x'), /There is no folder .*none\. Make it/],
+        [folder, other, /is a folder\. Name a file in it/],
+        [other, file, /There is no store at .* --data-dir\.$/],
+      ];
+      for (const [where, to, says] of wrong) assert.match(failureOf(await backUp(where, to)), says);
+      assert.deepEqual(await readdir(other), []);
+
+      const store = await stat(storePath(folder));
+      for (const to of [storePath(folder), join(other, 'link')]) {
+        if (to !== storePath(folder)) await symlink(storePath(folder), to);
+        assert.match(failureOf(await backUp(folder, to, '--force')), /is the store itself/);
+      }
+      assert.equal((await stat(storePath(folder))).ino, store.ino);
+
+      await writeFile(storePath(other), 'no database at all'.repeat(300));
+      assert.match(failureOf(await backUp(other, file)), /cannot be read: its file is not a database\.$/);
+      new DatabaseSync(join(folder, 'notes.db')).exec('CREATE TABLE notes (text)');
+      await mkdir(join(other, 'data'));
+      const db = new DatabaseSync(storePath(join(other, 'data')));
+      db.exec('CREATE TABLE notes (text)');
+      db.close();
+      assert.match(failureOf(await backUp(join(other, 'data'), file)), /but not of a plant store\.$/);
+    });
+  });
+});
+
+test('with a database, backup names what backs it up', async () => {
+  const { code, stdout, stderr } = await run(['backup', 'x'], {
+    DATABASE_URL: 'postgres://a:secret@db/plants',
+  });
+  assert.deepEqual([code, stdout], [1, '']);
+  assert.match(stderr, /postgres:\/\/a@db\/plants.*pg_dump.*point-in-time.*run-on-postgresql\.md/);
+  assert.doesNotMatch(stderr, /secret/);
+});
+
+test('a disk that is full in the middle of a backup leaves nothing, and the backup before', async () => {
+  await withStoreFolder(async (folder) => {
+    await withFolder(async (other) => {
+      const file = join(other, 'plants.backup');
+      wordsOf(await backUp(folder, file));
+      addPlants(folder, 30_000);
+      const small = ['sh', '-c', 'ulimit -f 600; exec "$@"', 'sh'];
+      const outcome = await outcomeOf(launch(['backup', file, '--force', '--data-dir', folder], {}, small));
+      assert.match(failureOf(outcome), /cannot be made in .*, and nothing is left of it: the disk/);
+      assert.deepEqual(await readdir(other), ['plants.backup']);
+      assert.equal(plantsIn(file), 0);
+    });
+  });
+});
+
+test('a folder that may not be written is said to be one', async (t) => {
+  if (process.getuid?.() === 0) return t.skip('root may write everywhere');
+  await withStoreFolder(async (folder) => {
+    await withFolder(async (other) => {
+      await chmod(other, 0o500);
+      assert.match(failureOf(await backUp(folder, join(other, 'x'))), /cannot be made in /);
+    });
+  });
+});
+
+test('a damaged store is not backed up over a good backup', async () => {
+  await withStoreFolder(async (folder) => {
+    const file = join(folder, 'plants.backup');
+    addPlants(folder, 20_000);
+    wordsOf(await backUp(folder, file));
+    await using store = await open(storePath(folder), 'r+');
+    const { size } = await store.stat();
+    for (let at = 40 * 4096; at < size; at += 16 * 4096)
+      await store.write(Buffer.alloc(4096, 0xa5), 0, 4096, at);
+    const { code, stderr } = await backUp(folder, file, '--force');
+    assert.equal(code, 1);
+    assert.match(stderr, /^error: The backup cannot be made .* nothing is left of it: [^\n]+\n$/);
+    assert.equal(plantsIn(file), 20_000);
+  });
+});
+
+test('a backup that is interrupted leaves nothing behind', async () => {
+  await withStoreFolder(async (folder) => {
+    addPlants(folder, 300_000);
+    await withFolder(async (other) => {
+      const child = launch(['backup', join(other, 'b'), '--data-dir', folder]);
+      const ended = outcomeOf(child);
+      while ((await readdir(other)).length === 0) await pause(1);
+      child.kill('SIGINT');
+      assert.equal((await ended).signal, 'SIGINT');
+      assert.deepEqual(await readdir(other), []);
+    });
+  });
+});

@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { storePath } from '../../src/config.ts';
+import { plantsIn } from '../cli/backed-up-store.ts';
+import { run } from '../cli/program.ts';
+import { dataOf } from '../cli/remote.ts';
+import { succeeded } from '../harness/answer.ts';
+import { createUntilFailed, type Sent } from './creates.ts';
+import { makePlace } from './place.ts';
+import { startServer } from './server.ts';
+
+test('a backup under load holds what was acknowledged before it began, and no commit without those before it', async (t) => {
+  const place = await makePlace(t);
+  const server = await place.serve();
+  const sent: Sent[] = [];
+  const warm = Promise.withResolvers<void>();
+  const clients = createUntilFailed(server, sent, () => sent.length > 300 && warm.resolve());
+  await warm.promise;
+  const before = sent.filter(({ outcome }) => outcome === 201).map(({ name }) => name);
+  const file = join(place.folder, 'plants.backup');
+  const made = JSON.parse(dataOf(await place.command('backup', file, '--json')));
+  const after = sent.filter(({ outcome }) => outcome === 201).length;
+  await server.kill();
+  await clients;
+  assert.ok(after > made.plants, 'creates went on until the backup was done');
+
+  const restored = join(place.folder, 'restored');
+  dataOf(await run(['restore', file, '--json', '--data-dir', restored]));
+  assert.equal(plantsIn(storePath(restored)), made.plants);
+  const second = await startServer(restored);
+  t.after(() => second.kill());
+  // The answer holds the members that were asked for.
+  const listed = succeeded(await second.request('GET', '/plants?fields=id,name'), 200) as {
+    id: number;
+    name: string;
+  }[];
+  const names = new Set(listed.map(({ name }) => name));
+  assert.deepEqual(
+    before.filter((name) => !names.has(name)),
+    [],
+    'lost',
+  );
+  // Those that the service assigned follow each other in the order of the commits.
+  const assigned = listed.map(({ id }) => id).filter((id) => id > 0);
+  assert.deepEqual(
+    assigned,
+    assigned.map((_, i) => i + 1),
+  );
+});
