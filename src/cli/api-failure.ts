@@ -8,14 +8,28 @@ export class ApiFailure extends Failure {
   readonly status: number | undefined;
   /** Of the Error object; undefined when the answer held none. */
   readonly code: number | undefined;
+  /** How long the service wants to be left alone. */
+  readonly retryAfterMs: number | undefined;
+  /** When nothing was answered, what may be there later: somebody to send it to, or an answer that is whole. */
+  readonly lacks: 'service' | 'answer' | undefined;
 
-  constructor(message: string, parts: { status?: number; code?: number; cause?: unknown } = {}) {
+  constructor(message: string, parts: ApiFailureParts = {}) {
     super(message, { cause: parts.cause });
     this.name = 'ApiFailure';
     this.status = parts.status;
     this.code = parts.code;
+    this.retryAfterMs = parts.retryAfterMs;
+    this.lacks = parts.lacks;
   }
 }
+
+type ApiFailureParts = {
+  status?: number;
+  code?: number;
+  retryAfterMs?: number | undefined;
+  lacks?: 'service' | 'answer';
+  cause?: unknown;
+};
 
 /** An answer that says that the request failed: what the service says, its code, and what helps. */
 export function refused(api: Api, { status, headers }: Response, text: Buffer): ApiFailure {
@@ -23,9 +37,13 @@ export function refused(api: Api, { status, headers }: Response, text: Buffer): 
   if (code !== undefined && message !== undefined) {
     const help =
       status === 401
-        ? ' Set PLANT_STORE_TOKEN to another; to make one: plant-store token create --user NAME'
+        ? ' Set PLANT_STORE_TOKEN to another; to save one instead: plant-store login; to make one: plant-store token create --user NAME'
         : '';
-    return new ApiFailure(`${message} (error ${code})${help}`, { status, code });
+    return new ApiFailure(`${message} (error ${code})${help}`, {
+      status,
+      code,
+      retryAfterMs: retryAfterOf(headers),
+    });
   }
   const location = status >= 300 && status < 400 ? headers.get('location') : null;
   if (location !== null) {
@@ -45,6 +63,12 @@ export function notOfPlantStore({ url }: Api, status: number): ApiFailure {
   );
 }
 
+/** The service gives seconds; a date (RFC 9110 §10.2.3), which a proxy may give, is not worth reading. */
+function retryAfterOf(headers: Headers): number | undefined {
+  const seconds = headers.get('retry-after') ?? '';
+  return /^\d{1,6}$/.test(seconds) ? Number(seconds) * 1000 : undefined;
+}
+
 function errorObject(value: JsonValue | undefined): { error?: number; message?: string } {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return {};
   const { error, message } = value;
@@ -58,22 +82,29 @@ const noConnection: Readonly<Record<string, (api: Api) => string>> = {
   EAI_AGAIN: ({ url }) => `The host of ${url} cannot be looked up at the moment.`,
 };
 
+/** Unlike what is wrong with a certificate, say. */
+const TEMPORARY =
+  /^(?:E(?:TIMEDOUT|HOSTUNREACH|NETUNREACH|NETDOWN|CONNABORTED)|UND_ERR_(?:CONNECT|HEADERS|BODY)_TIMEOUT)$/;
 const BROKEN_OFF = /^(?:ECONNRESET|EPIPE|UND_ERR_SOCKET|UND_ERR_RES_CONTENT_LENGTH_MISMATCH)$/;
 
 /** Why there was no whole answer. `error` is what `fetch` failed with. */
 export function unanswered(api: Api, method: string, error: unknown): ApiFailure {
   const code = codeOf(error);
   const known = noConnection[code]?.(api);
-  if (known !== undefined) return new ApiFailure(known, { cause: error });
+  if (known !== undefined) return new ApiFailure(known, { lacks: 'service', cause: error });
   const reason = BROKEN_OFF.test(code) ? 'the connection broke off' : code;
+  const mayPass = BROKEN_OFF.test(code) || TEMPORARY.test(code);
   return new ApiFailure(`There is no whole answer from ${api.url}: ${reason}.${doubt(method)}`, {
+    ...(mayPass && { lacks: 'answer' }),
     cause: error,
   });
 }
 
 /** The deadline is over. */
 export function late(api: Api, method: string, ms: number): ApiFailure {
-  return new ApiFailure(`There is no whole answer from ${api.url} within ${ms / 1000} s.${doubt(method)}`);
+  return new ApiFailure(`There is no whole answer from ${api.url} within ${ms / 1000} s.${doubt(method)}`, {
+    lacks: 'answer',
+  });
 }
 
 function doubt(method: string): string {

@@ -6,7 +6,11 @@ import { requests } from './limits.ts';
 export type ApiRequest = {
   /** Sent as JSON. */
   body?: Readonly<Record<string, unknown>>;
+  /** With which the request may be sent again, and is done once. */
+  idempotencyKey?: string;
   deadlineMs?: number;
+  /** Ends it before it is answered. */
+  signal?: AbortSignal;
 };
 
 export type ApiAnswer = {
@@ -20,12 +24,15 @@ export async function call(
   api: Api,
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
   path: string,
-  { body, deadlineMs = requests.deadlineMs }: ApiRequest = {},
+  { body, idempotencyKey, deadlineMs = requests.deadlineMs, signal: stop }: ApiRequest = {},
 ): Promise<ApiAnswer> {
-  const signal = AbortSignal.timeout(deadlineMs);
-  const init: RequestInit = { method, signal };
+  const deadline = AbortSignal.timeout(deadlineMs);
+  const signal = stop ? AbortSignal.any([deadline, stop]) : deadline;
+  const fields = new Headers();
+  const init: RequestInit = { method, signal, headers: fields };
+  if (idempotencyKey !== undefined) fields.set('idempotency-key', quoted(idempotencyKey));
   if (body !== undefined) {
-    init.headers = { 'content-type': 'application/json' };
+    fields.set('content-type', 'application/json');
     init.body = JSON.stringify(body);
   }
   try {
@@ -36,7 +43,7 @@ export async function call(
     if (value === undefined) throw notOfPlantStore(api, status);
     return { body: value, headers };
   } catch (error) {
-    throw signal.aborted ? late(api, method, deadlineMs) : error;
+    throw deadline.aborted ? late(api, method, deadlineMs) : error;
   }
 }
 
@@ -55,6 +62,11 @@ export async function send(api: Api, path: string, init: RequestInit): Promise<R
   }
   if (response.ok) return response;
   throw refused(api, response, await bytesOf(api, method, response));
+}
+
+/** A string of RFC 8941 §3.3.3. */
+function quoted(text: string): string {
+  return `"${text.replaceAll(/["\\]/g, '\\$&')}"`;
 }
 
 async function bytesOf(api: Api, method: string, { body, status }: Response): Promise<Buffer> {

@@ -1,6 +1,6 @@
 import { clearLine, cursorTo } from 'node:readline';
 import type { CopyReport } from '../store/copy.ts';
-import { say } from './terminal.ts';
+import { isWatched, say } from './terminal.ts';
 import { roughDuration } from './time.ts';
 
 /** What a person sees of a copy. */
@@ -18,7 +18,7 @@ const EVERY_MS = 100;
  * @param rows of the store that is copied
  */
 export function showCopyProgress(rows: number, stream: NodeJS.WriteStream): CopyProgress {
-  return stream.isTTY ? showBar(rows, stream) : showLines();
+  return isWatched(stream) ? showBar(rows, stream) : showLines();
 }
 
 function showLines(): CopyProgress {

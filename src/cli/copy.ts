@@ -10,7 +10,7 @@ import { type CopySource, type CopyTarget, copyStore, type VerifiedTable } from 
 import { sqliteCode } from '../store/sqlite/failure.ts';
 import { showCopyProgress } from './copy-progress.ts';
 import { onDatabase } from './database-failure.ts';
-import { examples } from './examples.ts';
+import { examplesFirst } from './examples.ts';
 import { Failure } from './failure.ts';
 import { settingOption } from './options.ts';
 import { renderTable } from './table.ts';
@@ -38,11 +38,13 @@ database must be empty, or hold a copy that was broken off: then the same comman
 done no service starts on the database. In the end every row is read back and compared.
 
 A command line is visible to everybody on the machine, so a password has no place in it: set DATABASE_URL, or PGPASSWORD
-beside --to.
-${examples(
-  'copy --from sqlite:/var/lib/plant-store',
-  'copy --from sqlite:./data --to postgres://plants@db.example.org/plants',
-)}`,
+beside --to.`,
+    )
+    .configureHelp(
+      examplesFirst(
+        'copy --from sqlite:/var/lib/plant-store',
+        'copy --from sqlite:./data --to postgres://plants@db.example.org/plants',
+      ),
     )
     .action(run);
 }

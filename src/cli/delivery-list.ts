@@ -4,7 +4,7 @@ import { listOf } from './answer-reader.ts';
 import { type ApiFlags, addApiOptions, readApi } from './api-options.ts';
 import { deliveryPages, type Page } from './delivery-pages.ts';
 import { deliveryHeadings, deliveryRow } from './delivery-view.ts';
-import { examples } from './examples.ts';
+import { examplesFirst } from './examples.ts';
 import { parseWebhookId } from './ids.ts';
 import { prettyJson } from './json.ts';
 import { renderTable } from './table.ts';
@@ -20,9 +20,8 @@ export function deliveryList(delivery: Command): void {
     .option('--limit <number>', 'so many at most (default: 100)', parseLimit)
     .addOption(new Option('--all', 'all of them, however many there are').conflicts('limit'))
     .option('--json', 'print a JSON array')
-    .addHelpText(
-      'after',
-      examples(
+    .configureHelp(
+      examplesFirst(
         'delivery list wh_01k9f3zv7h8q2m5x4c6d0n1r8t',
         'delivery list wh_01k9f3zv7h8q2m5x4c6d0n1r8t --state failed --all',
         `delivery list wh_01k9f3zv7h8q2m5x4c6d0n1r8t --json | jq -r '.[] | [.event, .state] | @tsv'`,

@@ -4,6 +4,7 @@ import type { Api } from './api-options.ts';
 import { Failure } from './failure.ts';
 import type { JsonValue } from './json.ts';
 import { requests } from './limits.ts';
+import { nextCursor } from './next-cursor.ts';
 
 export type PageQuery = {
   webhook: string;
@@ -35,14 +36,4 @@ export async function* deliveryPages(api: Api, query: PageQuery): AsyncGenerator
     left -= body.length;
     yield { deliveries: body, more: cursor !== undefined };
   } while (cursor !== undefined && left > 0 && !signal?.aborted);
-}
-
-/**
- * Only the cursor of the link is followed: it may lead to the public URL of the service, where the token was not
- * meant to go.
- */
-function nextCursor(link: string | null): string | undefined {
-  const [, target] = /<([^>]*)>\s*;\s*rel="?next"?/.exec(link ?? '') ?? [];
-  if (target === undefined) return undefined;
-  return URL.parse(target, 'http://any')?.searchParams.get('cursor') ?? undefined;
 }

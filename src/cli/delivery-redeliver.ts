@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { membersOf } from './answer-reader.ts';
 import { call } from './api.ts';
 import { type ApiFlags, addApiOptions, readApi } from './api-options.ts';
-import { examples } from './examples.ts';
+import { examplesFirst } from './examples.ts';
 import { parseEventId, parseWebhookId } from './ids.ts';
 import { prettyJson } from './json.ts';
 import { print, say } from './terminal.ts';
@@ -15,9 +15,8 @@ export function deliveryRedeliver(delivery: Command): void {
     .argument('<webhook>', 'the id that webhook list shows: wh_…', parseWebhookId)
     .argument('<event>', 'the id that delivery list shows: evt_…', parseEventId)
     .option('--json', 'print the answer as a JSON object')
-    .addHelpText(
-      'after',
-      examples('delivery redeliver wh_01k9f3zv7h8q2m5x4c6d0n1r8t evt_01m7xzsn3sskhbnh27akn17wp9'),
+    .configureHelp(
+      examplesFirst('delivery redeliver wh_01k9f3zv7h8q2m5x4c6d0n1r8t evt_01m7xzsn3sskhbnh27akn17wp9'),
     )
     .action(run);
   addApiOptions(command);

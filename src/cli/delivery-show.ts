@@ -3,7 +3,7 @@ import { membersOf } from './answer-reader.ts';
 import { call } from './api.ts';
 import { type ApiFlags, addApiOptions, readApi } from './api-options.ts';
 import { renderDelivery } from './delivery-view.ts';
-import { examples } from './examples.ts';
+import { examplesFirst } from './examples.ts';
 import { parseEventId, parseWebhookId } from './ids.ts';
 import { prettyJson } from './json.ts';
 import { print } from './terminal.ts';
@@ -16,9 +16,8 @@ export function deliveryShow(delivery: Command): void {
     .argument('<webhook>', 'the id that webhook list shows: wh_…', parseWebhookId)
     .argument('<event>', 'the id that delivery list shows: evt_…', parseEventId)
     .option('--json', 'print the answer as a JSON object')
-    .addHelpText(
-      'after',
-      examples(
+    .configureHelp(
+      examplesFirst(
         'delivery show wh_01k9f3zv7h8q2m5x4c6d0n1r8t evt_01m7xzsn3sskhbnh27akn17wp9',
         "delivery show wh_01k9f3zv7h8q2m5x4c6d0n1r8t evt_01m7xzsn3sskhbnh27akn17wp9 --json | jq '.history[-1]'",
       ),

@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns/promises';
+import { version } from '../package.ts';
 import type { Runtime } from '../runtime.ts';
-import { version } from '../version.ts';
 import { type Attempt, STOPPED } from '../webhooks/attempt.ts';
 import type { PlantEvent, SigningKeys } from '../webhooks/port.ts';
 import { createSender } from '../webhooks/sender.ts';

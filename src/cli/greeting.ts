@@ -1,6 +1,6 @@
 import { styleText } from 'node:util';
 import { ADMIN } from '../access/bootstrap.ts';
-import { version } from '../version.ts';
+import { version } from '../package.ts';
 import { shellWord, visible } from './terminal.ts';
 
 export type GreetingParts = {

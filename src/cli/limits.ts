@@ -10,6 +10,20 @@ export const requests = {
   answerBytes: 16 * MIB,
   /** Deliveries that are asked for at a time: as many as the service gives. */
   pageDeliveries: 1_000,
+  /** Plants that are asked for at a time: the longest, escaped throughout, take under 5 MB. */
+  pagePlants: 1_000,
+} as const;
+
+export const retrying = {
+  /** Between two tries of one request; it doubles from the first to the most, unless the service says how long. */
+  waitMs: { first: 100, most: 5 * SECOND },
+  /** From the first failure of a request on: long enough for a restart of the service. */
+  giveUpMs: 60 * SECOND,
+} as const;
+
+export const tokens = {
+  /** Characters that `login` reads of standard input: four times the longest token that a service takes. */
+  inputLength: 16 * 1024,
 } as const;
 
 export const waiting = {
@@ -28,7 +42,50 @@ export const stream = {
   eventLength: 16 * 1024,
 } as const;
 
+export const imports = {
+  /** Characters of a row: the longest plant, escaped throughout, takes under 8 000. */
+  rowLength: 64 * 1024,
+  /** Of a file that are read together. */
+  readBytes: 256 * 1024,
+  /** Requests under way at a time, unless `--concurrency` says otherwise; what it may say. */
+  requests: { default: 64, most: 1_000 },
+  /** How long the service may give no answer that counts, before an import stops: longer than a restart takes. */
+  patienceMs: 5 * 60 * SECOND,
+  /** The same for one that has never answered at all: the URL may be wrong. */
+  firstAnswerMs: 5 * SECOND,
+  /** Between two tries of a row; it doubles from the first to the most, and is spread by a half. */
+  retryMs: { first: 100, most: 5 * SECOND },
+  /** Tries of a row that the service answers with a fault of its own: it may have one with this very row. */
+  faults: 5,
+  /** Keys of a row whose earlier refusals are kept: one for each import of the file within a day. */
+  keysOfRow: 10,
+  /** A journal that has become larger is written anew, with its last entry only. */
+  journalBytes: MIB,
+  /** Problems that a dry run shows; the others are counted. */
+  shownProblems: 20,
+  /** Reading a file that takes no longer is not worth a line on a terminal. */
+  silentReadMs: 500,
+  /** Between two looks of a terminal at the progress, and between two lines elsewhere. */
+  progressMs: { terminal: 100, lines: 10 * SECOND },
+} as const;
+
 export const display = {
   /** Characters of a receiver's answer in the table of attempts; `--json` shows what is kept of it. */
   excerptLength: 60,
+} as const;
+
+/** What `doctor` waits for. Nothing that it looks at needs a fraction of it when it is well. */
+export const checks = {
+  /** A name look-up, a connection, or an answer. */
+  answerMs: 5 * SECOND,
+  /** Reading the store to see whether it is damaged; the rest of a large one is left to `backup`. */
+  readMs: 20 * SECOND,
+  /** Clocks that are less apart do no harm. */
+  clockMs: 5 * SECOND,
+  /** Free space on the disk of the store, below which it is too little. */
+  freeBytes: { problem: 64 * MIB, warning: 1024 * MIB },
+  /** A write-ahead log beyond it is not checkpointed: somebody holds an old snapshot. */
+  logBytes: 256 * MIB,
+  /** Webhooks that are looked at together. */
+  together: 16,
 } as const;

@@ -6,7 +6,7 @@ import { newKeyPair, newSecret, sign } from '../webhooks/signature.ts';
 import { type Api, type ApiFlags, addApiOptions, readApi } from './api-options.ts';
 import { followEvents } from './event-stream.ts';
 import { attemptNote, eventLine, notForwarded, parseEvent } from './event-view.ts';
-import { examples } from './examples.ts';
+import { examplesFirst } from './examples.ts';
 import type { Forwarder } from './forward.ts';
 import { stopSignal } from './signals.ts';
 import { outputAbandoned, print, say, visible } from './terminal.ts';
@@ -23,15 +23,17 @@ export function listen(command: Command): void {
     .option('--json', 'print each event as a JSON object on a line of its own')
     .addHelpText(
       'after',
-      examples(
-        'listen',
-        'listen --forward-to http://localhost:4000/hook',
-        'listen --json | jq --unbuffered -r .plant.name',
-      ) +
-        '\n\nShows the events from now on, until Ctrl+C. A connection that breaks off is opened again where it was. With\n' +
+      '\nShows the events from now on, until Ctrl+C. A connection that breaks off is opened again where it was. With\n' +
         '--forward-to each event is sent once, in order, to a receiver on your own machine or anywhere else; the answer\n' +
         'stands behind the line, or on standard error with --json. Give the secret in SECRET rather than with --secret, as the\n' +
         'examples of receivers read it: a command line is visible to everybody on the machine.',
+    )
+    .configureHelp(
+      examplesFirst(
+        'listen',
+        'listen --forward-to http://localhost:4000/hook',
+        'listen --json | jq --unbuffered -r .plant.name',
+      ),
     )
     .action(run);
   addApiOptions(command);

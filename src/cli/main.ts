@@ -1,8 +1,8 @@
-import { Command, CommanderError } from 'commander';
-import { version } from '../version.ts';
-import { examples } from './examples.ts';
+import { type Command, CommanderError } from 'commander';
+import { examplesFirst } from './examples.ts';
 import { exitCodeOf, messageOf } from './failure.ts';
-import { ignoreBrokenPipes, say } from './terminal.ts';
+import { emptyProgram, reportTyposFirst } from './program.ts';
+import { ignoreBrokenPipes, insist } from './terminal.ts';
 
 type Group = {
   description: string;
@@ -53,6 +53,22 @@ const groups: Readonly<Record<string, Group>> = {
       (await import('./share-remove.ts')).shareRemove(command);
     },
   },
+  plant: {
+    description: 'list, create, delete, import and export plants (of a running service)',
+    examples: [
+      'plant list',
+      'plant create Alder --tag Alnus',
+      'plant import plants.csv',
+      'plant export plants.csv',
+    ],
+    async load(command) {
+      (await import('./plant-list.ts')).plantList(command);
+      (await import('./plant-create.ts')).plantCreate(command);
+      (await import('./plant-delete.ts')).plantDelete(command);
+      (await import('./plant-import.ts')).plantImport(command);
+      (await import('./plant-export.ts')).plantExport(command);
+    },
+  },
   webhook: {
     description: 'make, list, try and change webhooks (of a running service)',
     examples: [
@@ -97,6 +113,34 @@ const groups: Readonly<Record<string, Group>> = {
     description: 'move an embedded store into a PostgreSQL database',
     load: async (command) => (await import('./copy.ts')).copy(command),
   },
+  status: {
+    description: 'say how a running service and your webhooks are',
+    load: async (command) => (await import('./status.ts')).status(command),
+  },
+  doctor: {
+    description: 'check all that the service needs, and say what to do',
+    load: async (command) => (await import('./doctor.ts')).doctor(command),
+  },
+  backup: {
+    description: 'write the store of the data folder to a file, while a service runs on it',
+    load: async (command) => (await import('./backup.ts')).backup(command),
+  },
+  restore: {
+    description: 'put a backup in place of the store in the data folder',
+    load: async (command) => (await import('./restore.ts')).restore(command),
+  },
+  login: {
+    description: 'save where a service is, and the token to act with',
+    load: async (command) => (await import('./login.ts')).login(command),
+  },
+  logout: {
+    description: 'forget a token that login has saved',
+    load: async (command) => (await import('./logout.ts')).logout(command),
+  },
+  completion: {
+    description: 'print what makes a shell complete verbs and options',
+    load: async (command) => (await import('./completion.ts')).completion(command),
+  },
   openapi: {
     description: 'print the OpenAPI document',
     load: async (command) => (await import('./openapi.ts')).openapi(command),
@@ -116,35 +160,20 @@ export async function main(args: readonly string[]): Promise<void> {
     await program.parseAsync(args, { from: 'user' });
   } catch (error) {
     // Commander has already said what is wrong with the usage.
-    if (!(error instanceof CommanderError)) say(messageOf(error));
+    if (!(error instanceof CommanderError)) insist(messageOf(error));
     process.exitCode = exitCodeOf(error);
   }
 }
 
 async function createProgram(args: readonly string[]): Promise<Command> {
-  const program = new Command('plant-store')
-    .description('A plant store: creates, lists and deletes plants, and announces every new one.')
-    .version(version, '-V, --version', 'print the version')
-    .helpOption('-h, --help', 'print this help')
-    .showHelpAfterError('(--help shows what is possible)')
-    .exitOverride();
-  program.addHelpText(
-    'after',
-    examples(
-      'serve',
-      'user create ann',
-      'token create --user ann --expires-in 90d',
-      'listen --forward-to http://localhost:4000/hook',
-      'token create --help',
-    ),
-  );
-
+  const program = emptyProgram();
   const asked = args.filter((arg) => !arg.startsWith('-') && arg !== 'help')[0];
   for (const [name, group] of Object.entries(groups)) {
     const command = program.command(name).description(group.description);
-    if (name !== asked) continue;
-    if (group.examples) command.addHelpText('after', examples(...group.examples));
+    if (name !== asked && asked !== 'completion') continue;
+    if (group.examples) command.configureHelp(examplesFirst(...group.examples));
     await group.load(command);
   }
+  reportTyposFirst(program, args);
   return program;
 }

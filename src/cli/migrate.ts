@@ -4,7 +4,7 @@ import { parseCount } from '../config-values.ts';
 import { database as limits } from '../limits.ts';
 import { silentLog, systemRuntime } from '../runtime.ts';
 import { onDatabase } from './database-failure.ts';
-import { examples } from './examples.ts';
+import { examplesFirst } from './examples.ts';
 import { Failure } from './failure.ts';
 import { settingOption } from './options.ts';
 import { print, say } from './terminal.ts';
@@ -30,9 +30,9 @@ same time wait for each other, and each migration is a transaction: all of it, o
 
 Replicas of the version before go on working beside it, so that a rolling update replaces one after the other: every
 migration says which is the oldest version that understands the schema behind it. Only a replica that is older than that
-does not start any more.
-${examples('migrate', 'migrate --partitions 8')}`,
+does not start any more.`,
     )
+    .configureHelp(examplesFirst('migrate', 'migrate --partitions 8'))
     .action(run);
 }
 

@@ -1,10 +1,11 @@
 import { clearLine, cursorTo } from 'node:readline';
+import { isWatched } from './terminal.ts';
 import { roughDuration } from './time.ts';
 
 /** A line that says how long something has taken so far. */
 export type Progress = {
-  /** Shows the line, if it is not up to date. */
-  update(): void;
+  /** Shows the line, with how much is done, if it is not up to date. */
+  update(done?: string): void;
   /** Takes the line away. */
   end(): void;
 };
@@ -15,7 +16,7 @@ export function showProgress(what: string, stream: NodeJS.WriteStream): Progress
   let shown = '';
 
   function show(text: string): void {
-    if (!stream.isTTY || text === shown) return;
+    if (!isWatched(stream) || text === shown) return;
     cursorTo(stream, 0);
     clearLine(stream, 0);
     stream.write(text);
@@ -23,7 +24,10 @@ export function showProgress(what: string, stream: NodeJS.WriteStream): Progress
   }
 
   return {
-    update: () => show(`${what}: ${roughDuration(performance.now() - startedAt)}`),
+    update(done) {
+      const time = roughDuration(performance.now() - startedAt);
+      show(`${what}: ${done === undefined ? time : `${done}, ${time}`}`);
+    },
     end: () => show(''),
   };
 }

@@ -2,13 +2,13 @@ import type { Command } from 'commander';
 import { type Config, type Flags, readConfig } from '../config.ts';
 import { processes } from '../limits.ts';
 import { systemRuntime } from '../runtime.ts';
-import { examples } from './examples.ts';
+import { examplesFirst } from './examples.ts';
 import { messageOf } from './failure.ts';
 import { greeting } from './greeting.ts';
 import { settingOption } from './options.ts';
 import { stopSignal } from './signals.ts';
 import { startFailure } from './start-failure.ts';
-import { say } from './terminal.ts';
+import { insist, say } from './terminal.ts';
 
 /** `serve` */
 export function serve(command: Command): void {
@@ -22,6 +22,8 @@ export function serve(command: Command): void {
     .addOption(settingOption('publicUrl'))
     .addOption(settingOption('logLevel'))
     .addOption(settingOption('logFormat'))
+    .addOption(settingOption('metricsPort'))
+    .addOption(settingOption('metricsHost'))
     .addOption(settingOption('webhookAllowedNetworks'))
     .addOption(settingOption('webhookRetrySchedule'))
     .addOption(settingOption('webhookConcurrency'))
@@ -36,16 +38,23 @@ export function serve(command: Command): void {
     .addOption(settingOption('authFailureLimit'))
     .addOption(settingOption('trustProxy'))
     .addOption(settingOption('maxPlantsPerUser'))
+    .addOption(settingOption('otelExporterOtlpEndpoint'))
+    .addOption(settingOption('otelServiceName'))
+    .addOption(settingOption('otelResourceAttributes'))
+    .addOption(settingOption('otelTracesSampler'))
+    .addOption(settingOption('otelTracesSamplerArg'))
     .addHelpText(
       'after',
       '\nWith DATABASE_URL=postgres://… the store is in that database, for any number of replicas.\n' +
-        'Each setting is also an environment variable, named in brackets; the flag wins. BOOTSTRAP_TOKEN and\n' +
-        'DATABASE_URL have none, since a command line is visible to everybody on the machine.\n' +
-        examples(
-          'serve',
-          'serve --port 8080 --host 0.0.0.0 --data-dir /var/lib/plant-store',
-          'serve --webhook-allowed-networks 10.0.0.0/8,127.0.0.0/8',
-        ),
+        'Each setting is also an environment variable, named in brackets; the flag wins. BOOTSTRAP_TOKEN,\n' +
+        'DATABASE_URL and OTEL_EXPORTER_OTLP_HEADERS have none, since a command line is visible to everybody.',
+    )
+    .configureHelp(
+      examplesFirst(
+        'serve',
+        'serve --port 8080 --host 0.0.0.0 --data-dir /var/lib/plant-store',
+        'serve --webhook-allowed-networks 10.0.0.0/8,127.0.0.0/8',
+      ),
     )
     .action(run);
 }
@@ -68,7 +77,9 @@ async function serveUntilStopped(config: Config): Promise<void> {
   const app = await startApp(config, runtime, { log, onFatal });
   const place = config.databaseUrl?.shown ?? config.dataDir;
   const answersApi = config.roles.has('api');
-  say(greeting({ url: app.url, place, answersApi, token: app.firstToken }, process.stderr));
+  // The first token is shown only now.
+  const tell = app.firstToken === undefined ? say : insist;
+  tell(greeting({ url: app.url, place, answersApi, token: app.firstToken }, process.stderr));
   await signal;
   await app.stop();
 }
@@ -80,6 +91,6 @@ function onFatal(error: unknown): void {
 
 /** Ends at once, whatever is still open: after a commit whose outcome is unknown only a new start can find out. */
 function die(error: unknown): never {
-  say(messageOf(error));
+  insist(messageOf(error));
   process.exit(1);
 }

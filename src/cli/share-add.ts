@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { ShareOutcome } from '../access/port.ts';
 import { addShare } from '../access/shares.ts';
 import { access } from '../limits.ts';
-import { examples } from './examples.ts';
+import { examplesFirst } from './examples.ts';
 import { Failure } from './failure.ts';
 import { missingUser } from './missing-user.ts';
 import { settingOption } from './options.ts';
@@ -17,7 +17,7 @@ export function shareAdd(share: Command): void {
     .requiredOption('--owner <name>', 'whose plants they are')
     .requiredOption('--viewer <name>', 'who may read them')
     .addOption(settingOption('dataDir'))
-    .addHelpText('after', examples('share add --owner ann --viewer bob'))
+    .configureHelp(examplesFirst('share add --owner ann --viewer bob'))
     .action(run);
 }
 

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { AccessStore } from '../access/port.ts';
 import { sharesBetween } from '../access/shares.ts';
-import { examples } from './examples.ts';
+import { examplesFirst } from './examples.ts';
 import { isUser, unknownUser } from './missing-user.ts';
 import { settingOption } from './options.ts';
 import { type StoreFlags, withStore } from './store.ts';
@@ -18,9 +18,8 @@ export function shareList(share: Command): void {
     .option('--viewer <name>', 'only the shares of this viewer')
     .option('--json', 'print a JSON array of {owner, viewer, createdAt}')
     .addOption(settingOption('dataDir'))
-    .addHelpText(
-      'after',
-      examples('share list', 'share list --viewer bob', `share list --json | jq -r '.[].viewer'`),
+    .configureHelp(
+      examplesFirst('share list', 'share list --viewer bob', `share list --json | jq -r '.[].viewer'`),
     )
     .action(run);
 }

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { examples } from './examples.ts';
+import { examplesFirst } from './examples.ts';
 import { Failure } from './failure.ts';
 import { settingOption } from './options.ts';
 import { type StoreFlags, withStore } from './store.ts';
@@ -15,7 +15,7 @@ export function shareRemove(share: Command): void {
     .requiredOption('--owner <name>', 'whose plants they are')
     .requiredOption('--viewer <name>', 'who may read them')
     .addOption(settingOption('dataDir'))
-    .addHelpText('after', examples('share remove --owner ann --viewer bob'))
+    .configureHelp(examplesFirst('share remove --owner ann --viewer bob'))
     .action(run);
 }
 

@@ -3,18 +3,22 @@ import { sqliteCode } from '../store/sqlite/failure.ts';
 import { databaseFailure } from './database-failure.ts';
 import { Failure } from './failure.ts';
 
-type Explain = (config: Config) => string;
+type Explain = (at: Place) => string;
+
+/** Where the service was to listen, and the settings that say so. */
+type Place = { port: number; host: string; portFlag: string; hostFlag: string };
 
 /** By the code that Node gives to a failed system call. */
 const systemFailures: Readonly<Record<string, Explain>> = {
-  EADDRINUSE: ({ host, port }) =>
-    `Port ${port} of ${host} is in use. Give another with --port; 0 picks a free one.`,
-  EADDRNOTAVAIL: ({ host }) => `This machine has no address ${host} to listen on. Give another with --host.`,
-  ENOTFOUND: ({ host }) => `The host ${host} cannot be found. Give another with --host.`,
+  EADDRINUSE: ({ host, port, portFlag }) =>
+    `Port ${port} of ${host} is in use. Give another with ${portFlag}; 0 picks a free one.`,
+  EADDRNOTAVAIL: ({ host, hostFlag }) =>
+    `This machine has no address ${host} to listen on. Give another with ${hostFlag}.`,
+  ENOTFOUND: ({ host, hostFlag }) => `The host ${host} cannot be found. Give another with ${hostFlag}.`,
 };
 
 /** By SQLite's primary result code. */
-const storeFailures: Readonly<Record<number, string>> = {
+export const storeFailures: Readonly<Record<number, string>> = {
   5: 'another program holds its lock',
   8: 'it cannot be written',
   10: 'the disk reports an error',
@@ -35,12 +39,23 @@ export function startFailure(error: unknown, config: Config): unknown {
   }
   const { code, syscall } = systemError(error);
   const explain = systemFailures[code];
-  if (explain) return new Failure(explain(config), { cause: error });
+  const place = placeOf(error, config);
+  if (explain) return new Failure(explain(place), { cause: error });
   if (syscall === 'listen')
-    return new Failure(`Cannot listen on port ${config.port} of ${config.host}: ${code}.`, { cause: error });
+    return new Failure(`Cannot listen on port ${place.port} of ${place.host}: ${code}.`, { cause: error });
   if (syscall === 'mkdir')
     return new Failure(`The data folder ${config.dataDir} cannot be made: ${code}.`, { cause: error });
   return error;
+}
+
+/** Node says which port of the two it was or, of a name that it cannot look up, which host. */
+function placeOf(error: Error, { port, host, metricsPort, metricsHost }: Config): Place {
+  const isOfMetrics =
+    ('port' in error && error.port === metricsPort) ||
+    ('hostname' in error && error.hostname === metricsHost && metricsHost !== host);
+  return isOfMetrics && metricsPort !== undefined
+    ? { port: metricsPort, host: metricsHost, portFlag: '--metrics-port', hostFlag: '--metrics-host' }
+    : { port, host, portFlag: '--port', hostFlag: '--host' };
 }
 
 function systemError(error: NodeJS.ErrnoException) {

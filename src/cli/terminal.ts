@@ -3,9 +3,32 @@ export function print(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
-/** Tells a person something. */
+/** What `--quiet` has set. Standard error is one for the whole process, and so is this. */
+let quiet = false;
+
+/** From now on a person is told of nothing but failures, and of what could not be learnt later. */
+export function beQuiet(): void {
+  quiet = true;
+}
+
+/** Tells a person something, unless they want quiet. */
 export function say(text: string): void {
+  if (!quiet) insist(text);
+}
+
+/** Tells a person something that they need, quiet or not: a failure, a question, what is shown only once. */
+export function insist(text: string): void {
   process.stderr.write(`${text}\n`);
+}
+
+/** Whether `--quiet` was given. */
+export function isQuiet(): boolean {
+  return quiet;
+}
+
+/** Whether to show how far something is. */
+export function isWatched(stream: NodeJS.WriteStream): boolean {
+  return stream.isTTY && !quiet;
 }
 
 /** Whoever reads the output may stop reading (`plant-store token list | head -1`): that is no failure. */

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { isScope, type Scope, scopes } from '../access/scopes.ts';
 import { createToken, hashToken, isLabel, labelRule } from '../access/tokens.ts';
-import { examples } from './examples.ts';
+import { examplesFirst } from './examples.ts';
 import { parseExpiry } from './expiry.ts';
 import { missingUser } from './missing-user.ts';
 import { settingOption } from './options.ts';
@@ -23,9 +23,8 @@ export function tokenCreate(token: Command): void {
     )
     .option('--expires-in <duration>', `${durationRule} (default: never)`, parseExpiry)
     .addOption(settingOption('dataDir'))
-    .addHelpText(
-      'after',
-      examples(
+    .configureHelp(
+      examplesFirst(
         'token create --user ann',
         "token create --user ann --label 'nightly import' --scopes plants:write --expires-in 90d",
       ),

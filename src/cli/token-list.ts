@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { examples } from './examples.ts';
+import { examplesFirst } from './examples.ts';
 import { isUser, unknownUser } from './missing-user.ts';
 import { settingOption } from './options.ts';
 import { type StoreFlags, withStore } from './store.ts';
@@ -15,9 +15,8 @@ export function tokenList(token: Command): void {
     .option('--user <name>', 'only those of this user')
     .option('--json', `print a JSON array of ${tokenMembers}`)
     .addOption(settingOption('dataDir'))
-    .addHelpText(
-      'after',
-      examples(
+    .configureHelp(
+      examplesFirst(
         'token list',
         'token list --user ann',
         `token list --json | jq -r '.[] | select(.status == "live") | .id'`,

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { examples } from './examples.ts';
+import { examplesFirst } from './examples.ts';
 import { parseTokenId } from './ids.ts';
 import { unknownToken } from './missing-token.ts';
 import { settingOption } from './options.ts';
@@ -13,7 +13,7 @@ export function tokenRevoke(token: Command): void {
     .description('end a token; a running service refuses it at once, on PostgreSQL each replica within 5 s')
     .argument('<id>', 'the id that token list shows: tok_…', parseTokenId)
     .addOption(settingOption('dataDir'))
-    .addHelpText('after', examples('token revoke tok_01k0c3t2v4x5y6z7a8b9c0d1e2'))
+    .configureHelp(examplesFirst('token revoke tok_01k0c3t2v4x5y6z7a8b9c0d1e2'))
     .action(run);
 }
 

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { rotateToken } from '../access/tokens.ts';
 import { access } from '../limits.ts';
-import { examples } from './examples.ts';
+import { examplesFirst } from './examples.ts';
 import { parseExpiry } from './expiry.ts';
 import { Failure } from './failure.ts';
 import { parseTokenId } from './ids.ts';
@@ -28,9 +28,8 @@ export function tokenRotate(token: Command): void {
       parseExpiry,
     )
     .addOption(settingOption('dataDir'))
-    .addHelpText(
-      'after',
-      examples(
+    .configureHelp(
+      examplesFirst(
         'token rotate tok_01k0c3t2v4x5y6z7a8b9c0d1e2 > ann.token',
         'token rotate tok_01k0c3t2v4x5y6z7a8b9c0d1e2 --overlap 7d --expires-in 90d',
       ),

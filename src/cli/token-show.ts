@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { examples } from './examples.ts';
+import { examplesFirst } from './examples.ts';
 import { parseTokenId } from './ids.ts';
 import { unknownToken } from './missing-token.ts';
 import { settingOption } from './options.ts';
@@ -16,9 +16,8 @@ export function tokenShow(token: Command): void {
     .argument('<id>', 'the id that token list shows: tok_…', parseTokenId)
     .option('--json', `print a JSON object ${tokenMembers}`)
     .addOption(settingOption('dataDir'))
-    .addHelpText(
-      'after',
-      examples(
+    .configureHelp(
+      examplesFirst(
         'token show tok_01k0c3t2v4x5y6z7a8b9c0d1e2',
         'token show tok_01k0c3t2v4x5y6z7a8b9c0d1e2 --json | jq -r .status',
       ),

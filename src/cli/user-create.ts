@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { createUser, isUserName, userNameRule } from '../access/users.ts';
-import { examples } from './examples.ts';
+import { examplesFirst } from './examples.ts';
 import { Failure } from './failure.ts';
 import { settingOption } from './options.ts';
 import { type StoreFlags, withStore } from './store.ts';
@@ -13,7 +13,7 @@ export function userCreate(user: Command): void {
     .description('make a user')
     .argument('<name>', `a name that no other user has: ${userNameRule}`, parseName)
     .addOption(settingOption('dataDir'))
-    .addHelpText('after', examples('user create ann', "user create 'Ann Example' --data-dir /srv/plants"))
+    .configureHelp(examplesFirst('user create ann', "user create 'Ann Example' --data-dir /srv/plants"))
     .action(run);
 }
 

@@ -4,14 +4,14 @@ import { ADMIN } from '../access/bootstrap.ts';
 import type { Belongings } from '../access/port.ts';
 import { deleteUser } from '../access/users.ts';
 import { chores as bounds } from '../limits.ts';
-import { examples } from './examples.ts';
+import { examplesFirst } from './examples.ts';
 import { Failure } from './failure.ts';
 import { unknownUser } from './missing-user.ts';
 import { settingOption } from './options.ts';
 import { showProgress } from './progress.ts';
 import { ask, refuseWithoutTerminal } from './question.ts';
 import { type StoreFlags, type StoreParts, withStore } from './store.ts';
-import { say, visible } from './terminal.ts';
+import { insist, say, visible } from './terminal.ts';
 
 /** `user delete NAME` */
 export function userDelete(user: Command): void {
@@ -21,7 +21,7 @@ export function userDelete(user: Command): void {
     .argument('<name>', 'the name that user list shows')
     .option('--yes', 'do not ask')
     .addOption(settingOption('dataDir'))
-    .addHelpText('after', examples('user delete ann', 'user delete ann --yes'))
+    .configureHelp(examplesFirst('user delete ann', 'user delete ann --yes'))
     .action(run);
 }
 
@@ -39,12 +39,12 @@ async function run(name: string, flags: StoreFlags & { yes?: true }, command: Co
 
 /** Throws a `Failure` unless the person types the name: one letter is typed too easily for what cannot be undone. */
 async function confirm(name: string, belongings: Belongings): Promise<void> {
-  say(
+  insist(
     `The user "${visible(name)}" goes for good, with all they have (${counts(belongings)}), the record of their\n` +
       'events, and the deliveries that their webhooks wait to make. "user disable" keeps everything instead.',
   );
   if (name === ADMIN) {
-    say(
+    insist(
       `A start with BOOTSTRAP_TOKEN, and one of a store without any token, makes "${ADMIN}" again, without plants.`,
     );
   }

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { setUserDisabled } from '../access/users.ts';
-import { examples } from './examples.ts';
+import { examplesFirst } from './examples.ts';
 import { unknownUser } from './missing-user.ts';
 import { settingOption } from './options.ts';
 import { type StoreFlags, withStore } from './store.ts';
@@ -13,7 +13,7 @@ export function userDisable(user: Command): void {
     .description('refuse all tokens of a user and hold what their webhooks would send, until user enable')
     .argument('<name>', 'the name that user list shows')
     .addOption(settingOption('dataDir'))
-    .addHelpText('after', examples('user disable ann'))
+    .configureHelp(examplesFirst('user disable ann'))
     .action(run);
 }
 

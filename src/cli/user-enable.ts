@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { setUserDisabled } from '../access/users.ts';
-import { examples } from './examples.ts';
+import { examplesFirst } from './examples.ts';
 import { unknownUser } from './missing-user.ts';
 import { settingOption } from './options.ts';
 import { type StoreFlags, withStore } from './store.ts';
@@ -13,7 +13,7 @@ export function userEnable(user: Command): void {
     .description("take a disabled user's tokens again and send what their webhooks held")
     .argument('<name>', 'the name that user list shows')
     .addOption(settingOption('dataDir'))
-    .addHelpText('after', examples('user enable ann'))
+    .configureHelp(examplesFirst('user enable ann'))
     .action(run);
 }
 

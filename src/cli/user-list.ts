@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { User } from '../access/port.ts';
-import { examples } from './examples.ts';
+import { examplesFirst } from './examples.ts';
 import { settingOption } from './options.ts';
 import { type StoreFlags, withStore } from './store.ts';
 import { renderTable } from './table.ts';
@@ -14,9 +14,8 @@ export function userList(user: Command): void {
     .description('list the users, by name')
     .option('--json', 'print a JSON array of {id, name, createdAt, disabledAt}; the last may be null')
     .addOption(settingOption('dataDir'))
-    .addHelpText(
-      'after',
-      examples('user list', `user list --json | jq -r '.[] | select(.disabledAt != null) | .name'`),
+    .configureHelp(
+      examplesFirst('user list', `user list --json | jq -r '.[] | select(.disabledAt != null) | .name'`),
     )
     .action(run);
 }

@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { membersOf } from './answer-reader.ts';
 import { call } from './api.ts';
 import { type ApiFlags, addApiOptions, readApi } from './api-options.ts';
-import { examples } from './examples.ts';
+import { examplesFirst } from './examples.ts';
 import { prettyJson } from './json.ts';
 import { rateRule, readRate } from './rate.ts';
 import { renderFields } from './table.ts';
@@ -18,9 +18,8 @@ export function webhookCreate(webhook: Command): void {
     .option('--description <text>', 'what it is for')
     .option('--rate <number>', `attempts per second at most: ${rateRule}`, parseRate)
     .option('--json', 'print the whole answer, secret included, as a JSON object')
-    .addHelpText(
-      'after',
-      examples(
+    .configureHelp(
+      examplesFirst(
         'webhook create https://example.com/plants',
         "webhook create https://example.com/plants --description 'The greenhouse' --rate 20",
         'webhook create https://example.com/plants --json | jq -r .secret > secret',

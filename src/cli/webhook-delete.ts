@@ -2,11 +2,11 @@ import type { Command } from 'commander';
 import { membersOf } from './answer-reader.ts';
 import { call } from './api.ts';
 import { type Api, type ApiFlags, addApiOptions, readApi } from './api-options.ts';
-import { examples } from './examples.ts';
+import { examplesFirst } from './examples.ts';
 import { Failure } from './failure.ts';
 import { parseWebhookId } from './ids.ts';
 import { ask, refuseWithoutTerminal } from './question.ts';
-import { say, visible } from './terminal.ts';
+import { insist, say, visible } from './terminal.ts';
 
 /** `webhook delete ID` */
 export function webhookDelete(webhook: Command): void {
@@ -15,9 +15,8 @@ export function webhookDelete(webhook: Command): void {
     .description('delete a webhook with all of its deliveries, those that wait included; asks first')
     .argument('<id>', 'the id that webhook list shows: wh_…', parseWebhookId)
     .option('--yes', 'do not ask')
-    .addHelpText(
-      'after',
-      examples(
+    .configureHelp(
+      examplesFirst(
         'webhook delete wh_01k9f3zv7h8q2m5x4c6d0n1r8t',
         'webhook delete wh_01k9f3zv7h8q2m5x4c6d0n1r8t --yes',
       ),
@@ -40,7 +39,7 @@ async function run(id: string, flags: ApiFlags & { yes?: true }, command: Comman
 async function confirm(api: Api, id: string): Promise<void> {
   const webhook = membersOf((await call(api, 'GET', `/webhooks/${id}`)).body);
   const waiting = webhook.count('waiting');
-  say(
+  insist(
     `The webhook to ${visible(webhook.text('url'))} goes, with its secrets and the record of its deliveries.\n` +
       (waiting === 0
         ? 'No delivery waits.'

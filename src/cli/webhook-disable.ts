@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { call } from './api.ts';
 import { type ApiFlags, addApiOptions, readApi } from './api-options.ts';
-import { examples } from './examples.ts';
+import { examplesFirst } from './examples.ts';
 import { parseWebhookId } from './ids.ts';
 import { say } from './terminal.ts';
 
@@ -11,7 +11,7 @@ export function webhookDisable(webhook: Command): void {
     .command('disable')
     .description('hold all deliveries of a webhook until it is enabled again')
     .argument('<id>', 'the id that webhook list shows: wh_…', parseWebhookId)
-    .addHelpText('after', examples('webhook disable wh_01k9f3zv7h8q2m5x4c6d0n1r8t'))
+    .configureHelp(examplesFirst('webhook disable wh_01k9f3zv7h8q2m5x4c6d0n1r8t'))
     .action(run);
   addApiOptions(command);
 }

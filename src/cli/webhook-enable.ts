@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { membersOf } from './answer-reader.ts';
 import { call } from './api.ts';
 import { type ApiFlags, addApiOptions, readApi } from './api-options.ts';
-import { examples } from './examples.ts';
+import { examplesFirst } from './examples.ts';
 import { parseWebhookId } from './ids.ts';
 import { say } from './terminal.ts';
 
@@ -12,7 +12,7 @@ export function webhookEnable(webhook: Command): void {
     .command('enable')
     .description('send to a webhook again, beginning with what was held')
     .argument('<id>', 'the id that webhook list shows: wh_…', parseWebhookId)
-    .addHelpText('after', examples('webhook enable wh_01k9f3zv7h8q2m5x4c6d0n1r8t'))
+    .configureHelp(examplesFirst('webhook enable wh_01k9f3zv7h8q2m5x4c6d0n1r8t'))
     .action(run);
   addApiOptions(command);
 }

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { listOf } from './answer-reader.ts';
 import { call } from './api.ts';
 import { type ApiFlags, addApiOptions, readApi } from './api-options.ts';
-import { examples } from './examples.ts';
+import { examplesFirst } from './examples.ts';
 import { prettyJson } from './json.ts';
 import { renderTable } from './table.ts';
 import { print, say } from './terminal.ts';
@@ -14,9 +14,8 @@ export function webhookList(webhook: Command): void {
     .command('list')
     .description('list your webhooks with their health, oldest first')
     .option('--json', 'print the answer as a JSON array')
-    .addHelpText(
-      'after',
-      examples('webhook list', `webhook list --json | jq -r '.[] | select(.failed > 0) | .id'`),
+    .configureHelp(
+      examplesFirst('webhook list', `webhook list --json | jq -r '.[] | select(.failed > 0) | .id'`),
     )
     .action(run);
   addApiOptions(command);

@@ -3,7 +3,7 @@ import { deliveryStates } from '../webhooks/port.ts';
 import { membersOf } from './answer-reader.ts';
 import { call } from './api.ts';
 import { type ApiFlags, addApiOptions, readApi } from './api-options.ts';
-import { examples } from './examples.ts';
+import { examplesFirst } from './examples.ts';
 import { parseWebhookId } from './ids.ts';
 import { prettyJson } from './json.ts';
 import { print, say } from './terminal.ts';
@@ -22,9 +22,8 @@ export function webhookReplay(webhook: Command): void {
       ),
     )
     .option('--json', 'print a JSON object {count}')
-    .addHelpText(
-      'after',
-      examples(
+    .configureHelp(
+      examplesFirst(
         'webhook replay wh_01k9f3zv7h8q2m5x4c6d0n1r8t --since 2h',
         'webhook replay wh_01k9f3zv7h8q2m5x4c6d0n1r8t --since 2026-11-21T09:00:00Z --state failed',
       ),

@@ -3,7 +3,7 @@ import { delivery } from '../limits.ts';
 import { membersOf } from './answer-reader.ts';
 import { call } from './api.ts';
 import { type ApiFlags, addApiOptions, readApi } from './api-options.ts';
-import { examples } from './examples.ts';
+import { examplesFirst } from './examples.ts';
 import { parseWebhookId } from './ids.ts';
 import { prettyJson } from './json.ts';
 import { print, say } from './terminal.ts';
@@ -21,9 +21,8 @@ export function webhookRotate(webhook: Command): void {
       parseOverlap,
     )
     .option('--json', 'print a JSON object {secret, overlapUntil}')
-    .addHelpText(
-      'after',
-      examples(
+    .configureHelp(
+      examplesFirst(
         'webhook rotate wh_01k9f3zv7h8q2m5x4c6d0n1r8t > secret',
         'webhook rotate wh_01k9f3zv7h8q2m5x4c6d0n1r8t --overlap 7d',
       ),

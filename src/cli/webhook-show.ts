@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { membersOf } from './answer-reader.ts';
 import { call } from './api.ts';
 import { type ApiFlags, addApiOptions, readApi } from './api-options.ts';
-import { examples } from './examples.ts';
+import { examplesFirst } from './examples.ts';
 import { parseWebhookId } from './ids.ts';
 import { prettyJson } from './json.ts';
 import { renderFields } from './table.ts';
@@ -16,9 +16,8 @@ export function webhookShow(webhook: Command): void {
     .description('show a webhook and how it does')
     .argument('<id>', 'the id that webhook list shows: wh_…', parseWebhookId)
     .option('--json', 'print the answer as a JSON object')
-    .addHelpText(
-      'after',
-      examples(
+    .configureHelp(
+      examplesFirst(
         'webhook show wh_01k9f3zv7h8q2m5x4c6d0n1r8t',
         'webhook show wh_01k9f3zv7h8q2m5x4c6d0n1r8t --json | jq .waiting',
       ),

@@ -4,7 +4,7 @@ import { type Members, membersOf } from './answer-reader.ts';
 import { call } from './api.ts';
 import { type ApiFlags, addApiOptions, readApi } from './api-options.ts';
 import { renderDelivery } from './delivery-view.ts';
-import { examples } from './examples.ts';
+import { examplesFirst } from './examples.ts';
 import { Failure } from './failure.ts';
 import { firstAttempt } from './first-attempt.ts';
 import { parseWebhookId } from './ids.ts';
@@ -19,9 +19,8 @@ export function webhookTest(webhook: Command): void {
     .argument('<id>', 'the id that webhook list shows: wh_…', parseWebhookId)
     .option('--wait', 'wait for the first attempt and show it; the exit code is 1 when it failed')
     .option('--json', 'print the delivery as a JSON object')
-    .addHelpText(
-      'after',
-      examples(
+    .configureHelp(
+      examplesFirst(
         'webhook test wh_01k9f3zv7h8q2m5x4c6d0n1r8t --wait',
         'webhook test wh_01k9f3zv7h8q2m5x4c6d0n1r8t --wait --json | jq .history',
       ),

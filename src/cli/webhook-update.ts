@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { membersOf } from './answer-reader.ts';
 import { call } from './api.ts';
 import { type ApiFlags, addApiOptions, readApi } from './api-options.ts';
-import { examples } from './examples.ts';
+import { examplesFirst } from './examples.ts';
 import { parseWebhookId } from './ids.ts';
 import { prettyJson } from './json.ts';
 import { rateRule, readRate } from './rate.ts';
@@ -20,9 +20,8 @@ export function webhookUpdate(webhook: Command): void {
     .option('--description <text>', "what it is for; '' takes the description away")
     .option('--rate <number>', `attempts per second at most: ${RATE_RULE}`, parseRate)
     .option('--json', 'print the answer as a JSON object')
-    .addHelpText(
-      'after',
-      examples(
+    .configureHelp(
+      examplesFirst(
         'webhook update wh_01k9f3zv7h8q2m5x4c6d0n1r8t --to https://example.com/new',
         "webhook update wh_01k9f3zv7h8q2m5x4c6d0n1r8t --description 'The greenhouse' --rate none",
       ),

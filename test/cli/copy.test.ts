@@ -70,8 +70,10 @@ test('what waited in a store that was copied is sent with its secrets, what was 
   const url = await emptyDatabase(t);
   await withFolder(async (folder) => {
     const before = await openEmbedded(folder);
-    const { claim, subscriber } = given(before);
-    const { hook } = await subscriber(2);
+    const { claim, create, subscriber } = given(before);
+    const { owner, hook } = await subscriber(1);
+    const trace = `00-${'1'.repeat(32)}-${'a'.repeat(16)}-01 a=1`;
+    await create(owner, undefined, { trace });
     await claim(hook, { leaseUntil: 9 * AT, limit: 1 });
     await before.close();
     assert.equal((await copyFrom(folder, url)).code, 0);
@@ -81,10 +83,10 @@ test('what waited in a store that was copied is sent with its secrets, what was 
     // The copy ended the lease by the clock of the system.
     const claims = await given(after).claim(hook, { now: Date.now(), leaseUntil: Date.now() + 1_000 });
     assert.deepEqual(
-      claims.map(({ fence, webhook }) => [fence, webhook.secrets, webhook.privateKey]).sort(),
+      claims.map(({ fence, trace, webhook }) => [fence, trace, webhook.secrets, webhook.privateKey]).sort(),
       [
-        [1, ['whsec_x'], 'whsk_x'],
-        [2, ['whsec_x'], 'whsk_x'],
+        [1, trace, ['whsec_x'], 'whsk_x'],
+        [2, undefined, ['whsec_x'], 'whsk_x'],
       ],
     );
   });

@@ -12,7 +12,8 @@ async function emptyDatabase(t: TestContext): Promise<{ DATABASE_URL: string }> 
 
 test('migrate makes the store, and says so when there is nothing to do', async (t) => {
   const env = await emptyDatabase(t);
-  assert.equal(wordsOf(await run(['migrate'], env)), 'Brought the schema up to date: 0001_initial.sql.\n');
+  const made = 'Brought the schema up to date: 0001_initial.sql, 0002_traces.sql.\n';
+  assert.equal(wordsOf(await run(['migrate'], env)), made);
   assert.equal(wordsOf(await run(['migrate'], env)), 'The schema is up to date.\n');
   assert.deepEqual(JSON.parse(dataOf(await run(['migrate', '--json'], env))), { applied: [], partitions: 0 });
   assert.equal((await run(['user', 'create', 'ann'], env)).code, 0);
@@ -63,7 +64,11 @@ test('programs that migrate at the same time make the store once', async (t) => 
   const env = await emptyDatabase(t);
   const outcomes = await Promise.all([1, 2, 3].map(() => run(['migrate', '--json'], env)));
   const applied = outcomes.map((outcome) => JSON.parse(dataOf(outcome)).applied.length);
-  assert.deepEqual(applied.sort(), [0, 0, 1]);
+  // Whoever is not the first may be the second: each file is applied under a lock of its own.
+  assert.equal(
+    applied.reduce((sum, count) => sum + count, 0),
+    2,
+  );
 });
 
 for (const partitions of ['1', '1025', 'x', '']) {

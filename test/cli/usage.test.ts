@@ -20,6 +20,11 @@ const verbs = [
   ['share', 'add'],
   ['share', 'list'],
   ['share', 'remove'],
+  ['plant', 'list'],
+  ['plant', 'create'],
+  ['plant', 'delete'],
+  ['plant', 'import'],
+  ['plant', 'export'],
   ['webhook', 'create'],
   ['webhook', 'list'],
   ['webhook', 'show'],
@@ -36,10 +41,17 @@ const verbs = [
   ['listen'],
   ['migrate'],
   ['copy'],
+  ['status'],
+  ['doctor'],
+  ['backup'],
+  ['restore'],
+  ['login'],
+  ['logout'],
+  ['completion'],
   ['openapi'],
 ] as const;
 
-for (const verb of [[], ['user'], ['token'], ['share'], ['webhook'], ['delivery'], ...verbs]) {
+for (const verb of [[], ['user'], ['token'], ['share'], ['plant'], ['webhook'], ['delivery'], ...verbs]) {
   test(`"plant-store ${verb.join(' ')}" has a help with examples, on standard output`, async () => {
     const { code, stdout, stderr } = await run([...verb, '--help']);
     assert.equal(code, 0);
@@ -67,6 +79,9 @@ const wrong: readonly { args: readonly string[]; says: RegExp }[] = [
   { args: ['serve', '--prt', '1'], says: /unknown option '--prt'\n\(Did you mean --port\?\)/ },
   { args: ['serve', '--bootstrap-token', 'x'], says: /unknown option '--bootstrap-token'/ },
   { args: ['serve', 'now'], says: /too many arguments/ },
+  { args: ['plant', 'import'], says: /missing required argument 'file'/ },
+  { args: ['plant', 'import', 'p.csv', '--concurrency', '0'], says: /It must be an integer from 1 to 1000/ },
+  { args: ['plant', 'import', 'p.csv', '--patience', '5'], says: /a number and a unit/ },
   { args: ['user', 'create'], says: /missing required argument 'name'/ },
   { args: ['user', 'create', ' ann'], says: /A user name has 1 to 255 characters/ },
   { args: ['token', 'create'], says: /required option '--user <name>' not specified/ },

@@ -1,0 +1,69 @@
+import type { Argument, Command, Option } from 'commander';
+
+/** What may be typed at one place. */
+export type Values = { choices: readonly string[] } | 'profile' | 'file' | 'anything';
+
+/** A verb as shells see it; also a group of verbs, and the program itself. */
+export type Verb = {
+  /** Without the name of the program, such as `plant list`; empty for the program. */
+  path: string;
+  /** The verbs below it. */
+  below: readonly { name: string; description: string }[];
+  options: readonly VerbOption[];
+  /** Of its arguments. */
+  values: Values;
+};
+
+export type VerbOption = {
+  /** Such as `-q` and `--quiet`. */
+  flags: readonly string[];
+  description: string;
+  /** Undefined for an option without a value. */
+  values: Values | undefined;
+};
+
+/** The command and all below it. */
+export function verbsOf(command: Command, path = ''): Verb[] {
+  const help = command.createHelp();
+  const below = help.visibleCommands(command).filter((verb) => verb.name() !== 'help');
+  const options = [...help.visibleOptions(command), ...help.visibleGlobalOptions(command)];
+  const verb = {
+    path,
+    below: below.map((each) => ({ name: each.name(), description: each.description() })),
+    options: options.map(optionOf),
+    values: command.registeredArguments.map(valuesOf)[0] ?? 'anything',
+  };
+  return [verb, ...below.flatMap((each) => verbsOf(each, `${path} ${each.name()}`.trim()))];
+}
+
+/** The flags with a value by what may stand there, each behind the verb that it belongs to: `plant export --format`. */
+export function placesOf(verbs: readonly Verb[]): { place: string; values: Values }[] {
+  return verbs.flatMap(({ path, options }) =>
+    options.flatMap(({ flags, values }) =>
+      values === undefined ? [] : flags.map((flag) => ({ place: `${path} ${flag}`.trim(), values })),
+    ),
+  );
+}
+
+/** A command line whose output is the names of the profiles there are. */
+export const PROFILES = "plant-store login --list 2>/dev/null | awk 'NR > 1 { print $1 }'";
+
+function optionOf(option: Option): VerbOption {
+  const { short, long, description, required, optional } = option;
+  return {
+    flags: [short, long].filter((flag) => flag !== undefined),
+    description,
+    values: required || optional ? valuesOfOption(option) : undefined,
+  };
+}
+
+function valuesOfOption({ long, flags, argChoices }: Option): Values {
+  if (argChoices) return { choices: argChoices };
+  if (long === '--profile') return 'profile';
+  return /[<[](?:file|path|folder)[>\]]/.test(flags) ? 'file' : 'anything';
+}
+
+function valuesOf(argument: Argument): Values {
+  if (argument.argChoices) return { choices: argument.argChoices };
+  return /^(?:file|path|folder)$/.test(argument.name()) ? 'file' : 'anything';
+}

@@ -1,0 +1,28 @@
+import type { Command } from 'commander';
+import { profileNameOf, profileOption } from './api-options.ts';
+import { examplesFirst } from './examples.ts';
+import { Failure } from './failure.ts';
+import { readProfiles, writeProfiles } from './profiles.ts';
+import { say } from './terminal.ts';
+
+/** `logout` */
+export function logout(command: Command): void {
+  command
+    .addOption(profileOption('which one to forget'))
+    .configureHelp(examplesFirst('logout', 'logout --profile work'))
+    .addHelpText(
+      'after',
+      '\nThe token itself goes on working for whoever else has it; "plant-store token revoke" ends it.',
+    )
+    .action(run);
+}
+
+async function run(flags: { profile?: string }): Promise<void> {
+  const name = profileNameOf(process.env, flags);
+  const profiles = new Map(readProfiles(process.env));
+  if (!profiles.delete(name)) {
+    throw new Failure(`There is no profile "${name}". To see those there are: plant-store login --list`);
+  }
+  await writeProfiles(process.env, profiles);
+  say(`Forgot the profile "${name}". Its token works until it is revoked: plant-store token revoke ID`);
+}

@@ -1,0 +1,143 @@
+import { type Command, Option } from 'commander';
+import { ConfigError } from '../config.ts';
+import { silentLog, systemRuntime } from '../runtime.ts';
+import { type ApiFlags, addApiOptions, readApi } from './api-options.ts';
+import { type Write, writeAtomically } from './atomic-file.ts';
+import { examplesFirst } from './examples.ts';
+import { Failure } from './failure.ts';
+import { userOf } from './me.ts';
+import { type Exported, exportPlants, type Whose } from './plant-export-walk.ts';
+import { formatOf, type PlantFormat, plantFormats, plantWriter } from './plant-formats.ts';
+import { plantPages } from './plant-pages.ts';
+import { showProgress } from './progress.ts';
+import { persist } from './retry.ts';
+import { stopSignal } from './signals.ts';
+import { outputAbandoned, say, visible } from './terminal.ts';
+
+/** `plant export [FILE]` */
+export function plantExport(plant: Command): void {
+  const command = plant
+    .command('export')
+    .description('write all of your plants into a file that plant import reads again')
+    .argument('[file]', 'a name that ends in .csv, .ndjson or .json (default: standard output)')
+    .addOption(
+      new Option('--format <format>', 'what to write (default: what the name says, else csv)').choices(
+        plantFormats,
+      ),
+    )
+    .addOption(new Option('--owner <name>', 'the plants of this user: your own, or shared with you'))
+    .addOption(
+      new Option(
+        '--shared',
+        'all that you may read, with a column for the owner; plant import does not take it',
+      ).conflicts('owner'),
+    )
+    .configureHelp(
+      examplesFirst(
+        'plant export plants.csv',
+        'plant export plants.ndjson --quiet',
+        'plant export --format ndjson | gzip > plants.ndjson.gz',
+        'plant export everything.csv --shared',
+      ),
+    )
+    .addHelpText(
+      'after',
+      '\nThe file gets its name, and replaces an older one, once all of it is on disk. A connection that breaks off is opened\n' +
+        'again where it was. CSV cannot tell an empty tag from none; ndjson and json can, and hold all else exactly, too.',
+    )
+    .action(run);
+  addApiOptions(command);
+}
+
+type ExportFlags = ApiFlags & { format?: PlantFormat; owner?: string; shared?: true };
+
+async function run(name: string | undefined, flags: ExportFlags): Promise<void> {
+  const file = name === '-' ? undefined : name;
+  const format = flags.format ?? (file === undefined ? 'csv' : formatOf(file));
+  if (format === undefined) {
+    throw new ConfigError([
+      `The name of ${file} does not say what to write: give --format csv, ndjson or json.`,
+    ]);
+  }
+  const api = readApi(process.env, flags);
+  const user = await persist(() => userOf(api));
+  const whose: Whose = flags.shared
+    ? 'all'
+    : { owner: flags.owner ?? user, isUser: flags.owner === undefined };
+  const signal = file === undefined ? outputAbandoned() : stopped();
+  const progress = showProgress('Exporting', process.stderr);
+  const walk = (write: Write) =>
+    exportPlants({
+      pages: plantPages(api, { limit: Number.POSITIVE_INFINITY, signal }),
+      whose,
+      writer: plantWriter(format, whose === 'all'),
+      write,
+      // On a terminal the plants themselves show how far it is.
+      onProgress: (count) => (file ?? !process.stdout.isTTY) && progress.update(`${count} plants`),
+    });
+  try {
+    const exported = await (file === undefined ? walk(toOutput) : toFile(file, walk, signal));
+    progress.end();
+    sayWhat(exported, { file, whose, format });
+  } finally {
+    progress.end();
+  }
+}
+
+async function toOutput(text: string): Promise<void> {
+  process.stdout.write(text);
+}
+
+async function toFile(
+  file: string,
+  walk: (write: Write) => Promise<Exported>,
+  signal: AbortSignal,
+): Promise<Exported> {
+  let exported: Exported | undefined;
+  await writeAtomically(file, {}, async (write) => {
+    exported = await walk(write);
+    if (signal.aborted) throw new Failure(`The export was stopped. ${file} is what it was before.`);
+  }).catch((error) => {
+    throw unwritable(file, error);
+  });
+  if (exported === undefined) throw new Error('the file was made without its work');
+  return exported;
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: 'its folder does not exist',
+  ENOTDIR: 'its folder is none',
+  EISDIR: 'it is a folder',
+  EACCES: 'you may not write there',
+  EROFS: 'nothing can be written there',
+  ENOSPC: 'the disk is full',
+  EDQUOT: 'your share of the disk is full',
+};
+
+/** What the system refused, in words; any other error as it is. */
+function unwritable(file: string, error: unknown): unknown {
+  if (!(error instanceof Error) || !('syscall' in error) || !('code' in error)) return error;
+  const reason = REASONS[String(error.code)] ?? error.message;
+  return new Failure(`${file} cannot be written: ${reason}. Name another place.`, { cause: error });
+}
+
+/** Aborted by SIGINT and SIGTERM, so that no part of a file stays behind. */
+function stopped(): AbortSignal {
+  const stopping = new AbortController();
+  void stopSignal(systemRuntime(silentLog).clock).then(() => stopping.abort());
+  return stopping.signal;
+}
+
+type Telling = { file: string | undefined; whose: Whose; format: PlantFormat };
+
+function sayWhat({ count, others, emptyTags }: Exported, { file, whose, format }: Telling): void {
+  const of = whose === 'all' ? '' : ` of "${visible(whose.owner)}"`;
+  say(
+    `Exported ${count} ${count === 1 ? 'plant' : 'plants'}${of}${file === undefined ? '' : ` to ${visible(file)}`}.`,
+  );
+  if (others)
+    say('Others share plants with you: --shared exports those, too, --owner NAME those of one user.');
+  if (format === 'csv' && emptyTags > 0) {
+    say(`Empty tags, which CSV cannot tell from none: ${emptyTags}. --format ndjson keeps them.`);
+  }
+}

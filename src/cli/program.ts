@@ -1,0 +1,70 @@
+import { Command } from 'commander';
+import { version } from '../package.ts';
+import { examplesFirst } from './examples.ts';
+import { beQuiet } from './terminal.ts';
+
+/** The program without verbs: what is the same for each of them. */
+export function emptyProgram(): Command {
+  const program = new Command('plant-store')
+    .description('A plant store: creates, lists and deletes plants, and announces every new one.')
+    .version(version, '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'print this help')
+    // Commander takes it at any place of the command line, before the verb and behind it.
+    .option('-q, --quiet', 'say nothing on standard error but what went wrong')
+    .showHelpAfterError('(--help shows what is possible)')
+    .exitOverride()
+    .configureHelp(
+      examplesFirst(
+        'serve',
+        'login',
+        'plant list',
+        'plant import plants.csv',
+        'user create ann',
+        'token create --user ann --expires-in 90d',
+        'listen --forward-to http://localhost:4000/hook',
+        'token create --help',
+      ),
+    );
+  return program.hook('preAction', () => {
+    if (program.opts<{ quiet?: true }>().quiet) beQuiet();
+  });
+}
+
+/**
+ * Has an option that there is not reported before one that is missing: of `token create --usr ann` it is the name that
+ * is wrong. Nothing runs then.
+ */
+export function reportTyposFirst(program: Command, args: readonly string[]): void {
+  const verb = verbOf(program, args);
+  if (!hasUnknownOption(verb, args)) return;
+  for (const option of verb.options) option.makeOptionMandatory(false);
+}
+
+function verbOf(program: Command, args: readonly string[]): Command {
+  let verb = program;
+  for (const arg of args) {
+    if (arg.startsWith('-')) continue;
+    const below = verb.commands.find((command) => command.name() === arg);
+    if (below === undefined) return verb;
+    verb = below;
+  }
+  return verb;
+}
+
+function hasUnknownOption(verb: Command, args: readonly string[]): boolean {
+  const known = verb.createHelp().visibleOptions(verb);
+  for (let above = verb.parent; above; above = above.parent) known.push(...above.options);
+  let isValue = false;
+  for (const arg of args) {
+    if (isValue) {
+      isValue = false;
+      continue;
+    }
+    if (arg === '--') return false;
+    if (!arg.startsWith('--')) continue;
+    const option = known.find(({ long }) => long === arg.split('=', 1)[0]);
+    if (option === undefined) return true;
+    isValue = option.required && !arg.includes('=');
+  }
+  return false;
+}
