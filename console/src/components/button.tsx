@@ -1,0 +1,75 @@
+import type { ComponentChildren } from 'preact';
+import { Icon, type IconName } from './icon.tsx';
+
+type ButtonProps = {
+  children: ComponentChildren;
+  onClick?: () => void;
+  /** `primary`: what a page or dialog is for. `danger`: what cannot be taken back. `quiet`: beside other things. */
+  look?: 'primary' | 'danger' | 'quiet';
+  icon?: IconName;
+  type?: 'button' | 'submit';
+  /** Something is under way: it cannot be pressed again until that has ended, but keeps the focus. */
+  isBusy?: boolean;
+  /** Why it cannot be pressed now, as a sentence; it is read out and shown on hover. */
+  refusal?: string | undefined;
+  /** When there is no room for words: what a screen reader says instead of the children. */
+  label?: string;
+  autofocus?: boolean;
+};
+
+/** A button that stays reachable by keyboard while it cannot be pressed, and says why. */
+export function Button(props: ButtonProps) {
+  const { children, onClick, look, icon, type = 'button', isBusy, refusal, label, autofocus } = props;
+  const isRefused = isBusy === true || refusal !== undefined;
+  return (
+    <button
+      type={type}
+      class={`button ${look ?? ''}`}
+      aria-label={label}
+      aria-disabled={isRefused || undefined}
+      aria-busy={isBusy}
+      title={refusal}
+      autofocus={autofocus}
+      onClick={(event) => {
+        if (isRefused) event.preventDefault();
+        else onClick?.();
+      }}
+    >
+      {icon && <Icon name={icon} />}
+      <span>{children}</span>
+    </button>
+  );
+}
+
+type IconButtonProps = Pick<ButtonProps, 'onClick' | 'refusal'> & { icon: IconName; label: string };
+
+/** A button with a picture only; its label is read out and shown on hover. */
+export function IconButton({ icon, label, onClick, refusal }: IconButtonProps) {
+  return (
+    <button
+      type="button"
+      class="icon-button"
+      aria-label={label}
+      aria-disabled={refusal !== undefined || undefined}
+      title={refusal ?? label}
+      onClick={() => refusal === undefined && onClick?.()}
+    >
+      <Icon name={icon} />
+    </button>
+  );
+}
+
+/** A link that looks like a button: it leads somewhere, and changes nothing. */
+export function ButtonLink({
+  href,
+  look,
+  icon,
+  children,
+}: Pick<ButtonProps, 'look' | 'icon' | 'children'> & { href: string }) {
+  return (
+    <a class={`button ${look ?? ''}`} href={href}>
+      {icon && <Icon name={icon} />}
+      <span>{children}</span>
+    </a>
+  );
+}

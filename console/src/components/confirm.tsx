@@ -1,0 +1,48 @@
+import { useSignal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
+import { sentenceOf } from '../failure.ts';
+import { Button } from './button.tsx';
+import { Dialog } from './dialog.tsx';
+import { Notice } from './notice.tsx';
+
+type ConfirmProps = {
+  title: string;
+  /** What will be lost, and what will not. */
+  children: ComponentChildren;
+  /** The verb, as on the button that led here. */
+  verb: string;
+  /** Ends when it is done; what it throws is shown, and the dialog stays. */
+  act(): Promise<void>;
+  onClose(): void;
+};
+
+/** Asks before something is done that cannot be taken back. */
+export function Confirm({ title, children, verb, act, onClose }: ConfirmProps) {
+  const isBusy = useSignal(false);
+  const error = useSignal<unknown>(undefined);
+  async function confirm(): Promise<void> {
+    isBusy.value = true;
+    error.value = undefined;
+    try {
+      await act();
+      onClose();
+    } catch (failure) {
+      error.value = failure;
+      isBusy.value = false;
+    }
+  }
+  return (
+    <Dialog title={title} onClose={onClose} isLocked={isBusy.value}>
+      <div class="dialog-body">{children}</div>
+      {error.value !== undefined && <Notice kind="bad">{sentenceOf(error.value)}</Notice>}
+      <footer>
+        <Button onClick={onClose} autofocus {...(isBusy.value ? { refusal: 'It is being done.' } : {})}>
+          Cancel
+        </Button>
+        <Button look="danger" onClick={() => void confirm()} isBusy={isBusy.value}>
+          {verb}
+        </Button>
+      </footer>
+    </Dialog>
+  );
+}

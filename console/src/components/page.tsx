@@ -1,0 +1,46 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import { hasMoved } from '../router.ts';
+
+type PageProps = {
+  title: string;
+  /** One sentence below the title. */
+  lead?: ComponentChildren;
+  /** Buttons beside the title: what is done most on this page. */
+  actions?: ComponentChildren;
+  /** Where this page belongs, above the title. */
+  back?: { href: string; label: string };
+  children: ComponentChildren;
+};
+
+/** The frame of every page. Its heading takes the focus, so that a screen reader says where one arrived. */
+export function Page({ title, lead, actions, back, children }: PageProps) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    document.title = `${title} · Plant Store`;
+  }, [title]);
+  useEffect(() => {
+    if (!hasMoved()) return;
+    scrollTo(0, 0);
+    heading.current?.focus({ preventScroll: true });
+  }, []);
+  return (
+    <>
+      <header class="page-head">
+        <div>
+          {back && (
+            <a class="back" href={back.href}>
+              ← {back.label}
+            </a>
+          )}
+          <h1 ref={heading} tabIndex={-1}>
+            {title}
+          </h1>
+          {lead && <p class="lead">{lead}</p>}
+        </div>
+        {actions && <div class="actions">{actions}</div>}
+      </header>
+      {children}
+    </>
+  );
+}

@@ -1,0 +1,14 @@
+import { useId } from 'preact/hooks';
+
+type ProgressProps = { label: string; value: number; max: number };
+
+/** How far something is. */
+export function Progress({ label, value, max }: ProgressProps) {
+  const id = useId();
+  return (
+    <div class="progress">
+      <label for={id}>{label}</label>
+      <progress id={id} value={value} max={Math.max(max, 1)} />
+    </div>
+  );
+}

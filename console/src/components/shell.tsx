@@ -1,0 +1,87 @@
+import type { ComponentChildren } from 'preact';
+import { useRef } from 'preact/hooks';
+import { apiUrl, outage } from '../connection.ts';
+import { href, place } from '../router.ts';
+import { session, signOut } from '../session.ts';
+import { IconButton } from './button.tsx';
+import { Icon, type IconName } from './icon.tsx';
+import { Logo } from './logo.tsx';
+import { Toasts } from './toasts.tsx';
+
+const SECTIONS: readonly { path: string; label: string; icon: IconName }[] = [
+  { path: '/', label: 'Overview', icon: 'overview' },
+  { path: '/plants', label: 'Plants', icon: 'plants' },
+  { path: '/webhooks', label: 'Webhooks', icon: 'webhooks' },
+  { path: '/deliveries', label: 'Deliveries', icon: 'deliveries' },
+];
+
+/** What stands around every page: the ways to the others, who is signed in, and whether the service answers. */
+export function Shell({ children }: { children: ComponentChildren }) {
+  const main = useRef<HTMLElement>(null);
+  return (
+    <div class="shell">
+      {/* No link: the address belongs to the pages. */}
+      <button type="button" class="skip" onClick={() => main.current?.focus()}>
+        Skip to the content
+      </button>
+      <header class="side">
+        <a class="brand" href={href('/')}>
+          <Logo />
+          <span>Plant Store</span>
+        </a>
+        <nav class="sections" aria-label="Sections">
+          {SECTIONS.map((section) => (
+            <SectionLink key={section.path} {...section} />
+          ))}
+        </nav>
+        <Account />
+      </header>
+      <main ref={main} tabIndex={-1}>
+        <Outage />
+        {children}
+      </main>
+      <Toasts />
+    </div>
+  );
+}
+
+function SectionLink({ path, label, icon }: (typeof SECTIONS)[number]) {
+  const current = place.value.path;
+  const isHere = path === '/' ? current === '/' : current === path || current.startsWith(`${path}/`);
+  return (
+    <a href={href(path)} aria-current={isHere ? 'page' : undefined}>
+      <Icon name={icon} />
+      <span>{label}</span>
+    </a>
+  );
+}
+
+function Account() {
+  return (
+    <div class="account">
+      <a class="docs" href={new URL('docs/', apiUrl).href} title="Documentation">
+        <Icon name="book" />
+        <span>Documentation</span>
+      </a>
+      <div class="who">
+        <span class="user" title="You are signed in as this user">
+          {session.value?.user}
+        </span>
+        <IconButton icon="leave" label="Sign out" onClick={() => signOut()} />
+      </div>
+    </div>
+  );
+}
+
+/** Always there, so that what appears in it is read out. */
+function Outage() {
+  return (
+    <div role="status" class="outage">
+      {outage.value && (
+        <p>
+          <Icon name="alert" /> {outage.value}
+        </p>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,109 @@
+import type { ComponentChildren } from 'preact';
+import { missingScope, sentenceOf } from '../failure.ts';
+import { dateAndTime } from '../format.ts';
+import type { Resource } from '../resource.ts';
+import { session } from '../session.ts';
+import { Button } from './button.tsx';
+import { Icon, type IconName } from './icon.tsx';
+import { Notice } from './notice.tsx';
+
+type LoadedProps<T> = {
+  resource: Resource<T>;
+  /** What is being loaded, as in "Loading plants". */
+  what: string;
+  children(value: T): ComponentChildren;
+};
+
+/** Shows what was loaded; before that, that it is being loaded or why it cannot be; and when it is old. */
+export function Loaded<T>({ resource, what, children }: LoadedProps<T>) {
+  const { value, error, isLoading, loadedAt } = resource.state.value;
+  if (value === undefined) {
+    if (error === undefined) return <Skeleton what={what} />;
+    return <Failure error={error} what={what} isBusy={isLoading} retry={() => void resource.reload()} />;
+  }
+  return (
+    <>
+      {error !== undefined && loadedAt !== undefined && (
+        <Notice
+          kind="warn"
+          actions={
+            <Button look="quiet" icon="refresh" isBusy={isLoading} onClick={() => void resource.reload()}>
+              Try again
+            </Button>
+          }
+        >
+          This is from {dateAndTime(loadedAt)}. {sentenceOf(error)}
+        </Notice>
+      )}
+      <div class="loaded" aria-busy={isLoading}>
+        {children(value)}
+      </div>
+    </>
+  );
+}
+
+/** Grey lines where something will be. It says so only once it takes long enough to be noticed. */
+export function Skeleton({ what }: { what: string }) {
+  return (
+    <div class="skeleton" role="status">
+      <span class="hidden">Loading {what}…</span>
+      {[0, 1, 2, 3, 4, 5].map((line) => (
+        <div key={line} class="skeleton-line" />
+      ))}
+    </div>
+  );
+}
+
+type FailureProps = { error: unknown; what: string; retry(): void; isBusy?: boolean };
+
+/** Why there is nothing, and what to do about it. */
+export function Failure({ error, what, retry, isBusy = false }: FailureProps) {
+  const scope = missingScope(error);
+  if (scope !== undefined) return <NoScope scope={scope} what={what} />;
+  return (
+    <div class="state bad" role="alert">
+      <Icon name="alert" />
+      <h2>The {what} could not be loaded</h2>
+      <p>{sentenceOf(error)}</p>
+      <Button icon="refresh" onClick={retry} isBusy={isBusy}>
+        Try again
+      </Button>
+    </div>
+  );
+}
+
+/** What somebody sees whose token may not see this page. */
+export function NoScope({ scope, what }: { scope: string; what: string }) {
+  return (
+    <div class="state">
+      <Icon name="key" />
+      <h2>Your token does not open the {what}</h2>
+      <p>
+        It lacks the scope <code>{scope}</code>. Sign in with a token that has it; whoever runs the service
+        makes one:
+      </p>
+      <pre>
+        <code>{`npx plant-store token create --user ${session.value?.user} --scopes ${scope}`}</code>
+      </pre>
+    </div>
+  );
+}
+
+type EmptyProps = {
+  icon: IconName;
+  title: string;
+  children?: ComponentChildren;
+  actions?: ComponentChildren;
+};
+
+/** Nothing is there yet: what would be, and how to begin. */
+export function Empty({ icon, title, children, actions }: EmptyProps) {
+  return (
+    <div class="state empty">
+      <Icon name={icon} />
+      <h2>{title}</h2>
+      {children && <p>{children}</p>}
+      {actions && <div class="actions">{actions}</div>}
+    </div>
+  );
+}

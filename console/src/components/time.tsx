@@ -1,0 +1,30 @@
+import { signal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import { dateAndTime, fromNow } from '../format.ts';
+
+/** One clock for all times that are shown. */
+const now = signal(Date.now());
+let shown = 0;
+let ticking: ReturnType<typeof setInterval> | undefined;
+
+/** How long ago, or how soon; on hover the exact time. */
+export function Time({ at }: { at: string | number }) {
+  useEffect(() => {
+    shown += 1;
+    ticking ??= setInterval(() => (now.value = Date.now()), 1_000);
+    return () => {
+      shown -= 1;
+      if (shown > 0) return;
+      clearInterval(ticking);
+      ticking = undefined;
+    };
+  }, []);
+  const exact = new Date(at);
+  // While nothing was shown the clock stood still.
+  const text = fromNow(exact, Math.max(now.value, Date.now()));
+  return (
+    <time dateTime={exact.toISOString()} title={dateAndTime(exact)}>
+      {text}
+    </time>
+  );
+}

@@ -1,0 +1,51 @@
+import { useEffect, useRef } from 'preact/hooks';
+import { dismiss, type Toast, toasts } from '../toasts.ts';
+import { Button, IconButton } from './button.tsx';
+import { Icon } from './icon.tsx';
+
+const SHOWN_MS = 8_000;
+
+/** Messages at the edge of the page, read out as they come. */
+export function Toasts() {
+  return (
+    <div class="toasts" role="status">
+      {toasts.value.map((toast) => (
+        <Message key={toast.id} toast={toast} />
+      ))}
+    </div>
+  );
+}
+
+/** Goes by itself, but not while the pointer or the focus is on it. */
+function Message({ toast }: { toast: Toast }) {
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  const stay = () => clearTimeout(timer.current);
+  const leave = () => {
+    stay();
+    timer.current = setTimeout(() => dismiss(toast.id), SHOWN_MS);
+  };
+  useEffect(() => {
+    leave();
+    return stay;
+  }, []);
+  const { text, kind, action } = toast;
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: nothing is done by it; it only stays while it is looked at.
+    <div class={`toast ${kind}`} onMouseEnter={stay} onMouseLeave={leave} onFocusIn={stay} onFocusOut={leave}>
+      <Icon name={kind === 'done' ? 'check' : 'alert'} />
+      <span>{text}</span>
+      {action && (
+        <Button
+          look="quiet"
+          onClick={() => {
+            dismiss(toast.id);
+            action.run();
+          }}
+        >
+          {action.label}
+        </Button>
+      )}
+      <IconButton icon="close" label="Dismiss" onClick={() => dismiss(toast.id)} />
+    </div>
+  );
+}

@@ -1,0 +1,58 @@
+import { computed, signal } from '@preact/signals';
+
+/** Where the API is: beside the console, wherever a proxy puts both. */
+export const apiUrl = new URL('../', document.baseURI);
+
+const hasNetwork = signal(navigator.onLine);
+const isAnswering = signal(true);
+
+/** What a person is told at the top of every page while nothing can be loaded. */
+export const outage = computed<string | undefined>(() => {
+  if (!hasNetwork.value) return 'You are offline. What you see may be old; it refreshes when you are back.';
+  if (!isAnswering.value) return 'The service does not answer. The console tries again by itself.';
+  return undefined;
+});
+
+/** Grows each time that the service can be reached again: what is shown is loaded again. */
+export const recoveries = signal(0);
+
+const RETRY_MS = 2_000;
+let timer: ReturnType<typeof setTimeout> | undefined;
+
+addEventListener('offline', () => {
+  hasNetwork.value = false;
+});
+addEventListener('online', () => {
+  hasNetwork.value = true;
+  if (isAnswering.value) recoveries.value += 1;
+  else void ask();
+});
+
+/** `fetch` that notices when the service is out of reach, and when it is back. */
+export async function watchedFetch(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
+  try {
+    const response = await fetch(input, init);
+    reached();
+    return response;
+  } catch (error) {
+    if (!init?.signal?.aborted) lost();
+    throw error;
+  }
+}
+
+function reached(): void {
+  clearTimeout(timer);
+  if (isAnswering.value) return;
+  isAnswering.value = true;
+  recoveries.value += 1;
+}
+
+function lost(): void {
+  isAnswering.value = false;
+  clearTimeout(timer);
+  timer = setTimeout(ask, RETRY_MS);
+}
+
+function ask(): Promise<unknown> {
+  return watchedFetch(new URL('healthz', apiUrl), { cache: 'no-store' }).catch(() => {});
+}

@@ -1,0 +1,49 @@
+import type { DeliveryWithHistory } from '../../../src/client/client.ts';
+import { Badge } from '../components/badge.tsx';
+import { Time } from '../components/time.tsx';
+import { duration } from '../format.ts';
+
+type Attempt = DeliveryWithHistory['history'][number];
+
+/** One request to the receiver, and what came back. */
+export function AttemptLine({ attempt }: { attempt: Attempt }) {
+  const { at, durationMs, address, status, excerpt, error } = attempt;
+  return (
+    <li>
+      <p class="attempt-head">
+        <AttemptBadge attempt={attempt} />
+        <Time at={at} />
+        <span class="muted">
+          took {duration(durationMs)}
+          {address !== undefined && `, to ${address}`}
+        </span>
+      </p>
+      {error !== undefined && <p>{error}</p>}
+      {excerpt !== undefined && excerpt !== '' && (
+        <details>
+          <summary>The answer began with</summary>
+          <pre>
+            <code>{excerpt}</code>
+          </pre>
+        </details>
+      )}
+      {error === undefined && status === undefined && <p>There was no answer.</p>}
+    </li>
+  );
+}
+
+function AttemptBadge({ attempt: { status, error } }: { attempt: Attempt }) {
+  if (status === undefined) {
+    return (
+      <Badge kind="bad" icon="alert">
+        No answer
+      </Badge>
+    );
+  }
+  const isGood = status >= 200 && status < 300 && error === undefined;
+  return (
+    <Badge kind={isGood ? 'good' : 'bad'} icon={isGood ? 'check' : 'alert'}>
+      {status}
+    </Badge>
+  );
+}

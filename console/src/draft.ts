@@ -1,0 +1,35 @@
+import { PlantStoreError } from '../../src/client/client.ts';
+import { columnsOf, type Draft, rowOf } from '../../src/import/rows.ts';
+import { codeOf } from './failure.ts';
+
+/** What a person typed into the form for a plant. */
+export type DraftText = { id: string; name: string; tag: string };
+
+export type DraftErrors = Partial<Record<keyof DraftText, string>>;
+
+const columns = columnsOf(['id', 'name', 'tag']);
+
+/** The plant that was typed, or what is wrong with each field: the rules are those of the service. */
+export function readDraft({ id, name, tag }: DraftText): Draft | { errors: DraftErrors } {
+  const errors: DraftErrors = {
+    ...problem('name', [''], [name], ['']),
+    ...problem('tag', [''], ['x'], [tag]),
+    ...problem('id', [id], ['x'], ['']),
+  };
+  if (Object.keys(errors).length > 0) return { errors };
+  const row = rowOf(columns, [id, name, tag], 1);
+  return 'draft' in row ? row.draft : { errors: { name: row.problem } };
+}
+
+function problem(field: keyof DraftText, ...cells: [string[], string[], string[]]): DraftErrors {
+  const row = rowOf(columns, cells.flat(), 1);
+  return 'problem' in row ? { [field]: row.problem } : {};
+}
+
+/** The field that a refusal of the service is about, if it is about one. */
+export function fieldOf(error: unknown): keyof DraftText | undefined {
+  if (codeOf(error) === 40900) return 'id';
+  if (codeOf(error) !== 40002 || !(error instanceof PlantStoreError)) return undefined;
+  const [, field] = /\b(id|name|tag)\b/.exec(error.message) ?? [];
+  return field === 'id' || field === 'name' || field === 'tag' ? field : undefined;
+}

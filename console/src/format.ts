@@ -1,0 +1,47 @@
+const numbers = new Intl.NumberFormat('en');
+const dates = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium' });
+const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
+
+const UNITS = [
+  ['day', 86_400_000],
+  ['hour', 3_600_000],
+  ['minute', 60_000],
+  ['second', 1_000],
+] as const;
+
+/** 1234567 as `1,234,567`. */
+export function count(value: number | bigint): string {
+  return numbers.format(value);
+}
+
+/** `1 plant`, `2 plants`. */
+export function counted(value: number, one: string, many = `${one}s`): string {
+  return `${count(value)} ${value === 1 ? one : many}`;
+}
+
+export function dateAndTime(at: number | string | Date): string {
+  return dates.format(new Date(at));
+}
+
+/** `3 minutes ago`, `in 2 hours`; within a second `now`. */
+export function fromNow(at: number | string | Date, now = Date.now()): string {
+  const difference = new Date(at).getTime() - now;
+  for (const [unit, ms] of UNITS) {
+    if (Math.abs(difference) >= ms) return relative.format(Math.trunc(difference / ms), unit);
+  }
+  return 'now';
+}
+
+/** A length of time, by its largest unit: `3 s`, `5 min`, `2 h`, `4 d`. */
+export function duration(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  const seconds = ms / 1_000;
+  if (seconds < 60) return `${trim(seconds)} s`;
+  if (seconds < 3_600) return `${Math.round(seconds / 60)} min`;
+  if (seconds < 86_400) return `${trim(seconds / 3_600)} h`;
+  return `${trim(seconds / 86_400)} d`;
+}
+
+function trim(value: number): string {
+  return value < 10 ? value.toFixed(1).replace('.0', '') : String(Math.round(value));
+}

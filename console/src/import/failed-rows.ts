@@ -1,0 +1,27 @@
+import type { PlantFile } from './csv.ts';
+import type { FailedRow } from './job.ts';
+
+/** The rows that failed as CSV: as the file has them, with line and error. Corrected, they can be imported by themselves. */
+export function csvOf({ columns }: PlantFile, failed: readonly FailedRow[]): string {
+  const header = [...columns.own.map(({ title }) => title), 'line', 'error'];
+  const rows = failed.map(({ line, cells, problem }) => [
+    ...columns.own.map(({ index }) => cells[index] ?? ''),
+    String(line),
+    problem,
+  ]);
+  return [header, ...rows].map((cells) => `${cells.map(quoted).join()}\n`).join('');
+}
+
+function quoted(cell: string): string {
+  return /[",\r\n]|^\s|\s$/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
+}
+
+/** Has the browser save a text as a file. */
+export function download(name: string, text: string): void {
+  const url = URL.createObjectURL(new Blob([text], { type: 'text/csv' }));
+  const link = document.createElement('a');
+  link.href = url;
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(url);
+}

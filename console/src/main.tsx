@@ -1,0 +1,15 @@
+import { render } from 'preact';
+import { App } from './app.tsx';
+import { restoreSession } from './session.ts';
+import './styles/tokens.css';
+import './styles/base.css';
+import './styles/shell.css';
+import './styles/controls.css';
+import './styles/content.css';
+import './styles/plants.css';
+import './styles/motion.css';
+
+const root = document.getElementById('app');
+if (!root) throw new Error('The page has no place for the console.');
+render(<App />, root);
+void restoreSession();

@@ -1,0 +1,40 @@
+import { Button } from '../components/button.tsx';
+import { Table } from '../components/table.tsx';
+import { count, counted } from '../format.ts';
+import { csvOf, download } from '../import/failed-rows.ts';
+import type { Job } from '../import/job.ts';
+
+/** More are for a spreadsheet. */
+const SHOWN = 100;
+
+/** The rows of an import that failed, and why. */
+export function FailedRows({ job }: { job: Job }) {
+  const failed = job.failed.value;
+  if (failed.length === 0) return null;
+  const { columns, name } = job.file;
+  const save = () => download(`${name.replace(/\.csv$/i, '')}.errors.csv`, csvOf(job.file, failed));
+  return (
+    <section class="stack">
+      <header class="section-head">
+        <h2>{counted(failed.length, 'row')} failed</h2>
+        <Button icon="download" onClick={save}>
+          Download as CSV
+        </Button>
+      </header>
+      <p class="muted">Corrected, the downloaded file can be imported by itself.</p>
+      <Table
+        caption="Rows that failed"
+        keyOf={({ line }) => String(line)}
+        rows={failed.slice(0, SHOWN)}
+        columns={[
+          { title: 'Line', kind: 'number', cell: ({ line }) => count(line) },
+          { title: 'Name', kind: 'name', cell: ({ cells }) => cells[columns.name] },
+          { title: 'Problem', cell: ({ problem }) => problem },
+        ]}
+      />
+      {failed.length > SHOWN && (
+        <p class="muted">and {counted(failed.length - SHOWN, 'more', 'more')} in the file</p>
+      )}
+    </section>
+  );
+}

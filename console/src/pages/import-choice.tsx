@@ -1,0 +1,69 @@
+import { useSignal } from '@preact/signals';
+import { useId } from 'preact/hooks';
+import { Icon } from '../components/icon.tsx';
+import { Notice } from '../components/notice.tsx';
+
+type ChoiceProps = { onChoose(file: File): void; error: string | undefined; isBusy: boolean };
+
+/** Takes a file that is chosen or dropped. */
+export function ImportChoice({ onChoose, error, isBusy }: ChoiceProps) {
+  const isOver = useSignal(false);
+  const id = useId();
+  const take = (files: FileList | null | undefined) => {
+    const file = files?.[0];
+    if (file && !isBusy) onChoose(file);
+  };
+  return (
+    <div class="stack">
+      {error && <Notice kind="bad">{error}</Notice>}
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: files are dropped on it; by keyboard they are chosen. */}
+      <div
+        class={`drop ${isOver.value ? 'over' : ''}`}
+        aria-busy={isBusy}
+        onDragOver={(event) => {
+          event.preventDefault();
+          isOver.value = true;
+        }}
+        onDragLeave={() => (isOver.value = false)}
+        onDrop={(event) => {
+          event.preventDefault();
+          isOver.value = false;
+          take(event.dataTransfer?.files);
+        }}
+      >
+        <Icon name="upload" />
+        <p>
+          <input
+            id={id}
+            class="hidden"
+            type="file"
+            accept=".csv,text/csv"
+            onChange={(event) => {
+              take(event.currentTarget.files);
+              // The same file can be chosen again once it is corrected.
+              event.currentTarget.value = '';
+            }}
+          />
+          <label class="button primary" for={id}>
+            Choose a CSV file
+          </label>
+        </p>
+        <p class="muted">{isBusy ? 'Reading the file…' : 'or drop one here'}</p>
+      </div>
+      <section class="card">
+        <h2>What the file looks like</h2>
+        <pre>
+          <code>{'id,name,tag\n1,Alder,Alnus\n,Silver birch,Betula pendula'}</code>
+        </pre>
+        <ul class="rules">
+          <li>
+            The first line names the columns: <code>name</code>, and if you like <code>id</code> and{' '}
+            <code>tag</code>, in any order.
+          </li>
+          <li>A plant without an id gets the next one that is free.</li>
+          <li>Nothing is sent before you have seen a preview.</li>
+        </ul>
+      </section>
+    </div>
+  );
+}

@@ -1,0 +1,90 @@
+import { Button, ButtonLink } from '../components/button.tsx';
+import { Landing } from '../components/landing.tsx';
+import { Notice } from '../components/notice.tsx';
+import { Progress } from '../components/progress.tsx';
+import { count, counted, duration } from '../format.ts';
+import { forget, type Job, run, stop } from '../import/job.ts';
+import { href } from '../router.ts';
+import { FailedRows } from './failed-rows.tsx';
+
+/** An import under way, and what came of it. */
+export function ImportRun({ job }: { job: Job }) {
+  const { file, tally, state } = job;
+  const { done } = tally.value;
+  return (
+    <div class="stack">
+      <section class="card stack">
+        <Landing step={state.value}>{file.name}</Landing>
+        <Progress
+          label={`${count(done)} of ${counted(file.rows.length, 'row')}`}
+          value={done}
+          max={file.rows.length}
+        />
+        <Pace job={job} />
+        <div role="status">
+          <Outcome job={job} />
+        </div>
+        <div class="actions">
+          {(state.value === 'running' || state.value === 'stopping') && (
+            <Button icon="stop" isBusy={state.value === 'stopping'} onClick={() => stop(job)}>
+              Stop
+            </Button>
+          )}
+          {(state.value === 'stopped' || state.value === 'halted') && (
+            <Button look="primary" icon="play" onClick={() => void run(job)}>
+              Continue
+            </Button>
+          )}
+          {state.value === 'finished' && (
+            <ButtonLink look="primary" icon="plants" href={href('/plants')}>
+              See the plants
+            </ButtonLink>
+          )}
+          {state.value !== 'running' && state.value !== 'stopping' && (
+            <Button onClick={() => forget(job)}>Choose another file</Button>
+          )}
+        </div>
+      </section>
+      <FailedRows job={job} />
+    </div>
+  );
+}
+
+function Pace({ job }: { job: Job }) {
+  const { done, rate, added } = job.tally.value;
+  const rest = rate > 0 ? ((job.file.rows.length - done) / rate) * 1_000 : 0;
+  return (
+    <p class="pace">
+      <span>{count(added)} added</span>
+      <span>{count(job.failed.value.length)} failed</span>
+      <span>{count(Math.round(rate))} rows/s</span>
+      {job.state.value === 'running' && rest > 1_000 && <span>about {duration(rest)} left</span>}
+    </p>
+  );
+}
+
+/** What was done and what was not, whenever it comes to rest. */
+function Outcome({ job }: { job: Job }) {
+  const { added } = job.tally.value;
+  const failed = job.failed.value.length;
+  const sums = `${counted(added, 'plant was', 'plants were')} added${failed > 0 ? `, and ${counted(failed, 'row')} failed` : ''}`;
+  const left = `${counted(job.left.length, 'row was', 'rows were')} not sent. Continue goes on there; no plant is added twice.`;
+  switch (job.state.value) {
+    case 'stopped':
+      return (
+        <Notice kind="info">
+          Stopped. {sums}; {left}
+        </Notice>
+      );
+    case 'halted':
+      return (
+        <Notice kind="warn">
+          {job.halted.value} The import halted: {sums}; {left}
+        </Notice>
+      );
+    case 'finished':
+      return <Notice kind={failed > 0 ? 'warn' : 'good'}>Done. {sums}.</Notice>;
+    default:
+      return null;
+  }
+}

@@ -1,0 +1,192 @@
+import type { ActiveHour, Webhook } from '../../../src/client/client.ts';
+import { type Concern, concernsOf } from '../attention.ts';
+import { Bars } from '../charts/bars.tsx';
+import { Badge } from '../components/badge.tsx';
+import { ButtonLink } from '../components/button.tsx';
+import { Icon } from '../components/icon.tsx';
+import { Notice } from '../components/notice.tsx';
+import { Page } from '../components/page.tsx';
+import { Empty, Loaded, NoScope } from '../components/states.tsx';
+import { count, counted, duration } from '../format.ts';
+import { useRefresh } from '../refresh.ts';
+import { useResource } from '../resource.ts';
+import { href } from '../router.ts';
+import { may, store } from '../session.ts';
+import '../styles/overview.css';
+
+const REFRESH_MS = 10_000;
+const HOURS = 24;
+
+type News = { hours: ActiveHour[]; webhooks: Webhook[]; hasPlants: boolean };
+
+/** How things are: what happened, what waits, and what somebody should look at. */
+export function Overview() {
+  return (
+    <Page
+      title="Overview"
+      lead="The last 24 hours."
+      actions={
+        may('plants:read') && (
+          <ButtonLink href={href('/plants')} icon="plants">
+            Plants
+          </ButtonLink>
+        )
+      }
+    >
+      {may('webhooks:read') ? <Happenings /> : <NoScope scope="webhooks:read" what="overview" />}
+    </Page>
+  );
+}
+
+function Happenings() {
+  const news = useResource('overview', load);
+  useRefresh(news, REFRESH_MS);
+  return (
+    <Loaded resource={news} what="overview">
+      {(value) => (isNew(value) ? <Beginning /> : <Everything {...value} />)}
+    </Loaded>
+  );
+}
+
+async function load(signal: AbortSignal): Promise<News> {
+  const [{ hours }, webhooks, hasPlants] = await Promise.all([
+    store().activity({ hours: HOURS, signal }),
+    store().webhooks.list({ signal }),
+    anyPlants(signal),
+  ]);
+  return { hours, webhooks, hasPlants };
+}
+
+/** Whether there is one. Whoever may not look is not told that there is none. */
+async function anyPlants(signal: AbortSignal): Promise<boolean> {
+  if (!may('plants:read')) return true;
+  const { items } = await store().plants.page({ limit: 1, signal });
+  return items.length > 0;
+}
+
+function isNew({ webhooks, hasPlants }: News): boolean {
+  return !hasPlants && webhooks.length === 0;
+}
+
+function Beginning() {
+  return (
+    <Empty
+      icon="plants"
+      title="Nothing grows here yet"
+      actions={
+        <>
+          <ButtonLink look="primary" icon="add" href={href('/plants')}>
+            Add a plant
+          </ButtonLink>
+          <ButtonLink icon="webhooks" href={href('/webhooks')}>
+            Create a webhook
+          </ButtonLink>
+        </>
+      }
+    >
+      Add plants one by one or from a CSV file. A webhook tells another program of every new one.
+    </Empty>
+  );
+}
+
+function Everything({ hours, webhooks }: News) {
+  const concerns = concernsOf(webhooks, Date.now());
+  return (
+    <div class="overview">
+      <Tiles hours={hours} webhooks={webhooks} />
+      <Attention concerns={concerns} hasWebhooks={webhooks.length > 0} />
+      {hours.length < HOURS && (
+        <Notice kind="info">
+          {hours.length === 0
+            ? 'More happened in this hour than is counted here. The metrics of the service have the numbers.'
+            : `More happened before than is counted here: these are the last ${counted(hours.length, 'hour')}.`}
+        </Notice>
+      )}
+      <div class="charts">
+        <Bars
+          title="New plants by hour"
+          series={[{ name: 'Plants', look: 'leaf' }]}
+          bars={hours.map(({ from, plants }) => ({ from, values: [plants] }))}
+        />
+        <Bars
+          title="Deliveries by hour of their plant"
+          series={[
+            { name: 'Delivered', look: 'leaf' },
+            { name: 'Waiting', look: 'warn' },
+            { name: 'Failed', look: 'bad' },
+          ]}
+          bars={hours.map(({ from, delivered, waiting, failed }) => ({
+            from,
+            values: [delivered, waiting, failed],
+          }))}
+        />
+      </div>
+    </div>
+  );
+}
+
+function Tiles({ hours, webhooks }: Pick<News, 'hours' | 'webhooks'>) {
+  const waiting = sum(webhooks.map((webhook) => webhook.waiting));
+  const oldest = Math.max(0, ...webhooks.map(({ oldestWaitingAge = 0 }) => oldestWaitingAge));
+  const enabled = webhooks.filter(({ status }) => status === 'enabled').length;
+  return (
+    <dl class="tiles">
+      <Tile name="New plants" value={count(sum(hours.map(({ plants }) => plants)))} />
+      <Tile name="Delivered" value={count(sum(hours.map(({ delivered }) => delivered)))} />
+      <Tile
+        name="Waiting"
+        value={count(waiting)}
+        note={waiting > 0 ? `the oldest for ${duration(Math.max(1, oldest) * 1_000)}` : 'nothing waits'}
+      />
+      <Tile
+        name="Webhooks"
+        value={count(webhooks.length)}
+        note={webhooks.length === 0 ? 'nobody is told yet' : `${count(enabled)} enabled`}
+      />
+    </dl>
+  );
+}
+
+function Tile({ name, value, note }: { name: string; value: string; note?: string }) {
+  return (
+    <div class="card tile">
+      <dt>{name}</dt>
+      <dd>
+        <span class="tile-value">{value}</span>
+        {note && <span class="tile-note">{note}</span>}
+      </dd>
+    </div>
+  );
+}
+
+function Attention({ concerns, hasWebhooks }: { concerns: readonly Concern[]; hasWebhooks: boolean }) {
+  return (
+    <section class="card attention" aria-labelledby="attention">
+      <h2 id="attention">Needs attention</h2>
+      {concerns.length === 0 ? (
+        <p class="all-well">
+          <Icon name="check" />
+          {hasWebhooks ? 'Nothing: every webhook is well.' : 'Nothing. There is no webhook yet.'}
+        </p>
+      ) : (
+        <ul>
+          {concerns.map(({ webhook, kind, text }) => (
+            <li key={webhook.id}>
+              <Badge kind={kind} icon="alert">
+                {kind === 'bad' ? 'Problem' : 'Look'}
+              </Badge>
+              <div>
+                <a href={href(`/webhooks/${webhook.id}`)}>{webhook.description ?? webhook.url}</a>
+                <p>{text}</p>
+              </div>
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}

@@ -1,0 +1,59 @@
+import { useSignal, useSignalEffect } from '@preact/signals';
+import { Page } from '../components/page.tsx';
+import { NoScope } from '../components/states.tsx';
+import { sentenceOf } from '../failure.ts';
+import { currentJob, type Job, prepareJob } from '../import/job.ts';
+import { href } from '../router.ts';
+import { may, session } from '../session.ts';
+import { ImportChoice } from './import-choice.tsx';
+import { ImportPreview } from './import-preview.tsx';
+import { ImportRun } from './import-run.tsx';
+
+/** Imports a file of plants: choose it, look at it, run it. */
+export function PlantImport() {
+  const job = currentJob.value;
+  const own = job?.user === session.value?.user ? job : undefined;
+  return (
+    <Page
+      title="Import plants"
+      lead="From a CSV file, such as one that a spreadsheet saves."
+      back={{ href: href('/plants'), label: 'Plants' }}
+    >
+      {may('plants:write') ? <Steps job={own} /> : <NoScope scope="plants:write" what="import" />}
+    </Page>
+  );
+}
+
+function Steps({ job }: { job: Job | undefined }) {
+  const error = useSignal<string | undefined>(undefined);
+  const isReading = useSignal(false);
+  useLeaveWarning();
+
+  async function read(file: File): Promise<void> {
+    isReading.value = true;
+    error.value = undefined;
+    try {
+      // Loaded when it is needed: the reader is larger than the rest of the console.
+      const { readPlantFile } = await import('../import/csv.ts');
+      currentJob.value = prepareJob(await readPlantFile(file));
+    } catch (failure) {
+      error.value = sentenceOf(failure);
+    } finally {
+      isReading.value = false;
+    }
+  }
+
+  if (!job)
+    return <ImportChoice onChoose={(file) => void read(file)} error={error.value} isBusy={isReading.value} />;
+  return job.state.value === 'ready' ? <ImportPreview job={job} /> : <ImportRun job={job} />;
+}
+
+/** A tab that is closed ends the import. */
+function useLeaveWarning(): void {
+  useSignalEffect(() => {
+    if (currentJob.value?.state.value !== 'running') return;
+    const warn = (event: BeforeUnloadEvent) => event.preventDefault();
+    addEventListener('beforeunload', warn);
+    return () => removeEventListener('beforeunload', warn);
+  });
+}

@@ -1,0 +1,116 @@
+import { useSignal } from '@preact/signals';
+import { useRef } from 'preact/hooks';
+import type { Webhook, WebhookCreated } from '../../../src/client/client.ts';
+import { Button } from '../components/button.tsx';
+import { Page } from '../components/page.tsx';
+import { StateBadge } from '../components/state-badge.tsx';
+import { Empty, Loaded } from '../components/states.tsx';
+import { type Column, Table } from '../components/table.tsx';
+import { Time } from '../components/time.tsx';
+import { count, duration } from '../format.ts';
+import { randomKey } from '../keys.ts';
+import { useRefresh } from '../refresh.ts';
+import { useResource } from '../resource.ts';
+import { href } from '../router.ts';
+import { may, store } from '../session.ts';
+import { inputOf, type WebhookText } from '../webhook-draft.ts';
+import { shownWebhook } from '../webhook-state.ts';
+import { NewSecret } from '../webhooks/new-secret.tsx';
+import { WebhookForm } from '../webhooks/webhook-form.tsx';
+import '../styles/webhooks.css';
+
+const REFRESH_MS = 10_000;
+
+/** The receivers of new plants, and how they are. */
+export function Webhooks() {
+  const isCreating = useSignal(false);
+  const webhooks = useResource('webhooks', (signal) => store().webhooks.list({ signal }));
+  useRefresh(webhooks, REFRESH_MS);
+  const refusal = may('webhooks:write') ? undefined : 'Your token lacks the scope webhooks:write.';
+  const create = (
+    <Button look="primary" icon="add" refusal={refusal} onClick={() => (isCreating.value = true)}>
+      Create a webhook
+    </Button>
+  );
+  return (
+    <Page title="Webhooks" lead="They tell other programs of every new plant." actions={create}>
+      <Loaded resource={webhooks} what="webhooks">
+        {(list) =>
+          list.length > 0 ? (
+            <Table caption="Webhooks" columns={COLUMNS} rows={list} keyOf={({ id }) => id} />
+          ) : (
+            <Empty icon="webhooks" title="No webhooks yet">
+              A webhook is a URL of yours. Every plant that is added from then on is sent there, signed, and
+              again until it arrives.
+            </Empty>
+          )
+        }
+      </Loaded>
+      {isCreating.value && (
+        <CreateWebhook onCreated={() => void webhooks.reload()} onClose={() => (isCreating.value = false)} />
+      )}
+    </Page>
+  );
+}
+
+const COLUMNS: readonly Column<Webhook>[] = [
+  {
+    title: 'Webhook',
+    kind: 'name',
+    cell: ({ id, url, description }) => (
+      <div>
+        <a href={href(`/webhooks/${id}`)}>{description ?? url}</a>
+        {description !== undefined && <span class="webhook-url">{url}</span>}
+      </div>
+    ),
+  },
+  { title: 'State', cell: (webhook) => <StateBadge shown={shownWebhook(webhook, Date.now())} /> },
+  { title: 'Delivered', cell: ({ lastSuccessAt }) => lastSuccessAt && <Time at={lastSuccessAt} /> },
+  {
+    title: 'Waiting',
+    cell: ({ waiting, oldestWaitingAge }) => (
+      <>
+        {count(waiting)}
+        {oldestWaitingAge !== undefined && (
+          <span class="muted"> · for {duration(oldestWaitingAge * 1_000)}</span>
+        )}
+      </>
+    ),
+  },
+  {
+    title: 'Failed',
+    cell: ({ id, failed }) =>
+      failed > 0 ? (
+        <a href={href('/deliveries', { webhook: id, state: 'failed' })}>{count(failed)}</a>
+      ) : (
+        count(failed)
+      ),
+  },
+];
+
+/** Asks for a webhook, then shows its secret. */
+function CreateWebhook({ onCreated, onClose }: { onCreated(): void; onClose(): void }) {
+  const made = useSignal<WebhookCreated | undefined>(undefined);
+  // Of what is in the form: pressed again after an answer was lost, the button makes no second webhook.
+  const key = useRef({ text: '', value: '' });
+
+  async function save(text: WebhookText): Promise<void> {
+    const typed = JSON.stringify(text);
+    if (key.current.text !== typed) key.current = { text: typed, value: randomKey() };
+    made.value = await store().webhooks.create(inputOf(text), { idempotencyKey: key.current.value });
+    onCreated();
+  }
+
+  if (!made.value) {
+    const text = { url: '', description: '', rate: '' };
+    return <WebhookForm title="Create a webhook" verb="Create" text={text} save={save} onClose={onClose} />;
+  }
+  const { secret, publicKey, url } = made.value;
+  return (
+    <NewSecret title="The webhook is ready" secret={secret} publicKey={publicKey} onClose={onClose}>
+      <p>
+        From now on every new plant is sent to <strong>{url}</strong>.
+      </p>
+    </NewSecret>
+  );
+}

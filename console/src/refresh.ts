@@ -1,0 +1,18 @@
+import { useEffect } from 'preact/hooks';
+import type { Resource } from './resource.ts';
+
+/** Loads again from time to time, as long as somebody can see it, and at once when they come back to it. */
+export function useRefresh<T>({ state, reload }: Resource<T>, everyMs: number): void {
+  useEffect(() => {
+    const look = () => {
+      const { loadedAt = Date.now() } = state.peek();
+      if (!document.hidden && Date.now() - loadedAt >= everyMs) void reload();
+    };
+    const timer = setInterval(look, Math.min(everyMs, 1_000));
+    document.addEventListener('visibilitychange', look);
+    return () => {
+      clearInterval(timer);
+      document.removeEventListener('visibilitychange', look);
+    };
+  }, [everyMs]);
+}

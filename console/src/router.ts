@@ -1,0 +1,66 @@
+import { computed, signal } from '@preact/signals';
+
+/** Where a person is: `#/webhooks/wh_1?state=failed` has the path `/webhooks/wh_1` and the query `state=failed`. */
+export type Place = { path: string; query: URLSearchParams };
+
+const hash = signal(location.hash);
+let moves = 0;
+
+addEventListener('hashchange', () => {
+  moves += 1;
+  hash.value = location.hash;
+});
+
+/** The place that the address names. Only what follows `#` changes, so a proxy may put the console anywhere. */
+export const place = computed<Place>(() => parse(hash.value));
+
+/** Whether a person went from one place to another here: the page that they see now takes the focus. */
+export function hasMoved(): boolean {
+  return moves > 0;
+}
+
+/** The address of a place, for `href`. Values that are undefined are left out of the query. */
+export function href(path: string, query: Record<string, string | undefined> = {}): string {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) search.set(name, value);
+  return `#${path}${search.size > 0 ? `?${search}` : ''}`;
+}
+
+export function go(path: string, query?: Record<string, string | undefined>): void {
+  location.hash = href(path, query);
+}
+
+/** Changes the query of the place without a step in the history: for filters. */
+export function refine(query: Record<string, string | undefined>): void {
+  history.replaceState(null, '', href(place.peek().path, query));
+  hash.value = location.hash;
+}
+
+/** The values of `:names` in a pattern like `/webhooks/:id`, or undefined when the path is another one. */
+export function match(pattern: string, path: string): Record<string, string> | undefined {
+  const wanted = pattern.split('/');
+  const given = path.split('/');
+  if (wanted.length !== given.length) return undefined;
+  const values: Record<string, string> = {};
+  for (const [at, part] of wanted.entries()) {
+    const text = given[at] ?? '';
+    if (part.startsWith(':')) values[part.slice(1)] = text;
+    else if (part !== text) return undefined;
+  }
+  return values;
+}
+
+function parse(text: string): Place {
+  const [path = '', search = ''] = text.replace(/^#/, '').split('?', 2);
+  const plain = path.replace(/\/+$/, '');
+  return { path: plain === '' ? '/' : decode(plain), query: new URLSearchParams(search) };
+}
+
+/** A path with a broken escape is nobody's: it is shown as it stands, on the page for what is not there. */
+function decode(path: string): string {
+  try {
+    return decodeURI(path);
+  } catch {
+    return path;
+  }
+}

@@ -1,0 +1,30 @@
+import type { Delivery, Webhook } from '../../src/client/client.ts';
+import { isFailing } from './attention.ts';
+import type { IconName } from './components/icon.tsx';
+
+/** A state as it is shown: a word, a color, a picture. */
+export type Shown = { text: string; kind: 'good' | 'warn' | 'bad' | 'info' | 'plain'; icon: IconName };
+
+/** How a webhook is, at a glance. */
+export function shownWebhook(webhook: Webhook, now: number): Shown {
+  const { status, disabledReason, pausedUntil, lastSuccessAt } = webhook;
+  if (disabledReason !== undefined) return { text: 'Disabled by the service', kind: 'bad', icon: 'alert' };
+  if (status === 'disabled') return { text: 'Disabled', kind: 'plain', icon: 'pause' };
+  if (isFailing(webhook)) return { text: 'Failing', kind: 'bad', icon: 'alert' };
+  if (pausedUntil !== undefined && Date.parse(pausedUntil) > now) {
+    return { text: 'Paused by its receiver', kind: 'warn', icon: 'clock' };
+  }
+  if (lastSuccessAt === undefined) return { text: 'Nothing sent yet', kind: 'info', icon: 'clock' };
+  return { text: 'Well', kind: 'good', icon: 'check' };
+}
+
+const STATES: Record<Delivery['state'], Shown> = {
+  pending: { text: 'Pending', kind: 'info', icon: 'clock' },
+  held: { text: 'Held', kind: 'warn', icon: 'pause' },
+  delivered: { text: 'Delivered', kind: 'good', icon: 'check' },
+  failed: { text: 'Failed', kind: 'bad', icon: 'alert' },
+};
+
+export function shownDelivery({ state }: Pick<Delivery, 'state'>): Shown {
+  return STATES[state];
+}

@@ -1,0 +1,61 @@
+import { useSignal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
+import { Button } from '../components/button.tsx';
+import { Dialog } from '../components/dialog.tsx';
+import { Checkbox } from '../components/field.tsx';
+import { Notice } from '../components/notice.tsx';
+import { Secret } from '../components/secret.tsx';
+
+type NewSecretProps = {
+  title: string;
+  secret: string;
+  publicKey: string;
+  onClose(): void;
+  children?: ComponentChildren;
+};
+
+/** A secret, this once: the dialog stays until somebody says that they have it. */
+export function NewSecret({ title, secret, publicKey, onClose, children }: NewSecretProps) {
+  const isKept = useSignal(false);
+  return (
+    <Dialog title={title} onClose={onClose} isLocked={!isKept.value}>
+      <div class="dialog-body">
+        {children}
+        <Notice kind="warn">The secret is shown this once. Keep it where your receiver finds it.</Notice>
+        <Secret name="Secret" value={secret}>
+          Your receiver verifies with it that a request came from here.
+        </Secret>
+        <Secret name="Public key" value={publicKey}>
+          Verifies the same requests without a secret (ed25519).
+        </Secret>
+        <details>
+          <summary>Verify in JavaScript</summary>
+          <pre>
+            <code>{SNIPPET}</code>
+          </pre>
+        </details>
+        <Checkbox
+          label="I have kept the secret"
+          isChecked={isKept.value}
+          onChange={(checked) => {
+            isKept.value = checked;
+          }}
+        />
+      </div>
+      <footer>
+        <Button
+          look="primary"
+          onClick={onClose}
+          refusal={isKept.value ? undefined : 'Keep the secret first: it cannot be shown again.'}
+        >
+          Done
+        </Button>
+      </footer>
+    </Dialog>
+  );
+}
+
+const SNIPPET = `import { verifyWebhook } from 'plant-store/client';
+
+// Throws when the request is not genuine. The body as it came, not what was parsed from it.
+const { id, payload } = await verifyWebhook(request.headers, body, process.env.SECRET);`;

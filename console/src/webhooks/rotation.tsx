@@ -1,0 +1,70 @@
+import { useSignal } from '@preact/signals';
+import type { RotatedSecret, Webhook } from '../../../src/client/client.ts';
+import { Button } from '../components/button.tsx';
+import { Dialog } from '../components/dialog.tsx';
+import { Choice } from '../components/field.tsx';
+import { Notice } from '../components/notice.tsx';
+import { sentenceOf } from '../failure.ts';
+import { dateAndTime } from '../format.ts';
+import { store } from '../session.ts';
+import { NewSecret } from './new-secret.tsx';
+
+const OVERLAPS = [
+  { value: '86400', label: '24 hours' },
+  { value: '3600', label: '1 hour' },
+  { value: '604800', label: '7 days' },
+  { value: '0', label: 'not at all: the old one is known to others' },
+];
+
+/** Makes a new secret, and shows it. */
+export function Rotation({ webhook: { id, publicKey }, onClose }: { webhook: Webhook; onClose(): void }) {
+  const overlap = useSignal('86400');
+  const made = useSignal<RotatedSecret | undefined>(undefined);
+  const failure = useSignal<unknown>(undefined);
+  const isBusy = useSignal(false);
+
+  async function rotate(): Promise<void> {
+    isBusy.value = true;
+    failure.value = undefined;
+    try {
+      made.value = await store().webhooks.rotateSecret(id, { overlap: Number(overlap.value) });
+    } catch (error) {
+      failure.value = error;
+    } finally {
+      isBusy.value = false;
+    }
+  }
+
+  if (made.value) {
+    return (
+      <NewSecret title="The new secret" secret={made.value.secret} publicKey={publicKey} onClose={onClose}>
+        <p>The old one signs as well until {dateAndTime(made.value.overlapUntil)}.</p>
+      </NewSecret>
+    );
+  }
+  return (
+    <Dialog title="Rotate the secret" onClose={onClose} isLocked={isBusy.value}>
+      <div class="dialog-body">
+        {failure.value !== undefined && <Notice kind="bad">{sentenceOf(failure.value)}</Notice>}
+        <p>
+          A new secret is made at once. While both sign, your receiver accepts requests with the old one, too,
+          and you have time to change it there.
+        </p>
+        <Choice
+          label="The old one signs on for"
+          value={overlap.value}
+          options={OVERLAPS}
+          onChange={(value) => {
+            overlap.value = value;
+          }}
+        />
+      </div>
+      <footer>
+        <Button onClick={onClose}>Cancel</Button>
+        <Button look="primary" icon="key" isBusy={isBusy.value} onClick={() => void rotate()}>
+          Rotate
+        </Button>
+      </footer>
+    </Dialog>
+  );
+}

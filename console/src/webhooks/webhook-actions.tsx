@@ -1,0 +1,74 @@
+import { useSignal } from '@preact/signals';
+import type { Webhook } from '../../../src/client/client.ts';
+import { Button } from '../components/button.tsx';
+import { sentenceOf } from '../failure.ts';
+import { go } from '../router.ts';
+import { may, store } from '../session.ts';
+import { toast } from '../toasts.ts';
+import type { Task } from './webhook-task.tsx';
+
+type WebhookActionsProps = {
+  webhook: Webhook;
+  onChanged(webhook: Webhook): void;
+  /** What takes a dialog. */
+  begin(task: Task): void;
+};
+
+/** What can be done with a webhook, in the order in which it is needed. */
+export function WebhookActions({ webhook, onChanged, begin }: WebhookActionsProps) {
+  const busyWith = useSignal<'test' | 'switch' | undefined>(undefined);
+  const isEnabled = webhook.status === 'enabled';
+  const refusal = may('webhooks:write') ? undefined : 'Your token lacks the scope webhooks:write.';
+
+  async function run(what: 'test' | 'switch', work: () => Promise<void>): Promise<void> {
+    busyWith.value = what;
+    try {
+      await work();
+    } catch (error) {
+      toast(sentenceOf(error), { kind: 'failed' });
+    } finally {
+      busyWith.value = undefined;
+    }
+  }
+
+  const test = () =>
+    run('test', async () => {
+      const { event } = await store().webhooks.test(webhook.id);
+      go(`/deliveries/${webhook.id}/${event}`);
+    });
+  const toggle = () =>
+    run('switch', async () => {
+      onChanged(await store().webhooks.update(webhook.id, { enabled: !isEnabled }));
+      toast(isEnabled ? 'It is disabled. Deliveries are held.' : 'It is enabled. What waited is sent now.');
+    });
+
+  return (
+    <section class="card" aria-label="What can be done">
+      <div class="actions">
+        <Button icon="play" refusal={refusal} isBusy={busyWith.value === 'test'} onClick={() => void test()}>
+          Send a test
+        </Button>
+        <Button
+          icon={isEnabled ? 'pause' : 'play'}
+          refusal={refusal}
+          isBusy={busyWith.value === 'switch'}
+          onClick={() => void toggle()}
+        >
+          {isEnabled ? 'Disable' : 'Enable'}
+        </Button>
+        <Button icon="refresh" refusal={refusal} onClick={() => begin('replay')}>
+          Replay
+        </Button>
+        <Button icon="edit" refusal={refusal} onClick={() => begin('change')}>
+          Change
+        </Button>
+        <Button icon="key" refusal={refusal} onClick={() => begin('rotate')}>
+          Rotate the secret
+        </Button>
+        <Button icon="trash" look="danger" refusal={refusal} onClick={() => begin('delete')}>
+          Delete
+        </Button>
+      </div>
+    </section>
+  );
+}

@@ -1,0 +1,64 @@
+import type { Webhook } from '../../../src/client/client.ts';
+import { Confirm } from '../components/confirm.tsx';
+import { codeOf } from '../failure.ts';
+import { counted } from '../format.ts';
+import { go } from '../router.ts';
+import { store } from '../session.ts';
+import { toast } from '../toasts.ts';
+import { changeOf, textOf, type WebhookText } from '../webhook-draft.ts';
+import { Replay } from './replay.tsx';
+import { Rotation } from './rotation.tsx';
+import { WebhookForm } from './webhook-form.tsx';
+
+/** What is done in a dialog. */
+export type Task = 'change' | 'replay' | 'rotate' | 'delete';
+
+type TaskProps = { webhook: Webhook; onChanged(): void; onClose(): void };
+
+export function WebhookTask({ task, ...props }: TaskProps & { task: Task }) {
+  if (task === 'change') return <Change {...props} />;
+  if (task === 'replay') return <Replay {...props} />;
+  if (task === 'rotate') return <Rotation {...props} />;
+  return <Delete {...props} />;
+}
+
+function Change({ webhook, onChanged, onClose }: TaskProps) {
+  async function save(text: WebhookText): Promise<void> {
+    await store().webhooks.update(webhook.id, changeOf(webhook, text));
+    toast('The webhook was changed.');
+    onChanged();
+    onClose();
+  }
+  return (
+    <WebhookForm
+      title="Change the webhook"
+      verb="Save"
+      text={textOf(webhook)}
+      save={save}
+      onClose={onClose}
+    />
+  );
+}
+
+function Delete({ webhook: { id, url, waiting }, onClose }: TaskProps) {
+  async function act(): Promise<void> {
+    try {
+      await store().webhooks.delete(id);
+    } catch (error) {
+      if (codeOf(error) !== 40402) throw error;
+    }
+    toast('The webhook was deleted.');
+    go('/webhooks');
+  }
+  return (
+    <Confirm title="Delete the webhook?" verb="Delete" act={act} onClose={onClose}>
+      <p>
+        Nothing more is sent to <strong>{url}</strong>.
+      </p>
+      {waiting > 0 && (
+        <p>{counted(waiting, 'delivery that waits is', 'deliveries that wait are')} never sent.</p>
+      )}
+      <p>Its deliveries and their attempts are gone, too. The plants stay.</p>
+    </Confirm>
+  );
+}

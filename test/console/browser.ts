@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict';
+import { globSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import type { Service } from '../harness/service.ts';
+import { findChromium } from './chromium.ts';
+
+/** A real browser, started once for a test file. */
+export type TestBrowser = {
+  /**
+   * Opens the console of the service in a context of its own and hands over its page. Fails when the browser complained:
+   * of an error in the script, of what the Content-Security-Policy forbids, of a request to another host.
+   */
+  visit(service: Service, options: VisitOptions, use: (page: Page) => Promise<void>): Promise<void>;
+  /** May be called twice. */
+  stop(): Promise<void>;
+};
+
+export type VisitOptions = {
+  /** Where in the console, such as `#/plants`. */
+  at?: string;
+  /** Signs in with it first. Admin's when absent; null stays at the sign-in. */
+  token?: string | null;
+  /** 1600 when absent. */
+  width?: number;
+  /** Requests may fail, since the test takes the network or the service away. */
+  mayLoseConnection?: boolean;
+  context?: BrowserContextOptions;
+};
+
+const root = join(import.meta.dirname, '..', '..');
+/** Longer than anything takes on a busy machine; a test that waits for it has failed. */
+const PATIENCE_MS = 30_000;
+
+export async function startBrowser(): Promise<TestBrowser> {
+  refuseOldBuild();
+  const { executablePath, env } = await findChromium();
+  const start = (chromiumSandbox: boolean) =>
+    chromium.launch({ executablePath, chromiumSandbox, env: { ...process.env, ...env } });
+  // Chromium has no sandbox for root, and some machines give it none.
+  const isRoot = process.getuid?.() === 0;
+  const browser = await (isRoot ? start(false) : start(true).catch(() => start(false)));
+  return {
+    visit: (service, options, use) => visit(browser, service, options, use),
+    stop: () => browser.close(),
+  };
+}
+
+async function visit(
+  browser: Browser,
+  service: Service,
+  options: VisitOptions,
+  use: (page: Page) => Promise<void>,
+): Promise<void> {
+  const { at = '#/', token = service.token, width = 1600, mayLoseConnection = false } = options;
+  const viewport = { width, height: width < 600 ? 740 : 900 };
+  const context = await browser.newContext({ viewport, reducedMotion: 'reduce', ...options.context });
+  const complaints: string[] = [];
+  try {
+    context.setDefaultTimeout(PATIENCE_MS);
+    const page = await context.newPage();
+    listen(page, service, { complaints, mayLoseConnection });
+    await page.goto(`${service.url}/console/${at}`);
+    if (token !== null) await signIn(page, token);
+    await use(page);
+    assert.deepEqual(complaints, []);
+  } catch (error) {
+    // What the browser said is often why the page is not as it should be.
+    if (error instanceof Error && complaints.length > 0) error.message += `\n${complaints.join('\n')}`;
+    throw error;
+  } finally {
+    await context.close();
+  }
+}
+
+/** Signs in as a person does. */
+export async function signIn(page: Page, token: string): Promise<void> {
+  await page.getByLabel('Token', { exact: true }).fill(token);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('navigation', { name: 'Sections' }).waitFor();
+}
+
+type Listening = { complaints: string[]; mayLoseConnection: boolean };
+
+function listen(page: Page, { url }: Service, { complaints, mayLoseConnection }: Listening): void {
+  page.on('pageerror', (error) => complaints.push(`an error in the script: ${error.stack}`));
+  page.on('console', (message) => {
+    const text = message.text();
+    // The browser notes every answer of the API that is a failure; the tests look at those themselves.
+    if (/^Failed to load resource: the server responded with a status of/.test(text)) return;
+    if (mayLoseConnection && /net::ERR_/.test(text)) return;
+    if (message.type() === 'error' || message.type() === 'warning') complaints.push(text);
+  });
+  page.on('request', (request) => {
+    const isOwn = /^(?:blob|data):/.test(request.url()) || request.url().startsWith(`${url}/`);
+    if (!isOwn) complaints.push(`a request to ${request.url()}`);
+  });
+  page.on('response', (response) => {
+    const isFile = response.url().startsWith(`${url}/console/`);
+    if (isFile && response.status() >= 400) complaints.push(`${response.url()}: ${response.status()}`);
+  });
+}
+
+/** Tests of an old build would tell nothing about the code. */
+function refuseOldBuild(): void {
+  const built = statSync(join(root, 'build/console/index.html'), { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  const newer = globSync('console/**/*.{ts,tsx,css,html}', { cwd: root }).find(
+    (file) => statSync(join(root, file)).mtimeMs > built,
+  );
+  if (newer) throw new Error(`${newer} is newer than build/console. Run "npm run prepare".`);
+}

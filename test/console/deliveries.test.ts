@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { succeeded } from '../harness/answer.ts';
+import { startReceiver } from '../harness/receiver.ts';
+import { startService } from '../harness/service.ts';
+import { startBrowser } from './browser.ts';
+import { inspect } from './inspect.ts';
+
+const receiver = await startReceiver();
+const service = await startService({ WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', WEBHOOK_RETRY_SCHEDULE: '0s' });
+const browser = await startBrowser();
+after(async () => {
+  await browser.stop();
+  await service.stop();
+  await receiver.stop();
+});
+
+async function create(path: string, token: string, body: unknown): Promise<void> {
+  succeeded(await service.request('POST', path, { token, body }), 201);
+}
+
+test('deliveries appear as they happen, and stand still while they are read', async () => {
+  const token = await service.tokenFor('ann');
+  await create('/webhooks', token, { url: receiver.url, description: 'The shop' });
+  await browser.visit(service, { token, at: '#/deliveries' }, async (page) => {
+    await page.getByRole('heading', { name: 'No deliveries yet' }).waitFor();
+    await inspect(page, 'deliveries-empty');
+    await page.getByText('Live', { exact: true }).first().waitFor();
+    await page.locator('.live-on').waitFor();
+    await create('/plants', token, { name: 'Alder' });
+    await page.getByRole('link', { name: 'Alder' }).waitFor();
+
+    await page.getByLabel('Live').uncheck();
+    await create('/plants', token, { name: 'Birch' });
+    await page.getByRole('button', { name: 'Show 1 new' }).waitFor();
+    assert.equal(await page.getByRole('link', { name: 'Birch' }).count(), 0);
+    await page.getByRole('button', { name: 'Show 1 new' }).click();
+    await page.getByRole('link', { name: 'Birch' }).waitFor();
+    await inspect(page, 'deliveries');
+  });
+});
+
+test('a failed delivery shows every attempt, and is sent again', async () => {
+  const token = await service.tokenFor('bob');
+  receiver.usually({ status: 500, body: 'out of order' });
+  await create('/webhooks', token, { url: receiver.url, description: 'The broken one' });
+  await create('/plants', token, { name: 'Alder', id: 7 });
+  await browser.visit(service, { token, at: '#/deliveries' }, async (page) => {
+    await page.getByLabel('State').selectOption('failed');
+    await page.getByRole('link', { name: 'Alder' }).click();
+    await page.getByText('500', { exact: true }).waitFor();
+    await page.getByText('The answer began with').click();
+    await page.getByText('out of order').waitFor();
+    await inspect(page, 'delivery-failed');
+    receiver.usually({ status: 204 });
+    await page.getByRole('button', { name: 'Send again' }).click();
+    await page.getByText('204', { exact: true }).waitFor();
+    await page.getByText('Delivered', { exact: true }).waitFor();
+    assert.equal(await page.locator('.attempts li').count(), 2);
+  });
+});
+
+test('without a webhook the deliveries lead to where one is made', async () => {
+  const token = await service.tokenFor('carl');
+  await browser.visit(service, { token, at: '#/deliveries' }, async (page) => {
+    await page.getByRole('link', { name: 'Create a webhook' }).click();
+    await page.getByRole('heading', { name: 'Webhooks', level: 1 }).waitFor();
+  });
+});

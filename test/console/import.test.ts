@@ -1,0 +1,181 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { succeeded } from '../harness/answer.ts';
+import { startService } from '../harness/service.ts';
+import { signIn, startBrowser } from './browser.ts';
+import { inspect } from './inspect.ts';
+import { revoke } from './revoke.ts';
+
+const service = await startService();
+after(() => service.stop());
+const browser = await startBrowser();
+after(() => browser.stop());
+
+const AT = '#/plants/import';
+const example = join(import.meta.dirname, '..', '..', 'examples', 'plants.csv');
+
+/** As if a person had chosen such a file. */
+async function choose(page: Page, csv: string | Buffer, name = 'plants.csv'): Promise<void> {
+  await page
+    .getByLabel('Choose a CSV file')
+    .setInputFiles({ name, mimeType: 'text/csv', buffer: Buffer.from(csv) });
+}
+
+async function plantsOf(token: string): Promise<{ id: number; name: string; tag?: string }[]> {
+  // The shape of the answer with these fields.
+  return succeeded(await service.request('GET', '/plants?fields=id,name,tag', { token }), 200) as [];
+}
+
+function named(count: number): string {
+  const rows = Array.from({ length: count }, (_, at) => `Plant ${at + 1}\n`);
+  return `name\n${rows.join('')}`;
+}
+
+test('a file of plants is imported by keyboard alone, and every plant is as the file has it', async () => {
+  const token = await service.tokenFor('importer');
+  await browser.visit(service, { at: AT, token }, async (page) => {
+    await page.getByRole('heading', { name: 'Import plants' }).waitFor();
+    await inspect(page, 'import');
+    await page.getByLabel('Choose a CSV file').focus();
+    const chooser = page.waitForEvent('filechooser');
+    await page.keyboard.press('Enter');
+    await (await chooser).setFiles(example);
+    await page.getByRole('heading', { name: 'plants.csv: 630 rows' }).waitFor();
+    await inspect(page, 'import-preview');
+    await page.getByRole('button', { name: 'Import 630 plants' }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByText('Done. 630 plants were added.').waitFor();
+    await inspect(page, 'import-done');
+  });
+  const text = await readFile(example, 'utf8');
+  const plants = await plantsOf(token);
+  assert.equal(plants.length, 630);
+  for (const { id, name } of plants.slice(0, 50)) assert.ok(text.includes(`${id},${name}`), name);
+});
+
+test('rows that cannot be imported are listed with their lines, and can be saved, corrected and imported', async () => {
+  const token = await service.tokenFor('sloppy');
+  succeeded(await service.request('POST', '/plants', { token, body: { id: 3, name: 'Here before' } }), 201);
+  const csv =
+    '\uFEFFid,name,tag\r\n1,Alder,Alnus\r\n\r\nx,Birch,\r\n3,Crab apple,Malus\r\n4,"Two\nlines",\r\n5,,\r\n6,Elm';
+  await browser.visit(service, { at: AT, token }, async (page) => {
+    await choose(page, csv);
+    await page.getByText('3 rows cannot be imported as they are.').waitFor();
+    await inspect(page, 'import-preview-wrong');
+    await page.getByRole('button', { name: 'Import 3 plants' }).click();
+    await page.getByText('Done. 2 plants were added, and 4 rows failed.').waitFor();
+    await inspect(page, 'import-done-wrong');
+    const saving = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Download as CSV' }).click();
+    const saved = await saving;
+    assert.equal(saved.suggestedFilename(), 'plants.errors.csv');
+    const errors = await readFile(await saved.path(), 'utf8');
+    const lines = errors.trim().split('\n');
+    for (const [at, line] of [
+      /^id,name,tag,line,error$/,
+      /^x,Birch,,4,"The id must be /,
+      /^3,Crab apple,Malus,5,You already have a plant with the id 3/,
+      /^5,,,8,There is no name\.$/,
+      /^6,Elm,,9,"The row has 2 cells/,
+    ].entries()) {
+      assert.match(lines[at] ?? '', line);
+    }
+    await page.getByRole('button', { name: 'Choose another file' }).click();
+    const corrected = errors
+      .replace('x,Birch', '2,Birch')
+      .replace('3,Crab', '33,Crab')
+      .replace('5,,', '5,Dill,');
+    await choose(page, corrected, saved.suggestedFilename());
+    await page.getByRole('button', { name: 'Import 4 plants' }).click();
+    await page.getByText('Done. 4 plants were added.').waitFor();
+  });
+  assert.deepEqual(
+    (await plantsOf(token)).map(({ id, name }) => [id, name]),
+    [
+      [1, 'Alder'],
+      [2, 'Birch'],
+      [3, 'Here before'],
+      [4, 'Two\nlines'],
+      [5, 'Dill'],
+      [6, 'Elm'],
+      [33, 'Crab apple'],
+    ],
+  );
+});
+
+test('a file that is no list of plants is refused with a sentence, and nothing is sent', async () => {
+  const token = await service.tokenFor('refused');
+  await browser.visit(service, { at: AT, token }, async (page) => {
+    for (const [csv, sentence] of [
+      ['', 'The file is empty.'],
+      ['id,tag\n1,x\n', 'There is no column "name".'],
+      ['id,name,colour\n1,x,y\n', 'Column 3 is called "colour".'],
+      ['name\n"open', 'The file is not CSV from line 2 on.'],
+      [Buffer.from('name\nErdb\xe4re', 'latin1'), 'The file is not UTF-8.'],
+    ] as const) {
+      await choose(page, csv);
+      await page.getByText(sentence).waitFor();
+    }
+    await inspect(page, 'import-refused');
+  });
+  assert.deepEqual(await plantsOf(token), []);
+});
+
+test('an import that is stopped says what was done, and goes on without adding a plant twice', async () => {
+  const token = await service.tokenFor('stopper');
+  await browser.visit(service, { at: AT, token }, async (page) => {
+    await choose(page, named(1500));
+    await page.getByRole('button', { name: 'Import 1,500 plants' }).click();
+    await page.getByRole('button', { name: 'Stop' }).click();
+    const said = (await page.getByText('Stopped.').textContent()) ?? '';
+    const [, added, left] =
+      /Stopped\. ([\d,]+) plants? (?:was|were) added; ([\d,]+) rows were not sent/.exec(said) ?? [];
+    const sum = [added, left].map((text) => Number(text?.replace(',', '')));
+    assert.equal((await plantsOf(token)).length, sum[0]);
+    assert.equal((sum[0] ?? 0) + (sum[1] ?? 0), 1500);
+    await inspect(page, 'import-stopped');
+
+    // A reload forgets the file, but not that it was begun.
+    await page.reload();
+    await signIn(page, token);
+    await choose(page, named(1500));
+    await page.getByRole('button', { name: 'Import 1,500 plants' }).click();
+    await page.getByText('Done. 1,500 plants were added.').waitFor();
+  });
+  const names = (await plantsOf(token)).map(({ name }) => name);
+  assert.deepEqual([names.length, new Set(names).size], [1500, 1500]);
+});
+
+test('a file that was imported to its end can be imported once more', async () => {
+  const token = await service.tokenFor('again');
+  await browser.visit(service, { at: AT, token }, async (page) => {
+    for (const total of [3, 6]) {
+      await choose(page, named(3));
+      await page.getByRole('button', { name: 'Import 3 plants' }).click();
+      await page.getByText('Done. 3 plants were added.').waitFor();
+      assert.equal((await plantsOf(token)).length, total);
+      await page.getByRole('button', { name: 'Choose another file' }).click();
+    }
+  });
+});
+
+test('an import halts when the token ends, and goes on once the person has signed in again', async () => {
+  const first = await service.tokenFor('interrupted');
+  const second = await service.tokenFor('interrupted');
+  await browser.visit(service, { at: AT, token: first }, async (page) => {
+    await choose(page, named(1000));
+    await page.getByRole('button', { name: 'Import 1,000 plants' }).click();
+    await page.getByRole('button', { name: 'Stop' }).waitFor();
+    await revoke(service, first);
+    await page.getByText('The service no longer accepts the token').waitFor();
+    await signIn(page, second);
+    await page.getByText('The import halted').waitFor();
+    await inspect(page, 'import-halted');
+    await page.getByRole('button', { name: 'Continue' }).click();
+    await page.getByText('Done. 1,000 plants were added.').waitFor();
+  });
+  assert.equal((await plantsOf(second)).length, 1000);
+});

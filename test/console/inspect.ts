@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { AxeBuilder } from '@axe-core/playwright';
+import type { Page } from 'playwright-core';
+
+const SCREENSHOTS = join(import.meta.dirname, '..', '..', 'build', 'screenshots');
+const WCAG = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
+const WIDTHS = [360, 1600] as const;
+
+/**
+ * Looks at what the page shows now, on a narrow and a wide screen, light and dark: axe finds nothing, nothing sticks out
+ * at the side, and a picture of each is written to `build/screenshots`.
+ */
+export async function inspect(page: Page, name: string): Promise<void> {
+  await mkdir(SCREENSHOTS, { recursive: true });
+  const before = page.viewportSize();
+  for (const width of WIDTHS) {
+    await page.setViewportSize({ width, height: width < 600 ? 740 : 900 });
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme });
+      const what = `${name}-${width}-${colorScheme}`;
+      await page.screenshot({ path: join(SCREENSHOTS, `${what}.png`) });
+      assert.deepEqual(await violations(page, colorScheme), [], what);
+    }
+    assert.ok((await widthOf(page)) <= width, `${name} is ${await widthOf(page)} wide at ${width}`);
+  }
+  await page.emulateMedia({ colorScheme: 'light' });
+  if (before) await page.setViewportSize(before);
+}
+
+function widthOf(page: Page): Promise<number> {
+  return page.locator('html').evaluate(({ scrollWidth }: { scrollWidth: number }) => scrollWidth);
+}
+
+/** In the dark only the colors are others. */
+async function violations(page: Page, colorScheme: 'light' | 'dark'): Promise<string[]> {
+  const axe = new AxeBuilder({ page });
+  if (colorScheme === 'dark') axe.withRules(['color-contrast']);
+  else axe.withTags(WCAG);
+  const found = await axe.analyze();
+  return found.violations.flatMap(({ id, help, nodes }) =>
+    nodes.map(({ target, failureSummary }) => `${id}: ${help}: ${target.join(' ')} ${failureSummary}`),
+  );
+}

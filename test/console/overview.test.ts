@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { succeeded } from '../harness/answer.ts';
+import { startReceiver } from '../harness/receiver.ts';
+import { startService } from '../harness/service.ts';
+import { startBrowser } from './browser.ts';
+import { inspect } from './inspect.ts';
+
+const receiver = await startReceiver();
+const service = await startService({ WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' });
+const browser = await startBrowser();
+after(async () => {
+  await browser.stop();
+  await service.stop();
+  await receiver.stop();
+});
+
+async function create(path: string, token: string, body: unknown): Promise<void> {
+  succeeded(await service.request('POST', path, { token, body }), 201);
+}
+
+test('whoever has nothing yet is shown where to begin', async () => {
+  const token = await service.tokenFor('a beginner');
+  await browser.visit(service, { token }, async (page) => {
+    await page.getByRole('heading', { name: 'Nothing grows here yet' }).waitFor();
+    await inspect(page, 'overview-empty');
+    await page.getByRole('link', { name: 'Create a webhook' }).click();
+    await page.getByRole('heading', { name: 'Webhooks', level: 1 }).waitFor();
+  });
+});
+
+test('the overview shows what happened and what needs attention, in numbers and pictures', async () => {
+  const token = await service.tokenFor('a gardener');
+  await create('/webhooks', token, { url: `${receiver.url}/good`, description: 'The shop' });
+  for (let n = 0; n < 5; n++) await create('/plants', token, { name: `Alder ${n}` });
+  await receiver.receive(5);
+  await create('/webhooks', token, { url: 'http://127.0.0.1:9/', description: 'The broken one' });
+  await create('/plants', token, { name: 'Birch' });
+
+  await browser.visit(service, { token }, async (page) => {
+    const tile = (name: string) => page.locator('.tile').filter({ hasText: name });
+    await tile('New plants').getByText('6', { exact: true }).waitFor();
+    // What is shown follows what happens.
+    await page.getByText('The last attempt failed. Waiting to be sent: 1.').waitFor();
+    await tile('Delivered').getByText('6', { exact: true }).waitFor();
+    const chart = page.getByRole('img', { name: /^New plants by hour: 6 in all/ });
+    await chart.waitFor();
+    await inspect(page, 'overview');
+
+    await page.getByText('Show as a table').first().press('Enter');
+    const rows = page.getByRole('table', { name: 'New plants by hour' }).getByRole('row');
+    assert.equal(await rows.count(), 25);
+    await inspect(page, 'overview-table');
+    await page.getByRole('link', { name: 'The broken one' }).click();
+    await page.waitForURL(/#\/webhooks\/wh_/);
+  });
+});
+
+test('whoever may not see webhooks is told which scope is missing', async () => {
+  const token = await service.tokenFor('a reader of plants', { scopes: ['plants:read'] });
+  await browser.visit(service, { token }, async (page) => {
+    await page.getByText('webhooks:read').first().waitFor();
+    await inspect(page, 'overview-without-scope');
+  });
+});

@@ -1,0 +1,11 @@
+import assert from 'node:assert/strict';
+import { hashToken } from '../../src/access/tokens.ts';
+import type { Service } from '../harness/service.ts';
+
+/** Ends a token while somebody is signed in with it. */
+export function revoke(service: Service, token: string): Promise<void> {
+  return service.beside(async ({ store, runtime }) => {
+    const stored = await store.access.findToken(hashToken(token));
+    assert.ok(await store.access.revokeToken(stored?.id ?? '', runtime.clock.now()));
+  });
+}

@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { startService } from '../harness/service.ts';
+import { signIn, startBrowser } from './browser.ts';
+import { inspect } from './inspect.ts';
+import { revoke } from './revoke.ts';
+
+const service = await startService({ AUTH_FAILURE_LIMIT: '0' });
+after(() => service.stop());
+const browser = await startBrowser();
+after(() => browser.stop());
+
+function focused(page: Page): Promise<unknown> {
+  return page.evaluate(
+    'document.activeElement.labels?.[0]?.textContent ?? document.activeElement.textContent',
+  );
+}
+
+test('a person signs in by keyboard alone, and can look at the token that was typed', () =>
+  browser.visit(service, { token: null, at: '#/plants' }, async (page) => {
+    await page.getByRole('heading', { name: 'Plant Store' }).waitFor();
+    await inspect(page, 'sign-in');
+    assert.match(String(await focused(page)), /^Token/);
+    await page.keyboard.type(service.token);
+    const input = page.getByLabel('Token', { exact: true });
+    assert.equal(await input.getAttribute('type'), 'password');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    assert.equal(await input.getAttribute('type'), 'text');
+    await page.keyboard.press('Shift+Tab');
+    await page.keyboard.press('Enter');
+    // It leads to where the address says.
+    await page.getByRole('heading', { name: 'Plants', level: 1 }).waitFor();
+    assert.equal(await page.title(), 'Plants · Plant Store');
+    assert.ok(!page.url().includes(service.token));
+  }));
+
+test('what is no token is refused in words', () =>
+  browser.visit(service, { token: null }, async (page) => {
+    for (const [text, sentence] of [
+      ['', 'Paste a token here.'],
+      ['pst_wrong', 'The token is unknown'],
+      ['two words', 'without a blank in between'],
+      ['pst_…', 'Was all of it copied?'],
+    ] as const) {
+      await page.getByLabel('Token', { exact: true }).fill(text);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByText(sentence).waitFor();
+    }
+    await inspect(page, 'sign-in-refused');
+  }));
+
+test('a token is kept for a reload only when that was asked for, and nowhere but in the tab', () =>
+  browser.visit(service, {}, async (page) => {
+    const stored = () =>
+      page.evaluate('JSON.stringify([{ ...localStorage }, document.cookie, { ...sessionStorage }])');
+    assert.equal(await stored(), '[{},"",{}]');
+    await page.reload();
+    await page.getByLabel('Keep until this tab closes').check();
+    await signIn(page, service.token);
+    assert.match(String(await stored()), /^\[\{\},"",\{"plant-store\.token":/);
+    await page.reload();
+    await page.getByRole('navigation', { name: 'Sections' }).waitFor();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('heading', { name: 'Plant Store' }).waitFor();
+    assert.equal(await stored(), '[{},"",{}]');
+  }));
+
+test('a token that ends leads back to the sign-in, which says why and comes back to the same page', async () => {
+  const [first, second] = [await service.tokenFor('ann'), await service.tokenFor('ann')];
+  await browser.visit(service, { token: first, at: '#/plants' }, async (page) => {
+    await page.getByRole('heading', { name: 'No plants yet' }).waitFor();
+    await revoke(service, first);
+    await page.getByRole('button', { name: 'Add a plant' }).click();
+    await page.getByLabel('Name').fill('Alder');
+    await page.getByRole('button', { name: 'Add', exact: true }).click();
+    await page.getByText('The service no longer accepts the token').waitFor();
+    await inspect(page, 'sign-in-again');
+    await signIn(page, second);
+    await page.getByRole('heading', { name: 'Plants', level: 1 }).waitFor();
+  });
+});
+
+test('a page goes to the focus of whoever went to it, by its heading and its title', () =>
+  browser.visit(service, {}, async (page) => {
+    await page.keyboard.press('Tab');
+    assert.equal(await focused(page), 'Skip to the content');
+    await page.getByRole('navigation', { name: 'Sections' }).getByRole('link', { name: 'Plants' }).click();
+    await page.getByRole('heading', { name: 'Plants', level: 1 }).waitFor();
+    assert.equal(await focused(page), 'Plants');
+    await page.goBack();
+    await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
+    await page.goto(`${service.url}/console/#/nowhere/at%all`);
+    await page.getByRole('heading', { name: 'There is no such page' }).waitFor();
+    await inspect(page, 'missing');
+  }));

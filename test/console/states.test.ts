@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { addShare } from '../../src/access/shares.ts';
+import { succeeded } from '../harness/answer.ts';
+import { freePort } from '../harness/free-port.ts';
+import { startService } from '../harness/service.ts';
+import { startBrowser } from './browser.ts';
+import { inspect } from './inspect.ts';
+
+const service = await startService();
+after(() => service.stop());
+const browser = await startBrowser();
+after(() => browser.stop());
+
+test('whoever is offline is told so, keeps what is there, and needs to do nothing to go on', async () => {
+  const token = await service.tokenFor('traveller');
+  succeeded(await service.request('POST', '/plants', { token, body: { name: 'Alder' } }), 201);
+  await browser.visit(service, { at: '#/plants', token, mayLoseConnection: true }, async (page) => {
+    await page.getByRole('cell', { name: 'Alder', exact: true }).waitFor();
+    await page.context().setOffline(true);
+    await page.getByText('You are offline.').waitFor();
+    assert.ok(await page.getByRole('cell', { name: 'Alder', exact: true }).isVisible());
+    await inspect(page, 'plants-offline');
+    await page.getByRole('link', { name: 'Import' }).click();
+    await page.getByRole('link', { name: '← Plants' }).click();
+    await page.getByRole('heading', { name: 'The plants could not be loaded' }).waitFor();
+    await inspect(page, 'plants-failed');
+    await page.context().setOffline(false);
+    await page.getByRole('cell', { name: 'Alder', exact: true }).waitFor();
+    await page.getByText('You are offline.').waitFor({ state: 'detached' });
+  });
+});
+
+test('a service that is away is said to be, and what could not be loaded comes when it is back', async () => {
+  const port = String(await freePort());
+  const first = await startService({ PORT: port });
+  const { token } = first;
+  let second: typeof first | undefined;
+  try {
+    await browser.visit(first, { at: '#/plants', mayLoseConnection: true }, async (page) => {
+      await page.getByRole('heading', { name: 'No plants yet' }).waitFor();
+      await first.stop();
+      await page.getByRole('button', { name: 'Add a plant' }).click();
+      await page.getByLabel('Name').fill('Alder');
+      await page.getByRole('button', { name: 'Add', exact: true }).click();
+      await page.getByText('The service does not answer.').waitFor();
+      await page.getByRole('dialog').getByText('The service cannot be reached.').waitFor();
+      await inspect(page, 'plants-add-failed');
+      second = await startService({ PORT: port, BOOTSTRAP_TOKEN: token });
+      await page.getByText('The service does not answer.').waitFor({ state: 'detached' });
+      await page.getByRole('button', { name: 'Add', exact: true }).click();
+      await page.getByRole('cell', { name: 'Alder', exact: true }).waitFor();
+    });
+  } finally {
+    await first.stop();
+    await second?.stop();
+  }
+});
+
+test('a scope that the token lacks is named, and what needs it is not offered', async () => {
+  const reader = await service.tokenFor('reader', { scopes: ['plants:read'] });
+  await browser.visit(service, { at: '#/plants', token: reader }, async (page) => {
+    const add = page.getByRole('button', { name: 'Add a plant' });
+    assert.equal(await add.getAttribute('title'), 'Your token lacks the scope plants:write.');
+    await add.click({ force: true });
+    assert.equal(await page.getByRole('dialog').count(), 0);
+    await page.getByRole('link', { name: 'Import' }).click();
+    await page.getByRole('heading', { name: 'Your token does not open the import' }).waitFor();
+  });
+  const hooker = await service.tokenFor('hooker', { scopes: ['webhooks:read'] });
+  await browser.visit(service, { at: '#/plants', token: hooker }, async (page) => {
+    await page.getByRole('heading', { name: 'Your token does not open the plants' }).waitFor();
+    await page.getByText('npx plant-store token create --user hooker --scopes plants:read').waitFor();
+    await inspect(page, 'plants-no-scope');
+  });
+});
+
+test('a plant that somebody shares is marked, and cannot be deleted', async () => {
+  const [owner, viewer] = [await service.tokenFor('olga'), await service.tokenFor('victor')];
+  await service.beside(({ store, runtime }) =>
+    addShare({ store: store.access, runtime }, { owner: 'olga', viewer: 'victor' }),
+  );
+  succeeded(await service.request('POST', '/plants', { token: owner, body: { name: 'Oak' } }), 201);
+  succeeded(
+    await service.request('POST', '/plants', { token: viewer, body: { name: 'Vine', tag: 'Vitis' } }),
+    201,
+  );
+  await browser.visit(service, { at: '#/plants', token: viewer }, async (page) => {
+    await page.getByText('shared by olga').waitFor();
+    assert.equal(await page.getByRole('button', { name: /^Delete/ }).count(), 1);
+    assert.equal(await page.getByRole('button', { name: 'Delete Vine, plant 1' }).count(), 1);
+    await inspect(page, 'plants-shared');
+  });
+});

@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { verifyWebhook } from '../../src/client/verify-webhook.ts';
+import { succeeded } from '../harness/answer.ts';
+import { startReceiver } from '../harness/receiver.ts';
+import { startService } from '../harness/service.ts';
+import { startBrowser } from './browser.ts';
+import { inspect } from './inspect.ts';
+
+const receiver = await startReceiver();
+const service = await startService({ WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' });
+const browser = await startBrowser();
+after(async () => {
+  await browser.stop();
+  await service.stop();
+  await receiver.stop();
+});
+
+type Made = { id: string; secret: string };
+
+async function webhookOf(token: string, url: string, description: string): Promise<Made> {
+  const answer = await service.request('POST', '/webhooks', { token, body: { url, description } });
+  // The shape that the document gives it.
+  return succeeded(answer, 201) as Made;
+}
+
+const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
+
+test('a webhook is created by keyboard alone, and its secret shown once', async () => {
+  const token = await service.tokenFor('ann');
+  await browser.visit(service, { token, at: '#/webhooks' }, async (page) => {
+    await page.getByRole('heading', { name: 'No webhooks yet' }).waitFor();
+    await inspect(page, 'webhooks-empty');
+    await button(page, 'Create a webhook').press('Enter');
+    await page.keyboard.type('http://10.0.0.1/');
+    await page.keyboard.press('Enter');
+    await page.getByText(/refused by the rule "private"/).waitFor();
+    assert.equal(await page.getByLabel('URL').getAttribute('aria-invalid'), 'true');
+    await inspect(page, 'webhook-create-wrong');
+    await page.getByLabel('URL').fill(`${receiver.url}/shop`);
+    await page.getByLabel('Description').fill('The shop');
+    await page.keyboard.press('Enter');
+
+    await page.getByRole('heading', { name: 'The webhook is ready' }).waitFor();
+    const secret = await page.locator('.secret-value code').first().innerText();
+    assert.match(secret, /^whsec_/);
+    await inspect(page, 'webhook-secret');
+    await page.keyboard.press('Escape');
+    await page.getByRole('heading', { name: 'The webhook is ready' }).waitFor();
+    await page.getByLabel('I have kept the secret').press('Space');
+    await button(page, 'Done').press('Enter');
+
+    await page.getByRole('link', { name: 'The shop' }).waitFor();
+    assert.ok(!(await page.content()).includes(secret));
+    await inspect(page, 'webhooks');
+    await page.getByRole('link', { name: 'The shop' }).press('Enter');
+    await button(page, 'Send a test').press('Enter');
+    const [request] = await receiver.receive(1);
+    assert.ok(request);
+    assert.equal((await verifyWebhook(request.headers, request.body, secret)).payload.name, 'Test plant');
+    await page.getByText('204').waitFor();
+    await inspect(page, 'delivery');
+  });
+});
+
+test('a webhook is disabled, changed, rotated, replayed and deleted on its page', async () => {
+  const token = await service.tokenFor('bob');
+  const { id } = await webhookOf(token, `${receiver.url}/bob`, 'The garden');
+  await browser.visit(service, { token, at: `#/webhooks/${id}` }, async (page) => {
+    await page.getByRole('heading', { name: 'The garden' }).waitFor();
+    await inspect(page, 'webhook');
+    await button(page, 'Disable').click();
+    await page.getByText(/^It is disabled: new plants are kept/).waitFor();
+    await inspect(page, 'webhook-disabled');
+    await button(page, 'Enable').click();
+    await button(page, 'Disable').waitFor();
+
+    await button(page, 'Change').click();
+    await page.getByLabel('Rate').fill('0');
+    await button(page, 'Save').click();
+    await page.getByText('A rate is a whole number from 1 to 1000.').waitFor();
+    await page.getByLabel('Rate').fill('7');
+    await button(page, 'Save').click();
+    await page.getByText('7 a second at most').waitFor();
+
+    await button(page, 'Rotate the secret').click();
+    await inspect(page, 'webhook-rotate');
+    await button(page, 'Rotate').click();
+    await page.getByRole('heading', { name: 'The new secret' }).waitFor();
+    await page.getByLabel('I have kept the secret').check();
+    await button(page, 'Done').click();
+
+    await button(page, 'Replay').first().click();
+    await inspect(page, 'webhook-replay');
+    await page.getByRole('dialog').getByRole('button', { name: 'Replay' }).click();
+    await page.getByText('0 events are sent again.').waitFor();
+
+    await button(page, 'Delete').click();
+    await inspect(page, 'webhook-delete');
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+    await page.getByRole('heading', { name: 'No webhooks yet' }).waitFor();
+  });
+});
+
+test('a webhook that is not there is said not to be', async () => {
+  await browser.visit(service, { at: '#/webhooks/wh_none' }, async (page) => {
+    await page.getByText('You have no webhook with this id.').waitFor();
+    await inspect(page, 'webhook-missing');
+  });
+});
