@@ -2,7 +2,7 @@ import { AppError } from '../errors.ts';
 import { type JsonValue, parseJson } from '../http/json.ts';
 import { createCsvReader } from '../import/csv.ts';
 import { createArrayReader, createLinesReader, type JsonReader, type JsonText } from '../import/json.ts';
-import { type Columns, columnsOf, type Row, rowOf, rowOfJson } from '../import/rows.ts';
+import { type Columns, columnsOf, type Row, reportedCells, rowOf, rowOfJson } from '../import/rows.ts';
 import { imports } from './limits.ts';
 
 export const importFormats = ['csv', 'ndjson', 'json'] as const;
@@ -62,19 +62,6 @@ function createTableReader(): RowReader {
     },
     titles: () => columns?.own.map(({ title }) => title) ?? [],
   };
-}
-
-/**
- * A row that does not fit under its header stays one that does not, lest it be taken for a right one when the report is
- * imported before somebody has mended it.
- */
-function reportedCells(
-  { own, count }: Columns,
-  cells: readonly string[],
-  isBroken: boolean,
-): readonly string[] {
-  if (cells.length === count && !isBroken) return own.map(({ index }) => cells[index] ?? '');
-  return cells.length === own.length ? [...cells, ''] : cells;
 }
 
 function createObjectReader(reader: JsonReader): RowReader {

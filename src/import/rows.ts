@@ -146,3 +146,18 @@ function shown(name: string): string {
   const LONGEST = 40;
   return JSON.stringify(name.length > LONGEST ? `${name.slice(0, LONGEST)}…` : name);
 }
+
+/**
+ * The cells of a row that failed, as a report of such rows has them. A row that does not fit under its header stays one
+ * that does not, lest it be taken for a right one when the report is imported before somebody has mended it.
+ *
+ * @param isBroken whether the cells are not cells, but the text of a row whose quotes are wrong
+ */
+export function reportedCells(
+  { own, count }: Columns,
+  cells: readonly string[],
+  isBroken: boolean,
+): readonly string[] {
+  if (cells.length === count && !isBroken) return own.map(({ index }) => cells[index] ?? '');
+  return cells.length === own.length ? [...cells, ''] : cells;
+}

@@ -1,8 +1,8 @@
-import { parse } from 'csv-parse/browser/esm/sync';
-import { type Columns, columnsOf, type Row, rowOf } from '../../../src/import/rows.ts';
+import { type CsvRecord, createCsvReader } from '../../../src/import/csv.ts';
+import { type Columns, columnsOf, type Row, reportedCells, rowOf } from '../../../src/import/rows.ts';
 
-/** A row as the file has it, and what it asks for. */
-export type FileRow = { cells: readonly string[]; row: Row };
+/** What a row asks for, the name in it, and its cells for a report. */
+export type FileRow = { row: Row; name: string; reported: readonly string[] };
 
 export type PlantFile = {
   name: string;
@@ -14,6 +14,8 @@ export type PlantFile = {
 
 /** What a tab holds in memory without trouble; for more there is the command line, which needs none. */
 const MOST_BYTES = 32 * 2 ** 20;
+/** Of a row: many times what the longest plant takes. */
+const MOST_CHARACTERS = 65_536;
 
 /**
  * Reads a CSV file of plants.
@@ -29,8 +31,13 @@ export async function readPlantFile(file: File): Promise<PlantFile> {
   const text = decode(await file.arrayBuffer());
   const [header, ...records] = recordsOf(text);
   if (!header) throw new Error('The file is empty. Its first line names the columns, such as: id,name,tag');
+  if (header.problem !== undefined) throw new Error(`The first line cannot be read. ${header.problem}`);
   const columns = columnsOf(header.cells);
-  const rows = records.map(({ cells, line }) => ({ cells, row: rowOf(columns, cells, line) }));
+  const rows = records.map(({ cells, line, problem }) => ({
+    row: problem === undefined ? rowOf(columns, cells, line) : { line, problem },
+    name: cells[problem === undefined ? columns.name : 0] ?? '',
+    reported: reportedCells(columns, cells, problem !== undefined),
+  }));
   return { name: file.name, columns, rows, fingerprint: fingerprintOf(text) };
 }
 
@@ -42,29 +49,10 @@ function decode(bytes: ArrayBuffer): string {
   }
 }
 
-type CsvRecord = { cells: string[]; line: number };
-
 /** Every record that is no empty line, with the line where it begins. */
 function recordsOf(text: string): CsvRecord[] {
-  const records: CsvRecord[] = [];
-  let begins = 1;
-  try {
-    parse(text, {
-      relax_column_count: true,
-      on_record(cells: string[], { lines }) {
-        if (cells.length > 1 || cells[0] !== '') records.push({ cells, line: begins });
-        // `lines` is where the record ends: a cell in quotes may hold several.
-        begins = lines + 1;
-        return null;
-      },
-    });
-  } catch (cause) {
-    throw new Error(
-      `The file is not CSV from line ${begins} on. Look for a quote (") that is not closed there.`,
-      { cause },
-    );
-  }
-  return records;
+  const reader = createCsvReader(MOST_CHARACTERS);
+  return [...reader.push(text), ...reader.end()];
 }
 
 /** FNV-1a, twice 32 bits: enough to tell the few files apart that a person imports. */

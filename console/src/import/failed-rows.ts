@@ -1,19 +1,12 @@
+import { csvLine } from '../../../src/import/csv.ts';
 import type { PlantFile } from './csv.ts';
 import type { FailedRow } from './job.ts';
 
 /** The rows that failed as CSV: as the file has them, with line and error. Corrected, they can be imported by themselves. */
 export function csvOf({ columns }: PlantFile, failed: readonly FailedRow[]): string {
   const header = [...columns.own.map(({ title }) => title), 'line', 'error'];
-  const rows = failed.map(({ line, cells, problem }) => [
-    ...columns.own.map(({ index }) => cells[index] ?? ''),
-    String(line),
-    problem,
-  ]);
-  return [header, ...rows].map((cells) => `${cells.map(quoted).join()}\n`).join('');
-}
-
-function quoted(cell: string): string {
-  return /[",\r\n]|^\s|\s$/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
+  const rows = failed.map(({ line, reported, problem }) => [...reported, String(line), problem]);
+  return [header, ...rows].map(csvLine).join('');
 }
 
 /** Has the browser save a text as a file. */

@@ -5,7 +5,7 @@ import { session, store } from '../session.ts';
 import type { FileRow, PlantFile } from './csv.ts';
 
 /** A row that will not be imported as it is, and why. */
-export type FailedRow = { line: number; cells: readonly string[]; problem: string };
+export type FailedRow = Pick<FileRow, 'name' | 'reported'> & { line: number; problem: string };
 
 export type Tally = {
   /** Rows that need no more: added or failed. */
@@ -42,8 +42,8 @@ export function prepareJob(file: PlantFile): Job {
   const left: FileRow[] = [];
   const failed: FailedRow[] = [];
   for (const entry of file.rows) {
-    const { row, cells } = entry;
-    if ('problem' in row) failed.push({ line: row.line, cells, problem: row.problem });
+    const { row, name, reported } = entry;
+    if ('problem' in row) failed.push({ line: row.line, name, reported, problem: row.problem });
     else left.push(entry);
   }
   return {
@@ -140,8 +140,8 @@ function settle(job: Job): void {
   }
 }
 
-function failedRow({ row: { line }, cells }: FileRow, problem: string): FailedRow {
-  return { line, cells, problem };
+function failedRow({ row: { line }, name, reported }: FileRow, problem: string): FailedRow {
+  return { line, name, reported, problem };
 }
 
 /**

@@ -11,7 +11,7 @@ const SHOWN = 100;
 export function FailedRows({ job }: { job: Job }) {
   const failed = job.failed.value;
   if (failed.length === 0) return null;
-  const { columns, name } = job.file;
+  const { name } = job.file;
   const save = () => download(`${name.replace(/\.csv$/i, '')}.errors.csv`, csvOf(job.file, failed));
   return (
     <section class="stack">
@@ -28,7 +28,7 @@ export function FailedRows({ job }: { job: Job }) {
         rows={failed.slice(0, SHOWN)}
         columns={[
           { title: 'Line', kind: 'number', cell: ({ line }) => count(line) },
-          { title: 'Name', kind: 'name', cell: ({ cells }) => cells[columns.name] },
+          { title: 'Name', kind: 'name', cell: ({ name }) => name },
           { title: 'Problem', cell: ({ problem }) => problem },
         ]}
       />
