@@ -27,17 +27,16 @@ export async function serveSite(
     await scope.register(fastifyStatic, {
       root: folder,
       prefix: `${path}/`,
-      // A route for each file, so that any other path is answered like every path that is not there.
-      wildcard: false,
-      decorateReply: false,
       preCompressed: true,
       schemaHide: true,
-      globIgnore: ['**/*.br', '**/*.gz'],
+      dotfiles: 'ignore',
       setHeaders(reply, file) {
         const isHashed = file.startsWith(join(folder, 'assets') + sep);
         reply.header('cache-control', isHashed ? 'public, max-age=31536000, immutable' : 'no-cache');
       },
     });
+    // A route of its own, so that it is known which methods it has.
+    scope.get(`${path}/`, { schema: { hide: true } }, (_request, reply) => reply.sendFile('index.html'));
   });
 }
 

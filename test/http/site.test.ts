@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import Fastify from 'fastify';
+import { serveSite } from '../../src/http/site.ts';
+
+const folder = await mkdtemp(join(tmpdir(), 'plant-store-site-'));
+await mkdir(join(folder, 'assets'));
+await writeFile(join(folder, 'index.html'), 'first');
+await writeFile(join(folder, 'assets', 'a-1.js'), 'let a;');
+await writeFile(join(folder, 'assets', 'a-1.js.gz'), gzipSync('let a;'));
+await writeFile(join(folder, '.secret'), 'hidden');
+const app = Fastify();
+await serveSite(app, { path: '/site', folder, policy: ["default-src 'none'"] }, '/base');
+await serveSite(app, { path: '/none', folder: join(folder, 'none'), policy: [] }, '');
+after(async () => {
+  await app.close();
+  await rm(folder, { recursive: true });
+});
+
+const get = (url: string, headers = {}) => app.inject({ url, headers });
+
+test('the path of a site leads to its first page, below the base path', async () => {
+  const { statusCode, headers } = await get('/site');
+  assert.deepEqual([statusCode, headers.location], [302, '/base/site/']);
+});
+
+test('a page is asked for anew each time, and what has a hash in its name never', async () => {
+  const page = await get('/site/');
+  assert.deepEqual([page.body, page.headers['cache-control']], ['first', 'no-cache']);
+  assert.equal(page.headers['content-security-policy'], "default-src 'none'");
+  const asset = await get('/site/assets/a-1.js');
+  assert.match(String(asset.headers['cache-control']), /immutable/);
+});
+
+test('whoever takes compressed files gets what was compressed when it was built', async () => {
+  const { headers } = await get('/site/assets/a-1.js', { 'accept-encoding': 'gzip' });
+  assert.equal(headers['content-encoding'], 'gzip');
+  assert.match(String(headers['content-type']), /javascript/);
+  assert.match(String(headers['cache-control']), /immutable/);
+});
+
+test('a site that is built anew while the service runs is served as it is then', async () => {
+  await writeFile(join(folder, 'assets', 'b-2.js'), 'let b;');
+  assert.equal((await get('/site/assets/b-2.js')).body, 'let b;');
+  await rm(join(folder, 'assets', 'b-2.js'));
+  assert.equal((await get('/site/assets/b-2.js')).statusCode, 404);
+});
+
+test('what is no file of the site is not found', async () => {
+  for (const path of [
+    'x',
+    'assets',
+    'assets/',
+    '.secret',
+    '..%2f..%2fetc%2fpasswd',
+    '%2e%2e/x',
+    'a%00b',
+    'index.html/x',
+  ]) {
+    assert.equal((await get(`/site/${path}`)).statusCode, 404, path);
+  }
+});
+
+test('a site that was not built says so', async () => {
+  const { statusCode, body } = await get('/none/');
+  assert.equal(statusCode, 404);
+  assert.match(body, /npm run prepare/);
+});
