@@ -24,13 +24,17 @@ export function greeting(
     `  ${styleText('bold', `Plant Store ${version}`, { stream })}`,
     '',
     ...(answersApi
-      ? [`  ${label('API  ')}  ${url}`, `  ${label('Docs ')}  ${url}/docs`]
-      : [`  ${label('Role ')}  sends webhooks`, `  ${label('Ready')}  ${url}/readyz`]),
-    `  ${label('Data ')}  ${visible(place)}`,
+      ? [
+          `  ${label('Console')}  ${url}/console`,
+          `  ${label('API    ')}  ${url}`,
+          `  ${label('Docs   ')}  ${url}/docs`,
+        ]
+      : [`  ${label('Role   ')}  sends webhooks`, `  ${label('Ready  ')}  ${url}/readyz`]),
+    `  ${label('Data   ')}  ${visible(place)}`,
   ];
   if (token !== undefined) {
-    lines.push(`  ${label('Token')}  ${styleText('green', token, { stream })}`);
-    lines.push('', `  Keep the token: it acts for the user ${ADMIN}, and it is shown only now.`);
+    lines.push(`  ${label('Token  ')}  ${styleText('green', token, { stream })}`);
+    lines.push('', `  Keep the token: it signs you in as the user ${ADMIN}, and it is shown only now.`);
   }
   if (answersApi) lines.push('', `  ${label('To create a plant:')}`, '', `  ${curl(url, token)}`);
   lines.push('');

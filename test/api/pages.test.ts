@@ -61,6 +61,53 @@ test('the reference loads under a strict policy, from this service alone', async
   }
 });
 
+test('console and documentation load under a policy without anything inline, from this service alone', async () => {
+  for (const path of ['/console/', '/docs/', '/docs/tutorial.html', '/docs/how-to/tokens.html']) {
+    const answer = await page(path);
+    assert.equal(answer.status, 200, path);
+    const policy = answer.headers.get('content-security-policy') ?? '';
+    for (const rule of [
+      "default-src 'none'",
+      "script-src 'self'",
+      "style-src 'self'",
+      "frame-ancestors 'none'",
+    ]) {
+      assert.ok(policy.split('; ').includes(rule), `${path}: ${rule}`);
+    }
+    assert.doesNotMatch(policy, /https?:|\*|unsafe/);
+    assert.equal(answer.headers.get('x-content-type-options'), 'nosniff');
+    assert.equal(answer.headers.get('cache-control'), 'no-cache');
+    assert.doesNotMatch(answer.text, /<script(?![^>]*\bsrc=)|<style|\sstyle=|\son[a-z]+\s*=\s*"/, path);
+    // Relative, so that a proxy may put the service under any path.
+    assert.doesNotMatch(answer.text, /(?:src|href)="\//, path);
+  }
+});
+
+test('a file of the documentation whose name has a hash may be kept for ever, and comes compressed', async () => {
+  const { text } = await page('/docs/');
+  const [, script = ''] = /<script src="([^"]+)"/.exec(text) ?? [];
+  const answer = await fetch(`${service.url}/docs/${script}`, { headers: { 'accept-encoding': 'gzip' } });
+  assert.equal(answer.status, 200);
+  assert.match(answer.headers.get('cache-control') ?? '', /immutable/);
+  assert.equal(answer.headers.get('content-encoding'), 'gzip');
+  assert.match(await answer.text(), /^\/\/ What the pages of the documentation do/);
+});
+
+test('the documentation begins at /docs, and no page of it that is not there is a fault', async () => {
+  const answer = await page('/docs');
+  assert.equal(answer.status, 302);
+  assert.equal(answer.headers.get('location'), '/docs/');
+  for (const path of [
+    '/docs/none.html',
+    '/docs/how-to',
+    '/docs/how-to/',
+    '/docs/../package.json',
+    '/docs/%2e%2e/x',
+  ]) {
+    failed(await exchange(service.port, head(`GET ${path} HTTP/1.1`, 'Host: x')), 40400);
+  }
+});
+
 test('everything that the reference loads is there', async () => {
   for (const base of ['/docs/api', '/docs/api/']) {
     const { text } = await page(base);

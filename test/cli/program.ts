@@ -79,7 +79,7 @@ export function untilGreeted(child: Launched, ended: Promise<Outcome>): Promise<
 
 /** The URL in a greeting, without a slash at its end. */
 export function greetedUrl(greeting: string): string {
-  return /http:\/\/\S+/.exec(greeting)?.[0] ?? '';
+  return /(?:API|Ready) +(http:\/\/\S+)/.exec(greeting)?.[1] ?? '';
 }
 
 /** What a program wrote until this text was in it. Rejects when it ends before that. */

@@ -35,11 +35,11 @@ async function whileServing(
   }
 }
 
-test('the first start says where API and docs are and shows a token that works; later starts show none', async () => {
+test('the first start says where console, API and docs are and shows a token that works; later starts show none', async () => {
   await withFolder(async (folder) => {
     let token = '';
     await whileServing(folder, {}, async (serving) => {
-      assert.ok(serving.greeting.includes(`${serving.url}/docs`));
+      for (const page of ['/console', '/docs']) assert.ok(serving.greeting.includes(serving.url + page));
       token = TOKEN.exec(serving.greeting)?.[0] ?? '';
       assert.equal(await statusFor(serving, token), 200);
     });

@@ -1,0 +1,91 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { firstId } from '../../src/runtime.ts';
+import { startBrowser } from '../../test/console/browser.ts';
+import { startReceiver } from '../../test/harness/receiver.ts';
+import { type Service, startService } from '../../test/harness/service.ts';
+
+/**
+ * Takes the pictures of the console for the documentation (`npm run pictures`): of a real service, in a real browser. The
+ * plants are those of a day, so that the overview has something to show.
+ */
+const FOLDER = join(import.meta.dirname, '..', 'pictures');
+const HOUR = 3_600_000;
+const NAMES = [
+  'Alder',
+  'Silver birch',
+  'Crab apple',
+  'Field maple',
+  'Hornbeam',
+  'Rowan',
+  'Sessile oak',
+  'Wych elm',
+];
+/** How many plants came in each of the last hours. */
+const DAY = [1, 0, 0, 2, 1, 3, 6, 9, 12, 8, 7, 11, 14, 10, 6, 5, 9, 12, 7, 4, 3, 2, 4, 5];
+
+const receiver = await startReceiver();
+const service = await startService({ WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' });
+const browser = await startBrowser();
+try {
+  const token = await service.tokenFor('ann');
+  await createWebhook(token, receiver.url, 'The shop');
+  await fillDay(service);
+  await receiver.receive(DAY.reduce((sum, count) => sum + count, 0));
+  await createWebhook(token, 'http://127.0.0.1:9/hook', 'The garden calendar');
+  await request('POST', '/plants', token, { name: 'Tulip tree', tag: 'Liriodendron tulipifera' });
+  await take(token, '#/', 'console-overview');
+  await take(token, '#/plants', 'console-plants');
+  await take(token, '#/deliveries', 'console-deliveries');
+} finally {
+  await browser.stop();
+  await service.stop();
+  await receiver.stop();
+}
+
+function createWebhook(token: string, url: string, description: string): Promise<void> {
+  return request('POST', '/webhooks', token, { url, description });
+}
+
+async function request(method: string, path: string, token: string, body: unknown): Promise<void> {
+  const { status, text } = await service.request(method, path, { token, body });
+  if (status !== 201) throw new Error(text);
+}
+
+/** Only the store takes events of the past; the webhooks are told of them as of any other. */
+async function fillDay({ beside }: Service): Promise<void> {
+  const now = Date.now();
+  await beside(async ({ store }) => {
+    const owner = (await store.access.user('ann'))?.id ?? 0;
+    let made = 0;
+    for (const [index, count] of DAY.entries()) {
+      const from = now - (DAY.length - 1 - index) * HOUR;
+      for (let n = 0; n < count; n++) {
+        const name = NAMES[made++ % NAMES.length] ?? '';
+        const event = firstId('evt', from + n);
+        await store.plants.create({
+          owner,
+          id: undefined,
+          name,
+          tag: undefined,
+          event,
+          at: from,
+          trace: undefined,
+        });
+      }
+    }
+  });
+}
+
+async function take(token: string, at: string, name: string): Promise<void> {
+  const path = join(FOLDER, `${name}.png`);
+  rmSync(path, { force: true });
+  const context = { viewport: { width: 1200, height: 720 }, colorScheme: 'light' as const };
+  await browser.visit(service, { token, at, context }, async (page) => {
+    await page.locator('.loaded').first().waitFor();
+    // The first attempt at the broken webhook, and what the page then loads.
+    if (at === '#/') await page.getByText('The garden calendar').waitFor();
+    await page.mouse.move(0, 0);
+    await page.screenshot({ path });
+  });
+}

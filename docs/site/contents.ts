@@ -1,0 +1,33 @@
+import { readSource, targetOf } from './sources.ts';
+
+export type Entry = { source: string; label: string };
+export type Group = { label: string; entries: Entry[] };
+
+/** Where the tables of contents stand: the pages themselves say their order. */
+export const CONTENTS = 'docs/README.md';
+export const DECISIONS = 'docs/decisions/README.md';
+
+/** The groups of pages, in the order of the table of contents: a heading each, and the first link of each item. */
+export function readContents(): Group[] {
+  const [, ...parts] = readSource(CONTENTS).split(/^#{2,3} /m);
+  return parts.flatMap((part) => {
+    const label = part.slice(0, part.indexOf('\n')).trim();
+    const entries = entriesIn(CONTENTS, part);
+    return entries.length > 0 ? [{ label, entries }] : [];
+  });
+}
+
+/** The decisions, in their order. */
+export function readDecisions(): Entry[] {
+  return entriesIn(DECISIONS, readSource(DECISIONS));
+}
+
+function entriesIn(source: string, text: string): Entry[] {
+  const items = text.matchAll(/^- \[([^\]]+)\]\(([^)]+)\)(.*)$/gm);
+  return [...items].flatMap(([, name = '', link = '', rest = '']) => {
+    const target = targetOf(source, link);
+    // A decision is known by number and name.
+    const label = (/^\d+$/.test(name) ? `${name}${rest}` : name).replaceAll('`', '');
+    return target.kind === 'page' ? [{ source: target.source, label }] : [];
+  });
+}

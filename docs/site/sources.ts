@@ -1,0 +1,64 @@
+import { existsSync, globSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join, posix, relative } from 'node:path';
+
+/** Where the project is. */
+export const root = join(import.meta.dirname, '..', '..');
+
+/** The Markdown that becomes pages, by path from the root of the project. */
+export function pageSources(): string[] {
+  return globSync(['*.md', 'docs/**/*.md', 'examples/*.md'], { cwd: root }).sort();
+}
+
+/** Without the comment at the head of generated pages. */
+export function readSource(source: string): string {
+  return readFileSync(join(root, source), 'utf8').replace(/^<!--.*?-->\s*/s, '');
+}
+
+/** The file of a page within the site. The table of contents is where the site begins. */
+export function pageOf(source: string): string {
+  if (source === 'README.md') return 'plant-store.html';
+  const path = source.replace(/^docs\//, '').replace(/README\.md$/, 'index.md');
+  return path.replace(/\.md$/, '.html').toLowerCase();
+}
+
+/** What a link in a page leads to. */
+export type Target =
+  | { kind: 'page'; source: string; fragment: string }
+  /** A file that is shown as a page of its own, with its text as it is. */
+  | { kind: 'listing'; source: string }
+  /** A file that is in the site as it is. */
+  | { kind: 'copy'; source: string }
+  /** Elsewhere: the link stays as it is written. */
+  | { kind: 'outside' }
+  /** No part of the site, such as a test: its text remains, without a link. */
+  | { kind: 'none' };
+
+export function targetOf(from: string, link: string): Target {
+  if (/^[a-z]+:/i.test(link)) return { kind: 'outside' };
+  const [path = '', fragment = ''] = link.split('#');
+  const source = path === '' ? from : posix.join(dirname(from), path);
+  if (source.endsWith('.md')) return { kind: 'page', source, fragment };
+  if (/^docs\/.*\.(?:json|png)$/.test(source)) return { kind: 'copy', source };
+  return isListed(source) ? { kind: 'listing', source } : { kind: 'none' };
+}
+
+/** Where a file is that is in the site as it is. */
+export function copyOf(source: string): string {
+  return source.replace(/^docs\//, '');
+}
+
+/** The page that shows a file. */
+export function listingOf(source: string): string {
+  return `files/${source.replace(/^\./, 'dot-')}.html`;
+}
+
+/** From one file of the site to another. */
+export function linkTo(from: string, to: string): string {
+  return relative(dirname(from), to) || posix.basename(to);
+}
+
+/** A build from fewer files, such as that of the image, shows fewer of them. */
+function isListed(source: string): boolean {
+  if (source.startsWith('test/') || !existsSync(join(root, source))) return false;
+  return statSync(join(root, source)).isFile();
+}

@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict';
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, normalize } from 'node:path';
+import { after, test } from 'node:test';
+import { gunzipSync } from 'node:zlib';
+import { buildSite } from '../../docs/site/build.ts';
+import { CONTENTS, readContents, readDecisions } from '../../docs/site/contents.ts';
+import { render } from '../../docs/site/markdown.ts';
+import { pageSources } from '../../docs/site/sources.ts';
+
+/** The documentation as a site, built into a folder of its own. */
+
+const folder = mkdtempSync(join(tmpdir(), 'plant-store-site-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+buildSite(folder);
+const pages = new Map(
+  globSync('**/*.html', { cwd: folder }).map((page) => [page, readFileSync(join(folder, page), 'utf8')]),
+);
+
+test('every page stands in the table of contents, once', () => {
+  const listed = [...readContents().flatMap(({ entries }) => entries), ...readDecisions()];
+  assert.deepEqual([CONTENTS, ...listed.map(({ source }) => source)].sort(), pageSources());
+});
+
+test('every link and every file of a page leads to something that is there, its fragment to a place in it', () => {
+  const broken = [...pages].flatMap(([page, html]) =>
+    [...html.matchAll(/\b(?:href|src|data-index)="([^"]*)"/g)]
+      .map(([, link = '']) => link)
+      .filter((link) => !leadsSomewhere(page, link))
+      .map((link) => `${page}: ${link}`),
+  );
+  assert.deepEqual(broken, []);
+});
+
+test('the search knows every section by a link that leads to it', () => {
+  const [index = ''] = globSync('assets/index-*.json.gz', { cwd: folder });
+  const sections: { url: string; heading: string; text: string }[] = JSON.parse(
+    gunzipSync(readFileSync(join(folder, index))).toString(),
+  );
+  assert.deepEqual(
+    sections.filter(({ url, heading }) => heading === '' || !leadsSomewhere('index.html', url)),
+    [],
+  );
+  assert.ok(sections.some(({ text }) => text.includes('WEBHOOK_ALLOWED_NETWORKS=127.0.0.0/8 npm start')));
+});
+
+test('no page has a script, a style or a handler in it, or needs another host', () => {
+  for (const [page, html] of pages) {
+    assert.doesNotMatch(html, /<script(?! src=)/, page);
+    assert.doesNotMatch(html, /<style|\sstyle=|<[^>]*\son[a-z]+=/, page);
+    assert.doesNotMatch(html, /<(?:script|link|img)[^>]*(?:src|href)="[a-z]+:/, page);
+  }
+});
+
+test('a heading has the fragment that a forge gives it, and the second of a name a number', () => {
+  const { title, headings } = render('docs/x.md', '# X\n\n## `a` & B!\n\n## One\n\n## One\n');
+  assert.equal(title, 'X');
+  assert.deepEqual(
+    headings.map(({ id }) => id),
+    ['a--b', 'one', 'one-1'],
+  );
+});
+
+test('what is written in Markdown is shown, not run', () => {
+  const { html } = render(
+    'docs/x.md',
+    '# <b>X</b>\n\n<script>1</script> [y](javascript:alert)\n\n```\n<b>\n```\n',
+  );
+  assert.doesNotMatch(html, /<(?:b|script)>|href="javascript/);
+});
+
+test('a link to a test is its text, one to an example a page with its lines', () => {
+  const { html, files } = render('docs/x.md', '[held](../test/x.test.ts), [r](../examples/receiver.mjs)');
+  assert.equal(html, '<p>held, <a href="files/examples/receiver.mjs.html">r</a></p>\n');
+  assert.deepEqual(files, [{ kind: 'listing', source: 'examples/receiver.mjs' }]);
+  assert.match(pages.get('files/examples/receiver.mjs.html') ?? '', /createHmac\(&#39;|createHmac\('/);
+});
+
+test('a photo is copied, and its place kept free while it loads', () => {
+  const { html, files } = render('docs/how-to/x.md', '![The list.](../pictures/console-plants.png)');
+  assert.match(
+    html,
+    /^<figure class="photo"><img src="\.\.\/pictures\/console-plants\.png" alt="The list\." width="\d+" height="\d+" /,
+  );
+  assert.deepEqual(files, [{ kind: 'copy', source: 'docs/pictures/console-plants.png' }]);
+});
+
+test('a column without a heading gets no heading, and of a dialogue it is known what is typed', () => {
+  const table = render('docs/x.md', '| | A |\n|---|---|\n| x | y |\n').html;
+  assert.equal(table.match(/<th>/g)?.length, 1);
+  const dialogue = render('docs/x.md', '```console\n$ a \\\n  b\nanswer\n```\n').html;
+  assert.deepEqual(
+    [...dialogue.matchAll(/class="(\w+)">([^<]*)</g)].map(([, kind, text]) => [kind, text]),
+    [
+      ['prompt', '$ '],
+      ['typed', 'a \\'],
+      ['typed', '  b'],
+      ['answer', 'answer'],
+    ],
+  );
+});
+
+test('every picture is drawn in a page, says in words what it shows, and is no other in the dark', () => {
+  for (const file of globSync('docs/**/*.svg', { cwd: join(import.meta.dirname, '..', '..') })) {
+    if (file.startsWith('docs/site/')) continue;
+    const svg = readFileSync(join(import.meta.dirname, '..', '..', file), 'utf8');
+    assert.match(svg, /role="img" aria-labelledby="title desc"/, file);
+    assert.match(svg, /<title id="title">[^<]+<\/title>\s*<desc id="desc">[^<]{80,}/, file);
+    assert.match(svg, /prefers-color-scheme: dark/, file);
+  }
+});
+
+function leadsSomewhere(page: string, link: string): boolean {
+  if (/^https?:/.test(link)) return true;
+  const [path = '', fragment] = link.split('#');
+  const found = path === '' ? page : normalize(join(dirname(page), path));
+  // Pages of the service beside the site.
+  if (/^(?:\.\.\/console|api)\/$/.test(found)) return true;
+  if (!existsSync(join(folder, found)) || !statSync(join(folder, found)).isFile()) return false;
+  return fragment === undefined || (pages.get(found) ?? '').includes(` id="${fragment}"`);
+}
