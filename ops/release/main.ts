@@ -9,7 +9,7 @@ import { isUnreleased, releaseNotes } from './notes.ts';
 import { settledSbom, withoutDevelopment } from './sbom.ts';
 
 /**
- * `npm run release`: the package, its notes, what is in it (CycloneDX), and the checksums of these, in `build/release`.
+ * `npm run release`: the package, its notes, what it needs (CycloneDX), and the checksums of these, in `build/release`.
  * The same sources give the same bytes. Publishes nothing.
  */
 const root = join(import.meta.dirname, '..', '..');
@@ -37,7 +37,7 @@ writeFileSync(join(folder, 'SHA256SUMS'), Object.values(files).sort().map(checks
 
 for (const file of [...Object.values(files), 'SHA256SUMS']) console.log(join('build', 'release', file));
 
-/** What is installed with the package, in the versions that were tested with it. */
+/** What the package needs, in the versions that it was tested with: npm may install newer ones. */
 function sbom(): string {
   const place = mkdtempSync(join(tmpdir(), 'plant-store-sbom-'));
   try {

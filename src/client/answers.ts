@@ -4,7 +4,7 @@ import { PlantStoreError } from './plant-store-error.ts';
 /** What comes back from the service, as a value or as the error that tells of it. `base` is where it is. */
 
 /** @throws PlantStoreError for what is not JSON */
-export async function bodyOf(base: string, response: Response): Promise<unknown> {
+export async function jsonOf(base: string, response: Response): Promise<unknown> {
   const { status } = response;
   const text = await response.text().catch((cause) => {
     throw unanswered(base, cause);
@@ -13,7 +13,7 @@ export async function bodyOf(base: string, response: Response): Promise<unknown>
   try {
     return readJson(text);
   } catch (cause) {
-    throw unknown(base, { status, cause });
+    throw foreign(base, { status, cause });
   }
 }
 
@@ -29,9 +29,11 @@ export function unanswered(base: string, cause: unknown): PlantStoreError {
 
 type Thrown = { message?: string; code?: string };
 
-/** An answer other than 2xx. */
-export async function refused(base: string, response: Response): Promise<PlantStoreError> {
+/** An answer other than 2xx to a request for that path. */
+export async function refused(base: string, path: string, response: Response): Promise<PlantStoreError> {
   const { status, headers } = response;
+  // Nothing below 400 gets here but a redirect, of which a browser tells neither status nor place.
+  if (status < 400) return redirected(base, path, { status, location: headers.get('location') });
   const fields = { status, retryAfter: secondsUntil(headers.get('retry-after')) };
   try {
     // Whatever it is, only these members are looked at.
@@ -42,11 +44,24 @@ export async function refused(base: string, response: Response): Promise<PlantSt
   } catch {
     // A proxy answers with a page.
   }
-  return unknown(base, fields);
+  return foreign(base, fields);
+}
+
+function redirected(
+  base: string,
+  path: string,
+  { status, location }: { status: number; location: string | null },
+): PlantStoreError {
+  // The same path there is what to ask for when that place is the `url`.
+  const place = location?.endsWith(path) ? location.slice(0, -path.length) : location;
+  return new PlantStoreError(
+    `${base} redirects ${place ? `to ${place}` : 'elsewhere'}: give that as url, if it is the service.`,
+    { status },
+  );
 }
 
 /** An answer that no plant store gives. */
-export function unknown(base: string, fields: { status: number; cause?: unknown }): PlantStoreError {
+export function foreign(base: string, fields: { status: number; cause?: unknown }): PlantStoreError {
   return new PlantStoreError(`${base} answers ${fields.status}, and not as a plant store does.`, fields);
 }
 

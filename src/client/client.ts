@@ -5,13 +5,7 @@
 
 import { type Events, eventsOf } from './events.ts';
 import { type Plants, plantsOf } from './plants.ts';
-import {
-  type CallOptions,
-  createRequests,
-  type PlantStoreOptions,
-  queryOf,
-  type Requests,
-} from './requests.ts';
+import { type CallOptions, createRequests, type PlantStoreOptions, type Requests } from './requests.ts';
 import type { ActiveHour } from './schemas.ts';
 import { type Webhooks, webhooksOf } from './webhooks.ts';
 
@@ -40,7 +34,7 @@ export class PlantStore {
   readonly events: Events;
   readonly #requests: Requests;
 
-  /** @throws TypeError when the URL is none */
+  /** @throws TypeError when the URL is none, or neither of http nor of https */
   constructor(options: PlantStoreOptions) {
     this.#requests = createRequests(options);
     this.plants = plantsOf(this.#requests);
@@ -52,12 +46,8 @@ export class PlantStore {
    * What happened in each of the last `hours`, 24 when absent, oldest first; the newest is not over yet. There are
    * fewer hours when much happened in them.
    */
-  async activity({
-    hours,
-    signal,
-  }: CallOptions & { hours?: number | undefined } = {}): Promise<{ hours: ActiveHour[] }> {
-    return (
-      await this.#requests.send<{ hours: ActiveHour[] }>({ path: `/activity${queryOf({ hours })}`, signal })
-    ).body;
+  activity(options: CallOptions & { hours?: number | undefined } = {}): Promise<{ hours: ActiveHour[] }> {
+    const { hours, signal } = options;
+    return this.#requests.read({ path: ['activity'], query: { hours }, signal });
   }
 }

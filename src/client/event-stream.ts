@@ -1,9 +1,9 @@
-import { unanswered, unknown } from './answers.ts';
-import { linkedTo, within } from './deadlines.ts';
+import { foreign, unanswered } from './answers.ts';
+import { linkedTo, pause, within } from './deadlines.ts';
 import { readJson } from './json.ts';
 import { PlantStoreError } from './plant-store-error.ts';
 import type { Requests } from './requests.ts';
-import { passes, pause, pauseBehind } from './retries.ts';
+import { passes, pauseBehind } from './retries.ts';
 import type { PlantEvent } from './schemas.ts';
 
 export type StreamOptions = {
@@ -29,6 +29,7 @@ export async function* streamEvents(
   { after: cursor, signal, onOpen, onError }: StreamOptions,
 ): AsyncGenerator<StreamedEvent, void, void> {
   let reconnectMs = 1000;
+  let faults = 0;
   for (let tries = 0; !signal?.aborted; tries++) {
     let failure: PlantStoreError;
     let isOpen = false;
@@ -39,6 +40,7 @@ export async function* streamEvents(
         if (!isOpen) onOpen?.();
         isOpen = true;
         tries = 0;
+        faults = 0;
         cursor = message.id ?? cursor;
         reconnectMs = Number(message.retry) || reconnectMs;
         // What the service sends is an event, and it sends none without an id.
@@ -47,7 +49,9 @@ export async function* streamEvents(
       failure = new PlantStoreError('The service ended the stream.');
     } catch (error) {
       if (signal?.aborted) return;
-      if (!(error instanceof PlantStoreError && passes(error))) throw error;
+      if (!(error instanceof PlantStoreError)) throw error;
+      // Nobody asks again for a stream that ended, so a fault of the service gets some more chances here.
+      if (!passes(error) && !(error.status === 500 && faults++ < requests.retries)) throw error;
       failure = error;
     }
     onError?.(failure);
@@ -66,7 +70,7 @@ async function* messages(
   const heard = <T>(ms: number, step: () => Promise<T>) =>
     within(ms, ending, `The stream was silent for ${ms} ms.`, step);
   const headers = { accept: 'text/event-stream', ...(cursor && { 'last-event-id': cursor }) };
-  const request = { path: '/events/stream', headers, signal: ending.signal };
+  const request = { path: ['events', 'stream'], headers, signal: ending.signal };
   try {
     const response = await heard(timeoutMs, () => open(request));
     const reader = readerOf(base, response);
@@ -90,7 +94,7 @@ async function* messages(
 
 function readerOf(base: string, { body, status, headers }: Response): ReadableStreamDefaultReader<string> {
   const isStream = headers.get('content-type')?.startsWith('text/event-stream');
-  if (!body || !isStream) throw unknown(base, { status });
+  if (!body || !isStream) throw foreign(base, { status });
   return body.pipeThrough(new TextDecoderStream()).getReader();
 }
 

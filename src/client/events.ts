@@ -1,5 +1,5 @@
 import { type StreamedEvent, type StreamOptions, streamEvents } from './event-stream.ts';
-import { type CallOptions, queryOf, type Requests } from './requests.ts';
+import type { CallOptions, Requests } from './requests.ts';
 import type { PlantEvent } from './schemas.ts';
 
 /** A part of the feed. Its cursor goes on behind it, now or another day, also when there are no events. */
@@ -31,9 +31,12 @@ export type Events = {
 /** The operations on events. */
 export function eventsOf(requests: Requests): Events {
   const page: Events['page'] = async ({ cursor: behind, limit = 100, signal } = {}) => {
-    const path = `/events${queryOf({ cursor: behind, limit })}`;
-    const { body } = await requests.send<{ events: PlantEvent[]; cursor: string }>({ path, signal });
-    return { items: body.events, cursor: body.cursor };
+    const { events: items, cursor } = await requests.read<{ events: PlantEvent[]; cursor: string }>({
+      path: ['events'],
+      query: { cursor: behind, limit },
+      signal,
+    });
+    return { items, cursor };
   };
 
   async function* list({ pageSize: limit = 1000, ...options }: Parameters<Events['list']>[0] = {}) {

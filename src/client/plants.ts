@@ -1,7 +1,7 @@
 import { type Int64, type Int64Input, integerOf, integerText } from './json.ts';
 import { type Page, pageOf, walk } from './pages.ts';
 import { PlantStoreError } from './plant-store-error.ts';
-import { type CallOptions, type KeyedOptions, queryOf, type Requests } from './requests.ts';
+import type { CallOptions, KeyedOptions, Requests } from './requests.ts';
 import type { ListedPlant, PlantInput } from './schemas.ts';
 
 /** A plant as it was created. */
@@ -47,8 +47,8 @@ const ALL_FIELDS = ['id', 'name', 'tag', 'owner'];
 /** The operations on plants. */
 export function plantsOf({ send }: Requests): Plants {
   const page: Plants['page'] = async ({ limit = 100, cursor, fields, signal } = {}) => {
-    const query = queryOf({ limit, cursor, fields: fields ?? ALL_FIELDS });
-    return pageOf(await send({ path: `/plants${query}`, signal }));
+    const query = { limit, cursor, fields: fields ?? ALL_FIELDS };
+    return pageOf(await send({ path: ['plants'], query, signal }));
   };
 
   return {
@@ -56,7 +56,7 @@ export function plantsOf({ send }: Requests): Plants {
       // JSON.stringify alone knows no bigint. Nothing is left out: the service refuses what it does not know.
       const members = JSON.stringify(plant).slice(1);
       const id = wanted === undefined ? '' : `"id":${integerText(wanted)}${members === '}' ? '' : ','}`;
-      const request = { ...options, method: 'POST' as const, path: '/plants', body: `{${id}${members}` };
+      const request = { ...options, method: 'POST' as const, path: ['plants'], body: `{${id}${members}` };
       const { body, headers } = await send<Omit<CreatedPlant, 'id'>>(request);
       const [, text] = /\/(-?\d+)$/.exec(headers.get('location') ?? '') ?? [];
       if (text === undefined) {
@@ -70,7 +70,7 @@ export function plantsOf({ send }: Requests): Plants {
     list: ({ pageSize: limit = 1000, ...options } = {}) =>
       walk((cursor) => page({ ...options, limit, cursor })),
     async delete(id, { signal } = {}) {
-      await send({ method: 'DELETE', path: `/plants/${integerText(id)}`, signal });
+      await send({ method: 'DELETE', path: ['plants', integerText(id)], signal });
     },
   };
 }

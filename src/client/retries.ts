@@ -1,3 +1,4 @@
+import { pause } from './deadlines.ts';
 import { PlantStoreError } from './plant-store-error.ts';
 
 const FIRST_PAUSE_MS = 250;
@@ -23,7 +24,8 @@ export async function retried<Answer>(
       if (gone && mayBeDone && (error.error === 40401 || error.error === 40402)) return gone;
       mayBeDone ||= error.error === undefined || error.error === 50301;
       const isLong = (error.retryAfter ?? 0) > LONGEST_RETRY_AFTER_SECONDS;
-      if (tries >= retries || isLong || !passes(error)) throw error;
+      // Written so that a number of retries that is none makes none.
+      if (!(tries < retries) || isLong || !passes(error)) throw error;
       await pause(pauseBehind(tries, error), signal);
     }
   }
@@ -41,19 +43,4 @@ export function pauseBehind(
   first = FIRST_PAUSE_MS,
 ): number {
   return 1000 * retryAfter + Math.min(first * 2 ** tries, LONGEST_PAUSE_MS) * (0.5 + Math.random() / 2);
-}
-
-/** Rejects with the signal's reason when it is aborted. */
-export function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const end = () => {
-      clearTimeout(timer);
-      signal?.removeEventListener('abort', end);
-      if (signal?.aborted) reject(signal.reason);
-      else resolve();
-    };
-    const timer = setTimeout(end, ms);
-    signal?.addEventListener('abort', end);
-    if (signal?.aborted) end();
-  });
 }

@@ -1,5 +1,5 @@
 /**
- * `plant-store/client`: for receivers of webhooks, in Node, browsers, Deno and Bun. It stands on
+ * The part of `plant-store/client` for receivers of webhooks, in Node, browsers, Deno and Bun. It stands on
  * WebCrypto alone and imports nothing, so that it can be copied anywhere.
  */
 

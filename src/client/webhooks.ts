@@ -1,5 +1,5 @@
 import { type Page, pageOf, walk } from './pages.ts';
-import { type ApiRequest, type CallOptions, type KeyedOptions, queryOf, type Requests } from './requests.ts';
+import type { CallOptions, KeyedOptions, Requests } from './requests.ts';
 import type {
   Delivery,
   DeliveryWithHistory,
@@ -57,34 +57,28 @@ export type Webhooks = {
 };
 
 /** The operations on webhooks. */
-export function webhooksOf({ send }: Requests): Webhooks {
-  const bodyOf = async <Body>(request: ApiRequest) => (await send<Body>(request)).body;
-  const post = <Body>(path: string, body: object, options: KeyedOptions = {}) =>
-    bodyOf<Body>({ ...options, method: 'POST', path, body: JSON.stringify(body) });
+export function webhooksOf({ send, read }: Requests): Webhooks {
+  const post = <Body>(path: readonly string[], body: object, options: KeyedOptions = {}) =>
+    read<Body>({ ...options, method: 'POST', path, body: JSON.stringify(body) });
 
   const deliveriesPage: Webhooks['deliveriesPage'] = async (id, { state, limit, cursor, signal } = {}) =>
-    pageOf(await send({ path: `${pathOf(id)}/deliveries${queryOf({ state, limit, cursor })}`, signal }));
+    pageOf(await send({ path: ['webhooks', id, 'deliveries'], query: { state, limit, cursor }, signal }));
 
   return {
-    create: (webhook, options) => post('/webhooks', webhook, options),
-    list: (options) => bodyOf({ ...options, path: '/webhooks' }),
-    get: (id, options) => bodyOf({ ...options, path: pathOf(id) }),
+    create: (webhook, options) => post(['webhooks'], webhook, options),
+    list: (options) => read({ ...options, path: ['webhooks'] }),
+    get: (id, options) => read({ ...options, path: ['webhooks', id] }),
     update: (id, change, options) =>
-      bodyOf({ ...options, method: 'PATCH', path: pathOf(id), body: JSON.stringify(change) }),
-    delete: (id, options) => bodyOf({ ...options, method: 'DELETE', path: pathOf(id) }),
+      read({ ...options, method: 'PATCH', path: ['webhooks', id], body: JSON.stringify(change) }),
+    delete: (id, options) => read({ ...options, method: 'DELETE', path: ['webhooks', id] }),
     rotateSecret: (id, { overlap, ...options } = {}) =>
-      post(`${pathOf(id)}/rotate-secret`, { overlap }, options),
-    test: (id, options) => post(`${pathOf(id)}/test`, {}, options),
-    replay: (id, what, options) => post(`${pathOf(id)}/replay`, what, options),
+      post(['webhooks', id, 'rotate-secret'], { overlap }, options),
+    test: (id, options) => post(['webhooks', id, 'test'], {}, options),
+    replay: (id, what, options) => post(['webhooks', id, 'replay'], what, options),
     deliveriesPage,
     deliveries: (id, { pageSize: limit, ...options } = {}) =>
       walk((cursor) => deliveriesPage(id, { ...options, limit, cursor })),
-    delivery: (id, event, options) => bodyOf({ ...options, path: pathOf(id, event) }),
-    redeliver: (id, event, options) => post(`${pathOf(id, event)}/redeliver`, {}, options),
+    delivery: (id, event, options) => read({ ...options, path: ['webhooks', id, 'deliveries', event] }),
+    redeliver: (id, event, options) => post(['webhooks', id, 'deliveries', event, 'redeliver'], {}, options),
   };
-}
-
-function pathOf(id: string, event?: string): string {
-  const webhook = `/webhooks/${encodeURIComponent(id)}`;
-  return event === undefined ? webhook : `${webhook}/deliveries/${encodeURIComponent(event)}`;
 }

@@ -52,6 +52,43 @@ test('an id of 64 bits keeps every digit, however it is given', async () => {
   assert.deepEqual(await Array.fromAsync(plants.list()), []);
 });
 
+test('an id that a URL would take for a step leads nowhere', async () => {
+  const asked: string[] = [];
+  const fetch = async (url: string) => {
+    asked.push(url);
+    return Response.json({});
+  };
+  const { webhooks } = new PlantStore({ url: 'http://127.0.0.1:9', token: 'none', fetch });
+  for (const id of ['', '.', '..']) {
+    await assert.rejects(webhooks.get(id), TypeError, id);
+    await assert.rejects(webhooks.delete(id), TypeError, id);
+    await assert.rejects(webhooks.delivery('wh_1', id), TypeError, id);
+    await assert.rejects(webhooks.redeliver('wh_1', id), TypeError, id);
+  }
+  assert.deepEqual(asked, []);
+  await webhooks.get('../plants/7?x#y');
+  assert.deepEqual(asked, ['http://127.0.0.1:9/webhooks/..%2Fplants%2F7%3Fx%23y']);
+});
+
+test('a token that no header holds is refused by an error that does not show it', async () => {
+  for (const token of ['pst_se\ncret', 'pst_sécret', 'pst_s🌱']) {
+    const { plants } = new PlantStore({ url: 'http://127.0.0.1:9', token });
+    await assert.rejects(plants.page(), (error) => {
+      assert.ok(error instanceof TypeError);
+      assert.doesNotMatch(error.message, /pst_/);
+      return true;
+    });
+  }
+  const token = await service.tokenFor('reads a file');
+  assert.deepEqual(await new PlantStore({ url: service.url, token: `${token}\n` }).webhooks.list(), []);
+});
+
+test('an address that is no URL of http is refused at once', () => {
+  for (const url of ['localhost:3000', '127.0.0.1:3000', 'ftp://127.0.0.1', '']) {
+    assert.throws(() => new PlantStore({ url, token: 'none' }), TypeError, url);
+  }
+});
+
 test('an id that is no integer, or may have lost digits, is refused before it is sent', async () => {
   const { plants } = new PlantStore({ url: 'http://127.0.0.1:9', token: 'none' });
   for (const id of [2 ** 53, 1.5, Number.NaN, Infinity, '07', '7.0', '', ' 7', '0x7', '-0']) {

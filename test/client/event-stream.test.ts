@@ -101,6 +101,26 @@ test('a stream that breaks off, cannot be opened, or stays silent is opened agai
   );
 });
 
+test('a fault of the service is tried again as often as a call would be, and then ends the stream', async () => {
+  const token = await service.tokenFor('faults');
+  const { events } = new PlantStore({ url: gateway.url, token, retries: 2 });
+  const fault = { status: 500, body: '{"error":50000,"message":"A fault."}' };
+  const head = { 'content-type': 'text/event-stream' };
+  gateway.script(
+    fault,
+    fault,
+    // One that opened begins to count anew, and says how soon to come again.
+    (_, response) => void response.writeHead(200, head).end('id: 1\nretry: 10\n\n'),
+    fault,
+    fault,
+    fault,
+  );
+  const statuses: unknown[] = [];
+  const stream = events.stream({ onError: ({ status }) => void statuses.push(status) });
+  await assert.rejects(Array.fromAsync(stream), { error: 50000 });
+  assert.deepEqual(statuses, [500, 500, undefined, 500, 500]);
+});
+
 test('a stream that is refused throws: the token, a cursor that is none, or what no plant store answers', async () => {
   const stranger = new PlantStore({ url: service.url, token: 'none-of-ours' });
   await assert.rejects(stranger.events.stream().next(), { error: 40101 });

@@ -115,6 +115,13 @@ suite('retries', { concurrency: true }, () => {
     });
   }
 
+  test('a number of retries that is none makes none, rather than to try for ever', async (t) => {
+    const { gateway, store, asked } = await setUp(t, { retries: Number.NaN });
+    gateway.script('reset');
+    await assert.rejects(store.plants.page(), PlantStoreError);
+    assert.equal(asked().length, 1);
+  });
+
   test('where nobody listens, the error has no status and says why', async (t) => {
     const { gateway, store } = await setUp(t, { retries: 0 });
     await gateway.stop();
@@ -220,10 +227,34 @@ suite('retries', { concurrency: true }, () => {
     assert.equal(asked().length, 1);
   });
 
-  test('the token does not follow a redirect', async (t) => {
-    const { gateway, store, asked } = await setUp(t);
-    gateway.script({ status: 307, headers: { location: `${gateway.url}/plants` } });
-    await assert.rejects(store.plants.page(), { error: undefined, status: 307 });
-    assert.equal(asked().length, 1);
+  for (const [where, placeOf, named] of [
+    [
+      'the same path elsewhere',
+      (path: string) => `https://plants.example/b${path}`,
+      'to https://plants.example/b',
+    ],
+    ['another page', () => '/login', 'to /login'],
+    ['no place', () => undefined, 'elsewhere'],
+  ] as const) {
+    test(`the token does not follow a redirect to ${where}, and the error names the place`, async (t) => {
+      const { gateway, store, asked } = await setUp(t);
+      gateway.script(({ path }, response) => {
+        const location = placeOf(path);
+        response.writeHead(307, location === undefined ? {} : { location }).end();
+      });
+      await assert.rejects(store.plants.page(), {
+        error: undefined,
+        status: 307,
+        message: `${gateway.url} redirects ${named}: give that as url, if it is the service.`,
+      });
+      assert.equal(asked().length, 1);
+    });
+  }
+
+  test('a redirect whose status a browser does not show is one all the same', async () => {
+    // What a script sees of it there: no status, no headers.
+    const fetch = async () => Response.error();
+    const store = new PlantStore({ url: 'http://plants.example', token: 'none', fetch });
+    await assert.rejects(store.plants.page(), { status: 0, message: /redirects elsewhere/ });
   });
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { globSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { globSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { after, before, test } from 'node:test';
 import manifest from '../../package.json' with { type: 'json' };
@@ -105,16 +105,34 @@ test('the page about installing puts everything where the unit for systemd looks
   assert.equal(statSync(join(root, settings)).mode & 0o777, 0o600);
 });
 
-test('an older Node is told what to do', (t) => {
+test('an older Node is told what to do, also where the npm package "node" is as old', (t) => {
   const older = olderNode();
   if (older === undefined) return t.skip('no Node older than 26 is installed');
-  const program = join(packed.project, 'node_modules', '.bin', 'plant-store');
-  const { status, stdout, stderr } = spawnSync(older, [program, '--version'], { encoding: 'utf8' });
-  assert.match(
-    stderr,
-    /^error: plant-store needs Node 26 or newer, and this is v\d.*"npm install node@26"\.\n$/,
-  );
-  assert.deepEqual([status, stdout], [1, '']);
+  const beside = join(packed.project, 'node_modules', 'node');
+  t.after(() => rmSync(beside, { recursive: true, force: true }));
+  for (const withOldPackage of [false, true]) {
+    if (withOldPackage) {
+      mkdirSync(join(beside, 'bin'), { recursive: true });
+      writeFileSync(join(beside, 'package.json'), '{ "name": "node", "version": "20.0.0" }');
+      symlinkSync(older, join(beside, 'bin', 'node'));
+    }
+    const { status, stdout, stderr } = versionSaidBy(older);
+    assert.match(
+      stderr,
+      /^error: plant-store needs Node 26 or newer, and this is v\d.*"npm install node@26"\.\n$/,
+    );
+    assert.deepEqual([status, stdout], [1, '']);
+  }
+});
+
+test('an older Node hands over to the npm package "node" that is installed beside the package', (t) => {
+  const older = olderNode();
+  if (older === undefined) return t.skip('no Node older than 26 is installed');
+  const beside = join(packed.project, 'node_modules', 'node');
+  symlinkSync(join(ROOT, 'node_modules', 'node'), beside);
+  t.after(() => rmSync(beside));
+  const { status, stdout, stderr } = versionSaidBy(older);
+  assert.deepEqual([status, stdout, stderr], [0, `${manifest.version}\n`, '']);
 });
 
 test('the package holds what it needs, and nothing else', () => {
@@ -213,6 +231,12 @@ function lockedPackages(): string[] {
   return Object.entries<{ version?: string; dev?: boolean }>(lock.packages)
     .filter(([path, { dev }]) => path !== '' && dev !== true)
     .map(([path, { version }]) => `pkg:npm/${path.replace(/^.*node_modules\//, '')}@${version}`);
+}
+
+/** What the installed program says about its version, started with another Node. */
+function versionSaidBy(node: string) {
+  const program = join(packed.project, 'node_modules', '.bin', 'plant-store');
+  return spawnSync(node, [program, '--version'], { encoding: 'utf8', timeout: 20_000 });
 }
 
 function olderNode(): string | undefined {

@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+
+/** A checkout without development packages, as "npm ci --omit=dev" leaves it. */
+const checkout = mkdtempSync(join(tmpdir(), 'plant-store-prepare-'));
+after(() => rmSync(checkout, { recursive: true }));
+const SCRIPT = join('ops', 'release', 'prepare.js');
+cpSync(join(import.meta.dirname, '..', '..', SCRIPT), join(checkout, SCRIPT));
+cpSync(join(import.meta.dirname, '..', '..', 'package.json'), join(checkout, 'package.json'));
+
+for (const [command, status] of [
+  ['ci', 0],
+  ['install', 0],
+  ['pack', 1],
+  ['run-script', 1],
+] as const) {
+  test(`without development packages "npm ${command}" ${status === 0 ? 'goes on' : 'fails'}, and says what is missing`, () => {
+    const ended = spawnSync(process.execPath, [join(checkout, SCRIPT)], {
+      env: { ...process.env, npm_command: command },
+      encoding: 'utf8',
+    });
+    assert.match(ended.stderr, /^The console and the docs are not built: .*Run "npm ci"\.\n$/);
+    assert.deepEqual([ended.status, ended.stdout], [status, '']);
+  });
+}
