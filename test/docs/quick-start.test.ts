@@ -42,7 +42,7 @@ test('the quick start of the README, pasted block by block, verifies 630 plants'
   const shell = openShell(place);
   cleanup.defer(shell.stop);
 
-  const [prepare = '', subscribe = '', operate = '', count = '', ...others] = pasted;
+  const [prepare = '', subscribe = '', operate = '', count = '', end = '', ...others] = pasted;
   assert.deepEqual(others, []);
   await shell.paste(fill(prepare));
   await shell.paste(fill(subscribe));
@@ -54,6 +54,7 @@ test('the quick start of the README, pasted block by block, verifies 630 plants'
   const log = join(place.folder, 'receiver.log');
   await untilVerified(log, PLANTS);
   assert.match(await shell.paste(fill(count)), /^630\nverified \{"id":\d+,"name":"/);
+  await shell.paste(fill(end));
   const ids = readFileSync(log, 'utf8').match(/(?<=^verified \{"id":)\d+/gm);
   assert.equal(new Set(ids).size, PLANTS);
 });
