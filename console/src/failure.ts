@@ -13,6 +13,11 @@ export function sentenceOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/** Whether it is about something that is not there, or no longer. */
+export function isGone(error: unknown): boolean {
+  return [40401, 40402, 40403].includes(codeOf(error) ?? 0);
+}
+
 /** The scope that is missing, when that is what went wrong. */
 export function missingScope(error: unknown): string | undefined {
   if (codeOf(error) !== 40300) return undefined;

@@ -32,14 +32,14 @@ export function fromNow(at: number | string | Date, now = Date.now()): string {
   return 'now';
 }
 
-/** A length of time, by its largest unit: `3 s`, `5 min`, `2 h`, `4 d`. */
+/** A length of time, by its largest unit: `3 s`, `5 min`, `2 h`, `4 d`. It stays in one line. */
 export function duration(ms: number): string {
-  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  if (ms < 1_000) return `${Math.round(ms)}\u00a0ms`;
   const seconds = ms / 1_000;
-  if (seconds < 60) return `${trim(seconds)} s`;
-  if (seconds < 3_600) return `${Math.round(seconds / 60)} min`;
-  if (seconds < 86_400) return `${trim(seconds / 3_600)} h`;
-  return `${trim(seconds / 86_400)} d`;
+  if (seconds < 60) return `${trim(seconds)}\u00a0s`;
+  if (seconds < 3_600) return `${Math.round(seconds / 60)}\u00a0min`;
+  if (seconds < 86_400) return `${trim(seconds / 3_600)}\u00a0h`;
+  return `${trim(seconds / 86_400)}\u00a0d`;
 }
 
 function trim(value: number): string {

@@ -1,6 +1,7 @@
 import { type ReadonlySignal, useSignal, useSignalEffect } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { recoveries } from './connection.ts';
+import { isGone } from './failure.ts';
 
 /** What a page shows: not yet there, there, or there and old since loading it again failed. */
 export type Loading<T> = {
@@ -9,6 +10,8 @@ export type Loading<T> = {
   isLoading: boolean;
   /** Milliseconds since the Unix epoch. */
   loadedAt: number | undefined;
+  /** When loading last ended, well or not. */
+  endedAt: number | undefined;
 };
 
 export type Resource<T> = {
@@ -44,8 +47,14 @@ export function useResource<T>(key: string, load: (signal: AbortSignal) => Promi
       if (!signal.aborted) replace(value);
     } catch (error) {
       if (signal.aborted) return;
-      const kept = keyOfValue.current === latestKey.current ? state.peek() : nothing<T>();
-      state.value = { ...kept, error, isLoading: false };
+      // Of what was deleted meanwhile nothing is left to look at, or to do.
+      const isKept = keyOfValue.current === latestKey.current && !isGone(error);
+      state.value = {
+        ...(isKept ? state.peek() : nothing<T>()),
+        error,
+        isLoading: false,
+        endedAt: Date.now(),
+      };
     }
   }
 
@@ -62,13 +71,16 @@ export function useResource<T>(key: string, load: (signal: AbortSignal) => Promi
   });
 
   function replace(value: T): void {
+    // What was asked for before this value was known would come after it, and be older.
+    running.current?.abort();
     keyOfValue.current = latestKey.current;
-    state.value = { value, error: undefined, isLoading: false, loadedAt: Date.now() };
+    const now = Date.now();
+    state.value = { value, error: undefined, isLoading: false, loadedAt: now, endedAt: now };
   }
 
   return { state, reload, replace };
 }
 
 function nothing<T>(): Loading<T> {
-  return { value: undefined, error: undefined, isLoading: true, loadedAt: undefined };
+  return { value: undefined, error: undefined, isLoading: true, loadedAt: undefined, endedAt: undefined };
 }

@@ -1,4 +1,5 @@
 import { computed, signal } from '@preact/signals';
+import { isHeld } from './hold.ts';
 
 /** Where a person is: `#/webhooks/wh_1?state=failed` has the path `/webhooks/wh_1` and the query `state=failed`. */
 export type Place = { path: string; query: URLSearchParams };
@@ -7,9 +8,15 @@ const hash = signal(location.hash);
 let moves = 0;
 
 addEventListener('hashchange', () => {
+  if (location.hash === hash.peek()) return;
+  if (isHeld()) history.pushState(null, '', hash.peek() || '#/');
+  else arrive();
+});
+
+function arrive(): void {
   moves += 1;
   hash.value = location.hash;
-});
+}
 
 /** The place that the address names. Only what follows `#` changes, so a proxy may put the console anywhere. */
 export const place = computed<Place>(() => parse(hash.value));
@@ -28,6 +35,7 @@ export function href(path: string, query: Record<string, string | undefined> = {
 
 export function go(path: string, query?: Record<string, string | undefined>): void {
   location.hash = href(path, query);
+  arrive();
 }
 
 /** Changes the query of the place without a step in the history: for filters. */

@@ -1,6 +1,7 @@
 import { signal } from '@preact/signals';
 import { PlantStore } from '../../src/client/client.ts';
 import { apiUrl, watchedFetch } from './connection.ts';
+import { isHeld } from './hold.ts';
 
 export type Scope = 'plants:read' | 'plants:write' | 'webhooks:read' | 'webhooks:write';
 
@@ -60,8 +61,8 @@ export async function restoreSession(): Promise<void> {
 function clientFor(token: string): PlantStore {
   const signedInFetch: typeof fetch = async (input, init) => {
     const response = await watchedFetch(input, init);
-    // An answer to a request of an earlier session does not end this one.
-    if (response.status === 401 && session.peek()?.store === client) {
+    // An answer to a request of an earlier session does not end this one. While a secret is shown the next request will.
+    if (response.status === 401 && session.peek()?.store === client && !isHeld()) {
       signOut(
         'The service no longer accepts the token: it ended or was revoked. Sign in again to go on here.',
       );

@@ -15,7 +15,8 @@ export function textOf({ url, description = '', rate }: Webhook): WebhookText {
 /** What is wrong with it, as far as that can be told here; where it may point the service decides. */
 export function errorsOf({ url, description, rate }: WebhookText): WebhookErrors {
   const errors: WebhookErrors = {};
-  const target = URL.parse(url.trim());
+  // `URL.parse` is too young for some of the browsers that the console is built for.
+  const target = URL.canParse(url.trim()) ? new URL(url.trim()) : null;
   if (url.trim() === '') errors.url = 'A webhook needs a URL.';
   else if (target === null || !/^https?:$/.test(target.protocol)) {
     errors.url = 'This is no URL: it looks like https://example.com/plants.';

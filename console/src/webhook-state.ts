@@ -1,5 +1,5 @@
 import type { Delivery, Webhook } from '../../src/client/client.ts';
-import { isFailing } from './attention.ts';
+import { hasFailedLast, isFailing } from './attention.ts';
 import type { IconName } from './components/icon.tsx';
 
 /** A state as it is shown: a word, a color, a picture. */
@@ -14,6 +14,7 @@ export function shownWebhook(webhook: Webhook, now: number): Shown {
   if (pausedUntil !== undefined && Date.parse(pausedUntil) > now) {
     return { text: 'Paused by its receiver', kind: 'warn', icon: 'clock' };
   }
+  if (hasFailedLast(webhook)) return { text: 'Last attempt failed', kind: 'warn', icon: 'alert' };
   if (lastSuccessAt === undefined) return { text: 'Nothing sent yet', kind: 'info', icon: 'clock' };
   return { text: 'Well', kind: 'good', icon: 'check' };
 }

@@ -84,7 +84,7 @@ async function take(token: string, at: string, name: string): Promise<void> {
   await browser.visit(service, { token, at, context }, async (page) => {
     await page.locator('.loaded').first().waitFor();
     // The first attempt at the broken webhook, and what the page then loads.
-    if (at === '#/') await page.getByText('The garden calendar').waitFor();
+    if (at === '#/') await page.getByRole('link', { name: 'The garden calendar', exact: true }).waitFor();
     await page.mouse.move(0, 0);
     await page.screenshot({ path });
   });

@@ -25,6 +25,8 @@ export type VisitOptions = {
   width?: number;
   /** Requests may fail, since the test takes the network or the service away. */
   mayLoseConnection?: boolean;
+  /** The test may let time pass, by `page.clock`. */
+  hasClock?: boolean;
   context?: BrowserContextOptions;
 };
 
@@ -60,6 +62,7 @@ async function visit(
     context.setDefaultTimeout(PATIENCE_MS);
     const page = await context.newPage();
     listen(page, service, { complaints, mayLoseConnection });
+    if (options.hasClock) await page.clock.install();
     await page.goto(`${service.url}/console/${at}`);
     if (token !== null) await signIn(page, token);
     await use(page);

@@ -23,10 +23,31 @@ export async function inspect(page: Page, name: string): Promise<void> {
       await page.screenshot({ path: join(SCREENSHOTS, `${what}.png`) });
       assert.deepEqual(await violations(page, colorScheme), [], what);
     }
-    assert.ok((await widthOf(page)) <= width, `${name} is ${await widthOf(page)} wide at ${width}`);
+    await assertFits(page, name);
   }
   await page.emulateMedia({ colorScheme: 'light' });
   if (before) await page.setViewportSize(before);
+}
+
+/** Looks at a phone's width only: nothing sticks out at the side. */
+export async function inspectNarrow(page: Page, name: string): Promise<void> {
+  const before = page.viewportSize();
+  await page.setViewportSize({ width: WIDTHS[0], height: 740 });
+  await page.screenshot({ path: join(SCREENSHOTS, `${name}-${WIDTHS[0]}-light.png`) });
+  await assertFits(page, name);
+  if (before) await page.setViewportSize(before);
+}
+
+async function assertFits(page: Page, name: string): Promise<void> {
+  const width = page.viewportSize()?.width ?? 0;
+  assert.ok((await widthOf(page)) <= width, `${name} is ${await widthOf(page)} wide at ${width}`);
+  for (const dialog of await page.getByRole('dialog').all()) {
+    const isTooWide = await dialog.evaluate(
+      ({ scrollWidth, clientWidth }: { scrollWidth: number; clientWidth: number }) =>
+        scrollWidth > clientWidth,
+    );
+    assert.ok(!isTooWide, `${name}: something is cut off at the side of the dialog at ${width}`);
+  }
 }
 
 function widthOf(page: Page): Promise<number> {

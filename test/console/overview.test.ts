@@ -51,7 +51,7 @@ test('the overview shows what happened and what needs attention, in numbers and 
     const rows = page.getByRole('table', { name: 'New plants by hour' }).getByRole('row');
     assert.equal(await rows.count(), 25);
     await inspect(page, 'overview-table');
-    await page.getByRole('link', { name: 'The broken one' }).click();
+    await page.getByRole('link', { name: 'The broken one', exact: true }).click();
     await page.waitForURL(/#\/webhooks\/wh_/);
   });
 });

@@ -60,6 +60,8 @@ test('a webhook is created by keyboard alone, and its secret shown once', async 
     assert.ok(request);
     assert.equal((await verifyWebhook(request.headers, request.body, secret)).payload.name, 'Test plant');
     await page.getByText('204').waitFor();
+    assert.equal(await page.title(), 'Test event · Plant Store');
+    assert.equal(await page.locator('h1:focus').innerText(), 'Test event');
     await inspect(page, 'delivery');
   });
 });
@@ -107,5 +109,53 @@ test('a webhook that is not there is said not to be', async () => {
   await browser.visit(service, { at: '#/webhooks/wh_none' }, async (page) => {
     await page.getByText('You have no webhook with this id.').waitFor();
     await inspect(page, 'webhook-missing');
+  });
+});
+
+/** What has the focus, by its label or its text. */
+function focused(page: Page): Promise<unknown> {
+  return page.evaluate(`(() => {
+    const { labels, ariaLabel, textContent } = document.activeElement;
+    return (labels?.[0]?.textContent ?? ariaLabel ?? textContent).trim();
+  })()`);
+}
+
+test('each dialog is opened, walked through and left by keyboard, and the focus returns to where it was', async () => {
+  const token = await service.tokenFor('keys');
+  const { id } = await webhookOf(token, receiver.url, 'The garden');
+  await browser.visit(service, { token, at: `#/webhooks/${id}` }, async (page) => {
+    for (const [opener, begin, ...order] of [
+      ['Change', 'URL', 'Description optional', 'Rate optional', 'Cancel', 'Save'],
+      ['Replay', 'Send again', 'Since', 'Cancel', 'Replay'],
+      ['Rotate the secret', 'The old one signs on for', 'Cancel', 'Rotate'],
+      ['Delete', 'Cancel', 'Delete'],
+    ] as const) {
+      for (const key of ['Enter', 'Space']) {
+        await button(page, opener).press(key);
+        await page.getByRole('dialog').waitFor();
+        assert.equal(await focused(page), begin, opener);
+        for (const next of order) {
+          await page.keyboard.press('Tab');
+          assert.equal(await focused(page), next, opener);
+        }
+        await page.keyboard.press('Escape');
+        await page.getByRole('dialog').waitFor({ state: 'detached' });
+        assert.equal(await focused(page), opener);
+      }
+    }
+  });
+});
+
+test('a browser that does not know URL.parse creates webhooks, too', async () => {
+  const token = await service.tokenFor('older browser');
+  await browser.visit(service, { token, at: '#/webhooks' }, async (page) => {
+    await page.evaluate('delete URL.parse');
+    await button(page, 'Create a webhook').click();
+    await page.getByLabel('URL').fill('no URL');
+    await page.keyboard.press('Enter');
+    await page.getByText('This is no URL').waitFor();
+    await page.getByLabel('URL').fill(receiver.url);
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'The webhook is ready' }).waitFor();
   });
 });

@@ -100,12 +100,17 @@ function Legend({ series }: { series: readonly Series[] }) {
 }
 
 function HourMarks({ bars }: { bars: readonly Bar[] }) {
-  const marks = [0, 0.25, 0.5, 0.75].map((part) => bars[Math.floor(part * bars.length)]);
+  const places = new Set([0, 0.25, 0.5, 0.75].map((part) => Math.floor(part * bars.length)));
   return (
     <div class="chart-hours" aria-hidden="true">
-      {marks.map((bar, at) => (
-        <span key={bar?.from ?? at}>{bar && hours.format(new Date(bar.from))}</span>
-      ))}
+      {bars.map(
+        ({ from }, at) =>
+          places.has(at) && (
+            <span key={from} style={{ left: `${(100 * at) / bars.length}%` }}>
+              {hours.format(new Date(from))}
+            </span>
+          ),
+      )}
     </div>
   );
 }

@@ -26,18 +26,30 @@ export function Dialog({ title, onClose, isLocked = false, children }: DialogPro
       if (back instanceof HTMLElement) back.focus();
     };
   }, []);
+  // Who asks often enough has some browsers close it in spite of everything.
+  function closed(): void {
+    const element = dialog.current;
+    // It is also closed on its way out.
+    if (!element?.isConnected) return;
+    if (isLocked) element.showModal();
+    else onClose();
+  }
   return (
     <dialog
       ref={dialog}
       class="dialog"
       aria-labelledby={id}
+      closedby={isLocked ? 'none' : 'closerequest'}
+      onClose={closed}
       onCancel={(event) => {
         event.preventDefault();
         if (!isLocked) onClose();
       }}
     >
       <header>
-        <h2 id={id}>{title}</h2>
+        <h2 id={id} class="clamped">
+          {title}
+        </h2>
         {!isLocked && <IconButton icon="close" label="Close" onClick={onClose} />}
       </header>
       {children}

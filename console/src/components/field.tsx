@@ -93,15 +93,21 @@ type ChoiceProps = {
   value: string;
   options: readonly { value: string; label: string }[];
   onChange(value: string): void;
+  autofocus?: boolean;
 };
 
 /** One of a few. */
-export function Choice({ label, value, options, onChange }: ChoiceProps) {
+export function Choice({ label, value, options, onChange, autofocus }: ChoiceProps) {
   const id = useId();
   return (
     <div class="field choice">
       <label for={id}>{label}</label>
-      <select id={id} value={value} onChange={(event) => onChange(event.currentTarget.value)}>
+      <select
+        id={id}
+        value={value}
+        autofocus={autofocus}
+        onChange={(event) => onChange(event.currentTarget.value)}
+      >
         {options.map((option) => (
           <option key={option.value} value={option.value}>
             {option.label}

@@ -4,7 +4,7 @@ import type { Delivery } from '../../../src/client/client.ts';
 import { Button } from '../components/button.tsx';
 import { Pager } from '../components/pager.tsx';
 import { Empty, Loaded } from '../components/states.tsx';
-import { count } from '../format.ts';
+import { count, duration } from '../format.ts';
 import { positionIn } from '../pages-of-list.ts';
 import { useRefresh } from '../refresh.ts';
 import { useResource } from '../resource.ts';
@@ -20,37 +20,59 @@ const GATHER_MS = 400;
 
 export type DeliveryListProps = { webhook: string; state: Delivery['state'] | undefined; isLive: boolean };
 
+/** What happened that is not shown yet. Not all of it is counted, or belongs to what the filter lets through. */
+type Unseen = { events: number; isWhole: boolean };
+
+const NOTHING: Unseen = { events: 0, isWhole: true };
+
 /**
  * The deliveries of a webhook, newest first. While it is live, new ones appear at the top of the first page; otherwise
- * it is only said how many there are, so that nothing moves while somebody reads.
+ * it is only said that there are some, so that nothing moves while somebody reads.
  */
 export function DeliveryList({ webhook, state, isLive }: DeliveryListProps) {
   const position = positionIn(`deliveries ${webhook} ${state ?? ''}`);
   const cursor = position.value.cursors.at(-1);
-  const unseen = useSignal(0);
+  const unseen = useSignal(NOTHING);
   const list = useResource(`${webhook} ${state} ${cursor}`, (signal) =>
     store().webhooks.deliveriesPage(webhook, { state, limit: PAGE, cursor, signal }),
   );
   const isMoving = isLive && cursor === undefined;
-  const showSoon = useSoon(() => void show());
-  const connection = useLive(true, () => {
-    unseen.value += 1;
-    if (isMoving) showSoon();
+  // One at a time: a load that each burst began anew would never come to its end.
+  const showSoon: () => void = useSoon(() => (list.state.peek().isLoading ? showSoon() : void show()));
+  const connection = useLive({
+    onEvent: () => note({ isWhole: true }),
+    onGap: () => note({ isWhole: false }),
   });
   useRefresh(list, isMoving ? REFRESH_MS : Number.POSITIVE_INFINITY);
+  useEffect(() => {
+    if (isMoving && unseen.peek().events > 0) void show();
+  }, [isMoving]);
+  const hasUnseen = !isMoving && unseen.value.events > 0;
+
+  function note({ isWhole }: Pick<Unseen, 'isWhole'>): void {
+    const { events, isWhole: wasWhole } = unseen.value;
+    unseen.value = { events: events + 1, isWhole: wasWhole && isWhole && state === undefined };
+    if (isMoving) showSoon();
+  }
 
   function show(): Promise<void> {
-    unseen.value = 0;
+    unseen.value = NOTHING;
     return list.reload();
   }
 
   return (
     <>
-      <div class="live" role="status">
-        <LiveNote connection={connection.value} isLive={isLive} />
-        {!isMoving && unseen.value > 0 && (
-          <Button icon="refresh" onClick={() => void showFirst()}>
-            Show {count(unseen.value)} new
+      <div class="live">
+        <p role="status">
+          <LiveNote connection={connection.value} isLive={isLive} isMoving={isMoving} />
+          {/* Read out once, and not with every event. */}
+          {hasUnseen && <span class="hidden">. Something may be new.</span>}
+        </p>
+        {hasUnseen && (
+          <Button icon="refresh" onClick={showFirst}>
+            {unseen.value.isWhole
+              ? `Show ${count(unseen.value.events)} new`
+              : 'Refresh: something may be new'}
           </Button>
         )}
       </div>
@@ -69,14 +91,20 @@ export function DeliveryList({ webhook, state, isLive }: DeliveryListProps) {
 
   function showFirst(): void {
     if (cursor === undefined) void show();
-    unseen.value = 0;
+    unseen.value = NOTHING;
     position.value = { cursors: [] };
   }
 }
 
-function LiveNote({ connection, isLive }: { connection: Live; isLive: boolean }) {
-  if (connection === 'lost') return <span class="live-lost">The live connection is lost; trying again.</span>;
+type LiveNoteProps = { connection: Live; isLive: boolean; isMoving: boolean };
+
+function LiveNote({ connection, isLive, isMoving }: LiveNoteProps) {
+  if (connection === 'lost') {
+    const meanwhile = isMoving && ` Meanwhile the list refreshes every ${duration(REFRESH_MS)}.`;
+    return <span class="live-lost">The live connection is lost; trying again.{meanwhile}</span>;
+  }
   if (!isLive) return <span>Not live</span>;
+  if (!isMoving) return <span>Live on the first page</span>;
   return (
     <span class={connection === 'open' ? 'live-on' : ''}>
       {connection === 'open' ? 'Live' : 'Connecting…'}

@@ -20,8 +20,10 @@ export function Deliveries() {
     <Page title="Deliveries" lead="Every new plant on its way to a webhook, newest first.">
       <Loaded resource={webhooks} what="webhooks">
         {(list) => {
-          const chosen = list.find(({ id }) => id === place.value.query.get('webhook')) ?? list[0];
-          return chosen ? <OfWebhook webhooks={list} chosen={chosen} /> : <NoWebhooks />;
+          const wanted = place.value.query.get('webhook');
+          const chosen = wanted === null ? list[0] : list.find(({ id }) => id === wanted);
+          if (chosen) return <OfWebhook webhooks={list} chosen={chosen} />;
+          return list.length > 0 ? <NoSuchWebhook /> : <NoWebhooks />;
         }}
       </Loaded>
     </Page>
@@ -68,6 +70,19 @@ function OfWebhook({ webhooks, chosen }: { webhooks: readonly Webhook[]; chosen:
       </div>
       <DeliveryList key={`${chosen.id} ${state}`} webhook={chosen.id} state={state} isLive={isLive.value} />
     </>
+  );
+}
+
+/** Another one in its place would be taken for it. */
+function NoSuchWebhook() {
+  return (
+    <Empty
+      icon="webhooks"
+      title="This webhook is not there"
+      actions={<ButtonLink href={href('/deliveries')}>Deliveries of another webhook</ButtonLink>}
+    >
+      It was deleted, and its deliveries with it, or the address is mistyped.
+    </Empty>
   );
 }
 

@@ -1,9 +1,7 @@
 import type { ActiveHour, Webhook } from '../../../src/client/client.ts';
-import { type Concern, concernsOf } from '../attention.ts';
+import { concernsOf } from '../attention.ts';
 import { Bars } from '../charts/bars.tsx';
-import { Badge } from '../components/badge.tsx';
 import { ButtonLink } from '../components/button.tsx';
-import { Icon } from '../components/icon.tsx';
 import { Notice } from '../components/notice.tsx';
 import { Page } from '../components/page.tsx';
 import { Empty, Loaded, NoScope } from '../components/states.tsx';
@@ -12,6 +10,7 @@ import { useRefresh } from '../refresh.ts';
 import { useResource } from '../resource.ts';
 import { href } from '../router.ts';
 import { may, store } from '../session.ts';
+import { Attention } from './attention.tsx';
 import '../styles/overview.css';
 
 const REFRESH_MS = 10_000;
@@ -43,7 +42,9 @@ function Happenings() {
   useRefresh(news, REFRESH_MS);
   return (
     <Loaded resource={news} what="overview">
-      {(value) => (isNew(value) ? <Beginning /> : <Everything {...value} />)}
+      {(value) =>
+        isNew(value) ? <Beginning /> : <Everything news={value} onChanged={() => void news.reload()} />
+      }
     </Loaded>
   );
 }
@@ -89,12 +90,12 @@ function Beginning() {
   );
 }
 
-function Everything({ hours, webhooks }: News) {
+function Everything({ news: { hours, webhooks }, onChanged }: { news: News; onChanged(): void }) {
   const concerns = concernsOf(webhooks, Date.now());
   return (
     <div class="overview">
       <Tiles hours={hours} webhooks={webhooks} />
-      <Attention concerns={concerns} hasWebhooks={webhooks.length > 0} />
+      <Attention concerns={concerns} hasWebhooks={webhooks.length > 0} onChanged={onChanged} />
       {hours.length < HOURS && (
         <Notice kind="info">
           {hours.length === 0
@@ -102,25 +103,31 @@ function Everything({ hours, webhooks }: News) {
             : `More happened before than is counted here: these are the last ${counted(hours.length, 'hour')}.`}
         </Notice>
       )}
-      <div class="charts">
-        <Bars
-          title="New plants by hour"
-          series={[{ name: 'Plants', look: 'leaf' }]}
-          bars={hours.map(({ from, plants }) => ({ from, values: [plants] }))}
-        />
-        <Bars
-          title="Deliveries by hour of their plant"
-          series={[
-            { name: 'Delivered', look: 'leaf' },
-            { name: 'Waiting', look: 'warn' },
-            { name: 'Failed', look: 'bad' },
-          ]}
-          bars={hours.map(({ from, delivered, waiting, failed }) => ({
-            from,
-            values: [delivered, waiting, failed],
-          }))}
-        />
-      </div>
+      {hours.length > 0 && <Charts hours={hours} />}
+    </div>
+  );
+}
+
+function Charts({ hours }: Pick<News, 'hours'>) {
+  return (
+    <div class="charts">
+      <Bars
+        title="New plants by hour"
+        series={[{ name: 'Plants', look: 'leaf' }]}
+        bars={hours.map(({ from, plants }) => ({ from, values: [plants] }))}
+      />
+      <Bars
+        title="Deliveries by hour of their plant"
+        series={[
+          { name: 'Delivered', look: 'leaf' },
+          { name: 'Waiting', look: 'warn' },
+          { name: 'Failed', look: 'bad' },
+        ]}
+        bars={hours.map(({ from, delivered, waiting, failed }) => ({
+          from,
+          values: [delivered, waiting, failed],
+        }))}
+      />
     </div>
   );
 }
@@ -131,8 +138,8 @@ function Tiles({ hours, webhooks }: Pick<News, 'hours' | 'webhooks'>) {
   const enabled = webhooks.filter(({ status }) => status === 'enabled').length;
   return (
     <dl class="tiles">
-      <Tile name="New plants" value={count(sum(hours.map(({ plants }) => plants)))} />
-      <Tile name="Delivered" value={count(sum(hours.map(({ delivered }) => delivered)))} />
+      <Tile name="New plants" {...totalOf(hours, ({ plants }) => plants)} />
+      <Tile name="Delivered" {...totalOf(hours, ({ delivered }) => delivered)} />
       <Tile
         name="Waiting"
         value={count(waiting)}
@@ -147,6 +154,13 @@ function Tiles({ hours, webhooks }: Pick<News, 'hours' | 'webhooks'>) {
   );
 }
 
+/** Of the hours that are counted: none is not zero. */
+function totalOf(hours: readonly ActiveHour[], numberOf: (hour: ActiveHour) => number) {
+  if (hours.length === 0) return { value: '–', note: 'not counted' };
+  const value = count(sum(hours.map(numberOf)));
+  return hours.length < HOURS ? { value, note: `in the last ${counted(hours.length, 'hour')}` } : { value };
+}
+
 function Tile({ name, value, note }: { name: string; value: string; note?: string }) {
   return (
     <div class="card tile">
@@ -156,34 +170,6 @@ function Tile({ name, value, note }: { name: string; value: string; note?: strin
         {note && <span class="tile-note">{note}</span>}
       </dd>
     </div>
-  );
-}
-
-function Attention({ concerns, hasWebhooks }: { concerns: readonly Concern[]; hasWebhooks: boolean }) {
-  return (
-    <section class="card attention" aria-labelledby="attention">
-      <h2 id="attention">Needs attention</h2>
-      {concerns.length === 0 ? (
-        <p class="all-well">
-          <Icon name="check" />
-          {hasWebhooks ? 'Nothing: every webhook is well.' : 'Nothing. There is no webhook yet.'}
-        </p>
-      ) : (
-        <ul>
-          {concerns.map(({ webhook, kind, text }) => (
-            <li key={webhook.id}>
-              <Badge kind={kind} icon="alert">
-                {kind === 'bad' ? 'Problem' : 'Look'}
-              </Badge>
-              <div>
-                <a href={href(`/webhooks/${webhook.id}`)}>{webhook.description ?? webhook.url}</a>
-                <p>{text}</p>
-              </div>
-            </li>
-          ))}
-        </ul>
-      )}
-    </section>
   );
 }
 

@@ -84,7 +84,9 @@ export function PlantForm({ onAdded, onClose }: { onAdded(): void; onClose(): vo
           autocomplete="off"
         />
         <footer>
-          <Button onClick={onClose}>Cancel</Button>
+          <Button onClick={onClose} refusal={isBusy.value ? 'It is being added.' : undefined}>
+            Cancel
+          </Button>
           <Button type="submit" look="primary" isBusy={isBusy.value}>
             Add
           </Button>

@@ -30,9 +30,11 @@ export function Webhook({ id }: { id: string }) {
       title={value?.description ?? value?.url ?? 'Webhook'}
       back={{ href: href('/webhooks'), label: 'Webhooks' }}
       actions={
-        <ButtonLink icon="deliveries" href={href('/deliveries', { webhook: id })}>
-          Deliveries
-        </ButtonLink>
+        value && (
+          <ButtonLink icon="deliveries" href={href('/deliveries', { webhook: id })}>
+            Deliveries
+          </ButtonLink>
+        )
       }
     >
       <Loaded resource={webhook} what="webhook">
@@ -66,11 +68,12 @@ export function Webhook({ id }: { id: string }) {
 
 /** What keeps it from delivering, and what helps. */
 function Trouble({ webhook: { status, disabledReason, pausedUntil, waiting } }: { webhook: Data }) {
-  const held = waiting > 0 ? ` ${counted(waiting, 'delivery', 'deliveries')} wait for it.` : '';
+  const held = waiting > 0 ? ` ${counted(waiting, 'delivery waits', 'deliveries wait')} for it.` : '';
   if (disabledReason !== undefined) {
     return (
       <Notice kind="bad">
-        The service disabled it: {disabledReason} {held} Enable it when its receiver works again.
+        The service disabled it: {disabledReason}
+        {held} Enable it when its receiver works again.
       </Notice>
     );
   }

@@ -8,6 +8,7 @@ import { Empty, Loaded } from '../components/states.tsx';
 import { type Column, Table } from '../components/table.tsx';
 import { Time } from '../components/time.tsx';
 import { count, duration } from '../format.ts';
+import { hold } from '../hold.ts';
 import { randomKey } from '../keys.ts';
 import { useRefresh } from '../refresh.ts';
 import { useResource } from '../resource.ts';
@@ -59,8 +60,10 @@ const COLUMNS: readonly Column<Webhook>[] = [
     kind: 'name',
     cell: ({ id, url, description }) => (
       <div>
-        <a href={href(`/webhooks/${id}`)}>{description ?? url}</a>
-        {description !== undefined && <span class="webhook-url">{url}</span>}
+        <a class="clamped" href={href(`/webhooks/${id}`)}>
+          {description ?? url}
+        </a>
+        {description !== undefined && <span class="webhook-url clamped">{url}</span>}
       </div>
     ),
   },
@@ -72,7 +75,7 @@ const COLUMNS: readonly Column<Webhook>[] = [
       <>
         {count(waiting)}
         {oldestWaitingAge !== undefined && (
-          <span class="muted"> · for {duration(oldestWaitingAge * 1_000)}</span>
+          <span class="muted"> · for {duration(Math.max(1, oldestWaitingAge) * 1_000)}</span>
         )}
       </>
     ),
@@ -97,8 +100,14 @@ function CreateWebhook({ onCreated, onClose }: { onCreated(): void; onClose(): v
   async function save(text: WebhookText): Promise<void> {
     const typed = JSON.stringify(text);
     if (key.current.text !== typed) key.current = { text: typed, value: randomKey() };
-    made.value = await store().webhooks.create(inputOf(text), { idempotencyKey: key.current.value });
-    onCreated();
+    // Whoever left before the answer would never see the secret.
+    const release = hold();
+    try {
+      made.value = await store().webhooks.create(inputOf(text), { idempotencyKey: key.current.value });
+      onCreated();
+    } finally {
+      release();
+    }
   }
 
   if (!made.value) {
@@ -109,7 +118,7 @@ function CreateWebhook({ onCreated, onClose }: { onCreated(): void; onClose(): v
   return (
     <NewSecret title="The webhook is ready" secret={secret} publicKey={publicKey} onClose={onClose}>
       <p>
-        From now on every new plant is sent to <strong>{url}</strong>.
+        From now on every new plant is sent to <strong class="clamped">{url}</strong>
       </p>
     </NewSecret>
   );

@@ -1,10 +1,12 @@
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
+import { useLayoutEffect } from 'preact/hooks';
 import { Button } from '../components/button.tsx';
 import { Dialog } from '../components/dialog.tsx';
 import { Checkbox } from '../components/field.tsx';
 import { Notice } from '../components/notice.tsx';
 import { Secret } from '../components/secret.tsx';
+import { hold } from '../hold.ts';
 
 type NewSecretProps = {
   title: string;
@@ -17,6 +19,7 @@ type NewSecretProps = {
 /** A secret, this once: the dialog stays until somebody says that they have it. */
 export function NewSecret({ title, secret, publicKey, onClose, children }: NewSecretProps) {
   const isKept = useSignal(false);
+  useLayoutEffect(() => (isKept.value ? undefined : hold()), [isKept.value]);
   return (
     <Dialog title={title} onClose={onClose} isLocked={!isKept.value}>
       <div class="dialog-body">

@@ -16,8 +16,9 @@ const SINCE = [
   { value: '1', label: 'the last hour' },
   { value: '24', label: 'the last 24 hours' },
   { value: '168', label: 'the last 7 days' },
+  { value: '720', label: 'the last 30 days' },
   { value: '', label: 'a time of your choice' },
-];
+] as const;
 const STATES = ['failed', 'delivered'] as const;
 const WHAT = [
   { value: '', label: 'every event, also those that arrived' },
@@ -25,11 +26,17 @@ const WHAT = [
   { value: 'delivered', label: 'only what arrived' },
 ];
 
-type ReplayProps = { webhook: Webhook; onChanged(): void; onClose(): void };
+type ReplayProps = {
+  webhook: Webhook;
+  /** Hours back that are chosen at first: one of `SINCE`. */
+  hoursBack?: (typeof SINCE)[number]['value'];
+  onChanged(): void;
+  onClose(): void;
+};
 
 /** Sends again what happened since a time. */
-export function Replay({ webhook: { id }, onChanged, onClose }: ReplayProps) {
-  const hours = useSignal('24');
+export function Replay({ webhook: { id }, hoursBack = '24', onChanged, onClose }: ReplayProps) {
+  const hours = useSignal<string>(hoursBack);
   const at = useSignal('');
   const what = useSignal('failed');
   const wrong = useSignal<string | undefined>(undefined);
@@ -74,7 +81,7 @@ export function Replay({ webhook: { id }, onChanged, onClose }: ReplayProps) {
       <form onSubmit={replay} noValidate>
         {failure.value !== undefined && <Notice kind="bad">{sentenceOf(failure.value)}</Notice>}
         <p>Receivers that remember the ids of events do nothing twice.</p>
-        <Choice label="Send again" value={what.value} options={WHAT} onChange={choose(what)} />
+        <Choice label="Send again" value={what.value} options={WHAT} onChange={choose(what)} autofocus />
         <Choice label="Since" value={hours.value} options={SINCE} onChange={choose(hours)} />
         {hours.value === '' && (
           <Field
@@ -86,7 +93,9 @@ export function Replay({ webhook: { id }, onChanged, onClose }: ReplayProps) {
           />
         )}
         <footer>
-          <Button onClick={onClose}>Cancel</Button>
+          <Button onClick={onClose} refusal={isBusy.value ? 'It is being done.' : undefined}>
+            Cancel
+          </Button>
           <Button type="submit" look="primary" icon="refresh" isBusy={isBusy.value}>
             Replay
           </Button>

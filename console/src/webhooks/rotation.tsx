@@ -1,4 +1,5 @@
 import { useSignal } from '@preact/signals';
+import { useRef } from 'preact/hooks';
 import type { RotatedSecret, Webhook } from '../../../src/client/client.ts';
 import { Button } from '../components/button.tsx';
 import { Dialog } from '../components/dialog.tsx';
@@ -6,6 +7,8 @@ import { Choice } from '../components/field.tsx';
 import { Notice } from '../components/notice.tsx';
 import { sentenceOf } from '../failure.ts';
 import { dateAndTime } from '../format.ts';
+import { hold } from '../hold.ts';
+import { randomKey } from '../keys.ts';
 import { store } from '../session.ts';
 import { NewSecret } from './new-secret.tsx';
 
@@ -22,15 +25,23 @@ export function Rotation({ webhook: { id, publicKey }, onClose }: { webhook: Web
   const made = useSignal<RotatedSecret | undefined>(undefined);
   const failure = useSignal<unknown>(undefined);
   const isBusy = useSignal(false);
+  // Pressed again after an answer was lost, the button makes no third secret.
+  const key = useRef(randomKey());
 
   async function rotate(): Promise<void> {
     isBusy.value = true;
     failure.value = undefined;
+    // Whoever left before the answer would never see the secret.
+    const release = hold();
     try {
-      made.value = await store().webhooks.rotateSecret(id, { overlap: Number(overlap.value) });
+      made.value = await store().webhooks.rotateSecret(id, {
+        overlap: Number(overlap.value),
+        idempotencyKey: key.current,
+      });
     } catch (error) {
       failure.value = error;
     } finally {
+      release();
       isBusy.value = false;
     }
   }
@@ -56,11 +67,15 @@ export function Rotation({ webhook: { id, publicKey }, onClose }: { webhook: Web
           options={OVERLAPS}
           onChange={(value) => {
             overlap.value = value;
+            key.current = randomKey();
           }}
+          autofocus
         />
       </div>
       <footer>
-        <Button onClick={onClose}>Cancel</Button>
+        <Button onClick={onClose} refusal={isBusy.value ? 'It is being done.' : undefined}>
+          Cancel
+        </Button>
         <Button look="primary" icon="key" isBusy={isBusy.value} onClick={() => void rotate()}>
           Rotate
         </Button>

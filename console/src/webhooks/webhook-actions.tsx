@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals';
 import type { Webhook } from '../../../src/client/client.ts';
 import { Button } from '../components/button.tsx';
 import { sentenceOf } from '../failure.ts';
-import { go } from '../router.ts';
+import { go, place } from '../router.ts';
 import { may, store } from '../session.ts';
 import { toast } from '../toasts.ts';
 import type { Task } from './webhook-task.tsx';
@@ -34,7 +34,10 @@ export function WebhookActions({ webhook, onChanged, begin }: WebhookActionsProp
   const test = () =>
     run('test', async () => {
       const { event } = await store().webhooks.test(webhook.id);
-      go(`/deliveries/${webhook.id}/${event}`);
+      const show = () => go(`/deliveries/${webhook.id}/${event}`);
+      // Whoever went on meanwhile is not called back.
+      if (place.peek().path === `/webhooks/${webhook.id}`) show();
+      else toast('The test event is on its way.', { action: { label: 'Show', run: show } });
     });
   const toggle = () =>
     run('switch', async () => {

@@ -89,7 +89,9 @@ export function WebhookForm({ title, verb, text: before, save, onClose }: Webhoo
           autocomplete="off"
         />
         <footer>
-          <Button onClick={onClose}>Cancel</Button>
+          <Button onClick={onClose} refusal={isBusy.value ? 'It is being saved.' : undefined}>
+            Cancel
+          </Button>
           <Button type="submit" look="primary" isBusy={isBusy.value}>
             {verb}
           </Button>

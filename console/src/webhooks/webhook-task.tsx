@@ -1,8 +1,9 @@
+import { useRef } from 'preact/hooks';
 import type { Webhook } from '../../../src/client/client.ts';
 import { Confirm } from '../components/confirm.tsx';
 import { codeOf } from '../failure.ts';
 import { counted } from '../format.ts';
-import { go } from '../router.ts';
+import { go, place } from '../router.ts';
 import { store } from '../session.ts';
 import { toast } from '../toasts.ts';
 import { changeOf, textOf, type WebhookText } from '../webhook-draft.ts';
@@ -23,20 +24,16 @@ export function WebhookTask({ task, ...props }: TaskProps & { task: Task }) {
 }
 
 function Change({ webhook, onChanged, onClose }: TaskProps) {
+  // As it was when somebody began to type: what others change meanwhile is not changed back.
+  const before = useRef(webhook).current;
   async function save(text: WebhookText): Promise<void> {
-    await store().webhooks.update(webhook.id, changeOf(webhook, text));
+    await store().webhooks.update(before.id, changeOf(before, text));
     toast('The webhook was changed.');
     onChanged();
     onClose();
   }
   return (
-    <WebhookForm
-      title="Change the webhook"
-      verb="Save"
-      text={textOf(webhook)}
-      save={save}
-      onClose={onClose}
-    />
+    <WebhookForm title="Change the webhook" verb="Save" text={textOf(before)} save={save} onClose={onClose} />
   );
 }
 
@@ -48,12 +45,12 @@ function Delete({ webhook: { id, url, waiting }, onClose }: TaskProps) {
       if (codeOf(error) !== 40402) throw error;
     }
     toast('The webhook was deleted.');
-    go('/webhooks');
+    if (place.peek().path === `/webhooks/${id}`) go('/webhooks');
   }
   return (
     <Confirm title="Delete the webhook?" verb="Delete" act={act} onClose={onClose}>
       <p>
-        Nothing more is sent to <strong>{url}</strong>.
+        Nothing more is sent to <strong class="clamped">{url}</strong>
       </p>
       {waiting > 0 && (
         <p>{counted(waiting, 'delivery that waits is', 'deliveries that wait are')} never sent.</p>

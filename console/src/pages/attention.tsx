@@ -1,0 +1,140 @@
+import { useSignal } from '@preact/signals';
+import { useRef } from 'preact/hooks';
+import type { Webhook } from '../../../src/client/client.ts';
+import type { Concern } from '../attention.ts';
+import { Badge } from '../components/badge.tsx';
+import { Button, ButtonLink } from '../components/button.tsx';
+import { Icon } from '../components/icon.tsx';
+import { sentenceOf } from '../failure.ts';
+import { counted } from '../format.ts';
+import { href } from '../router.ts';
+import { may, store } from '../session.ts';
+import { toast } from '../toasts.ts';
+import { Replay } from '../webhooks/replay.tsx';
+
+/** More than a person takes in at once, and than leaves the charts in reach. */
+const SHOWN = 10;
+/** As long as failed deliveries are kept, unless the operator says otherwise. */
+const HOURS_BACK = '720';
+
+type AttentionProps = { concerns: readonly Concern[]; hasWebhooks: boolean; onChanged(): void };
+
+/** What somebody should look at, each with the step that helps. */
+export function Attention({ concerns, hasWebhooks, onChanged }: AttentionProps) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  const replaying = useSignal<Webhook | undefined>(undefined);
+  const rest = concerns.length - SHOWN;
+  return (
+    <section class="card attention" aria-labelledby="attention">
+      <h2 id="attention" ref={heading} tabIndex={-1}>
+        Needs attention
+      </h2>
+      {concerns.length === 0 ? (
+        <p class="all-well">
+          <Icon name="check" />
+          {hasWebhooks ? 'Nothing: every webhook is well.' : 'Nothing. There is no webhook yet.'}
+        </p>
+      ) : (
+        <ul>
+          {concerns.slice(0, SHOWN).map((concern) => (
+            <Line
+              key={concern.webhook.id}
+              concern={concern}
+              replay={() => {
+                replaying.value = concern.webhook;
+              }}
+              onEnabled={() => {
+                // The line goes, and the button with it.
+                heading.current?.focus();
+                onChanged();
+              }}
+            />
+          ))}
+        </ul>
+      )}
+      {rest > 0 && (
+        <p>
+          <a href={href('/webhooks')}>and {counted(rest, 'more webhook')}</a>
+        </p>
+      )}
+      {replaying.value && (
+        <Replay
+          webhook={replaying.value}
+          hoursBack={HOURS_BACK}
+          onChanged={onChanged}
+          onClose={() => {
+            replaying.value = undefined;
+          }}
+        />
+      )}
+    </section>
+  );
+}
+
+type LineProps = { concern: Concern; replay(): void; onEnabled(): void };
+
+function Line({ concern: { webhook, kind, text, step }, replay, onEnabled }: LineProps) {
+  const name = webhook.description ?? webhook.url;
+  const refusal = may('webhooks:write') ? undefined : 'Your token lacks the scope webhooks:write.';
+  return (
+    <li>
+      <Badge kind={kind} icon="alert">
+        {kind === 'bad' ? 'Problem' : 'Look'}
+      </Badge>
+      <div>
+        <a class="clamped" href={href(`/webhooks/${webhook.id}`)}>
+          {name}
+        </a>
+        <p>{text}</p>
+      </div>
+      <div class="actions">
+        {step.do === 'enable' && <Enable webhook={webhook} refusal={refusal} onEnabled={onEnabled} />}
+        {step.do === 'replay' && (
+          <Button icon="refresh" label={`Replay what failed, ${name}`} refusal={refusal} onClick={replay}>
+            Replay what failed
+          </Button>
+        )}
+        {step.do !== 'enable' && (
+          <ButtonLink
+            look="quiet"
+            href={href('/deliveries', {
+              webhook: webhook.id,
+              state: step.do === 'replay' ? 'failed' : step.at,
+            })}
+          >
+            To the deliveries<span class="hidden"> of {name}</span>
+          </ButtonLink>
+        )}
+      </div>
+    </li>
+  );
+}
+
+type EnableProps = { webhook: Webhook; refusal: string | undefined; onEnabled(): void };
+
+function Enable({ webhook, refusal, onEnabled }: EnableProps) {
+  const isBusy = useSignal(false);
+  async function enable(): Promise<void> {
+    isBusy.value = true;
+    try {
+      await store().webhooks.update(webhook.id, { enabled: true });
+      toast('It is enabled. What waited is sent now.');
+      onEnabled();
+    } catch (error) {
+      toast(sentenceOf(error), { kind: 'failed' });
+    } finally {
+      isBusy.value = false;
+    }
+  }
+  return (
+    <Button
+      icon="play"
+      label={`Enable, ${webhook.description ?? webhook.url}`}
+      refusal={refusal}
+      isBusy={isBusy.value}
+      onClick={() => void enable()}
+    >
+      Enable
+    </Button>
+  );
+}

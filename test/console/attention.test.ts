@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { succeeded } from '../harness/answer.ts';
+import { startReceiver } from '../harness/receiver.ts';
+import { startService } from '../harness/service.ts';
+import { startBrowser } from './browser.ts';
+import { inspect } from './inspect.ts';
+
+const receiver = await startReceiver();
+const service = await startService({ WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', WEBHOOK_RETRY_SCHEDULE: '0s' });
+const browser = await startBrowser();
+after(async () => {
+  await browser.stop();
+  await service.stop();
+  await receiver.stop();
+});
+
+async function create(path: string, token: string, body: unknown): Promise<{ id: string }> {
+  // What a webhook's answer has, and a plant's has not; those look at none.
+  return succeeded(await service.request('POST', path, { token, body }), 201) as { id: string };
+}
+
+const disable = (token: string, id: string) =>
+  service.request('PATCH', `/webhooks/${id}`, { token, body: { enabled: false } });
+
+test('a webhook whose deliveries were given up is not said to be well, and they are replayed from there', async () => {
+  const token = await service.tokenFor('ann');
+  receiver.usually({ status: 500 });
+  await create('/webhooks', token, { url: receiver.url, description: 'The broken one' });
+  await create('/plants', token, { name: 'Alder' });
+  await browser.visit(service, { token, at: '#/deliveries?state=failed' }, async (page) => {
+    await page.getByRole('link', { name: 'Alder' }).waitFor();
+    await page.getByRole('link', { name: 'Webhooks' }).click();
+    await page.getByText('Last attempt failed', { exact: true }).waitFor();
+    await page.getByRole('link', { name: 'Overview' }).click();
+    await page.getByText('The last attempt failed. 1 delivery was given up.').waitFor();
+    await inspect(page, 'overview-given-up');
+
+    receiver.usually({ status: 204 });
+    await page.getByRole('button', { name: 'Replay what failed, The broken one' }).press('Enter');
+    await page.getByRole('dialog').getByRole('button', { name: 'Replay' }).press('Enter');
+    await page.getByText('1 event is sent again.').waitFor();
+    await page.getByText('Nothing: every webhook is well.').waitFor();
+  });
+});
+
+test('a disabled webhook is enabled where it is said, and the focus is not lost with the button', async () => {
+  const token = await service.tokenFor('bob');
+  const { id } = await create('/webhooks', token, { url: receiver.url, description: 'The shop' });
+  await disable(token, id);
+  await create('/plants', token, { name: 'Alder' });
+  await browser.visit(service, { token }, async (page) => {
+    await page.getByText('It is disabled. 1 delivery is held.').waitFor();
+    await page.getByRole('button', { name: 'Enable, The shop' }).press('Enter');
+    await page.getByText('Nothing: every webhook is well.').waitFor();
+    assert.equal(await page.locator(':focus').innerText(), 'Needs attention');
+  });
+});
+
+test('of many webhooks that need attention ten are shown, and the way to the others', async () => {
+  const token = await service.tokenFor('carl');
+  const made = Array.from({ length: 12 }, (_, n) =>
+    create('/webhooks', token, { url: receiver.url, description: `Shop ${n}` }),
+  );
+  for (const { id } of await Promise.all(made)) await disable(token, id);
+  await browser.visit(service, { token }, async (page) => {
+    await page.getByRole('link', { name: 'and 2 more webhooks' }).waitFor();
+    assert.equal(await page.locator('.attention li').count(), 10);
+    await inspect(page, 'overview-many');
+    await page.getByRole('link', { name: 'and 2 more webhooks' }).click();
+    await page.getByRole('heading', { name: 'Webhooks', level: 1 }).waitFor();
+  });
+});
+
+test('hours that are not counted are no zeros, and hours that are shown have one mark each', async () => {
+  const token = await service.tokenFor('dora');
+  await create('/plants', token, { name: 'Alder' });
+  const hour = (n: number) => ({
+    from: new Date(Date.UTC(2030, 0, 1, n)).toISOString(),
+    plants: 1,
+    delivered: 2,
+    failed: 0,
+    waiting: 0,
+  });
+  // More than a hundred thousand events within hours are what it takes; here the answer to them is given.
+  const answers = [{ hours: [] }, { hours: [hour(1), hour(2), hour(3)] }];
+  await browser.visit(service, { token, at: '#/plants' }, async (page) => {
+    await page.route('**/activity?*', (route) => route.fulfill({ json: answers.shift() }));
+    const tile = (name: string) => page.locator('.tile').filter({ hasText: name }).locator('.tile-value');
+    await page.getByRole('link', { name: 'Overview' }).click();
+    await tile('New plants').waitFor();
+    assert.equal(await tile('New plants').innerText(), '–');
+    assert.equal(await tile('Delivered').innerText(), '–');
+    assert.equal(await page.locator('.chart').count(), 0);
+    await inspect(page, 'overview-uncounted');
+
+    await page.getByRole('link', { name: 'Plants' }).first().click();
+    await page.getByRole('link', { name: 'Overview' }).click();
+    await page.getByText('in the last 3 hours').first().waitFor();
+    assert.equal(await tile('Delivered').innerText(), '6');
+    const marks = await page.locator('.chart-hours').first().locator('span').allInnerTexts();
+    assert.equal(marks.length, 3);
+    assert.equal(new Set(marks).size, 3);
+    await inspect(page, 'overview-three-hours');
+  });
+});

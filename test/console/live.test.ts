@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { succeeded } from '../harness/answer.ts';
+import { startReceiver } from '../harness/receiver.ts';
+import { startService } from '../harness/service.ts';
+import { startBrowser } from './browser.ts';
+
+const receiver = await startReceiver();
+const service = await startService({ WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' });
+const browser = await startBrowser();
+after(async () => {
+  await browser.stop();
+  await service.stop();
+  await receiver.stop();
+});
+
+async function create(path: string, token: string, body: unknown): Promise<void> {
+  succeeded(await service.request('POST', path, { token, body }), 201);
+}
+
+async function tokenWithWebhook(user: string): Promise<string> {
+  const token = await service.tokenFor(user);
+  await create('/webhooks', token, { url: receiver.url, description: 'The shop' });
+  return token;
+}
+
+/** As when another tab comes before this one, or goes. Without windows the browser never does that itself. */
+function setHidden(page: Page, isHidden: boolean): Promise<unknown> {
+  return page.evaluate(`
+    Object.defineProperty(document, 'hidden', { configurable: true, get: () => ${isHidden} });
+    document.dispatchEvent(new Event('visibilitychange'));
+  `);
+}
+
+test('a hidden tab holds no connection, and catches up when it is seen again', async () => {
+  const token = await tokenWithWebhook('ann');
+  await browser.visit(service, { token, at: '#/deliveries', mayLoseConnection: true }, async (page) => {
+    await page.locator('.live-on').waitFor();
+    const isLetGo = page.waitForEvent('requestfailed', (request) => request.url().endsWith('/events/stream'));
+    await setHidden(page, true);
+    await isLetGo;
+    await create('/plants', token, { name: 'Alder' });
+    assert.equal(await page.getByRole('link', { name: 'Alder' }).count(), 0);
+    await setHidden(page, false);
+    await page.getByRole('link', { name: 'Alder' }).waitFor();
+    await page.locator('.live-on').waitFor();
+  });
+});
+
+test('an eighth tab works as the first one does', async () => {
+  const token = await tokenWithWebhook('many tabs');
+  await browser.visit(service, { token, at: '#/deliveries', mayLoseConnection: true }, async (page) => {
+    await page.locator('.live-on').waitFor();
+    for (let tab = 2; tab <= 8; tab++) {
+      for (const other of page.context().pages()) await setHidden(other, true);
+      const next = await page.context().newPage();
+      await next.goto(`${service.url}/console/#/deliveries`);
+      await next.getByLabel('Token', { exact: true }).fill(token);
+      await next.getByRole('button', { name: 'Sign in' }).click();
+      await next.locator('.live-on').waitFor();
+    }
+  });
+});
+
+test('a stream that was refused for a moment is followed again', async () => {
+  const token = await tokenWithWebhook('bob');
+  await browser.visit(service, { token, at: '#/plants', hasClock: true }, async (page) => {
+    let tries = 0;
+    await page.route('**/events/stream', (route) => {
+      tries += 1;
+      return tries === 1 ? route.fulfill({ status: 404, body: 'no such page' }) : route.continue();
+    });
+    await page.getByRole('link', { name: 'Deliveries' }).click();
+    await page
+      .getByText(/^The live connection is lost; trying again\. Meanwhile the list refreshes/)
+      .waitFor();
+    await page.clock.runFor(6_000);
+    await page.locator('.live-on').waitFor();
+    assert.equal(tries, 2);
+  });
+});
+
+test('with a filter, and on a page further on, no number is said that may be wrong', async () => {
+  const token = await tokenWithWebhook('carl');
+  await browser.visit(service, { token, at: '#/deliveries?state=failed' }, async (page) => {
+    await page.locator('.live-on').waitFor();
+    await page.getByLabel('Live').uncheck();
+    await create('/plants', token, { name: 'Alder' });
+    await page.getByRole('button', { name: 'Refresh: something may be new' }).click();
+    await page.getByRole('heading', { name: 'No delivery is failed' }).waitFor();
+    await page.getByRole('button', { name: 'Refresh' }).waitFor({ state: 'detached' });
+  });
+});
+
+test('what happened while it was not live is shown as soon as it is again', async () => {
+  const token = await tokenWithWebhook('dora');
+  await browser.visit(service, { token, at: '#/deliveries', hasClock: true }, async (page) => {
+    await page.locator('.live-on').waitFor();
+    await page.getByLabel('Live').uncheck();
+    await create('/plants', token, { name: 'Alder' });
+    await page.getByRole('button', { name: 'Show 1 new' }).waitFor();
+    await page.getByLabel('Live').check();
+    await page.getByRole('link', { name: 'Alder' }).waitFor();
+    await page.getByLabel('Live').uncheck();
+    assert.equal(await page.getByRole('button', { name: 'Show 1 new' }).count(), 0);
+  });
+});
+
+test('a link to the deliveries of a webhook that is gone shows no other', async () => {
+  const token = await tokenWithWebhook('eva');
+  await browser.visit(service, { token, at: '#/deliveries?webhook=wh_gone' }, async (page) => {
+    await page.getByRole('heading', { name: 'This webhook is not there' }).waitFor();
+    await page.getByRole('link', { name: 'Deliveries of another webhook' }).click();
+    await page.getByLabel('Webhook').waitFor();
+  });
+});

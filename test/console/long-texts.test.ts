@@ -1,0 +1,68 @@
+import { after, test } from 'node:test';
+import { succeeded } from '../harness/answer.ts';
+import { startReceiver } from '../harness/receiver.ts';
+import { startService } from '../harness/service.ts';
+import { startBrowser } from './browser.ts';
+import { inspectNarrow } from './inspect.ts';
+
+const receiver = await startReceiver();
+const service = await startService({ WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' });
+const browser = await startBrowser();
+after(async () => {
+  await browser.stop();
+  await service.stop();
+  await receiver.stop();
+});
+
+const LONG = 'W'.repeat(255);
+
+async function create(path: string, token: string, body: unknown): Promise<{ id: string }> {
+  // What a webhook's answer has, and a plant's has not; those look at none.
+  return succeeded(await service.request('POST', path, { token, body }), 201) as { id: string };
+}
+
+test('the longest names, descriptions and URLs stay within a narrow page', async () => {
+  const token = await service.tokenFor('L'.repeat(60));
+  receiver.usually({ status: 500, body: LONG });
+  const { id } = await create('/webhooks', token, { url: `${receiver.url}/${'x'.repeat(1_900)}` });
+  const described = await create('/webhooks', token, { url: receiver.url, description: LONG });
+  await create('/plants', token, { id: Number.MIN_SAFE_INTEGER, name: LONG, tag: LONG });
+  await receiver.receive(2);
+  await browser.visit(service, { token, width: 360 }, async (page) => {
+    const heading = (level: number) => page.getByRole('heading', { level }).first();
+    await page.locator('.attention li').nth(1).waitFor();
+    await inspectNarrow(page, 'long-overview');
+    for (const [at, name] of [
+      ['/plants', 'long-plants'],
+      ['/webhooks', 'long-webhooks'],
+      [`/deliveries?webhook=${described.id}`, 'long-deliveries'],
+    ]) {
+      await page.evaluate(`location.hash = '#${at}'`);
+      await page
+        .locator('tbody')
+        .getByText(/W{255}/)
+        .first()
+        .waitFor();
+      await inspectNarrow(page, `${name}`);
+    }
+    await page.locator('tbody a').click();
+    await page.getByText('The answer began with').first().click();
+    await inspectNarrow(page, 'long-delivery');
+    for (const [webhook, name] of [
+      [id, 'long-webhook'],
+      [described.id, 'long-webhook-described'],
+    ]) {
+      await page.evaluate(`location.hash = '#/webhooks/${webhook}'`);
+      await page.getByRole('button', { name: 'Delete' }).waitFor();
+      await inspectNarrow(page, `${name}`);
+      await page.getByRole('button', { name: 'Delete' }).click();
+      await heading(2).waitFor();
+      await inspectNarrow(page, `${name}-delete`);
+      await page.keyboard.press('Escape');
+    }
+    await page.evaluate(`location.hash = '#/plants'`);
+    await page.getByRole('button', { name: /^Delete/ }).click();
+    await page.getByRole('dialog').waitFor();
+    await inspectNarrow(page, 'long-plant-delete');
+  });
+});

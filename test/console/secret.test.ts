@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { startReceiver } from '../harness/receiver.ts';
+import { startService } from '../harness/service.ts';
+import { startBrowser } from './browser.ts';
+import { revoke } from './revoke.ts';
+
+const receiver = await startReceiver();
+const service = await startService({ WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' });
+const browser = await startBrowser();
+after(async () => {
+  await browser.stop();
+  await service.stop();
+  await receiver.stop();
+});
+
+/** Makes a webhook, and gives its secret as the dialog shows it. */
+async function makeWebhook(page: Page): Promise<string> {
+  await page.getByRole('button', { name: 'Create a webhook' }).click();
+  await page.getByLabel('URL').fill(receiver.url);
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'The webhook is ready' }).waitFor();
+  return shownSecret(page);
+}
+
+function shownSecret(page: Page): Promise<string> {
+  return page.getByRole('dialog').locator('.secret-value code').first().innerText();
+}
+
+test('Escape, however often, does not take the secret away', async () => {
+  const token = await service.tokenFor('ann');
+  await browser.visit(service, { token, at: '#/webhooks' }, async (page) => {
+    const secret = await makeWebhook(page);
+    for (let n = 0; n < 4; n++) await page.keyboard.press('Escape');
+    assert.equal(await shownSecret(page), secret);
+    await page.getByLabel('I have kept the secret').check();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Create a webhook' }).click();
+    await page.getByRole('dialog', { name: 'Create a webhook' }).waitFor();
+  });
+});
+
+test('where a browser closes the dialog in spite of that, it opens again', async () => {
+  const token = await service.tokenFor('bob');
+  await browser.visit(service, { token, at: '#/webhooks' }, async (page) => {
+    const secret = await makeWebhook(page);
+    await page.evaluate(`document.querySelector('dialog').close()`);
+    await page.locator('dialog:modal').waitFor();
+    assert.equal(await shownSecret(page), secret);
+  });
+});
+
+test("the browser's Back leads nowhere while the secret is shown, and where it should once it is kept", async () => {
+  const token = await service.tokenFor('carl');
+  await browser.visit(service, { token, at: '#/plants' }, async (page) => {
+    await page.getByRole('link', { name: 'Webhooks' }).click();
+    const secret = await makeWebhook(page);
+    await page.goBack();
+    await page.waitForURL(/#\/webhooks$/);
+    assert.equal(await shownSecret(page), secret);
+    await page.getByLabel('I have kept the secret').check();
+    await page.getByRole('button', { name: 'Done' }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await page.goBack();
+    await page.getByRole('heading', { name: 'Plants', level: 1 }).waitFor();
+  });
+});
+
+test('before a reload takes the secret away the browser asks', async () => {
+  const token = await service.tokenFor('dora');
+  await browser.visit(service, { token, at: '#/webhooks' }, async (page) => {
+    const secret = await makeWebhook(page);
+    const asked = page.waitForEvent('dialog');
+    await page.evaluate('setTimeout(() => location.reload())');
+    const question = await asked;
+    assert.equal(question.type(), 'beforeunload');
+    await question.dismiss();
+    assert.equal(await shownSecret(page), secret);
+  });
+});
+
+test('a token that ends while the secret is shown leads to the sign-in only once the secret is kept', async () => {
+  const token = await service.tokenFor('eva');
+  await browser.visit(service, { token, at: '#/webhooks', hasClock: true }, async (page) => {
+    const secret = await makeWebhook(page);
+    await revoke(service, token);
+    const isRefused = page.waitForResponse((response) => response.status() === 401);
+    await page.clock.runFor(11_000);
+    await isRefused;
+    await page.getByText(/^This is from/).waitFor({ state: 'attached' });
+    assert.equal(await shownSecret(page), secret);
+    await page.getByLabel('I have kept the secret').check();
+    await page.clock.runFor(11_000);
+    await page.getByText('The service no longer accepts the token').waitFor();
+  });
+});
