@@ -213,10 +213,10 @@ async function verifyJwt(
 }
 
 /** Loaded only where it is used. */
-async function openMetrics({ metricsPort }: Config, { clock }: Runtime): Promise<Metrics | undefined> {
+async function openMetrics({ metricsPort }: Config, { clock, log }: Runtime): Promise<Metrics | undefined> {
   if (metricsPort === undefined) return undefined;
   const { createMetrics } = await import('./observability/metrics.ts');
-  return createMetrics({ clock, version });
+  return createMetrics({ clock, log, version });
 }
 
 /** Serves metrics on a port of their own. When that cannot be, the service does not start. */

@@ -152,6 +152,12 @@ export const database = {
   statementMs: 8 * SECOND,
   /** When the server gives up the wait for a lock. */
   lockMs: 4 * SECOND,
+  /** How long a migration waits for a lock: whoever wants the table behind it waits as well, so less than `lockMs`. */
+  migrationLockMs: 1 * SECOND,
+  /** How long it leaves the table to the others then, before it tries again. */
+  migrationPauseMs: 5 * SECOND,
+  /** How often it is said that a migration waits. */
+  migrationTellMs: 60 * SECOND,
   /** When the service gives up an answer, COMMIT included, which the server's own limits do not bound. */
   answerMs: 10 * SECOND,
   /** A connection without a statement is closed after it. */
@@ -245,6 +251,8 @@ export const delivery = {
   probeMs: { first: 100, most: 5 * SECOND },
   /** Webhooks whose trouble is remembered: each costs a few bytes in every claim. */
   rememberedLanes: 1_000,
+  /** How long after its last attempt a webhook counts as silent or failing: all that wait for a place have one by then. */
+  troubledMs: 60 * SECOND,
   /** The longest pause that a receiver may ask for by `Retry-After`. */
   pauseMs: 24 * HOUR,
   /** `Retry-After` is a number or a date: nothing longer is one. */
@@ -374,7 +382,9 @@ export const observability = {
   readEveryMs: 15 * SECOND,
   /** How long a scrape waits for that: after it, what is known from before is sent. */
   readMs: SECOND,
-  /** Webhooks that are looked at in one turn of the event loop: a few milliseconds. */
+  /** A size of the store that is older is not told any more: several readings have failed. */
+  staleSizeMs: 5 * 60 * SECOND,
+  /** Webhooks of the embedded store that are looked at in one turn of the event loop: a few milliseconds. */
   webhooksRead: 500,
   /** A request that takes longer is logged: with a disk that works, none but long lists do. */
   slowRequestMs: SECOND,
@@ -387,6 +397,8 @@ export const processes = {
   signalEchoMs: 300,
   /** Between a commit whose outcome is unknown and the end of the process: for the answers that say so. */
   lastAnswersMs: 100,
+  /** Taking the lock of a data folder: `doctor` and `restore` hold a share of it for a moment, to see who has it. */
+  lockWaitMs: 200,
 } as const;
 
 export const backups = {

@@ -2,13 +2,16 @@ import type { ErrorCode } from './errors.ts';
 
 /**
  * What the parts of the service tell whoever measures it. Passed in, and undefined when nobody does: then nothing is
- * counted, and no time is taken. Each method is called on the way of a request, so it must be cheap and never throw.
+ * counted, and of the times only those of requests are taken, for the log (`http/request-watch.ts`). Each method is
+ * called on the way of a request, so it must be cheap and never throw.
  */
 export type Measures = {
   requestBegan(): void;
   requestEnded(request: EndedRequest): void;
-  /** An Error object was answered, whatever layer it comes from. */
+  /** An Error object was answered to a request. */
   failed(code: ErrorCode): void;
+  /** The same for one that never began: it was refused before it came to a route. */
+  refused(code: ErrorCode, request?: { method: string | undefined; durationMs: number }): void;
   batchEnded(queue: QueueName, batch: EndedBatch): void;
   attemptEnded(end: AttemptEnd, durationMs: number): void;
   /** A claim was given back without an attempt. */
@@ -21,7 +24,7 @@ export type Measures = {
 
 export type EndedRequest = {
   method: string;
-  /** The pattern, such as `/plants/:id`; never the path that was asked for. Undefined for a path that is not there. */
+  /** The pattern, such as `/plants/:id`; never the path that was asked for. Undefined where no route took it. */
   route: string | undefined;
   /** Undefined when the client left before the whole answer was sent. */
   status: number | undefined;

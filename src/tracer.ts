@@ -62,6 +62,19 @@ export function traceOf({ traceparent, tracestate }: Record<string, unknown>): T
   return typeof tracestate === 'string' ? `${traceparent} ${tracestate}` : traceparent;
 }
 
+const TRACEPARENT = /^([\da-f]{2})-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(-.*)?$/;
+
+/** What a `traceparent` says; undefined for one that is not valid. A later version may go on behind it (§3.2.4). */
+export function readTraceparent(
+  traceparent: unknown,
+): { traceId: string; spanId: string; flags: number } | undefined {
+  if (typeof traceparent !== 'string') return undefined;
+  const [, version, traceId = '', spanId = '', flags = '', more] = TRACEPARENT.exec(traceparent) ?? [];
+  if (version === undefined || version === 'ff' || (version === '00' && more !== undefined)) return undefined;
+  if (/^0+$/.test(traceId) || /^0+$/.test(spanId)) return undefined;
+  return { traceId, spanId, flags: Number.parseInt(flags, 16) };
+}
+
 /** What all spans of a trace have in common. */
 export function traceIdOf(trace: Trace): string {
   return trace.slice(3, 35);

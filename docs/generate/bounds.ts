@@ -75,6 +75,9 @@ export const bounds: Readonly<Record<LimitName, string>> = {
   'database.waitMs': '503 `50302`.',
   'database.statementMs': 'The statement is rolled back: 503 `50302`.',
   'database.lockMs': 'The statement is rolled back: 503 `50302`.',
+  'database.migrationLockMs': 'The migration is rolled back, and tried again.',
+  'database.migrationPauseMs': 'The migration is tried again.',
+  'database.migrationTellMs': 'The log says again that the schema waits.',
   'database.answerMs':
     'The connection is given up: 503 `50301` for a write, whose outcome is unknown then, 503 `50302` for a read.',
   'database.idleMs': 'The connection is closed.',
@@ -122,6 +125,7 @@ export const bounds: Readonly<Record<LimitName, string>> = {
   'delivery.failuresToProbe':
     'One attempt at a time is made, after a pause, until one succeeds; the others wait.',
   'delivery.probeMs': 'The next probe comes after this pause.',
+  'delivery.troubledMs': 'It is no longer counted in `plant_store_delivery_lanes`.',
   'delivery.rememberedLanes':
     'Of those without a request under way, the one whose last failure is oldest is treated as any other again.',
   'delivery.pauseMs': 'The pause is this long, whatever the receiver asked for.',
@@ -174,6 +178,7 @@ export const bounds: Readonly<Record<LimitName, string>> = {
   'feeds.pollMs': 'An event of which no hint was heard comes this much later.',
   'feeds.reconnectMs': 'Clients that follow the standard connect again after it.',
   'processes.lastAnswersMs': 'The process ends, with exit code 1.',
+  'processes.lockWaitMs': 'A second server does not start, and says that there is one.',
   'observability.connections': 'A further connection is closed as soon as it is made.',
   'observability.requestMs': 'The connection is closed.',
   'observability.idleMs': 'The connection is closed.',
@@ -181,6 +186,7 @@ export const bounds: Readonly<Record<LimitName, string>> = {
   'observability.readEveryMs':
     'They are read again; until then `plant_store_webhook_reading_age_seconds` says how old they are.',
   'observability.readMs': 'The metrics are sent with what was read before.',
+  'observability.staleSizeMs': '`plant_store_size_bytes` and `plant_store_disk_free_bytes` are absent.',
   'observability.webhooksRead': 'Other requests have their turn, then it goes on.',
   'observability.slowRequestMs': 'A line in the log, `a request took long`.',
   'observability.slowLineMs': 'The line is left out; the next one says how many were, as `untold`.',

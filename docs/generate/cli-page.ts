@@ -18,7 +18,8 @@ Each of them counts where those before it say nothing:
 
 1. the flags \`--url\` and \`--token\`
 2. \`--profile\`: what \`plant-store login\` has saved under this name
-3. the environment variables \`PLANT_STORE_URL\` and \`PLANT_STORE_TOKEN\`
+3. the environment variables \`PLANT_STORE_URL\` and \`PLANT_STORE_TOKEN\`; with this token the URL is never that of a
+   profile
 4. the profile that \`PLANT_STORE_PROFILE\` names, else the one called \`default\`
 5. for the URL, \`http://127.0.0.1:3000\`
 
@@ -55,10 +56,12 @@ async function helpOf(verb: readonly string[]): Promise<Section[]> {
   return [{ verb: ['plant-store', ...verb].join(' '), help }, ...below.flat()];
 }
 
-/** The names under "Commands:" in a help text. */
+/** The names under "Commands:", or under the headings of several groups of them, in a help text. */
 function verbsIn(help: string): string[] {
-  const [, commands = ''] = /^Commands:\n((?: .*\n)+)/m.exec(help) ?? [];
-  return [...commands.matchAll(/^ {2}(\S+)/gm)]
+  const commands = [...help.matchAll(/^(?:Other )?[Cc]ommands\b.*:\n((?: .*\n)+)/gm)].map(
+    ([, lines]) => lines,
+  );
+  return [...commands.join('').matchAll(/^ {2}(\S+)/gm)]
     .map(([, name = '']) => name)
     .filter((name) => name !== 'help');
 }

@@ -13,7 +13,8 @@ Every failure, whatever part of the service it comes from, has a body of this fo
 
 \`error\` is the HTTP status × 100 + a number; its meaning never changes, so programs may rely on it. \`message\` is one
 sentence for a person and may be worded differently tomorrow. Headers of their own: \`WWW-Authenticate\` (401, 403 and
-40005), \`Allow\` (405), \`Retry-After\` (503).
+40005), \`Allow\` (405), \`Retry-After\` (429 and 503), and \`X-Request-Id\`: quote it, the
+[log](../how-to/observe.md#the-log) has it. Only what is refused before it is read as a request has no id.
 
 **What to retry.** 408, 429 and 503 are passing: try again, after \`Retry-After\` where it is given. After **50301**
 nobody knows whether the write took place: repeat it with the same \`id\`; 40900 then says that it did. 50000 is a

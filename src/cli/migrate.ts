@@ -51,9 +51,13 @@ async function run({ partitions, json, databasePooler }: MigrateFlags): Promise<
   await onDatabase(url, async () => {
     const before = await divisionOf(database);
     if (partitions !== undefined && before !== undefined) throw madeBefore(before);
-    const applied = await migrate(database, { now: clock.now(), partitions });
+    const applied = await migrate(database, { now: clock.now(), partitions, onWait });
     tell(applied, (await divisionOf(database)) ?? 0, json);
   }).finally(database.close);
+}
+
+function onWait(): void {
+  say('The schema waits for a long transaction, such as pg_dump, and is tried again until that is over.');
 }
 
 function madeBefore(partitions: number): Failure {

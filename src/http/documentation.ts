@@ -110,6 +110,7 @@ function answer(
 }
 
 const CHALLENGE = { 'WWW-Authenticate': 'The challenge of RFC 6750.' };
+const REQUEST_ID = { 'X-Request-Id': 'To be quoted: the lines in the log about this request carry it.' };
 const RETRY_AFTER = { 'Retry-After': 'In how many seconds to try again.' };
 
 /** The header fields that the failures of a status may carry. */
@@ -130,6 +131,7 @@ export function errorAnswers(...own: ErrorCode[]) {
       status,
       answer(ref(ErrorObject), group.map((code) => `\`${code}\` ${catalogue[code]}`).join('\n\n'), {
         ...HEADERS[status],
+        ...REQUEST_ID,
         ...(status === 401 ? {} : RATE_LIMIT),
       }),
     ]),

@@ -16,7 +16,7 @@ export type Door = {
   /** Whether a write would be refused. */
   writesAreFull(): boolean;
   isDraining(): boolean;
-  measures?: Pick<Measures, 'failed'> | undefined;
+  measures?: Pick<Measures, 'refused'> | undefined;
 };
 
 /**
@@ -31,11 +31,21 @@ export function refuseAtTheDoor(server: Server, { turns, writesAreFull, isDraini
     const isAdmitted = turns.admits() && !(isWrite(request) && writesAreFull());
     // Draining has a refusal of its own.
     if (isAdmitted || asksHealth(request) || isDraining()) comeIn.call(server, request, response);
-    else {
-      measures?.failed(code);
-      turns.holdRefusal(() => refuse(response));
-    }
+    else if (measures) turns.holdRefusal(measured(request, measures, () => refuse(response)));
+    else turns.holdRefusal(() => refuse(response));
   });
+}
+
+function measured(
+  { method }: IncomingMessage,
+  measures: Pick<Measures, 'refused'>,
+  refuse: () => void,
+): () => void {
+  const begin = performance.now();
+  return () => {
+    refuse();
+    measures.refused(code, { method, durationMs: performance.now() - begin });
+  };
 }
 
 function isWrite({ method = '' }: IncomingMessage): boolean {

@@ -4,6 +4,7 @@ import type { Measures } from '../measures.ts';
 import { answerJson } from './answer.ts';
 import { withChallenge } from './authorization.ts';
 import { notJson } from './body.ts';
+import { asksHealth } from './door.ts';
 import { lingerBeforeClose } from './linger.ts';
 import { BODYLESS } from './request-guard.ts';
 import { linesOf } from './request-log.ts';
@@ -33,7 +34,7 @@ export function answerFailure(
   if (isRead && !BODYLESS.has(request.method)) reply.removeHeader('connection');
   if (failure.code === 41300) lingerBeforeClose(request.raw.socket);
   const send = ({ code, message, status, headers }: AppError) => {
-    measures?.failed(code);
+    if (!asksHealth(request.raw)) measures?.failed(code);
     request.span?.note({ 'plant_store.error': code });
     // To be quoted: the lines of the log about this request carry it.
     const answer = reply.code(status).headers(headers).header('x-request-id', request.id);

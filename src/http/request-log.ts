@@ -1,7 +1,7 @@
 import type { FastifyBaseLogger, FastifyRequest } from 'fastify';
 import { observability as limits } from '../limits.ts';
 import type { EndedRequest } from '../measures.ts';
-import { traceIdOf as idOfTrace, type Span } from '../tracer.ts';
+import { readTraceparent, type Span, traceIdOf } from '../tracer.ts';
 
 /** What every line about a request says of it: its id and, if it or its client is in a trace, the id of that. */
 export function linesOf({
@@ -12,22 +12,8 @@ export function linesOf({
   reqId: string;
   traceId?: string;
 } {
-  const traceId = span ? idOfTrace(span.trace) : traceIdOf(raw.headers.traceparent);
+  const traceId = span ? traceIdOf(span.trace) : readTraceparent(raw.headers.traceparent)?.traceId;
   return traceId === undefined ? { reqId: id } : { reqId: id, traceId };
-}
-
-/** The id of the trace in a `traceparent` (W3C Trace Context §3.2); undefined when that is not valid. */
-export function traceIdOf(traceparent: string | string[] | undefined): string | undefined {
-  if (typeof traceparent !== 'string') return undefined;
-  const [, version, traceId, parentId, more = ''] =
-    /^([\da-f]{2})-([\da-f]{32})-([\da-f]{16})-[\da-f]{2}(-.*)?$/.exec(traceparent) ?? [];
-  const isValid =
-    version !== undefined &&
-    version !== 'ff' &&
-    (version !== '00' || more === '') &&
-    /[^0]/.test(traceId ?? '') &&
-    /[^0]/.test(parentId ?? '');
-  return isValid ? traceId : undefined;
 }
 
 /** Tells the log of requests that have ended: of each at `debug`, at `info` of those that took long. */

@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
 import { type Span, type SpanResult, type Tracer, traceOf } from '../tracer.ts';
 import { asksHealth } from './door.ts';
-import { isPipelined } from './pipelining.ts';
 import { routeOf } from './request-watch.ts';
+import { responseEnds, statusOf } from './response-end.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -16,30 +16,15 @@ declare module 'fastify' {
  * continues the trace that the client is in (W3C Trace Context). Questions about the health of the service have none.
  */
 export function traceRequests(app: FastifyInstance, tracer: Tracer): void {
+  const onEnd = responseEnds();
   app.addHook('onRequest', (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction) => {
     if (!asksHealth(request.raw)) {
       const span = begin(tracer, request);
       request.span = span;
-      onceClosed(request, reply, () => span.end(resultOf(reply)));
+      onEnd(request.raw.socket, reply.raw, () => span.end(resultOf(reply)));
     }
     done();
   });
-}
-
-/** Calls back when the answer is complete, or when nobody is there any more to take it. */
-function onceClosed(
-  { raw: { socket } }: FastifyRequest,
-  { raw: response }: FastifyReply,
-  call: () => void,
-): void {
-  let isCalled = false;
-  const callOnce = () => {
-    if (!isCalled) call();
-    isCalled = true;
-  };
-  response.once('close', callOnce);
-  // An answer whose turn never came, since the connection was closed before, is not closed by Node.
-  if (isPipelined(response)) socket.once('close', callOnce);
 }
 
 /** Nothing of the path as it came, which may hold anything: only the route that it led to. */
@@ -49,14 +34,13 @@ function begin(tracer: Tracer, request: FastifyRequest): Span {
   return tracer.begin('server', route === undefined ? method : `${method} ${route}`, traceOf(headers), {
     'http.request.method': method,
     'http.route': route,
-    'url.path': route,
     'url.scheme': 'http',
     'plant_store.request.id': id,
   });
 }
 
 function resultOf({ raw, request }: FastifyReply): SpanResult {
-  const status = raw.headersSent ? raw.statusCode : undefined;
+  const status = statusOf(raw);
   return {
     attributes: {
       'http.response.status_code': status,

@@ -1,8 +1,7 @@
-import type { Socket } from 'node:net';
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
 import type { EndedRequest, Measures } from '../measures.ts';
-import { isPipelined } from './pipelining.ts';
 import { createRequestLog } from './request-log.ts';
+import { responseEnds, statusOf } from './response-end.ts';
 
 export type WatchOptions = {
   log: FastifyBaseLogger | undefined;
@@ -15,50 +14,26 @@ export type WatchOptions = {
 export function watchRequests(app: FastifyInstance, { log, measures, now }: WatchOptions): void {
   const lines = log && createRequestLog(log, now);
   if (!measures && !lines?.tellsAny) return;
-  const endWithConnection = connectionEnds();
+  const onEnd = responseEnds();
 
   app.addHook('onRequest', (request, { raw: response }, done: HookHandlerDoneFunction) => {
     const begin = now();
     measures?.requestBegan();
-    let hasEnded = false;
-    const end = () => {
-      if (hasEnded) return;
-      hasEnded = true;
+    onEnd(request.raw.socket, response, () => {
       const durationMs = now() - begin;
       // That of nearly all requests when nobody measures: nothing more is done for them.
       if (!measures && !lines?.tells(durationMs)) return;
-      const status = response.writableFinished ? response.statusCode : undefined;
-      const ended: EndedRequest = { method: request.method, route: routeOf(request), status, durationMs };
+      const ended: EndedRequest = {
+        method: request.method,
+        route: routeOf(request),
+        status: statusOf(response),
+        durationMs,
+      };
       measures?.requestEnded(ended);
       if (lines?.tells(durationMs)) lines.tell(request, ended);
-    };
-    if (isPipelined(response)) endWithConnection(request.raw.socket, response, end);
-    response.once('close', end);
+    });
     done();
   });
-}
-
-/**
- * An answer whose turn never came, since its connection was closed before, is not closed by Node. One listener for all
- * of a connection: there may be hundreds.
- */
-function connectionEnds() {
-  const endsOf = new WeakMap<Socket, Set<() => void>>();
-  return (
-    socket: Socket,
-    response: { once(event: 'close', listener: () => void): void },
-    end: () => void,
-  ) => {
-    const ends = endsOf.get(socket) ?? new Set();
-    if (!endsOf.has(socket)) {
-      endsOf.set(socket, ends);
-      socket.once('close', () => {
-        for (const each of ends) each();
-      });
-    }
-    ends.add(end);
-    response.once('close', () => ends.delete(end));
-  };
 }
 
 /** Few, whatever is asked for: the files of a site count as one route. */

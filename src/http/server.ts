@@ -87,7 +87,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   app.addHook('onRequest', requestGuard(options.drain));
   answerOtherPaths(
     app,
-    options.answersApi ? 'the paths are listed at /docs' : 'this replica only sends webhooks',
+    options.answersApi ? 'the paths are listed at /docs/api' : 'this replica only sends webhooks',
   );
   acceptJsonOnly(app);
   acceptIdempotencyKeys(app, options);
@@ -171,7 +171,7 @@ function createFastify({ log, runtime, measures }: ServerOptions): FastifyInstan
     },
     routerOptions: { maxParamLength: limits.urlBytes, querystringParser: (search) => search as never },
     rewriteUrl,
-    frameworkErrors: answerFailureWith({ measures }),
+    frameworkErrors: answerFailureWith({ measures: measures && beforeRouting(measures) }),
     clientErrorHandler: (error, socket) => answerParserFailure(error, socket, measures),
   });
   app.server.maxConnections = limits.connections;
@@ -182,9 +182,14 @@ function createFastify({ log, runtime, measures }: ServerOptions): FastifyInstan
   return app;
 }
 
-function answerFailureWith({ measures }: Pick<ServerOptions, 'measures'>) {
+function answerFailureWith({ measures }: { measures: Pick<Measures, 'failed'> | undefined }) {
   return (error: unknown, request: FastifyRequest, reply: FastifyReply) =>
     answerFailure(error, request, reply, measures);
+}
+
+/** For what comes to no hook. */
+function beforeRouting(measures: Measures): Pick<Measures, 'failed'> {
+  return { failed: (code) => measures.refused(code) };
 }
 
 /** Ids that are unique also across restarts, so that a log tells one request from every other. */

@@ -9,15 +9,16 @@ import { urlTooLong } from './request-guard.ts';
 const METHODS = 'GET, HEAD, POST, PATCH, DELETE, OPTIONS';
 
 /** Answers what never becomes a request: what the HTTP parser refuses, CONNECT, and expectations. */
-export function answerSocketFailures(server: Server, measures?: Pick<Measures, 'failed'>): void {
-  const refuse = (_request: IncomingMessage, response: ServerResponse) =>
-    refuseExpectation(response, measures);
+export function answerSocketFailures(server: Server, measures?: Pick<Measures, 'refused'>): void {
+  const refuse = (request: IncomingMessage, response: ServerResponse) =>
+    refuseExpectation(request, response, measures);
   server.on('connect', (_request, socket) => {
     // Node lets go of the connection here: without these its reset ends the process, and nothing ever closes it.
     socket.on('error', () => socket.destroy());
     socket.once('finish', () => socket.destroy());
     const error = new AppError(40500, 'CONNECT is not supported here.', { headers: { allow: METHODS } });
-    end(socket, error, measures);
+    measures?.refused(error.code, { method: 'CONNECT', durationMs: 0 });
+    end(socket, error);
   });
   server.on('checkExpectation', refuse);
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
@@ -28,9 +29,13 @@ export function answerSocketFailures(server: Server, measures?: Pick<Measures, '
   });
 }
 
-function refuseExpectation(response: ServerResponse, measures?: Pick<Measures, 'failed'>): void {
+function refuseExpectation(
+  { method }: IncomingMessage,
+  response: ServerResponse,
+  measures?: Pick<Measures, 'refused'>,
+): void {
   const error = new AppError(41700, 'The only expectation that is supported is 100-continue.');
-  measures?.failed(error.code);
+  measures?.refused(error.code, { method, durationMs: 0 });
   response.writeHead(error.status, { 'content-type': 'application/json', connection: 'close' });
   response.end(errorBody(error.code, error.message));
 }
@@ -42,7 +47,7 @@ function refuseExpectation(response: ServerResponse, measures?: Pick<Measures, '
 export function answerParserFailure(
   error: ParserError,
   socket: Duplex & { _httpMessage?: ServerResponse | null },
-  measures?: Pick<Measures, 'failed'>,
+  measures?: Pick<Measures, 'failed' | 'refused'>,
 ): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
@@ -52,7 +57,13 @@ export function answerParserFailure(
   if (answering && !isOfBrokenRequest(answering))
     answering.once('close', () => answerParserFailure(error, socket, measures));
   else if (answering?.headersSent) socket.destroy();
-  else end(socket, translate(error), measures);
+  else {
+    const failure = translate(error);
+    // Of one that broke off in its body the request counts by itself.
+    if (answering) measures?.failed(failure.code);
+    else measures?.refused(failure.code);
+    end(socket, failure);
+  }
 }
 
 /** Whether the request that is being answered is the one that broke off: then nothing comes before it. */
@@ -91,8 +102,7 @@ function stillInRequestLine(packet: unknown): boolean {
   return /^[A-Z-]+ /.test(packet.toString('latin1', 0, 32)) && (end === -1 || end > limits.urlBytes);
 }
 
-function end(socket: Duplex, error: AppError, measures: Pick<Measures, 'failed'> | undefined): void {
-  measures?.failed(error.code);
+function end(socket: Duplex, error: AppError): void {
   const body = errorBody(error.code, error.message);
   const phrase = STATUS_CODES[error.status] ?? 'Error';
   const headers = {

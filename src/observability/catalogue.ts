@@ -27,9 +27,10 @@ export const catalogue = {
     labels: ['method', 'route', 'code'],
     of: 'replica',
     help:
-      'From the arrival of a request to the end of its answer, by the pattern of its route. The route is "none" for a ' +
-      'path that is not there, the code 499 for a client that left before. Of GET /events/stream it is how long the ' +
-      'stream was open.',
+      'From the arrival of a request to the end of its answer, by the pattern of its route. The route is "none" where ' +
+      'no route took it: there is no such path, or not with that method, or it was refused before it was read. The code ' +
+      'is 499 for a client that left before. Of GET /events/stream it is how long the stream was open; of what cannot ' +
+      'be read as a request, 0.',
     buckets: DURATIONS,
   },
   requestsUnderWay: {
@@ -51,9 +52,7 @@ export const catalogue = {
     type: 'counter',
     labels: ['error'],
     of: 'replica',
-    help:
-      'Failures that were answered, by the code in their body. Those of requests that were refused before they were ' +
-      'read, 50300 in an overload among them, are counted here only.',
+    help: 'Failures that were answered, by the code in their body. Those of /healthz and /readyz are left out.',
   },
   commitCommands: {
     name: 'plant_store_commit_commands',
@@ -133,7 +132,8 @@ export const catalogue = {
     of: 'replica',
     help:
       'Webhooks to which one attempt at a time is made: silent (the last attempt got no whole answer), failing (several ' +
-      'failed one after the other; there are pauses between).',
+      'failed one after the other; there are pauses between). Those to which none was made for ' +
+      `${delivery.troubledMs / 1000} s are left out.`,
   },
   pauses: {
     name: 'plant_store_webhook_pauses_total',
@@ -181,7 +181,7 @@ export const catalogue = {
     of: 'replica',
     help:
       'How old the three metrics about webhooks and waiting deliveries are: they are read every ' +
-      `${observability.readEveryMs / 1000} s at most.`,
+      `${observability.readEveryMs / 1000} s at most. From the start on, as long as they could not be read.`,
   },
   storeSize: {
     name: 'plant_store_size_bytes',

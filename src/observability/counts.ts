@@ -51,6 +51,10 @@ export function createCounts(): { measures: Measures; samples: Pick<Samples, Cou
         requests.add(request);
       },
       failed: (code) => failures.add(String(code)),
+      refused(code, { method = '', durationMs } = { method: '', durationMs: 0 }) {
+        failures.add(String(code));
+        requests.add({ method, route: undefined, status: Math.trunc(code / 100), durationMs });
+      },
       batchEnded: commits.add,
       attemptEnded: attempts.add,
       attemptNotMade: attempts.notMade,

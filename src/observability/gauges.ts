@@ -1,5 +1,6 @@
-import type { LaneReading, StoreReadings } from '../measures.ts';
-import { type Clock, timeOfId } from '../runtime.ts';
+import { observability as limits } from '../limits.ts';
+import type { LaneReading, SizeReading, StoreReadings } from '../measures.ts';
+import { type Clock, type Log, timeOfId } from '../runtime.ts';
 import { type CountedKey, one } from './counts.ts';
 import type { Sample, Samples } from './registry.ts';
 import { seldom } from './seldom.ts';
@@ -12,19 +13,18 @@ export type Sources = {
   lanes?(): LaneReading;
 };
 
+type Parts = { clock: Clock; log: Log; version: string };
+
 /** What is read when somebody asks. All of it is at hand, or is read seldom (`seldom.ts`). */
-export function createGauges(
-  sources: Sources,
-  { clock, version }: { clock: Clock; version: string },
-): Omit<Samples, CountedKey> {
+export function createGauges(sources: Sources, { clock, log, version }: Parts): Omit<Samples, CountedKey> {
   const queues = () => sources.store?.queues() ?? [];
   return {
     connections: async () => (sources.connections ? one(await sources.connections()) : []),
     queueCommands: () => queues().map(({ queue, commands }) => ({ labels: { queue }, value: commands })),
     queueAge: () => queues().map(({ queue, ageMs }) => ({ labels: { queue }, value: ageMs / 1000 })),
     ...laneGauges(sources),
-    ...webhookGauges(sources, clock),
-    ...sizeGauges(sources),
+    ...webhookGauges(sources, clock, log),
+    ...sizeGauges(sources, log),
     loopActive: () => one(performance.eventLoopUtilization().active / 1000),
     buildInfo: () => {
       const store = sources.store?.kind ?? '';
@@ -45,18 +45,22 @@ function laneGauges(sources: Sources) {
 }
 
 /** Each time as it was when it was read. */
-function webhookGauges(sources: Sources, clock: Clock) {
-  const reading = seldom(async () => {
-    const now = clock.now();
-    const found = await sources.store?.webhooks(now);
-    if (!found) throw new Error('There is no store yet.');
-    const { enabled, paused, disabled, oldestPending, oldestHeld, dueSince } = found;
-    return {
-      status: { enabled, paused, disabled },
-      ages: { pending: ageOfEvent(oldestPending, now), held: ageOfEvent(oldestHeld, now) },
-      overdue: age(dueSince, now),
-    };
-  });
+function webhookGauges(sources: Sources, clock: Clock, log: Log) {
+  const madeAt = performance.now();
+  const reading = seldom(
+    async () => {
+      const now = clock.now();
+      const found = await sources.store?.webhooks(now);
+      if (!found) throw new Error('There is no store yet.');
+      const { enabled, paused, disabled, oldestPending, oldestHeld, dueSince } = found;
+      return {
+        status: { enabled, paused, disabled },
+        ages: { pending: ageOfEvent(oldestPending, now), held: ageOfEvent(oldestHeld, now) },
+        overdue: age(dueSince, now),
+      };
+    },
+    complain(log, 'how webhooks stand cannot be read'),
+  );
   return {
     webhooks: async () => by('status', (await reading())?.value.status ?? {}),
     oldestWaiting: async () => by('state', (await reading())?.value.ages ?? {}),
@@ -64,20 +68,30 @@ function webhookGauges(sources: Sources, clock: Clock) {
       const last = await reading();
       return last ? one(last.value.overdue) : [];
     },
+    /** As long as nothing could be read it grows from the beginning, so that it is seen. */
     async readingAge() {
       const last = await reading();
-      return last ? one((performance.now() - last.at) / 1000) : [];
+      return one((performance.now() - (last?.at ?? madeAt)) / 1000);
     },
   };
 }
 
-function sizeGauges(sources: Sources) {
-  const reading = seldom(async () => sources.store?.size());
-  const sample = (value: number | undefined) => (value === undefined ? [] : one(value));
-  return {
-    storeSize: async () => sample((await reading())?.value?.bytes),
-    storeFree: async () => sample((await reading())?.value?.freeBytes),
-  };
+/** What is too old is left out: nobody could see that it is. */
+function sizeGauges(sources: Sources, log: Log) {
+  const reading = seldom(
+    async () => sources.store?.size(),
+    complain(log, 'the size of the store cannot be read'),
+  );
+  async function sample(part: keyof SizeReading): Promise<Sample[]> {
+    const { value, at } = (await reading()) ?? { value: undefined, at: 0 };
+    const read = value?.[part];
+    return read === undefined || performance.now() - at > limits.staleSizeMs ? [] : one(read);
+  }
+  return { storeSize: () => sample('bytes'), storeFree: () => sample('freeBytes') };
+}
+
+function complain(log: Log, what: string): (error: unknown) => void {
+  return (err) => log.warn({ err }, what);
 }
 
 function by(label: string, values: Record<string, number>): Sample[] {

@@ -1,5 +1,5 @@
 import type { Measures } from '../measures.ts';
-import type { Clock } from '../runtime.ts';
+import type { Clock, Log } from '../runtime.ts';
 import { createCounts } from './counts.ts';
 import { createGauges, type Sources } from './gauges.ts';
 import { type MetricsServer, serveMetrics } from './metrics-server.ts';
@@ -17,7 +17,7 @@ export type Metrics = {
   listen(at: { port: number; host: string }): Promise<MetricsServer>;
 };
 
-export function createMetrics(parts: { clock: Clock; version: string }): Metrics {
+export function createMetrics(parts: { clock: Clock; log: Log; version: string }): Metrics {
   const sources: Sources = {};
   const { measures, samples } = createCounts();
   const registry = createRegistry({ ...samples, ...createGauges(sources, parts) });

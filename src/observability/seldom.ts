@@ -7,18 +7,27 @@ export type LastRead<T> = { value: T; at: number };
 /**
  * Reads what is not cheap so rarely that it takes a twentieth of the time at most, and only while somebody asks. Whoever
  * asks waits a little for what is new and gets, failing that, what is known from before: undefined when nothing is.
+ *
+ * @param onFailure called with the first of failures that follow on each other
  */
-export function seldom<T>(read: () => Promise<T>): () => Promise<LastRead<T> | undefined> {
+export function seldom<T>(
+  read: () => Promise<T>,
+  onFailure: (error: unknown) => void,
+): () => Promise<LastRead<T> | undefined> {
   let last: LastRead<T> | undefined;
   let nextAt = Number.NEGATIVE_INFINITY;
   let underWay: Promise<void> | undefined;
+  let fails = false;
 
   async function refresh(): Promise<void> {
     const begin = performance.now();
     try {
       last = { value: await read(), at: performance.now() };
-    } catch {
-      // The store's own log says why, and the age of what is known grows.
+      fails = false;
+    } catch (error) {
+      // The age of what is known grows.
+      if (!fails) onFailure(error);
+      fails = true;
     } finally {
       const end = performance.now();
       nextAt = end + Math.max(limits.readEveryMs, 19 * (end - begin));

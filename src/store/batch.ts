@@ -52,6 +52,7 @@ export type Gathering = { many: number; pauseMs: number };
 
 const NO_GATHERING: Gathering = { many: Number.POSITIVE_INFINITY, pauseMs: 0 };
 
+/** @param clock that never goes back, or what waits would seem to have come later than it did */
 export function groupCommit<Command>(
   commit: Commit<Command>,
   clock: Clock,

@@ -1,3 +1,5 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { ClientRequest } from 'node:http';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { BatchSpanProcessor, type SpanExporter, type SpanProcessor } from '@opentelemetry/sdk-trace';
 import { tracing as limits } from '../limits.ts';
@@ -17,8 +19,10 @@ export type Collector = {
 export function exportTo({ endpoint, headers }: Collector, log: Log): SpanProcessor {
   const lost = reportLosses(log, endpoint);
   // What is not given here, it takes from the environment: certificates, compression.
+  const url = `${endpoint}/v1/traces`;
+  const stopEnding = endLateRequests(new URL(url));
   const exporter = new OTLPTraceExporter({
-    url: `${endpoint}/v1/traces`,
+    url,
     headers: { ...headers },
     timeoutMillis: limits.exportMs,
     concurrencyLimit: limits.exportsTogether,
@@ -55,8 +59,25 @@ export function exportTo({ endpoint, headers }: Collector, log: Log): SpanProces
       batches.onEnd(span);
     },
     forceFlush: () => batches.forceFlush(),
-    shutdown: () => batches.shutdown(),
+    shutdown: () => batches.shutdown().finally(stopEnding),
   };
+}
+
+/**
+ * Ends requests to the collector that take too long, until it is told to stop. The library bounds only how long it hears
+ * nothing: one that sends its answer byte by byte would hold each of the few requests that there may be for ever.
+ */
+function endLateRequests({ host, pathname }: URL): () => void {
+  const created = 'http.client.request.created';
+  function onCreated(message: unknown): void {
+    // As Node documents the messages of this channel.
+    const { request } = message as { request: ClientRequest };
+    if (request.getHeader('host') !== host || request.path !== pathname) return;
+    const late = setTimeout(() => request.destroy(), limits.exportMs + limits.exportGraceMs).unref();
+    request.once('close', () => clearTimeout(late));
+  }
+  subscribe(created, onCreated);
+  return () => void unsubscribe(created, onCreated);
 }
 
 /** Says what was lost, and why, at the first time and then once in a while. */

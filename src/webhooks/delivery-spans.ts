@@ -12,7 +12,7 @@ export function traceAttempts(sender: QueueingSender, tracer: Tracer): QueueingS
     ...sender,
     async send(claim) {
       const span = tracer.begin('client', 'POST webhook', claim.trace, attributesOf(claim));
-      const attempt = await sender.send({ ...claim, trace: span.trace });
+      const attempt = await sender.send({ ...claim, onward: span.trace });
       // One that was not made is not shown.
       if (attempt === undefined) return undefined;
       // Until then it waited for others to the same webhook.

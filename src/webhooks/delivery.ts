@@ -7,8 +7,10 @@ import { sign } from './signature.ts';
 export type Sendable = {
   webhook: Pick<Claim['webhook'], 'id' | 'url' | 'secrets' | 'privateKey'>;
   event: PlantEvent;
-  /** That the receiver goes on with. */
+  /** In which the event was made. */
   trace?: Trace | undefined;
+  /** That the receiver goes on with; undefined when this service makes no traces, whatever was kept with the event. */
+  onward?: Trace | undefined;
   /** Attempts that were made since its schedule began. */
   step?: number;
 };
@@ -42,7 +44,7 @@ export function prepare(claim: Sendable, now: number, version: string, source: s
       'ce-source': source,
       'ce-time': new Date(event.at).toISOString(),
       // Not signed: the signature is of id, time and body.
-      ...traceHeaders(claim.trace),
+      ...traceHeaders(claim.onward),
     },
     body,
   };

@@ -6,7 +6,7 @@ import { type Attempt, failureOf } from './attempt.ts';
 import { createBell } from './bell.ts';
 import { createLanes, type LaneBounds, type LaneEnd } from './lanes.ts';
 import { type OutcomeRules, outcomeOf } from './outcome.ts';
-import type { Claim, DeliveryOutcome, Outbox } from './port.ts';
+import type { Claim, DeliveryOutcome, Outbox, Recorded } from './port.ts';
 import type { QueueingSender } from './queueing-sender.ts';
 import { timeText } from './time.ts';
 
@@ -139,33 +139,40 @@ export function startDispatcher({
   async function settle(claim: Claim, attempt: Attempt): Promise<void> {
     const now = clock.now();
     const outcome = outcomeOf(claim, attempt, rules, now, runtime.random(4).readUInt32BE() / 2 ** 32);
+    const { next } = outcome;
     report(outcome);
-    if (measures) count(outcome, measures);
+    measures?.attemptEnded(next.state === 'pending' ? 'retrying' : next.state, outcome.attempt.durationMs);
     const until = now + bounds.leaseMs;
     const isToBeLeftAlone = outcome.pauseUntil !== undefined || outcome.disable !== undefined;
     if (isToBeLeftAlone) lanes.hold(outcome.webhook, until);
-    const kept = await insist('record an outcome', () => outbox.record(outcome), sending.signal, until);
+    const recorded = await insist('record an outcome', () => outbox.record(outcome), sending.signal, until);
     // The store knows now; claims that were made before may still be on their way.
     if (isToBeLeftAlone) lanes.hold(outcome.webhook, clock.now() + bounds.pollMs);
     // The next attempt may be due before the store is asked again.
-    if (outcome.next.state === 'pending') bell.ring();
-    if (kept !== false) return;
-    const { webhook, event } = outcome;
-    log.info(
-      { webhook, event },
-      'an outcome came too late, or for a delivery that was sent again or is gone',
-    );
+    if (next.state === 'pending') bell.ring();
+    if (recorded !== undefined) follow(outcome, recorded);
   }
 
-  function report({ webhook, event, attempt, reason, next, pauseUntil, disable }: DeliveryOutcome): void {
+  /** Of many attempts that were under way together only one pauses, or disables, their webhook. */
+  function follow({ webhook, event, pauseUntil, disable }: DeliveryOutcome, recorded: Recorded): void {
+    if (recorded === 'late') {
+      const reason = 'an outcome came too late, or for a delivery that was sent again or is gone';
+      log.info({ webhook, event }, reason);
+    } else if (recorded === 'paused') {
+      measures?.webhookPaused();
+      log.info({ webhook, pausedUntil: pauseUntil && timeText(pauseUntil) }, 'a webhook pauses');
+    } else if (recorded === 'disabled') {
+      measures?.webhookDisabled();
+      log.warn({ webhook, reason: disable?.reason }, 'a webhook was disabled');
+    }
+  }
+
+  function report({ webhook, event, attempt, reason, next }: DeliveryOutcome): void {
     const { status, durationMs } = attempt;
     const context = { webhook, event, status, durationMs, reason };
     if (next.state === 'delivered') log.debug(context, 'delivered');
     else if (next.state === 'pending') log.info(context, 'an attempt failed');
     else log.warn(context, 'a delivery failed for good');
-    if (pauseUntil !== undefined)
-      log.info({ webhook, pausedUntil: timeText(pauseUntil) }, 'a webhook pauses');
-    if (disable) log.warn({ webhook, reason: disable.reason }, 'a webhook is to be disabled');
   }
 
   /** Tries a store call until it succeeds, `signal` aborts or the time is over; undefined for the latter two. */
@@ -212,7 +219,7 @@ export function startDispatcher({
   const loop = run();
   let stopped: Promise<void> | undefined;
   return {
-    lanes: lanes.reading,
+    lanes: () => lanes.reading(clock.now()),
     stop: () => (stopped ??= finish()),
   };
 }
@@ -220,12 +227,6 @@ export function startDispatcher({
 function endOf(attempt: Attempt): LaneEnd {
   if (attempt.error !== undefined) return 'silence';
   return failureOf(attempt) === undefined ? 'success' : 'failure';
-}
-
-function count({ attempt, next, pauseUntil, disable }: DeliveryOutcome, measures: Measures): void {
-  measures.attemptEnded(next.state === 'pending' ? 'retrying' : next.state, attempt.durationMs);
-  if (pauseUntil !== undefined) measures.webhookPaused();
-  if (disable) measures.webhookDisabled();
 }
 
 /**

@@ -12,7 +12,7 @@ export type Lanes = {
   /** Closes the lane of a webhook that is to be left alone, until the store knows of it and claims nothing for it. */
   hold(webhook: string, until: number): void;
   isHeld(webhook: string, now: number): boolean;
-  reading(): LaneReading;
+  reading(now: number): LaneReading;
 };
 
 /** How a request ended: as a success, with an answer that is none, with no whole answer; or it was not made. */
@@ -31,6 +31,8 @@ export type LaneBounds = {
   probeMs: { first: number; most: number };
   rateBurst: number;
   rememberedLanes: number;
+  /** How long after its last attempt a lane counts in a reading. */
+  troubledMs: number;
 };
 
 type Lane = {
@@ -41,6 +43,8 @@ type Lane = {
   /** Before the next probe. */
   pauseMs: number;
   opensAt: number;
+  /** When the last attempt ended. */
+  leftAt: number;
   heldUntil: number;
   bucket: Bucket | undefined;
 };
@@ -69,6 +73,7 @@ export function createLanes(bounds: LaneBounds): Lanes {
     probeMs,
     rateBurst,
     rememberedLanes,
+    troubledMs,
   } = bounds;
   const lanes = new Map<string, Lane>();
   let total = 0;
@@ -156,6 +161,7 @@ export function createLanes(bounds: LaneBounds): Lanes {
       const lane = lanes.get(webhook);
       if (!lane) return;
       lane.underWay--;
+      lane.leftAt = now;
       if (end === 'success') Object.assign(lane, { failures: 0, isSilent: false, pauseMs: 0, opensAt: 0 });
       if (end === 'failure' || end === 'silence') {
         lane.isSilent = end === 'silence';
@@ -173,9 +179,11 @@ export function createLanes(bounds: LaneBounds): Lanes {
       lane.heldUntil = until;
     },
 
-    reading() {
+    reading(now) {
       let [silent, failing] = [0, 0];
       for (const lane of lanes.values()) {
+        // Nothing is due, or the webhook is gone: it delays nothing.
+        if (lane.underWay === 0 && now - lane.leftAt >= troubledMs) continue;
         if (lane.isSilent) silent++;
         else if (lane.failures >= failuresToProbe) failing++;
       }
@@ -193,6 +201,7 @@ function newLane(): Lane {
     isSilent: false,
     pauseMs: 0,
     opensAt: 0,
+    leftAt: 0,
     heldUntil: 0,
     bucket: undefined,
   };

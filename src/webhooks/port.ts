@@ -69,10 +69,9 @@ export interface Outbox {
   claim(request: ClaimRequest): Promise<Claim[]>;
   /**
    * Writes down an attempt, what becomes of its delivery, and what follows for its webhook. An attempt that was
-   * written down before is not written twice. False when its fence is no longer the newest, or the delivery is gone:
-   * then the attempt is kept, and the delivery stays as it is.
+   * written down before is not written twice.
    */
-  record(outcome: DeliveryOutcome): Promise<boolean>;
+  record(outcome: DeliveryOutcome): Promise<Recorded>;
   /** Ends the lease of a claim of which no attempt was made, as if it had not been claimed. */
   giveBack(claim: Claim): Promise<void>;
   /** Makes every lease end now. For the start, when the process that held them is gone, and for the drain. */
@@ -283,6 +282,13 @@ export type Claim = {
   step: number;
   fence: number;
 };
+
+/**
+ * What came of an outcome. `late`: its fence is no longer the newest, or the delivery is gone; the attempt is kept, and
+ * the delivery stays as it is. `paused`, `disabled`: it was settled, and its webhook, which was not before, now is. One
+ * that is to end and to pause is only `disabled`.
+ */
+export type Recorded = 'settled' | 'late' | 'paused' | 'disabled';
 
 export type DeliveryOutcome = {
   webhook: string;

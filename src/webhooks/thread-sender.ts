@@ -90,11 +90,11 @@ function startThread(options: SenderThreadOptions): SenderThread {
   return {
     isDead: () => isDead,
 
-    send({ webhook: { id, url, secrets, privateKey }, event, trace }: Sendable) {
+    send({ webhook: { id, url, secrets, privateKey }, event, onward }: Sendable) {
       return new Promise((resolve) => {
         const key = free.pop() ?? underWay.length;
         underWay[key] = { at: Date.now(), resolve };
-        const length = waiting.push([key, { webhook: { id, url, secrets, privateKey }, event, trace }]);
+        const length = waiting.push([key, { webhook: { id, url, secrets, privateKey }, event, onward }]);
         if (length === 1) setImmediate(flush);
       });
     },

@@ -134,7 +134,8 @@ async function send(
 /** The whole answer as a text that both services should give. */
 function shown({ status, fields, text }: RawAnswer, known: Known): string {
   const lines = fields.map(([name, value]) => {
-    if (name.toLowerCase() === 'date') return `${name}: …`;
+    // Of each service its own.
+    if (/^(?:date|x-request-id)$/i.test(name)) return `${name}: …`;
     // What stands for a placeholder may be longer on one than on the other; a HEAD request has the length of a GET.
     const isItsLength =
       name.toLowerCase() === 'content-length' && (text === '' || Number(value) === Buffer.byteLength(text));

@@ -83,7 +83,7 @@ export async function makeDatabase(): Promise<TestDatabase> {
 export async function makePartitions(url: string, partitions: number): Promise<void> {
   const parts = { connections: 2, pooled: false, log: silentLog };
   const database = openDatabase({ url: parseDatabaseUrl(url), ...parts });
-  await migrate(database, { now: Date.now(), partitions }).finally(database.close);
+  await migrate(database, { now: Date.now(), partitions, onWait() {} }).finally(database.close);
 }
 
 /** Opens the store in a database, as a replica does. */

@@ -9,6 +9,7 @@ import { http as limits } from '../../src/limits.ts';
 
 const state = { room: Infinity, writesAreFull: false, isDraining: false };
 
+const refused: unknown[] = [];
 const server = createServer((request, response) => {
   request.resume();
   response.end('inside');
@@ -22,6 +23,7 @@ refuseAtTheDoor(server, {
   turns,
   writesAreFull: () => state.writesAreFull,
   isDraining: () => state.isDraining,
+  measures: { refused: (code, request) => void refused.push([code, request?.method]) },
 });
 server.listen(0, '127.0.0.1');
 await once(server, 'listening');
@@ -45,6 +47,10 @@ test('in an overload requests are refused, bodies and all, and questions about h
   assert.equal(await ask('GET', '/plants', {}), 'inside');
   assert.equal(await ask('GET', '/plants', { room: 0 }), '503 50300');
   assert.equal(await ask('POST', '/plants', { room: 0 }), '503 50300');
+  assert.deepEqual(refused, [
+    [50300, 'GET'],
+    [50300, 'POST'],
+  ]);
   assert.equal(await ask('GET', '/healthz', { room: 0 }), 'inside');
   assert.equal(await ask('GET', '/readyz', { room: 0 }), 'inside');
   assert.equal(await ask('GET', '/plants', {}), 'inside');

@@ -6,6 +6,7 @@ import { catalogue, type Metric } from '../../src/observability/catalogue.ts';
 import { startReceiver } from '../harness/receiver.ts';
 import { startService } from '../harness/service.ts';
 import { type Measured, startMeasured } from './measured.ts';
+import type { Scrape } from './scrape.ts';
 
 const DURATION = catalogue.requestDuration.name;
 const COUNT = `${DURATION}_count`;
@@ -53,6 +54,8 @@ test('requests are counted by method, pattern of the route and status, and by no
 test('each failure counts by its code, whatever layer it comes from', async () => {
   const errors = catalogue.errors.name;
   const before = (await service.scrape()).value(errors, { error: '40000' }) ?? 0;
+  const unread = (each: Scrape, code: string) =>
+    each.value(COUNT, { method: 'other', route: 'none', code }) ?? 0;
   await service.request('GET', '/plants?limit=0');
   await service.request('GET', '/plants/%zz');
   const socket = connect(service.port, '127.0.0.1').end('nonsense\r\n\r\n');
@@ -63,6 +66,7 @@ test('each failure counts by its code, whatever layer it comes from', async () =
     (each) => each.value(errors, { error: '40000' }) === before + 2,
   );
   assert.equal(found.value(errors, { error: '40003' }), 1);
+  assert.equal(unread(found, '400'), 2, 'what is a failure counts among the requests as well');
   assert.equal(found.value(errors, { error: '50300' }), 0, 'what has not happened is there as well');
 });
 
@@ -93,6 +97,37 @@ test('deliveries are counted by what became of their attempts', async () => {
   assert.equal(found.value(`${catalogue.attemptDuration.name}_count`, { outcome: 'retrying' }), 1);
   assert.equal(found.value(catalogue.deliveriesUnderWay.name), 0);
   await receiver.stop();
+});
+
+test('a webhook whose attempts are answered 410 or 429 together is disabled once, and pauses once', async () => {
+  const { disabled, pauses } = catalogue;
+  for (const [status, { name }] of [
+    [410, disabled],
+    [429, pauses],
+  ] as const) {
+    const before = (await service.scrape()).value(name) ?? 0;
+    const token = await service.tokenFor(`owner-of-${status}`);
+    const receiver = await startReceiver();
+    const answers: (() => void)[] = [];
+    receiver.usually((_, response) => {
+      answers.push(() => void response.writeHead(status, { 'retry-after': '60' }).end());
+    });
+    await service.request('POST', '/webhooks', { token, body: { url: receiver.url } });
+    for (let n = 0; n < 5; n++) await service.request('POST', '/plants', { token, body: { name: 'Fir' } });
+    await receiver.receive(5);
+    const retrying = { outcome: 'retrying' };
+    const attempts = (await service.scrape()).value(catalogue.attempts.name, retrying) ?? 0;
+    for (const answer of answers) answer();
+    const found = await service.until(
+      'attempts',
+      (each) =>
+        each.value(catalogue.attempts.name, retrying) === attempts + 5 &&
+        each.value(catalogue.deliveriesUnderWay.name) === 0 &&
+        each.value(name) !== before,
+    );
+    assert.equal(found.value(name), before + 1, String(status));
+    await receiver.stop();
+  }
 });
 
 test('a client that leaves before it is answered counts as 499, and nothing stays under way', async () => {

@@ -2,16 +2,17 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import Fastify, { type FastifyBaseLogger, type FastifyRequest } from 'fastify';
 import { pino } from 'pino';
-import { createRequestLog, traceIdOf } from '../../src/http/request-log.ts';
+import { createRequestLog } from '../../src/http/request-log.ts';
 import { observability as limits } from '../../src/limits.ts';
+import { readTraceparent } from '../../src/tracer.ts';
 import { makePlace } from '../process/place.ts';
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
 const TRACEPARENT = `00-${TRACE}-b7ad6b7169203331-01`;
 
 test('the id of a trace is read from a valid traceparent only', () => {
-  assert.equal(traceIdOf(TRACEPARENT), TRACE);
-  assert.equal(traceIdOf(`cc-${TRACE}-b7ad6b7169203331-01-what-a-later-version-adds`), TRACE);
+  assert.equal(readTraceparent(TRACEPARENT)?.traceId, TRACE);
+  assert.equal(readTraceparent(`cc-${TRACE}-b7ad6b7169203331-01-what-a-later-version-adds`)?.traceId, TRACE);
   for (const wrong of [
     undefined,
     '',
@@ -23,7 +24,7 @@ test('the id of a trace is read from a valid traceparent only', () => {
     `00-${TRACE}-b7ad6b7169203331`,
     `00-${TRACE}x-b7ad6b7169203331-01`,
   ]) {
-    assert.equal(traceIdOf(wrong), undefined, String(wrong));
+    assert.equal(readTraceparent(wrong), undefined, String(wrong));
   }
 });
 

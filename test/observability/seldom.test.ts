@@ -4,7 +4,7 @@ import { observability as limits } from '../../src/limits.ts';
 import type { WebhooksReading } from '../../src/measures.ts';
 import { createGauges } from '../../src/observability/gauges.ts';
 import { seldom } from '../../src/observability/seldom.ts';
-import { firstId } from '../../src/runtime.ts';
+import { firstId, silentLog } from '../../src/runtime.ts';
 
 /** A time that passes only when it is told to. */
 function steered(t: TestContext) {
@@ -16,7 +16,7 @@ function steered(t: TestContext) {
 test('what is not cheap is read only when somebody asks, and again only after a while', async (t) => {
   const time = steered(t);
   let reads = 0;
-  const latest = seldom(async () => ++reads);
+  const latest = seldom(async () => ++reads, assert.ifError);
   assert.equal(reads, 0);
   assert.deepEqual(await Promise.all([latest(), latest()]), Array(2).fill({ value: 1, at: 0 }));
   time.now = limits.readEveryMs - 1;
@@ -31,7 +31,7 @@ test('what takes long is read so much more seldom', async (t) => {
   const latest = seldom(async () => {
     time.now += limits.readEveryMs;
     return ++reads;
-  });
+  }, assert.ifError);
   await latest();
   time.now += 18 * limits.readEveryMs;
   assert.equal((await latest())?.value, 1);
@@ -39,22 +39,29 @@ test('what takes long is read so much more seldom', async (t) => {
   assert.equal((await latest())?.value, 2);
 });
 
-test('a reading that fails leaves what was known, with its age', async (t) => {
+test('a reading that fails leaves what was known, with its age, and of failures in a row the first is told', async (t) => {
   const time = steered(t);
+  const told: unknown[] = [];
   let fails = false;
-  const latest = seldom(async () => {
-    if (fails) throw new Error('no');
-    return 1;
-  });
+  const latest = seldom(
+    async () => {
+      if (fails) throw new Error('no');
+      return 1;
+    },
+    (error) => void told.push(error),
+  );
   await latest();
   fails = true;
   time.now = limits.readEveryMs;
   assert.deepEqual(await latest(), { value: 1, at: 0 });
+  time.now = 2 * limits.readEveryMs;
+  assert.deepEqual(await latest(), { value: 1, at: 0 });
+  assert.equal(told.length, 1);
 });
 
 test('whoever asks does not wait for a reading that hangs', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
-  const hanging = seldom(() => new Promise<number>(() => {}))();
+  const hanging = seldom(() => new Promise<number>(() => {}), assert.ifError)();
   t.mock.timers.tick(limits.readMs);
   assert.equal(await hanging, undefined);
 });
@@ -77,7 +84,7 @@ test('ages are those at the time of the reading, and 0 when nothing waits', asyn
         webhooks: async () => reading,
       },
     },
-    { clock: { now: () => 100_000 }, version: '1.2.3' },
+    { clock: { now: () => 100_000 }, log: silentLog, version: '1.2.3' },
   );
   assert.deepEqual(await gauges.oldestWaiting(), [
     { labels: { state: 'pending' }, value: 60 },
@@ -87,4 +94,33 @@ test('ages are those at the time of the reading, and 0 when nothing waits', asyn
   assert.deepEqual(await gauges.queueAge(), [{ labels: { queue: 'writes' }, value: 1.5 }]);
   assert.deepEqual(await gauges.storeFree(), []);
   assert.deepEqual(await gauges.lanes(), [], 'a replica that sends nothing has no lanes');
+});
+
+test('a store that could never be read has an age all the same, and a size that is old is not told', async (t) => {
+  const time = steered(t);
+  const warnings: string[] = [];
+  const log = { ...silentLog, warn: (_: object, message: string) => void warnings.push(message) };
+  let fails = false;
+  const gauges = createGauges(
+    {
+      store: {
+        kind: 'postgres',
+        queues: () => [],
+        async size() {
+          if (fails) throw new Error('no');
+          return { bytes: 7, freeBytes: 8 };
+        },
+        webhooks: () => Promise.reject(new Error('no')),
+      },
+    },
+    { clock: { now: () => 0 }, log, version: '1.2.3' },
+  );
+  assert.deepEqual(await gauges.storeSize(), [{ labels: {}, value: 7 }]);
+  fails = true;
+  time.now = limits.staleSizeMs;
+  assert.deepEqual(await gauges.readingAge(), [{ labels: {}, value: limits.staleSizeMs / 1000 }]);
+  assert.deepEqual(await gauges.storeFree(), [{ labels: {}, value: 8 }]);
+  time.now += 1;
+  assert.deepEqual([await gauges.storeSize(), await gauges.storeFree()], [[], []]);
+  assert.deepEqual(warnings, ['how webhooks stand cannot be read', 'the size of the store cannot be read']);
 });

@@ -3,7 +3,9 @@ import { test } from 'node:test';
 import { AppError } from '../../src/errors.ts';
 import { writes } from '../../src/limits.ts';
 import type { EndedBatch } from '../../src/measures.ts';
+import { createCounts } from '../../src/observability/counts.ts';
 import { type BatchResult, type Gathering, groupCommit } from '../../src/store/batch.ts';
+import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 
 /** A commit that ends when it is told to. */
 function steered(gathering?: Gathering) {
@@ -192,4 +194,23 @@ test('of a batch that fails as a whole each command is told as failed', async ()
   );
   await Promise.allSettled([commits.submit(1, 1), commits.submit(2, 1)]);
   assert.deepEqual(told[0]?.failures, [50302, 50302]);
+});
+
+test('a clock that is set back makes no wait in the queue negative', async () => {
+  const told: EndedBatch[] = [];
+  const time = { now: 3_600_000 };
+  const store = await openSqliteStore({
+    path: ':memory:',
+    writer: 'inline',
+    clock: { now: () => time.now },
+    measures: { ...createCounts().measures, batchEnded: (_, batch) => void told.push(batch) },
+    deliveryDelayMs: 0,
+    onFatal: assert.ifError,
+  });
+  const done = store.outbox.releaseLeases(0);
+  time.now = 0;
+  const [reading] = store.readings.queues();
+  await done;
+  assert.ok((reading?.ageMs ?? -1) >= 0 && (told[0]?.waitMs ?? -1) >= 0);
+  await store.close();
 });

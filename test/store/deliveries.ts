@@ -186,7 +186,7 @@ export function deliveriesConformance(ready: () => Given): void {
       assert.ok(made);
       await replay(owner, hook);
       assert.equal((await claim(hook)).length, 0);
-      assert.equal(await store.outbox.record(outcomeOf(made)), true);
+      assert.equal(await store.outbox.record(outcomeOf(made)), 'settled');
       assert.equal((await claim(hook, { now: AT + 1e6 })).length, 0);
     });
 
@@ -200,7 +200,7 @@ export function deliveriesConformance(ready: () => Given): void {
       const [last] = await claim(hook);
       assert.ok(last);
       await replay(owner, hook);
-      assert.equal(await store.outbox.record(outcomeOf(last, failed)), true);
+      assert.equal(await store.outbox.record(outcomeOf(last, failed)), 'settled');
       const [again] = await claim(hook);
       assert.equal(again?.step, 0);
       assert.equal((await store.deliveries.attempts(hook, last.event.id)).length, 2);

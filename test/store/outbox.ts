@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { Claim, DeliveryOutcome } from '../../src/webhooks/port.ts';
 import { AT, type Given, outcomeOf } from './given.ts';
 
 /** What the dispatcher does with the store. */
@@ -94,7 +95,7 @@ export function outboxConformance(ready: () => Given): void {
       const [first] = await claim(hook);
       const [second] = await claim(hook, { now: AT + 1001, leaseUntil: AT + 2000 });
       assert.ok(first && second);
-      assert.equal(await store.outbox.record(outcomeOf(first)), false);
+      assert.equal(await store.outbox.record(outcomeOf(first)), 'late');
       assert.equal((await claim(hook, { now: AT + 2001, leaseUntil: AT + 3000 })).length, 1);
     });
 
@@ -103,8 +104,8 @@ export function outboxConformance(ready: () => Given): void {
       const { hook } = await ready().subscriber(1);
       const [made] = await claim(hook);
       assert.ok(made);
-      assert.equal(await store.outbox.record(outcomeOf(made)), true);
-      assert.equal(await store.outbox.record(outcomeOf(made)), false);
+      assert.equal(await store.outbox.record(outcomeOf(made)), 'settled');
+      assert.equal(await store.outbox.record(outcomeOf(made)), 'late');
       assert.equal((await claim(hook, { now: AT + 99_999 })).length, 0);
     });
 
@@ -288,9 +289,9 @@ export function outboxConformance(ready: () => Given): void {
       const [second] = await claim(hook, { now: AT + 1001, leaseUntil: AT + 2000 });
       assert.ok(first && second);
       const late = outcomeOf(first, { next: { state: 'failed' }, reason: 'late' });
-      assert.equal(await store.outbox.record(late), false);
-      assert.equal(await store.outbox.record(late), false);
-      assert.equal(await store.outbox.record(outcomeOf(second)), true);
+      assert.equal(await store.outbox.record(late), 'late');
+      assert.equal(await store.outbox.record(late), 'late');
+      assert.equal(await store.outbox.record(outcomeOf(second)), 'settled');
       const shown = await store.deliveries.delivery(hook, first.event.id);
       assert.deepEqual([shown?.state, shown?.attempts, shown?.reason], ['delivered', 2, undefined]);
       assert.equal((await store.deliveries.attempts(hook, first.event.id)).length, 2);
@@ -383,6 +384,28 @@ export function outboxConformance(ready: () => Given): void {
       assert.equal((await store.webhooks.webhook(owner, hook))?.status, 'disabled');
     });
 
+    test('of attempts that were under way together one pauses their webhook, and one disables it', async () => {
+      const { store, claim } = ready();
+      const { hook } = await ready().subscriber(6);
+      const claims = await claim(hook);
+      const next = { state: 'pending', due: AT, step: 1 } as const;
+      const disable = { reason: 'it is gone', ifFailingSince: undefined };
+      const at = (time: number, more: Partial<DeliveryOutcome>) => (made: Claim) =>
+        outcomeOf(made, { attempt: { ...outcomeOf(made).attempt, at: time }, reason: 'no', next, ...more });
+      const outcomes = [
+        at(AT, { pauseUntil: AT + 50 }),
+        at(AT + 1, { pauseUntil: AT + 60 }),
+        at(AT + 60, { pauseUntil: AT + 90 }),
+        at(AT + 61, { disable }),
+        at(AT + 61, { disable }),
+        at(AT + 62, {}),
+      ];
+      const recorded = await Promise.all(
+        claims.map((made, n) => store.outbox.record(outcomes[n]?.(made) ?? outcomeOf(made))),
+      );
+      assert.deepEqual(recorded, ['paused', 'settled', 'paused', 'disabled', 'settled', 'settled']);
+    });
+
     test('what the old URL answered neither pauses nor disables the new one', async () => {
       const { store, claim } = ready();
       const { owner, hook } = await ready().subscriber(1);
@@ -392,7 +415,7 @@ export function outboxConformance(ready: () => Given): void {
       const next = { state: 'pending', due: AT, step: 1 } as const;
       const disable = { reason: 'it is gone', ifFailingSince: undefined };
       const outcome = outcomeOf(made, { reason: 'gone', next, disable, pauseUntil: AT + 99 });
-      assert.equal(await store.outbox.record(outcome), true);
+      assert.equal(await store.outbox.record(outcome), 'settled');
       const webhook = await store.webhooks.webhook(owner, hook);
       assert.deepEqual([webhook?.status, webhook?.pausedUntil], ['enabled', undefined]);
     });

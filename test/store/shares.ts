@@ -209,7 +209,7 @@ export function sharesConformance(ready: () => Given): void {
         claims.map(({ event }) => event.plant.id),
         [2n, 2n],
       );
-      for (const one of claims) assert.equal(await store.outbox.record(outcomeOf(one)), true);
+      for (const one of claims) assert.equal(await store.outbox.record(outcomeOf(one)), 'settled');
       const [first] = await store.deliveries.deliveries({
         webhook: hook,
         state: 'delivered',

@@ -77,7 +77,7 @@ test('a store of the first version keeps its webhooks and deliveries, and sends 
       ['evt_3', undefined, 3, 4, ['whsec_x']],
     ],
   );
-  for (const claim of claims) assert.equal(await store.outbox.record(outcomeOf(claim)), true);
+  for (const claim of claims) assert.equal(await store.outbox.record(outcomeOf(claim)), 'settled');
   assert.deepEqual(
     (await store.events.events({ viewer: 1, after: undefined, limit: 10 }))?.events.map(({ type }) => type),
     Array(4).fill('plant.created'),

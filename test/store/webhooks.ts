@@ -139,7 +139,7 @@ export function webhooksConformance(ready: () => Given): void {
       await create(owner);
       assert.equal((await claim(hook, { now: AT + 1e9 })).length, 0);
       await finishChores();
-      assert.equal(await store.outbox.record(outcomeOf(made)), false);
+      assert.equal(await store.outbox.record(outcomeOf(made)), 'late');
       assert.equal(await store.deliveries.delivery(hook, made.event.id), undefined);
     });
 

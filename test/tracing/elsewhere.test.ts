@@ -55,6 +55,24 @@ test('a delivery behind a restart continues the trace in which its plant was cre
   assert.notEqual(delivery.resource['service.instance.id'], request.resource['service.instance.id']);
 });
 
+test('what was kept of a trace is not sent by a service that makes none', async (t) => {
+  const { collector, receiver } = await startBoth(t);
+  const place = await makePlace(t);
+  const env = { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', WEBHOOK_RETRY_SCHEDULE: '0s,0s' };
+  receiver.usually('hang');
+  const first = await place.serve({ env: { ...env, OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint } });
+  succeeded(await first.request('POST', '/webhooks', { body: { url: receiver.url } }), 201);
+  const { trace, traceparent } = clientTrace();
+  await createPlant(first.url, 'a-bootstrap-token-that-only-tests-know', traceparent);
+  await receiver.receive(1);
+  await first.kill();
+  receiver.usually({ status: 204 });
+  const second = await place.serve({ env });
+  const received = await receiver.receive(2);
+  assert.equal((await second.stop()).code, 0);
+  assert.deepEqual([traceIdOf(receiver, 0), received[1]?.headers.traceparent], [trace, undefined]);
+});
+
 test('a delivery by another replica continues the trace in which its plant was created', async (t) => {
   const { collector, receiver } = await startBoth(t);
   const database = await makeDatabase();

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
 import { type TestContext, test } from 'node:test';
 import { tracing as limits } from '../../src/limits.ts';
 import { type Log, silentLog } from '../../src/runtime.ts';
@@ -82,6 +84,25 @@ test('spans that find no room are dropped, and the log says so once in a while, 
   assert.deepEqual(warnings, [
     { collector: `http://127.0.0.1:${collector.port}`, spans: 1, reason: 'the queue is full' },
   ]);
+  await stop();
+});
+
+test('a collector that answers byte by byte holds a request for a few seconds, and not for ever', async (t) => {
+  const collector = await startCollector();
+  t.after(() => collector.stop());
+  const dripping = Promise.withResolvers<ServerResponse>();
+  collector.usually((_, response) => {
+    response.writeHead(200).write('{');
+    dripping.resolve(response);
+  });
+  const { makeSpans, stop } = openTo(collector.endpoint);
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  makeSpans(limits.spansTogether);
+  const response = await dripping.promise;
+  const ended = once(response, 'close');
+  t.mock.timers.tick(limits.exportMs + limits.exportGraceMs);
+  await ended;
+  t.mock.timers.reset();
   await stop();
 });
 

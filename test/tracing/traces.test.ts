@@ -57,7 +57,6 @@ test('one trace leads from the client over the request and its commit to the rec
   assert.deepEqual(attributes, {
     'http.request.method': 'POST',
     'http.route': '/plants',
-    'url.path': '/plants',
     'url.scheme': 'http',
     'http.response.status_code': 201,
   });

@@ -11,7 +11,7 @@ import { parseNetworks } from '../../src/webhooks/addresses.ts';
 import { type Dispatcher, type DispatcherBounds, startDispatcher } from '../../src/webhooks/dispatcher.ts';
 import { createWebhook } from '../../src/webhooks/operations.ts';
 import { outcomeOf } from '../../src/webhooks/outcome.ts';
-import type { DeliveryOutcome, Outbox } from '../../src/webhooks/port.ts';
+import type { DeliveryOutcome, Outbox, Recorded } from '../../src/webhooks/port.ts';
 import { createQueueingSender, type QueueingSender } from '../../src/webhooks/queueing-sender.ts';
 import { createResolve } from '../../src/webhooks/resolver.ts';
 import { createSender } from '../../src/webhooks/sender.ts';
@@ -93,8 +93,8 @@ function start({ schedule = [0, 20, 20], disableAfterMs = 1e9, concurrency = 16,
     ...store.outbox,
     async record(outcome) {
       const kept = await store.outbox.record(outcome);
-      if (kept) recorded.push(outcome);
-      if (kept) outcomes.emit('recorded', outcome);
+      if (kept !== 'late') recorded.push(outcome);
+      if (kept !== 'late') outcomes.emit('recorded', outcome);
       return kept;
     },
     ...setting.outbox,
@@ -290,7 +290,7 @@ test('a delivery that a killed process had leased is sent after the next start',
   assert.equal(receiver.received.length, 1);
   const attempt = { at: now, durationMs: 1, error: 'late' };
   const rules = { schedule: [0], disableAfterMs: 1e9 };
-  assert.equal(await store.outbox.record(outcomeOf(claim, attempt, rules, now, 0.5)), false);
+  assert.equal(await store.outbox.record(outcomeOf(claim, attempt, rules, now, 0.5)), 'late');
 });
 
 test('deliveries that wait when the dispatcher starts are sent', async () => {
@@ -387,7 +387,7 @@ test('a webhook that was deleted while a request was under way does no harm', as
   const receiver = await newReceiver();
   const owner = await newOwner();
   const { webhook } = await subscribe(owner, receiver);
-  const gone = Promise.withResolvers<boolean>();
+  const gone = Promise.withResolvers<Recorded>();
   receiver.script((_, response) => {
     store.webhooks.deleteWebhook(owner, webhook.id).then(() => response.writeHead(200).end());
   });
@@ -402,7 +402,7 @@ test('a webhook that was deleted while a request was under way does no harm', as
     },
   });
   await addPlants(owner, 1);
-  assert.equal(await gone.promise, false);
+  assert.equal(await gone.promise, 'late');
 });
 
 test('a receiver that answers 410 is sent nothing more, and what waits for it is held', async () => {

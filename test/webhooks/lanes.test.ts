@@ -13,6 +13,7 @@ const bounds = {
   probeMs: { first: 100, most: 1000 },
   rateBurst: 1 / 10,
   rememberedLanes: 1000,
+  troubledMs: 60_000,
 };
 
 /** How many requests the webhook may get now, as a store deals them out. */
@@ -35,6 +36,17 @@ function attempt(lanes: Lanes, webhook: string, end: LaneEnd, now = 0): void {
   enter(lanes, webhook, now);
   lanes.leave(webhook, end, now);
 }
+
+test('a lane that has not been tried for long counts as neither silent nor failing', () => {
+  const lanes = createLanes(bounds);
+  attempt(lanes, 'gone', 'silence');
+  for (let n = 0; n < bounds.failuresToProbe; n++) attempt(lanes, 'broken', 'failure');
+  enter(lanes, 'hanging');
+  lanes.leave('hanging', 'silence', 0);
+  enter(lanes, 'hanging');
+  assert.deepEqual(lanes.reading(bounds.troubledMs - 1), { underWay: 1, silent: 2, failing: 1 });
+  assert.deepEqual(lanes.reading(bounds.troubledMs), { underWay: 1, silent: 1, failing: 0 });
+});
 
 test('a webhook gets its own number of requests and no more', () => {
   const lanes = createLanes(bounds);

@@ -1,5 +1,5 @@
 import { database as limits } from '../../limits.ts';
-import type { Claim, ClaimRequest, DeliveryOutcome, Outbox } from '../../webhooks/port.ts';
+import type { Claim, ClaimRequest, Outbox, Recorded } from '../../webhooks/port.ts';
 import type { Lane } from './announced.ts';
 import { type Claimed, claimOf } from './claims.ts';
 import type { Database, Row, Statement } from './database.ts';
@@ -64,8 +64,8 @@ export function createDispatch({ read }: Pick<Database, 'read'>): Dispatch {
 
     return {
       claim,
-      // The outcomes of the kind are whether each was meant for its claim.
-      record: async (outcome: DeliveryOutcome) => (await submit(batched(recording, outcome))) as boolean,
+      // The outcomes of the kind are of this type.
+      record: async (outcome) => (await submit(batched(recording, outcome))) as Recorded,
       async giveBack({ webhook, event, fence, due }) {
         await submit(batched(givingBack, { webhook: webhook.id, event: event.id, fence, due }));
       },

@@ -22,6 +22,7 @@ export function ofStatement(error: unknown): unknown {
 const SERIALIZATION_FAILURE = '40001';
 const DEADLOCK_DETECTED = '40P01';
 export const UNIQUE_VIOLATION = '23505';
+export const LOCK_NOT_AVAILABLE = '55P03';
 const READ_ONLY_TRANSACTION = '25006';
 
 /** Whether the same transaction may well succeed when it is tried again. */
@@ -55,7 +56,7 @@ const ENVIRONMENT_CODES = new Set([
   '42P01', // no such table: the store was dropped, or is not there yet
   '42703', // no such column
   '42883', // no such function
-  '55P03', // lock not available
+  LOCK_NOT_AVAILABLE,
   '25P03', // idle in transaction for too long
   '25P04', // a transaction that lasted too long
 ]);

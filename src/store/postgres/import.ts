@@ -5,7 +5,7 @@ import { type CopiedTable, copiedTables } from '../copied-tables.ts';
 import type { Chunk, Copied, CopiedRow, CopyTarget, StoreFacts } from '../copy.ts';
 import { type Database, openDatabase, type Query, type Row, type Statement } from './database.ts';
 import { LOCKS } from './locks.ts';
-import { migrate } from './migrate.ts';
+import { migrate, SCHEMA_WAITS } from './migrate.ts';
 import { withOwnClient } from './own-client.ts';
 
 export type ImportOptions = {
@@ -26,7 +26,8 @@ export type ImportOptions = {
 export async function openImport({ url, pooled, now, log }: ImportOptions): Promise<CopyTarget> {
   const database = openDatabase({ url, pooled, log, connections: limits.connectionsOfVerb });
   try {
-    await migrate(database, { now, allowsCopy: true });
+    const onWait = () => log.warn({}, SCHEMA_WAITS);
+    await migrate(database, { now, allowsCopy: true, onWait });
   } catch (error) {
     await database.close();
     throw error;

@@ -1,4 +1,6 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type pg from 'pg';
+import { database as limits } from '../../limits.ts';
 import {
   type AppliedMigration,
   type Migration,
@@ -7,11 +9,14 @@ import {
   refuseChanged,
 } from '../migrations.ts';
 import type { Database, Statement } from './database.ts';
+import { LOCK_NOT_AVAILABLE, sqlState } from './failure.ts';
 import { LOCKS } from './locks.ts';
 import { withOwnClient } from './own-client.ts';
 
 const FOLDER = new URL('./migrations/', import.meta.url);
 const OLDEST_SERVER = 15;
+/** For the log. */
+export const SCHEMA_WAITS = 'the schema waits for a long transaction, such as pg_dump';
 
 type Applied = AppliedMigration & { compatibleFrom: number };
 
@@ -21,6 +26,9 @@ export type MigrateOptions = {
   partitions?: number | undefined;
   /** Whether it is for a copy into the store, which may have been broken off before. */
   allowsCopy?: boolean;
+  /** Called when the schema waits for a transaction of somebody else, and once in a while as long as it does. */
+  onWait(): void;
+  bounds?: { migrationLockMs: number; migrationPauseMs: number };
 };
 
 /**
@@ -28,25 +36,24 @@ export type MigrateOptions = {
  * holds, and resolves with their names.
  *
  * Replicas of the version before go on working beside it: a file says in its first line which is the oldest program
- * that understands the schema behind it. A program is refused only when a file that it does not know excludes it.
+ * that understands the schema behind it. A program is refused only when a file that it does not know excludes it. Nor
+ * does a file keep them from a table for long that a transaction of somebody else holds, `pg_dump` for one: whatever they
+ * ask of it would queue up behind the file's lock, so that is given up soon, and the file tried again later.
  *
  * @throws Error when the server is too old, the store too new, or a copy into it not finished
  */
-export async function migrate(
-  database: Database,
-  { now, partitions, allowsCopy = false }: MigrateOptions,
-): Promise<string[]> {
+export async function migrate(database: Database, options: MigrateOptions): Promise<string[]> {
   const known = readMigrations(FOLDER);
   return withOwnClient(database, 'migrate', async (client) => {
     await refuseServer(client);
     const names: string[] = [];
     for (;;) {
-      const name = await applyNext(client, known, { now, partitions });
+      const name = await insist(() => applyNext(client, known, options), options);
       if (name === undefined) break;
       names.push(name);
     }
     await adoptServer(client);
-    if (!allowsCopy) await refuseUnfinishedCopy(client);
+    if (!options.allowsCopy) await refuseUnfinishedCopy(client);
     return names;
   });
 }
@@ -79,16 +86,39 @@ async function refuseServer(client: pg.Client): Promise<void> {
   }
 }
 
+/** Tries again, for as long as it takes, while somebody holds a lock on what the work needs. */
+async function insist<T>(
+  work: () => Promise<T>,
+  { onWait, bounds: { migrationPauseMs } = limits }: MigrateOptions,
+): Promise<T> {
+  let toldAt = Number.NEGATIVE_INFINITY;
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (sqlState(error) !== LOCK_NOT_AVAILABLE) throw error;
+    }
+    if (performance.now() - toldAt >= limits.migrationTellMs) {
+      toldAt = performance.now();
+      onWait();
+    }
+    await pause(migrationPauseMs);
+  }
+}
+
 /** The name of the file that was applied; undefined when none is missing. */
 async function applyNext(
   client: pg.Client,
   known: readonly Migration[],
-  { now, partitions }: MigrateOptions,
+  { now, partitions, bounds: { migrationLockMs } = limits }: MigrateOptions,
 ): Promise<string | undefined> {
   if (nextOf(await appliedMigrations(client), known) === undefined) return undefined;
   await client.query('BEGIN');
   try {
+    // For this one as long as it takes: who holds it migrates.
+    await client.query('SET LOCAL lock_timeout = 0');
     await client.query('SELECT pg_advisory_xact_lock($1, $2)', LOCKS.migration);
+    await client.query(`SET LOCAL lock_timeout = ${migrationLockMs}`);
     await client.query(
       `CREATE TABLE IF NOT EXISTS migrations (
          version         integer PRIMARY KEY,
@@ -109,7 +139,11 @@ async function applyNext(
   }
 }
 
-async function apply(client: pg.Client, migration: Migration, { now, partitions }: MigrateOptions) {
+async function apply(
+  client: pg.Client,
+  migration: Migration,
+  { now, partitions }: Pick<MigrateOptions, 'now' | 'partitions'>,
+) {
   const { version, name, sql, checksum } = migration;
   const tables: string[] = [];
   const partitioned = sql.replaceAll(

@@ -1,7 +1,7 @@
 import type { Caller } from '../../idempotency.ts';
 import { database as limits } from '../../limits.ts';
 import type { EndedBatch, Measures, QueueName, QueueReading } from '../../measures.ts';
-import type { Clock } from '../../runtime.ts';
+import { type Clock, steadyClock } from '../../runtime.ts';
 import { type BatchResult, groupCommit } from '../batch.ts';
 import { refuseUndone } from '../once.ts';
 import { alone, type Command, type Work } from './writer.ts';
@@ -34,8 +34,9 @@ export function createQueues(
   const { gatherMany: many, gatherMs: pauseMs } = limits;
   const measured = (queue: QueueName) =>
     measures && ((batch: EndedBatch) => measures.batchEnded(queue, batch));
-  const requests = groupCommit<Command>(write, clock, { many, pauseMs }, measured('writes'));
-  const dispatcher = groupCommit<Command>(write, clock, undefined, measured('dispatch'));
+  const steady = steadyClock(clock);
+  const requests = groupCommit<Command>(write, steady, { many, pauseMs }, measured('writes'));
+  const dispatcher = groupCommit<Command>(write, steady, undefined, measured('dispatch'));
   const submit: Queues['submit'] = (command, bytes, caller) =>
     requests.submit(command, bytes, 'bounded', caller).then(refuseUndone);
 

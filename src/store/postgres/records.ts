@@ -1,5 +1,5 @@
 import { delivery as limits } from '../../limits.ts';
-import type { DeliveryOutcome } from '../../webhooks/port.ts';
+import type { DeliveryOutcome, Recorded } from '../../webhooks/port.ts';
 import type { Announced } from './announced.ts';
 import type { Row, Statement } from './database.ts';
 import type { DueLanes } from './due-lanes.ts';
@@ -21,7 +21,7 @@ export function records({ lanes, held }: Known): Batched<DeliveryOutcome> {
     }),
     outcomes([row], outcomes, announced) {
       // The statement has one row of this form.
-      const { settled, paused } = row as unknown as RecordRow;
+      const { settled, paused, pauses, ends } = row as unknown as RecordRow;
       for (const { webhook, event, fence } of outcomes) {
         held.drop(webhook, { event, fence });
         lanes.loosen(webhook);
@@ -31,7 +31,12 @@ export function records({ lanes, held }: Known): Batched<DeliveryOutcome> {
         announced,
         settled.map(({ subscriber, due }, n) => ({ subscriber, due, webhook: outcomes[n]?.webhook })),
       );
-      return settled.map(({ is_settled }) => is_settled);
+      // One with consequences is the only one of its statement.
+      const consequence = pauses ? 'paused' : 'settled';
+      return settled.map(({ is_settled }): Recorded => {
+        if (!is_settled) return 'late';
+        return ends ? 'disabled' : consequence;
+      });
     },
     standsApart: (outcome, before) =>
       isConsequential(outcome) || before.some((other) => isConsequential(other) || isSame(other, outcome)),
@@ -41,6 +46,8 @@ export function records({ lanes, held }: Known): Batched<DeliveryOutcome> {
 type RecordRow = {
   settled: { is_settled: boolean; subscriber: number | null; due: number | null }[];
   paused: [webhook: string, until: number][] | null;
+  pauses: boolean | null;
+  ends: boolean | null;
 };
 
 /** One that what becomes of its webhook depends on what came before it, and what comes behind it on that. */
@@ -200,6 +207,9 @@ const RECORD: Statement = {
     ), standing AS MATERIALIZED (
       SELECT h.owner, h.id, o.success_at, o.failure_at, o.ending, f.since AS failing_since,
         CASE WHEN o.url = h.url THEN greatest(h.paused_until, o.pause_until) ELSE h.paused_until END AS paused_until,
+        -- Not of an attempt that was under way when the pause began.
+        coalesce(o.url = h.url AND o.pause_until IS NOT NULL AND coalesce(h.paused_until, 0) <= o.failure_at, false)
+          AS pauses,
         o.url = h.url AND h.status = 'enabled' AND o.ending IS NOT NULL
           AND (o.if_failing_since IS NULL OR coalesce(o.if_failing_since = f.since, false)) AS ends
       FROM notes o
@@ -234,7 +244,9 @@ const RECORD: Statement = {
       SELECT json_agg(json_build_array(id, paused_until))
       FROM standing
       WHERE paused_until IS NOT NULL
-    ) AS paused`,
+    ) AS paused,
+    (SELECT bool_or(pauses) FROM standing) AS pauses,
+    (SELECT bool_or(ends) FROM standing) AS ends`,
 };
 
 /** Ends leases, so that their deliveries are due again: a claim that is given back, or that its replica releases. */

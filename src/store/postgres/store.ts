@@ -16,7 +16,7 @@ import { createDispatch } from './dispatch.ts';
 import { eventReads } from './events.ts';
 import { type Heartbeat, startHeartbeat } from './heartbeat.ts';
 import { keepAnswer, keptAnswer } from './idempotency.ts';
-import { migrate } from './migrate.ts';
+import { migrate, SCHEMA_WAITS } from './migrate.ts';
 import { createNews } from './news.ts';
 import { pageReads } from './page-reads.ts';
 import { deletes } from './plant-deletes.ts';
@@ -51,7 +51,8 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     ((migration) => log.info({ migration }, 'the schema of the store was brought up to date'));
   const database = openDatabase(options);
   try {
-    for (const migration of await migrate(database, { now: clock.now() })) tell(migration);
+    const onWait = () => log.warn({}, SCHEMA_WAITS);
+    for (const migration of await migrate(database, { now: clock.now(), onWait })) tell(migration);
     const key = await storeKey(database);
     return storeOn({ database, key, heartbeat: await startHeartbeat(database, log) }, options);
   } catch (error) {

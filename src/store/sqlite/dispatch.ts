@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { delivery as limits } from '../../limits.ts';
-import type { Claim, ClaimRequest, DeliveryOutcome, Disable } from '../../webhooks/port.ts';
+import type { Claim, ClaimRequest, DeliveryOutcome, Disable, Recorded } from '../../webhooks/port.ts';
 import { toEvent, toTrace } from '../rows.ts';
 import type { OutboxWrites } from './outbox.ts';
 import { IS_VISIBLE } from './shares.ts';
@@ -155,7 +155,7 @@ function recording(
   db: DatabaseSync,
   outbox: OutboxWrites,
   standings: Standings,
-): (outcome: DeliveryOutcome) => boolean {
+): (outcome: DeliveryOutcome) => Recorded {
   const settle = db.prepare(
     `UPDATE deliveries
      SET state = ?, attempts = attempts + 1, step = coalesce(?, step), due = coalesce(?, due), leased = 0, reason = ?
@@ -187,12 +187,11 @@ function recording(
     if (anew) outbox.madeDue(1);
     const settled = asMeant ?? anew;
     const counted = settled ?? count.get(webhook, event, webhook, event, fence);
-    if (!counted) return false;
+    if (!counted) return 'late';
     keep(outcome, Number(counted.attempts));
     if (reason === null) standings.succeeded(webhook, attempt.at);
     else standings.failed(webhook, attempt.at);
-    if (settled) follow(outcome);
-    return settled !== undefined;
+    return settled ? follow(outcome) : 'late';
   };
 }
 
@@ -229,10 +228,15 @@ function attemptWrites(db: DatabaseSync): (outcome: DeliveryOutcome, attempts: n
 }
 
 /** What an attempt means for the whole webhook. */
-function consequences(db: DatabaseSync, standings: Standings): (outcome: DeliveryOutcome) => void {
-  const pause = db.prepare(
+function consequences(db: DatabaseSync, standings: Standings): (outcome: DeliveryOutcome) => Recorded {
+  const begin = db.prepare(
     `UPDATE webhooks
-     SET paused_until = max(coalesce(paused_until, 0), ?)
+     SET paused_until = ?
+     WHERE id = ? AND url = ? AND coalesce(paused_until, 0) <= ?`,
+  );
+  const lengthen = db.prepare(
+    `UPDATE webhooks
+     SET paused_until = max(paused_until, ?)
      WHERE id = ? AND url = ?`,
   );
   const disable = db.prepare(
@@ -241,17 +245,27 @@ function consequences(db: DatabaseSync, standings: Standings): (outcome: Deliver
      WHERE id = ? AND url = ? AND status = 'enabled' AND (? IS NULL OR failing_since = ?)`,
   );
 
-  function end(webhook: string, url: string, { reason, ifFailingSince }: Disable): void {
-    // What this transaction has noted of the webhook counts as well.
-    standings.write();
-    disable.run(reason, webhook, url, ifFailingSince ?? null, ifFailingSince ?? null);
-    standings.changed(webhook);
+  /** Whether it is a new one: not of an attempt that was under way when the pause began. */
+  function pause({ webhook, url, attempt }: DeliveryOutcome, until: number): boolean {
+    if (Number(begin.run(until, webhook, url, attempt.at).changes) > 0) return true;
+    lengthen.run(until, webhook, url);
+    return false;
   }
 
-  return ({ webhook, url, pauseUntil, disable: ending }) => {
-    if (pauseUntil !== undefined) pause.run(pauseUntil, webhook, url);
-    if (ending) end(webhook, url, ending);
+  function end({ webhook, url }: DeliveryOutcome, { reason, ifFailingSince }: Disable): boolean {
+    // What this transaction has noted of the webhook counts as well.
+    standings.write();
+    const { changes } = disable.run(reason, webhook, url, ifFailingSince ?? null, ifFailingSince ?? null);
+    return Number(changes) > 0;
+  }
+
+  return (outcome) => {
+    const { webhook, pauseUntil, disable: ending } = outcome;
+    const pauses = pauseUntil !== undefined && pause(outcome, pauseUntil);
+    const ends = ending !== undefined && end(outcome, ending);
     standings.changed(webhook);
+    if (ends) return 'disabled';
+    return pauses ? 'paused' : 'settled';
   };
 }
 

@@ -2,6 +2,7 @@ import { statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { openConnection } from './connection.ts';
 import { sqliteCode } from './failure.ts';
+import { fileSize } from './file-size.ts';
 import { storeSchema } from './inspect.ts';
 import type { Schema } from './migrate.ts';
 
@@ -33,8 +34,8 @@ export function glanceAt(path: string): Glance {
     const receivers = db.prepare(`SELECT id, url FROM webhooks WHERE status = 'enabled' ORDER BY id`).all();
     return {
       schema: storeSchema(db),
-      bytes: sizeOf(path),
-      logBytes: sizeOf(`${path}-wal`),
+      bytes: fileSize(path),
+      logBytes: fileSize(`${path}-wal`),
       newestEventAt: typeof newest === 'number' ? newest : undefined,
       receivers: receivers.map(({ id, url }) => ({ webhook: String(id), url: String(url) })),
     };
@@ -45,7 +46,10 @@ export function glanceAt(path: string): Glance {
 
 const SQLITE_BUSY = 5;
 
-/** Whether a server holds the lock of a data folder. Unlike taking the lock this keeps no server from starting. */
+/**
+ * Whether a server holds the lock of a data folder. It takes a share of the lock for a moment, for which a server that
+ * starts just then waits.
+ */
 export function isServed(lockPath: string): boolean {
   if (statSync(lockPath, { throwIfNoEntry: false }) === undefined) return false;
   const db = new DatabaseSync(lockPath, { readOnly: true });
@@ -60,6 +64,20 @@ export function isServed(lockPath: string): boolean {
   }
 }
 
-function sizeOf(path: string): number {
-  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+/**
+ * Takes away the empty log that a reader leaves beside a store which nobody has open; beside one that is in use it does
+ * nothing. To be called when there was no log before.
+ */
+export function removeEmptyLog(path: string): void {
+  try {
+    const db = new DatabaseSync(path, { timeout: 0 });
+    try {
+      // The last connection takes the log away as it closes.
+      db.prepare('SELECT count(*) FROM sqlite_schema').get();
+    } finally {
+      db.close();
+    }
+  } catch {
+    // A damaged store keeps it, and so does one that may not be written.
+  }
 }

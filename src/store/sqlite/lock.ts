@@ -1,5 +1,6 @@
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { processes } from '../../limits.ts';
 import { makePrivateFile } from './connection.ts';
 import { sqliteCode } from './failure.ts';
 
@@ -14,7 +15,7 @@ const SQLITE_BUSY = 5;
  */
 export function lockForServing(path: string): () => void {
   makePrivateFile(path);
-  const db = new DatabaseSync(path);
+  const db = new DatabaseSync(path, { timeout: processes.lockWaitMs });
   try {
     db.exec('BEGIN EXCLUSIVE');
   } catch (cause) {

@@ -6,7 +6,7 @@ import { writes } from '../../limits.ts';
 import { flushFile, keepFile, replaceFile } from './durable-files.ts';
 import { sqliteCode } from './failure.ts';
 import type { Contents } from './inspect.ts';
-import { type RevivedToken, revivedTokens } from './revived-tokens.ts';
+import { type Comparison, compareTokens, type RevivedToken } from './revived-tokens.ts';
 import { copyAndCheck, type WholeReport } from './whole-store.ts';
 
 export type RestoreOptions = {
@@ -20,8 +20,10 @@ export type RestoreOptions = {
 export type Restored = Contents & {
   /** The store that was there before; undefined when there was none. */
   before: string | undefined;
-  /** Tokens that were good when the backup was made, and not any more a moment ago. */
-  revived: RevivedToken[];
+  /** Whether that one can be read, and so be restored in its turn. */
+  isReadable: boolean;
+  /** Tokens that were good when the backup was made, and not, or not for so long, a moment ago. Undefined: unknown. */
+  revived: RevivedToken[] | undefined;
 };
 
 /**
@@ -39,18 +41,19 @@ export async function restoreStore({ from, path, now, report }: RestoreOptions):
   try {
     await stage(from, staged);
     const contents = await copyAndCheck({ from: undefined, path: staged }, report);
-    giveToOwnerOf(dirname(path), [staged, join(dirname(path), 'serving.lock')]);
+    giveToOwnerOf(dirname(path), [staged]);
     flushFile(staged);
-    const hadStore = existsSync(path);
-    const before = hadStore ? nameOfBefore(path, now) : undefined;
-    if (before !== undefined) keepStore(path, before);
-    const revived = before === undefined ? [] : revivedTokens(before, staged, now);
+    const before = existsSync(path) ? nameOfBefore(path, now) : undefined;
+    const isWhole = before !== undefined && keepStore(path, before);
+    const compared = isWhole ? compareTokens(before, staged, now) : UNKNOWN;
     replaceFile(staged, path);
-    return { ...contents, before, revived };
+    return { ...contents, before, ...compared };
   } finally {
     discard(staged);
   }
 }
+
+const UNKNOWN: Comparison = { revived: undefined, isReadable: false };
 
 /** A copy that this process may change, with the write-ahead log folded in that a folder may have been copied with. */
 async function stage(from: string, staged: string): Promise<void> {
@@ -76,8 +79,12 @@ function foldIn(path: string): void {
 
 const LOGS = ['-wal', '-journal'] as const;
 
-/** Gives the store a second name, under which it stays when the first one is given to another. */
-function keepStore(path: string, name: string): void {
+/**
+ * Gives the store a second name, under which it stays when the first one is given to another.
+ *
+ * @returns false when it is damaged, and was kept with its logs
+ */
+function keepStore(path: string, name: string): boolean {
   // SQLite drops a log that it can make nothing of, and a damaged store would lose it.
   for (const suffix of LOGS) if (existsSync(path + suffix)) keepFile(path + suffix, name + suffix);
   let isDamaged = false;
@@ -92,6 +99,7 @@ function keepStore(path: string, name: string): void {
   }
   keepFile(path, name);
   for (const suffix of [...LOGS, '-shm']) rmSync(path + suffix, { force: true });
+  return !isDamaged;
 }
 
 const SQLITE_CORRUPT = 11;
@@ -133,8 +141,8 @@ export function aliasesOf(path: string): string[] {
     });
 }
 
-/** Whoever restores as root does it for the user that the service runs as. */
-function giveToOwnerOf(folder: string, files: readonly string[]): void {
+/** Whoever restores as root does it for the user that the service runs as: gives files to the owner of a folder. */
+export function giveToOwnerOf(folder: string, files: readonly string[]): void {
   if (process.getuid?.() !== 0) return;
   const { uid, gid } = statSync(folder);
   for (const file of files) if (existsSync(file)) chownSync(file, uid, gid);

@@ -1,57 +1,90 @@
 import { DatabaseSync } from 'node:sqlite';
+import { storeSchema } from './inspect.ts';
 
-/** A token that works again once a backup takes the place of a store. */
+/** A token that works again, or for longer, once a backup takes the place of a store. */
 export type RevivedToken = { id: string; user: string; label: string };
 
+export type Comparison = {
+  /** Undefined when it cannot be told: the two are not of one store, or one of them cannot be read for it. */
+  revived: RevivedToken[] | undefined;
+  /** Whether the store before is one that can be read. */
+  isReadable: boolean;
+};
+
 /**
- * Tokens that are good in the store that is about to be restored, and are revoked or gone in the one before it. None
- * when the two have nothing to do with each other, or one of them cannot be read.
+ * Compares the store that is about to be restored with the one before it: tokens that are good there, and were revoked
+ * here, or rotated, or are gone.
  *
  * @param before neither has a write-ahead log
  */
-export function revivedTokens(before: string, restored: string, now: number): RevivedToken[] {
+export function compareTokens(before: string, restored: string, now: number): Comparison {
   const open: DatabaseSync[] = [];
+  let isReadable = false;
   try {
-    for (const path of [before, restored]) open.push(new DatabaseSync(path, { readOnly: true }));
-    const [old, next] = open;
-    if (!old || !next || keyOf(old) !== keyOf(next)) return [];
-    const ended = endedIn(old, now);
-    return goodIn(next, now).filter(({ id }) => ended(id));
+    const opened = (path: string) => {
+      const db = new DatabaseSync(path, { readOnly: true });
+      open.push(db);
+      return db;
+    };
+    const [old, next] = [opened(before), opened(restored)];
+    const { applied } = storeSchema(old);
+    const lives = applied >= FIRST_WITH_ACCESS ? lifeIn(old, now) : undefined;
+    isReadable = true;
+    if (lives === undefined || storeSchema(next).applied < FIRST_WITH_ACCESS || keyOf(old) !== keyOf(next)) {
+      return { revived: undefined, isReadable };
+    }
+    const revived = goodIn(next, now).filter(({ id, until }) => lives(id) < until);
+    return { revived: revived.map(({ id, user, label }) => ({ id, user, label })), isReadable };
   } catch {
-    // A store that is damaged, or of an older schema: what cannot be told here stands in the guide.
-    return [];
+    return { revived: undefined, isReadable };
   } finally {
     for (const db of open) db.close();
   }
 }
+
+/** The schema by which users are disabled and tokens rotated. */
+const FIRST_WITH_ACCESS = 3;
 
 /** A store and its backups have the same. */
 function keyOf(db: DatabaseSync): unknown {
   return db.prepare(`SELECT value FROM meta WHERE name = 'key'`).get()?.value;
 }
 
-function goodIn(db: DatabaseSync, now: number): RevivedToken[] {
+/** `until`: milliseconds; without an end it is infinite. */
+type GoodToken = RevivedToken & { until: number };
+
+function goodIn(db: DatabaseSync, now: number): GoodToken[] {
   const good = db.prepare(
-    `SELECT t.id, u.name AS user, t.label
+    `SELECT t.id, u.name AS user, t.label, t.expires_at AS until
      FROM tokens t
      JOIN users u ON u.id = t.user
-     WHERE t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > ?) AND u.disabled_at IS NULL
+     WHERE ${GOOD}
      ORDER BY t.id`,
   );
-  return good.all(now).map(({ id, user, label }) => ({
+  return good.all(now).map(({ id, user, label, until }) => ({
     id: String(id),
     user: String(user),
     label: String(label),
+    until: endOf(until),
   }));
 }
 
-/** Whether a token is revoked, or gone with its user. */
-function endedIn(db: DatabaseSync, now: number): (id: string) => boolean {
+const GOOD = 't.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > ?) AND u.disabled_at IS NULL';
+
+/** Until when a token is good, by its id: not at all when it is revoked, has expired, or is gone with its user. */
+function lifeIn(db: DatabaseSync, now: number): (id: string) => number {
   const live = db.prepare(
-    `SELECT 1
+    `SELECT t.expires_at AS until
      FROM tokens t
      JOIN users u ON u.id = t.user
-     WHERE t.id = ? AND (t.revoked_at IS NULL OR t.revoked_at > ?) AND u.disabled_at IS NULL`,
+     WHERE ${GOOD} AND t.id = ?`,
   );
-  return (id) => live.get(id, now) === undefined;
+  return (id) => {
+    const found = live.get(now, id);
+    return found ? endOf(found.until) : Number.NEGATIVE_INFINITY;
+  };
+}
+
+function endOf(expiresAt: unknown): number {
+  return expiresAt === null ? Number.POSITIVE_INFINITY : Number(expiresAt);
 }

@@ -1,7 +1,7 @@
 import { AppError } from '../../errors.ts';
 import type { Caller, Once } from '../../idempotency.ts';
 import type { Measures } from '../../measures.ts';
-import type { Clock } from '../../runtime.ts';
+import { type Clock, steadyClock } from '../../runtime.ts';
 import type { DeliveryOutcome } from '../../webhooks/port.ts';
 import { type Door, type GroupCommit, groupCommit } from '../batch.ts';
 import { unavailable } from '../failures.ts';
@@ -63,7 +63,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   const context: CommitContext = { writer, snapshot, hints, fatal: undefined, onFatal: options.onFatal };
   const commits = groupCommit<Command>(
     (commands) => commit(commands, context),
-    options.clock,
+    steadyClock(options.clock),
     undefined,
     measures && ((batch) => measures.batchEnded('writes', batch)),
   );

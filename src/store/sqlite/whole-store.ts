@@ -1,9 +1,9 @@
-import { statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { Worker } from 'node:worker_threads';
 import { backups } from '../../limits.ts';
 import { threadEnvironment } from '../../thread-environment.ts';
 import type { CopyNews, CopyTask } from './copy-thread.ts';
+import { fileSize } from './file-size.ts';
 import type { Contents } from './inspect.ts';
 
 /** What is told of a store that is copied or checked. */
@@ -16,7 +16,8 @@ export type WholeReport = {
 /** A store that is not whole, in a sentence for a person. */
 export class DamagedStore extends Error {
   constructor(problems: readonly string[]) {
-    super(problems.join(' '));
+    // SQLite breaks lines in what it says of a page.
+    super(problems.join(' ').replaceAll('\n', ' '));
     this.name = 'DamagedStore';
   }
 }
@@ -53,7 +54,7 @@ function flushAgainAndAgain(path: string, report: WholeReport): () => Promise<vo
   let stopped = false;
 
   function begin(): void {
-    report.copied(statSync(path, { throwIfNoEntry: false })?.size ?? 0);
+    report.copied(fileSize(path));
     flushing ??= flush(path).finally(() => {
       flushing = undefined;
     });

@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { type TestContext, test } from 'node:test';
+import Fastify from 'fastify';
+import { traceRequests } from '../../src/http/request-spans.ts';
+import { watchRequests } from '../../src/http/request-watch.ts';
+import type { Measures } from '../../src/measures.ts';
+import type { Span, SpanResult } from '../../src/tracer.ts';
+
+const REQUESTS = 200;
+
+/** A server that measures and traces, and answers nothing before it is told to. */
+async function watched(t: TestContext) {
+  const statuses: (number | undefined)[] = [];
+  const spans: (SpanResult | undefined)[] = [];
+  const listeners: number[] = [];
+  const [arrived, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const answer = Promise.withResolvers<string>();
+  const measures = {
+    requestBegan() {},
+    requestEnded({ status }) {
+      if (statuses.push(status) === REQUESTS) over.resolve();
+    },
+  } satisfies Partial<Measures>;
+  const span: Span = {
+    trace: '',
+    begin: () => span,
+    mark() {},
+    note() {},
+    end: (result) => void spans.push(result),
+  };
+  const app = Fastify();
+  app.decorateRequest('principal');
+  app.decorateRequest('span', undefined);
+  // Of what is measured nothing else is called here.
+  watchRequests(app, { log: undefined, measures: measures as unknown as Measures, now: () => 0 });
+  traceRequests(app, { begin: () => span });
+  app.get('/', ({ socket }) => {
+    if (listeners.push(socket.listenerCount('close')) === REQUESTS) arrived.resolve();
+    return answer.promise;
+  });
+  await app.listen({ port: 0, host: '127.0.0.1' });
+  t.after(() => app.close());
+  // A server that listens on TCP has an address of this form.
+  const { port } = app.server.address() as AddressInfo;
+  const client: Socket = connect(port, '127.0.0.1', () =>
+    client.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(REQUESTS)),
+  );
+  client.resume().on('error', () => {});
+  await arrived.promise;
+  return { client, statuses, spans, listeners, over: over.promise, answer: () => answer.resolve('') };
+}
+
+test('pipelined requests add no listeners to their connection, however many there are', async (t) => {
+  const { client, statuses, spans, listeners, over, answer } = await watched(t);
+  assert.deepEqual(new Set(listeners.slice(1)), new Set([listeners[1]]));
+  answer();
+  await over;
+  client.end();
+  await once(client, 'close');
+  assert.deepEqual(statuses, Array(REQUESTS).fill(200));
+  assert.deepEqual(
+    spans.map((result) => result?.attributes?.['http.response.status_code']),
+    statuses,
+  );
+});
+
+test('an answer whose turn never came ends with its connection, once, and has no status', async (t) => {
+  const { client, statuses, spans, over, answer } = await watched(t);
+  client.resetAndDestroy();
+  await over;
+  answer();
+  await new Promise(setImmediate);
+  assert.deepEqual(statuses, Array(REQUESTS).fill(undefined));
+  assert.equal(spans.length, REQUESTS);
+  assert.ok(spans.every((result) => result?.attributes?.['http.response.status_code'] === undefined));
+});
