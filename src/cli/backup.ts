@@ -1,9 +1,10 @@
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, lstatSync, realpathSync, statSync } from 'node:fs';
 import { constants, setPriority } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Command } from 'commander';
 import { sqliteCode } from '../store/sqlite/failure.ts';
+import { fileSize } from '../store/sqlite/file-size.ts';
 import { type EmbeddedStore, embeddedStore, fileFailure } from './embedded-store.ts';
 import { examplesFirst } from './examples.ts';
 import { Failure } from './failure.ts';
@@ -36,7 +37,7 @@ it so. To go back to it: plant-store restore FILE.`,
 
 async function run(file: string, flags: BackupFlags): Promise<void> {
   const store = embeddedStore(flags, 'backup');
-  const to = resolve(file);
+  const to = behindLinks(resolve(file));
   await refuseStore(store);
   refuseTarget(to, store, flags);
   // The service comes first wherever both want a core.
@@ -52,7 +53,7 @@ async function run(file: string, flags: BackupFlags): Promise<void> {
 async function write({ path }: EmbeddedStore, to: string, { force }: BackupFlags) {
   const { backUp, discardBackup } = await import('../store/sqlite/backup.ts');
   const temporary = `${to}.partial-${process.pid}`;
-  const report = showWholeProgress(sizeOf(path) + sizeOf(`${path}-wal`), process.stderr);
+  const report = showWholeProgress(fileSize(path) + fileSize(`${path}-wal`), process.stderr);
   const forget = onInterrupt(() => {
     report.end();
     discardBackup(temporary);
@@ -108,6 +109,13 @@ function finishJournal(path: string): void {
   }
 }
 
+/** A link stays one, and the file that it leads to is what is made or replaced. */
+function behindLinks(path: string): string {
+  if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return path;
+  if (existsSync(path)) return realpathSync(path);
+  throw new Failure(`${path} is a link that leads nowhere. Remove it, or name another file.`);
+}
+
 function refuseTarget(to: string, { path }: EmbeddedStore, { force }: BackupFlags): void {
   const there = statSync(to, { throwIfNoEntry: false });
   if (there?.isDirectory()) {
@@ -119,6 +127,11 @@ function refuseTarget(to: string, { path }: EmbeddedStore, { force }: BackupFlag
   if (there && there.dev === store.dev && there.ino === store.ino) {
     throw new Failure(`${to} is the store itself. Name another file.`);
   }
+  if (there && !there.isFile()) {
+    throw new Failure(
+      `${to} is no file, but a device or a pipe. A backup has to be a file: it is read back.`,
+    );
+  }
   if (there && !force) throw thereAlready(to);
   if (!existsSync(dirname(to))) {
     throw new Failure(`There is no folder ${dirname(to)}. Make it, or name a file elsewhere.`);
@@ -127,10 +140,6 @@ function refuseTarget(to: string, { path }: EmbeddedStore, { force }: BackupFlag
 
 function thereAlready(to: string): Failure {
   return new Failure(`${to} is there already. Name another file, or replace it with --force.`);
-}
-
-function sizeOf(path: string): number {
-  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;

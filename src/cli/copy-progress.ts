@@ -1,6 +1,5 @@
-import { clearLine, cursorTo } from 'node:readline';
 import type { CopyReport } from '../store/copy.ts';
-import { isWatched, say } from './terminal.ts';
+import { isWatched, replaceLine, say } from './terminal.ts';
 import { roughDuration } from './time.ts';
 
 /** What a person sees of a copy. */
@@ -70,10 +69,4 @@ function barOf(part: number): string {
   const full = Math.floor(part * CELLS);
   const percent = String(Math.floor(part * 100)).padStart(3);
   return `[${'#'.repeat(full)}${'-'.repeat(CELLS - full)}] ${percent} %`;
-}
-
-function replaceLine(stream: NodeJS.WriteStream, text: string): void {
-  cursorTo(stream, 0);
-  clearLine(stream, 0);
-  stream.write(text);
 }

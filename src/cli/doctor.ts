@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { styleText } from 'node:util';
 import type { Command } from 'commander';
@@ -11,7 +12,7 @@ import {
   storePath,
 } from '../config.ts';
 import type { DatabaseUrl } from '../database-url.ts';
-import { isServed } from '../store/sqlite/glance.ts';
+import { isServed, removeEmptyLog } from '../store/sqlite/glance.ts';
 import type { Finding, Verdict } from './doctor/check.ts';
 import { lookAtDatabase } from './doctor/database.ts';
 import { checkFolder } from './doctor/folder.ts';
@@ -87,6 +88,7 @@ async function examineFolder(
   const folder = checkFolder(dataDir);
   add(folder);
   const path = storePath(dataDir);
+  const hadLog = existsSync(`${path}-wal`);
   const { findings, glance } = lookAtStore(path);
   // A folder that is not there, or not ours to read, says all.
   if (folder[0]?.verdict !== 'ok' && glance === undefined) {
@@ -95,6 +97,7 @@ async function examineFolder(
   }
   add(findings);
   if (glance) add(await checkIntegrity(path));
+  if (glance && !hadLog) removeEmptyLog(path);
   if (glance) add(checkClock(glance.newestEventAt, Date.now()));
   if (config) add(await checkService(config, isServed(join(dataDir, 'serving.lock'))));
   return glance?.receivers;

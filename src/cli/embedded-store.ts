@@ -6,6 +6,7 @@ import { DamagedStore } from '../store/sqlite/whole-store.ts';
 import { Failure } from './failure.ts';
 import { storeFailures } from './start-failure.ts';
 import type { StoreFlags } from './store.ts';
+import { systemReason } from './system-failure.ts';
 
 /** Where the embedded store is, for verbs that are about its file. */
 export type EmbeddedStore = { dataDir: string; path: string };
@@ -32,19 +33,6 @@ export function lockAgainstServers({ dataDir }: EmbeddedStore): () => void {
   }
 }
 
-/** By the code of a failed system call. */
-const systemFailures: Readonly<Record<string, string>> = {
-  EACCES: 'this user may not',
-  EPERM: 'this user may not',
-  EROFS: 'the file system is read-only',
-  ENOSPC: 'the disk is full',
-  EDQUOT: 'the quota of this user is used up',
-  EFBIG: 'the file would be larger than this user, or the file system, may have it',
-  ENOENT: 'there is no such file or folder',
-  ENOTDIR: 'a part of the path is no folder',
-  EISDIR: 'it is a folder',
-};
-
 /**
  * A failure of a disk, of a file, or of what is in it, in one line. Anything else is given back as it is.
  *
@@ -53,10 +41,6 @@ const systemFailures: Readonly<Record<string, string>> = {
 export function fileFailure(error: unknown, what: string): unknown {
   if (!(error instanceof Error) || error instanceof Failure) return error;
   if (error instanceof DamagedStore) return new Failure(`${what}: ${error.message}`, { cause: error });
-  const reason = storeFailures[sqliteCode(error) ?? -1] ?? systemFailures[systemCode(error)];
+  const reason = storeFailures[sqliteCode(error) ?? -1] ?? systemReason(error);
   return reason === undefined ? error : new Failure(`${what}: ${reason}.`, { cause: error });
-}
-
-function systemCode(error: Error): string {
-  return 'code' in error ? String(error.code) : '';
 }

@@ -1,8 +1,12 @@
 import { createHash } from 'node:crypto';
-import { createReadStream, statSync } from 'node:fs';
+import { createReadStream, fstatSync, open, statSync } from 'node:fs';
+import { Socket } from 'node:net';
+import { addAbortSignal, type Readable } from 'node:stream';
+import { promisify } from 'node:util';
 import { Failure } from './failure.ts';
 import { createRowReader, type ImportFormat, type ImportRow } from './import-rows.ts';
 import { imports } from './limits.ts';
+import { systemReasonOrCode } from './system-failure.ts';
 
 /** A file that was read once from end to end, so that nothing in it can surprise an import that runs. */
 export type ImportFile = {
@@ -19,13 +23,29 @@ export function isRereadable(path: string): boolean {
   try {
     return statSync(path).isFile();
   } catch (cause) {
-    throw new Failure(`${path} cannot be read: ${reasonOf(cause)}.`, { cause });
+    throw new Failure(`${path} cannot be read: ${systemReasonOrCode(cause)}.`, { cause });
   }
 }
 
 /** The bytes of a file from its beginning. */
-export function bytesOf(path: string): Bytes {
+export function bytesOf(path: string): Readable {
   return createReadStream(path, { highWaterMark: imports.readBytes });
+}
+
+/** The bytes of what can be read only once; `-` is standard input. */
+export async function pipedBytes(path: string): Promise<Readable> {
+  if (path === '-') return process.stdin;
+  const fd = await promisify(open)(path, 'r');
+  // Unlike a file, a socket can be left while it waits for bytes.
+  if (fstatSync(fd).isFIFO()) return new Socket({ fd, readable: true, writable: false });
+  return createReadStream(path, { fd, highWaterMark: imports.readBytes });
+}
+
+/** Ends the bytes when the import stops, also while none come: `rowsOf` then ends, too. */
+export function endWith(stopping: AbortSignal, bytes: Readable): Readable {
+  // Whoever reads them is told; somebody who does not read yet, or any more, need not be.
+  bytes.on('error', () => {});
+  return addAbortSignal(stopping, bytes);
 }
 
 /**
@@ -56,7 +76,8 @@ async function* hashed(bytes: Bytes, hash: { update(piece: Uint8Array): unknown 
 }
 
 /**
- * The rows of a file, some at a time. Throws a `Failure` where it cannot be read on.
+ * The rows of a file, some at a time, until the file ends or its reading was aborted. Throws a `Failure` where it cannot
+ * be read on.
  *
  * @param name of the file, for a person
  * @param onTitles is told what stands above the cells in an error report, before the first row
@@ -80,8 +101,12 @@ export async function* rowsOf(
     for await (const piece of bytes) yield* given(reader.push(decoder.decode(piece, { stream: true })));
     yield* given([...reader.push(decoder.decode()), ...reader.end()]);
   } catch (error) {
-    throw unreadable(name, error);
+    if (!isAbort(error)) throw unreadable(name, error);
   }
+}
+
+function isAbort(error: unknown): boolean {
+  return error instanceof Error && error.name === 'AbortError';
 }
 
 function unreadable(name: string, error: unknown): unknown {
@@ -94,20 +119,9 @@ function unreadable(name: string, error: unknown): unknown {
     );
   }
   if (error instanceof Error && 'syscall' in error) {
-    return new Failure(`${name} cannot be read: ${reasonOf(error)}.`, { cause: error });
+    return new Failure(`${name} cannot be read: ${systemReasonOrCode(error)}.`, { cause: error });
   }
   return error instanceof Error && error.constructor === Error
     ? new Failure(`${name} cannot be read. ${error.message}`, { cause: error })
     : error;
-}
-
-const REASONS: Readonly<Record<string, string>> = {
-  ENOENT: 'there is no such file',
-  EACCES: 'you may not read it',
-  EISDIR: 'it is a folder',
-};
-
-function reasonOf(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
-  return REASONS[code] ?? code;
 }

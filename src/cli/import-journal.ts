@@ -1,6 +1,8 @@
-import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { Failure } from './failure.ts';
+import { NO_REPORT, type ReportMark } from './import-errors.ts';
 import { imports } from './limits.ts';
+import { systemReasonOrCode } from './system-failure.ts';
 
 /** What an import is an import of: another one of these is another import. */
 export type ImportIdentity = {
@@ -24,54 +26,66 @@ export type ImportCounts = {
   addedBefore: number;
   /** Rows that are in the error report. */
   failed: number;
-  /** The length of the error report. */
-  errorBytes: number;
+  /** The error report as far as it has these rows. */
+  report: ReportMark;
 };
 
 /** What is done of an import. Each row is either done or not, also after the process was killed at any instant. */
 export type Journal = {
   isDone(row: number): boolean;
+  /** The rows up to this one are done. */
+  upTo(): number;
   /** Notes that a row is done. It is written soon, at the end of this turn of the event loop. Throws when that failed. */
   done(row: number, counts: ImportCounts): void;
   /** Rows that are done. */
   rows(): number;
-  /** Writes what is not written yet. */
+  /** Writes what is not written yet, and that nothing is missing in it. */
   close(): void;
 };
 
-/** The last entry of a journal: the rows up to `upTo` are done, and those in `also`. */
-type Entry = ImportCounts & { upTo: number; also: number[] };
+/**
+ * The last entry of a journal: the rows up to `upTo` are done, and those in `also`. `isClosed`: no other row is done, as
+ * its process was not killed.
+ */
+type Entry = ImportCounts & { upTo: number; also: number[]; isClosed: boolean };
 
-const NOTHING: Entry = { upTo: 0, also: [], added: 0, addedBefore: 0, failed: 0, errorBytes: 0 };
+export const NO_COUNTS: ImportCounts = { added: 0, addedBefore: 0, failed: 0, report: NO_REPORT };
+const NOTHING: Entry = { ...NO_COUNTS, upTo: 0, also: [], isClosed: false };
 
 /** What an earlier process has left. */
 export type LeftJournal = { identity: ImportIdentity; counts: ImportCounts; rows: number; entry: Entry };
 
-/** Undefined where there is no journal, or one that was cut off before its first line was whole. */
+/** Undefined where there is none, or an empty file. Throws a `Failure` when the file is something else. */
 export function readJournal(path: string): LeftJournal | undefined {
   const text = textOf(path);
+  if (text === '') return undefined;
   // What is behind the last line break was not written to its end.
-  const [first, ...entries] = (text ?? '').split('\n').slice(0, -1);
-  if (first === undefined) return undefined;
+  const [first = '', ...entries] = text.split('\n').slice(0, -1);
   try {
     // Only `openJournal` writes these files, one whole line at a time; anything else has no such members.
     const { identity } = JSON.parse(first) as { identity: ImportIdentity };
     const entry = { ...NOTHING, ...(JSON.parse(entries.at(-1) ?? '{}') as Partial<Entry>) };
     if (typeof identity.sha256 !== 'string') throw new Error('It has no identity.');
-    const { added, addedBefore, failed, errorBytes } = entry;
-    const counts = { added, addedBefore, failed, errorBytes };
+    const { added, addedBefore, failed, report } = entry;
+    const counts = { added, addedBefore, failed, report };
     return { identity, counts, rows: entry.upTo + entry.also.length, entry };
   } catch (cause) {
-    throw new Failure(`${path} is not a journal of an import. Name another place with --journal.`, { cause });
+    throw new Failure(
+      `${path} is not a journal of an import. Remove it, or name another place with --journal.`,
+      {
+        cause,
+      },
+    );
   }
 }
 
-function textOf(path: string): string | undefined {
+/** Empty when there is no file. */
+function textOf(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
-    throw error;
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return '';
+    throw new Failure(`The journal ${path} cannot be read: ${systemReasonOrCode(error)}.`, { cause: error });
   }
 }
 
@@ -81,44 +95,53 @@ function textOf(path: string): string | undefined {
  */
 export function openJournal(path: string, identity: ImportIdentity, left: Entry = NOTHING): Journal {
   let { upTo } = left;
-  /** Rows above `upTo` that are done: as many as are under way at a time, at most. */
+  /** Rows above `upTo` that are done. */
   const also = new Set(left.also);
   let counts: ImportCounts = left;
   let isDue = false;
+  /** Whether it will be exact when it is closed: it was, or what has come since is all in it. */
+  let { isClosed } = left;
   /** Why it cannot be written any more. What is in it stays true. */
   let failure: unknown;
-  let { fd, bytes } = begin(path, identity, left);
+  let { fd, bytes } = begin(path, identity, { ...left, isClosed: false });
 
-  function write(): void {
+  const entry = (isLast: boolean): Entry => ({
+    ...counts,
+    upTo,
+    also: [...also],
+    isClosed: isLast && isClosed,
+  });
+
+  function write(isLast: boolean): void {
     if (!isDue || failure !== undefined) return;
     isDue = false;
     try {
       if (bytes > imports.journalBytes) {
-        const next = begin(path, identity, entry());
+        const next = begin(path, identity, entry(isLast));
         closeSync(fd);
         ({ fd, bytes } = next);
-      } else bytes += writeSync(fd, `${JSON.stringify(entry())}\n`);
+      } else bytes += writeAll(fd, `${JSON.stringify(entry(isLast))}\n`);
     } catch (error) {
-      failure = error;
+      failure = unwritable(path, error);
     }
   }
 
-  const entry = (): Entry => ({ ...counts, upTo, also: [...also] });
-
   return {
     isDone: (row) => row <= upTo || also.has(row),
+    upTo: () => upTo,
     done(row, now) {
       if (failure !== undefined) throw failure;
       also.add(row);
       while (also.delete(upTo + 1)) upTo++;
       counts = now;
-      if (!isDue) setImmediate(write);
+      isClosed = true;
+      if (!isDue) setImmediate(write, false);
       isDue = true;
     },
     rows: () => upTo + also.size,
     close() {
-      write();
-      isDue = false;
+      isDue = true;
+      write(true);
       closeSync(fd);
     },
   };
@@ -129,17 +152,27 @@ function begin(path: string, identity: ImportIdentity, entry: Entry): { fd: numb
   const next = `${path}.new`;
   try {
     const fd = openSync(next, 'w', 0o600);
-    const bytes = writeSync(fd, `${JSON.stringify({ identity })}\n${JSON.stringify(entry)}\n`);
+    const bytes = writeAll(fd, `${JSON.stringify({ identity })}\n${JSON.stringify(entry)}\n`);
     fsyncSync(fd);
     renameSync(next, path);
     return { fd, bytes };
-  } catch (cause) {
-    const reason = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
-    throw new Failure(
-      `The journal ${path}, by which an import goes on where it was, cannot be written (${reason}). Name another place with --journal.`,
-      { cause },
-    );
+  } catch (error) {
+    throw unwritable(path, error);
   }
+}
+
+/** All of it or, when that fails, a part, which `readJournal` passes over. */
+function writeAll(fd: number, text: string): number {
+  writeFileSync(fd, text);
+  return Buffer.byteLength(text);
+}
+
+function unwritable(path: string, cause: unknown): unknown {
+  if (cause instanceof Failure) return cause;
+  return new Failure(
+    `The journal ${path}, by which an import goes on where it was, cannot be written: ${systemReasonOrCode(cause)}. Make room, or name another place with --journal.`,
+    { cause },
+  );
 }
 
 /** Takes a journal away that is done with. */

@@ -1,6 +1,5 @@
-import { clearLine, cursorTo } from 'node:readline';
 import { imports } from './limits.ts';
-import { say } from './terminal.ts';
+import { replaceLine, say } from './terminal.ts';
 import { roughDuration } from './time.ts';
 
 /** How far an import is. */
@@ -71,10 +70,4 @@ export function paceText({ rows, of, failed }: ImportState, began: { at: number;
 /** A line that is longer than the terminal would stay when it is replaced. */
 function fitting(text: string, columns: number | undefined): string {
   return text.slice(0, (columns ?? 80) - 1);
-}
-
-function replaceLine(stream: NodeJS.WriteStream, text: string): void {
-  cursorTo(stream, 0);
-  clearLine(stream, 0);
-  stream.write(text);
 }

@@ -71,9 +71,8 @@ function createObjectReader(reader: JsonReader): RowReader {
     texts.map(({ line, text }) => {
       number++;
       const value = readValue(text);
-      if (value instanceof AppError)
-        return { number, row: { line, problem: problemOf(value) }, cells: () => ['', '', ''] };
-      return { number, row: rowOfJson(value, line), cells: () => cellsOf(value) };
+      const row = value instanceof AppError ? { line, problem: problemOf(value) } : rowOfJson(value, line);
+      return { number, row, cells: () => cellsOf(value, text) };
     });
 
   return {
@@ -97,10 +96,17 @@ function problemOf({ message }: AppError): string {
   return message.replace('The body', 'The row');
 }
 
-function cellsOf(value: JsonValue): string[] {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return ['', '', ''];
+/**
+ * Of what is no object all of the text as one cell: the report does not take it for a plant, and whoever mends it sees
+ * what it was.
+ */
+function cellsOf(value: JsonValue | AppError, text: string): string[] {
+  if (value instanceof AppError || typeof value !== 'object' || value === null || Array.isArray(value)) {
+    return [text.trim()];
+  }
   return [value.id, value.name, value.tag].map((member) => {
-    if (member === undefined) return '';
+    // A cell cannot tell them apart, and without either the row is a right one.
+    if (member === undefined || member === null) return '';
     if (typeof member === 'string') return member;
     return typeof member === 'bigint' ? String(member) : JSON.stringify(member, asText);
   });

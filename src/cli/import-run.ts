@@ -3,6 +3,7 @@ import type { ErrorReport } from './import-errors.ts';
 import type { ImportCounts, Journal } from './import-journal.ts';
 import type { ImportRow } from './import-rows.ts';
 import type { Sender } from './import-sender.ts';
+import { imports } from './limits.ts';
 
 export type RunParts = {
   rows: AsyncIterable<ImportRow[]>;
@@ -30,7 +31,7 @@ export async function runImport(parts: RunParts): Promise<void> {
   const { rows, journal, stopping, concurrency } = parts;
   const failures: unknown[] = [];
   let underWay = 0;
-  let room: (() => void) | undefined;
+  let goOn: (() => void) | undefined;
 
   async function send(row: ImportRow, draft: Draft): Promise<void> {
     try {
@@ -40,34 +41,40 @@ export async function runImport(parts: RunParts): Promise<void> {
       stopping.abort();
     }
     underWay--;
-    room?.();
+    goOn?.();
   }
 
-  const below = async (count: number) => {
-    while (underWay >= count) {
+  /** Waits for rows under way, as long as there are any. */
+  const whileBusy = async (isBusy: () => boolean) => {
+    while (underWay > 0 && isBusy()) {
       const { promise, resolve } = Promise.withResolvers<void>();
-      room = resolve;
+      goOn = resolve;
       await promise;
     }
   };
 
+  // Each entry of the journal lists the rows that ran ahead of one that is slow.
+  const isFarAhead = (row: number) =>
+    journal !== undefined && row - journal.upTo() > imports.requests.ahead * concurrency;
+
   try {
     for await (const some of rows) {
       for (const row of some) {
-        if (stopping.signal.aborted) break;
         if (journal?.isDone(row.number)) continue;
+        if (isFarAhead(row.number)) await whileBusy(() => isFarAhead(row.number) && !stopping.signal.aborted);
+        if (stopping.signal.aborted) break;
         if ('problem' in row.row) {
           failed(parts, row, row.row.problem);
           continue;
         }
         underWay++;
         void send(row, row.row.draft);
-        if (underWay >= concurrency) await below(concurrency);
+        if (underWay >= concurrency) await whileBusy(() => underWay >= concurrency);
       }
       if (stopping.signal.aborted) break;
     }
   } finally {
-    await below(1);
+    await whileBusy(() => true);
   }
   if (failures.length > 0) throw failures[0];
 }
@@ -95,7 +102,7 @@ function failed(
 ): void {
   report.add(cells(), row.line, error);
   counts.failed++;
-  counts.errorBytes = report.bytes();
+  counts.report = report.mark();
   journal?.done(number, { ...counts });
 }
 

@@ -57,10 +57,13 @@ type NotAnswered = {
 /** Sends rows to `POST /plants`, each under its own key, so that a row is added once however often it is sent. */
 export function createSender({ api, concurrency, patienceMs, stopping, onTrouble }: SenderParts): Sender {
   const { origin, pathname } = new URL(`${api.url}/plants`);
+  // A service that is silent is not waited for longer than one that answers badly.
+  const deadline = Math.min(requests.deadlineMs, patienceMs);
   const pool = new Pool(origin, {
     connections: concurrency,
-    headersTimeout: requests.deadlineMs,
-    bodyTimeout: requests.deadlineMs,
+    connect: { timeout: deadline },
+    headersTimeout: deadline,
+    bodyTimeout: deadline,
   });
   const authorization = `Bearer ${api.token}`;
   const health = createHealth(patienceMs, onTrouble);
@@ -102,7 +105,7 @@ export function createSender({ api, concurrency, patienceMs, stopping, onTrouble
         case 'not answered':
           if (outcome.isFault && ++faults === imports.faults) return { was: 'refused', error: outcome.what };
           health.troubled(outcome);
-          await until(performance.now() + backoff(tries), stopping);
+          await until(Math.min(performance.now() + backoff(tries), health.patientUntil()), stopping);
       }
     }
   }
@@ -158,8 +161,12 @@ function createHealth(patienceMs: number, onTrouble: SenderParts['onTrouble']) {
   let isTroubled = false;
   let pausedUntil = 0;
 
+  const patience = () => (hasAnswered ? patienceMs : Math.min(patienceMs, imports.firstAnswerMs));
+  const patientUntil = () => wellAt + patience();
+
   return {
     pausedUntil: () => pausedUntil,
+    patientUntil,
     well(): void {
       wellAt = performance.now();
       hasAnswered = true;
@@ -168,12 +175,12 @@ function createHealth(patienceMs: number, onTrouble: SenderParts['onTrouble']) {
     },
     /** Throws when it has lasted too long. */
     troubled({ what, notBefore, isSilence }: NotAnswered): void {
-      pausedUntil = Math.max(pausedUntil, notBefore);
       hasAnswered ||= !isSilence;
-      const patience = hasAnswered ? patienceMs : Math.min(patienceMs, imports.firstAnswerMs);
-      if (performance.now() - wellAt >= patience) {
-        throw new Failure(`${what} It was tried for ${roughDuration(patience)}.`);
+      if (performance.now() >= patientUntil()) {
+        throw new Failure(`${what} It was tried for ${roughDuration(patience())}.`);
       }
+      // Then it is asked for the last time.
+      pausedUntil = Math.max(pausedUntil, Math.min(notBefore, patientUntil()));
       if (!isTroubled) onTrouble(what);
       isTroubled = true;
     },

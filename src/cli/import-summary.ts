@@ -27,6 +27,7 @@ export function saySummary({
   isStopped,
 }: ImportSummary): void {
   const { added, addedBefore, failed } = counts;
+  const isGoingOn = isStopped && journal !== undefined;
   const rate = `${seconds.toFixed(1)} s, ${Math.round(rowsNow / Math.max(seconds, 0.001))} rows/s`;
   insist(
     `${isStopped ? 'Stopped: ' : ''}${rowsText(added)} added${failed > 0 ? `, ${failed} failed` : ''} (${rate}).`,
@@ -36,8 +37,8 @@ export function saySummary({
       `${rowsText(addedBefore)} had been added before, by an import of the same file within a day. To add them once more: --restart`,
     );
   }
-  if (failed > 0)
-    insist(`The rows that failed are in ${visible(errors)}: mend them there and import that file.`);
+  const mend = isGoingOn ? 'go on first, then mend them' : 'mend them there and import that file';
+  if (failed > 0) insist(`The rows that failed are in ${visible(errors)}: ${mend}.`);
   if (!isStopped) return;
   if (journal === undefined) insist('What came from a pipe cannot be gone on with.');
   else
@@ -62,6 +63,7 @@ export function printSummary({ counts, left, errors, seconds, journal, isStopped
   print(JSON.stringify(summary, null, 2));
 }
 
-function rowsText(count: number): string {
+/** `1 row`, `2 rows` */
+export function rowsText(count: number): string {
   return `${count} ${count === 1 ? 'row' : 'rows'}`;
 }

@@ -1,15 +1,17 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
+import type { Readable } from 'node:stream';
 import { Failure } from './failure.ts';
 import { openErrorReport, refuseOldReport } from './import-errors.ts';
-import { type Bytes, bytesOf, type ImportFile, inspect, rowsOf } from './import-file.ts';
+import { bytesOf, endWith, type ImportFile, inspect, pipedBytes, rowsOf } from './import-file.ts';
 import type { ImportOrder } from './import-flags.ts';
 import {
   type ImportCounts,
   type ImportIdentity,
   type Journal,
   type LeftJournal,
+  NO_COUNTS,
   openJournal,
   readJournal,
   removeJournal,
@@ -17,7 +19,7 @@ import {
 import { showImportProgress } from './import-progress.ts';
 import { runImport } from './import-run.ts';
 import { createSender } from './import-sender.ts';
-import { type ImportSummary, printSummary, saySummary } from './import-summary.ts';
+import { type ImportSummary, printSummary, rowsText, saySummary } from './import-summary.ts';
 import { imports } from './limits.ts';
 import { showProgress } from './progress.ts';
 import { insist, say, visible } from './terminal.ts';
@@ -26,9 +28,11 @@ import { insist, say, visible } from './terminal.ts';
 export async function importFile(order: ImportOrder): Promise<boolean> {
   const { file, flags } = order;
   const path = flags.journal ?? `${file}.import`;
-  const left = flags.restart ? undefined : readJournal(path);
+  // Also when it is not gone on with: it is written over, and must be one.
+  const found = readJournal(path);
+  const left = flags.restart ? undefined : found;
   const errors = errorsPath(order, left);
-  if (left === undefined) refuseOldReport(errors);
+  if (left === undefined || left.counts.report.bytes === 0) refuseOldReport(errors);
   const stamp = stampOf(file);
   const { sha256, rows } = await inspected(order);
   const identity = identify(order, sha256, errors);
@@ -57,15 +61,15 @@ async function inspected({ file, format, flags, stopping }: ImportOrder): Promis
   return inspect(file, format, { stopping: stopping.signal, onRead }).finally(progress.end);
 }
 
-/** Changes when somebody writes to the file. */
+/** Changes when somebody writes to the file, or removes it. */
 function stampOf(file: string): string {
-  const { size, mtimeNs, ino } = statSync(file, { bigint: true });
-  return `${size} ${mtimeNs} ${ino}`;
+  const there = statSync(file, { bigint: true, throwIfNoEntry: false });
+  return there ? `${there.size} ${there.mtimeNs} ${there.ino}` : 'gone';
 }
 
 function changedMeanwhile(file: string, journal: string): Failure {
   return new Failure(
-    `${file} was changed while it was imported, so rows of before and after may be in the store. ${journal} knows the one of before.`,
+    `${file} was changed or removed while it was imported, so rows of before and after may be in the store. ${journal} knows the one of before.`,
   );
 }
 
@@ -74,7 +78,7 @@ export async function importStream(order: ImportOrder): Promise<boolean> {
   const { file } = order;
   const errors = errorsPath(order, undefined);
   refuseOldReport(errors);
-  const bytes = file === '-' ? process.stdin : bytesOf(file);
+  const bytes = await pipedBytes(file);
   // Nothing tells whether it is the same that comes another time.
   const base = keyBase(randomBytes(32).toString('hex'), '');
   const begun = { bytes, keyBase: base, journal: undefined, rows: undefined, left: undefined, errors };
@@ -83,7 +87,7 @@ export async function importStream(order: ImportOrder): Promise<boolean> {
 
 /** What is known when the first row is sent. */
 type Begun = {
-  bytes: Bytes;
+  bytes: Readable;
   keyBase: string;
   journal: Journal | undefined;
   /** How many there are; undefined when only the end will tell. */
@@ -95,17 +99,22 @@ type Begun = {
 async function work(order: ImportOrder, begun: Begun): Promise<Omit<ImportSummary, 'journal'>> {
   const { file, format, flags, api, stopping } = order;
   const { left, errors, journal } = begun;
-  const counts: ImportCounts = left?.counts ?? { added: 0, addedBefore: 0, failed: 0, errorBytes: 0 };
+  const counts: ImportCounts = { ...(left?.counts ?? NO_COUNTS) };
   const doneRows = () => counts.added + counts.addedBefore + counts.failed;
   const before = doneRows();
   const began = performance.now();
   const { concurrency = imports.requests.default, patience: patienceMs = imports.patienceMs } = flags;
 
   let titles: readonly string[] = [];
-  const rows = rowsOf(begun.bytes, file === '-' ? 'Standard input' : file, format, (found) => {
+  const bytes = endWith(stopping.signal, begun.bytes);
+  const rows = rowsOf(bytes, file === '-' ? 'Standard input' : file, format, (found) => {
     titles = found;
   });
-  const report = openErrorReport(errors, counts.errorBytes, () => titles);
+  const report = await openErrorReport(errors, {
+    mark: counts.report,
+    isExact: left?.entry.isClosed ?? true,
+    titles: () => titles,
+  });
   const state = () => ({ rows: doneRows(), failed: counts.failed, of: begun.rows });
   const progress = flags.quiet ? undefined : showImportProgress(state, process.stderr);
   const onTrouble = (what: string | undefined) =>
@@ -142,13 +151,15 @@ async function work(order: ImportOrder, begun: Begun): Promise<Omit<ImportSummar
 /** Said before what ended the import. */
 function soFar({ added, addedBefore, failed }: ImportCounts, journal: Journal | undefined): string {
   const goesOn = journal === undefined ? '' : ' The same command goes on there.';
-  return `${added + addedBefore} rows were added and ${failed} failed until the import ended.${goesOn}`;
+  const sum = added + addedBefore;
+  return `${rowsText(sum)} ${sum === 1 ? 'was' : 'were'} added and ${failed} failed until the import ended.${goesOn}`;
 }
 
 function finish({ flags }: ImportOrder, summary: ImportSummary): boolean {
   if (flags.json) printSummary(summary);
   const isComplete = !summary.isStopped && summary.counts.failed === 0;
-  if (!flags.quiet || !isComplete) saySummary(summary);
+  // That rows were not added is worth knowing also to those who want quiet.
+  if (!flags.quiet || !isComplete || summary.counts.addedBefore > 0) saySummary(summary);
   return isComplete;
 }
 
@@ -158,6 +169,7 @@ function errorsPath({ file, flags }: ImportOrder, left: LeftJournal | undefined)
   const kept = left?.identity.errors;
   if (kept === undefined || kept === resolve(wanted)) return wanted;
   if (flags.errors === undefined) return kept;
+  if (left?.counts.report.bytes === 0) return wanted;
   throw new Failure(
     `The rows that failed so far are in ${kept}. Go on without --errors, or anew with --restart.`,
   );

@@ -26,6 +26,13 @@ export const tokens = {
   inputLength: 16 * 1024,
 } as const;
 
+export const profiles = {
+  /** How long a `login` waits for others that change the file of profiles, each of which takes a few milliseconds. */
+  lockMs: 5 * SECOND,
+  /** Between two looks. */
+  lookMs: 20,
+} as const;
+
 export const waiting = {
   /** For the first attempt of a test event: its own deadline, and as much again for what goes before it. */
   attemptMs: 30 * SECOND,
@@ -48,7 +55,12 @@ export const imports = {
   /** Of a file that are read together. */
   readBytes: 256 * 1024,
   /** Requests under way at a time, unless `--concurrency` says otherwise; what it may say. */
-  requests: { default: 64, most: 1_000 },
+  requests: {
+    default: 64,
+    most: 1_000,
+    /** How many times as many rows may run ahead of the first that is not done: each entry of the journal lists them. */
+    ahead: 4,
+  },
   /** How long the service may give no answer that counts, before an import stops: longer than a restart takes. */
   patienceMs: 5 * 60 * SECOND,
   /** The same for one that has never answered at all: the URL may be wrong. */

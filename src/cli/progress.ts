@@ -1,5 +1,4 @@
-import { clearLine, cursorTo } from 'node:readline';
-import { isWatched } from './terminal.ts';
+import { isWatched, replaceLine } from './terminal.ts';
 import { roughDuration } from './time.ts';
 
 /** A line that says how long something has taken so far. */
@@ -17,9 +16,7 @@ export function showProgress(what: string, stream: NodeJS.WriteStream): Progress
 
   function show(text: string): void {
     if (!isWatched(stream) || text === shown) return;
-    cursorTo(stream, 0);
-    clearLine(stream, 0);
-    stream.write(text);
+    replaceLine(stream, text);
     shown = text;
   }
 

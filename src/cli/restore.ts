@@ -1,8 +1,9 @@
-import { existsSync, mkdirSync, statSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { existsSync, mkdirSync, realpathSync, statSync } from 'node:fs';
+import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import type { Command } from 'commander';
 import { silentLog, systemRuntime } from '../runtime.ts';
-import type { Restored } from '../store/sqlite/restore.ts';
+import { isServed } from '../store/sqlite/glance.ts';
+import { giveToOwnerOf, type Restored, restoreStore } from '../store/sqlite/restore.ts';
 import { DamagedStore } from '../store/sqlite/whole-store.ts';
 import { type EmbeddedStore, embeddedStore, fileFailure, lockAgainstServers } from './embedded-store.ts';
 import { examplesFirst } from './examples.ts';
@@ -34,7 +35,7 @@ backup is copied and checked before anything is replaced, and the store that was
 name. Whenever this is broken off, the folder has the one or the other, whole.
 
 Everything is as it was when the backup was made. Deliveries that waited then are sent at the next start, those that
-went out since once more; tokens that were revoked since are good again, and are named.`,
+went out since once more; tokens that were revoked or rotated since are good again, and are named.`,
     )
     .action(run);
 }
@@ -53,13 +54,13 @@ async function run(file: string, flags: RestoreFlags): Promise<void> {
   }
   const { before, plants, waiting, revived } = restored;
   if (flags.json) {
-    print(JSON.stringify({ path: store.path, before: before ?? null, plants, waiting, revived }, null, 2));
+    const told = { path: store.path, before: before ?? null, plants, waiting, revived: revived ?? null };
+    print(JSON.stringify(told, null, 2));
   } else tell(from, restored);
   warn(restored);
 }
 
 async function replace(from: string, { path }: EmbeddedStore): Promise<Restored> {
-  const { restoreStore } = await import('../store/sqlite/restore.ts');
   const report = showWholeProgress(statSync(from).size, process.stderr);
   const now = systemRuntime(silentLog).clock.now();
   try {
@@ -94,45 +95,88 @@ function refuseSource(from: string, { path }: EmbeddedStore): void {
   if (store && there.dev === store.dev && there.ino === store.ino) {
     throw new Failure(`${from} is the store itself. Name the file that plant-store backup wrote.`);
   }
+  refuseServed(from, basename(path));
+}
+
+/** What a server writes meanwhile would be in the copy in part. */
+function refuseServed(from: string, storeName: string): void {
+  const real = realpathSync(from);
+  const folder = dirname(real);
+  if (basename(real) !== storeName || !isServedFolder(folder)) return;
+  throw new Failure(
+    `A server runs on ${from}. Make a backup of it instead: plant-store backup FILE --data-dir ${shellWord(folder)}`,
+  );
+}
+
+function isServedFolder(folder: string): boolean {
+  try {
+    return isServed(join(folder, 'serving.lock'));
+  } catch (error) {
+    throw fileFailure(error, `Whether a server runs on ${folder} cannot be told`);
+  }
 }
 
 function makeFolder({ dataDir }: EmbeddedStore): void {
   try {
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    const made = mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    if (made === undefined) return;
+    const first = resolve(made);
+    giveToOwnerOf(dirname(first), foldersBetween(first, resolve(dataDir)));
   } catch (error) {
     throw fileFailure(error, `The data folder ${dataDir} cannot be made`);
   }
 }
 
+/** Both and what is between them, the outer one first. */
+function foldersBetween(outer: string, inner: string): string[] {
+  const folders = [outer];
+  for (const name of relative(outer, inner).split(sep).filter(Boolean)) {
+    folders.push(join(folders.at(-1) ?? outer, name));
+  }
+  return folders;
+}
+
 function lockFolder(store: EmbeddedStore): () => void {
   try {
-    return lockAgainstServers(store);
+    const unlock = lockAgainstServers(store);
+    // At once: whatever becomes of the restore, the service must be able to take it.
+    giveToOwnerOf(store.dataDir, [join(store.dataDir, 'serving.lock')]);
+    return unlock;
   } catch (error) {
     throw fileFailure(error, `The data folder ${store.dataDir} cannot be used`);
   }
 }
 
-function tell(from: string, { plants, before }: Restored): void {
+function tell(from: string, { plants, before, isReadable }: Restored): void {
   say(`Restored ${plants} plants from ${from}. To go on: plant-store serve`);
   if (before === undefined) return;
   say(`The store that was there is kept, secrets and all: ${before}`);
-  say(
-    `To go back to it: plant-store restore ${shellWord(before)}; when it is not needed any more, delete it.`,
-  );
+  const back = `To go back to it: plant-store restore ${shellWord(before)}; when`;
+  say(`${isReadable ? back : 'It cannot be read. When'} it is not needed any more, delete it.`);
 }
 
 /** What happens by itself from now on, and nobody would see later. */
-function warn({ waiting, revived }: Restored): void {
+function warn({ before, waiting, revived }: Restored): void {
   if (waiting > 0) {
     say(
       `warning: ${waiting} deliveries waited when the backup was made. They are sent when the service starts, ` +
         'those that went out since once more, with the same webhook-id.',
     );
   }
+  if (revived === undefined) {
+    // Into an empty folder a backup is also restored only to try it.
+    if (before === undefined) say(UNKNOWN_TOKENS);
+    else insist(UNKNOWN_TOKENS);
+    return;
+  }
   if (revived.length === 0) return;
-  insist('warning: these tokens were revoked or deleted since the backup, and are good again:');
+  insist('warning: these tokens were revoked, rotated or deleted since the backup, and are good as before:');
   for (const { id, user, label } of revived) {
     insist(`  ${id} of ${visible(user)}${label === '' ? '' : ` (${visible(label)})`}`);
   }
   insist('To end one: plant-store token revoke ID');
 }
+
+const UNKNOWN_TOKENS =
+  'warning: which tokens were revoked or rotated since the backup cannot be told, and they are good again. ' +
+  'See which there are: plant-store token list';

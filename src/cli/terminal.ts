@@ -1,3 +1,6 @@
+import { clearLine, cursorTo } from 'node:readline';
+import { systemReasonOrCode } from './system-failure.ts';
+
 /** Writes data. Nothing else may go to standard output. */
 export function print(text: string): void {
   process.stdout.write(`${text}\n`);
@@ -31,11 +34,25 @@ export function isWatched(stream: NodeJS.WriteStream): boolean {
   return stream.isTTY && !quiet;
 }
 
-/** Whoever reads the output may stop reading (`plant-store token list | head -1`): that is no failure. */
+/** Puts a text in place of the line that the cursor of a terminal is in. */
+export function replaceLine(stream: NodeJS.WriteStream, text: string): void {
+  cursorTo(stream, 0);
+  clearLine(stream, 0);
+  stream.write(text);
+}
+
+/**
+ * Whoever reads the output may stop reading (`plant-store token list | head -1`): that is no failure. Anything else that
+ * a write meets, such as a full disk, ends the process: what it does has nowhere to go.
+ */
 export function ignoreBrokenPipes(): void {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EPIPE') throw error;
+      if (error.code === 'EPIPE') return;
+      if (stream === process.stdout) {
+        insist(`error: Standard output cannot be written: ${systemReasonOrCode(error)}.`);
+      }
+      process.exit(1);
     });
   }
 }

@@ -1,6 +1,5 @@
-import { clearLine, cursorTo } from 'node:readline';
 import type { WholeReport } from '../store/sqlite/whole-store.ts';
-import { isWatched } from './terminal.ts';
+import { isWatched, replaceLine } from './terminal.ts';
 
 /** What a person on a terminal sees while a store is copied and checked. */
 export type WholeProgress = WholeReport & {
@@ -12,9 +11,7 @@ export type WholeProgress = WholeReport & {
 export function showWholeProgress(bytes: number, stream: NodeJS.WriteStream): WholeProgress {
   function show(text: string): void {
     if (!isWatched(stream)) return;
-    cursorTo(stream, 0);
-    clearLine(stream, 0);
-    stream.write(text);
+    replaceLine(stream, text);
   }
 
   return {

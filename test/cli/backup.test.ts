@@ -1,5 +1,17 @@
 import assert from 'node:assert/strict';
-import { chmod, mkdir, open, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import {
+  chmod,
+  copyFile,
+  lstat,
+  mkdir,
+  open,
+  readdir,
+  readFile,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
@@ -142,6 +154,57 @@ test('a backup that is interrupted leaves nothing behind', async () => {
       child.kill('SIGINT');
       assert.equal((await ended).signal, 'SIGINT');
       assert.deepEqual(await readdir(other), []);
+    });
+  });
+});
+
+test('a backup with --force replaces files only, and a link to one stays a link', async () => {
+  await withStoreFolder(async (folder) => {
+    await withFolder(async (other) => {
+      const [pipe, file, link, nowhere] = ['pipe', 'file', 'link', 'nowhere'].map((name) =>
+        join(other, name),
+      );
+      assert.ok(pipe && file && link && nowhere);
+      execFileSync('mkfifo', [pipe]);
+      for (const to of [pipe, '/dev/null']) {
+        assert.match(failureOf(await backUp(folder, to, '--force')), /is no file, but a device or a pipe/);
+      }
+      assert.ok((await stat(pipe)).isFIFO());
+      await symlink(join(other, 'none'), nowhere);
+      assert.match(failureOf(await backUp(folder, nowhere, '--force')), /is a link that leads nowhere/);
+      await writeFile(file, 'the one before');
+      await symlink(file, link);
+      wordsOf(await backUp(folder, link, '--force'));
+      assert.ok((await lstat(link)).isSymbolicLink());
+      assert.equal(plantsIn(file), 0);
+    });
+  });
+});
+
+test('a change that was broken off is explained by doctor, and finished by a backup', async () => {
+  await withStoreFolder(async (folder) => {
+    addPlants(folder, 2_000);
+    await withFolder(async (broken) => {
+      const db = new DatabaseSync(storePath(folder));
+      db.exec('PRAGMA journal_mode = DELETE; PRAGMA cache_size = 1; BEGIN');
+      db.exec(`UPDATE plants SET name = name || ' of another name, which makes the row longer than it was'`);
+      for (const suffix of ['', '-journal']) {
+        await copyFile(storePath(folder) + suffix, storePath(broken) + suffix);
+      }
+      db.close();
+      const { stdout } = await run(['doctor'], { DATA_DIR: broken, PORT: '0' });
+      assert.match(
+        stdout,
+        /cannot be read: a restore was broken off in the middle of a change\n.*Nothing is lost/,
+      );
+      const file = join(broken, 'plants.backup');
+      wordsOf(await backUp(broken, file));
+      const made = new DatabaseSync(file, { readOnly: true });
+      const count = made
+        .prepare(`SELECT count(*) AS count FROM plants WHERE name LIKE '%another%'`)
+        .get()?.count;
+      made.close();
+      assert.equal(count, 0);
     });
   });
 });

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { chmod, link, open, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
+import { basename } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import type { Finding } from '../../src/cli/doctor/check.ts';
@@ -34,6 +35,7 @@ test('doctor finds nothing wrong with a store that is well, and changes nothing'
     assert.match(stdout, /\nok {7}Integrity: every page can be read\n/);
     const after = await stat(storePath(folder));
     assert.deepEqual([after.mtimeMs, after.ino, after.size], [before.mtimeMs, before.ino, before.size]);
+    assert.deepEqual(await readdir(folder), [basename(storePath(folder))]);
   });
 });
 
@@ -197,6 +199,7 @@ test('clocks that are apart are told, with which is ahead, and an old Node as we
   assert.equal(compareClocks('b', 60_000, 0).text, 'is 60 s ahead of b');
   assert.equal(compareClocks('b', -60_000, 0).text, 'is 60 s behind b');
   assert.equal(compareClocks('b', 60_000, 58_000).verdict, 'ok');
+  assert.match(checkClock(10_000, 100_000)[0]?.text ?? '', /, after the newest event$/);
   assert.match(checkClock(100_000, 10_000)[0]?.text ?? '', /is 90 s before the newest event/);
   assert.equal(checkNode('24.9.0')[0]?.verdict, 'problem');
 });

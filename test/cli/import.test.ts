@@ -2,46 +2,15 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { failed, succeeded } from '../harness/answer.ts';
+import { room, stopped, withImport, wordsOf } from './importing.ts';
 import { noTerminal, onTerminal } from './on-terminal.ts';
-import { type Outcome, run, withFolder } from './program.ts';
-import { type Remote, startRemote } from './remote.ts';
+import { run, withFolder } from './program.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../bin/plant-store', import.meta.url));
-
-type Import = Remote & {
-  /** Writes a file and gives its path. */
-  write(name: string, text: string | Buffer): string;
-  /** Runs `plant import` with these arguments. */
-  load(...args: string[]): Promise<Outcome>;
-  /** The plants with id, name and tag, as JSON text. */
-  plants(): Promise<string>;
-};
-
-async function withImport(
-  t: TestContext,
-  work: (parts: Import) => Promise<void>,
-  settings: Record<string, string> = {},
-): Promise<void> {
-  const remote = await startRemote(t, settings);
-  await withFolder(async (folder) => {
-    const write = (name: string, text: string | Buffer) => {
-      writeFileSync(join(folder, name), text);
-      return join(folder, name);
-    };
-    const plants = async () => (await remote.service.request('GET', '/plants?fields=id,name,tag')).text;
-    await work({ ...remote, write, plants, load: (...args) => remote.verb('plant', 'import', ...args) });
-  });
-}
-
-/** What it said. */
-function wordsOf({ code, stdout, stderr }: Outcome, expected: 0 | 1): string {
-  assert.deepEqual({ code, stdout }, { code: expected, stdout: '' }, stderr);
-  return stderr;
-}
 
 /** Forms of the same three plants. */
 const forms: Readonly<Record<string, string>> = {
@@ -133,6 +102,7 @@ test('a file that is imported twice within a day is added once, unless it is ask
       wordsOf(await load(file), 0),
       /^0 rows added .*\n2 rows had been added before, by an import of the same file within a day\. .*--restart\n$/,
     );
+    assert.match(wordsOf(await load(file, '--quiet'), 0), /^0 rows added .*\n2 rows had been added before/);
     assert.equal(await count(), 2);
     assert.match(wordsOf(await load(file, '--restart'), 0), /^2 rows added/);
     assert.equal(await count(), 4);
@@ -169,23 +139,11 @@ test('a journal that cannot be written is said before anything is sent', async (
     const words = wordsOf(await load(file, '--journal', `${file}.d/none`), 1);
     assert.match(
       words,
-      /The journal .*p\.csv\.d\/none, .* cannot be written \(ENOENT\)\. Name another place with --journal\./,
+      /The journal .*p\.csv\.d\/none, .* cannot be written: there is no such file or folder\. Make room, or name another place with --journal\./,
     );
     assert.equal(await plants(), '[]');
   });
 });
-
-/** An import of six rows that stopped behind the third: the user may have no more plants. */
-async function stopped({ write, load }: Import): Promise<string> {
-  const file = write('p.csv', 'name,tag\nA,\nB,\nC,\nD,\nE,\nF,\n');
-  const said = wordsOf(await load(file, '--concurrency', '1'), 1);
-  assert.match(
-    said,
-    /^3 rows were added and 0 failed until the import ended\. The same command goes on there\.\nerror: .*40902/,
-  );
-  return file;
-}
-const room = { MAX_PLANTS_PER_USER: '3' };
 
 test('an import that ended goes on where it was', async (t) => {
   await withImport(
@@ -285,7 +243,7 @@ test('a file that cannot be read to its end is refused before anything is sent',
     }
     assert.match(
       wordsOf(await load('missing.csv'), 1),
-      /missing\.csv cannot be read: there is no such file\.\n$/,
+      /missing\.csv cannot be read: there is no such file or folder\.\n$/,
     );
     assert.equal(await plants(), '[]');
   });

@@ -8,7 +8,9 @@ import {
   open,
   readdir,
   readFile,
+  rm,
   stat,
+  symlink,
   truncate,
   writeFile,
 } from 'node:fs/promises';
@@ -28,14 +30,12 @@ function restore(folder: string, file: string, ...more: string[]) {
 async function withBackup(work: (folder: string, file: string) => Promise<void>): Promise<void> {
   await withFolder(async (place) => {
     const [folder, file] = [join(place, 'data'), join(place, 'plants.backup')];
-    await withStoreFolder(async (two) => {
-      addPlants(two, 2);
-      wordsOf(await run(['backup', file, '--data-dir', two]));
-    });
-    await mkdir(folder);
-    await withStoreFolder(async (five) => {
-      addPlants(five, 5);
-      await copyFile(storePath(five), storePath(folder));
+    await withStoreFolder(async (made) => {
+      addPlants(made, 2);
+      wordsOf(await run(['backup', file, '--data-dir', made]));
+      addPlants(made, 3);
+      await mkdir(folder);
+      await copyFile(storePath(made), storePath(folder));
     });
     await work(folder, file);
   });
@@ -164,10 +164,37 @@ test('a store that is damaged is replaced, and kept as it is', async () => {
     await store.write(Buffer.alloc(4096, 0xa5), 0, 4096, 0);
     await writeFile(`${storePath(folder)}-wal`, 'a log');
     const damaged = await readFile(storePath(folder));
-    const { before } = JSON.parse(dataOf(await restore(folder, file, '--json')));
+    const said = wordsOf(await restore(folder, file));
+    const [, before = ''] = /is kept, secrets and all: (.*)\n/.exec(said) ?? [];
     assert.deepEqual(await readFile(before), damaged);
     assert.equal(await readFile(`${before}-wal`, 'utf8'), 'a log');
     assert.equal(plantsIn(storePath(folder)), 2);
+    assert.match(said, /\nIt cannot be read\. When it is not needed any more, delete it\.\n/);
+    assert.match(said, /\nwarning: which tokens were revoked .* cannot be told, .*plant-store token list\n$/);
+  });
+});
+
+test('restore does not pass over in silence that tokens cannot be compared', async () => {
+  await withBackup(async (folder, file) => {
+    const cases: [isReadable: boolean, before: () => unknown][] = [
+      [false, () => writeFile(storePath(folder), '')],
+      [true, () => makeFirstVersion(storePath(folder))],
+    ];
+    for (const [isReadable, before] of cases) {
+      await rm(storePath(folder));
+      await before();
+      const { code, stderr, stdout } = await restore(folder, file, '--json', '--quiet');
+      assert.equal(code, 0, stderr);
+      assert.equal(JSON.parse(stdout).revived, null);
+      assert.match(stderr, /^warning: which tokens were revoked [^\n]*\n$/);
+      await rm(storePath(folder));
+      await before();
+      const said = wordsOf(await restore(folder, file));
+      assert.equal(said.includes('To go back to it'), isReadable, said);
+    }
+    // There is nothing to compare with, and whoever tries a backup every night need not read it.
+    assert.equal(wordsOf(await restore(join(folder, 'trial'), file, '--quiet')), '');
+    assert.match(wordsOf(await restore(join(folder, 'other'), file)), /\nwarning: which tokens/);
   });
 });
 
@@ -200,26 +227,56 @@ test('a copy of a folder is restored with the log that belongs to it', async () 
   });
 });
 
-test('tokens that were revoked since the backup are good again, and are named', async () => {
+test('tokens that were revoked or rotated since the backup are good again, and are named', async () => {
   await withStoreFolder(async (folder) => {
     const verb = (...args: string[]) => run([...args, '--data-dir', folder]);
     wordsOf(await verb('user', 'create', 'ann'));
     await verb('token', 'create', '--user', 'ann', '--label', 'lost laptop');
     await verb('token', 'create', '--user', 'ann', '--label', 'kept');
-    const [lost] = JSON.parse(dataOf(await verb('token', 'list', '--json'))) as {
+    for (const label of ['rotated', 'in its overlap']) {
+      await verb('token', 'create', '--user', 'ann', '--label', label);
+    }
+    // It is our own program that tells of them.
+    const tokens = JSON.parse(dataOf(await verb('token', 'list', '--json'))) as {
       id: string;
       label: string;
     }[];
-    assert.ok(lost);
+    const id = (label: string) => tokens.find((token) => token.label === label)?.id ?? '';
     const file = join(folder, 'plants.backup');
     wordsOf(await verb('backup', file));
-    wordsOf(await verb('token', 'revoke', lost.id));
+    wordsOf(await verb('token', 'revoke', id('lost laptop')));
+    assert.equal((await verb('token', 'rotate', id('rotated'), '--overlap', '0')).code, 0);
+    assert.equal((await verb('token', 'rotate', id('in its overlap'), '--overlap', '7d')).code, 0);
 
     const { stderr } = await restore(folder, file, '--quiet');
+    const [head, ...named] = stderr.trimEnd().split('\n');
     assert.equal(
-      stderr,
-      `warning: these tokens were revoked or deleted since the backup, and are good again:\n  ${lost.id} of ann (${lost.label})\nTo end one: plant-store token revoke ID\n`,
+      head,
+      'warning: these tokens were revoked, rotated or deleted since the backup, and are good as before:',
     );
+    assert.equal(named.pop(), 'To end one: plant-store token revoke ID');
+    assert.deepEqual(
+      named.toSorted(),
+      ['lost laptop', 'rotated', 'in its overlap']
+        .map((label) => `  ${id(label)} of ann (${label})`)
+        .toSorted(),
+    );
+  });
+});
+
+test('the store of a server that runs is not taken for a backup', async () => {
+  await withBackup(async (folder) => {
+    const service = await serve(folder);
+    const [target, alias] = [join(folder, 'target'), join(folder, 'alias')];
+    await symlink(storePath(folder), alias);
+    for (const from of [storePath(folder), alias]) {
+      assert.match(
+        failureOf(await restore(target, from)),
+        /^error: A server runs on .*\. Make a backup of it instead: plant-store backup FILE --data-dir /,
+      );
+    }
+    await service.stop();
+    assert.match(wordsOf(await restore(target, storePath(folder))), /^Restored 5 plants/);
   });
 });
 
@@ -287,6 +344,21 @@ test('restored as root, a store belongs to the owner of its folder', async (t) =
     for (const name of ['plant-store.db', 'serving.lock']) {
       assert.equal((await stat(join(folder, name))).uid, NOBODY, name);
     }
+    const made = join(folder, 'new', 'data');
+    wordsOf(await restore(made, file));
+    for (const path of [join(folder, 'new'), made, storePath(made), join(made, 'serving.lock')]) {
+      assert.equal((await stat(path)).uid, NOBODY, path);
+    }
+  });
+});
+
+test('a restore as root that fails does not lock the service out', async (t) => {
+  if (process.getuid?.() !== 0) return t.skip('only root can give files away');
+  await withBackup(async (folder, file) => {
+    await chown(folder, NOBODY, NOBODY);
+    await truncate(file, 5_000);
+    failureOf(await restore(folder, file));
+    assert.equal((await stat(join(folder, 'serving.lock'))).uid, NOBODY);
   });
 });
 

@@ -50,7 +50,7 @@ export function compareClocks(whose: string, aheadMs: number, precisionMs: numbe
 export function checkClock(newestEventAt: number | undefined, now: number): Finding[] {
   if (newestEventAt === undefined) return [];
   if (newestEventAt - now < limits.clockMs)
-    return [ok('Clock', `${new Date(now).toISOString()}, behind the newest event`)];
+    return [ok('Clock', `${new Date(now).toISOString()}, after the newest event`)];
   const seconds = Math.round((newestEventAt - now) / 1000);
   return [
     warning(

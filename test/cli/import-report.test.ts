@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict';
+import { appendFileSync, existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { type TestContext, test } from 'node:test';
+import { type Import, withImport, wordsOf } from './importing.ts';
+import { launch, outcomeOf } from './program.ts';
+
+/** Two plants and a row that fails before the import ends at the third plant: the user may have no more. */
+const ROWS = 'name,tag\nAlder,\n,Quercus\nBeech,\nCedar,\n';
+const FAILED = 'name,tag,line,error\n,Quercus,3,There is no name.\n';
+
+/** Gives the work an import that stopped, and its report. */
+async function withStopped(
+  t: TestContext,
+  work: (parts: Import & { file: string; report: string }) => Promise<void>,
+): Promise<void> {
+  await withImport(
+    t,
+    async (parts) => {
+      const file = parts.write('p.csv', ROWS);
+      const said = wordsOf(await parts.load(file, '--concurrency', '1'), 1);
+      assert.match(said, /^2 rows were added and 1 failed until the import ended\./);
+      assert.equal(readFileSync(`${file}.errors.csv`, 'utf8'), FAILED);
+      await work({ ...parts, file, report: `${file}.errors.csv` });
+    },
+    { MAX_PLANTS_PER_USER: '2' },
+  );
+}
+
+test('going on with an import destroyed a report that somebody had mended meanwhile', async (t) => {
+  await withStopped(t, async ({ load, service, file, report }) => {
+    for (const mended of [
+      FAILED.replace(',Quercus', 'Oak,Quercus'),
+      `${FAILED}Fir,Abies,,\n`,
+      'name\nOak\n',
+    ]) {
+      writeFileSync(report, mended);
+      assert.match(
+        wordsOf(await load(file), 1),
+        /was changed or removed since the import was stopped\. Put it back,/,
+      );
+      assert.equal(readFileSync(report, 'utf8'), mended);
+    }
+    writeFileSync(report, FAILED);
+    await service.request('DELETE', '/plants/1');
+    assert.match(
+      wordsOf(await load(file), 1),
+      /3 rows added, 1 failed .*\n.*mend them there and import that file\.\n$/,
+    );
+    assert.equal(readFileSync(report, 'utf8'), FAILED);
+  });
+});
+
+test('going on with an import emptied a report that another import had made since', async (t) => {
+  await withImport(
+    t,
+    async ({ write, load, service, plant }) => {
+      const [one, other] = [write('one.csv', 'name\nAlder\n'), write('other.csv', 'name\n""\n')];
+      const all = `${one}.all`;
+      await plant('{"id":7,"name":"in the way"}');
+      // Nothing is done, but a run of its own is worth going on with.
+      wordsOf(await load(one, '--errors', all, '--restart'), 1);
+      assert.match(wordsOf(await load(other, '--errors', all), 1), /^0 rows added, 1 failed/);
+      const report = readFileSync(all, 'utf8');
+      await service.request('DELETE', '/plants/7');
+      assert.match(wordsOf(await load(one), 1), /is there already, with the rows that failed/);
+      assert.equal(readFileSync(all, 'utf8'), report);
+      assert.match(wordsOf(await load(one, '--errors', `${all}.own`), 0), /1 row added/);
+    },
+    { MAX_PLANTS_PER_USER: '1' },
+  );
+});
+
+test('an import that was stopped says not to mend yet', async (t) => {
+  await withImport(t, async ({ write, env, receiver }) => {
+    const file = write('p.csv', `name\n""\n${'Alder\n'.repeat(10_000)}`);
+    const child = launch(['plant', 'import', file, '--concurrency', '1'], {
+      ...env,
+      PLANT_STORE_URL: receiver.url,
+    });
+    const ended = outcomeOf(child);
+    receiver.usually((_, response) => {
+      if (receiver.received.length === 1) child.kill('SIGINT');
+      response.writeHead(201).end();
+    });
+    const said = wordsOf(await ended, 1);
+    assert.match(
+      said,
+      /^Stopped: \d+ rows? added, 1 failed .*\n.*: go on first, then mend them\.\n\d+ rows to go/,
+    );
+  });
+});
+
+test('a disk that was full lost a part of a row that failed', async (t) => {
+  await withImport(t, async ({ write, load, env }) => {
+    const count = 200;
+    const file = write(
+      'p.csv',
+      `name,tag\n${Array.from({ length: count }, (_, i) => `,problem ${i}\n`).join('')}`,
+    );
+    const small = ['sh', '-c', 'ulimit -f 8; exec "$@"', 'sh'];
+    const said = wordsOf(await outcomeOf(launch(['plant', 'import', file], env, small)), 1);
+    assert.match(
+      said,
+      /^0 rows were added and \d+ failed .*\nerror: The rows that fail cannot be written to .*p\.csv\.errors\.csv: the file would be larger .*\n$/,
+    );
+    assert.match(wordsOf(await load(file), 1), /0 rows added, 200 failed/);
+    const [, ...rows] = readFileSync(`${file}.errors.csv`, 'utf8').trimEnd().split('\n');
+    assert.deepEqual(
+      rows,
+      Array.from({ length: count }, (_, i) => `,problem ${i},${i + 2},There is no name.`),
+    );
+  });
+});
+
+test('--restart destroyed a file that was no journal', async (t) => {
+  await withImport(t, async ({ write, load, plants }) => {
+    const file = write('p.csv', 'name\nAlder\n');
+    for (const text of ['no line break', 'my notes\nof today\n', '{"identity":{}}\n']) {
+      const notes = write('notes', text);
+      for (const more of [[], ['--restart']]) {
+        assert.match(
+          wordsOf(await load(file, '--journal', notes, ...more), 1),
+          /notes is not a journal of an import\. Remove it, or name another place with --journal\.\n$/,
+        );
+        assert.equal(readFileSync(notes, 'utf8'), text);
+      }
+    }
+    assert.equal(await plants(), '[]');
+  });
+});
+
+test('a link without a target as the report is said before anything is sent, and an empty file is one', async (t) => {
+  await withImport(t, async ({ write, load, plants }) => {
+    const file = write('p.csv', 'name,tag\n,x\nAlder,\n');
+    symlinkSync(`${file}.none`, `${file}.link`);
+    assert.match(
+      wordsOf(await load(file, '--errors', `${file}.link`), 1),
+      /is a link that leads nowhere\. Remove it,/,
+    );
+    assert.equal(await plants(), '[]');
+    const empty = write('empty', '');
+    assert.match(wordsOf(await load(file, '--errors', empty), 1), /1 row added, 1 failed/);
+    assert.equal(readFileSync(empty, 'utf8'), 'name,tag,line,error\n,x,2,There is no name.\n');
+  });
+});
+
+test('the report made the text null of a null, and nothing of a line that is no object', async (t) => {
+  await withImport(t, async ({ write, load, plants }) => {
+    const file = write(
+      'p.ndjson',
+      '{"id":1,"name":"Alder","tag":null}\n{"name":null}\n{"name":"Fir",}\n["Oak"]\n',
+    );
+    assert.match(wordsOf(await load(file), 1), /0 rows added, 4 failed/);
+    const report = `${file}.errors.csv`;
+    const lines = readFileSync(report, 'utf8').trimEnd().split('\n');
+    assert.match(lines[1] ?? '', /^1,Alder,,1,/);
+    assert.match(lines[2] ?? '', /^,,,2,/);
+    assert.match(lines[3] ?? '', /^"\{""name"":""Fir"",\}",3,/);
+    assert.match(lines[4] ?? '', /^"\[""Oak""\]",4,/);
+    // Imported before it is mended, only what is right now becomes a plant.
+    assert.match(wordsOf(await load(report), 1), /^1 row added, 3 failed/);
+    assert.equal(await plants(), '[{"id":1,"name":"Alder"}]');
+  });
+});
+
+test('what a killed import wrote of its last row is not taken for a change', async (t) => {
+  await withStopped(t, async ({ load, service, file, report }) => {
+    const journal = `${file}.import`;
+    writeFileSync(journal, readFileSync(journal, 'utf8').replaceAll('"isClosed":true', '"isClosed":false'));
+    appendFileSync(report, ',half a');
+    await service.request('DELETE', '/plants/1');
+    assert.match(wordsOf(await load(file), 1), /3 rows added, 1 failed/);
+    assert.equal(readFileSync(report, 'utf8'), FAILED);
+    assert.equal(existsSync(journal), false);
+  });
+});

@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createWriteStream, existsSync, readFileSync, rmSync } from 'node:fs';
+import { test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import type { Received } from '../harness/receiver.ts';
+import { withImport, wordsOf } from './importing.ts';
+import { launch, outcomeOf, run } from './program.ts';
+
+const PROGRAM = fileURLToPath(new URL('../../bin/plant-store', import.meta.url));
+const ADDED = { status: 201 };
+const OVERLOADED = { error: 50300, message: 'The service is overloaded.' };
+
+test('a Retry-After of an hour, or silence, is not waited for longer than --patience', async (t) => {
+  await withImport(t, async ({ write, env, receiver }) => {
+    const file = write('p.csv', 'name\nAlder\n');
+    const load = () =>
+      run(['plant', 'import', file, '--patience', '1s'], { ...env, PLANT_STORE_URL: receiver.url });
+    receiver.usually({ status: 503, headers: { 'retry-after': '3600' }, body: JSON.stringify(OVERLOADED) });
+    assert.match(wordsOf(await load(), 1), /\(error 50300\) It was tried for 1s\.\n$/);
+    receiver.usually('hang');
+    assert.match(
+      wordsOf(await load(), 1),
+      /error: There is no whole answer from .* It was tried for 1s\.\n$/,
+    );
+  });
+});
+
+test('one slow row made the journal list all rows behind it', async (t) => {
+  await withImport(t, async ({ write, env, receiver }) => {
+    const count = 200;
+    const file = write('p.csv', `name\n${Array.from({ length: count }, (_, i) => `${i}\n`).join('')}`);
+    const numberOf = ({ body }: Received) => Number(JSON.parse(body.toString()).name);
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    receiver.usually((request, response) => {
+      if (numberOf(request) > 0) return response.writeHead(201).end();
+      void released.then(() => response.writeHead(201).end());
+    });
+    const child = launch(['plant', 'import', file, '--concurrency', '4'], {
+      ...env,
+      PLANT_STORE_URL: receiver.url,
+    });
+    const ended = outcomeOf(child);
+    // Sixteen are under way at most, and of these the journal knows all but the first.
+    const ahead = () => journalOf(file)?.also.length ?? 0;
+    while (ahead() < 15) await pause(5);
+    assert.ok(receiver.received.every((request) => numberOf(request) < 16));
+    release();
+    assert.match(wordsOf(await ended, 0), /^200 rows added/);
+  });
+});
+
+function journalOf(file: string): { also: number[] } | undefined {
+  if (!existsSync(`${file}.import`)) return undefined;
+  const entry = readFileSync(`${file}.import`, 'utf8').split('\n').at(-2) ?? '';
+  return entry.includes('"also"') ? JSON.parse(entry) : undefined;
+}
+
+test('Ctrl+C and a failure end an import from a pipe in which nothing comes', async (t) => {
+  await withImport(t, async ({ write, env, receiver }) => {
+    const pipe = write('pipe', '');
+    rmSync(pipe);
+    execFileSync('mkfifo', [pipe]);
+    for (const from of ['-', pipe]) {
+      for (const how of ['SIGINT', 'failure'] as const) {
+        receiver.usually(how === 'SIGINT' ? ADDED : { status: 404 });
+        const before = receiver.received.length;
+        const child = spawn(process.execPath, [PROGRAM, 'plant', 'import', from, '--format', 'ndjson'], {
+          env: { PATH: process.env.PATH, ...env, PLANT_STORE_URL: receiver.url },
+        });
+        const ended = outcomeOf(child);
+        const rows = from === '-' ? child.stdin : createWriteStream(pipe);
+        rows.on('error', () => {});
+        rows.write('{"name":"Alder"}\n');
+        await receiver.receive(before + 1);
+        if (how === 'SIGINT') child.kill('SIGINT');
+        const said = wordsOf(await ended, 1);
+        rows.destroy();
+        assert.match(said, how === 'SIGINT' ? /^Stopped: [01] rows? added/ : /^error: What answers at/);
+      }
+    }
+  });
+});
+
+test('a file that is removed while it is imported is said to be', async (t) => {
+  await withImport(t, async ({ write, env, receiver }) => {
+    const file = write('p.csv', 'name\nAlder\n');
+    receiver.usually((_, response) => {
+      rmSync(file);
+      response.writeHead(201).end();
+    });
+    const outcome = await run(['plant', 'import', file], { ...env, PLANT_STORE_URL: receiver.url });
+    assert.match(wordsOf(outcome, 1), /^error: .*p\.csv was changed or removed while it was imported, .*\n$/);
+  });
+});
+
+test('output that cannot be written is told in one line', { skip: !existsSync('/dev/full') }, async () => {
+  const child = launch(['openapi'], {}, ['sh', '-c', 'exec "$@" > /dev/full', 'sh']);
+  child.stdout.resume();
+  const [{ code, stderr }] = await Promise.all([outcomeOf(child), once(child, 'exit')]);
+  assert.deepEqual([code, stderr], [1, 'error: Standard output cannot be written: the disk is full.\n']);
+});
