@@ -35,11 +35,7 @@ type ApiFailureParts = {
 export function refused(api: Api, { status, headers }: Response, text: Buffer): ApiFailure {
   const { error: code, message } = errorObject(readJson(text));
   if (code !== undefined && message !== undefined) {
-    const help =
-      status === 401
-        ? ' Set PLANT_STORE_TOKEN to another; to save one instead: plant-store login; to make one: plant-store token create --user NAME'
-        : '';
-    return new ApiFailure(`${message} (error ${code})${help}`, {
+    return new ApiFailure(`${message} (error ${code})${status === 401 ? otherToken(api) : ''}`, {
       status,
       code,
       retryAfterMs: retryAfterOf(headers),
@@ -55,8 +51,22 @@ export function refused(api: Api, { status, headers }: Response, text: Buffer): 
   return notOfPlantStore(api, status);
 }
 
+function otherToken({ tokenFrom }: Api): string {
+  const from = tokenFrom === undefined ? '' : ` The token is from ${tokenFrom.replace(/^The/, 'the')}.`;
+  return `${from} To make another: plant-store token create --user NAME; to save it: plant-store login`;
+}
+
+/** What a proxy answers that has no answer of the service. */
+const PROXY: ReadonlySet<number> = new Set([502, 503, 504]);
+
 /** An answer that no plant store gives. */
 export function notOfPlantStore({ url }: Api, status: number): ApiFailure {
+  if (PROXY.has(status)) {
+    return new ApiFailure(
+      `${url} answers ${status}: a proxy there does not reach the service at the moment.`,
+      { status },
+    );
+  }
   return new ApiFailure(
     `What answers at ${url} (with status ${status}) does not seem to be a plant store. Name another place with --url.`,
     { status },

@@ -11,6 +11,8 @@ export type Api = {
   /** Without a slash at its end. */
   url: string;
   token: string;
+  /** Who has said the token: the name of a flag, of a variable, or a profile. */
+  tokenFrom?: string;
 };
 
 export const DEFAULT_URL = 'http://127.0.0.1:3000';
@@ -49,55 +51,75 @@ export function profileNameOf(env: Environment, { profile }: ApiFlags): string {
 /**
  * URL and token, each from its flag, else from the profile that `--profile` names, else from the environment, else from
  * the profile that counts then. An empty environment variable counts as unset. The token of a profile goes with its URL
- * only. Throws `ConfigError`.
+ * only, and a token of the environment never with the URL of a profile. Throws `ConfigError`.
  */
 export function readApi(env: Environment, flags: ApiFlags): Api {
-  const { profile: named } = flags;
   const saved = findProfile(env, flags);
   // Whoever names a profile on the command line means it, whatever the shell was set up for.
-  const set: Environment = named === undefined ? env : {};
-  const place = flags.url ?? (set.PLANT_STORE_URL || saved?.url || DEFAULT_URL);
-  const url = parseUrl(place);
-  const token = flags.token ?? (set.PLANT_STORE_TOKEN || (url === saved?.url ? saved?.token : undefined));
+  const set: Environment = flags.profile === undefined ? env : {};
+  const place = given('--url', flags.url) ??
+    given('PLANT_STORE_URL', set.PLANT_STORE_URL || undefined) ??
+    given(titleOf(saved), saved?.url) ?? { from: '', text: DEFAULT_URL };
+  const url = parseUrl(place.text);
+  const token =
+    given('--token', flags.token) ??
+    given('PLANT_STORE_TOKEN', set.PLANT_STORE_TOKEN || undefined) ??
+    given(titleOf(saved), saved && parseUrl(saved.url) === url ? saved.token : undefined);
   const problems: string[] = [];
-  if (url === undefined) {
-    const source = flags.url === undefined ? 'PLANT_STORE_URL' : '--url';
-    problems.push(`${source}: It must be ${URL_RULE}.`);
-  }
-  if (token === undefined) {
-    // Without a place it is not known whether the profile has one for it.
-    if (url !== undefined)
-      problems.push(saved ? otherPlace(profileNameOf(env, flags), saved, url) : NO_TOKEN);
-  } else if (!isToken(token)) {
-    problems.push(`${flags.token === undefined ? 'PLANT_STORE_TOKEN' : '--token'}: ${TOKEN_RULE}`);
+  if (url === undefined) problems.push(`${place.from}: It must be ${URL_RULE}.`);
+  if (token !== undefined && !isToken(token.text)) problems.push(`${token.from}: ${TOKEN_RULE}`);
+  // Without a place it is not known whether the profile has one for it.
+  if (token === undefined && url !== undefined) {
+    problems.push(saved ? otherPlace(saved, url, flags) : NO_TOKEN);
   }
   if (url === undefined || token === undefined || problems.length > 0) throw new ConfigError(problems);
-  return { url, token };
+  return { url, token: token.text, tokenFrom: token.from };
+}
+
+/** A text, and who has said it. */
+type Given = { from: string; text: string };
+
+function given(from: string, text: string | undefined): Given | undefined {
+  return text === undefined ? undefined : { from, text };
 }
 
 const NO_TOKEN =
   'There is no token. Set PLANT_STORE_TOKEN to one, or save one: plant-store login; to make one, where the store is: plant-store token create --user NAME';
 
-function otherPlace(name: string, saved: Profile, url: string): string {
+type Saved = Profile & { name: string };
+
+function titleOf(saved: Saved | undefined): string {
+  return `The profile "${saved?.name}"`;
+}
+
+function otherPlace({ name, url: own }: Saved, url: string, { profile: named }: ApiFlags): string {
+  const rest =
+    named === undefined ? 'or set PLANT_STORE_TOKEN' : 'or set PLANT_STORE_TOKEN, and name no profile';
   return (
-    `The token of the profile "${name}" is for ${saved.url}, and is not sent to ${url}. ` +
-    `Save one for that place: plant-store login --url ${shellWord(url)} --profile NAME; or set PLANT_STORE_TOKEN.`
+    `The token of the profile "${name}" is for ${own}, and is not sent to ${url}. ` +
+    `Save one for that place: plant-store login --url ${shellWord(url)} --profile NAME; ${rest}.`
   );
 }
 
 /** Undefined when there is none, or when it has no say. */
-function findProfile(env: Environment, flags: ApiFlags): Profile | undefined {
-  const isUrlKnown = flags.url !== undefined || Boolean(env.PLANT_STORE_URL);
-  const isTokenKnown = flags.token !== undefined || Boolean(env.PLANT_STORE_TOKEN);
-  if (flags.profile === undefined && isUrlKnown && isTokenKnown) return undefined;
+function findProfile(env: Environment, flags: ApiFlags): Saved | undefined {
+  if (flags.profile === undefined && !hasSay(env, flags)) return undefined;
   const name = profileNameOf(env, flags);
   const profile = readProfiles(env).get(name);
-  if (profile === undefined && (flags.profile ?? (env.PLANT_STORE_PROFILE || undefined)) !== undefined) {
-    throw new ConfigError([
-      `There is no profile "${name}". To make it: plant-store login --profile ${name}; to see those there are: plant-store login --list`,
-    ]);
-  }
-  return profile;
+  if (profile !== undefined) return { ...profile, name };
+  if (flags.profile === undefined && !env.PLANT_STORE_PROFILE) return undefined;
+  throw new ConfigError([
+    `There is no profile "${name}". To make it: plant-store login --profile ${name}; to see those there are: plant-store login --list`,
+  ]);
+}
+
+/** Whether a profile that nobody names on the command line is asked for what is missing. */
+function hasSay(
+  { PLANT_STORE_URL: setUrl, PLANT_STORE_TOKEN: setToken }: Environment,
+  { url, token }: ApiFlags,
+) {
+  if (token === undefined) return !setToken;
+  return url === undefined && !setUrl;
 }
 
 /** Without a slash at its end; undefined for what does not satisfy `URL_RULE`. */

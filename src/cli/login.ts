@@ -15,8 +15,8 @@ import { examplesFirst } from './examples.ts';
 import { Failure } from './failure.ts';
 import { tokens } from './limits.ts';
 import { userOf } from './me.ts';
-import { type Profiles, readProfiles, writeProfiles } from './profiles.ts';
-import { ask, askHidden } from './question.ts';
+import { changeProfiles, DEFAULT_PROFILE, type Profiles, readProfiles } from './profiles.ts';
+import { startQuestions } from './question.ts';
 import { renderTable } from './table.ts';
 import { print, say, visible } from './terminal.ts';
 
@@ -27,7 +27,7 @@ export function login(command: Command): void {
     .option('--token-stdin', 'read the token from standard input instead of asking for it')
     .addOption(profileOption('under which name to save them'))
     .option('--list', 'show the profiles that are saved, without their tokens')
-    .option('--json', 'with --list, print a JSON array of {name, url}')
+    .option('--json', 'with --list, print a JSON array of {name, url, user, counts}')
     .configureHelp(
       examplesFirst(
         'login',
@@ -42,7 +42,8 @@ export function login(command: Command): void {
       '\nAsks for what is not given, tries the token, and saves both for every verb that talks to a service, in\n' +
         '$XDG_CONFIG_HOME/plant-store/config.json or below ~/.config, which nobody else may read. What counts is: --url and\n' +
         '--token, --profile, PLANT_STORE_URL and PLANT_STORE_TOKEN, PLANT_STORE_PROFILE, the profile "default", in this\n' +
-        'order. The token of a profile is sent to the URL of that profile, and to no other.',
+        'order. The token of a profile is sent to the URL of that profile, and to no other; that of the environment to\n' +
+        '--url, PLANT_STORE_URL or the default URL, and to none of a profile.',
     )
     .action(run);
 }
@@ -61,38 +62,64 @@ async function run(flags: LoginFlags, command: Command): Promise<void> {
     );
   }
   const name = profileNameOf(process.env, flags);
-  const url = await urlFor(flags, profiles.get(name)?.url);
-  const token = flags.tokenStdin ? await tokenFromInput() : await askHidden('Token (it is not shown): ');
-  if (!isToken(token)) throw new ConfigError([`The token: ${TOKEN_RULE}`]);
-  const user = await check({ url, token });
-  const path = await writeProfiles(process.env, new Map(profiles).set(name, { url, token }));
-  say(`Saved the profile "${name}" for ${url}, as the user "${visible(user)}", in ${path}.`);
+  const api = await apiFor(flags, process.env.PLANT_STORE_URL || profiles.get(name)?.url || DEFAULT_URL);
+  const user = await check(api);
+  const path = await changeProfiles(process.env, (all) => all.set(name, { ...api, user }));
+  say(`Saved the profile "${name}" for ${api.url}, as the user "${visible(user)}", in ${path}.`);
+  sayWhatIsSet();
+}
+
+function sayWhatIsSet(): void {
   for (const variable of ['PLANT_STORE_URL', 'PLANT_STORE_TOKEN']) {
-    if (process.env[variable]) say(`${variable} is set, and comes before it unless --profile names it.`);
+    if (process.env[variable])
+      say(`${variable} is set, and comes before a profile that --profile does not name.`);
   }
 }
 
 function show(profiles: Profiles, json: true | undefined): void {
-  const saved = [...profiles].map(([name, { url }]) => ({ name, url }));
+  const counting = process.env.PLANT_STORE_PROFILE || DEFAULT_PROFILE;
+  const saved = [...profiles].map(([name, { url, user }]) => ({
+    name,
+    url,
+    user,
+    counts: name === counting,
+  }));
+  const rows = saved.map(({ name, url, user = '', counts }) => [name, url, user, counts ? 'yes' : '']);
   if (json) print(JSON.stringify(saved, null, 2));
   else if (saved.length === 0) say('There are no profiles. To save one: plant-store login');
-  else
-    print(
-      renderTable(
-        ['NAME', 'URL'],
-        saved.map(({ name, url }) => [name, url]),
-        process.stdout,
-      ),
-    );
+  else print(renderTable(['NAME', 'URL', 'USER', 'COUNTS'], rows, process.stdout));
+  if (saved.some(({ counts }) => counts)) sayWhatIsSet();
 }
 
-/** A person is asked, unless they have said it. */
-async function urlFor({ url: given, tokenStdin }: LoginFlags, saved = DEFAULT_URL): Promise<string> {
-  const usual = process.env.PLANT_STORE_URL || saved;
-  const text = given ?? (tokenStdin ? usual : (await ask(`Where is the service? [${usual}] `)) || usual);
-  const url = parseUrl(text);
+/** A person is asked for what they have not said. */
+async function apiFor({ url, tokenStdin }: LoginFlags, usual: string): Promise<Api> {
+  if (tokenStdin) return { url: urlOf(url, usual), token: tokenOf(await tokenFromInput()) };
+  const questions = startQuestions();
+  const ask = async (...question: Parameters<typeof questions.ask>) => {
+    const answer = await questions.ask(...question);
+    if (answer === undefined) throw new Failure('Nothing was saved.');
+    return answer;
+  };
+  try {
+    const place = urlOf(
+      url,
+      url === undefined ? (await ask(`Where is the service? [${usual}] `)) || usual : '',
+    );
+    return { url: place, token: tokenOf(await ask('Token (it is not shown): ', { isHidden: true })) };
+  } finally {
+    questions.close();
+  }
+}
+
+function urlOf(flag: string | undefined, otherwise: string): string {
+  const url = parseUrl(flag ?? otherwise);
   if (url !== undefined) return url;
-  throw new ConfigError([`${given === undefined ? 'The URL' : '--url'}: It must be ${URL_RULE}.`]);
+  throw new ConfigError([`${flag === undefined ? 'The URL' : '--url'}: It must be ${URL_RULE}.`]);
+}
+
+function tokenOf(text: string): string {
+  if (isToken(text)) return text;
+  throw new ConfigError([`The token: ${TOKEN_RULE}`]);
 }
 
 async function tokenFromInput(): Promise<string> {

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { profileNameOf, profileOption } from './api-options.ts';
 import { examplesFirst } from './examples.ts';
 import { Failure } from './failure.ts';
-import { readProfiles, writeProfiles } from './profiles.ts';
+import { changeProfiles } from './profiles.ts';
 import { say } from './terminal.ts';
 
 /** `logout` */
@@ -19,10 +19,9 @@ export function logout(command: Command): void {
 
 async function run(flags: { profile?: string }): Promise<void> {
   const name = profileNameOf(process.env, flags);
-  const profiles = new Map(readProfiles(process.env));
-  if (!profiles.delete(name)) {
+  await changeProfiles(process.env, (profiles) => {
+    if (profiles.delete(name)) return;
     throw new Failure(`There is no profile "${name}". To see those there are: plant-store login --list`);
-  }
-  await writeProfiles(process.env, profiles);
+  });
   say(`Forgot the profile "${name}". Its token works until it is revoked: plant-store token revoke ID`);
 }

@@ -3,9 +3,16 @@ import { examplesFirst } from './examples.ts';
 import { exitCodeOf, messageOf } from './failure.ts';
 import { emptyProgram, reportTyposFirst } from './program.ts';
 import { ignoreBrokenPipes, insist } from './terminal.ts';
+import { meantArgs } from './unknown-verb.ts';
+
+/** Headings of the help; those of one group stand together. */
+const ofStore = 'Commands for the store itself:';
+const ofService = 'Commands for a running service, from anywhere:';
+const others = 'Other commands:';
 
 type Group = {
   description: string;
+  heading: string;
   /** Of a group of verbs; a verb brings its own. */
   examples?: readonly string[];
   /** Loaded only when asked for: `token list` has no use for a web server. */
@@ -15,10 +22,12 @@ type Group = {
 const groups: Readonly<Record<string, Group>> = {
   serve: {
     description: 'run the service',
+    heading: ofStore,
     load: async (command) => (await import('./serve.ts')).serve(command),
   },
   user: {
     description: 'make, list, disable and delete users',
+    heading: ofStore,
     examples: ['user create ann', 'user list', 'user disable ann'],
     async load(command) {
       (await import('./user-create.ts')).userCreate(command);
@@ -30,6 +39,7 @@ const groups: Readonly<Record<string, Group>> = {
   },
   token: {
     description: 'make, list, rotate and revoke tokens',
+    heading: ofStore,
     examples: [
       'token create --user ann',
       'token list',
@@ -46,6 +56,7 @@ const groups: Readonly<Record<string, Group>> = {
   },
   share: {
     description: 'let users read the plants of others',
+    heading: ofStore,
     examples: ['share add --owner ann --viewer bob', 'share list', 'share remove --owner ann --viewer bob'],
     async load(command) {
       (await import('./share-add.ts')).shareAdd(command);
@@ -54,7 +65,8 @@ const groups: Readonly<Record<string, Group>> = {
     },
   },
   plant: {
-    description: 'list, create, delete, import and export plants (of a running service)',
+    description: 'list, create, delete, import and export plants',
+    heading: ofService,
     examples: [
       'plant list',
       'plant create Alder --tag Alnus',
@@ -70,7 +82,8 @@ const groups: Readonly<Record<string, Group>> = {
     },
   },
   webhook: {
-    description: 'make, list, try and change webhooks (of a running service)',
+    description: 'make, list, try and change webhooks',
+    heading: ofService,
     examples: [
       'webhook create https://example.com/plants',
       'webhook test wh_01k9f3zv7h8q2m5x4c6d0n1r8t --wait',
@@ -90,7 +103,8 @@ const groups: Readonly<Record<string, Group>> = {
     },
   },
   delivery: {
-    description: 'list, show and repeat deliveries (of a running service)',
+    description: 'list, show and repeat deliveries',
+    heading: ofService,
     examples: [
       'delivery list wh_01k9f3zv7h8q2m5x4c6d0n1r8t --state failed',
       'delivery show wh_01k9f3zv7h8q2m5x4c6d0n1r8t evt_01m7xzsn3sskhbnh27akn17wp9',
@@ -103,46 +117,57 @@ const groups: Readonly<Record<string, Group>> = {
   },
   listen: {
     description: 'show new plants as they come, and send them to a receiver of yours',
+    heading: ofService,
     load: async (command) => (await import('./listen.ts')).listen(command),
   },
   migrate: {
     description: 'make or update the schema of a PostgreSQL store',
+    heading: ofStore,
     load: async (command) => (await import('./migrate.ts')).migrate(command),
   },
   copy: {
     description: 'move an embedded store into a PostgreSQL database',
+    heading: ofStore,
     load: async (command) => (await import('./copy.ts')).copy(command),
   },
   status: {
     description: 'say how a running service and your webhooks are',
+    heading: ofService,
     load: async (command) => (await import('./status.ts')).status(command),
   },
   doctor: {
     description: 'check all that the service needs, and say what to do',
+    heading: ofStore,
     load: async (command) => (await import('./doctor.ts')).doctor(command),
   },
   backup: {
     description: 'write the store of the data folder to a file, while a service runs on it',
+    heading: ofStore,
     load: async (command) => (await import('./backup.ts')).backup(command),
   },
   restore: {
     description: 'put a backup in place of the store in the data folder',
+    heading: ofStore,
     load: async (command) => (await import('./restore.ts')).restore(command),
   },
   login: {
     description: 'save where a service is, and the token to act with',
+    heading: ofService,
     load: async (command) => (await import('./login.ts')).login(command),
   },
   logout: {
     description: 'forget a token that login has saved',
+    heading: ofService,
     load: async (command) => (await import('./logout.ts')).logout(command),
   },
   completion: {
     description: 'print what makes a shell complete verbs and options',
+    heading: others,
     load: async (command) => (await import('./completion.ts')).completion(command),
   },
   openapi: {
     description: 'print the OpenAPI document',
+    heading: others,
     load: async (command) => (await import('./openapi.ts')).openapi(command),
   },
 };
@@ -157,7 +182,7 @@ export async function main(args: readonly string[]): Promise<void> {
   ignoreBrokenPipes();
   try {
     const program = await createProgram(args);
-    await program.parseAsync(args, { from: 'user' });
+    await program.parseAsync(meantArgs(program, args), { from: 'user' });
   } catch (error) {
     // Commander has already said what is wrong with the usage.
     if (!(error instanceof CommanderError)) insist(messageOf(error));
@@ -169,7 +194,11 @@ async function createProgram(args: readonly string[]): Promise<Command> {
   const program = emptyProgram();
   const asked = args.filter((arg) => !arg.startsWith('-') && arg !== 'help')[0];
   for (const [name, group] of Object.entries(groups)) {
-    const command = program.command(name).description(group.description);
+    const command = program
+      .command(name)
+      .description(group.description)
+      .helpGroup(group.heading)
+      .helpCommand(false);
     if (name !== asked && asked !== 'completion') continue;
     if (group.examples) command.configureHelp(examplesFirst(...group.examples));
     await group.load(command);

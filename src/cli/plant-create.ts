@@ -7,7 +7,7 @@ import { ApiFailure } from './api-failure.ts';
 import { type Api, type ApiFlags, addApiOptions, readApi } from './api-options.ts';
 import { examplesFirst } from './examples.ts';
 import { Failure } from './failure.ts';
-import { plantJson } from './plant-json.ts';
+import { plantJson, shownJson } from './plant-json.ts';
 import { persist } from './retry.ts';
 import { print, say, shellWord, visible } from './terminal.ts';
 
@@ -41,7 +41,7 @@ type CreateFlags = ApiFlags & { tag?: string; id?: PlantId; key?: string; json?:
 async function run(name: string, flags: CreateFlags): Promise<void> {
   const api = readApi(process.env, flags);
   const { id, isReplay } = await create(api, name, flags);
-  print(flags.json ? plantJson({ id, name, tag: flags.tag }) : String(id));
+  print(flags.json ? shownJson(plantJson({ id, name, tag: flags.tag }), process.stdout) : String(id));
   say(isReplay ? 'It was created before, with the same key.' : `Created the plant "${visible(name)}".`);
 }
 
@@ -51,17 +51,16 @@ type Created = { id: PlantId; isReplay: boolean };
 async function create(api: Api, name: string, flags: CreateFlags): Promise<Created> {
   const { tag, id, key = `cli-${randomUUID()}` } = flags;
   const body = { name, tag, id: id === undefined ? undefined : JSON.rawJSON(String(id)) };
+  const hint = ` With --key ${shellWord(key)} the same command creates it once.`;
   try {
-    const { headers } = await persist(() => call(api, 'POST', '/plants', { body, idempotencyKey: key }));
+    const { headers } = await persist(() => call(api, 'POST', '/plants', { body, idempotencyKey: key }), {
+      hint,
+    });
     const [, made] = /\/plants\/(-?\d+)$/.exec(headers.get('location') ?? '') ?? [];
     if (made === undefined) throw new Failure('The plant was created, but the answer does not say its id.');
     return { id: BigInt(made), isReplay: flags.key !== undefined && headers.has('idempotent-replayed') };
   } catch (error) {
-    throw isDoubtful(error)
-      ? new Failure(`${error.message} With --key ${shellWord(key)} the same command creates it once.`, {
-          cause: error,
-        })
-      : error;
+    throw isDoubtful(error) ? new Failure(error.message + hint, { cause: error }) : error;
   }
 }
 

@@ -4,8 +4,9 @@ import { call } from './api.ts';
 import { ApiFailure } from './api-failure.ts';
 import { type Api, type ApiFlags, addApiOptions, readApi } from './api-options.ts';
 import { examplesFirst } from './examples.ts';
-import { messageOf } from './failure.ts';
-import { persist } from './retry.ts';
+import { Failure, messageOf } from './failure.ts';
+import { interrupted } from './interruption.ts';
+import { persist, type Retries } from './retry.ts';
 import { insist, say } from './terminal.ts';
 
 /** `plant delete ID...` */
@@ -18,49 +19,59 @@ export function plantDelete(plant: Command): void {
       examplesFirst(
         'plant delete 7',
         'plant delete 7 8 -5',
-        `plant list --json | jq -r '.[] | select(.tag == "Acer") | .id' | xargs plant-store plant delete`,
+        'plant list --ids --tag Acer | xargs -r plant-store plant delete',
       ),
     )
     .action(run);
   addApiOptions(command);
 }
 
-/** One that cannot be deleted does not keep the others. */
+/** One that cannot be deleted does not keep the others. What was deleted is also said when it stops in the middle. */
 async function run(ids: readonly PlantId[], flags: ApiFlags): Promise<void> {
   const api = readApi(process.env, flags);
+  const signal = interrupted();
   let deleted = 0;
-  for (const id of ids) {
-    try {
-      await remove(api, id, deleted > 0);
-      deleted++;
-    } catch (error) {
-      // Without a service, or without the right to delete, the others would fail alike.
-      if (!(error instanceof ApiFailure) || error.code !== NO_SUCH_PLANT) throw error;
-      insist(messageOf(error));
-      process.exitCode = 1;
+  const tell = () => say(`Deleted: ${deleted} of ${ids.length}.`);
+  try {
+    for (const id of ids) {
+      if (signal.aborted) throw new Failure(`It was stopped before the plant ${id}.`);
+      if (await isRemoved(api, id, { isKnown: deleted > 0, signal })) deleted++;
     }
+  } catch (error) {
+    if (deleted > 0) tell();
+    throw error;
   }
-  say(`Deleted: ${deleted} of ${ids.length}.`);
+  tell();
+}
+
+/** False for a plant that is not there, which is told. Without a service, or the right to delete, all others fail alike. */
+async function isRemoved(api: Api, id: PlantId, retries: Retries): Promise<boolean> {
+  try {
+    await remove(api, id, retries);
+    return true;
+  } catch (error) {
+    if (!(error instanceof ApiFailure) || error.code !== NO_SUCH_PLANT) throw error;
+    insist(messageOf(error));
+    process.exitCode = 1;
+    return false;
+  }
 }
 
 const NO_SUCH_PLANT = 40401;
 
 /** After a try whose outcome is unknown, a plant that is not there counts as deleted by it. */
-async function remove(api: Api, id: PlantId, isKnown: boolean): Promise<void> {
+async function remove(api: Api, id: PlantId, retries: Retries): Promise<void> {
   let isDoubtful = false;
-  await persist(
-    async () => {
-      try {
-        await call(api, 'DELETE', `/plants/${id}`);
-      } catch (error) {
-        if (!(error instanceof ApiFailure)) throw error;
-        if (isDoubtful && error.code === NO_SUCH_PLANT) return;
-        if (error.lacks === 'answer' || (error.status ?? 0) >= 500) isDoubtful = true;
-        throw error;
-      }
-    },
-    { isKnown },
-  );
+  await persist(async () => {
+    try {
+      await call(api, 'DELETE', `/plants/${id}`);
+    } catch (error) {
+      if (!(error instanceof ApiFailure)) throw error;
+      if (isDoubtful && error.code === NO_SUCH_PLANT) return;
+      if (error.lacks === 'answer' || (error.status ?? 0) >= 500) isDoubtful = true;
+      throw error;
+    }
+  }, retries);
 }
 
 function parseIds(text: string, before: readonly PlantId[] = []): PlantId[] {

@@ -1,17 +1,17 @@
 import { type Command, Option } from 'commander';
 import { ConfigError } from '../config.ts';
-import { silentLog, systemRuntime } from '../runtime.ts';
 import { type ApiFlags, addApiOptions, readApi } from './api-options.ts';
-import { type Write, writeAtomically } from './atomic-file.ts';
+import { unwritable, type Write, writeAtomically } from './atomic-file.ts';
 import { examplesFirst } from './examples.ts';
 import { Failure } from './failure.ts';
+import { interrupted } from './interruption.ts';
 import { userOf } from './me.ts';
 import { type Exported, exportPlants, type Whose } from './plant-export-walk.ts';
 import { formatOf, type PlantFormat, plantFormats, plantWriter } from './plant-formats.ts';
+import { shownJson } from './plant-json.ts';
 import { plantPages } from './plant-pages.ts';
 import { showProgress } from './progress.ts';
 import { persist } from './retry.ts';
-import { stopSignal } from './signals.ts';
 import { outputAbandoned, say, visible } from './terminal.ts';
 
 /** `plant export [FILE]` */
@@ -52,7 +52,7 @@ export function plantExport(plant: Command): void {
 type ExportFlags = ApiFlags & { format?: PlantFormat; owner?: string; shared?: true };
 
 async function run(name: string | undefined, flags: ExportFlags): Promise<void> {
-  const file = name === '-' ? undefined : name;
+  const file = OUTPUT.includes(name) ? undefined : name;
   const format = flags.format ?? (file === undefined ? 'csv' : formatOf(file));
   if (format === undefined) {
     throw new ConfigError([
@@ -63,8 +63,8 @@ async function run(name: string | undefined, flags: ExportFlags): Promise<void> 
   const user = await persist(() => userOf(api));
   const whose: Whose = flags.shared
     ? 'all'
-    : { owner: flags.owner ?? user, isUser: flags.owner === undefined };
-  const signal = file === undefined ? outputAbandoned() : stopped();
+    : { owner: flags.owner ?? user, isUser: (flags.owner ?? user) === user };
+  const signal = file === undefined ? outputAbandoned() : interrupted();
   const progress = showProgress('Exporting', process.stderr);
   const walk = (write: Write) =>
     exportPlants({
@@ -76,16 +76,28 @@ async function run(name: string | undefined, flags: ExportFlags): Promise<void> 
       onProgress: (count) => (file ?? !process.stdout.isTTY) && progress.update(`${count} plants`),
     });
   try {
-    const exported = await (file === undefined ? walk(toOutput) : toFile(file, walk, signal));
+    const exported = await (file === undefined ? walk(toOutput(format)) : toFile(file, walk, signal));
     progress.end();
-    sayWhat(exported, { file, whose, format });
+    // Whoever has turned away did not get them.
+    if (!signal.aborted) sayWhat(exported, { file, whose, format });
   } finally {
     progress.end();
   }
 }
 
-async function toOutput(text: string): Promise<void> {
-  process.stdout.write(text);
+/** Names of standard output. */
+const OUTPUT: readonly (string | undefined)[] = [undefined, '-', '/dev/stdout', '/dev/fd/1'];
+
+/** On a terminal, what it would obey is shown as an escape. */
+function toOutput(format: PlantFormat): Write {
+  const csv = (text: string) => (process.stdout.isTTY ? text.split('\n').map(visible).join('\n') : text);
+  return async (text) => {
+    const shown = format === 'csv' ? csv(text) : shownJson(text, process.stdout);
+    // A failure is told by the stream itself, a moment later.
+    await new Promise<void>((resolve) =>
+      process.stdout.write(shown, (error) => (error ? setImmediate(resolve) : resolve())),
+    );
+  };
 }
 
 async function toFile(
@@ -98,34 +110,10 @@ async function toFile(
     exported = await walk(write);
     if (signal.aborted) throw new Failure(`The export was stopped. ${file} is what it was before.`);
   }).catch((error) => {
-    throw unwritable(file, error);
+    throw unwritable(file, error, 'Name another place.');
   });
   if (exported === undefined) throw new Error('the file was made without its work');
   return exported;
-}
-
-const REASONS: Readonly<Record<string, string>> = {
-  ENOENT: 'its folder does not exist',
-  ENOTDIR: 'its folder is none',
-  EISDIR: 'it is a folder',
-  EACCES: 'you may not write there',
-  EROFS: 'nothing can be written there',
-  ENOSPC: 'the disk is full',
-  EDQUOT: 'your share of the disk is full',
-};
-
-/** What the system refused, in words; any other error as it is. */
-function unwritable(file: string, error: unknown): unknown {
-  if (!(error instanceof Error) || !('syscall' in error) || !('code' in error)) return error;
-  const reason = REASONS[String(error.code)] ?? error.message;
-  return new Failure(`${file} cannot be written: ${reason}. Name another place.`, { cause: error });
-}
-
-/** Aborted by SIGINT and SIGTERM, so that no part of a file stays behind. */
-function stopped(): AbortSignal {
-  const stopping = new AbortController();
-  void stopSignal(systemRuntime(silentLog).clock).then(() => stopping.abort());
-  return stopping.signal;
 }
 
 type Telling = { file: string | undefined; whose: Whose; format: PlantFormat };

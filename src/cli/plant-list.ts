@@ -1,10 +1,12 @@
-import { type Command, InvalidArgumentError } from 'commander';
-import { type ApiFlags, addApiOptions, readApi } from './api-options.ts';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Api, type ApiFlags, addApiOptions, readApi } from './api-options.ts';
 import { examplesFirst } from './examples.ts';
-import { plantJson } from './plant-json.ts';
+import { userOf } from './me.ts';
+import { plantJson, shownJson } from './plant-json.ts';
 import { type PlantPage, plantPages } from './plant-pages.ts';
+import { persist } from './retry.ts';
 import { growingTable } from './table.ts';
-import { outputAbandoned, print, say } from './terminal.ts';
+import { outputAbandoned, print, say, visible } from './terminal.ts';
 
 /** `plant list` */
 export function plantList(plant: Command): void {
@@ -12,29 +14,65 @@ export function plantList(plant: Command): void {
     .command('list')
     .description('list your plants by id, then those that others share with you')
     .option('--limit <number>', 'so many at most (default: all)', parseLimit)
+    .option('--tag <text>', 'only those with this tag')
     .option('--json', 'print a JSON array of {id, name, tag, owner}; a plant without a tag has none')
+    .addOption(
+      new Option('--ids', 'print only ids, one a line, and of your own plants only').conflicts('json'),
+    )
     .configureHelp(
       examplesFirst(
         'plant list',
         'plant list --limit 20',
-        `plant list --json | jq -r '.[] | select(.tag == "Quercus") | .id'`,
+        'plant list --ids --tag Acer | xargs -r plant-store plant delete',
       ),
     )
     .action(run);
   addApiOptions(command);
 }
 
-type ListFlags = ApiFlags & { limit?: number; json?: true };
+type ListFlags = ApiFlags & { limit?: number; tag?: string; json?: true; ids?: true };
 
 async function run(flags: ListFlags): Promise<void> {
-  const limit = flags.limit ?? Number.POSITIVE_INFINITY;
-  const pages = plantPages(readApi(process.env, flags), { limit, signal: outputAbandoned() });
-  const more = await (flags.json ? printJson(pages) : printTable(pages));
+  const pages = pagesOf(readApi(process.env, flags), flags);
+  const more = await printAs(flags, pages);
   if (more && flags.limit !== undefined) say('There are more: without --limit all of them are shown.');
 }
 
 /** Resolves with whether there are plants behind those that were printed. */
-async function printTable(pages: AsyncIterable<PlantPage>): Promise<boolean> {
+async function printAs({ ids, json, tag }: ListFlags, pages: AsyncIterable<PlantPage>): Promise<boolean> {
+  if (ids) return printIds(pages);
+  return json ? printJson(pages) : printTable(pages, tag);
+}
+
+/** Ids are for other verbs, which know those of the user's own plants only: somebody else's plant may have the same. */
+async function* pagesOf(
+  api: Api,
+  { limit = Number.POSITIVE_INFINITY, tag, ids }: ListFlags,
+): AsyncGenerator<PlantPage> {
+  const signal = outputAbandoned();
+  if (tag === undefined && !ids) return yield* plantPages(api, { limit, signal });
+  const user = ids && (await persist(() => userOf(api)));
+  let left = limit;
+  for await (const { plants } of plantPages(api, { limit: Number.POSITIVE_INFINITY, signal })) {
+    const own = user === undefined ? plants : plants.filter(({ owner }) => owner === user);
+    const wanted = tag === undefined ? own : own.filter((plant) => plant.tag === tag);
+    yield { plants: wanted.slice(0, left), more: wanted.length > left };
+    left -= wanted.length;
+    // The user's own come first.
+    if (left < 0 || own.length < plants.length) return;
+  }
+}
+
+async function printIds(pages: AsyncIterable<PlantPage>): Promise<boolean> {
+  let more = false;
+  for await (const { plants, more: behind } of pages) {
+    more = behind;
+    if (plants.length > 0) print(plants.map(({ id }) => id).join('\n'));
+  }
+  return more;
+}
+
+async function printTable(pages: AsyncIterable<PlantPage>, tag: string | undefined): Promise<boolean> {
   const table = growingTable(['ID', 'NAME', 'TAG', 'OWNER'], process.stdout);
   let isEmpty = true;
   let more = false;
@@ -44,7 +82,11 @@ async function printTable(pages: AsyncIterable<PlantPage>): Promise<boolean> {
     isEmpty = false;
     print(table.next(plants.map(({ id, name, tag = '', owner }) => [String(id), name, tag, owner])));
   }
-  if (isEmpty) say('There are no plants. To make one: plant-store plant create NAME');
+  if (isEmpty) {
+    const none =
+      tag === undefined ? 'There are no plants' : `There are no plants with the tag "${visible(tag)}"`;
+    say(`${none}. To make one: plant-store plant create NAME`);
+  }
   return more;
 }
 
@@ -57,7 +99,7 @@ async function printJson(pages: AsyncIterable<PlantPage>): Promise<boolean> {
   for await (const { plants, more: behind } of pages) {
     more = behind;
     if (plants.length === 0) continue;
-    process.stdout.write(before + plants.map(plantJson).join(BETWEEN));
+    process.stdout.write(before + shownJson(plants.map(plantJson).join(BETWEEN), process.stdout));
     before = BETWEEN;
   }
   print(before.startsWith('[') ? '[]' : '\n]');

@@ -1,4 +1,4 @@
-import { Command } from 'commander';
+import { Command, Help } from 'commander';
 import { version } from '../package.ts';
 import { examplesFirst } from './examples.ts';
 import { beQuiet } from './terminal.ts';
@@ -9,10 +9,13 @@ export function emptyProgram(): Command {
     .description('A plant store: creates, lists and deletes plants, and announces every new one.')
     .version(version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print this help')
+    // `meantArgs` knows the word.
+    .helpCommand(false)
     // Commander takes it at any place of the command line, before the verb and behind it.
     .option('-q, --quiet', 'say nothing on standard error but what went wrong')
     .showHelpAfterError('(--help shows what is possible)')
     .exitOverride()
+    .configureOutput({ writeOut: (text) => process.stdout.write(wrapped(text)) })
     .configureHelp(
       examplesFirst(
         'serve',
@@ -25,9 +28,26 @@ export function emptyProgram(): Command {
         'token create --help',
       ),
     );
+  // Whoever called it so is told with every verb: the examples have the shorter name.
+  const place = process.env.npm_command === 'exec' ? 'afterAll' : 'after';
+  program.addHelpText(place, '\nIn a checkout of the project the program is called: npx plant-store');
   return program.hook('preAction', () => {
     if (program.opts<{ quiet?: true }>().quiet) beQuiet();
   });
+}
+
+/** What a help says behind its options, in paragraphs, as wide as what stands before. Lines that are indented stay. */
+function wrapped(text: string): string {
+  if (!text.startsWith('\n')) return text;
+  const width = process.stdout.isTTY ? process.stdout.columns : 80;
+  const paragraphs = text.replaceAll(/^(\S.*)\n(?=\S)/gm, '$1 ').split('\n');
+  return paragraphs
+    .map((paragraph) => (paragraph.startsWith(' ') ? paragraph : fill(paragraph, width)))
+    .join('\n');
+}
+
+function fill(paragraph: string, width: number): string {
+  return new Help().boxWrap(paragraph, width);
 }
 
 /**

@@ -1,5 +1,4 @@
-import { once } from 'node:events';
-import { createInterface } from 'node:readline/promises';
+import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import type { Command } from 'commander';
 import { insist } from './terminal.ts';
@@ -11,27 +10,56 @@ export function refuseWithoutTerminal(command: Command): void {
 }
 
 /** The answer, trimmed; the empty text when the person ends the input (Ctrl+D) or interrupts (Ctrl+C). */
-export function ask(question: string): Promise<string> {
-  return answerTo(question, process.stderr);
+export async function ask(question: string): Promise<string> {
+  const questions = startQuestions();
+  const answer = await questions.ask(question);
+  questions.close();
+  return answer ?? '';
 }
 
-/** The same for a secret: what is typed is not shown. */
-export async function askHidden(question: string): Promise<string> {
-  const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
-  const answer = await answerTo(question, nowhere);
-  // Enter was not shown either.
-  if (answer !== '') insist('');
-  return answer;
-}
+/** One question after another. What is typed or pasted ahead is the answer to the next, and is not shown before it. */
+export type Questions = {
+  /**
+   * The answer, trimmed; undefined when the person ends the input (Ctrl+D) or interrupts (Ctrl+C).
+   *
+   * @param isHidden for a secret: what is typed is not shown
+   */
+  ask(question: string, options?: { isHidden?: boolean }): Promise<string | undefined>;
+  close(): void;
+};
 
-async function answerTo(question: string, output: NodeJS.WritableStream): Promise<string> {
+/** From here to `close` the terminal itself shows nothing of what is typed. */
+export function startQuestions(): Questions {
+  let isShown = false;
+  let isClosed = false;
+  const shown = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      if (isShown) process.stderr.write(chunk);
+      done();
+    },
+  });
+  // So that a long answer is shown over several lines.
+  const output = Object.assign(shown, { columns: process.stderr.columns });
   const terminal = createInterface({ input: process.stdin, output, terminal: true, historySize: 0 });
-  const closed = once(terminal, 'close').then(() => undefined);
-  // From here on the terminal itself shows nothing of what is typed.
-  if (output !== process.stderr) process.stderr.write(question);
-  const answer = await Promise.race([terminal.question(question), closed]).catch(() => undefined);
-  terminal.close();
-  // Nobody has ended the line of the question.
-  if (answer === undefined) insist('');
-  return answer?.trim() ?? '';
+  const lines = terminal[Symbol.asyncIterator]();
+  // At once: what is pasted behind the end of the line may be a secret.
+  terminal.on('line', () => {
+    isShown = false;
+  });
+  terminal.on('close', () => {
+    isClosed = true;
+  });
+  return {
+    async ask(question, { isHidden = false } = {}) {
+      isShown = !isHidden;
+      if (isHidden) process.stderr.write(question);
+      terminal.setPrompt(isHidden ? '' : question);
+      if (!isClosed) terminal.prompt(true);
+      const { value, done } = await lines.next();
+      // Nobody has ended the line of the question.
+      if (done || isHidden) insist('');
+      return done ? undefined : value.trim();
+    },
+    close: () => terminal.close(),
+  };
 }

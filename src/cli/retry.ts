@@ -1,19 +1,21 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { ApiFailure } from './api-failure.ts';
 import { retrying } from './limits.ts';
-import { say } from './terminal.ts';
+import { say, visible } from './terminal.ts';
 
 export type Retries = {
   /** A service that has answered before is waited for when it is gone; one that never did is not. */
   isKnown?: boolean;
   /** Ends the waiting: what went wrong last is thrown. */
   signal?: AbortSignal;
+  /** Said with the first failure: what a person needs who ends the program now. */
+  hint?: string;
 };
 
 /** Does what may be done again until it succeeds, is refused for good, or has been tried for `retrying.giveUpMs`. */
 export async function persist<T>(
   work: () => Promise<T>,
-  { isKnown = false, signal }: Retries = {},
+  { isKnown = false, signal, hint = '' }: Retries = {},
 ): Promise<T> {
   let failedAt: number | undefined;
   let waitMs: number = retrying.waitMs.first;
@@ -23,11 +25,12 @@ export async function persist<T>(
     } catch (error) {
       if (signal?.aborted || !(error instanceof ApiFailure) || !mayPass(error, isKnown)) throw error;
       const now = performance.now();
-      if (failedAt === undefined)
-        say(`${error.message} It is tried again for ${retrying.giveUpMs / 1000} s.`);
-      failedAt ??= now;
       const wait = Math.max(waitMs, error.retryAfterMs ?? 0);
-      if (now - failedAt + wait > retrying.giveUpMs) throw error;
+      if (now - (failedAt ?? now) + wait > retrying.giveUpMs) throw error;
+      if (failedAt === undefined) {
+        say(`${visible(error.message)} It is tried again for ${retrying.giveUpMs / 1000} s.${hint}`);
+      }
+      failedAt ??= now;
       // An abort ends the wait, and the last try says how it is.
       await pause(wait, undefined, signal ? { signal } : {}).catch(() => {});
       waitMs = Math.min(2 * waitMs, retrying.waitMs.most);

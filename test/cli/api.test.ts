@@ -83,6 +83,11 @@ const strange: readonly { what: string; answer: RequestListener; says: RegExp }[
     says: /\(with status 500\) does not seem to be a plant store/,
   },
   {
+    what: 'a proxy that does not reach the service',
+    answer: (_, response) => response.writeHead(503).end('<h1>Service Unavailable</h1>'),
+    says: /http:\S+ answers 503: a proxy there does not reach the service at the moment\.$/,
+  },
+  {
     what: 'JSON of another kind',
     answer: (_, response) => response.writeHead(200).end('[{"name":"x"}]'),
     says: /not one that this version of plant-store knows\. Its "\w+" is not a string\.$/,
@@ -142,7 +147,7 @@ test('a token that is refused, and one without the scope, are explained', async 
   const unknown = await run(['webhook', 'list'], { ...env, PLANT_STORE_TOKEN: 'x'.repeat(40) });
   assert.match(
     failureOf(unknown),
-    /^error: .+ \(error 40101\) Set PLANT_STORE_TOKEN to another; .*token create --user NAME$/,
+    /^error: .+ \(error 40101\) The token is from PLANT_STORE_TOKEN\. .*token create --user NAME; to save it: plant-store login$/,
   );
   const token = await service.tokenFor('ann', { scopes: ['webhooks:read'] });
   assert.match(

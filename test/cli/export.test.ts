@@ -8,6 +8,7 @@ import { startCuttingProxy } from './cutting-proxy.ts';
 import { launch, outcomeOf, run, withFolder } from './program.ts';
 import { dataOf, failureOf, type Remote, startRemote, wordsOf } from './remote.ts';
 import { share, stock } from './stock.ts';
+import { watch } from './watch.ts';
 
 const plants: readonly { id: string; name: string; tag?: string }[] = [
   { id: '-9223372036854775808', name: '=1+1' },
@@ -95,6 +96,9 @@ test('plants of others are left out, unless they are asked for', async (t) => {
     failureOf(await verb('plant', 'export', '--owner', 'ann')),
     /Among the plants that you may read are none of "ann"\.$/,
   );
+  await verb('plant', 'delete', '1');
+  const none = await verb('plant', 'export', '--owner', 'admin', '-q');
+  assert.deepEqual([none.code, none.stdout], [0, 'id,name,tag\n']);
 });
 
 test('a user without plants exports none, although others share theirs', async (t) => {
@@ -128,10 +132,10 @@ test('an export that fails or is stopped leaves the file as it was, and nothing 
   const remote = await startRemote(t);
   await stock(remote, 1_100);
   let fate: 'revoke' | 'hang' = 'revoke';
-  const { promise: hanging, resolve: hang } = Promise.withResolvers<void>();
+  let hanging = Promise.withResolvers<void>();
   const proxy = await startCuttingProxy(t, remote.service.url, (_, request) => {
     if (!request.url?.includes('cursor')) return 'pass';
-    if (fate === 'hang') hang();
+    if (fate === 'hang') hanging.resolve();
     else request.headers.authorization = 'Bearer pst_revoked';
     return fate === 'hang' ? 'hang' : 'pass';
   });
@@ -141,12 +145,15 @@ test('an export that fails or is stopped leaves the file as it was, and nothing 
     await writeFile(file, 'before');
     assert.match(failureOf(await run(['plant', 'export', file], env)), /\(error 40101\)/);
     fate = 'hang';
-    const child = launch(['plant', 'export', file], env);
-    const ended = outcomeOf(child);
-    await hanging;
-    child.kill('SIGINT');
-    assert.match(failureOf(await ended), /The export was stopped\. .*p\.csv is what it was before\.$/);
-    assert.deepEqual([await readdir(folder), await readFile(file, 'utf8')], [['p.csv'], 'before']);
+    for (const signal of ['SIGINT', 'SIGHUP'] as const) {
+      hanging = Promise.withResolvers();
+      const child = launch(['plant', 'export', file], env);
+      const ended = outcomeOf(child);
+      await hanging.promise;
+      child.kill(signal);
+      assert.match(failureOf(await ended), /The export was stopped\. .*p\.csv is what it was before\.$/);
+      assert.deepEqual([await readdir(folder), await readFile(file, 'utf8')], [['p.csv'], 'before']);
+    }
   });
 });
 
@@ -183,4 +190,39 @@ test('a link stays a link, a private file private, and a pipe a pipe', async (t)
     assert.equal(piped, await readFile(at('real.csv'), 'utf8'));
     assert.ok((await stat(at('pipe'))).isFIFO());
   });
+});
+
+test('/dev/stdout, an open descriptor and a link that leads nowhere are written to, not replaced', async (t) => {
+  const { env, plant } = await startRemote(t);
+  await plant('{"name":"Alder"}');
+  const whole = 'id,name,tag\n1,Alder,\n';
+  await withFolder(async (folder) => {
+    const at = (name: string) => join(folder, name);
+    const through = (script: string) =>
+      outcomeOf(launch(['plant', 'export', '--format', 'csv', '-q'], env, ['sh', '-c', script, folder]));
+    const read = (name: string) => readFile(at(name), 'utf8');
+
+    assert.equal(dataOf(await through('"$@" /dev/stdout | cat')), whole);
+    dataOf(await through('{ echo before; "$@" /dev/stdout; echo after; } > "$0/out"'));
+    assert.equal(await read('out'), `before\n${whole}after\n`);
+    dataOf(await through('echo before > "$0/fd"; "$@" /dev/fd/3 3>> "$0/fd"'));
+    assert.equal(await read('fd'), `before\n${whole}`);
+    assert.equal(dataOf(await through('"$@" /dev/fd/3 3>&1 | cat')), whole);
+
+    await symlink('new.csv', at('link.csv'));
+    dataOf(await run(['plant', 'export', at('link.csv'), '-q'], env));
+    assert.deepEqual([await readlink(at('link.csv')), await read('new.csv')], ['new.csv', whole]);
+    await symlink('loop.csv', at('loop.csv'));
+    assert.match(failureOf(await run(['plant', 'export', at('loop.csv')], env)), /cannot be written/);
+    assert.deepEqual((await readdir(folder)).sort(), ['fd', 'link.csv', 'loop.csv', 'new.csv', 'out']);
+  });
+});
+
+test('an export whose reader turned away does not say that it exported', async (t) => {
+  const { env, plant } = await startRemote(t);
+  await plant('{"name":"Alder"}');
+  const exporting = watch(['plant', 'export'], env);
+  exporting.turnAway();
+  const { code, stderr } = await exporting.ended;
+  assert.deepEqual([code, stderr], [0, '']);
 });

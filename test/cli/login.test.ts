@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
-import { readFile, stat, writeFile } from 'node:fs/promises';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { freePort } from '../harness/free-port.ts';
+import { startCuttingProxy } from './cutting-proxy.ts';
 import { noTerminal, onTerminal } from './on-terminal.ts';
 import { launch, type Outcome, outcomeOf, run, withFolder } from './program.ts';
 import { dataOf, failureOf, startRemote, wordsOf } from './remote.ts';
@@ -66,10 +67,15 @@ test('profiles are told apart by --profile and PLANT_STORE_PROFILE, and listed w
       missing.stderr,
       /^error: There is no profile "wrok"\. To make it: plant-store login --profile wrok;/,
     );
-    assert.equal(dataOf(await run(['login', '--list'], env)), `NAME  URL\nwork  ${url}\n`);
+    assert.equal(
+      dataOf(await run(['login', '--list'], env)),
+      `NAME  URL${' '.repeat(url.length - 3)}  USER   COUNTS\nwork  ${url}  admin\n`,
+    );
     assert.deepEqual(JSON.parse(dataOf(await run(['login', '--list', '--json'], env))), [
-      { name: 'work', url },
+      { name: 'work', url, user: 'admin', counts: false },
     ]);
+    const counting = await run(['login', '--list'], { ...env, PLANT_STORE_PROFILE: 'work' });
+    assert.match(dataOf(counting), /\nwork .* admin {2}yes\n$/);
   });
 });
 
@@ -83,7 +89,6 @@ test('a flag comes before the environment, and the environment before the profil
     assert.ok((await list(elsewhere)).stderr.startsWith(`error: Nothing answers at ${nowhere}. `));
     assert.equal((await list(elsewhere, '--url', url, '--token', token)).code, 0);
     assert.equal((await list(elsewhere, '--profile', 'default')).code, 0);
-    assert.match((await list({ PLANT_STORE_TOKEN: 'other' })).stderr, /\(error 40101\)/);
     assert.match((await list({}, '--token', 'other')).stderr, /\(error 40101\)/);
     assert.equal((await list({ PLANT_STORE_TOKEN: '' })).code, 0);
     assert.match((await list({}, '--token', '')).stderr, /^error: --token: A token has one or more/);
@@ -97,18 +102,80 @@ test('the token of a profile is sent to no other place', async (t) => {
       [['--url', 'http://127.0.0.1:1'], {}],
       [[], { PLANT_STORE_URL: 'http://127.0.0.1:1' }],
       [['--profile', 'default', '--url', 'http://127.0.0.1:1'], { PLANT_STORE_TOKEN: 'other' }],
-    ] as const) {
+    ] as [string[], Record<string, string>][]) {
       const { code, stderr } = await run(['plant', 'list', ...args], { ...env, ...more });
       assert.equal(code, 2);
       assert.equal(
         stderr,
         `error: The token of the profile "default" is for ${url}, and is not sent to http://127.0.0.1:1. ` +
-          'Save one for that place: plant-store login --url http://127.0.0.1:1 --profile NAME; or set PLANT_STORE_TOKEN.\n',
+          'Save one for that place: plant-store login --url http://127.0.0.1:1 --profile NAME; or set PLANT_STORE_TOKEN' +
+          `${args.includes('--profile') ? ', and name no profile' : ''}.\n`,
       );
     }
     const { stderr } = await run(['plant', 'list', '--url', `${url}/`], env);
     assert.doesNotMatch(stderr, new RegExp(token));
     assert.equal(stderr, 'There are no plants. To make one: plant-store plant create NAME\n');
+  });
+});
+
+test('a token of the environment is not sent to the URL of a profile', async (t) => {
+  const { service } = await startRemote(t);
+  const proxy = await startCuttingProxy(t, service.url, () => 'pass');
+  await withFolder(async (home) => {
+    const env = { HOME: home };
+    wordsOf(await runWith(service.token, ['login', '--token-stdin', '--url', proxy.url], env));
+    assert.equal(proxy.seen.length, 1);
+    const { code } = await run(['plant', 'list'], { ...env, PLANT_STORE_TOKEN: 'other' });
+    assert.deepEqual([code, proxy.seen.length], [1, 1]);
+    for (const [args, more] of [
+      [['--profile', 'default'], {}],
+      [['--url', proxy.url], { PLANT_STORE_TOKEN: service.token }],
+      [[], { PLANT_STORE_TOKEN: service.token, PLANT_STORE_URL: proxy.url }],
+    ] as const) {
+      assert.equal((await run(['plant', 'list', ...args], { ...env, ...more })).code, 0);
+    }
+    assert.equal(proxy.seen.length, 4);
+  });
+});
+
+test('what is wrong in a profile is told of the profile, and a slash at the end of its URL is not wrong', async (t) => {
+  await atHome(t, async ({ url, token, env, path, login }) => {
+    await login();
+    const save = (profile: object) => writeFile(path, JSON.stringify({ profiles: { default: profile } }));
+    await save({ url: `${url}/`, token });
+    assert.equal((await run(['plant', 'list'], env)).code, 0);
+    await save({ url: 'plants', token: 'two words' });
+    assert.match(
+      (await run(['plant', 'list'], env)).stderr,
+      /^error: The profile "default": It must be an http.*\nerror: The profile "default": A token has/,
+    );
+    await save({ url, token: 'pst_revoked' });
+    assert.match(failureOf(await run(['plant', 'list'], env)), /The token is from the profile "default"\./);
+  });
+});
+
+test('logins beside each other save every profile', async (t) => {
+  await atHome(t, async ({ env, path, login }) => {
+    const names = Array.from({ length: 6 }, (_, index) => `p${index}`);
+    const outcomes = await Promise.all(names.map((name) => login('--profile', name)));
+    for (const outcome of outcomes) wordsOf(outcome);
+    const saved = JSON.parse(dataOf(await run(['login', '--list', '--json'], env)));
+    assert.deepEqual(saved.map(({ name }: { name: string }) => name).sort(), names);
+    assert.deepEqual(await readdir(join(path, '..')), ['config.json']);
+  });
+});
+
+test('a profile that cannot be written is told in words, and leaves nothing', async (t) => {
+  const { service } = await startRemote(t);
+  await withFolder(async (home) => {
+    const env = { XDG_CONFIG_HOME: home, INPUT: service.token };
+    const through = ['sh', '-c', 'ulimit -f 0; printf %s "$INPUT" | "$@"', 'sh'];
+    const failed = await outcomeOf(launch(['login', '--token-stdin', '--url', service.url], env, through));
+    assert.match(
+      failureOf(failed),
+      /config\.json cannot be written: the file would be larger .*\. Nothing was saved\.$/,
+    );
+    assert.deepEqual(await readdir(join(home, 'plant-store')), []);
   });
 });
 
@@ -150,6 +217,29 @@ test('on a terminal the token is asked for, and not shown', { skip: noTerminal()
       keys: `${token}\r`,
     });
     assert.match(shown, /Token \(it is not shown\): \r?\n/);
+    assert.match(shown, /Saved the profile "default"/);
+    assert.doesNotMatch(shown, new RegExp(token));
+    assert.match(await readFile(path, 'utf8'), new RegExp(token));
+  });
+});
+
+test('Ctrl+C at a question of login ends it without a request', { skip: noTerminal() }, async (t) => {
+  const { service } = await startRemote(t);
+  const proxy = await startCuttingProxy(t, service.url, () => 'pass');
+  await withFolder(async (home) => {
+    const env = { HOME: home, PLANT_STORE_URL: proxy.url };
+    for (const keys of ['\u0003', '\u0004', '\r\u0003']) {
+      const shown = await onTerminal(['login'], { env, at: 'Where is the service?', keys });
+      assert.match(shown, /\nerror: Nothing was saved\.\r\n$/);
+    }
+    assert.deepEqual([proxy.seen, await readdir(home)], [[], []]);
+  });
+});
+
+test('a token that is pasted together with the URL is not shown', { skip: noTerminal() }, async (t) => {
+  await atHome(t, async ({ url, token, env, path }) => {
+    const keys = `${url}\r${token}\r`;
+    const shown = await onTerminal(['login'], { env, at: 'Where is the service?', keys });
     assert.match(shown, /Saved the profile "default"/);
     assert.doesNotMatch(shown, new RegExp(token));
     assert.match(await readFile(path, 'utf8'), new RegExp(token));

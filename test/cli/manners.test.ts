@@ -6,15 +6,18 @@ import { startRemote } from './remote.ts';
 /** Starts a colour, or anything else that a terminal obeys. */
 const ESCAPE = '\u001b';
 
+/** What stands under the headings of verbs. */
+const COMMANDS = /^(?:Other )?[Cc]ommands\b.*:\n((?: .*\n)+)/gm;
+
 type Verb = { path: readonly string[]; help: string };
 
 /** Every verb there is, groups and the program included, as the program itself tells of them. */
 async function verbsFrom(path: readonly string[]): Promise<Verb[]> {
   const { code, stdout, stderr } = await run([...path, '--help']);
   assert.deepEqual({ path, code, stderr }, { path, code: 0, stderr: '' });
-  const [, commands = ''] = /^Commands:\n((?: .*\n)+)/m.exec(stdout) ?? [];
+  const commands = [...stdout.matchAll(COMMANDS)].map(([, lines = '']) => lines).join('');
   const names = [...commands.matchAll(/^ {2}(\w\S*)/gm)].map(([, name = '']) => name);
-  const below = names.filter((name) => name !== 'help').map((name) => verbsFrom([...path, name]));
+  const below = names.map((name) => verbsFrom([...path, name]));
   return [{ path, help: stdout }, ...(await Promise.all(below)).flat()];
 }
 
@@ -37,12 +40,14 @@ test('every verb is described and shown at work before its options, without colo
       assert.match(help, /-h, --help/);
       assert.match(help, /-q, --quiet/);
       assert.ok(!help.includes(ESCAPE));
+      const wide = help.split('\n').filter((line) => line.length > 80 && !/^(?:Usage:| )/.test(line));
+      assert.deepEqual(wide, [], 'what stands behind the options is wider than a terminal');
     });
   }
 });
 
 test('every verb suggests the option that was meant, and ends with 2', { concurrency: 4 }, async (t) => {
-  const single = verbs.filter(({ help }) => !help.includes('\nCommands:'));
+  const single = verbs.filter(({ help }) => help.match(COMMANDS) === null);
   const one = ({ path, help }: Verb) => {
     const [, own = '--quiet'] = /^ {2}(?:-\w, )?(--[a-z][a-z-]{3,})/m.exec(help) ?? [];
     const wrong = `${own.slice(0, -1)}x`;
@@ -60,13 +65,37 @@ for (const [args, meant] of [
   [['plant', 'lst'], 'list'],
   [['-q', 'plant', 'exprot'], 'export'],
   [['lgoin'], 'login'],
+  [['plnt', '--help'], 'plant'],
+  [['help', 'plnt'], 'plant'],
+  [['help', 'plant', 'lst'], 'list'],
+  [['plant', 'remove', '7'], 'delete'],
+  [['token', 'rm', 'tok_1'], 'revoke'],
+  [['list'], 'plant list'],
+  [['start'], 'serve'],
 ] as const) {
-  test(`a verb that is misspelt is guessed: ${args.join(' ')}`, async () => {
+  test(`a verb that there is not is guessed: ${args.join(' ')}`, async () => {
     const { code, stdout, stderr } = await run(args);
     assert.deepEqual([code, stdout], [2, '']);
     assert.ok(stderr.includes(`(Did you mean ${meant}?)`), stderr);
   });
 }
+
+test('help stands before a verb, and says what --help behind it does', async () => {
+  for (const [asked, args] of [
+    [['help'], []],
+    [['help', 'plant'], ['plant']],
+    [
+      ['help', 'plant', 'list'],
+      ['plant', 'list'],
+    ],
+    [
+      ['plant', 'help', 'list'],
+      ['plant', 'list'],
+    ],
+  ] as const) {
+    assert.deepEqual(await run(asked), await run([...args, '--help']));
+  }
+});
 
 test('an option that is misspelt is told before the one that is missing for it', async () => {
   for (const args of [

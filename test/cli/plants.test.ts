@@ -1,10 +1,20 @@
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, symlink } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { startCuttingProxy } from './cutting-proxy.ts';
-import { run } from './program.ts';
-import { dataOf, failureOf, startRemote } from './remote.ts';
+import { noTerminal, onTerminal } from './on-terminal.ts';
+import { run, withFolder } from './program.ts';
+import { dataOf, failureOf, startRemote, wordsOf } from './remote.ts';
 import { share, stock } from './stock.ts';
+import { watch } from './watch.ts';
 
+const PROGRAM = fileURLToPath(new URL('../../bin/plant-store', import.meta.url));
 const MOST = '9223372036854775807';
 const BEFORE = '9223372036854775806';
 
@@ -77,7 +87,10 @@ test('a plant whose answer is cut off is created once, without a key of the user
   );
   const created = await run(['plant', 'create', 'Alder'], { ...env, PLANT_STORE_URL: proxy.url });
   assert.deepEqual([created.code, created.stdout, proxy.seen.length], [0, '1\n', 3]);
-  assert.match(created.stderr, /the connection broke off\. .* It is tried again for 60 s\.\n/);
+  assert.match(
+    created.stderr,
+    /the connection broke off\. .* It is tried again for 60 s\. With --key cli-\S+ the same command creates it once\.\n/,
+  );
   const list = await service.request('GET', '/plants');
   assert.equal(list.text, '[{"name":"Alder"}]');
 });
@@ -127,6 +140,118 @@ test('a shared plant is listed with its owner behind those of the user', async (
   );
 });
 
+test('the pipeline in the help of delete deletes the plants that it names, and no others', async (t) => {
+  const { env, service, verb } = await startRemote(t);
+  const bob = await service.tokenFor('bob');
+  await service.request('POST', '/plants', { token: bob, body: '{"id":7,"name":"His","tag":"Acer"}' });
+  await share(service, { owner: 'bob', viewer: 'admin' });
+  await verb('plant', 'create', 'Meant', '--tag', 'Acer', '--id', '9007199254740993');
+  await verb('plant', 'create', 'Also', '--tag', 'Acer', '--id', '-5');
+  for (const id of ['9007199254740992', '7']) await verb('plant', 'create', 'Kept', '--id', id);
+  const { stdout: help } = await run(['plant', 'delete', '--help']);
+  const [, pipeline = ''] = /\$ (.* \| .*)/.exec(help) ?? [];
+  assert.ok((await run(['plant', 'list', '--help'])).stdout.includes(pipeline));
+  await withFolder(async (folder) => {
+    await mkdir(join(folder, 'bin'));
+    await symlink(PROGRAM, join(folder, 'bin', 'plant-store'));
+    await symlink(process.execPath, join(folder, 'bin', 'node'));
+    const shell = () =>
+      promisify(execFile)('sh', ['-c', pipeline], {
+        env: { ...env, PATH: `${join(folder, 'bin')}:${process.env.PATH}` },
+      });
+    assert.deepEqual(await shell(), { stdout: '', stderr: 'Deleted: 2 of 2.\n' });
+    // Without any, nothing is run.
+    assert.deepEqual(await shell(), { stdout: '', stderr: '' });
+  });
+  assert.equal(dataOf(await verb('plant', 'list', '--ids')), '7\n9007199254740992\n');
+});
+
+test('list --tag has the plants with this very tag, and --limit so many of them', async (t) => {
+  const { verb } = await startRemote(t);
+  for (const tag of ['a', 'b', 'a', 'a', '']) await verb('plant', 'create', `Of ${tag}`, '--tag', tag);
+  await verb('plant', 'create', 'Without');
+  assert.equal(dataOf(await verb('plant', 'list', '--ids', '--tag', 'a', '--limit', '3')), '1\n3\n4\n');
+  assert.equal(dataOf(await verb('plant', 'list', '--ids', '--tag', '')), '5\n');
+  assert.deepEqual(await verb('plant', 'list', '--ids', '--tag', 'a', '--limit', '2'), {
+    code: 0,
+    signal: null,
+    stdout: '1\n3\n',
+    stderr: 'There are more: without --limit all of them are shown.\n',
+  });
+  assert.match(wordsOf(await verb('plant', 'list', '--tag', 'c')), /^There are no plants with the tag "c"\./);
+});
+
+test('a deletion that fails in the middle says what was deleted', async (t) => {
+  const remote = await startRemote(t);
+  await stock(remote, 3);
+  const proxy = await startCuttingProxy(t, remote.service.url, (index, request) => {
+    if (index > 0) request.headers.authorization = 'Bearer pst_revoked';
+    return 'pass';
+  });
+  const env = { ...remote.env, PLANT_STORE_URL: proxy.url };
+  const { code, stderr } = await run(['plant', 'delete', '1', '2', '3'], env);
+  assert.equal(code, 1);
+  assert.match(stderr, /^Deleted: 1 of 3\.\nerror: .*\(error 40101\)/);
+  assert.equal(dataOf(await remote.verb('plant', 'list', '--ids')), '2\n3\n');
+});
+
+test('a deletion that is interrupted while it waits says what was deleted', async (t) => {
+  const remote = await startRemote(t);
+  await stock(remote, 3);
+  const proxy = await startCuttingProxy(t, remote.service.url, (index) => (index === 0 ? 'pass' : 503));
+  const deleting = watch(['plant', 'delete', '1', '2', '3'], {
+    ...remote.env,
+    PLANT_STORE_URL: proxy.url,
+  });
+  await deleting.said(/It is tried again/);
+  deleting.signal('SIGINT');
+  const { code, stderr } = await deleting.ended;
+  assert.equal(code, 1);
+  assert.match(stderr, /\nDeleted: 1 of 3\.\nerror: The service is overloaded\. \(error 50300\)\n$/);
+});
+
+test('what is tried again is told without control characters, and not when it is not tried again', async (t) => {
+  const { promise: asked, resolve } = Promise.withResolvers<void>();
+  let waits = '1';
+  const server = createServer((_, response) => {
+    const overloaded = { error: 50300, message: 'a\u001b[31mb' };
+    response.writeHead(503, { 'retry-after': waits }).end(JSON.stringify(overloaded));
+    waits = '61';
+    resolve();
+  }).listen(0, '127.0.0.1');
+  t.after(() => server.close());
+  await once(server, 'listening');
+  const address = server.address();
+  assert.ok(typeof address === 'object' && address !== null);
+  const env = { PLANT_STORE_URL: `http://127.0.0.1:${address.port}`, PLANT_STORE_TOKEN: 'x' };
+  const retried = run(['plant', 'list'], env);
+  await asked;
+  const [message, key] = ['a\\u{1b}[31mb (error 50300)', /^error: .* With --key cli-\S+ the same/];
+  assert.equal((await retried).stderr, `${message} It is tried again for 60 s.\nerror: ${message}\n`);
+  assert.equal(failureOf(await run(['plant', 'list'], env)), `error: ${message}`);
+  assert.match(failureOf(await run(['plant', 'create', 'Alder'], env)), key);
+});
+
+test('on a terminal JSON holds what a terminal would obey as escapes of the same data', async (t) => {
+  const reason = noTerminal();
+  if (reason !== undefined) return t.skip(reason);
+  const { env, plant, verb } = await startRemote(t);
+  const name = '\u009b31m\u202eÜ木\u{e0041}\u007f\\u{1b}';
+  await plant(JSON.stringify({ name, tag: '\u0085' }));
+  const piped = dataOf(await verb('plant', 'list', '--json'));
+  assert.ok(piped.includes('\u009b'));
+  for (const args of [
+    ['plant', 'list', '--json'],
+    ['plant', 'export', '--format', 'json', '-q'],
+    ['plant', 'export', '--format', 'csv', '-q'],
+  ]) {
+    const shown = await onTerminal(args, { env, at: 'never', keys: '' });
+    assert.match(shown, /Ü木/);
+    assert.doesNotMatch(shown, /[\u0080-\u009f\u202e\u{e0041}\u007f]/u);
+    if (!args.includes('csv')) assert.equal(JSON.parse(shown)[0].name, name);
+  }
+});
+
 test('what is wrong with the usage of plant verbs ends with 2', async () => {
   for (const [args, says] of [
     [['create', 'x', '--id', '9223372036854775808'], /It must be a 64-bit signed integer/],
@@ -135,6 +260,7 @@ test('what is wrong with the usage of plant verbs ends with 2', async () => {
     [['delete', '07'], /An id is a 64-bit integer in canonical form/],
     [['delete'], /missing required argument 'id'/],
     [['list', '--limit', '0'], /an integer from 1 to 999999999/],
+    [['list', '--ids', '--json'], /'--ids' cannot be used with option '--json'/],
   ] as const) {
     const { code, stdout, stderr } = await run(['plant', ...args]);
     assert.deepEqual([code, stdout], [2, ''], args.join(' '));

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Readable } from 'node:stream';
+import type { Readable, Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { storePath } from '../../src/config.ts';
@@ -39,7 +39,9 @@ export function launch(
 export type Launched = ChildProcessByStdio<null, Readable, Readable>;
 
 /** How it ended, and all that it wrote. To be called at once, so that nothing is missed. */
-export async function outcomeOf(child: Launched): Promise<Outcome> {
+export async function outcomeOf(
+  child: ChildProcessByStdio<Writable | null, Readable, Readable>,
+): Promise<Outcome> {
   const [stdout, stderr, [code, signal]] = await Promise.all([
     text(child.stdout),
     text(child.stderr),

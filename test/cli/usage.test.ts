@@ -5,62 +5,6 @@ import { test } from 'node:test';
 import manifest from '../../package.json' with { type: 'json' };
 import { launch, run, withStoreFolder } from './program.ts';
 
-const verbs = [
-  ['serve'],
-  ['user', 'create'],
-  ['user', 'list'],
-  ['user', 'disable'],
-  ['user', 'enable'],
-  ['user', 'delete'],
-  ['token', 'create'],
-  ['token', 'list'],
-  ['token', 'show'],
-  ['token', 'rotate'],
-  ['token', 'revoke'],
-  ['share', 'add'],
-  ['share', 'list'],
-  ['share', 'remove'],
-  ['plant', 'list'],
-  ['plant', 'create'],
-  ['plant', 'delete'],
-  ['plant', 'import'],
-  ['plant', 'export'],
-  ['webhook', 'create'],
-  ['webhook', 'list'],
-  ['webhook', 'show'],
-  ['webhook', 'test'],
-  ['webhook', 'update'],
-  ['webhook', 'rotate'],
-  ['webhook', 'enable'],
-  ['webhook', 'disable'],
-  ['webhook', 'replay'],
-  ['webhook', 'delete'],
-  ['delivery', 'list'],
-  ['delivery', 'show'],
-  ['delivery', 'redeliver'],
-  ['listen'],
-  ['migrate'],
-  ['copy'],
-  ['status'],
-  ['doctor'],
-  ['backup'],
-  ['restore'],
-  ['login'],
-  ['logout'],
-  ['completion'],
-  ['openapi'],
-] as const;
-
-for (const verb of [[], ['user'], ['token'], ['share'], ['plant'], ['webhook'], ['delivery'], ...verbs]) {
-  test(`"plant-store ${verb.join(' ')}" has a help with examples, on standard output`, async () => {
-    const { code, stdout, stderr } = await run([...verb, '--help']);
-    assert.equal(code, 0);
-    assert.equal(stderr, '');
-    assert.ok(stdout.startsWith(['Usage: plant-store', ...verb].join(' ')));
-    assert.match(stdout, /Examples:\n {2}\$ plant-store /);
-  });
-}
-
 test('--version prints the version alone', async () => {
   assert.deepEqual(await run(['--version']), {
     code: 0,
