@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { globSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { startPostgres } from './harness/postgres.ts';
 
@@ -24,7 +25,14 @@ const steps: Step[] = [
   {
     name: 'tests',
     command: process.execPath,
-    args: ['--test', '--test-reporter=./test/reporter.ts', '--test-timeout=120000', ...files],
+    args: [
+      '--test',
+      '--test-reporter=./test/reporter.ts',
+      '--test-timeout=120000',
+      // Node leaves a core to itself; much of the time tests wait for processes and browsers.
+      `--test-concurrency=${availableParallelism()}`,
+      ...files,
+    ],
   },
 ];
 

@@ -15,8 +15,9 @@ cpSync(join(import.meta.dirname, '..', '..', 'package.json'), join(checkout, 'pa
 for (const [command, status] of [
   ['ci', 0],
   ['install', 0],
+  ['run-script', 0],
   ['pack', 1],
-  ['run-script', 1],
+  ['publish', 1],
 ] as const) {
   test(`without development packages "npm ${command}" ${status === 0 ? 'goes on' : 'fails'}, and says what is missing`, () => {
     const ended = spawnSync(process.execPath, [join(checkout, SCRIPT)], {
@@ -27,3 +28,9 @@ for (const [command, status] of [
     assert.deepEqual([ended.status, ended.stdout], [status, '']);
   });
 }
+
+test('the first "npx plant-store" in a checkout builds nothing, and says nothing', () => {
+  const env = { ...process.env, npm_command: 'exec' };
+  const ended = spawnSync(process.execPath, [join(checkout, SCRIPT)], { env, encoding: 'utf8' });
+  assert.deepEqual([ended.status, ended.stdout, ended.stderr], [0, '', '']);
+});

@@ -26,7 +26,7 @@ test('a backup under load holds what was acknowledged before it began, and no co
   assert.ok(after > made.plants, 'creates went on until the backup was done');
 
   const restored = join(place.folder, 'restored');
-  dataOf(await run(['restore', file, '--json', '--data-dir', restored]));
+  dataOf(await run(['restore', file, '--json', '--quiet', '--data-dir', restored]));
   assert.equal(plantsIn(storePath(restored)), made.plants);
   const second = await startServer(restored);
   t.after(() => second.kill());
