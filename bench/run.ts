@@ -21,6 +21,7 @@ import { deliver } from './sections/deliver.ts';
 import { duplicates } from './sections/duplicates.ts';
 import { list } from './sections/list.ts';
 import { neighbours } from './sections/neighbours.ts';
+import { observed } from './sections/observed.ts';
 import { overload } from './sections/overload.ts';
 import { page } from './sections/page.ts';
 import { postgres } from './sections/postgres.ts';
@@ -36,7 +37,7 @@ import { stream } from './sections/stream.ts';
 const sections: Record<string, Section> = {
   ...{ list, create, 'slow-disk': slowDisk, stream, page, start },
   ...{ deliver, arrival, neighbours, beside, backlog, duplicates, replay },
-  ...{ auth, retries, overload, 'slow-clients': slowClients, postgres },
+  ...{ auth, observed, retries, overload, 'slow-clients': slowClients, postgres },
 };
 
 const USAGE = `Usage: node bench/run.ts [section…] [--quick] [--json]

@@ -76,6 +76,11 @@ async function visit(
   }
 }
 
+/** The title follows the page a moment later. Fails when it does not. */
+export async function untilTitled(page: Page, title: string): Promise<void> {
+  await page.locator('head > title', { hasText: title }).waitFor({ state: 'attached' });
+}
+
 /** Signs in as a person does. */
 export async function signIn(page: Page, token: string): Promise<void> {
   await page.getByLabel('Token', { exact: true }).fill(token);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { startService } from '../harness/service.ts';
-import { signIn, startBrowser } from './browser.ts';
+import { signIn, startBrowser, untilTitled } from './browser.ts';
 import { inspect } from './inspect.ts';
 import { revoke } from './revoke.ts';
 
@@ -32,7 +32,7 @@ test('a person signs in by keyboard alone, and can look at the token that was ty
     await page.keyboard.press('Enter');
     // It leads to where the address says.
     await page.getByRole('heading', { name: 'Plants', level: 1 }).waitFor();
-    assert.equal(await page.title(), 'Plants · Plant Store');
+    await untilTitled(page, 'Plants · Plant Store');
     assert.ok(!page.url().includes(service.token));
   }));
 

@@ -5,7 +5,7 @@ import { verifyWebhook } from '../../src/client/verify-webhook.ts';
 import { succeeded } from '../harness/answer.ts';
 import { startReceiver } from '../harness/receiver.ts';
 import { startService } from '../harness/service.ts';
-import { startBrowser } from './browser.ts';
+import { startBrowser, untilTitled } from './browser.ts';
 import { inspect } from './inspect.ts';
 
 const receiver = await startReceiver();
@@ -60,7 +60,7 @@ test('a webhook is created by keyboard alone, and its secret shown once', async 
     assert.ok(request);
     assert.equal((await verifyWebhook(request.headers, request.body, secret)).payload.name, 'Test plant');
     await page.getByText('204').waitFor();
-    assert.equal(await page.title(), 'Test event · Plant Store');
+    await untilTitled(page, 'Test event · Plant Store');
     assert.equal(await page.locator('h1:focus').innerText(), 'Test event');
     await inspect(page, 'delivery');
   });

@@ -59,13 +59,32 @@ export async function startPostgres(
   };
 }
 
-/** An empty database, on the server that TEST_DATABASE_URL names or on one of its own. */
+/** An empty database, on the server that TEST_DATABASE_URL names or on one of this process. */
 export type TestDatabase = { url: string; drop(): Promise<void> };
 
-export async function makeDatabase(): Promise<TestDatabase> {
+/** For all databases that the process has at a time: with another file's, transactions of that would hold up feeds. */
+let ownServer: { server: Promise<PostgresServer>; databases: number } | undefined;
+
+async function useServer(): Promise<{ url: string; leave(): Promise<void> }> {
   const given = process.env.TEST_DATABASE_URL;
-  const server = given === undefined ? await startPostgres() : undefined;
-  const serverUrl = given ?? server?.url ?? '';
+  if (given !== undefined) return { url: given, leave: async () => {} };
+  ownServer ??= { server: startPostgres(), databases: 0 };
+  const used = ownServer;
+  used.databases++;
+  const server = await used.server;
+  return {
+    url: server.url,
+    async leave() {
+      used.databases--;
+      if (used.databases > 0) return;
+      ownServer = undefined;
+      await server.stop();
+    },
+  };
+}
+
+export async function makeDatabase(): Promise<TestDatabase> {
+  const { url: serverUrl, leave } = await useServer();
   const name = `test_${randomBytes(6).toString('hex')}`;
   await administer(serverUrl, `CREATE DATABASE ${name} ENCODING 'UTF8' TEMPLATE template0`);
   const url = new URL(serverUrl);
@@ -73,8 +92,8 @@ export async function makeDatabase(): Promise<TestDatabase> {
   return {
     url: url.href,
     async drop() {
-      if (server) await server.stop();
-      else await administer(serverUrl, `DROP DATABASE ${name} WITH (FORCE)`);
+      await administer(serverUrl, `DROP DATABASE ${name} WITH (FORCE)`);
+      await leave();
     },
   };
 }
