@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { globSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import type { Service } from '../harness/service.ts';
 import { findChromium } from './chromium.ts';
@@ -78,7 +79,9 @@ async function visit(
 
 /** The title follows the page a moment later. Fails when it does not. */
 export async function untilTitled(page: Page, title: string): Promise<void> {
-  await page.locator('head > title', { hasText: title }).waitFor({ state: 'attached' });
+  const until = Date.now() + PATIENCE_MS;
+  while ((await page.title()) !== title && Date.now() < until) await pause(20);
+  assert.equal(await page.title(), title);
 }
 
 /** Signs in as a person does. */
