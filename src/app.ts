@@ -28,6 +28,8 @@ import { createResolve } from './webhooks/resolver.ts';
 import { createTarget } from './webhooks/target.ts';
 import { createThreadSender } from './webhooks/thread-sender.ts';
 
+/** Longer than most files, since it is one thing: the wiring of all parts, which stands nowhere else. */
+
 export type App = {
   /** Where the service is reached: the public URL, else where it listens. */
   url: string;

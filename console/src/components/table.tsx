@@ -19,28 +19,21 @@ type TableProps<Row> = {
 export function Table<Row>({ caption, columns, rows, keyOf }: TableProps<Row>) {
   // Roles, since a table that is not laid out as one would lose them in some browsers.
   return (
-    // biome-ignore lint/a11y/noRedundantRoles: see above.
     <table class="table" role="table">
       <caption class="hidden">{caption}</caption>
-      {/* biome-ignore lint/a11y/noRedundantRoles: see above. */}
       <thead role="rowgroup">
-        {/* biome-ignore lint/a11y/noRedundantRoles: see above. */}
         <tr role="row">
           {columns.map(({ title, kind }) => (
-            // biome-ignore lint/a11y/noRedundantRoles: see above.
             <th key={title} role="columnheader" scope="col" class={kind ?? ''}>
               {kind === 'actions' ? <span class="hidden">{title}</span> : title}
             </th>
           ))}
         </tr>
       </thead>
-      {/* biome-ignore lint/a11y/noRedundantRoles: see above. */}
       <tbody role="rowgroup">
         {rows.map((row) => (
-          // biome-ignore lint/a11y/noRedundantRoles: see above.
           <tr key={keyOf(row)} role="row">
             {columns.map(({ title, kind, cell }) => (
-              // biome-ignore lint/a11y/noRedundantRoles: see above.
               <td key={title} role="cell" class={kind ?? ''} data-title={title}>
                 {cell(row)}
               </td>
