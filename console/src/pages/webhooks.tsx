@@ -1,5 +1,4 @@
 import { useSignal } from '@preact/signals';
-import { useRef } from 'preact/hooks';
 import type { Webhook, WebhookCreated } from '../../../src/client/client.ts';
 import { Button } from '../components/button.tsx';
 import { Page } from '../components/page.tsx';
@@ -9,7 +8,6 @@ import { type Column, Table } from '../components/table.tsx';
 import { Time } from '../components/time.tsx';
 import { count, duration } from '../format.ts';
 import { hold } from '../hold.ts';
-import { randomKey } from '../keys.ts';
 import { useRefresh } from '../refresh.ts';
 import { useResource } from '../resource.ts';
 import { href } from '../router.ts';
@@ -94,16 +92,12 @@ const COLUMNS: readonly Column<Webhook>[] = [
 /** Asks for a webhook, then shows its secret. */
 function CreateWebhook({ onCreated, onClose }: { onCreated(): void; onClose(): void }) {
   const made = useSignal<WebhookCreated | undefined>(undefined);
-  // Of what is in the form: pressed again after an answer was lost, the button makes no second webhook.
-  const key = useRef({ text: '', value: '' });
 
-  async function save(text: WebhookText): Promise<void> {
-    const typed = JSON.stringify(text);
-    if (key.current.text !== typed) key.current = { text: typed, value: randomKey() };
+  async function save(text: WebhookText, idempotencyKey: string): Promise<void> {
     // Whoever left before the answer would never see the secret.
     const release = hold();
     try {
-      made.value = await store().webhooks.create(inputOf(text), { idempotencyKey: key.current.value });
+      made.value = await store().webhooks.create(inputOf(text), { idempotencyKey });
       onCreated();
     } finally {
       release();

@@ -1,11 +1,10 @@
-import { useSignal } from '@preact/signals';
-import { useRef } from 'preact/hooks';
 import { Button } from '../components/button.tsx';
 import { Dialog } from '../components/dialog.tsx';
 import { Field } from '../components/field.tsx';
 import { Notice } from '../components/notice.tsx';
 import { sentenceOf } from '../failure.ts';
-import { errorsOf, refusedField, type WebhookErrors, type WebhookText } from '../webhook-draft.ts';
+import { useForm } from '../form.ts';
+import { errorsOf, refusedField, type WebhookText } from '../webhook-draft.ts';
 
 type WebhookFormProps = {
   title: string;
@@ -13,50 +12,21 @@ type WebhookFormProps = {
   verb: string;
   text: WebhookText;
   /** Ends when it is saved; what it throws is shown where it belongs. */
-  save(text: WebhookText): Promise<void>;
+  save(text: WebhookText, key: string): Promise<void>;
   onClose(): void;
 };
 
 /** The members of a webhook that its owner decides. */
 export function WebhookForm({ title, verb, text: before, save, onClose }: WebhookFormProps) {
-  const text = useSignal(before);
-  const errors = useSignal<WebhookErrors>({});
-  const failure = useSignal<unknown>(undefined);
-  const isBusy = useSignal(false);
-  const form = useRef<HTMLFormElement>(null);
-
-  const change = (field: keyof WebhookText) => (value: string) => {
-    text.value = { ...text.value, [field]: value };
-    errors.value = { ...errors.value, [field]: undefined };
-  };
-
-  async function submit(event: SubmitEvent): Promise<void> {
-    event.preventDefault();
-    if (isBusy.value) return;
-    failure.value = undefined;
-    const found = errorsOf(text.value);
-    if (Object.keys(found).length > 0) return show(found);
-    isBusy.value = true;
-    try {
-      await save(text.value);
-    } catch (error) {
-      const field = refusedField(error);
-      if (field) show({ [field]: sentenceOf(error) });
-      else failure.value = error;
-    } finally {
-      isBusy.value = false;
-    }
-  }
-
-  /** And leads to the first field that needs it. */
-  function show(found: WebhookErrors): void {
-    errors.value = found;
-    queueMicrotask(() => form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus());
-  }
+  const { text, errors, failure, isBusy, element, change, submit } = useForm(before, {
+    check: errorsOf,
+    save,
+    fieldOf: refusedField,
+  });
 
   return (
     <Dialog title={title} onClose={onClose} isLocked={isBusy.value}>
-      <form ref={form} onSubmit={submit} noValidate>
+      <form ref={element} onSubmit={submit} noValidate>
         {failure.value !== undefined && <Notice kind="bad">{sentenceOf(failure.value)}</Notice>}
         <Field
           label="URL"

@@ -1,0 +1,80 @@
+import { type ReadonlySignal, useSignal } from '@preact/signals';
+import type { RefObject } from 'preact';
+import { useRef } from 'preact/hooks';
+import { sentenceOf } from './failure.ts';
+import { randomKey } from './keys.ts';
+
+/** What is wrong with each field, in a sentence. */
+export type FieldErrors<Text> = { [Field in keyof Text]?: string | undefined };
+
+type FormRules<Text> = {
+  /** What can be told before anything is sent. */
+  check(text: Text): FieldErrors<Text>;
+  /** Ends when it is saved. The key is the same as long as the text is: sent again, it makes nothing twice. */
+  save(text: Text, key: string): Promise<void>;
+  /** The field that a refusal of the service is about, if it is about one. */
+  fieldOf(error: unknown): keyof Text | undefined;
+};
+
+export type Form<Text> = {
+  text: ReadonlySignal<Text>;
+  errors: ReadonlySignal<FieldErrors<Text>>;
+  /** What went wrong that is about no field. */
+  failure: ReadonlySignal<unknown>;
+  isBusy: ReadonlySignal<boolean>;
+  element: RefObject<HTMLFormElement | null>;
+  change(field: keyof Text): (value: string) => void;
+  submit(event: SubmitEvent): Promise<void>;
+};
+
+/** A form of texts: what is wrong is said where it was typed, and the first such field gets the focus. */
+export function useForm<Text extends Record<keyof Text, string>>(
+  before: Text,
+  { check, save, fieldOf }: FormRules<Text>,
+): Form<Text> {
+  const text = useSignal(before);
+  const errors = useSignal<FieldErrors<Text>>({});
+  const failure = useSignal<unknown>(undefined);
+  const isBusy = useSignal(false);
+  const element = useRef<HTMLFormElement>(null);
+  const key = useRef(randomKey());
+
+  function show(found: FieldErrors<Text>): void {
+    errors.value = found;
+    queueMicrotask(() => element.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus());
+  }
+
+  function showFailure(error: unknown): void {
+    const field = fieldOf(error);
+    if (field === undefined) failure.value = error;
+    else show({ ...errors.peek(), [field]: sentenceOf(error) });
+  }
+
+  return {
+    text,
+    errors,
+    failure,
+    isBusy,
+    element,
+    change: (field) => (value) => {
+      text.value = { ...text.value, [field]: value };
+      errors.value = { ...errors.value, [field]: undefined };
+      key.current = randomKey();
+    },
+    async submit(event) {
+      event.preventDefault();
+      if (isBusy.value) return;
+      failure.value = undefined;
+      const found = check(text.value);
+      if (Object.keys(found).length > 0) return show(found);
+      isBusy.value = true;
+      try {
+        await save(text.value, key.current);
+      } catch (error) {
+        showFailure(error);
+      } finally {
+        isBusy.value = false;
+      }
+    },
+  };
+}
