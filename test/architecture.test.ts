@@ -97,3 +97,15 @@ test('every import leads to a file', () => {
   const missing = files.flatMap((file) => importsOf(file).filter((imported) => !known.has(imported)));
   assert.deepEqual(missing, []);
 });
+
+/** It writes to the pipe of the process that started it. */
+const NO_TERMINAL: readonly string[] = ['store/sqlite/quick-check-process.ts'];
+
+test('only cli/terminal.ts writes to standard output and standard error, and styles what is there', () => {
+  const writes =
+    /\bprocess\s*(?:\?\.|\.|\[)\s*['"]?std(?:out|err)|\bstd(?:out|err)\b.*= process\b|\bconsole\??\.(?:log|info|warn|error|debug|dir|table|trace)\b|\bstyleText\b/;
+  const wrong = files
+    .filter((file) => file !== 'cli/terminal.ts' && !NO_TERMINAL.includes(file))
+    .filter((file) => writes.test(readFileSync(join(ROOT, file), 'utf8')));
+  assert.deepEqual(wrong, []);
+});

@@ -10,7 +10,7 @@ import { examplesFirst } from './examples.ts';
 import { Failure } from './failure.ts';
 import { settingOption } from './options.ts';
 import type { StoreFlags } from './store.ts';
-import { print, say, shellWord } from './terminal.ts';
+import { printJson, say, shellWord } from './terminal.ts';
 import { showWholeProgress, sizeText } from './whole-progress.ts';
 
 type BackupFlags = StoreFlags & { force?: true; json?: true };
@@ -45,7 +45,7 @@ async function run(file: string, flags: BackupFlags): Promise<void> {
   const startedAt = performance.now();
   const made = await write(store, to, flags);
   const seconds = Number(((performance.now() - startedAt) / 1000).toFixed(3));
-  if (flags.json) return print(JSON.stringify({ path: to, ...made, seconds }, null, 2));
+  if (flags.json) return printJson({ path: to, ...made, seconds });
   say(`Backed up ${made.plants} plants to ${to}: ${sizeText(made.bytes)} in ${seconds} s, checked.`);
   say('It holds the secrets of webhooks and the hashes of tokens: let nobody read it.');
 }
@@ -53,7 +53,7 @@ async function run(file: string, flags: BackupFlags): Promise<void> {
 async function write({ path }: EmbeddedStore, to: string, { force }: BackupFlags) {
   const { backUp, discardBackup } = await import('../store/sqlite/backup.ts');
   const temporary = `${to}.partial-${process.pid}`;
-  const report = showWholeProgress(fileSize(path) + fileSize(`${path}-wal`), process.stderr);
+  const report = showWholeProgress(fileSize(path) + fileSize(`${path}-wal`));
   const forget = onInterrupt(() => {
     report.end();
     discardBackup(temporary);

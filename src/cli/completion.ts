@@ -30,6 +30,6 @@ export function completion(command: Command): void {
     )
     .action((shell: string) => {
       const script = shells[shell];
-      if (command.parent && script) print(script(verbsOf(command.parent)));
+      if (command.parent && script) print(...script(verbsOf(command.parent)).split('\n'));
     });
 }

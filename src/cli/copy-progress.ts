@@ -16,8 +16,8 @@ const EVERY_MS = 100;
  *
  * @param rows of the store that is copied
  */
-export function showCopyProgress(rows: number, stream: NodeJS.WriteStream): CopyProgress {
-  return isWatched(stream) ? showBar(rows, stream) : showLines();
+export function showCopyProgress(rows: number): CopyProgress {
+  return isWatched() ? showBar(rows) : showLines();
 }
 
 function showLines(): CopyProgress {
@@ -35,7 +35,7 @@ function showLines(): CopyProgress {
   };
 }
 
-function showBar(rows: number, stream: NodeJS.WriteStream): CopyProgress {
+function showBar(rows: number): CopyProgress {
   const startedAt = performance.now();
   // Every row is read once to copy it, and once on each side to compare it.
   const steps = 3 * rows;
@@ -46,7 +46,7 @@ function showBar(rows: number, stream: NodeJS.WriteStream): CopyProgress {
   function show(): void {
     shownAt = performance.now();
     const part = steps === 0 ? 1 : Math.min(1, done / steps);
-    replaceLine(stream, `${what.padEnd(24)} ${barOf(part)} ${roughDuration(shownAt - startedAt)}`);
+    replaceLine(`${what.padEnd(24)} ${barOf(part)} ${roughDuration(shownAt - startedAt)}`);
   }
 
   return {
@@ -58,7 +58,7 @@ function showBar(rows: number, stream: NodeJS.WriteStream): CopyProgress {
       done += more;
       if (performance.now() - shownAt >= EVERY_MS) show();
     },
-    end: () => replaceLine(stream, ''),
+    end: () => replaceLine(''),
   };
 }
 

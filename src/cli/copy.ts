@@ -14,7 +14,7 @@ import { examplesFirst } from './examples.ts';
 import { Failure } from './failure.ts';
 import { settingOption } from './options.ts';
 import { renderTable } from './table.ts';
-import { print, say } from './terminal.ts';
+import { print, printJson, say } from './terminal.ts';
 
 type CopyFlags = { from: string; to?: string; databasePooler?: string; json?: true };
 
@@ -63,19 +63,19 @@ async function run({ from, to, databasePooler, json }: CopyFlags): Promise<void>
     const target = await onDatabase(config.databaseUrl, () => openTarget(config));
     return copyInto(target, source).finally(target.close);
   });
-  if (json) return print(JSON.stringify(copied, null, 2));
+  if (json) return printJson(copied);
   const rows = copied.map(({ table, rows, checksum }) => [
     table,
     String(rows),
     `${checksum.slice(0, 16)} ok`,
   ]);
-  print(renderTable(['TABLE', 'ROWS', 'CHECKSUM'], rows, process.stdout));
+  print(...renderTable(['TABLE', 'ROWS', 'CHECKSUM'], rows));
   say('The copy is done. Start the service with DATABASE_URL from now on: the old store gets nothing new.');
 }
 
 async function copyInto(target: CopyTarget, source: CopySource): Promise<VerifiedTable[]> {
   const rows = copiedTables.reduce((sum, table) => sum + source.count(table), 0);
-  const report = showCopyProgress(rows, process.stderr);
+  const report = showCopyProgress(rows);
   try {
     return await copyStore({ source, target, report });
   } catch (error) {

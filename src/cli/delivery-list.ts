@@ -7,8 +7,8 @@ import { deliveryHeadings, deliveryRow } from './delivery-view.ts';
 import { examplesFirst } from './examples.ts';
 import { parseWebhookId } from './ids.ts';
 import { prettyJson } from './json.ts';
-import { renderTable } from './table.ts';
-import { outputAbandoned, print, say } from './terminal.ts';
+import { growingTable } from './table.ts';
+import { outputAbandoned, print, say, writeJson } from './terminal.ts';
 
 /** `delivery list WEBHOOK` */
 export function deliveryList(delivery: Command): void {
@@ -39,42 +39,37 @@ async function run(webhook: string, flags: ListFlags): Promise<void> {
   const limit = flags.all ? Number.POSITIVE_INFINITY : (flags.limit ?? DEFAULT_LIMIT);
   const query = { webhook, state: flags.state, limit, signal: outputAbandoned() };
   const pages = deliveryPages(readApi(process.env, flags), query);
-  const more = flags.json ? await printJson(pages) : await printTable(pages);
+  const more = flags.json ? await printArray(pages) : await printTable(pages);
   if (more && !flags.all) say('There are more: --all shows all of them, --limit another number.');
 }
 
 /** Resolves with whether there are deliveries behind those that were printed. */
 async function printTable(pages: AsyncIterable<Page>): Promise<boolean> {
+  const table = growingTable(deliveryHeadings);
   let printed = 0;
   let more = false;
   for await (const page of pages) {
     more = page.more;
     if (page.deliveries.length === 0) continue;
-    const table = renderTable(deliveryHeadings, listOf(page.deliveries).map(deliveryRow), process.stdout);
-    print(printed === 0 ? table : withoutHeadings(table));
+    print(...table.next(listOf(page.deliveries).map(deliveryRow)));
     printed += page.deliveries.length;
   }
   if (printed === 0) say('There are no such deliveries.');
   return more;
 }
 
-function withoutHeadings(table: string): string {
-  return table.slice(table.indexOf('\n') + 1);
-}
-
 /** One array, however many pages it takes. */
-async function printJson(pages: AsyncIterable<Page>): Promise<boolean> {
+async function printArray(pages: AsyncIterable<Page>): Promise<boolean> {
   let printed = 0;
   let more = false;
   for await (const page of pages) {
     more = page.more;
     for (const delivery of page.deliveries) {
-      process.stdout.write(printed === 0 ? '[\n' : ',\n');
-      process.stdout.write(prettyJson(delivery).replace(/^/gm, '  '));
+      await writeJson((printed === 0 ? '[\n' : ',\n') + prettyJson(delivery).replace(/^/gm, '  '));
       printed++;
     }
   }
-  print(printed === 0 ? '[]' : '\n]');
+  await writeJson(printed === 0 ? '[]\n' : '\n]\n');
   return more;
 }
 

@@ -4,8 +4,7 @@ import { call } from './api.ts';
 import { type ApiFlags, addApiOptions, readApi } from './api-options.ts';
 import { examplesFirst } from './examples.ts';
 import { parseEventId, parseWebhookId } from './ids.ts';
-import { prettyJson } from './json.ts';
-import { print, say } from './terminal.ts';
+import { printJson, say } from './terminal.ts';
 
 /** `delivery redeliver WEBHOOK EVENT` */
 export function deliveryRedeliver(delivery: Command): void {
@@ -25,7 +24,7 @@ export function deliveryRedeliver(delivery: Command): void {
 async function run(webhook: string, event: string, flags: ApiFlags & { json?: true }): Promise<void> {
   const path = `/webhooks/${webhook}/deliveries/${event}/redeliver`;
   const { body } = await call(readApi(process.env, flags), 'POST', path);
-  if (flags.json) return print(prettyJson(body));
+  if (flags.json) return printJson(body);
   if (membersOf(body).text('state') === 'held') {
     return say(
       `The webhook is disabled, so ${event} is held; it goes out with: plant-store webhook enable ${webhook}`,

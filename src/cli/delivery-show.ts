@@ -5,8 +5,7 @@ import { type ApiFlags, addApiOptions, readApi } from './api-options.ts';
 import { renderDelivery } from './delivery-view.ts';
 import { examplesFirst } from './examples.ts';
 import { parseEventId, parseWebhookId } from './ids.ts';
-import { prettyJson } from './json.ts';
-import { print } from './terminal.ts';
+import { print, printJson } from './terminal.ts';
 
 /** `delivery show WEBHOOK EVENT` */
 export function deliveryShow(delivery: Command): void {
@@ -28,5 +27,6 @@ export function deliveryShow(delivery: Command): void {
 
 async function run(webhook: string, event: string, flags: ApiFlags & { json?: true }): Promise<void> {
   const { body } = await call(readApi(process.env, flags), 'GET', `/webhooks/${webhook}/deliveries/${event}`);
-  print(flags.json ? prettyJson(body) : renderDelivery(membersOf(body), process.stdout));
+  if (flags.json) return printJson(body);
+  print(...renderDelivery(membersOf(body)));
 }

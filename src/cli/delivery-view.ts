@@ -1,6 +1,7 @@
 import type { Members } from './answer-reader.ts';
 import { display } from './limits.ts';
 import { type Field, renderFields, renderTable } from './table.ts';
+import type { Line } from './terminal.ts';
 
 /** As wide as the widest of the cells below them, so that the pages of a long list line up. */
 export const deliveryHeadings = [
@@ -30,11 +31,12 @@ export function deliveryRow(delivery: Members): string[] {
 }
 
 /** A delivery with its attempts. */
-export function renderDelivery(delivery: Members, stream: NodeJS.WriteStream): string {
-  const fields = renderFields(deliveryFields(delivery), stream);
+export function renderDelivery(delivery: Members): Line[] {
+  const fields = renderFields(deliveryFields(delivery));
   const attempts = delivery.list('history').map(attemptRow);
   if (attempts.length === 0) return fields;
-  return `${fields}\n\n${renderTable(['ATTEMPT AT', 'DURATION', 'ADDRESS', 'STATUS', 'ANSWER'], attempts, stream)}`;
+  const table = renderTable(['ATTEMPT AT', 'DURATION', 'ADDRESS', 'STATUS', 'ANSWER'], attempts);
+  return [...fields, '', ...table];
 }
 
 function deliveryFields(delivery: Members): Field[] {

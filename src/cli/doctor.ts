@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { styleText } from 'node:util';
 import type { Command } from 'commander';
 import {
   type Config,
@@ -23,7 +22,7 @@ import { checkIntegrity, lookAtStore } from './doctor/store.ts';
 import { checkReceivers, type Receiver } from './doctor/webhooks.ts';
 import { examplesFirst } from './examples.ts';
 import { addSettingOptions } from './options.ts';
-import { print, say, visible } from './terminal.ts';
+import { print, printJson, say } from './terminal.ts';
 
 /** `doctor` */
 export function doctor(command: Command): void {
@@ -50,7 +49,7 @@ async function run({ json, ...flags }: Flags & { json?: true }): Promise<void> {
   const count = (verdict: Verdict) => findings.filter((finding) => finding.verdict === verdict).length;
   const [problems, warnings] = [count('problem'), count('warning')];
   if (problems > 0) process.exitCode = 1;
-  if (json) return print(JSON.stringify(findings, null, 2));
+  if (json) return printJson(findings);
   if (problems + warnings === 0) say('All is well.');
   else say(`${counted(problems, 'problem')}, ${counted(warnings, 'warning')}.`);
 }
@@ -131,9 +130,8 @@ const marks: Readonly<Record<Verdict, { text: string; colour: 'green' | 'yellow'
 
 function show({ name, verdict, text, advice }: Finding): void {
   const { text: mark, colour } = marks[verdict];
-  const stream = process.stdout;
-  print(`${styleText(colour, mark, { stream })}  ${styleText('bold', name, { stream })}: ${visible(text)}`);
-  if (advice !== undefined) print(`         ${visible(advice)}`);
+  print([{ style: colour, text: mark }, '  ', { style: 'bold', text: name }, `: ${text}`]);
+  if (advice !== undefined) print(`         ${advice}`);
 }
 
 function counted(count: number, noun: string): string {

@@ -91,6 +91,8 @@ async function openStream(
 /** A position in the stream, or an event. The position of an event comes before it. */
 type Message = { id?: string; data?: string };
 
+const CURSOR = /^[!-~]*$/;
+
 /** Ends by an `ApiFailure` only. */
 async function* messagesIn(
   api: Api,
@@ -101,7 +103,11 @@ async function* messagesIn(
   let messages: Message[] = [];
   const parser = createParser({
     maxBufferSize: bounds.eventLength,
-    onId: (id) => void messages.push({ id }),
+    onId(id) {
+      // It goes back to the service in a header.
+      if (!CURSOR.test(id)) throw notOfPlantStore(api, 200);
+      messages.push({ id });
+    },
     onEvent: ({ data }) => void messages.push({ data }),
     onError({ type }) {
       if (type === 'max-buffer-size-exceeded') throw notOfPlantStore(api, 200);

@@ -1,10 +1,9 @@
-import { styleText } from 'node:util';
 import { type Attempt, failureOf } from '../webhooks/attempt.ts';
 import { eventTypes, type PlantEvent } from '../webhooks/port.ts';
 import { membersOf } from './answer-reader.ts';
 import { Failure } from './failure.ts';
 import { readJson } from './json.ts';
-import { visible } from './terminal.ts';
+import type { Line, Styled } from './terminal.ts';
 
 /**
  * Reads an event out of the stream. Undefined for one of a type that a later version of the service has made up.
@@ -26,20 +25,19 @@ export function parseEvent(text: string): PlantEvent | undefined {
   };
 }
 
-/** One line, without its end: time, event, plant, name, and tag when there is one. */
-export function eventLine({ id, at, plant }: PlantEvent, stream: NodeJS.WriteStream): string {
-  const time = styleText('dim', new Date(at).toISOString(), { stream });
-  const cells = [time, id, String(plant.id), visible(plant.name)];
-  if (plant.tag !== undefined) cells.push(visible(plant.tag));
-  return cells.join('  ');
+/** Time, event, plant, name, and tag when there is one. */
+export function eventLine({ id, at, plant }: PlantEvent): Line {
+  const cells = [id, String(plant.id), plant.name];
+  if (plant.tag !== undefined) cells.push(plant.tag);
+  return [{ style: 'dim', text: new Date(at).toISOString() }, `  ${cells.join('  ')}`];
 }
 
 /** What stands behind the line of an event that was forwarded: `-> 204 (3 ms)`, or why there was no answer. */
-export function attemptNote(attempt: Attempt, stream: NodeJS.WriteStream): string {
+export function attemptNote(attempt: Attempt): Styled {
   const { status, error, durationMs } = attempt;
   const note = `-> ${status ?? 'no answer'} (${durationMs} ms)`;
-  const colour = failureOf(attempt) === undefined ? 'green' : 'red';
-  return styleText(colour, error === undefined ? note : `${note}: ${error}`, { stream });
+  const style = failureOf(attempt) === undefined ? 'green' : 'red';
+  return { style, text: error === undefined ? note : `${note}: ${error}` };
 }
 
 /** What stands there instead when the event is of a type that this version does not know. */

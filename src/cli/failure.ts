@@ -1,7 +1,6 @@
 import { CommanderError } from 'commander';
 import { ConfigError } from '../config.ts';
 import { AppError } from '../errors.ts';
-import { visible } from './terminal.ts';
 
 /** What could not be done, in one sentence for the person who asked for it. */
 export class Failure extends Error {
@@ -18,11 +17,10 @@ export function exitCodeOf(error: unknown): number {
 }
 
 /** What standard error says about a failure: a line, or one for each wrong setting; of a bug, the stack. */
-export function messageOf(error: unknown): string {
-  if (error instanceof ConfigError)
-    return error.problems.map((problem) => `error: ${visible(problem)}`).join('\n');
-  if (!(error instanceof Error)) return `error: ${visible(String(error))}`;
-  return isExpected(error) ? `error: ${visible(error.message)}` : (error.stack ?? error.message);
+export function messageOf(error: unknown): string[] {
+  if (error instanceof ConfigError) return error.problems.map((problem) => `error: ${problem}`);
+  if (!(error instanceof Error)) return [`error: ${error}`];
+  return isExpected(error) ? [`error: ${error.message}`] : (error.stack ?? error.message).split('\n');
 }
 
 /** Anything but a fault of the program itself, such as a `TypeError`. */

@@ -1,7 +1,6 @@
-import { styleText } from 'node:util';
 import { ADMIN } from '../access/bootstrap.ts';
 import { version } from '../package.ts';
-import { shellWord, visible } from './terminal.ts';
+import { type Line, type Styled, shellWord } from './terminal.ts';
 
 export type GreetingParts = {
   url: string;
@@ -14,31 +13,30 @@ export type GreetingParts = {
 };
 
 /** What a person needs who has just started the service: where it is, and a command that works when pasted. */
-export function greeting(
-  { url, place, answersApi, token }: GreetingParts,
-  stream: NodeJS.WriteStream,
-): string {
-  const label = (text: string) => styleText('dim', text, { stream });
-  const lines = [
+export function greeting({ url, place, answersApi, token }: GreetingParts): Line[] {
+  const row = (label: string, text: string | Styled): Line => [
+    '  ',
+    { style: 'dim', text: label },
+    '  ',
+    text,
+  ];
+  const lines: Line[] = [
     '',
-    `  ${styleText('bold', `Plant Store ${version}`, { stream })}`,
+    ['  ', { style: 'bold', text: `Plant Store ${version}` }],
     '',
     ...(answersApi
-      ? [
-          `  ${label('Console')}  ${url}/console`,
-          `  ${label('API    ')}  ${url}`,
-          `  ${label('Docs   ')}  ${url}/docs`,
-        ]
-      : [`  ${label('Role   ')}  sends webhooks`, `  ${label('Ready  ')}  ${url}/readyz`]),
-    `  ${label('Data   ')}  ${visible(place)}`,
+      ? [row('Console', `${url}/console`), row('API    ', url), row('Docs   ', `${url}/docs`)]
+      : [row('Role   ', 'sends webhooks'), row('Ready  ', `${url}/readyz`)]),
+    row('Data   ', place),
   ];
   if (token !== undefined) {
-    lines.push(`  ${label('Token  ')}  ${styleText('green', token, { stream })}`);
+    lines.push(row('Token  ', { style: 'green', text: token }));
     lines.push('', `  Keep the token: it signs you in as the user ${ADMIN}, and it is shown only now.`);
   }
-  if (answersApi) lines.push('', `  ${label('To create a plant:')}`, '', `  ${curl(url, token)}`);
+  if (answersApi)
+    lines.push('', ['  ', { style: 'dim', text: 'To create a plant:' }], '', `  ${curl(url, token)}`);
   lines.push('');
-  return lines.join('\n');
+  return lines;
 }
 
 /** One line for a POSIX shell. A token that is not known is taken from the variable TOKEN. */

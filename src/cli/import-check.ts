@@ -2,7 +2,7 @@ import { type Bytes, rowsOf } from './import-file.ts';
 import type { ImportFlags } from './import-flags.ts';
 import type { ImportFormat } from './import-rows.ts';
 import { imports } from './limits.ts';
-import { insist, print, say, visible } from './terminal.ts';
+import { insist, printJson, say } from './terminal.ts';
 
 /**
  * Reads a file to its end and shows what is wrong in it. Gives whether nothing is. Throws a `Failure` when it cannot be
@@ -23,11 +23,11 @@ export async function checkRows(
       count++;
       if (!('problem' in row)) continue;
       failed++;
-      if (failed <= imports.shownProblems) insist(`line ${row.line}: ${visible(row.problem)}`);
+      if (failed <= imports.shownProblems) insist(`line ${row.line}: ${row.problem}`);
     }
   }
   if (failed > imports.shownProblems) insist(`… and ${failed - imports.shownProblems} more rows like these`);
-  if (json) print(JSON.stringify({ rows: count, failed }, null, 2));
+  if (json) printJson({ rows: count, failed });
   if (!quiet) {
     say(
       `${count} rows read, ${failed === 0 ? 'nothing wrong with them' : `${failed} of them wrong`}. Nothing was sent.`,

@@ -12,6 +12,7 @@ import {
 import { csvLine } from '../import/csv.ts';
 import { Failure } from './failure.ts';
 import { systemReasonOrCode } from './system-failure.ts';
+import { visible } from './terminal.ts';
 
 /** How a report was left, by which it is known again. */
 export type ReportMark = {
@@ -31,7 +32,7 @@ export type ErrorReport = {
   /**
    * Adds a row, all of it: what a full disk took only in part is taken back, and the `Failure` that says so is thrown.
    *
-   * @param cells what the file has of the row; `line` where it begins there
+   * @param cells what the file has of the row; `line` where it begins there; `error` for a person, and so shown safely
    */
   add(cells: readonly string[], line: number, error: string): void;
   /** What it is by now, for the journal. */
@@ -110,7 +111,7 @@ function reportAt(
 
   return {
     add(cells, line, error) {
-      const row = csvLine([...cells, String(line), error]);
+      const row = csvLine([...cells, String(line), visible(error)]);
       write(bytes === 0 ? csvLine([...titles(), 'line', 'error']) + row : row);
     },
     mark: () => ({

@@ -1,5 +1,5 @@
 import { imports } from './limits.ts';
-import { replaceLine, say } from './terminal.ts';
+import { columnsOf, isWatched, replaceLine, say } from './terminal.ts';
 import { roughDuration } from './time.ts';
 
 /** How far an import is. */
@@ -24,25 +24,25 @@ export type ImportProgress = {
  *
  * @param state asked whenever something is shown
  */
-export function showImportProgress(state: () => ImportState, stream: NodeJS.WriteStream): ImportProgress {
+export function showImportProgress(state: () => ImportState): ImportProgress {
   const began = { at: performance.now(), rows: state().rows };
   const pace = () => paceText(state(), began);
-  const bar = () => replaceLine(stream, fitting(`${barOf(state())}${pace()}`, stream.columns));
+  const bar = () => replaceLine(fitting(`${barOf(state())}${pace()}`));
   const line = () => say(pace());
-  const isTerminal = stream.isTTY;
+  const isTerminal = isWatched();
   const { terminal, lines } = imports.progressMs;
   const timer = setInterval(isTerminal ? bar : line, isTerminal ? terminal : lines);
   timer.unref();
 
   return {
     note(text) {
-      if (isTerminal) replaceLine(stream, '');
+      if (isTerminal) replaceLine('');
       say(text);
       if (isTerminal) bar();
     },
     end() {
       clearInterval(timer);
-      if (isTerminal) replaceLine(stream, '');
+      if (isTerminal) replaceLine('');
     },
   };
 }
@@ -68,6 +68,6 @@ export function paceText({ rows, of, failed }: ImportState, began: { at: number;
 }
 
 /** A line that is longer than the terminal would stay when it is replaced. */
-function fitting(text: string, columns: number | undefined): string {
-  return text.slice(0, (columns ?? 80) - 1);
+function fitting(text: string): string {
+  return text.slice(0, columnsOf('said') - 1);
 }

@@ -1,5 +1,5 @@
 import type { ImportCounts } from './import-journal.ts';
-import { insist, print, visible } from './terminal.ts';
+import { insist, printJson } from './terminal.ts';
 
 /** What an import has done, all of its runs together. */
 export type ImportSummary = {
@@ -38,12 +38,12 @@ export function saySummary({
     );
   }
   const mend = isGoingOn ? 'go on first, then mend them' : 'mend them there and import that file';
-  if (failed > 0) insist(`The rows that failed are in ${visible(errors)}: ${mend}.`);
+  if (failed > 0) insist(`The rows that failed are in ${errors}: ${mend}.`);
   if (!isStopped) return;
   if (journal === undefined) insist('What came from a pipe cannot be gone on with.');
   else
     insist(
-      `${left === undefined ? 'Some' : rowsText(left)} to go: the same command goes on there (${visible(journal)} says where).`,
+      `${left === undefined ? 'Some' : rowsText(left)} to go: the same command goes on there (${journal} says where).`,
     );
 }
 
@@ -60,7 +60,7 @@ export function printSummary({ counts, left, errors, seconds, journal, isStopped
     journal: isStopped ? (journal ?? null) : null,
     seconds: Math.round(seconds * 1000) / 1000,
   };
-  print(JSON.stringify(summary, null, 2));
+  printJson(summary);
 }
 
 /** `1 row`, `2 rows` */

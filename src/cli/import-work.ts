@@ -22,7 +22,7 @@ import { createSender } from './import-sender.ts';
 import { type ImportSummary, printSummary, rowsText, saySummary } from './import-summary.ts';
 import { imports } from './limits.ts';
 import { showProgress } from './progress.ts';
-import { insist, say, visible } from './terminal.ts';
+import { insist, say } from './terminal.ts';
 
 /** Imports a file, or goes on with an import of it. Gives whether every row was added. */
 export async function importFile(order: ImportOrder): Promise<boolean> {
@@ -54,7 +54,7 @@ export async function importFile(order: ImportOrder): Promise<boolean> {
 
 /** A large file takes a while, of which a terminal is told. */
 async function inspected({ file, format, flags, stopping }: ImportOrder): Promise<ImportFile> {
-  const progress = showProgress(`Reading ${visible(file)}`, process.stderr);
+  const progress = showProgress(`Reading ${file}`);
   const began = performance.now();
   const isLong = () => performance.now() - began > imports.silentReadMs;
   const onRead = () => !flags.quiet && isLong() && progress.update();
@@ -116,7 +116,7 @@ async function work(order: ImportOrder, begun: Begun): Promise<Omit<ImportSummar
     titles: () => titles,
   });
   const state = () => ({ rows: doneRows(), failed: counts.failed, of: begun.rows });
-  const progress = flags.quiet ? undefined : showImportProgress(state, process.stderr);
+  const progress = flags.quiet ? undefined : showImportProgress(state);
   const onTrouble = (what: string | undefined) =>
     progress?.note(what ? `${what} Trying again …` : 'It answers again.');
   const sender = createSender({ api, concurrency, patienceMs, stopping: stopping.signal, onTrouble });

@@ -19,7 +19,7 @@ export function readJson(text: string | Buffer): JsonValue | undefined {
 }
 
 /** The value as indented JSON, every integer with all of its digits. */
-export function prettyJson(value: JsonValue): string {
+export function prettyJson(value: unknown): string {
   return JSON.stringify(value, exactly, 2);
 }
 

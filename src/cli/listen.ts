@@ -7,9 +7,11 @@ import { type Api, type ApiFlags, addApiOptions, readApi } from './api-options.t
 import { followEvents } from './event-stream.ts';
 import { attemptNote, eventLine, notForwarded, parseEvent } from './event-view.ts';
 import { examplesFirst } from './examples.ts';
+import { Failure } from './failure.ts';
 import type { Forwarder } from './forward.ts';
+import { readJson } from './json.ts';
 import { stopSignal } from './signals.ts';
-import { outputAbandoned, print, say, visible } from './terminal.ts';
+import { outputAbandoned, print, printBeginning, type Styled, say, writeJson } from './terminal.ts';
 
 /** `listen` */
 export function listen(command: Command): void {
@@ -65,28 +67,25 @@ async function run(flags: ListenFlags, command: Command): Promise<void> {
 /** The part before the arrow at once, the rest when it is known. */
 async function showLine(text: string, forwarder: Forwarder | undefined): Promise<void> {
   const event = parseEvent(text);
-  const line = event === undefined ? visible(text) : eventLine(event, process.stdout);
+  const line = event === undefined ? text : eventLine(event);
   if (forwarder === undefined) return print(line);
-  process.stdout.write(`${line}  `);
-  print(await forwarded(event, forwarder, process.stdout));
+  printBeginning(line);
+  print(['  ', await forwarded(event, forwarder)]);
 }
 
-/** The text as it came, so that no digit is lost. */
+/** The text as it came, so that no digit is lost, on one line: in JSON, line breaks and tabs stand only between values. */
 async function showJson(text: string, forwarder: Forwarder | undefined): Promise<void> {
-  print(text);
+  if (readJson(text) === undefined) throw new Failure('The service sent an event that is not JSON.');
+  await writeJson(`${text.replace(/[\n\r\t]/g, ' ')}\n`);
   if (forwarder === undefined) return;
   const event = parseEvent(text);
-  const note = await forwarded(event, forwarder, process.stderr);
-  say(event === undefined ? note : `${event.id}  ${note}`);
+  const note = await forwarded(event, forwarder);
+  say(event === undefined ? [note] : [`${event.id}  `, note]);
 }
 
 /** Forwards what is known, and gives what to say of it. */
-async function forwarded(
-  event: PlantEvent | undefined,
-  forwarder: Forwarder,
-  stream: NodeJS.WriteStream,
-): Promise<string> {
-  return event === undefined ? notForwarded : attemptNote(await forwarder.send(event), stream);
+async function forwarded(event: PlantEvent | undefined, forwarder: Forwarder): Promise<string | Styled> {
+  return event === undefined ? notForwarded : attemptNote(await forwarder.send(event));
 }
 
 /** Says what the receiver verifies with. */

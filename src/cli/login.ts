@@ -18,7 +18,7 @@ import { userOf } from './me.ts';
 import { changeProfiles, DEFAULT_PROFILE, type Profiles, readProfiles } from './profiles.ts';
 import { startQuestions } from './question.ts';
 import { renderTable } from './table.ts';
-import { print, say, visible } from './terminal.ts';
+import { canAsk, print, printJson, say } from './terminal.ts';
 
 /** `login` */
 export function login(command: Command): void {
@@ -53,7 +53,7 @@ type LoginFlags = { url?: string; tokenStdin?: true; profile?: string; list?: tr
 async function run(flags: LoginFlags, command: Command): Promise<void> {
   const profiles = readProfiles(process.env);
   if (flags.list) return show(profiles, flags.json);
-  if (!flags.tokenStdin && !(process.stdin.isTTY && process.stderr.isTTY)) {
+  if (!flags.tokenStdin && !canAsk()) {
     command.error(
       'error: there is no terminal to ask on; --token-stdin reads the token from standard input',
       {
@@ -65,7 +65,7 @@ async function run(flags: LoginFlags, command: Command): Promise<void> {
   const api = await apiFor(flags, process.env.PLANT_STORE_URL || profiles.get(name)?.url || DEFAULT_URL);
   const user = await check(api);
   const path = await changeProfiles(process.env, (all) => all.set(name, { ...api, user }));
-  say(`Saved the profile "${name}" for ${api.url}, as the user "${visible(user)}", in ${path}.`);
+  say(`Saved the profile "${name}" for ${api.url}, as the user "${user}", in ${path}.`);
   sayWhatIsSet();
 }
 
@@ -85,9 +85,9 @@ function show(profiles: Profiles, json: true | undefined): void {
     counts: name === counting,
   }));
   const rows = saved.map(({ name, url, user = '', counts }) => [name, url, user, counts ? 'yes' : '']);
-  if (json) print(JSON.stringify(saved, null, 2));
+  if (json) printJson(saved);
   else if (saved.length === 0) say('There are no profiles. To save one: plant-store login');
-  else print(renderTable(['NAME', 'URL', 'USER', 'COUNTS'], rows, process.stdout));
+  else print(...renderTable(['NAME', 'URL', 'USER', 'COUNTS'], rows));
   if (saved.some(({ counts }) => counts)) sayWhatIsSet();
 }
 

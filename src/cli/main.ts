@@ -185,7 +185,7 @@ export async function main(args: readonly string[]): Promise<void> {
     await program.parseAsync(meantArgs(program, args), { from: 'user' });
   } catch (error) {
     // Commander has already said what is wrong with the usage.
-    if (!(error instanceof CommanderError)) insist(messageOf(error));
+    if (!(error instanceof CommanderError)) insist(...messageOf(error));
     process.exitCode = exitCodeOf(error);
   }
 }

@@ -7,7 +7,7 @@ import { onDatabase } from './database-failure.ts';
 import { examplesFirst } from './examples.ts';
 import { Failure } from './failure.ts';
 import { settingOption } from './options.ts';
-import { print, say } from './terminal.ts';
+import { printJson, say } from './terminal.ts';
 
 type MigrateFlags = { partitions?: number; json?: true; databasePooler?: string };
 
@@ -67,7 +67,7 @@ function madeBefore(partitions: number): Failure {
 }
 
 function tell(applied: readonly string[], partitions: number, json: true | undefined): void {
-  if (json) print(JSON.stringify({ applied, partitions }, null, 2));
+  if (json) printJson({ applied, partitions });
   else if (applied.length === 0) say('The schema is up to date.');
   else say(`Brought the schema up to date: ${applied.join(', ')}.`);
 }

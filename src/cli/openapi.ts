@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { silentLog, systemRuntime } from '../runtime.ts';
 import { examplesFirst } from './examples.ts';
-import { print } from './terminal.ts';
+import { printJson } from './terminal.ts';
 
 /** `openapi` */
 export function openapi(command: Command): void {
@@ -10,6 +10,6 @@ export function openapi(command: Command): void {
     .action(async () => {
       const { openapiDocument } = await import('../app.ts');
       const document = await openapiDocument(systemRuntime(silentLog));
-      print(JSON.stringify(document, null, 2));
+      printJson(document);
     });
 }

@@ -7,9 +7,9 @@ import { ApiFailure } from './api-failure.ts';
 import { type Api, type ApiFlags, addApiOptions, readApi } from './api-options.ts';
 import { examplesFirst } from './examples.ts';
 import { Failure } from './failure.ts';
-import { plantJson, shownJson } from './plant-json.ts';
+import { plantJson } from './plant-json.ts';
 import { persist } from './retry.ts';
-import { print, say, shellWord, visible } from './terminal.ts';
+import { print, say, shellWord, writeJson } from './terminal.ts';
 
 /** `plant create NAME` */
 export function plantCreate(plant: Command): void {
@@ -41,8 +41,9 @@ type CreateFlags = ApiFlags & { tag?: string; id?: PlantId; key?: string; json?:
 async function run(name: string, flags: CreateFlags): Promise<void> {
   const api = readApi(process.env, flags);
   const { id, isReplay } = await create(api, name, flags);
-  print(flags.json ? shownJson(plantJson({ id, name, tag: flags.tag }), process.stdout) : String(id));
-  say(isReplay ? 'It was created before, with the same key.' : `Created the plant "${visible(name)}".`);
+  if (flags.json) await writeJson(`${plantJson({ id, name, tag: flags.tag })}\n`);
+  else print(String(id));
+  say(isReplay ? 'It was created before, with the same key.' : `Created the plant "${name}".`);
 }
 
 type Created = { id: PlantId; isReplay: boolean };

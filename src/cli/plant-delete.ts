@@ -51,7 +51,7 @@ async function isRemoved(api: Api, id: PlantId, retries: Retries): Promise<boole
     return true;
   } catch (error) {
     if (!(error instanceof ApiFailure) || error.code !== NO_SUCH_PLANT) throw error;
-    insist(messageOf(error));
+    insist(...messageOf(error));
     process.exitCode = 1;
     return false;
   }

@@ -8,11 +8,10 @@ import { interrupted } from './interruption.ts';
 import { userOf } from './me.ts';
 import { type Exported, exportPlants, type Whose } from './plant-export-walk.ts';
 import { formatOf, type PlantFormat, plantFormats, plantWriter } from './plant-formats.ts';
-import { shownJson } from './plant-json.ts';
 import { plantPages } from './plant-pages.ts';
 import { showProgress } from './progress.ts';
 import { persist } from './retry.ts';
-import { outputAbandoned, say, visible } from './terminal.ts';
+import { isOutputShown, outputAbandoned, say, writeCsv, writeJson } from './terminal.ts';
 
 /** `plant export [FILE]` */
 export function plantExport(plant: Command): void {
@@ -65,7 +64,7 @@ async function run(name: string | undefined, flags: ExportFlags): Promise<void> 
     ? 'all'
     : { owner: flags.owner ?? user, isUser: (flags.owner ?? user) === user };
   const signal = file === undefined ? outputAbandoned() : interrupted();
-  const progress = showProgress('Exporting', process.stderr);
+  const progress = showProgress('Exporting');
   const walk = (write: Write) =>
     exportPlants({
       pages: plantPages(api, { limit: Number.POSITIVE_INFINITY, signal }),
@@ -73,10 +72,11 @@ async function run(name: string | undefined, flags: ExportFlags): Promise<void> 
       writer: plantWriter(format, whose === 'all'),
       write,
       // On a terminal the plants themselves show how far it is.
-      onProgress: (count) => (file ?? !process.stdout.isTTY) && progress.update(`${count} plants`),
+      onProgress: (count) => (file ?? !isOutputShown()) && progress.update(`${count} plants`),
     });
   try {
-    const exported = await (file === undefined ? walk(toOutput(format)) : toFile(file, walk, signal));
+    const toOutput = format === 'csv' ? writeCsv : writeJson;
+    const exported = await (file === undefined ? walk(toOutput) : toFile(file, walk, signal));
     progress.end();
     // Whoever has turned away did not get them.
     if (!signal.aborted) sayWhat(exported, { file, whose, format });
@@ -87,18 +87,6 @@ async function run(name: string | undefined, flags: ExportFlags): Promise<void> 
 
 /** Names of standard output. */
 const OUTPUT: readonly (string | undefined)[] = [undefined, '-', '/dev/stdout', '/dev/fd/1'];
-
-/** On a terminal, what it would obey is shown as an escape. */
-function toOutput(format: PlantFormat): Write {
-  const csv = (text: string) => (process.stdout.isTTY ? text.split('\n').map(visible).join('\n') : text);
-  return async (text) => {
-    const shown = format === 'csv' ? csv(text) : shownJson(text, process.stdout);
-    // A failure is told by the stream itself, a moment later.
-    await new Promise<void>((resolve) =>
-      process.stdout.write(shown, (error) => (error ? setImmediate(resolve) : resolve())),
-    );
-  };
-}
 
 async function toFile(
   file: string,
@@ -119,9 +107,9 @@ async function toFile(
 type Telling = { file: string | undefined; whose: Whose; format: PlantFormat };
 
 function sayWhat({ count, others, emptyTags }: Exported, { file, whose, format }: Telling): void {
-  const of = whose === 'all' ? '' : ` of "${visible(whose.owner)}"`;
+  const of = whose === 'all' ? '' : ` of "${whose.owner}"`;
   say(
-    `Exported ${count} ${count === 1 ? 'plant' : 'plants'}${of}${file === undefined ? '' : ` to ${visible(file)}`}.`,
+    `Exported ${count} ${count === 1 ? 'plant' : 'plants'}${of}${file === undefined ? '' : ` to ${file}`}.`,
   );
   if (others)
     say('Others share plants with you: --shared exports those, too, --owner NAME those of one user.');

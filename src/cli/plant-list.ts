@@ -2,11 +2,11 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type Api, type ApiFlags, addApiOptions, readApi } from './api-options.ts';
 import { examplesFirst } from './examples.ts';
 import { userOf } from './me.ts';
-import { plantJson, shownJson } from './plant-json.ts';
+import { plantJson } from './plant-json.ts';
 import { type PlantPage, plantPages } from './plant-pages.ts';
 import { persist } from './retry.ts';
 import { growingTable } from './table.ts';
-import { outputAbandoned, print, say, visible } from './terminal.ts';
+import { outputAbandoned, print, say, writeJson } from './terminal.ts';
 
 /** `plant list` */
 export function plantList(plant: Command): void {
@@ -41,7 +41,7 @@ async function run(flags: ListFlags): Promise<void> {
 /** Resolves with whether there are plants behind those that were printed. */
 async function printAs({ ids, json, tag }: ListFlags, pages: AsyncIterable<PlantPage>): Promise<boolean> {
   if (ids) return printIds(pages);
-  return json ? printJson(pages) : printTable(pages, tag);
+  return json ? printArray(pages) : printTable(pages, tag);
 }
 
 /** Ids are for other verbs, which know those of the user's own plants only: somebody else's plant may have the same. */
@@ -67,24 +67,23 @@ async function printIds(pages: AsyncIterable<PlantPage>): Promise<boolean> {
   let more = false;
   for await (const { plants, more: behind } of pages) {
     more = behind;
-    if (plants.length > 0) print(plants.map(({ id }) => id).join('\n'));
+    if (plants.length > 0) print(...plants.map(({ id }) => String(id)));
   }
   return more;
 }
 
 async function printTable(pages: AsyncIterable<PlantPage>, tag: string | undefined): Promise<boolean> {
-  const table = growingTable(['ID', 'NAME', 'TAG', 'OWNER'], process.stdout);
+  const table = growingTable(['ID', 'NAME', 'TAG', 'OWNER']);
   let isEmpty = true;
   let more = false;
   for await (const { plants, more: behind } of pages) {
     more = behind;
     if (plants.length === 0) continue;
     isEmpty = false;
-    print(table.next(plants.map(({ id, name, tag = '', owner }) => [String(id), name, tag, owner])));
+    print(...table.next(plants.map(({ id, name, tag = '', owner }) => [String(id), name, tag, owner])));
   }
   if (isEmpty) {
-    const none =
-      tag === undefined ? 'There are no plants' : `There are no plants with the tag "${visible(tag)}"`;
+    const none = tag === undefined ? 'There are no plants' : `There are no plants with the tag "${tag}"`;
     say(`${none}. To make one: plant-store plant create NAME`);
   }
   return more;
@@ -93,16 +92,16 @@ async function printTable(pages: AsyncIterable<PlantPage>, tag: string | undefin
 const BETWEEN = ',\n  ';
 
 /** One array, however many pages it takes. */
-async function printJson(pages: AsyncIterable<PlantPage>): Promise<boolean> {
+async function printArray(pages: AsyncIterable<PlantPage>): Promise<boolean> {
   let before = '[\n  ';
   let more = false;
   for await (const { plants, more: behind } of pages) {
     more = behind;
     if (plants.length === 0) continue;
-    process.stdout.write(before + shownJson(plants.map(plantJson).join(BETWEEN), process.stdout));
+    await writeJson(before + plants.map(plantJson).join(BETWEEN));
     before = BETWEEN;
   }
-  print(before.startsWith('[') ? '[]' : '\n]');
+  await writeJson(before.startsWith('[') ? '[]\n' : '\n]\n');
   return more;
 }
 

@@ -1,7 +1,7 @@
 import { Command, Help } from 'commander';
 import { version } from '../package.ts';
 import { examplesFirst } from './examples.ts';
-import { beQuiet } from './terminal.ts';
+import { beQuiet, columnsOf, insist, print } from './terminal.ts';
 
 /** The program without verbs: what is the same for each of them. */
 export function emptyProgram(): Command {
@@ -15,7 +15,10 @@ export function emptyProgram(): Command {
     .option('-q, --quiet', 'say nothing on standard error but what went wrong')
     .showHelpAfterError('(--help shows what is possible)')
     .exitOverride()
-    .configureOutput({ writeOut: (text) => process.stdout.write(wrapped(text)) })
+    .configureOutput({
+      writeOut: (text) => print(...linesOf(wrapped(text))),
+      writeErr: (text) => insist(...linesOf(text)),
+    })
     .configureHelp(
       examplesFirst(
         'serve',
@@ -36,10 +39,15 @@ export function emptyProgram(): Command {
   });
 }
 
+/** Commander ends each of its texts with a line feed. */
+function linesOf(text: string): string[] {
+  return text.replace(/\n$/, '').split('\n');
+}
+
 /** What a help says behind its options, in paragraphs, as wide as what stands before. Lines that are indented stay. */
 function wrapped(text: string): string {
   if (!text.startsWith('\n')) return text;
-  const width = process.stdout.isTTY ? process.stdout.columns : 80;
+  const width = columnsOf('output');
   const paragraphs = text.replaceAll(/^(\S.*)\n(?=\S)/gm, '$1 ').split('\n');
   return paragraphs
     .map((paragraph) => (paragraph.startsWith(' ') ? paragraph : fill(paragraph, width)))

@@ -10,13 +10,13 @@ export type Progress = {
 };
 
 /** Of work that begins now. Only a terminal sees it. */
-export function showProgress(what: string, stream: NodeJS.WriteStream): Progress {
+export function showProgress(what: string): Progress {
   const startedAt = performance.now();
   let shown = '';
 
   function show(text: string): void {
-    if (!isWatched(stream) || text === shown) return;
-    replaceLine(stream, text);
+    if (!isWatched() || text === shown) return;
+    replaceLine(text);
     shown = text;
   }
 

@@ -1,11 +1,11 @@
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import type { Command } from 'commander';
-import { insist } from './terminal.ts';
+import { canAsk, columnsOf, echo, insist } from './terminal.ts';
 
 /** Ends the program with 2 when nobody can be asked. For what cannot be undone, before anything else is done. */
 export function refuseWithoutTerminal(command: Command): void {
-  if (process.stdin.isTTY && process.stderr.isTTY) return;
+  if (canAsk()) return;
   command.error('error: there is no terminal to ask on; --yes deletes without asking', { exitCode: 2 });
 }
 
@@ -34,12 +34,12 @@ export function startQuestions(): Questions {
   let isClosed = false;
   const shown = new Writable({
     write(chunk: Buffer, _encoding, done) {
-      if (isShown) process.stderr.write(chunk);
+      if (isShown) echo(chunk);
       done();
     },
   });
   // So that a long answer is shown over several lines.
-  const output = Object.assign(shown, { columns: process.stderr.columns });
+  const output = Object.assign(shown, { columns: columnsOf('said') });
   const terminal = createInterface({ input: process.stdin, output, terminal: true, historySize: 0 });
   const lines = terminal[Symbol.asyncIterator]();
   // At once: what is pasted behind the end of the line may be a secret.
@@ -52,7 +52,7 @@ export function startQuestions(): Questions {
   return {
     async ask(question, { isHidden = false } = {}) {
       isShown = !isHidden;
-      if (isHidden) process.stderr.write(question);
+      if (isHidden) echo(Buffer.from(question));
       terminal.setPrompt(isHidden ? '' : question);
       if (!isClosed) terminal.prompt(true);
       const { value, done } = await lines.next();

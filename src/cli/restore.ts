@@ -10,7 +10,7 @@ import { examplesFirst } from './examples.ts';
 import { Failure } from './failure.ts';
 import { settingOption } from './options.ts';
 import type { StoreFlags } from './store.ts';
-import { insist, print, say, shellWord, visible } from './terminal.ts';
+import { insist, printJson, say, shellWord } from './terminal.ts';
 import { showWholeProgress } from './whole-progress.ts';
 
 type RestoreFlags = StoreFlags & { json?: true };
@@ -55,13 +55,13 @@ async function run(file: string, flags: RestoreFlags): Promise<void> {
   const { before, plants, waiting, revived } = restored;
   if (flags.json) {
     const told = { path: store.path, before: before ?? null, plants, waiting, revived: revived ?? null };
-    print(JSON.stringify(told, null, 2));
+    printJson(told);
   } else tell(from, restored);
   warn(restored);
 }
 
 async function replace(from: string, { path }: EmbeddedStore): Promise<Restored> {
-  const report = showWholeProgress(statSync(from).size, process.stderr);
+  const report = showWholeProgress(statSync(from).size);
   const now = systemRuntime(silentLog).clock.now();
   try {
     return await restoreStore({ from, path, now, report });
@@ -172,7 +172,7 @@ function warn({ before, waiting, revived }: Restored): void {
   if (revived.length === 0) return;
   insist('warning: these tokens were revoked, rotated or deleted since the backup, and are good as before:');
   for (const { id, user, label } of revived) {
-    insist(`  ${id} of ${visible(user)}${label === '' ? '' : ` (${visible(label)})`}`);
+    insist(`  ${id} of ${user}${label === '' ? '' : ` (${label})`}`);
   }
   insist('To end one: plant-store token revoke ID');
 }

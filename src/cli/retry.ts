@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { ApiFailure } from './api-failure.ts';
 import { retrying } from './limits.ts';
-import { say, visible } from './terminal.ts';
+import { say } from './terminal.ts';
 
 export type Retries = {
   /** A service that has answered before is waited for when it is gone; one that never did is not. */
@@ -28,7 +28,7 @@ export async function persist<T>(
       const wait = Math.max(waitMs, error.retryAfterMs ?? 0);
       if (now - (failedAt ?? now) + wait > retrying.giveUpMs) throw error;
       if (failedAt === undefined) {
-        say(`${visible(error.message)} It is tried again for ${retrying.giveUpMs / 1000} s.${hint}`);
+        say(`${error.message} It is tried again for ${retrying.giveUpMs / 1000} s.${hint}`);
       }
       failedAt ??= now;
       // An abort ends the wait, and the last try says how it is.

@@ -79,7 +79,7 @@ async function serveUntilStopped(config: Config): Promise<void> {
   const answersApi = config.roles.has('api');
   // The first token is shown only now.
   const tell = app.firstToken === undefined ? say : insist;
-  tell(greeting({ url: app.url, place, answersApi, token: app.firstToken }, process.stderr));
+  tell(...greeting({ url: app.url, place, answersApi, token: app.firstToken }));
   await signal;
   await app.stop();
 }
@@ -91,6 +91,6 @@ function onFatal(error: unknown): void {
 
 /** Ends at once, whatever is still open: after a commit whose outcome is unknown only a new start can find out. */
 function die(error: unknown): never {
-  insist(messageOf(error));
+  insist(...messageOf(error));
   process.exit(1);
 }

@@ -7,7 +7,7 @@ import { Failure } from './failure.ts';
 import { missingUser } from './missing-user.ts';
 import { settingOption } from './options.ts';
 import { type StoreFlags, withStore } from './store.ts';
-import { say, visible } from './terminal.ts';
+import { say } from './terminal.ts';
 
 /** `share add --owner NAME --viewer NAME` */
 export function shareAdd(share: Command): void {
@@ -38,9 +38,9 @@ function sharedInWords(outcome: ShareOutcome, { owner, viewer }: ShareFlags): st
   const most = access.sharesPerUser;
   switch (outcome) {
     case 'shared':
-      return `The user "${visible(viewer)}" reads the plants of "${visible(owner)}" from now on.`;
+      return `The user "${viewer}" reads the plants of "${owner}" from now on.`;
     case 'shared before':
-      return `The user "${visible(viewer)}" could read the plants of "${visible(owner)}" before.`;
+      return `The user "${viewer}" could read the plants of "${owner}" before.`;
     case 'no owner':
       throw missingUser(owner);
     case 'no viewer':

@@ -6,7 +6,7 @@ import { isUser, unknownUser } from './missing-user.ts';
 import { settingOption } from './options.ts';
 import { type StoreFlags, withStore } from './store.ts';
 import { renderTable } from './table.ts';
-import { print, say } from './terminal.ts';
+import { print, printJson, say } from './terminal.ts';
 import { isoTime } from './time.ts';
 
 /** `share list` */
@@ -33,10 +33,10 @@ async function run(flags: ListFlags): Promise<void> {
     return sharesBetween(parts, { owner, viewer });
   });
   const shares = stored.map((share) => ({ ...share, createdAt: isoTime(share.createdAt) }));
-  if (flags.json) return print(JSON.stringify(shares, null, 2));
+  if (flags.json) return printJson(shares);
   if (shares.length === 0) return say('There are no shares.');
   const rows = shares.map((share) => [share.owner, share.viewer, share.createdAt]);
-  print(renderTable(['OWNER', 'VIEWER', 'SINCE'], rows, process.stdout));
+  print(...renderTable(['OWNER', 'VIEWER', 'SINCE'], rows));
 }
 
 /** An empty list would let a mistyped name pass for one without shares. */

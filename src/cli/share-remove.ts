@@ -3,7 +3,7 @@ import { examplesFirst } from './examples.ts';
 import { Failure } from './failure.ts';
 import { settingOption } from './options.ts';
 import { type StoreFlags, withStore } from './store.ts';
-import { say, visible } from './terminal.ts';
+import { say } from './terminal.ts';
 
 /** `share remove --owner NAME --viewer NAME` */
 export function shareRemove(share: Command): void {
@@ -27,5 +27,5 @@ async function run(flags: StoreFlags & { owner: string; viewer: string }): Promi
       `There is no share of "${owner}" with "${viewer}". To see those there are: plant-store share list`,
     );
   }
-  say(`The user "${visible(viewer)}" no longer reads the plants of "${visible(owner)}".`);
+  say(`The user "${viewer}" no longer reads the plants of "${owner}".`);
 }

@@ -1,4 +1,3 @@
-import { styleText } from 'node:util';
 import type { Command } from 'commander';
 import { ConfigError } from '../config.ts';
 import { listOf } from './answer-reader.ts';
@@ -8,7 +7,7 @@ import { type Api, type ApiFlags, addApiOptions, readApi } from './api-options.t
 import { type Attention, needingAttention } from './attention.ts';
 import { examplesFirst } from './examples.ts';
 import { renderFields } from './table.ts';
-import { print, say, visible } from './terminal.ts';
+import { type Line, print, printJson, say } from './terminal.ts';
 
 type StatusFlags = ApiFlags & { json?: true };
 
@@ -48,7 +47,7 @@ async function run(flags: StatusFlags): Promise<void> {
   const { api, hasToken } = apiOf(flags);
   const found = await look(api, hasToken);
   if (found.ready?.ok !== true) process.exitCode = 1;
-  if (flags.json) print(JSON.stringify(found, null, 2));
+  if (flags.json) printJson(found);
   else show(found, hasToken);
 }
 
@@ -116,8 +115,8 @@ function show({ url, alive, ready, plants, webhooks }: Status, hasToken: boolean
     ],
     ['Webhooks', webhooks && webhooksText(webhooks)],
   ] as const;
-  print(renderFields(lines, process.stdout));
-  if (typeof webhooks === 'object') for (const each of webhooks.attention) print(attentionText(each));
+  print(...renderFields(lines));
+  if (typeof webhooks === 'object') for (const each of webhooks.attention) print(...attentionLines(each));
   if (ready?.ok === true && !hasToken) {
     say('With a token it also says how your webhooks are: set PLANT_STORE_TOKEN, or plant-store login.');
   }
@@ -137,7 +136,6 @@ function webhooksText(webhooks: Webhooks | string): string {
   return `${count}, ${ill}; ${waiting} waiting, ${failed} failed`;
 }
 
-function attentionText({ webhook, url, problem, advice }: Attention): string {
-  const mark = styleText('yellow', '!', { stream: process.stdout });
-  return `\n${mark} ${webhook} ${visible(url)}\n  ${visible(problem)}\n  ${advice}`;
+function attentionLines({ webhook, url, problem, advice }: Attention): Line[] {
+  return ['', [{ style: 'yellow', text: '!' }, ` ${webhook} ${url}`], `  ${problem}`, `  ${advice}`];
 }

@@ -1,40 +1,30 @@
-import { styleText } from 'node:util';
-import { visible } from './terminal.ts';
-
-/** What `styleText` looks at to decide about colour. */
-type Stream = NodeJS.WriteStream;
+import { type Line, visible } from './terminal.ts';
 
 const GAP = '  ';
 
 /** Rows that come bit by bit. */
 export type GrowingTable = {
   /** The next rows, under the headings when they are the first. Columns are as wide as those before, or wider. */
-  next(rows: readonly (readonly string[])[]): string;
+  next(rows: readonly (readonly string[])[]): Line[];
 };
 
 /** A table whose end is not known when its beginning is shown. */
-export function growingTable(headings: readonly string[], stream: Stream): GrowingTable {
+export function growingTable(headings: readonly string[]): GrowingTable {
   let widths: number[] | undefined;
   return {
     next(rows) {
+      // What is shown counts: an escape is wider than what it stands for.
       const lines = rows.map((cells) => cells.map(visible));
       const first = widths === undefined;
       widths = widthsOf([headings, ...lines], widths);
-      return renderLines(first ? headings : undefined, lines, { widths, stream });
+      return renderLines(first ? headings : undefined, lines, widths);
     },
   };
 }
 
-/**
- * Columns under their headings, aligned also where characters take two cells or none. Characters that a
- * terminal would obey are shown as escapes.
- */
-export function renderTable(
-  headings: readonly string[],
-  rows: readonly (readonly string[])[],
-  stream: Stream,
-): string {
-  return growingTable(headings, stream).next(rows);
+/** Columns under their headings, aligned also where characters take two cells or none. */
+export function renderTable(headings: readonly string[], rows: readonly (readonly string[])[]): Line[] {
+  return growingTable(headings).next(rows);
 }
 
 function widthsOf(lines: readonly (readonly string[])[], least: readonly number[] = []): number[] {
@@ -47,31 +37,28 @@ function widthsOf(lines: readonly (readonly string[])[], least: readonly number[
 function renderLines(
   headings: readonly string[] | undefined,
   lines: readonly (readonly string[])[],
-  { widths, stream }: { widths: readonly number[]; stream: Stream },
-): string {
+  widths: readonly number[],
+): Line[] {
   const line = (cells: readonly string[]) =>
     cells
       .map((cell, column) => cell + ' '.repeat((widths[column] ?? 0) - widthOf(cell)))
       .join(GAP)
       .trimEnd();
   const rendered = lines.map(line);
-  if (headings !== undefined) rendered.unshift(styleText('bold', line(headings), { stream }));
-  return rendered.join('\n');
+  return headings === undefined ? rendered : [[{ style: 'bold', text: line(headings) }], ...rendered];
 }
 
 /** A line of `renderFields`; one without a text is left out. */
 export type Field = readonly [label: string, text: string | undefined];
 
 /** One thing: a line for each of its members, the labels aligned. */
-export function renderFields(fields: readonly Field[], stream: Stream): string {
+export function renderFields(fields: readonly Field[]): Line[] {
   const width = Math.max(...fields.map(([label]) => widthOf(label)));
-  return fields
-    .flatMap(([label, text]) => {
-      if (text === undefined) return [];
-      const padding = ' '.repeat(width - widthOf(label));
-      return `${styleText('bold', label, { stream })}${padding}${GAP}${visible(text)}`;
-    })
-    .join('\n');
+  return fields.flatMap(([label, text]) => {
+    if (text === undefined) return [];
+    const padding = ' '.repeat(width - widthOf(label));
+    return [[{ style: 'bold' as const, text: label }, padding + GAP + text]];
+  });
 }
 
 const PLAIN = /^[ -~]*$/;

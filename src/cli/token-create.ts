@@ -6,7 +6,7 @@ import { parseExpiry } from './expiry.ts';
 import { missingUser } from './missing-user.ts';
 import { settingOption } from './options.ts';
 import { type StoreFlags, withStore } from './store.ts';
-import { print, say, shellWord, visible } from './terminal.ts';
+import { print, say, shellWord } from './terminal.ts';
 import { durationRule } from './time.ts';
 
 /** `token create --user NAME` */
@@ -44,7 +44,7 @@ async function run(flags: TokenFlags): Promise<void> {
   });
   if (made === undefined) throw missingUser(user);
   print(made.token);
-  say(`Made the token ${made.id} of the user "${visible(user)}". It is shown only now.`);
+  say(`Made the token ${made.id} of the user "${user}". It is shown only now.`);
   if (made.isDisabled) say(`It is refused until: plant-store user enable ${shellWord(user)}`);
 }
 

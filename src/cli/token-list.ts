@@ -4,7 +4,7 @@ import { isUser, unknownUser } from './missing-user.ts';
 import { settingOption } from './options.ts';
 import { type StoreFlags, withStore } from './store.ts';
 import { renderTable } from './table.ts';
-import { print, say } from './terminal.ts';
+import { print, printJson, say } from './terminal.ts';
 import { describeToken, tokenMembers } from './token-view.ts';
 
 /** `token list` */
@@ -33,7 +33,7 @@ async function run(flags: StoreFlags & { user?: string; json?: true }): Promise<
     const asked = (await store.tokens()).filter((token) => user === undefined || token.user.name === user);
     return asked.map((token) => describeToken(token, now));
   });
-  if (flags.json) return print(JSON.stringify(tokens, null, 2));
+  if (flags.json) return printJson(tokens);
   if (tokens.length === 0) return say('There are no tokens.');
   const rows = tokens.map((token) => [
     token.id,
@@ -44,5 +44,5 @@ async function run(flags: StoreFlags & { user?: string; json?: true }): Promise<
     token.createdAt,
     token.expiresAt ?? 'never',
   ]);
-  print(renderTable(['ID', 'USER', 'LABEL', 'SCOPES', 'STATUS', 'CREATED', 'EXPIRES'], rows, process.stdout));
+  print(...renderTable(['ID', 'USER', 'LABEL', 'SCOPES', 'STATUS', 'CREATED', 'EXPIRES'], rows));
 }

@@ -8,7 +8,7 @@ import { parseTokenId } from './ids.ts';
 import { unknownToken } from './missing-token.ts';
 import { settingOption } from './options.ts';
 import { type StoreFlags, withStore } from './store.ts';
-import { print, say, visible } from './terminal.ts';
+import { print, say } from './terminal.ts';
 import { durationRule, isoTime, parseDuration } from './time.ts';
 
 /** `token rotate ID` */
@@ -53,8 +53,8 @@ async function run(id: string, flags: RotateFlags): Promise<void> {
   const end = expiresAt === undefined ? 'lasts until it is revoked' : `lasts until ${isoTime(expiresAt)}`;
   const old = overlapMs === 0 ? 'is refused from now on' : `works beside it until ${isoTime(oldUntil)}`;
   say(
-    `Made the token ${rotated.id} of the user "${visible(user)}", which ${end}. It is shown only now.\n` +
-      `The old one, ${id}, ${old}.`,
+    `Made the token ${rotated.id} of the user "${user}", which ${end}. It is shown only now.`,
+    `The old one, ${id}, ${old}.`,
   );
 }
 

@@ -5,7 +5,7 @@ import { unknownToken } from './missing-token.ts';
 import { settingOption } from './options.ts';
 import { type StoreFlags, withStore } from './store.ts';
 import { renderFields } from './table.ts';
-import { print } from './terminal.ts';
+import { print, printJson } from './terminal.ts';
 import { describeToken, type TokenView, tokenMembers } from './token-view.ts';
 
 /** `token show ID` */
@@ -31,7 +31,7 @@ async function run(id: string, flags: StoreFlags & { json?: true }): Promise<voi
     return found && describeToken(found, runtime.clock.now());
   });
   if (token === undefined) throw unknownToken(id);
-  if (flags.json) return print(JSON.stringify(token, null, 2));
+  if (flags.json) return printJson(token);
   const fields = [
     ['ID', token.id],
     ['User', token.user],
@@ -43,7 +43,7 @@ async function run(id: string, flags: StoreFlags & { json?: true }): Promise<voi
     ['Replaced by', token.replacedBy ?? undefined],
     ['Set by', token.isBootstrap ? 'BOOTSTRAP_TOKEN' : undefined],
   ] as const;
-  print(renderFields(fields, process.stdout));
+  print(...renderFields(fields));
 }
 
 function statusInWords({ status, expiresAt, revokedAt }: TokenView): string {

@@ -4,7 +4,7 @@ import { examplesFirst } from './examples.ts';
 import { Failure } from './failure.ts';
 import { settingOption } from './options.ts';
 import { type StoreFlags, withStore } from './store.ts';
-import { say, shellWord, visible } from './terminal.ts';
+import { say, shellWord } from './terminal.ts';
 
 /** `user create NAME` */
 export function userCreate(user: Command): void {
@@ -21,7 +21,7 @@ async function run(name: string, flags: StoreFlags): Promise<void> {
   await withStore(flags, async (parts) => {
     if (!(await createUser(parts, name))) throw new Failure(`There is a user "${name}" already.`);
   });
-  say(`Made the user "${visible(name)}". A token for it: plant-store token create --user ${shellWord(name)}`);
+  say(`Made the user "${name}". A token for it: plant-store token create --user ${shellWord(name)}`);
 }
 
 function parseName(text: string): string {

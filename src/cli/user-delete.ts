@@ -11,7 +11,7 @@ import { settingOption } from './options.ts';
 import { showProgress } from './progress.ts';
 import { ask, refuseWithoutTerminal } from './question.ts';
 import { type StoreFlags, type StoreParts, withStore } from './store.ts';
-import { insist, say, visible } from './terminal.ts';
+import { insist, say } from './terminal.ts';
 
 /** `user delete NAME` */
 export function userDelete(user: Command): void {
@@ -34,14 +34,14 @@ async function run(name: string, flags: StoreFlags & { yes?: true }, command: Co
     if (!(await deleteUser(parts, name))) throw unknownUser(name);
     await removeRest(parts);
   });
-  say(`Deleted the user "${visible(name)}" and what they had (${counts(belongings)}).`);
+  say(`Deleted the user "${name}" and what they had (${counts(belongings)}).`);
 }
 
 /** Throws a `Failure` unless the person types the name: one letter is typed too easily for what cannot be undone. */
 async function confirm(name: string, belongings: Belongings): Promise<void> {
   insist(
-    `The user "${visible(name)}" goes for good, with all they have (${counts(belongings)}), the record of their\n` +
-      'events, and the deliveries that their webhooks wait to make. "user disable" keeps everything instead.',
+    `The user "${name}" goes for good, with all they have (${counts(belongings)}), the record of their`,
+    'events, and the deliveries that their webhooks wait to make. "user disable" keeps everything instead.',
   );
   if (name === ADMIN) {
     insist(
@@ -65,7 +65,7 @@ const LONG = 20;
 async function removeRest({ chores, runtime }: StoreParts): Promise<void> {
   // What falls due later, for other users, is left to the service.
   const now = runtime.clock.now();
-  const progress = showProgress('Removing their plants and events', process.stderr);
+  const progress = showProgress('Removing their plants and events');
   for (let slices = 1; await chores.hasChores(now); slices++) {
     if (slices === LONG) {
       say(

@@ -4,7 +4,7 @@ import { examplesFirst } from './examples.ts';
 import { unknownUser } from './missing-user.ts';
 import { settingOption } from './options.ts';
 import { type StoreFlags, withStore } from './store.ts';
-import { say, shellWord, visible } from './terminal.ts';
+import { say, shellWord } from './terminal.ts';
 
 /** `user disable NAME` */
 export function userDisable(user: Command): void {
@@ -23,7 +23,7 @@ async function run(name: string, flags: StoreFlags): Promise<void> {
   const undo = `plant-store user enable ${shellWord(name)}`;
   say(
     outcome === 'changed'
-      ? `Disabled the user "${visible(name)}". Their tokens are refused, and their webhooks hold what comes, until: ${undo}`
-      : `The user "${visible(name)}" was disabled before. To change it: ${undo}`,
+      ? `Disabled the user "${name}". Their tokens are refused, and their webhooks hold what comes, until: ${undo}`
+      : `The user "${name}" was disabled before. To change it: ${undo}`,
   );
 }

@@ -4,7 +4,7 @@ import { examplesFirst } from './examples.ts';
 import { unknownUser } from './missing-user.ts';
 import { settingOption } from './options.ts';
 import { type StoreFlags, withStore } from './store.ts';
-import { say, visible } from './terminal.ts';
+import { say } from './terminal.ts';
 
 /** `user enable NAME` */
 export function userEnable(user: Command): void {
@@ -22,7 +22,7 @@ async function run(name: string, flags: StoreFlags): Promise<void> {
   if (outcome === 'no user') throw unknownUser(name);
   say(
     outcome === 'changed'
-      ? `Enabled the user "${visible(name)}". Their tokens are taken again, and their webhooks send what they held.`
-      : `The user "${visible(name)}" was enabled before.`,
+      ? `Enabled the user "${name}". Their tokens are taken again, and their webhooks send what they held.`
+      : `The user "${name}" was enabled before.`,
   );
 }

@@ -4,7 +4,7 @@ import { examplesFirst } from './examples.ts';
 import { settingOption } from './options.ts';
 import { type StoreFlags, withStore } from './store.ts';
 import { renderTable } from './table.ts';
-import { print, say } from './terminal.ts';
+import { print, printJson, say } from './terminal.ts';
 import { isoTime } from './time.ts';
 
 /** `user list` */
@@ -22,14 +22,14 @@ export function userList(user: Command): void {
 
 async function run(flags: StoreFlags & { json?: true }): Promise<void> {
   const users = (await withStore(flags, ({ store }) => store.users())).map(describe);
-  if (flags.json) return print(JSON.stringify(users, null, 2));
+  if (flags.json) return printJson(users);
   if (users.length === 0) return say('There are no users.');
   const rows = users.map(({ name, createdAt, disabledAt }) => [
     name,
     disabledAt === null ? 'enabled' : 'disabled',
     createdAt,
   ]);
-  print(renderTable(['NAME', 'STATUS', 'CREATED'], rows, process.stdout));
+  print(...renderTable(['NAME', 'STATUS', 'CREATED'], rows));
 }
 
 function describe({ id, name, createdAt, disabledAt }: User) {

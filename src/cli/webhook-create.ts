@@ -3,10 +3,9 @@ import { membersOf } from './answer-reader.ts';
 import { call } from './api.ts';
 import { type ApiFlags, addApiOptions, readApi } from './api-options.ts';
 import { examplesFirst } from './examples.ts';
-import { prettyJson } from './json.ts';
 import { rateRule, readRate } from './rate.ts';
 import { renderFields } from './table.ts';
-import { print, say } from './terminal.ts';
+import { print, printJson, say } from './terminal.ts';
 import { identityFields } from './webhook-view.ts';
 
 /** `webhook create URL` */
@@ -36,9 +35,9 @@ async function run(url: string, flags: CreateFlags): Promise<void> {
   const { body } = await call(readApi(process.env, flags), 'POST', '/webhooks', {
     body: { url, description, rate },
   });
-  if (flags.json) return print(prettyJson(body));
+  if (flags.json) return printJson(body);
   const made = membersOf(body);
-  print(renderFields([...identityFields(made), ['Secret', made.text('secret')]], process.stdout));
+  print(...renderFields([...identityFields(made), ['Secret', made.text('secret')]]));
   say(
     `The secret is shown only now. To try the receiver: plant-store webhook test ${made.text('id')} --wait`,
   );

@@ -6,7 +6,7 @@ import { examplesFirst } from './examples.ts';
 import { Failure } from './failure.ts';
 import { parseWebhookId } from './ids.ts';
 import { ask, refuseWithoutTerminal } from './question.ts';
-import { insist, say, visible } from './terminal.ts';
+import { insist, say } from './terminal.ts';
 
 /** `webhook delete ID` */
 export function webhookDelete(webhook: Command): void {
@@ -40,10 +40,10 @@ async function confirm(api: Api, id: string): Promise<void> {
   const webhook = membersOf((await call(api, 'GET', `/webhooks/${id}`)).body);
   const waiting = webhook.count('waiting');
   insist(
-    `The webhook to ${visible(webhook.text('url'))} goes, with its secrets and the record of its deliveries.\n` +
-      (waiting === 0
-        ? 'No delivery waits.'
-        : `Deliveries that wait, and would never be sent: ${waiting}. "webhook disable" holds them instead.`),
+    `The webhook to ${webhook.text('url')} goes, with its secrets and the record of its deliveries.`,
+    waiting === 0
+      ? 'No delivery waits.'
+      : `Deliveries that wait, and would never be sent: ${waiting}. "webhook disable" holds them instead.`,
   );
   if (!/^y(?:es)?$/i.test(await ask('Delete it? [y/N] '))) throw new Failure('Nothing was deleted.');
 }

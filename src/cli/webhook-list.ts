@@ -3,9 +3,8 @@ import { listOf } from './answer-reader.ts';
 import { call } from './api.ts';
 import { type ApiFlags, addApiOptions, readApi } from './api-options.ts';
 import { examplesFirst } from './examples.ts';
-import { prettyJson } from './json.ts';
 import { renderTable } from './table.ts';
-import { print, say } from './terminal.ts';
+import { print, printJson, say } from './terminal.ts';
 import { webhookHeadings, webhookRow } from './webhook-view.ts';
 
 /** `webhook list` */
@@ -23,8 +22,8 @@ export function webhookList(webhook: Command): void {
 
 async function run(flags: ApiFlags & { json?: true }): Promise<void> {
   const { body } = await call(readApi(process.env, flags), 'GET', '/webhooks');
-  if (flags.json) return print(prettyJson(body));
+  if (flags.json) return printJson(body);
   const webhooks = listOf(body);
   if (webhooks.length === 0) return say('There are no webhooks. To make one: plant-store webhook create URL');
-  print(renderTable(webhookHeadings, webhooks.map(webhookRow), process.stdout));
+  print(...renderTable(webhookHeadings, webhooks.map(webhookRow)));
 }

@@ -5,8 +5,7 @@ import { call } from './api.ts';
 import { type ApiFlags, addApiOptions, readApi } from './api-options.ts';
 import { examplesFirst } from './examples.ts';
 import { parseWebhookId } from './ids.ts';
-import { prettyJson } from './json.ts';
-import { print, say } from './terminal.ts';
+import { printJson, say } from './terminal.ts';
 import { parseSince, sinceRule } from './time.ts';
 
 /** `webhook replay ID --since TIME` */
@@ -38,7 +37,7 @@ async function run(id: string, flags: ReplayFlags): Promise<void> {
   const { since, state } = flags;
   const api = readApi(process.env, flags);
   const { body } = await call(api, 'POST', `/webhooks/${id}/replay`, { body: { since, state } });
-  if (flags.json) return print(prettyJson(body));
+  if (flags.json) return printJson(body);
   const count = membersOf(body).count('count');
   say(
     count === 0

@@ -5,8 +5,7 @@ import { call } from './api.ts';
 import { type ApiFlags, addApiOptions, readApi } from './api-options.ts';
 import { examplesFirst } from './examples.ts';
 import { parseWebhookId } from './ids.ts';
-import { prettyJson } from './json.ts';
-import { print, say } from './terminal.ts';
+import { print, printJson, say } from './terminal.ts';
 import { parseDuration } from './time.ts';
 
 /** `webhook rotate ID` */
@@ -38,7 +37,7 @@ async function run(id: string, flags: RotateFlags): Promise<void> {
   const path = `/webhooks/${id}/rotate-secret`;
   const { overlap } = flags;
   const { body } = await call(readApi(process.env, flags), 'POST', path, { body: { overlap } });
-  if (flags.json) return print(prettyJson(body));
+  if (flags.json) return printJson(body);
   const rotated = membersOf(body);
   print(rotated.text('secret'));
   const old = overlap === 0 ? 'signs no more' : `signs beside it until ${rotated.text('overlapUntil')}`;

@@ -4,9 +4,8 @@ import { call } from './api.ts';
 import { type ApiFlags, addApiOptions, readApi } from './api-options.ts';
 import { examplesFirst } from './examples.ts';
 import { parseWebhookId } from './ids.ts';
-import { prettyJson } from './json.ts';
 import { renderFields } from './table.ts';
-import { print } from './terminal.ts';
+import { print, printJson } from './terminal.ts';
 import { healthFields, identityFields } from './webhook-view.ts';
 
 /** `webhook show ID` */
@@ -28,7 +27,7 @@ export function webhookShow(webhook: Command): void {
 
 async function run(id: string, flags: ApiFlags & { json?: true }): Promise<void> {
   const { body } = await call(readApi(process.env, flags), 'GET', `/webhooks/${id}`);
-  if (flags.json) return print(prettyJson(body));
+  if (flags.json) return printJson(body);
   const webhook = membersOf(body);
-  print(renderFields([...identityFields(webhook), ...healthFields(webhook)], process.stdout));
+  print(...renderFields([...identityFields(webhook), ...healthFields(webhook)]));
 }

@@ -8,8 +8,7 @@ import { examplesFirst } from './examples.ts';
 import { Failure } from './failure.ts';
 import { firstAttempt } from './first-attempt.ts';
 import { parseWebhookId } from './ids.ts';
-import { prettyJson } from './json.ts';
-import { print, say } from './terminal.ts';
+import { print, printJson, say } from './terminal.ts';
 
 /** `webhook test ID` */
 export function webhookTest(webhook: Command): void {
@@ -34,12 +33,14 @@ async function run(id: string, flags: ApiFlags & { wait?: true; json?: true }): 
   const { body: sent } = await call(api, 'POST', `/webhooks/${id}/test`);
   const event = membersOf(sent).text('event');
   if (!flags.wait) {
-    print(flags.json ? prettyJson(sent) : event);
+    if (flags.json) printJson(sent);
+    else print(event);
     return say(`To see the outcome: plant-store delivery show ${id} ${event}`);
   }
   const tried = await firstAttempt(api, { webhook: id, sent });
   const delivery = membersOf(tried);
-  print(flags.json ? prettyJson(tried) : renderDelivery(delivery, process.stdout));
+  if (flags.json) printJson(tried);
+  else print(...renderDelivery(delivery));
   const reason = failureOfFirst(delivery);
   if (reason !== undefined) throw new Failure(`The test failed: ${reason}`);
 }

@@ -4,10 +4,9 @@ import { call } from './api.ts';
 import { type ApiFlags, addApiOptions, readApi } from './api-options.ts';
 import { examplesFirst } from './examples.ts';
 import { parseWebhookId } from './ids.ts';
-import { prettyJson } from './json.ts';
 import { rateRule, readRate } from './rate.ts';
 import { renderFields } from './table.ts';
-import { print, say } from './terminal.ts';
+import { print, printJson, say } from './terminal.ts';
 import { identityFields } from './webhook-view.ts';
 
 /** `webhook update ID` */
@@ -42,8 +41,8 @@ async function run(id: string, flags: UpdateFlags, command: Command): Promise<vo
   const { body } = await call(readApi(process.env, flags), 'PATCH', `/webhooks/${id}`, {
     body: { url, description, rate },
   });
-  if (flags.json) return print(prettyJson(body));
-  print(renderFields(identityFields(membersOf(body)), process.stdout));
+  if (flags.json) return printJson(body);
+  print(...renderFields(identityFields(membersOf(body))));
   if (url !== undefined) say(`To try the receiver: plant-store webhook test ${id} --wait`);
 }
 

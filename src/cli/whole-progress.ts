@@ -8,10 +8,9 @@ export type WholeProgress = WholeReport & {
 };
 
 /** @param bytes of the store that is copied; its copy may be smaller, since it leaves out what was deleted */
-export function showWholeProgress(bytes: number, stream: NodeJS.WriteStream): WholeProgress {
+export function showWholeProgress(bytes: number): WholeProgress {
   function show(text: string): void {
-    if (!isWatched(stream)) return;
-    replaceLine(stream, text);
+    if (isWatched()) replaceLine(text);
   }
 
   return {

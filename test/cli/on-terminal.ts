@@ -1,5 +1,5 @@
-import { spawn, spawnSync } from 'node:child_process';
-import { text } from 'node:stream/consumers';
+import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { shellWord } from '../../src/cli/terminal.ts';
 
@@ -21,17 +21,47 @@ export type Typing = {
 
 /** What a terminal shows when somebody types this at the question. */
 export async function onTerminal(args: readonly string[], { env, at, keys }: Typing): Promise<string> {
-  const command = [process.execPath, PROGRAM, ...args].map(shellWord).join(' ');
+  return shownBy(commandOf(args), env, (child, seen, before) => {
+    if (seen.includes(at) && !before.includes(at)) child.stdin.write(keys);
+  });
+}
+
+/**
+ * What a terminal gets from a verb that asks nothing: standard output and standard error.
+ *
+ * @param input for its standard input, which is then no terminal
+ */
+export async function shownOnTerminal(
+  args: readonly string[],
+  env: Record<string, string>,
+  input?: string,
+): Promise<string> {
+  const command = commandOf(args);
+  return shownBy(input === undefined ? command : `printf %s ${shellWord(input)} | ${command}`, env);
+}
+
+function commandOf(args: readonly string[]): string {
+  return [process.execPath, PROGRAM, ...args].map(shellWord).join(' ');
+}
+
+type Watcher = (child: ChildProcessWithoutNullStreams, seen: string, before: string) => void;
+
+/** What a terminal gets from a command of the shell. */
+export async function shownBy(
+  command: string,
+  env: Record<string, string> = {},
+  onOutput: Watcher = () => {},
+): Promise<string> {
   const child = spawn('script', ['--quiet', '--command', command, '/dev/null'], {
     env: { PATH: process.env.PATH, ...env },
   });
   let seen = '';
-  child.stdout.on('data', (chunk: Buffer) => {
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
     const before = seen;
     seen += chunk;
-    if (seen.includes(at) && !before.includes(at)) child.stdin.write(keys);
+    onOutput(child, seen, before);
   });
-  const shown = await text(child.stdout);
+  await once(child.stdout, 'end');
   child.stdin.end();
-  return shown;
+  return seen;
 }

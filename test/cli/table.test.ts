@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import { renderTable } from '../../src/cli/table.ts';
 import { shellWord, visible } from '../../src/cli/terminal.ts';
 
-function lines(...rows: string[][]): string[] {
-  return renderTable(['NAME', 'END'], rows, process.stdout).split('\n').slice(1);
+function lines(...rows: string[][]) {
+  return renderTable(['NAME', 'END'], rows).slice(1);
 }
 
 test('columns are as wide as their widest cell, and no line ends in white space', () => {
