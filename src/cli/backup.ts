@@ -3,6 +3,7 @@ import { constants, setPriority } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Command } from 'commander';
+import type { Draft } from '../store/sqlite/drafts.ts';
 import { sqliteCode } from '../store/sqlite/failure.ts';
 import { fileSize } from '../store/sqlite/file-size.ts';
 import { type EmbeddedStore, embeddedStore, fileFailure } from './embedded-store.ts';
@@ -51,15 +52,19 @@ async function run(file: string, flags: BackupFlags): Promise<void> {
 }
 
 async function write({ path }: EmbeddedStore, to: string, { force }: BackupFlags) {
-  const { backUp, discardBackup } = await import('../store/sqlite/backup.ts');
-  const temporary = `${to}.partial-${process.pid}`;
+  const [{ backUp }, { openDraft }] = await Promise.all([
+    import('../store/sqlite/backup.ts'),
+    import('../store/sqlite/drafts.ts'),
+  ]);
   const report = showWholeProgress(fileSize(path) + fileSize(`${path}-wal`));
+  let draft: Draft | undefined;
   const forget = onInterrupt(() => {
     report.end();
-    discardBackup(temporary);
+    draft?.end();
   });
   try {
-    const made = await backUp({ from: path, to, temporary, replaces: force ?? false, report });
+    draft = openDraft(`${to}.partial-`);
+    const made = await backUp({ from: path, to, draft, replaces: force ?? false, report });
     if (made === undefined) throw thereAlready(to);
     return made;
   } catch (error) {

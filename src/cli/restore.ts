@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, realpathSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, realpathSync, rmdirSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import type { Command } from 'commander';
 import { silentLog, systemRuntime } from '../runtime.ts';
@@ -44,14 +44,7 @@ async function run(file: string, flags: RestoreFlags): Promise<void> {
   const store = embeddedStore(flags, 'restore');
   const from = resolve(file);
   refuseSource(from, store);
-  makeFolder(store);
-  const unlock = lockFolder(store);
-  let restored: Restored;
-  try {
-    restored = await replace(from, store);
-  } finally {
-    unlock();
-  }
+  const restored = await inFolder(store, () => replace(from, store));
   const { before, plants, waiting, revived } = restored;
   if (flags.json) {
     const told = { path: store.path, before: before ?? null, plants, waiting, revived: revived ?? null };
@@ -116,12 +109,43 @@ function isServedFolder(folder: string): boolean {
   }
 }
 
-function makeFolder({ dataDir }: EmbeddedStore): void {
+/** Does the work in the data folder, away from servers. When it fails, nothing is there that was not there before. */
+async function inFolder<T>(store: EmbeddedStore, work: () => Promise<T>): Promise<T> {
+  const made = makeFolder(store);
+  const lockPath = join(store.dataDir, 'serving.lock');
+  const isNew = !existsSync(lockPath);
+  try {
+    const unlock = lockFolder(store, lockPath);
+    try {
+      return await work();
+    } catch (error) {
+      if (isNew) rmSync(lockPath, { force: true });
+      throw error;
+    } finally {
+      unlock();
+    }
+  } catch (error) {
+    for (const folder of made.toReversed()) removeEmpty(folder);
+    throw error;
+  }
+}
+
+/** Somebody else may have put something there meanwhile. */
+function removeEmpty(folder: string): void {
+  try {
+    rmdirSync(folder);
+  } catch {}
+}
+
+/** Gives the folders that were not there, the outer one first. */
+function makeFolder({ dataDir }: EmbeddedStore): string[] {
   try {
     const made = mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-    if (made === undefined) return;
+    if (made === undefined) return [];
     const first = resolve(made);
-    giveToOwnerOf(dirname(first), foldersBetween(first, resolve(dataDir)));
+    const folders = foldersBetween(first, resolve(dataDir));
+    giveToOwnerOf(dirname(first), folders);
+    return folders;
   } catch (error) {
     throw fileFailure(error, `The data folder ${dataDir} cannot be made`);
   }
@@ -136,11 +160,11 @@ function foldersBetween(outer: string, inner: string): string[] {
   return folders;
 }
 
-function lockFolder(store: EmbeddedStore): () => void {
+function lockFolder(store: EmbeddedStore, lockPath: string): () => void {
   try {
     const unlock = lockAgainstServers(store);
     // At once: whatever becomes of the restore, the service must be able to take it.
-    giveToOwnerOf(store.dataDir, [join(store.dataDir, 'serving.lock')]);
+    giveToOwnerOf(store.dataDir, [lockPath]);
     return unlock;
   } catch (error) {
     throw fileFailure(error, `The data folder ${store.dataDir} cannot be used`);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
 import {
   chmod,
   copyFile,
@@ -12,14 +13,14 @@ import {
   symlink,
   writeFile,
 } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises';
 import { storePath } from '../../src/config.ts';
 import { addPlants, plantsIn } from './backed-up-store.ts';
 import { fillStore, openEmbedded } from './copied-store.ts';
-import { launch, outcomeOf, run, withFolder, withStoreFolder } from './program.ts';
+import { launch, type Outcome, outcomeOf, run, withFolder, withStoreFolder } from './program.ts';
 import { dataOf, failureOf, wordsOf } from './remote.ts';
 
 function backUp(folder: string, file: string, ...more: string[]) {
@@ -154,6 +155,92 @@ test('a backup that is interrupted leaves nothing behind', async () => {
       child.kill('SIGINT');
       assert.equal((await ended).signal, 'SIGINT');
       assert.deepEqual(await readdir(other), []);
+    });
+  });
+});
+
+/** What a killed backup has got to, as its draft shows it. */
+const STAGES: readonly (readonly [what: string, isReached: (names: string[]) => boolean])[] = [
+  ['it has a draft', () => true],
+  ['it has a lock', (names) => names.includes('lock')],
+  ['it copies', (names) => names.includes('store-journal')],
+];
+
+/** What is in the folder in which a backup works; undefined while there is none. */
+function draftIn(folder: string): string[] | undefined {
+  const name = readdirSync(folder).find((each) => each.includes('.partial-'));
+  return name === undefined ? undefined : readdirSync(join(folder, name));
+}
+
+/** Starts a backup, and resolves when its draft shows this. */
+async function backupUntil(
+  isReached: (names: string[]) => boolean,
+  [folder, file]: [folder: string, file: string],
+): Promise<{ kill(): void; ended: Promise<Outcome> }> {
+  const child = launch(['backup', file, '--force', '--data-dir', folder]);
+  const ended = outcomeOf(child);
+  let hasEnded = false;
+  void ended.then(() => {
+    hasEnded = true;
+  });
+  for (let draft: string[] | undefined; !draft || !isReached(draft); draft = draftIn(dirname(file))) {
+    assert.ok(!hasEnded, 'it was over too soon');
+    await turn();
+  }
+  return { kill: () => void child.kill('SIGKILL'), ended };
+}
+
+for (const [what, isReached] of STAGES) {
+  test(`what a backup leaves that is killed when ${what} is removed by the next one`, async () => {
+    await withStoreFolder(async (folder) => {
+      addPlants(folder, 100_000);
+      await withFolder(async (other) => {
+        const file = join(other, 'b');
+        const { kill, ended } = await backupUntil(isReached, [folder, file]);
+        kill();
+        assert.equal((await ended).signal, 'SIGKILL');
+        assert.equal((await readdir(other)).length, 1);
+        wordsOf(await backUp(folder, file));
+        assert.deepEqual(await readdir(other), ['b']);
+        assert.equal(plantsIn(file), 100_000);
+      });
+    });
+  });
+}
+
+test('a backup takes nothing away from another one that runs, nor what is not its own', async () => {
+  await withStoreFolder(async (folder) => {
+    addPlants(folder, 300_000);
+    await withFolder(async (other) => {
+      const file = join(other, 'b');
+      const first = await backupUntil((names) => names.includes('store-journal'), [folder, file]);
+      const mine = ['b.partial-notes1', 'b.partial-mydata', 'b.partial-1', 'b.partial-wheref'];
+      await writeFile(join(other, 'b.partial-notes1'), 'a file');
+      await writeFile(join(other, 'b.partial-1'), 'a file');
+      await mkdir(join(other, 'b.partial-mydata'));
+      await writeFile(join(other, 'b.partial-mydata', 'lock'), '');
+      await writeFile(join(other, 'b.partial-mydata', 'precious'), '');
+      await symlink(folder, join(other, 'b.partial-wheref'));
+      const small = await run(['backup', file, '--force', '--data-dir', folder]);
+      assert.equal(small.code, 0, small.stderr);
+      assert.equal((await first.ended).code, 0, (await first.ended).stderr);
+      assert.deepEqual((await readdir(other)).toSorted(), ['b', ...mine].toSorted());
+      assert.equal(plantsIn(file), 300_000);
+    });
+  });
+});
+
+test('a backup is made where nobody else can put a link, and under no name that can be known before', async () => {
+  await withStoreFolder(async (folder) => {
+    addPlants(folder, 100_000);
+    await withFolder(async (other) => {
+      await chmod(other, 0o777);
+      const file = join(other, 'b');
+      const { ended } = await backupUntil((names) => names.includes('store'), [folder, file]);
+      const [name = ''] = await readdir(other);
+      const { mode } = await stat(join(other, name));
+      assert.equal(mode & 0o7777, 0o700);
+      assert.equal((await ended).code, 0);
     });
   });
 });

@@ -1,5 +1,6 @@
-import { rmSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { makePrivateFile } from './connection.ts';
+import type { Draft } from './drafts.ts';
 import { flushFile, placeFile, replaceFile } from './durable-files.ts';
 import { copyAndCheck, type WholeReport } from './whole-store.ts';
 
@@ -7,8 +8,8 @@ export type BackupOptions = {
   /** The file of the store; a server may run on it. */
   from: string;
   to: string;
-  /** Where it is made until it is whole: beside `to`. Nothing is there. */
-  temporary: string;
+  /** Where it is made until it is whole. Ended with it. */
+  draft: Draft;
   /** Whether what is at `to` is replaced. */
   replaces: boolean;
   report: WholeReport;
@@ -24,21 +25,17 @@ export type Backup = { bytes: number; plants: number };
  * @throws what `copyAndCheck` does, and errors of the file system; nothing is left behind then
  */
 export async function backUp(options: BackupOptions): Promise<Backup | undefined> {
-  const { from, to, temporary, replaces, report } = options;
-  makePrivateFile(temporary);
+  const { from, to, draft, replaces, report } = options;
+  const { path } = draft;
   try {
-    const { plants } = await copyAndCheck({ from, path: temporary }, report);
-    flushFile(temporary);
-    const bytes = statSync(temporary).size;
-    if (replaces) replaceFile(temporary, to);
-    else if (!placeFile(temporary, to)) return undefined;
+    makePrivateFile(path);
+    const { plants } = await copyAndCheck({ from, path }, report);
+    flushFile(path);
+    const bytes = statSync(path).size;
+    if (replaces) replaceFile(path, to);
+    else if (!placeFile(path, to)) return undefined;
     return { bytes, plants };
   } finally {
-    discardBackup(temporary);
+    draft.end();
   }
-}
-
-/** Takes away what was made so far. */
-export function discardBackup(temporary: string): void {
-  for (const suffix of ['', '-journal']) rmSync(`${temporary}${suffix}`, { force: true });
 }

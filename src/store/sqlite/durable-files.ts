@@ -23,8 +23,9 @@ export function flushFolder(path: string): void {
   try {
     flush(path, 'r');
   } catch (error) {
-    // Windows opens no folder, and has it on disk by itself.
-    if (process.platform !== 'win32') throw error;
+    // Windows opens no folder, and has it on disk by itself; some file systems cannot flush one, and some folders may be
+    // written, but not read.
+    if (process.platform !== 'win32' && !UNFLUSHED.has(codeOf(error))) throw error;
   }
 }
 
@@ -62,17 +63,24 @@ export function placeFile(from: string, to: string): boolean {
   return true;
 }
 
-/** Keeps a file under a second name that nothing has, so that replacing the first one does not lose it. */
-export function keepFile(path: string, name: string): void {
+/**
+ * Keeps a file under a second name that nothing has, so that replacing the first one does not lose it.
+ *
+ * @param draft where it is copied to first on a file system without hard links: nothing is there
+ */
+export function keepFile(path: string, name: string, draft: string): void {
   try {
     linkSync(path, name);
   } catch (error) {
     if (!NO_LINKS.has(codeOf(error))) throw error;
-    copyFileSync(path, name, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
-    flushFile(name);
+    copyFileSync(path, draft, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
+    flushFile(draft);
+    renameSync(draft, name);
   }
   flushFolder(dirname(name));
 }
+
+const UNFLUSHED = new Set(['EACCES', 'EINVAL']);
 
 /** What file systems say that have no hard links, such as FAT. */
 const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']);

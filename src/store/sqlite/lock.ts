@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { processes } from '../../limits.ts';
@@ -14,14 +15,42 @@ const SQLITE_BUSY = 5;
  * @throws Error when another server holds it.
  */
 export function lockForServing(path: string): () => void {
-  makePrivateFile(path);
-  const db = new DatabaseSync(path, { timeout: processes.lockWaitMs });
-  try {
-    db.exec('BEGIN EXCLUSIVE');
-  } catch (cause) {
+  const unlock = tryLock(path, processes.lockWaitMs);
+  if (unlock !== undefined) return unlock;
+  throw new Error(`Another plant-store server is running on the data folder ${dirname(path)}.`);
+}
+
+/**
+ * Takes the lock that a file stands for, which is made if it is not there. Whoever holds it may remove the file.
+ *
+ * @returns a function that gives the lock back; undefined when another process holds it for so long.
+ */
+export function tryLock(path: string, waitMs: number): (() => void) | undefined {
+  for (;;) {
+    makePrivateFile(path);
+    const file = fileAt(path);
+    const db = new DatabaseSync(path, { timeout: waitMs });
+    const failure = failureOf(() => db.exec('BEGIN EXCLUSIVE'));
+    // Nobody else would ask for the lock of a file that was removed meanwhile; SQLite reports an I/O error then.
+    const isSame = file !== undefined && file === fileAt(path);
+    if (isSame && failure === undefined) return () => db.close();
     db.close();
-    if (sqliteCode(cause) !== SQLITE_BUSY) throw cause;
-    throw new Error(`Another plant-store server is running on the data folder ${dirname(path)}.`, { cause });
+    if (isSame && sqliteCode(failure) === SQLITE_BUSY) return undefined;
+    if (isSame) throw failure;
   }
-  return () => db.close();
+}
+
+/** Undefined where there is none. */
+function fileAt(path: string): string | undefined {
+  const file = statSync(path, { throwIfNoEntry: false });
+  return file && `${file.dev} ${file.ino}`;
+}
+
+function failureOf(work: () => void): unknown {
+  try {
+    work();
+    return undefined;
+  } catch (error) {
+    return error;
+  }
 }

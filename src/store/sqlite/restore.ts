@@ -1,8 +1,18 @@
-import { chmodSync, chownSync, existsSync, readdirSync, rmSync, statSync } from 'node:fs';
+import {
+  chmodSync,
+  constants,
+  existsSync,
+  lchownSync,
+  lstatSync,
+  readdirSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { copyFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { writes } from '../../limits.ts';
+import { openDraft } from './drafts.ts';
 import { flushFile, keepFile, replaceFile } from './durable-files.ts';
 import { sqliteCode } from './failure.ts';
 import type { Contents } from './inspect.ts';
@@ -34,22 +44,23 @@ export type Restored = Contents & {
  * system; the store is as it was then
  */
 export async function restoreStore({ from, path, now, report }: RestoreOptions): Promise<Restored> {
-  const staged = `${path}.restoring`;
-  // Of one that was killed: no other one is at work, because of the lock.
-  discard(staged);
+  removeOldDraft(`${path}.restoring`);
   removeAliases(path);
+  const draft = openDraft(`${path}.restoring-`);
+  const staged = draft.path;
   try {
     await stage(from, staged);
     const contents = await copyAndCheck({ from: undefined, path: staged }, report);
     giveToOwnerOf(dirname(path), [staged]);
     flushFile(staged);
     const before = existsSync(path) ? nameOfBefore(path, now) : undefined;
-    const isWhole = before !== undefined && keepStore(path, before);
+    const isWhole = before !== undefined && keepStore(path, before, `${staged}-kept`);
     const compared = isWhole ? compareTokens(before, staged, now) : UNKNOWN;
     replaceFile(staged, path);
+    if (isWhole || before === undefined) removeLoneLogs(path);
     return { ...contents, before, ...compared };
   } finally {
-    discard(staged);
+    draft.end();
   }
 }
 
@@ -57,9 +68,9 @@ const UNKNOWN: Comparison = { revived: undefined, isReadable: false };
 
 /** A copy that this process may change, with the write-ahead log folded in that a folder may have been copied with. */
 async function stage(from: string, staged: string): Promise<void> {
-  await copyFile(from, staged);
+  await copyFile(from, staged, constants.COPYFILE_EXCL);
   chmodSync(staged, 0o600);
-  if (existsSync(`${from}-wal`)) await copyFile(`${from}-wal`, `${staged}-wal`);
+  if (existsSync(`${from}-wal`)) await copyFile(`${from}-wal`, `${staged}-wal`, constants.COPYFILE_EXCL);
   foldIn(staged);
 }
 
@@ -82,11 +93,12 @@ const LOGS = ['-wal', '-journal'] as const;
 /**
  * Gives the store a second name, under which it stays when the first one is given to another.
  *
+ * @param draft as `keepFile` has it
  * @returns false when it is damaged, and was kept with its logs
  */
-function keepStore(path: string, name: string): boolean {
+function keepStore(path: string, name: string, draft: string): boolean {
   // SQLite drops a log that it can make nothing of, and a damaged store would lose it.
-  for (const suffix of LOGS) if (existsSync(path + suffix)) keepFile(path + suffix, name + suffix);
+  for (const suffix of LOGS) if (existsSync(path + suffix)) keepFile(path + suffix, name + suffix, draft);
   let isDamaged = false;
   try {
     foldIn(path);
@@ -97,7 +109,7 @@ function keepStore(path: string, name: string): boolean {
     // Of a whole store they are folded in by now, or stay where they are.
     if (!isDamaged) for (const suffix of LOGS) rmSync(name + suffix, { force: true });
   }
-  keepFile(path, name);
+  keepFile(path, name, draft);
   for (const suffix of [...LOGS, '-shm']) rmSync(path + suffix, { force: true });
   return !isDamaged;
 }
@@ -113,9 +125,25 @@ function isDamage(error: unknown): boolean {
 function nameOfBefore(path: string, now: number): string {
   const time = new Date(now).toISOString().replace(/[-:]|\.\d+/g, '');
   const name = `${path}.before-restore-${time}`;
-  for (let n = 2; ; n++) {
-    const free = n === 2 ? name : `${name}-${n - 1}`;
-    if (!existsSync(free)) return free;
+  const isTaken = (free: string) => ['', ...LOGS].some((suffix) => lstatSync(free + suffix, ABSENT));
+  let free = name;
+  for (let n = 2; isTaken(free); n++) free = `${name}-${n}`;
+  return free;
+}
+
+const ABSENT = { throwIfNoEntry: false } as const;
+
+/**
+ * A restore that was killed before it had kept the store has kept its logs alone. While that store is damaged they may be
+ * all that is left of them; afterwards nobody needs them.
+ */
+function removeLoneLogs(path: string): void {
+  const folder = dirname(path);
+  const names = new Set(readdirSync(folder));
+  for (const name of names) {
+    const [, store] = /^(.*\.before-restore-\d{8}T\d{6}Z(?:-\d+)?)-(?:wal|journal)$/.exec(name) ?? [];
+    if (!store?.startsWith(basename(path)) || names.has(store)) continue;
+    rmSync(join(folder, name), { force: true });
   }
 }
 
@@ -145,9 +173,10 @@ export function aliasesOf(path: string): string[] {
 export function giveToOwnerOf(folder: string, files: readonly string[]): void {
   if (process.getuid?.() !== 0) return;
   const { uid, gid } = statSync(folder);
-  for (const file of files) if (existsSync(file)) chownSync(file, uid, gid);
+  for (const file of files) if (existsSync(file)) lchownSync(file, uid, gid);
 }
 
-function discard(staged: string): void {
-  for (const suffix of ['', ...LOGS, '-shm']) rmSync(staged + suffix, { force: true });
+/** What an earlier version has left that was killed: no restore is at work, because of the lock. */
+function removeOldDraft(path: string): void {
+  for (const suffix of ['', ...LOGS, '-shm']) rmSync(path + suffix, { force: true });
 }
