@@ -1,11 +1,17 @@
 import { randomUUID } from 'node:crypto';
-import { type FileHandle, open, readlink, realpath, rename, rm, stat } from 'node:fs/promises';
+import { closeSync, constants, fsyncSync, lstatSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { type FileHandle, open, readlink, realpath, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
+import { isatty } from 'node:tty';
+import { replaceFile } from '../store/sqlite/durable-files.ts';
 import { Failure } from './failure.ts';
 import { systemReasonOrCode } from './system-failure.ts';
 
 /** Writes text behind what was written before. */
 export type Write = (text: string) => Promise<void>;
+
+/** @param isTerminal whether what is written is shown, rather than kept */
+type Work = (write: Write, isTerminal: boolean) => Promise<void>;
 
 export type FileOptions = {
   /** Of the file; when absent, that of the one before or, of a new one, what the system gives. */
@@ -17,20 +23,46 @@ export type FileOptions = {
  * it is in a file beside it, and on disk before it takes the name, so that no crash leaves half of it. A link stays one;
  * what is not a regular file, such as a pipe, is written to as it comes, and so is what the process has open already.
  */
-export async function writeAtomically(
-  path: string,
-  { mode }: FileOptions,
-  work: (write: Write) => Promise<void>,
-): Promise<void> {
+export async function writeAtomically(path: string, { mode }: FileOptions, work: Work): Promise<void> {
   const target = await targetOf(path);
   if (target.isPlain) return replace(target.path, mode ?? target.mode, work);
   // Behind what a shell, or another command, has written there.
-  const file = await open(target.path, 'a');
+  const file = await open(target.path, constants.O_WRONLY | constants.O_APPEND);
   try {
-    await work((text) => file.writeFile(text));
+    await work((text) => file.writeFile(text), isatty(file.fd));
   } finally {
     await file.close();
   }
+}
+
+/**
+ * Does the same with a text, at once, and gives the descriptor of the file, to which more can be added. A link is
+ * replaced, not followed.
+ */
+export function writeWhole(path: string, mode: number, text: string): number {
+  const draft = draftOf(path);
+  const fd = openSync(draft, 'wx', mode);
+  try {
+    writeFileSync(fd, text);
+    fsyncSync(fd);
+    replaceFile(draft, path);
+    return fd;
+  } catch (error) {
+    closeSync(fd);
+    rmSync(draft, { force: true });
+    throw error;
+  }
+}
+
+/**
+ * Throws a `Failure` for a link that another user made: it may be there so that this user writes over a file of theirs.
+ * Linux does the same in folders such as /tmp (`fs.protected_symlinks`).
+ */
+export function refuseForeignLink(path: string): void {
+  const link = lstatSync(path, { throwIfNoEntry: false });
+  const user = process.geteuid?.();
+  if (!link?.isSymbolicLink() || user === undefined || link.uid === 0 || link.uid === user) return;
+  throw new Failure(`${path} is a link that another user made. Name the file itself.`);
 }
 
 /** What the system refused, in words and with what to do then; any other error as it is. */
@@ -40,40 +72,30 @@ export function unwritable(path: string, error: unknown, advice: string): unknow
   return new Failure(`${path} cannot be written: ${reason}. ${advice}`, { cause: error });
 }
 
-async function replace(path: string, mode: number | undefined, work: (write: Write) => Promise<void>) {
-  const draft = join(dirname(path), `.${basename(path)}.${randomUUID()}.part`);
-  // Nothing that is there already is taken for a draft, such as a link that leads elsewhere.
+/** A name that nothing has. It is opened with `wx`, which follows no link. */
+function draftOf(path: string): string {
+  return join(dirname(path), `.${basename(path)}.${randomUUID()}.part`);
+}
+
+async function replace(path: string, mode: number | undefined, work: Work): Promise<void> {
+  const draft = draftOf(path);
   const file = await open(draft, 'wx', mode);
   try {
     if (mode !== undefined) await file.chmod(mode);
     await workOn(file, work);
-    await rename(draft, path);
-    await syncFolder(dirname(path));
+    replaceFile(draft, path);
   } catch (error) {
     await rm(draft, { force: true });
     throw error;
   }
 }
 
-async function workOn(file: FileHandle, work: (write: Write) => Promise<void>): Promise<void> {
+async function workOn(file: FileHandle, work: Work): Promise<void> {
   try {
-    await work((text) => file.writeFile(text));
+    await work((text) => file.writeFile(text), false);
     await file.sync();
   } finally {
     await file.close();
-  }
-}
-
-/** So that the new name survives a power cut, too, where the folder may be read and its file system can do it. */
-async function syncFolder(path: string): Promise<void> {
-  let folder: FileHandle | undefined;
-  try {
-    folder = await open(path, 'r');
-    await folder.sync();
-  } catch (error) {
-    if (!isOf(error, 'EACCES', 'EINVAL')) throw error;
-  } finally {
-    await folder?.close();
   }
 }
 
@@ -83,6 +105,7 @@ type Target = { path: string; isPlain: boolean; mode?: number };
 const OPEN = /^\/(?:dev\/(?:fd\/|std(?:out|err)$)|proc\/[^/]+\/fd\/)/;
 
 async function targetOf(path: string): Promise<Target> {
+  if (!OPEN.test(path)) refuseForeignLink(path);
   const stats = await stat(path).catch((error) => {
     if (!isOf(error, 'ENOENT')) throw error;
   });
@@ -94,6 +117,7 @@ async function targetOf(path: string): Promise<Target> {
   return { path: await realpath(path), isPlain: true, mode: stats.mode & 0o777 };
 }
 
-function isOf(error: unknown, ...codes: readonly string[]): boolean {
+/** Whether it has one of these codes. */
+export function isOf(error: unknown, ...codes: readonly string[]): boolean {
   return error instanceof Error && 'code' in error && codes.includes(String(error.code));
 }

@@ -6,6 +6,7 @@ import type { Command } from 'commander';
 import type { Draft } from '../store/sqlite/drafts.ts';
 import { sqliteCode } from '../store/sqlite/failure.ts';
 import { fileSize } from '../store/sqlite/file-size.ts';
+import { refuseForeignLink } from './atomic-file.ts';
 import { type EmbeddedStore, embeddedStore, fileFailure } from './embedded-store.ts';
 import { examplesFirst } from './examples.ts';
 import { Failure } from './failure.ts';
@@ -116,6 +117,7 @@ function finishJournal(path: string): void {
 
 /** A link stays one, and the file that it leads to is what is made or replaced. */
 function behindLinks(path: string): string {
+  refuseForeignLink(path);
   if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return path;
   if (existsSync(path)) return realpathSync(path);
   throw new Failure(`${path} is a link that leads nowhere. Remove it, or name another file.`);

@@ -1,15 +1,17 @@
 import { createHash, type Hash } from 'node:crypto';
 import {
   closeSync,
+  constants,
   createReadStream,
   fstatSync,
   ftruncateSync,
   lstatSync,
   openSync,
-  statSync,
+  type Stats,
   writeFileSync,
 } from 'node:fs';
 import { csvLine } from '../import/csv.ts';
+import { isOf } from './atomic-file.ts';
 import { Failure } from './failure.ts';
 import { systemReasonOrCode } from './system-failure.ts';
 import { visible } from './terminal.ts';
@@ -42,16 +44,14 @@ export type ErrorReport = {
 
 /** Throws a `Failure` when there is something already: somebody may be mending it. */
 export function refuseOldReport(path: string): void {
-  const link = lstatSync(path, { throwIfNoEntry: false });
-  if (link === undefined) return;
-  const there = statSync(path, { throwIfNoEntry: false });
-  if (there === undefined) {
-    throw new Failure(`${path} is a link that leads nowhere. Remove it, or name another file with --errors.`);
+  const there = lstatSync(path, { throwIfNoEntry: false });
+  if (there === undefined || isEmptyFile(there)) return;
+  if (there.isSymbolicLink()) {
+    throw new Failure(
+      `${path} is a link, which is not followed. Remove it, or name another file with --errors.`,
+    );
   }
-  if (there.isFile() && there.size === 0) return;
-  throw new Failure(
-    `${path} is there already, with the rows that failed earlier. Import or remove it, or name another file with --errors.`,
-  );
+  throw thereAlready(path);
 }
 
 /**
@@ -69,16 +69,40 @@ export async function openErrorReport(
     refuseOldReport(path);
     return reportAt(path, undefined, createHash('sha256'), 0, titles);
   }
-  const there = statSync(path, { bigint: true, throwIfNoEntry: false });
-  const behind = (there?.size ?? -1n) - BigInt(mark.bytes);
-  if (there === undefined || behind < 0n || (behind > 0n && (isExact || String(there.ino) !== mark.file))) {
+  const fd = openLeft(path);
+  const { size, ino } = fstatSync(fd, { bigint: true });
+  const behind = size - BigInt(mark.bytes);
+  const mayBeIt = behind === 0n || (behind > 0n && !isExact && String(ino) === mark.file);
+  const hash = mayBeIt ? await hashOf(fd, mark.bytes) : undefined;
+  if (hash?.copy().digest('hex') !== mark.sha256) {
+    closeSync(fd);
     throw changed(path);
   }
-  const hash = await hashOf(path, mark.bytes);
-  if (hash.copy().digest('hex') !== mark.sha256) throw changed(path);
-  const fd = openSync(path, 'a');
   ftruncateSync(fd, mark.bytes);
   return reportAt(path, fd, hash, mark.bytes, titles);
+}
+
+const { O_APPEND, O_CREAT, O_NOFOLLOW, O_RDWR, O_WRONLY } = constants;
+
+/** The file itself, not what a link in its place leads to. */
+function openLeft(path: string): number {
+  try {
+    return openSync(path, O_RDWR | O_APPEND | O_NOFOLLOW);
+  } catch (error) {
+    throw isOf(error, 'ENOENT', 'ELOOP') ? changed(path) : error;
+  }
+}
+
+/** Looked at once it is open: something may have taken its name since `refuseOldReport`. */
+function openNew(path: string): number {
+  const fd = openSync(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600);
+  if (isEmptyFile(fstatSync(fd))) return fd;
+  closeSync(fd);
+  throw thereAlready(path);
+}
+
+function isEmptyFile(there: Stats): boolean {
+  return there.isFile() && there.size === 0;
 }
 
 function reportAt(
@@ -95,9 +119,10 @@ function reportAt(
   function write(text: string): void {
     if (failure) throw failure;
     try {
-      fd ??= openSync(path, 'a', 0o600);
+      fd ??= openNew(path);
       writeFileSync(fd, text);
     } catch (cause) {
+      if (cause instanceof Failure) throw cause;
       failure = new Failure(
         `The rows that fail cannot be written to ${path}: ${systemReasonOrCode(cause)}. Make room, then the same command goes on.`,
         { cause },
@@ -125,11 +150,18 @@ function reportAt(
   };
 }
 
-async function hashOf(path: string, bytes: number): Promise<Hash> {
+async function hashOf(fd: number, bytes: number): Promise<Hash> {
   const hash = createHash('sha256');
   // Both ends are included.
-  for await (const piece of createReadStream(path, { end: bytes - 1 })) hash.update(piece);
+  const from = createReadStream('', { fd, autoClose: false, start: 0, end: bytes - 1 });
+  for await (const piece of from) hash.update(piece);
   return hash;
+}
+
+function thereAlready(path: string): Failure {
+  return new Failure(
+    `${path} is there already, with the rows that failed earlier. Import or remove it, or name another file with --errors.`,
+  );
 }
 
 function changed(path: string): Failure {

@@ -1,4 +1,5 @@
-import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { writeWhole } from './atomic-file.ts';
 import { Failure } from './failure.ts';
 import { NO_REPORT, type ReportMark } from './import-errors.ts';
 import { imports } from './limits.ts';
@@ -149,13 +150,9 @@ export function openJournal(path: string, identity: ImportIdentity, left: Entry 
 
 /** Puts a journal with one entry into the place of what is there, which stays until the new one is whole. */
 function begin(path: string, identity: ImportIdentity, entry: Entry): { fd: number; bytes: number } {
-  const next = `${path}.new`;
+  const text = `${JSON.stringify({ identity })}\n${JSON.stringify(entry)}\n`;
   try {
-    const fd = openSync(next, 'w', 0o600);
-    const bytes = writeAll(fd, `${JSON.stringify({ identity })}\n${JSON.stringify(entry)}\n`);
-    fsyncSync(fd);
-    renameSync(next, path);
-    return { fd, bytes };
+    return { fd: writeWhole(path, 0o600, text), bytes: Buffer.byteLength(text) };
   } catch (error) {
     throw unwritable(path, error);
   }

@@ -11,7 +11,7 @@ import { formatOf, type PlantFormat, plantFormats, plantWriter } from './plant-f
 import { plantPages } from './plant-pages.ts';
 import { showProgress } from './progress.ts';
 import { persist } from './retry.ts';
-import { isOutputShown, outputAbandoned, say, writeCsv, writeJson } from './terminal.ts';
+import { isOutputShown, outputAbandoned, safeCsv, safeJson, say, writeCsv, writeJson } from './terminal.ts';
 
 /** `plant export [FILE]` */
 export function plantExport(plant: Command): void {
@@ -76,7 +76,9 @@ async function run(name: string | undefined, flags: ExportFlags): Promise<void> 
     });
   try {
     const toOutput = format === 'csv' ? writeCsv : writeJson;
-    const exported = await (file === undefined ? walk(toOutput) : toFile(file, walk, signal));
+    const exported = await (file === undefined
+      ? walk(toOutput)
+      : toFile(file, walk, { signal, safe: format === 'csv' ? safeCsv : safeJson }));
     progress.end();
     // Whoever has turned away did not get them.
     if (!signal.aborted) sayWhat(exported, { file, whose, format });
@@ -91,11 +93,11 @@ const OUTPUT: readonly (string | undefined)[] = [undefined, '-', '/dev/stdout', 
 async function toFile(
   file: string,
   walk: (write: Write) => Promise<Exported>,
-  signal: AbortSignal,
+  { signal, safe }: { signal: AbortSignal; safe(text: string): string },
 ): Promise<Exported> {
   let exported: Exported | undefined;
-  await writeAtomically(file, {}, async (write) => {
-    exported = await walk(write);
+  await writeAtomically(file, {}, async (write, isTerminal) => {
+    exported = await walk(isTerminal ? (text) => write(safe(text)) : write);
     if (signal.aborted) throw new Failure(`The export was stopped. ${file} is what it was before.`);
   }).catch((error) => {
     throw unwritable(file, error, 'Name another place.');

@@ -10,6 +10,7 @@ const reasons: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file or folder',
   ENOTDIR: 'a part of the path is no folder',
   EISDIR: 'it is a folder',
+  ELOOP: 'it is a link, which is not followed',
 };
 
 /** Why a system call failed, for the end of a sentence; undefined for an error that is none of these. */

@@ -139,8 +139,8 @@ function jsonEscape(character: string): string {
   return character.replace(/./gs, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-/** A line feed in quotes is part of a cell, and could be taken for the end of the row. */
-function safeCsv(text: string): string {
+/** CSV likewise. A line feed in quotes is part of a cell, and could be taken for the end of the row. */
+export function safeCsv(text: string): string {
   return text.replace(/"[^"]*"|[^"\n]+/g, visible);
 }
 

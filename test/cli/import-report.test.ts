@@ -129,13 +129,13 @@ test('--restart destroyed a file that was no journal', async (t) => {
   });
 });
 
-test('a link without a target as the report is said before anything is sent, and an empty file is one', async (t) => {
+test('a link as the report is said before anything is sent, and an empty file is one', async (t) => {
   await withImport(t, async ({ write, load, plants }) => {
     const file = write('p.csv', 'name,tag\n,x\nAlder,\n');
     symlinkSync(`${file}.none`, `${file}.link`);
     assert.match(
       wordsOf(await load(file, '--errors', `${file}.link`), 1),
-      /is a link that leads nowhere\. Remove it,/,
+      /is a link, which is not followed\. Remove it,/,
     );
     assert.equal(await plants(), '[]');
     const empty = write('empty', '');
