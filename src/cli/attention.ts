@@ -1,4 +1,5 @@
 import type { Members } from './answer-reader.ts';
+import { shellWord } from './terminal.ts';
 import { roughDuration } from './time.ts';
 
 /** A webhook that somebody should look after. */
@@ -29,7 +30,8 @@ export function needingAttention(webhooks: readonly Members[]): Attention[] {
 type Trouble = { weight: number; problem: string; advice: string };
 
 function troubleOf(webhook: Members): Trouble | undefined {
-  const id = webhook.text('id');
+  // Of the service, whatever that is, and meant to be pasted.
+  const id = shellWord(webhook.text('id'));
   const [waiting, failed] = [webhook.count('waiting'), webhook.count('failed')];
   const age = webhook.optionalCount('oldestWaitingAge') ?? 0;
   const oldest =

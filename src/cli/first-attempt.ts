@@ -5,6 +5,7 @@ import type { Api } from './api-options.ts';
 import { Failure } from './failure.ts';
 import type { JsonValue } from './json.ts';
 import { waiting } from './limits.ts';
+import { shellWord } from './terminal.ts';
 
 export type Awaited = {
   webhook: string;
@@ -35,7 +36,7 @@ export async function firstAttempt(
   }
   throw new Failure(
     `There was no attempt within ${withinMs / 1000} s: ${holdUp(seen)}. ` +
-      `To see it once there is one: plant-store delivery show ${webhook} ${event}`,
+      `To see it once there is one: plant-store delivery show ${webhook} ${shellWord(event)}`,
   );
 }
 

@@ -5,7 +5,7 @@ import { type ApiFlags, addApiOptions, readApi } from './api-options.ts';
 import { examplesFirst } from './examples.ts';
 import { rateRule, readRate } from './rate.ts';
 import { renderFields } from './table.ts';
-import { print, printJson, say } from './terminal.ts';
+import { print, printJson, say, shellWord } from './terminal.ts';
 import { identityFields } from './webhook-view.ts';
 
 /** `webhook create URL` */
@@ -39,7 +39,7 @@ async function run(url: string, flags: CreateFlags): Promise<void> {
   const made = membersOf(body);
   print(...renderFields([...identityFields(made), ['Secret', made.text('secret')]]));
   say(
-    `The secret is shown only now. To try the receiver: plant-store webhook test ${made.text('id')} --wait`,
+    `The secret is shown only now. To try the receiver: plant-store webhook test ${shellWord(made.text('id'))} --wait`,
   );
 }
 

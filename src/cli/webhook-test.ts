@@ -8,7 +8,7 @@ import { examplesFirst } from './examples.ts';
 import { Failure } from './failure.ts';
 import { firstAttempt } from './first-attempt.ts';
 import { parseWebhookId } from './ids.ts';
-import { print, printJson, say } from './terminal.ts';
+import { print, printJson, say, shellWord } from './terminal.ts';
 
 /** `webhook test ID` */
 export function webhookTest(webhook: Command): void {
@@ -35,7 +35,7 @@ async function run(id: string, flags: ApiFlags & { wait?: true; json?: true }): 
   if (!flags.wait) {
     if (flags.json) printJson(sent);
     else print(event);
-    return say(`To see the outcome: plant-store delivery show ${id} ${event}`);
+    return say(`To see the outcome: plant-store delivery show ${id} ${shellWord(event)}`);
   }
   const tried = await firstAttempt(api, { webhook: id, sent });
   const delivery = membersOf(tried);

@@ -101,7 +101,7 @@ function answer(request: IncomingMessage, response: ServerResponse, listeners: S
   else {
     const isCreate = request.method === 'POST' && path === '/plants';
     if (isCreate) response.writeHead(201, { location: '/plants/7' });
-    response.end(JSON.stringify(bodyOf(path)));
+    response.end(JSON.stringify(request.method === 'GET' ? bodyOf(path) : webhook));
   }
 }
 

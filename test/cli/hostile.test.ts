@@ -97,6 +97,8 @@ test('nothing that a hostile service sends reaches a terminal raw', { skip, conc
         t.test(`${verb}: ${hostility}`, async () => {
           const seen = harmless(await show(verb, argsOf(verb, args), hostility));
           assert.notEqual(seen.trim(), '');
+          // The hostile data is in the fields that the verb reads.
+          if (hostility === 'fields') assert.doesNotMatch(seen, /^error: The answer/m);
           if (hostility === 'error' && verb !== 'plant import') assert.match(seen, /\\u\{1b\}\[35mcolour/);
         }),
       );
@@ -171,6 +173,15 @@ test('what a question shows of a webhook, and profiles with the names of others,
     const json = harmless(await shownOnTerminal(['login', '--list', '--json'], { HOME: home }));
     assert.equal(JSON.parse(json)[0].user, HOSTILE);
   });
+});
+
+test('what is meant to be pasted quotes what a service says is an id', async (t) => {
+  const server = await startHostileServer(t);
+  const env = { PLANT_STORE_URL: `${server}/fields`, PLANT_STORE_TOKEN: 'x' };
+  for (const args of [['status'], ['webhook', 'create', 'http://x.example'], ['webhook', 'test', WEBHOOK]]) {
+    const { stdout, stderr } = await run(args, env);
+    assert.match(stdout + stderr, /plant-store (?:webhook enable|webhook test|delivery show \w+) 'x\\u/);
+  }
 });
 
 test('an import shows what it is refused with, and writes it down, without what a terminal obeys', {
