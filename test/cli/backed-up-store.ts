@@ -1,8 +1,39 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { copyFile, mkdir, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { storePath } from '../../src/config.ts';
 import { firstId } from '../../src/runtime.ts';
+import { run, withFolder, withStoreFolder } from './program.ts';
+import { wordsOf } from './remote.ts';
+
+/** Runs `restore` to its end. */
+export function restore(folder: string, file: string, ...more: string[]) {
+  return run(['restore', file, '--data-dir', folder, ...more]);
+}
+
+/** Gives the work a data folder with five plants, and a backup that was made when it had two. */
+export async function withBackup(work: (folder: string, file: string) => Promise<void>): Promise<void> {
+  await withFolder(async (place) => {
+    const [folder, file] = [join(place, 'data'), join(place, 'plants.backup')];
+    await withStoreFolder(async (made) => {
+      addPlants(made, 2);
+      wordsOf(await run(['backup', file, '--data-dir', made]));
+      addPlants(made, 3);
+      await mkdir(folder);
+      await copyFile(storePath(made), storePath(folder));
+    });
+    await work(folder, file);
+  });
+}
+
+/** What else is in a data folder, besides the store and the lock. */
+export async function leftIn(folder: string): Promise<string[]> {
+  return (await readdir(folder)).filter(
+    (name) => !/^(?:plant-store\.db(?:-wal|-shm)?|serving\.lock)$/.test(name),
+  );
+}
 
 /** Adds so many plants of ann, who may be new, each with its event, by SQL: faster than the service does. */
 export function addPlants(folder: string, count: number): void {
