@@ -12,6 +12,8 @@ export type ClientsOptions = {
 
 /** A client waits up to so long before its next request, so that events do not outrun their deliveries by far. */
 const THINK_MS = 60;
+/** A request without an answer after so long hangs. */
+const PATIENCE_MS = 60_000;
 
 /** Creates plants until the service is gone. Resolves when every client has noticed. */
 export async function runClients(options: ClientsOptions): Promise<void> {
@@ -42,12 +44,14 @@ type Place = { url: string; ledger: Ledger; agent?: Agent };
 export async function create(entry: Entry, { url, ledger, agent }: Place): Promise<boolean> {
   const isRetry = entry.state === 'unknown';
   const body = plantJson(entry);
+  const signal = AbortSignal.timeout(PATIENCE_MS);
   try {
-    const answer = await ask(`${url}/plants`, { method: 'POST', body, ...(agent ? { agent } : {}) });
+    const answer = await ask(`${url}/plants`, { method: 'POST', body, signal, ...(agent ? { agent } : {}) });
     settle(entry, answer, { isRetry, ledger });
     return true;
   } catch {
     count(ledger, 'lost');
+    if (signal.aborted) ledger.violations.push(`${entry.name}: no answer in ${PATIENCE_MS} ms`);
     leaveUnknown(entry, ledger);
     return false;
   }

@@ -4,8 +4,14 @@ import { TOKEN } from './service.ts';
 
 export type Answer = { status: number; headers: IncomingHttpHeaders; body: string };
 
-/** `body` is JSON text; `token` is the bench's unless another is given. */
-export type RequestOptions = { method?: string; body?: string; token?: string; agent?: Agent };
+/** `body` is JSON text; `token` is the bench's unless another is given; `signal` gives the request up. */
+export type RequestOptions = {
+  method?: string;
+  body?: string;
+  token?: string;
+  agent?: Agent;
+  signal?: AbortSignal;
+};
 
 /** Connections that are kept open between requests; more of them when that many requests overlap. */
 export const keepAlive = new Agent({ keepAlive: true });
@@ -27,13 +33,13 @@ export async function askFor(url: string, options: RequestOptions = {}): Promise
 
 /** Resolves with the answer once its head is there; its body is for the caller to read. */
 export function open(url: string, options: RequestOptions = {}): Promise<IncomingMessage> {
-  const { method = 'GET', body, token = TOKEN, agent = keepAlive } = options;
+  const { method = 'GET', body, token = TOKEN, agent = keepAlive, signal } = options;
   const headers = {
     authorization: `Bearer ${token}`,
     ...(body === undefined ? {} : { 'content-type': 'application/json' }),
   };
   return new Promise((resolve, reject) => {
-    const request = send(url, { method, headers, agent }, resolve);
+    const request = send(url, { method, headers, agent, ...(signal ? { signal } : {}) }, resolve);
     request.once('error', reject);
     request.end(body);
   });

@@ -33,12 +33,31 @@ export type ServeOptions = {
 /** The bootstrap token of every server here that was given no other. */
 export const TOKEN = 'a-bootstrap-token-that-only-tests-know';
 
+/** Long even on a busy machine. */
+const START_MS = 60_000;
+
 /** Starts `serve` on a free port and waits until it has greeted. Rejects with what it said when it ends first. */
 export async function startServer(dataDir: string, options: ServeOptions = {}): Promise<Server> {
+  const started = await tryToServe(dataDir, options);
+  if ('url' in started) return started;
+  throw new Error(`The program ended: ${started.stderr}`);
+}
+
+/** The same, but resolves with its end when it ends first. It is killed when it has done neither after a minute. */
+export async function tryToServe(dataDir: string, options: ServeOptions = {}): Promise<Server | Outcome> {
   const child = launchServe(dataDir, options);
   const ended = outcomeOf(child);
-  const url = greetedUrl(await untilGreeted(child, ended));
-  const token = options.env?.BOOTSTRAP_TOKEN ?? TOKEN;
+  const late = setTimeout(() => child.kill('SIGKILL'), START_MS);
+  const greeting = await untilGreeted(child, ended).catch(() => undefined);
+  clearTimeout(late);
+  return greeting === undefined ? ended : serverOf(child, { ended, url: greetedUrl(greeting), ...options });
+}
+
+function serverOf(
+  child: Launched,
+  { ended, url, env }: ServeOptions & Pick<Server, 'ended' | 'url'>,
+): Server {
+  const token = env?.BOOTSTRAP_TOKEN ?? TOKEN;
   return {
     url,
     port: Number(new URL(url).port),
