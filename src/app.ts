@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { createAuthenticate } from './access/authentication.ts';
@@ -8,9 +9,8 @@ import { bootstrap } from './access/bootstrap.ts';
 import type { VerifyJwt } from './access/jwt.ts';
 import { type Config, storePath } from './config.ts';
 import type { DatabaseUrl } from './database-url.ts';
-import type { AppError } from './errors.ts';
 import { buildServer } from './http/server.ts';
-import { http as limits } from './limits.ts';
+import { http as limits, processes } from './limits.ts';
 import type { Measures } from './measures.ts';
 import type { Metrics } from './observability/metrics.ts';
 import { version } from './package.ts';
@@ -43,23 +43,27 @@ export type App = {
 
 export type AppOptions = {
   log?: FastifyBaseLogger | undefined;
-  /** Called when a commit's outcome is unknown: the process must end, recovery decides at the next start. */
-  onFatal(error: AppError): void;
+  /**
+   * Called when the store failed for good, such as in a commit whose outcome is unknown, and the requests that were under
+   * way have their answers: the process must end, recovery decides at the next start.
+   */
+  onFatal(error: Error): void;
 };
 
 /** Opens the store, listens, and starts to deliver: the only place where the parts are wired together. */
 export async function startApp(config: Config, runtime: Runtime, options: AppOptions): Promise<App> {
   const metrics = await openMetrics(config, runtime);
-  const store = await openStore(config, runtime, { ...options, measures: metrics?.measures });
+  const { promise: failed, resolve: onFatal } = Promise.withResolvers<Error>();
+  const store = await openStore(config, runtime, { onFatal, measures: metrics?.measures });
   try {
-    return await serve({ config, runtime, options, store, metrics });
+    return await serve({ config, runtime, options, store, failed, metrics });
   } catch (error) {
     await store.close();
     throw error;
   }
 }
 
-type StoreOptions = AppOptions & { measures: Measures | undefined };
+type StoreOptions = Pick<AppOptions, 'onFatal'> & { measures: Measures | undefined };
 
 function openStore(config: Config, runtime: Runtime, options: StoreOptions): Promise<Store> {
   const { databaseUrl } = config;
@@ -100,6 +104,7 @@ async function openEmbeddedStore(
       path: storePath(config.dataDir),
       writer: 'thread',
       clock: runtime.clock,
+      log: runtime.log,
       measures,
       deliveryDelayMs: deliveryDelay(config),
       maxPlantsPerUser: config.maxPlantsPerUser,
@@ -123,10 +128,12 @@ type Parts = {
   runtime: Runtime;
   options: AppOptions;
   store: Store;
+  /** Resolves when the store has failed for good. */
+  failed: Promise<Error>;
   metrics: Metrics | undefined;
 };
 
-async function serve({ config, runtime, options, store, metrics }: Parts): Promise<App> {
+async function serve({ config, runtime, options, store, failed, metrics }: Parts): Promise<App> {
   const access = { store: store.access, runtime };
   if (config.bootstrapToken !== undefined) await bootstrap(access, config.bootstrapToken);
   const target = createTarget({ allowed: config.webhookAllowedNetworks, resolve: createResolve() });
@@ -175,13 +182,26 @@ async function serve({ config, runtime, options, store, metrics }: Parts): Promi
     await tracing?.stop();
   }
 
+  void failed.then(async (error) => {
+    draining.abort();
+    await pause(processes.lastRequestsMs);
+    await Promise.race([closeServer(server), pause(processes.lastAnswersMs)]);
+    options.onFatal(error);
+  });
+
   let stopping: Promise<void> | undefined;
   return { url, firstToken: token, metricsUrl: exported?.url, stop: () => (stopping ??= drain()) };
 }
 
 /** Begins to deliver and to clean up. */
 function startDispatching(
-  { config, runtime, store, tracer, metrics }: Omit<Parts, 'options'> & { tracer: Tracer | undefined },
+  {
+    config,
+    runtime,
+    store,
+    tracer,
+    metrics,
+  }: Omit<Parts, 'options' | 'failed'> & { tracer: Tracer | undefined },
   source: string,
 ): () => Promise<unknown> {
   const { webhookAllowedNetworks: allowedNetworks, webhookConcurrency: concurrency } = config;
@@ -228,7 +248,7 @@ async function exportMetrics({
   store,
   server,
   metrics,
-}: Omit<Parts, 'options' | 'metrics'> & { server: FastifyInstance; metrics: Metrics }) {
+}: Omit<Parts, 'options' | 'failed' | 'metrics'> & { server: FastifyInstance; metrics: Metrics }) {
   const connections = promisify(server.server.getConnections.bind(server.server));
   metrics.read({ store: store.readings, connections });
   try {

@@ -143,6 +143,13 @@ export const writes = {
   lockWaitMs: 5 * SECOND,
 } as const;
 
+export const storage = {
+  /** How often the server looks whether the files of the embedded store are in their place, beside each commit. */
+  lookEveryMs: 1 * SECOND,
+  /** After all of a store was read without an error of the disk: how long a sign of damage is proof of it. */
+  readableMs: 10 * SECOND,
+} as const;
+
 export const database = {
   /** Connecting to a server, from name look-up to the first answer; one host after the other. */
   connectMs: 3 * SECOND,
@@ -395,8 +402,10 @@ export const observability = {
 export const processes = {
   /** Signals to stop that arrive within it count as one: a terminal and `npm` each send Ctrl+C. */
   signalEchoMs: 300,
-  /** Between a commit whose outcome is unknown and the end of the process: for the answers that say so. */
-  lastAnswersMs: 100,
+  /** After the failure that ends the process: how long it listens on, to answer requests that were on their way. */
+  lastRequestsMs: 50,
+  /** How much longer it waits for the answers that are under way then. */
+  lastAnswersMs: 350,
   /** Taking the lock of a data folder: `doctor` and `restore` hold a share of it for a moment, to see who has it. */
   lockWaitMs: 200,
 } as const;

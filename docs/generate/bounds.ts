@@ -71,6 +71,9 @@ export const bounds: Readonly<Record<LimitName, string>> = {
   'writes.desertedMs': 'The command is not done when its client has closed the connection: 503 `50300`.',
   'writes.batchCommands': 'The commands behind it go into the next transaction.',
   'writes.lockWaitMs': '503 `50302`; nothing was done. A verb of the command line fails, exit code 1.',
+  'storage.lookEveryMs':
+    'Files that are missing, replaced or cut are noticed within it when nothing is written: `/readyz` answers 503, and the log says why.',
+  'storage.readableMs': 'A later sign of damage has the whole store read again.',
   'database.connectMs': 'The next host of `DATABASE_URL` is tried; with none left, 503 `50302`.',
   'database.waitMs': '503 `50302`.',
   'database.statementMs': 'The statement is rolled back: 503 `50302`.',
@@ -177,7 +180,9 @@ export const bounds: Readonly<Record<LimitName, string>> = {
   'feeds.heartbeatMs': 'A comment line is sent.',
   'feeds.pollMs': 'An event of which no hint was heard comes this much later.',
   'feeds.reconnectMs': 'Clients that follow the standard connect again after it.',
-  'processes.lastAnswersMs': 'The process ends, with exit code 1.',
+  'processes.lastRequestsMs': 'Nobody listens; requests until then are answered 503 `50303`.',
+  'processes.lastAnswersMs':
+    'Connections with requests that are still under way are reset; the process ends, with exit code 1.',
   'processes.lockWaitMs': 'A second server does not start, and says that there is one.',
   'observability.connections': 'A further connection is closed as soon as it is made.',
   'observability.requestMs': 'The connection is closed.',

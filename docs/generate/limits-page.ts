@@ -16,6 +16,7 @@ import {
   observability,
   processes,
   sending,
+  storage,
   tracing,
   writes,
 } from '../../src/limits.ts';
@@ -34,6 +35,7 @@ const groups: Readonly<Record<keyof typeof limits, { title: string; values: obje
   identityProvider: { title: 'JWTs', values: identityProvider },
   idempotency: { title: 'Idempotency keys', values: idempotency },
   writes: { title: 'Writes', values: writes },
+  storage: { title: 'The embedded store', values: storage },
   database: { title: 'PostgreSQL', values: database },
   delivery: { title: 'Webhooks', values: delivery },
   sending: { title: 'The thread that sends', values: sending },

@@ -1,6 +1,7 @@
 import { CommanderError } from 'commander';
 import { ConfigError } from '../config.ts';
 import { AppError } from '../errors.ts';
+import { StoreFailure } from '../store/sqlite/failure.ts';
 
 /** What could not be done, in one sentence for the person who asked for it. */
 export class Failure extends Error {
@@ -25,6 +26,7 @@ export function messageOf(error: unknown): string[] {
 
 /** Anything but a fault of the program itself, such as a `TypeError`. */
 function isExpected(error: Error): boolean {
-  if (error instanceof Failure || error instanceof AppError || error.constructor === Error) return true;
+  if (error instanceof Failure || error instanceof AppError || error instanceof StoreFailure) return true;
+  if (error.constructor === Error) return true;
   return 'syscall' in error || 'errcode' in error;
 }

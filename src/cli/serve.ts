@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
 import { type Config, type Flags, readConfig } from '../config.ts';
-import { processes } from '../limits.ts';
 import { systemRuntime } from '../runtime.ts';
 import { examplesFirst } from './examples.ts';
 import { messageOf } from './failure.ts';
@@ -74,7 +73,7 @@ async function serveUntilStopped(config: Config): Promise<void> {
   const log = await createLog(config);
   const runtime = systemRuntime(log);
   const signal = stopSignal(runtime.clock);
-  const app = await startApp(config, runtime, { log, onFatal });
+  const app = await startApp(config, runtime, { log, onFatal: die });
   const place = config.databaseUrl?.shown ?? config.dataDir;
   const answersApi = config.roles.has('api');
   // The first token is shown only now.
@@ -82,11 +81,6 @@ async function serveUntilStopped(config: Config): Promise<void> {
   tell(...greeting({ url: app.url, place, answersApi, token: app.firstToken }));
   await signal;
   await app.stop();
-}
-
-/** The answers that say that an outcome is unknown leave first; nothing more is written meanwhile. */
-function onFatal(error: unknown): void {
-  setTimeout(die, processes.lastAnswersMs, error);
 }
 
 /** Ends at once, whatever is still open: after a commit whose outcome is unknown only a new start can find out. */

@@ -67,7 +67,7 @@ test('a list goes on where the page before it ended, without a walk through what
 /** Every statement that the parts of the store prepare which have to do with webhooks. */
 function statementsMade(): string[] {
   const prepare = mock.method(db, 'prepare');
-  const snapshot = createSnapshot(db);
+  const snapshot = createSnapshot(db, { readFailed: (error) => error });
   createWriter(db, { deliveryDelayMs: 0, maxPlantsPerUser: 1 });
   const epoch = accessEpoch(db, snapshot);
   const visible = visibleOwners(db, snapshot, epoch);

@@ -1,6 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { unavailable } from '../failures.ts';
-import { isEnvironment } from './failure.ts';
+import type { Watch } from './watch.ts';
 
 /**
  * Reads that share one read transaction for each turn of the event loop. Taking and giving back SQLite's
@@ -19,9 +18,10 @@ export type Snapshot = {
   generation(): number;
 };
 
-export function createSnapshot(db: DatabaseSync): Snapshot {
+export function createSnapshot(db: DatabaseSync, { readFailed }: Pick<Watch, 'readFailed'>): Snapshot {
   const begin = db.prepare('BEGIN');
   const commit = db.prepare('COMMIT');
+  const rollback = db.prepare('ROLLBACK');
   let open = false;
   let generation = 0;
 
@@ -29,7 +29,13 @@ export function createSnapshot(db: DatabaseSync): Snapshot {
     if (!open) return;
     open = false;
     // After some errors SQLite has ended the transaction by itself.
-    if (db.isTransaction) commit.run();
+    if (!db.isTransaction) return;
+    try {
+      commit.run();
+    } catch {
+      // A read that failed makes this fail as well. Nothing was written that could be lost.
+      if (db.isTransaction) rollback.run();
+    }
   }
 
   return {
@@ -44,7 +50,7 @@ export function createSnapshot(db: DatabaseSync): Snapshot {
         return query();
       } catch (error) {
         end();
-        throw isEnvironment(error) ? unavailable(error) : error;
+        throw readFailed(error, query);
       }
     },
     end,

@@ -1,10 +1,8 @@
-import { AppError } from '../../errors.ts';
 import type { Caller, Once } from '../../idempotency.ts';
 import type { Measures } from '../../measures.ts';
-import { type Clock, steadyClock } from '../../runtime.ts';
+import { type Clock, type Log, silentLog, steadyClock } from '../../runtime.ts';
 import type { DeliveryOutcome } from '../../webhooks/port.ts';
 import { type Door, type GroupCommit, groupCommit } from '../batch.ts';
-import { unavailable } from '../failures.ts';
 import { refuseUndone } from '../once.ts';
 import type { Store } from '../store.ts';
 import { accessEpoch } from './access-epoch.ts';
@@ -14,15 +12,18 @@ import { openConnection } from './connection.ts';
 import { deliveryReads } from './deliveries.ts';
 import { dispatchReads } from './dispatch.ts';
 import { eventReads } from './events.ts';
+import type { StoreFailure } from './failure.ts';
 import { idempotencyReads } from './idempotency.ts';
 import { migrate } from './migrate.ts';
 import { plantReads } from './plants.ts';
 import { sizeOf, storeReads } from './readings.ts';
 import { shareReads } from './shares.ts';
 import { createSnapshot, type Snapshot } from './snapshot.ts';
+import { lookAtFiles, storeFiles } from './store-files.ts';
 import { tokenReads } from './tokens.ts';
 import { userReads } from './users.ts';
 import { visibleOwners } from './visible-owners.ts';
+import { type Watch, watchStore } from './watch.ts';
 import { webhookReads } from './webhooks.ts';
 import type { Command, WriteName, WriterRules, Writes } from './writer.ts';
 import { inlineWriter, threadWriter, type Writer } from './writer-client.ts';
@@ -32,15 +33,16 @@ type SqliteOptions = WriterRules & {
   /** `thread` for a server; `inline` for a program that makes a few writes and ends. */
   writer: 'thread' | 'inline';
   clock: Clock;
+  log?: Log;
   measures?: Measures | undefined;
   /** Called before a store of an older version is brought up to date; may throw to leave it as it is. */
   beforeMigration?: () => void;
   /**
-   * Called when a commit's outcome is unknown, or when nothing can be written any more: the process must end soon,
-   * and recovery decides at the next start. Those who wait for the commit are told 50301 right after; later writes
-   * are refused.
+   * Called once, when a commit's outcome is unknown, or the store is damaged or gone for good: the process must end
+   * soon, and recovery decides at the next start. Those who wait for a commit are told 50301 right after; later writes
+   * are refused. The store must not be closed then.
    */
-  onFatal(error: AppError): void;
+  onFatal(failure: StoreFailure): void;
 };
 
 type SqliteStore = Store & {
@@ -54,13 +56,16 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   migrate(db, options.clock.now(), options.beforeMigration);
   const { path, deliveryDelayMs, maxPlantsPerUser, measures } = options;
   const rules = { deliveryDelayMs, maxPlantsPerUser };
-  const writer =
-    options.writer === 'thread' ? threadWriter({ path, rules }, options.onFatal) : inlineWriter(db, rules);
-  if (options.writer === 'thread') db.exec('PRAGMA query_only = ON');
+  const files = options.writer === 'thread' ? storeFiles(lookAtFiles(path)) : undefined;
+  const watch = watchStore({ path, db, files, log: options.log ?? silentLog, onFatal: options.onFatal });
+  const writer = files
+    ? threadWriter({ path, files: files.known, rules }, watch.end)
+    : inlineWriter(db, rules);
+  if (files) db.exec('PRAGMA query_only = ON');
 
-  const snapshot = createSnapshot(db);
+  const snapshot = createSnapshot(db, watch);
   const hints: Hints = { due: [], events: [], change: [] };
-  const context: CommitContext = { writer, snapshot, hints, fatal: undefined, onFatal: options.onFatal };
+  const context: CommitContext = { writer, snapshot, hints, watch };
   const commits = groupCommit<Command>(
     (commands) => commit(commands, context),
     steadyClock(options.clock),
@@ -96,6 +101,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   async function close(): Promise<void> {
     await commits.close();
     snapshot.end();
+    watch.stop();
     await writer.close();
     db.close();
   }
@@ -188,7 +194,10 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
     key,
     latestEvent: () => snapshot.read(() => newest.get()?.id?.toString()),
     isFull: commits.isFull,
-    check: () => void epoch(),
+    check() {
+      watch.check();
+      epoch();
+    },
     close: () => (closing ??= close()),
   };
 }
@@ -235,32 +244,23 @@ type Hints = {
   change: ((webhook: string) => void)[];
 };
 
-type CommitContext = {
-  writer: Writer;
-  snapshot: Snapshot;
-  hints: Hints;
-  /** Set by a commit whose outcome is unknown: nothing is written after it until a restart has settled it. */
-  fatal: AppError | undefined;
-  onFatal(error: AppError): void;
-};
+type CommitContext = { writer: Writer; snapshot: Snapshot; hints: Hints; watch: Watch };
 
-async function commit(commands: Command[], context: CommitContext) {
-  const { writer, snapshot, hints } = context;
-  if (context.fatal) throw unavailable(context.fatal);
+async function commit(commands: Command[], { writer, snapshot, hints, watch }: CommitContext) {
+  // Nothing is written after a commit whose outcome is unknown, until a restart has settled it.
+  watch.refuseAtEnd();
   // A writer in place uses the connection that the snapshot reads through.
   snapshot.end();
   try {
     const executed = await writer.execute(commands);
+    watch.written();
     const { deliveries, owners, changed } = executed.announced;
     for (const webhook of changed) for (const listener of hints.change) listener(webhook);
     if (deliveries > 0) for (const listener of hints.due) listener();
     if (owners.length > 0) for (const listener of hints.events) listener(owners);
     return executed;
   } catch (error) {
-    if (error instanceof AppError && error.code === 50301) {
-      context.fatal = error;
-      context.onFatal(error);
-    }
+    watch.writeFailed(error);
     throw error;
   } finally {
     // Whoever is answered now must see its own write.

@@ -1,7 +1,9 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { AppError, type ErrorCode } from '../../errors.ts';
 import { openConnection } from './connection.ts';
+import { extendedCode, StoreFailure } from './failure.ts';
 import type { Announced } from './outbox.ts';
+import { type KnownFile, storeFiles } from './store-files.ts';
 import { type Command, createWriter, type Executed, type WriterRules } from './writer.ts';
 
 /**
@@ -9,20 +11,37 @@ import { type Command, createWriter, type Executed, type WriterRules } from './w
  * goes on reading and gathers the next batch.
  */
 
-export type WriterOptions = { path: string; rules: WriterRules };
+export type WriterOptions = { path: string; files: readonly KnownFile[]; rules: WriterRules };
 
 /** What the thread answers to a batch of commands; errors as data, because their class does not travel. */
 export type WriterReply =
   | { outcomes: unknown[]; failures: { index: number; error: PlainError }[]; announced: Announced }
   | { error: PlainError };
 
-export type PlainError = { code: ErrorCode; message: string; headers: Record<string, string>; cause: string };
+export type PlainError = {
+  code: ErrorCode;
+  message: string;
+  headers: Record<string, string>;
+  cause: PlainCause | undefined;
+};
+
+/** `isFinal` of a StoreFailure, `errcode` of an error of SQLite. */
+export type PlainCause = {
+  message: string;
+  stack: string | undefined;
+  isFinal: boolean | undefined;
+  errcode: number | undefined;
+};
 
 if (parentPort) serve(parentPort, workerData);
 
-function serve(port: NonNullable<typeof parentPort>, { path, rules }: WriterOptions): void {
+function serve(port: NonNullable<typeof parentPort>, { path, files: known, rules }: WriterOptions): void {
+  const files = storeFiles(known);
+  const lost = files.loss();
+  // Opening it now would make a new one.
+  if (lost) throw lost;
   const db = openConnection(path);
-  const execute = createWriter(db, rules);
+  const execute = createWriter(db, rules, files);
 
   port.on('message', (message: Command[] | 'close') => {
     if (message === 'close') {
@@ -50,5 +69,16 @@ function reply(execute: () => Executed): WriterReply {
 }
 
 function toPlain({ code, message, headers, cause }: AppError): PlainError {
-  return { code, message, headers: { ...headers }, cause: cause instanceof Error ? (cause.stack ?? '') : '' };
+  return {
+    code,
+    message,
+    headers: { ...headers },
+    cause: cause instanceof Error ? plainCause(cause) : undefined,
+  };
+}
+
+function plainCause(cause: Error): PlainCause {
+  const { message, stack } = cause;
+  const isFinal = cause instanceof StoreFailure ? cause.isFinal : undefined;
+  return { message, stack, isFinal, errcode: extendedCode(cause) };
 }

@@ -7,12 +7,20 @@ import { fault, USER_GONE } from '../once.ts';
 import { choreWrites } from './chores.ts';
 import { deliveryWrites } from './deliveries.ts';
 import { dispatchWrites } from './dispatch.ts';
-import { COMMIT_FAILED, isEnvironment, isUnknownOutcome } from './failure.ts';
+import {
+  COMMIT_FAILED,
+  explain,
+  isDamage,
+  isEnvironment,
+  isUnknownOutcome,
+  StoreFailure,
+} from './failure.ts';
 import { idempotencyWrites } from './idempotency.ts';
 import { type Announced, type OutboxWrites, outboxWrites } from './outbox.ts';
 import { plantWrites } from './plants.ts';
 import { shareWrites } from './shares.ts';
 import { createStandings, type Standings } from './standings.ts';
+import type { StoreFiles } from './store-files.ts';
 import { tokenWrites } from './tokens.ts';
 import { activeUsers, userWrites } from './users.ts';
 import { webhookWrites } from './webhooks.ts';
@@ -70,9 +78,17 @@ function createWrites(db: DatabaseSync, { outbox, standings, plants, keys, forge
  * Runs a batch of commands as one transaction. A command that fails is rolled back with its batch, and the
  * batch is run again one by one, so that it fails alone; a failing disk or a full one fails them all.
  *
- * Throws AppError 50302 when nothing was done and 50301 when the outcome is unknown.
+ * Throws AppError 50302 when nothing was done and 50301 when the outcome is unknown. The cause is a `StoreFailure`, or
+ * the error of SQLite.
+ *
+ * @param files whether they are in their place is looked at around each COMMIT; undefined for a store that has none, or
+ *   of a program that ends soon
  */
-export function createWriter(db: DatabaseSync, rules: WriterRules): (commands: Command[]) => Executed {
+export function createWriter(
+  db: DatabaseSync,
+  rules: WriterRules,
+  files?: StoreFiles,
+): (commands: Command[]) => Executed {
   const standings = createStandings(db);
   const outbox = outboxWrites(db, standings, rules.deliveryDelayMs);
   const plants = plantWrites(db, outbox.announce, rules.maxPlantsPerUser);
@@ -81,6 +97,8 @@ export function createWriter(db: DatabaseSync, rules: WriterRules): (commands: C
   const writes = createWrites(db, { outbox, standings, plants, keys, forgetUsers: users.forget });
   const begin = db.prepare('BEGIN IMMEDIATE');
   const commit = db.prepare('COMMIT');
+  /** A write was refused; while the next one would be as well, it is not tried: nothing is done then, for certain. */
+  let refused: unknown;
 
   function run([name, user, once, ...args]: Command): unknown {
     // The token was looked at when the request began, which may be long ago.
@@ -99,24 +117,53 @@ export function createWriter(db: DatabaseSync, rules: WriterRules): (commands: C
     standings.forget();
     const outcomes = commands.map(run);
     standings.write();
+    const lost = files?.loss();
+    if (lost) throw lost;
     try {
       commit.run();
     } catch (error) {
-      throw isUnknownOutcome(error) ? outcomeUnknown(COMMIT_FAILED, error) : error;
+      throw isUnknownOutcome(error) ? outcomeUnknown(COMMIT_FAILED, commitFailure(error)) : error;
     }
+    // Written into files that nobody finds again: before anyone is told that it was done.
+    const lostMeanwhile = files?.loss(db);
+    if (lostMeanwhile) throw outcomeUnknown(FILES_LOST, lostMeanwhile);
     return { outcomes, failures: [], announced: outbox.takeAnnounced() };
   }
 
+  /** A file system that admits no writes is taken for a disk that fails; the process goes on with it, for its reads. */
+  function commitFailure(error: unknown): unknown {
+    if (!files || isDamage(error)) return error;
+    const failure = explain(error, { path: files.path, refusal: files.refusesWrite(), isCommit: true });
+    if (!failure.isFinal) refused = error;
+    return failure;
+  }
+
+  function refuseWhileRefused(): void {
+    if (refused === undefined || !files) return;
+    const refusal = files.refusesWrite();
+    if (refusal !== undefined) throw unavailable(explain(refused, { path: files.path, refusal }));
+    refused = undefined;
+  }
+
   function attempt(commands: Command[]): Executed {
+    refuseWhileRefused();
     try {
       return transaction(commands);
     } catch (error) {
-      if (error instanceof AppError) throw error;
       if (db.isTransaction) db.exec('ROLLBACK');
       plants.forgetCounts();
+      if (error instanceof AppError) throw error;
+      if (error instanceof StoreFailure) return again(commands);
       if (isEnvironment(error)) throw unavailable(error);
       return commands.length === 1 ? failedWith(fault(error)) : oneByOne(commands);
     }
+  }
+
+  /** Outside of a transaction SQLite can tell whether a file that has become shorter is whole. */
+  function again(commands: Command[]): Executed {
+    const lost = files?.loss(db);
+    if (lost) throw unavailable(lost);
+    return attempt(commands);
   }
 
   function oneByOne(commands: Command[]): Executed {
@@ -144,6 +191,8 @@ export function createWriter(db: DatabaseSync, rules: WriterRules): (commands: C
 
   return attempt;
 }
+
+const FILES_LOST = 'The files of the store were moved or changed while it committed';
 
 /** Whether what a write that a POST ends in returned means that it did what was asked for. */
 const effects: { readonly [K in WriteName]?: (outcome: ReturnType<Writes[K]>) => boolean } = {

@@ -1,0 +1,198 @@
+import {
+  type BigIntStats,
+  closeSync,
+  fstatSync,
+  openSync,
+  read,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
+import { constants } from 'node:os';
+import { dirname, join } from 'node:path';
+import type { DatabaseSync } from 'node:sqlite';
+import { promisify } from 'node:util';
+import { StoreFailure } from './failure.ts';
+
+/**
+ * The files of a store as the system sees them, past SQLite, which goes on writing into files that were moved or
+ * deleted. They are never opened: closing another descriptor of a file would give up the locks that SQLite holds on it.
+ */
+export type StoreFiles = {
+  /** Of the database. */
+  path: string;
+  /** What the files were when the store was opened: for another thread, which works on the same. */
+  known: readonly KnownFile[];
+  /**
+   * What has become of them: undefined while the paths lead to the files that were opened, and each is as long as it
+   * must be. Three calls of `stat`. With a connection that is in no transaction, a file that another program shortened
+   * by the rules of SQLite (a vacuum, a checkpoint) counts as whole.
+   */
+  loss(db?: DatabaseSync): StoreFailure | undefined;
+  /** Whether the log alone is gone for good: what it held is known to this process only. */
+  lacksLog(): boolean;
+  /** Why a small file cannot be written beside them, as the system's code; undefined when it can. */
+  refusesWrite(): string | undefined;
+  /** The code of the first read of the whole store that fails, past the cache of SQLite; undefined when none does. */
+  refusesRead(): Promise<string | undefined>;
+};
+
+export type KnownFile = { path: string; dev: bigint; ino: bigint; size: bigint };
+
+const WAL_HEADER = 32;
+const FRAME_HEADER = 24;
+const CHUNK = 1024 * 1024;
+const readFrom = promisify(read);
+
+/** @param path of the database; a connection to it is open, so that all three files are there */
+export function lookAtFiles(path: string): readonly KnownFile[] {
+  return [path, `${path}-wal`, `${path}-shm`].map((file) => {
+    const { dev, ino, size } = statSync(file, { bigint: true });
+    return { path: file, dev, ino, size };
+  });
+}
+
+export function storeFiles(known: readonly KnownFile[]): StoreFiles {
+  const files = known.map((file) => ({ ...file, fd: undefined as number | undefined }));
+  const [database, log] = files;
+  if (!database || !log) throw new Error('a store has files');
+
+  function loss(db?: DatabaseSync): StoreFailure | undefined {
+    for (const file of files) {
+      const found = lookAt(file);
+      if (found === undefined || typeof found === 'string') return awayFailure(file, found ?? 'ENOENT');
+      if (!isSame(file, found)) return final(`${file.path} was replaced by another file`);
+      if (found.size < file.size && !(db && isWhole(file, found.size, db))) {
+        return final(`${file.path} was cut by another program, from ${file.size} to ${found.size} bytes`);
+      }
+      file.size = found.size;
+    }
+    return undefined;
+  }
+
+  /** What SQLite itself knows tells a cut from a checkpoint or a vacuum by another program. */
+  function isWhole(file: KnownFile, size: bigint, db: DatabaseSync): boolean {
+    if (db.isTransaction) return false;
+    const pageSize = numberOf(db, 'PRAGMA page_size', 'page_size');
+    if (file === database) return size >= numberOf(db, 'PRAGMA page_count', 'page_count') * pageSize;
+    const frames = numberOf(db, 'PRAGMA wal_checkpoint(NOOP)', 'log');
+    return frames === 0n || size >= BigInt(WAL_HEADER) + frames * (BigInt(FRAME_HEADER) + pageSize);
+  }
+
+  function awayFailure(file: (typeof files)[number], code: string): StoreFailure {
+    if (code !== 'ENOENT') return away(`${file.path} is out of reach (${code})`);
+    if (isDeleted(file)) return final(`${file.path} was deleted`);
+    return away(`${file.path} was moved away, or is out of reach (${code})`);
+  }
+
+  /** By the descriptor that SQLite has: a file without a name cannot come back. */
+  function isDeleted(file: (typeof files)[number]): boolean {
+    file.fd = descriptorOf(file, file.fd);
+    return file.fd !== undefined && fstatSync(file.fd).nlink === 0;
+  }
+
+  return {
+    path: database.path,
+    known,
+    loss,
+    lacksLog() {
+      const found = lookAt(database);
+      if (typeof found !== 'object' || !isSame(database, found)) return false;
+      return lookAt(log) === undefined && isDeleted(log);
+    },
+    refusesWrite: () => tryToWrite(dirname(database.path)),
+    async refusesRead() {
+      for (const file of [database, log]) {
+        file.fd = descriptorOf(file, file.fd);
+        const code = file.fd === undefined ? undefined : await readAll(file.fd);
+        if (code !== undefined) return code;
+      }
+      return undefined;
+    },
+  };
+}
+
+/** Undefined when there is none, or the code of the failure. */
+function lookAt({ path }: KnownFile): BigIntStats | string | undefined {
+  try {
+    return statSync(path, { bigint: true, throwIfNoEntry: false });
+  } catch (error) {
+    return codeOf(error);
+  }
+}
+
+function isSame(
+  file: Pick<KnownFile, 'dev' | 'ino'>,
+  { dev, ino }: Pick<BigIntStats, 'dev' | 'ino'>,
+): boolean {
+  return dev === file.dev && ino === file.ino;
+}
+
+function away(what: string): StoreFailure {
+  return new StoreFailure(`${what}. Nothing is written until it is back where it was.`, { isFinal: false });
+}
+
+function final(what: string): StoreFailure {
+  const advice =
+    'Find out what did it before you start the service again; "plant-store restore" brings a backup back.';
+  return new StoreFailure(`${what} while the service ran. ${advice}`, { isFinal: true });
+}
+
+/** The descriptor of a file in this process, where the system lists them; one that is known is looked at first. */
+function descriptorOf(file: KnownFile, known: number | undefined): number | undefined {
+  const leads = (fd: number) => {
+    try {
+      return isSame(file, fstatSync(fd, { bigint: true }));
+    } catch {
+      return false;
+    }
+  };
+  if (known !== undefined && leads(known)) return known;
+  try {
+    return readdirSync('/dev/fd').map(Number).find(leads);
+  } catch {
+    return undefined;
+  }
+}
+
+function tryToWrite(folder: string): string | undefined {
+  const probe = join(folder, `.write-test-${process.pid}`);
+  try {
+    rmSync(probe, { force: true });
+    const fd = openSync(probe, 'wx', 0o600);
+    try {
+      writeSync(fd, Buffer.alloc(4096));
+    } finally {
+      closeSync(fd);
+      rmSync(probe);
+    }
+    return undefined;
+  } catch (error) {
+    return codeOf(error);
+  }
+}
+
+async function readAll(fd: number): Promise<string | undefined> {
+  const chunk = Buffer.alloc(CHUNK);
+  try {
+    for (let at = 0; ; ) {
+      const { bytesRead } = await readFrom(fd, chunk, 0, CHUNK, at);
+      if (bytesRead === 0) return undefined;
+      at += bytesRead;
+    }
+  } catch (error) {
+    return codeOf(error);
+  }
+}
+
+/** Node has no name for some, such as EDQUOT, and says "Unknown system error -122". */
+function codeOf(error: unknown): string {
+  // What fails here are system calls.
+  const { errno = 0, code = String(error) } = error as NodeJS.ErrnoException;
+  return Object.entries(constants.errno).find(([, number]) => number === -errno)?.[0] ?? code;
+}
+
+function numberOf(db: DatabaseSync, pragma: string, column: string): bigint {
+  return BigInt(Number(db.prepare(pragma).get()?.[column] ?? 0));
+}

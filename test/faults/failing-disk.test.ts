@@ -1,0 +1,158 @@
+import assert from 'node:assert/strict';
+import { closeSync, openSync, writeSync } from 'node:fs';
+import { type TestContext, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import {
+  createDiskFaults,
+  type DiskFaults,
+  type Fault,
+  whyNoFaults,
+} from '../../bench/faults/disk-faults.ts';
+import { storePath } from '../../src/config.ts';
+import { type Answer, failed, succeeded } from '../harness/answer.ts';
+import { openRaw } from '../harness/raw-client.ts';
+import { head } from '../harness/raw-request.ts';
+import { checkListed, createUntilFailed, type Sent } from '../process/creates.ts';
+import { makePlace, type Place } from '../process/place.ts';
+import { manyPlants } from '../process/plants.ts';
+import { type Server, TOKEN } from '../process/server.ts';
+
+const skip = whyNoFaults() ?? false;
+/** So many plants do not fit into the page cache of a connection: lists read the disk. */
+const PLANTS = 10_000;
+
+type Faulty = { place: Place; faults: DiskFaults; server: Server; path: string };
+
+async function served(t: TestContext, plants = 0): Promise<Faulty> {
+  const place = await makePlace(t);
+  const faults = createDiskFaults(place.folder);
+  const env = faults.env(place.dataDir);
+  await (await place.serve({ env })).stop();
+  if (plants > 0) place.write(manyPlants(plants));
+  return { place, faults, server: await place.serve({ env }), path: storePath(place.dataDir) };
+}
+
+/** The messages of the log's lines of this level that a user's token did not cause. */
+function said(stdout: string, level: 'error' | 'info'): string[] {
+  const lines = stdout
+    .split('\n')
+    .filter((line) => line.includes(level === 'error' ? '"level":50' : '"level":30'));
+  // A line of the log is an object of pino.
+  return lines.map((line) => (JSON.parse(line) as { msg: string }).msg);
+}
+
+/** Once the fault is over: the first answer of a kind that is not 503. */
+async function untilAnswered(ask: () => Promise<Answer>): Promise<Answer> {
+  for (;;) {
+    const answer = await ask();
+    if (answer.status !== 503) return answer;
+  }
+}
+
+for (const error of ['EIO', 'ENOSPC'] as const) {
+  test(`while reads fail with ${error} lists get 50302, /readyz says so, and both end with the fault`, {
+    skip,
+  }, async (t) => {
+    const { faults, server, path } = await served(t, PLANTS);
+    faults.arm({ op: 'read', error, count: Number.POSITIVE_INFINITY });
+    for (let i = 0; i < 5; i++) {
+      failed(await server.request('GET', '/plants?limit=10000'), 50302, /^[^/]+$/);
+      failed(await server.request('GET', '/readyz'), 50302, /^[^/]+$/);
+    }
+    faults.disarm();
+    succeeded(await untilAnswered(() => server.request('GET', '/readyz')), 200);
+    const listed = succeeded(await server.request('GET', '/plants?limit=10000'), 200);
+    assert.equal(Array.isArray(listed) && listed.length, PLANTS);
+
+    const { code, stdout } = await server.stop();
+    assert.equal(code, 0);
+    const errors = said(stdout, 'error');
+    assert.ok(errors.length >= 1 && errors.length <= 2, `${errors}`);
+    assert.ok(errors.every((message) => message.startsWith(path)));
+    if (error === 'EIO') assert.match(errors.at(-1) ?? '', /EIO/);
+    assert.deepEqual(said(stdout, 'info').filter((message) => /can be read again/.test(message)).length, 1);
+  });
+}
+
+const refusals: (Fault & { says: RegExp })[] = [
+  { op: 'write', error: 'EROFS', says: /EROFS.*read-only/ },
+  { op: 'write', error: 'EDQUOT', says: /EDQUOT.*quota/ },
+  { op: 'write', error: 'ENOSPC', says: /ENOSPC.*full/ },
+];
+
+for (const { says, ...fault } of refusals) {
+  test(`on ${fault.error} reads go on, creates get 503, and the log says what to do`, { skip }, async (t) => {
+    const { place, faults, server, path } = await served(t);
+    const sent: Sent[] = [];
+    for (const round of [1, 2]) {
+      faults.arm({ ...fault, count: Number.POSITIVE_INFINITY });
+      await createUntilFailed(server, sent);
+      await createUntilFailed(server, sent);
+      await checkListed(server, sent);
+      succeeded(await server.request('GET', '/readyz'), 200);
+      // Nothing is tried while a write would be refused again, so that the outcome is known.
+      failed(await server.request('POST', '/plants', { body: { name: 'Alder' } }), 50302);
+      faults.disarm();
+      const birch = { id: -1_000_000 - round, name: `Birch ${round}` };
+      succeeded(await server.request('POST', '/plants', { body: birch }), 201);
+      sent.push({ ...birch, outcome: 201 });
+    }
+    const { code, stdout } = await server.stop();
+    assert.equal(code, 0);
+    const errors = said(stdout, 'error');
+    assert.equal(errors.length, 2, `${errors}`);
+    for (const message of errors) {
+      assert.ok(message.startsWith(path));
+      assert.match(message, says);
+    }
+    await checkListed(await place.serve(), sent);
+  });
+}
+
+test('when a flush fails, what is under way gets an answer before the process ends', { skip }, async (t) => {
+  const { place, faults, server, path } = await served(t);
+  const upload = await openRaw(server.port);
+  const body = JSON.stringify({ id: -1, name: 'Alder' });
+  const fields = ['Host: localhost', `Authorization: Bearer ${TOKEN}`, 'Content-Type: application/json'];
+  await upload.send(
+    head('POST /plants HTTP/1.1', ...fields, `Content-Length: ${body.length}`) + body.slice(0, 5),
+  );
+  faults.arm({ op: 'fsync', error: 'EIO', action: 'doneButError' });
+  const creates = Array.from({ length: 64 }, async (_, i) => {
+    const answer = await server.request('POST', '/plants', { body: { id: -2 - i, name: 'Birch' } });
+    return Number(JSON.parse(answer.text).error);
+  });
+  const codes = await Promise.all(creates);
+  assert.ok(codes.includes(50301));
+  assert.ok(
+    codes.every((code) => [50301, 50302, 50303].includes(code)),
+    `${codes}`,
+  );
+  // An upload that takes its time, but not too long.
+  await pause(120);
+  await upload.send(body.slice(5));
+  failed(await upload.answer(), 50302);
+
+  const { code, stderr } = await server.ended;
+  assert.equal(code, 1);
+  assert.match(stderr, /\nerror: [^\n]*outcome is unknown: a flush \(fsync\)[^\n]*\n$/);
+  assert.ok(stderr.includes(path));
+  await (await place.serve()).stop();
+});
+
+test('a damaged store stops the service, which says that the disk is not at fault', { skip }, async (t) => {
+  const { place, server: first, path } = await served(t, PLANTS);
+  await first.stop();
+  const fd = openSync(path, 'r+');
+  for (let page = 300; page < 310; page++) writeSync(fd, Buffer.alloc(4096, 0xa5), 0, 4096, page * 4096);
+  closeSync(fd);
+  const server = await place.serve();
+  await server.request('GET', '/plants?limit=10000').then(
+    (answer) => failed(answer, 50302),
+    () => {},
+  );
+  const { code, stdout, stderr } = await server.ended;
+  assert.equal(code, 1);
+  assert.match(stderr, /\nerror: [^\n]*plant-store\.db is damaged[^\n]*doctor[^\n]*restore[^\n]*\n$/);
+  assert.equal(said(stdout, 'error').filter((message) => /is damaged:/.test(message)).length, 1);
+});
