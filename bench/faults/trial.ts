@@ -1,7 +1,7 @@
 import type { Outcome } from '../../test/cli/program.ts';
 import { type ServeOptions, type Server, tryToServe } from '../../test/process/server.ts';
-import { retryUnknown } from '../crash/clients.ts';
-import { createLedger, type Ledger } from '../crash/ledger.ts';
+import { create, retryUnknown } from '../crash/clients.ts';
+import { createLedger, enter, type Ledger } from '../crash/ledger.ts';
 import { type Receivers, startReceivers } from '../crash/receiver.ts';
 import { readFile } from '../crash/stored.ts';
 import { type Check, type Outage, verify } from '../crash/verify.ts';
@@ -29,6 +29,10 @@ export type Trial = {
   start(options?: ServeOptions): Promise<Server | Outcome>;
   /** The same, but an end is a violation, and throws. */
   mustStart(options?: ServeOptions): Promise<Server>;
+  /** The service that runs now. */
+  running(): Server | undefined;
+  /** One create, which the ledger knows as any other. Whether it got 201. */
+  create(): Promise<boolean>;
   /** Creates and lists, over each service that is started meanwhile, until it is stopped. */
   load(clients: number): { stop(): Promise<void> };
   /** What a client does that was told nothing: it sends the same again. Then a list is compared with the ledger. */
@@ -84,6 +88,14 @@ export async function openTrial({ dataDir, random, faults }: TrialOptions): Prom
     outages,
     start,
     mustStart,
+    running: () => server,
+    async create() {
+      const at = url();
+      if (at === undefined) return false;
+      const entry = enter(ledger, { chosen: true, tagged: true });
+      await create(entry, { url: at, ledger });
+      return entry.state === 'acknowledged';
+    },
     load(count) {
       const urls = () => (server ? [server.url] : []);
       const creating = startClients({ ...clients, urls, clients: count, thinkMs: THINK_MS });

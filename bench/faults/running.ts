@@ -1,0 +1,170 @@
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Check } from '../crash/verify.ts';
+import { monotonicMs } from '../harness/clock.ts';
+import type { DiskFaults, Fault } from './disk-faults.ts';
+import { openTrial, type Trial } from './trial.ts';
+
+/** Faults that strike the Nth file call of the service while it creates and lists under load. */
+
+export type Plan = Fault & {
+  name: string;
+  /** At which calls it strikes, one case each. */
+  calls: number;
+  /** How long a fault that stays, stays. */
+  holdMs?: number;
+};
+
+export type PlanResult = {
+  name: string;
+  cases: number;
+  /** Cases whose call came. */
+  hit: number;
+  /** How often the process ended by itself. */
+  ends: number;
+  /** From the end of the fault to the first 201: the longest, the start of the process included if it had ended. */
+  backMs: number;
+  answers: Map<number | 'lost', number>;
+  violations: string[];
+};
+
+const FOREVER = 2 ** 31;
+const once = (plan: Plan): Plan => plan;
+const on = (plan: Plan): Plan => ({ ...plan, count: FOREVER });
+
+/** Every op with every error, once and from then on; and what a write, a flush or a read may do besides. */
+export function plansOf(most: number): Plan[] {
+  const errors = ['EIO', 'ENOSPC', 'EDQUOT', 'EROFS'] as const;
+  const some = Math.ceil(most / 3);
+  return [
+    ...(['write', 'fsync', 'read'] as const).flatMap((op) =>
+      errors.flatMap((error) => [
+        once({ name: `${op} ${error} once`, op, error, calls: most }),
+        on({ name: `${op} ${error} on`, op, error, calls: some }),
+      ]),
+    ),
+    once({ name: 'write short once', op: 'write', action: 'short', calls: most }),
+    on({
+      name: 'write short, then ENOSPC on',
+      op: 'write',
+      action: 'shortThenError',
+      error: 'ENOSPC',
+      calls: most,
+    }),
+    on({
+      name: 'write short, then EDQUOT on',
+      op: 'write',
+      action: 'shortThenError',
+      error: 'EDQUOT',
+      calls: some,
+    }),
+    once({ name: 'write done, but EIO once', op: 'write', action: 'doneButError', calls: most }),
+    once({ name: 'fsync done, but EIO once', op: 'fsync', action: 'doneButError', calls: some }),
+    once({ name: 'read short once', op: 'read', action: 'short', calls: most }),
+    once({ name: 'checkpoint write EIO once', op: 'write', file: 'database', calls: some }),
+    on({
+      name: 'checkpoint write ENOSPC on',
+      op: 'write',
+      file: 'database',
+      error: 'ENOSPC',
+      calls: some,
+      holdMs: 1000,
+    }),
+    once({ name: 'checkpoint fsync EIO once', op: 'fsync', file: 'database', calls: 3 }),
+    once({
+      name: 'fsync 2 s late once',
+      op: 'fsync',
+      action: 'delay',
+      delayMs: 2000,
+      calls: 2,
+      holdMs: 2500,
+    }),
+  ];
+}
+
+export type RunOptions = { folder: string; faults: DiskFaults; random: () => number; clients: number };
+
+/** A store of its own for each plan: at its end all that was answered is compared with it. */
+export async function runPlan(
+  plan: Plan,
+  { folder, faults, random, clients }: RunOptions,
+): Promise<PlanResult> {
+  const dataDir = join(folder, plan.name.replaceAll(/\W+/g, '-'));
+  faults.disarm();
+  const trial = await openTrial({ dataDir, random, faults });
+  const { ledger } = trial;
+  const result: PlanResult = {
+    ...{ name: plan.name, cases: 0, hit: 0, ends: 0, backMs: 0 },
+    ...{ answers: ledger.failures, violations: [] },
+  };
+  try {
+    for (let nth = 1; nth <= plan.calls; nth++) {
+      await runCase({ ...plan, nth }, { trial, faults, random, clients, result });
+      result.violations.push(...ledger.violations.splice(0).map((violation) => `N=${nth}: ${violation}`));
+    }
+    result.violations.push(...(await trial.settle()).flatMap(asViolations));
+  } catch (error) {
+    result.violations.push(...ledger.violations.splice(0), `it broke off: ${error}`);
+  } finally {
+    faults.disarm();
+    await trial.close();
+  }
+  return result;
+}
+
+type CaseParts = Omit<RunOptions, 'folder'> & { trial: Trial; result: PlanResult };
+
+const USUAL_HOLD_MS = 200;
+/** For the Nth call to come; there may be none, such as a read of what is in the cache. */
+const COMES_MS = 1_500;
+/** To be back, at the latest: the target is a second, on a machine that has nothing else to do. */
+const BACK_MS = 20_000;
+
+async function runCase(plan: Plan & { nth: number }, parts: CaseParts): Promise<void> {
+  const { trial, faults, random, clients, result } = parts;
+  let hasEnded = false;
+  const server = trial.running() ?? (await trial.mustStart());
+  void server.ended.then(() => {
+    hasEnded = true;
+  });
+  const load = trial.load(clients);
+  await sleep(40 + random() * 40);
+  const from = monotonicMs();
+  faults.arm(plan);
+  await until(() => faults.fired() > 0 || hasEnded, COMES_MS);
+  result.cases++;
+  if (faults.fired() > 0) result.hit++;
+  await until(() => hasEnded, plan.holdMs ?? USUAL_HOLD_MS);
+  faults.disarm();
+  const lifted = monotonicMs();
+  // As a supervisor does; the process may still be about to end.
+  const isBack = await until(async () => {
+    if (hasEnded && !trial.running()) await trial.start();
+    return trial.create();
+  }, BACK_MS);
+  if (isBack) result.backMs = Math.max(result.backMs, monotonicMs() - lifted);
+  else trial.ledger.violations.push('the service is not back');
+  trial.outages.push({ from, to: monotonicMs() });
+  await load.stop();
+  if (hasEnded) {
+    result.ends++;
+    const { code, stderr } = await server.ended;
+    if (code !== 1 || /\n\s+at /.test(stderr)) trial.ledger.violations.push(`ended with ${code}: ${stderr}`);
+  }
+  // What is in the log only must be found again, too.
+  if (plan.nth % 5 === 0) await trial.running()?.kill();
+  await trial.retry();
+}
+
+async function until(holds: () => boolean | Promise<boolean>, withinMs: number): Promise<boolean> {
+  const end = performance.now() + withinMs;
+  while (performance.now() < end) {
+    if (await holds()) return true;
+    await sleep(5);
+  }
+  return false;
+}
+
+function asViolations({ name, violations }: Check): string[] {
+  return violations.map((violation) => `${name}: ${violation}`);
+}
