@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { storePath } from '../../src/config.ts';
 import type { Outcome } from '../../test/cli/program.ts';
 import type { Server } from '../../test/process/server.ts';
+import type { Entry } from '../crash/ledger.ts';
 import { ask } from '../harness/client.ts';
 import { openTrial, type Trial } from './trial.ts';
 
@@ -102,6 +103,9 @@ export type When = 'running' | 'idle' | 'before a start';
 
 export type LostOptions = { folder: string; random: () => number; way: Way; when: When };
 
+/** So many plants are acknowledged before anything happens to the store. */
+const LEAST_PLANTS = 200;
+const LOOK_MS = 10;
 /** Long enough for a look at the files. */
 const NOTICED_MS = 4_000;
 
@@ -116,7 +120,7 @@ export async function loseStore({ folder, random, way, when }: LostOptions): Pro
     await copyFile(path, `${path}-older`);
     const server = await trial.mustStart();
     const load = trial.load(8);
-    await sleep(300);
+    while (acknowledgedBy(trial).length < LEAST_PLANTS) await sleep(LOOK_MS);
     if (when !== 'running') await load.stop();
     if (when === 'before a start') await server.kill();
     await way.act(path);
@@ -159,7 +163,7 @@ async function comeBack(
 /** A service that does not say so must have all that was acknowledged. */
 async function compare(trial: Trial, found: Found): Promise<void> {
   await trial.running()?.kill();
-  const acknowledged = [...trial.ledger.entries.values()].filter(({ state }) => state === 'acknowledged');
+  const acknowledged = acknowledgedBy(trial);
   found.acknowledged = acknowledged.length;
   const started = await trial.start();
   if (!('url' in started)) {
@@ -179,6 +183,10 @@ async function compare(trial: Trial, found: Found): Promise<void> {
   const { stdout } = await started.stop();
   found.said ||= logged(stdout);
   if (found.lost > 0 && found.said === '') found.violations.push(`lost ${found.lost} plants without a word`);
+}
+
+function acknowledgedBy({ ledger }: Trial): Entry[] {
+  return [...ledger.entries.values()].filter(({ state }) => state === 'acknowledged');
 }
 
 function lastLine({ stderr }: Outcome): string {
