@@ -405,7 +405,7 @@ export const processes = {
   /** After the failure that ends the process: how long it listens on, to answer requests that were on their way. */
   lastRequestsMs: 50,
   /** How much longer it waits for the answers that are under way then. */
-  lastAnswersMs: 350,
+  lastAnswersMs: 450,
   /** Taking the lock of a data folder: `doctor` and `restore` hold a share of it for a moment, to see who has it. */
   lockWaitMs: 200,
 } as const;

@@ -100,7 +100,8 @@ for (const { says, ...fault } of refusals) {
     const { code, stdout } = await server.stop();
     assert.equal(code, 0);
     const errors = said(stdout, 'error');
-    assert.equal(errors.length, 2, `${errors}`);
+    // Once a round, or once in all when the second came at once.
+    assert.ok(errors.length === 1 || errors.length === 2, `${errors}`);
     for (const message of errors) {
       assert.ok(message.startsWith(path));
       assert.match(message, says);
@@ -111,18 +112,16 @@ for (const { says, ...fault } of refusals) {
 
 test('when a flush fails, what is under way gets an answer before the process ends', { skip }, async (t) => {
   const { place, faults, server, path } = await served(t);
-  const upload = await openRaw(server.port);
-  const body = JSON.stringify({ id: -1, name: 'Alder' });
   const fields = ['Host: localhost', `Authorization: Bearer ${TOKEN}`, 'Content-Type: application/json'];
-  await upload.send(
-    head('POST /plants HTTP/1.1', ...fields, `Content-Length: ${body.length}`) + body.slice(0, 5),
-  );
+  const body = '{"name":"Alder"}';
+  const request = head('POST /plants HTTP/1.1', ...fields, `Content-Length: ${body.length}`) + body;
+  const clients = await Promise.all(Array.from({ length: 16 }, () => openRaw(server.port)));
+  const upload = await openRaw(server.port);
+  await upload.send(request.slice(0, -5));
   faults.arm({ op: 'fsync', error: 'EIO', action: 'doneButError' });
-  const creates = Array.from({ length: 64 }, async (_, i) => {
-    const answer = await server.request('POST', '/plants', { body: { id: -2 - i, name: 'Birch' } });
-    return Number(JSON.parse(answer.text).error);
-  });
-  const codes = await Promise.all(creates);
+  await Promise.all(clients.map((client) => client.send(request)));
+  const answers = await Promise.all(clients.map((client) => client.answer()));
+  const codes = answers.map(({ text }) => Number(JSON.parse(text).error));
   assert.ok(codes.includes(50301));
   assert.ok(
     codes.every((code) => [50301, 50302, 50303].includes(code)),
@@ -130,8 +129,8 @@ test('when a flush fails, what is under way gets an answer before the process en
   );
   // An upload that takes its time, but not too long.
   await pause(120);
-  await upload.send(body.slice(5));
-  failed(await upload.answer(), 50302);
+  await upload.send(request.slice(-5));
+  assert.match((await upload.answer()).text, /"error":5030[23],/);
 
   const { code, stderr } = await server.ended;
   assert.equal(code, 1);

@@ -92,34 +92,26 @@ type Circumstances = {
 /** What an error of SQLite means for the store at this path, and what to do about it. */
 export function explain(error: unknown, { path, refusal, isCommit = false }: Circumstances): StoreFailure {
   const code = sqliteCode(error);
-  const isWrite = code === FULL || extendedCode(error) === WRITE_REFUSED;
-  // SQLite reports a full disk only; it takes the others for a disk that fails.
-  const refused = isWrite && REFUSALS[code === FULL ? 'ENOSPC' : (refusal ?? '')];
-  if (refused) {
-    const known = code === FULL ? 'ENOSPC' : refusal;
-    return failure(`${path} cannot be written (${known}): ${refused}. Reads go on, and so do writes then.`);
-  }
-  if (isCommit && code === undefined) {
-    return final(`${COMMIT_FAILED}, so the outcome is unknown: ${messageOf(error)}.`);
-  }
-  if (isCommit) {
-    const probed = refusal ? `; a small write beside it fails with ${refusal}` : '';
-    return final(
-      `${COMMIT_FAILED}, so the outcome is unknown: ${callOf(error)} on ${path} failed${probed}. ` +
-        'Look for disk errors (dmesg), then start the service again: it continues with what reached the disk.',
-    );
-  }
-  if (code === IOERR) {
-    return failure(`${path} cannot be used: ${callOf(error)} failed. Look for disk errors (dmesg).`);
-  }
-  return failure(`${path} cannot be used: ${REASONS[code ?? 0] ?? messageOf(error)}.`);
+  const passing = (message: string) => new StoreFailure(message, { isFinal: false, cause: error });
+  const final = (message: string) => new StoreFailure(message, { isFinal: true, cause: error });
 
-  function failure(message: string): StoreFailure {
-    return new StoreFailure(message, { isFinal: false, cause: error });
+  // SQLite tells a full disk from a disk that fails, and nothing else.
+  const known = code === FULL ? 'ENOSPC' : extendedCode(error) === WRITE_REFUSED ? refusal : undefined;
+  const refused = known && REFUSALS[known];
+  if (refused)
+    return passing(`${path} cannot be written (${known}): ${refused}. Reads go on, and so do writes then.`);
+  if (!isCommit) {
+    const reason =
+      code === IOERR ? `${callOf(error)} failed. Look for disk errors (dmesg)` : REASONS[code ?? 0];
+    return passing(`${path} cannot be used: ${reason ?? messageOf(error)}.`);
   }
-  function final(message: string): StoreFailure {
-    return new StoreFailure(message, { isFinal: true, cause: error });
-  }
+  const unknown = `${COMMIT_FAILED}, so the outcome is unknown:`;
+  if (code === undefined) return final(`${unknown} ${messageOf(error)}.`);
+  const probed = refusal ? `; a small write beside it fails with ${refusal}` : '';
+  return final(
+    `${unknown} ${callOf(error)} on ${path} failed${probed}. ` +
+      'Look for disk errors (dmesg), then start the service again: it continues with what reached the disk.',
+  );
 }
 
 /** The disk can be read, and what is read makes no sense. */

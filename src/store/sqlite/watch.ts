@@ -47,6 +47,8 @@ export function watchStore({ path, db, files, log, onFatal }: WatchOptions): Wat
   const troubles = new Map<Kind, StoreFailure>();
   let ended: StoreFailure | undefined;
   let failedRead: (() => unknown) | undefined;
+  /** Since the last failure. A disk that is nearly full fails some writes only: the log tells it once a second at most. */
+  let hasWritten = false;
   let isExamining = false;
   /** Until then a sign of damage is proof: all of the store was read, and the disk reported no error. */
   let readableUntil = 0;
@@ -58,6 +60,7 @@ export function watchStore({ path, db, files, log, onFatal }: WatchOptions): Wat
     // Only between transactions can SQLite say how long its files must be; the next look comes soon.
     if (!db.isTransaction) lookAtFiles();
     if (failedRead) tryAgain(failedRead);
+    if (hasWritten) over('writes');
   }
 
   function lookAtFiles(): void {
@@ -95,7 +98,7 @@ export function watchStore({ path, db, files, log, onFatal }: WatchOptions): Wat
 
   function end(failure: StoreFailure): void {
     if (ended) return;
-    ended = failure.isFinal && files?.lacksLog() ? withLogSaved(failure) : failure;
+    ended = files?.lacksLog() ? withLogSaved(failure) : failure;
     clearInterval(timer);
     log.error({ err: ended }, ended.message);
     onFatal(ended);
@@ -141,16 +144,20 @@ export function watchStore({ path, db, files, log, onFatal }: WatchOptions): Wat
     },
     writeFailed(error) {
       if (!(error instanceof AppError) || (error.code !== 50301 && error.code !== 50302)) return;
+      hasWritten = false;
       const { cause } = error;
+      if (cause instanceof StoreFailure && cause.isFinal) end(cause);
+      else if (error.code === 50301 && !(cause instanceof StoreFailure))
+        end(explain(cause, { path, isCommit: true }));
       look();
       // The same cause, which has been noted.
       if (ended || troubles.has('files')) return;
-      if (isDamage(cause)) note('writes', failureOf(cause));
-      else if (cause instanceof StoreFailure) note('writes', cause);
-      else if (error.code === 50301) end(explain(cause, { path, isCommit: true }));
-      else if (isEnvironment(cause)) note('writes', explain(cause, { path }));
+      if (cause instanceof StoreFailure) note('writes', cause);
+      else if (isEnvironment(cause)) note('writes', failureOf(cause));
     },
-    written: () => over('writes'),
+    written() {
+      hasWritten = true;
+    },
     end,
     check() {
       look();
