@@ -74,10 +74,15 @@ export function storeFiles(known: readonly KnownFile[]): StoreFiles {
   /** What SQLite itself knows tells a cut from a checkpoint or a vacuum by another program. */
   function isWhole(file: KnownFile, size: bigint, db: DatabaseSync): boolean {
     if (db.isTransaction) return false;
-    const pageSize = numberOf(db, 'PRAGMA page_size', 'page_size');
-    if (file === database) return size >= numberOf(db, 'PRAGMA page_count', 'page_count') * pageSize;
-    const frames = numberOf(db, 'PRAGMA wal_checkpoint(NOOP)', 'log');
-    return frames === 0n || size >= BigInt(WAL_HEADER) + frames * (BigInt(FRAME_HEADER) + pageSize);
+    try {
+      const pageSize = numberOf(db, 'PRAGMA page_size', 'page_size');
+      if (file === database) return size >= numberOf(db, 'PRAGMA page_count', 'page_count') * pageSize;
+      const frames = numberOf(db, 'PRAGMA wal_checkpoint(NOOP)', 'log');
+      return frames === 0 || size >= WAL_HEADER + frames * (FRAME_HEADER + pageSize);
+    } catch {
+      // What is left cannot even be read.
+      return false;
+    }
   }
 
   function awayFailure(file: (typeof files)[number], code: string): StoreFailure {
@@ -193,6 +198,6 @@ function codeOf(error: unknown): string {
   return Object.entries(constants.errno).find(([, number]) => number === -errno)?.[0] ?? code;
 }
 
-function numberOf(db: DatabaseSync, pragma: string, column: string): bigint {
-  return BigInt(Number(db.prepare(pragma).get()?.[column] ?? 0));
+function numberOf(db: DatabaseSync, pragma: string, column: string): number {
+  return Number(db.prepare(pragma).get()?.[column]);
 }
