@@ -13,6 +13,8 @@ export type Plan = Fault & {
   calls: number;
   /** How long a fault that stays, stays. */
   holdMs?: number;
+  /** How long to wait for the call. */
+  comesMs?: number;
 };
 
 export type PlanResult = {
@@ -29,56 +31,31 @@ export type PlanResult = {
 };
 
 const FOREVER = 2 ** 31;
-const once = (plan: Plan): Plan => plan;
-const on = (plan: Plan): Plan => ({ ...plan, count: FOREVER });
 
 /** Every op with every error, once and from then on; and what a write, a flush or a read may do besides. */
 export function plansOf(most: number): Plan[] {
   const errors = ['EIO', 'ENOSPC', 'EDQUOT', 'EROFS'] as const;
   const some = Math.ceil(most / 3);
+  const [on, late] = [{ count: FOREVER }, { action: 'delay', delayMs: 2_000 } as const];
+  const torn = { op: 'write', action: 'shortThenError', ...on } as const;
+  const checkpoint = { op: 'write', file: 'database', comesMs: 10_000 } as const;
   return [
     ...(['write', 'fsync', 'read'] as const).flatMap((op) =>
       errors.flatMap((error) => [
-        once({ name: `${op} ${error} once`, op, error, calls: most }),
-        on({ name: `${op} ${error} on`, op, error, calls: some }),
+        { name: `${op} ${error} once`, op, error, calls: most },
+        { name: `${op} ${error} on`, op, error, calls: some, ...on },
       ]),
     ),
-    once({ name: 'write short once', op: 'write', action: 'short', calls: most }),
-    on({
-      name: 'write short, then ENOSPC on',
-      op: 'write',
-      action: 'shortThenError',
-      error: 'ENOSPC',
-      calls: most,
-    }),
-    on({
-      name: 'write short, then EDQUOT on',
-      op: 'write',
-      action: 'shortThenError',
-      error: 'EDQUOT',
-      calls: some,
-    }),
-    once({ name: 'write done, but EIO once', op: 'write', action: 'doneButError', calls: most }),
-    once({ name: 'fsync done, but EIO once', op: 'fsync', action: 'doneButError', calls: some }),
-    once({ name: 'read short once', op: 'read', action: 'short', calls: most }),
-    once({ name: 'checkpoint write EIO once', op: 'write', file: 'database', calls: some }),
-    on({
-      name: 'checkpoint write ENOSPC on',
-      op: 'write',
-      file: 'database',
-      error: 'ENOSPC',
-      calls: some,
-      holdMs: 1000,
-    }),
-    once({ name: 'checkpoint fsync EIO once', op: 'fsync', file: 'database', calls: 3 }),
-    once({
-      name: 'fsync 2 s late once',
-      op: 'fsync',
-      action: 'delay',
-      delayMs: 2000,
-      calls: 2,
-      holdMs: 2500,
-    }),
+    { name: 'write short once', op: 'write', action: 'short', calls: most },
+    { name: 'write short, then ENOSPC on', ...torn, error: 'ENOSPC', calls: most },
+    { name: 'write short, then EDQUOT on', ...torn, error: 'EDQUOT', calls: some },
+    { name: 'write done, but EIO once', op: 'write', action: 'doneButError', calls: most },
+    { name: 'fsync done, but EIO once', op: 'fsync', action: 'doneButError', calls: some },
+    { name: 'read short once', op: 'read', action: 'short', calls: most },
+    { name: 'checkpoint write EIO once', ...checkpoint, calls: some },
+    { name: 'checkpoint write ENOSPC on', ...checkpoint, ...on, error: 'ENOSPC', calls: some, holdMs: 1_000 },
+    { name: 'checkpoint fsync EIO once', ...checkpoint, op: 'fsync', calls: 3 },
+    { name: 'fsync 2 s late once', op: 'fsync', ...late, calls: 2, holdMs: 2_500 },
   ];
 }
 
@@ -115,8 +92,8 @@ export async function runPlan(
 type CaseParts = Omit<RunOptions, 'folder'> & { trial: Trial; result: PlanResult };
 
 const USUAL_HOLD_MS = 200;
-/** For the Nth call to come; there may be none, such as a read of what is in the cache. */
-const COMES_MS = 1_500;
+/** There may be none, such as a read of what is in the cache. */
+const USUALLY_COMES_MS = 1_500;
 /** To be back, at the latest: the target is a second, on a machine that has nothing else to do. */
 const BACK_MS = 20_000;
 
@@ -131,7 +108,7 @@ async function runCase(plan: Plan & { nth: number }, parts: CaseParts): Promise<
   await sleep(40 + random() * 40);
   const from = monotonicMs();
   faults.arm(plan);
-  await until(() => faults.fired() > 0 || hasEnded, COMES_MS);
+  await until(() => faults.fired() > 0 || hasEnded, plan.comesMs ?? USUALLY_COMES_MS);
   result.cases++;
   if (faults.fired() > 0) result.hit++;
   await until(() => hasEnded, plan.holdMs ?? USUAL_HOLD_MS);
