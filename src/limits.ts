@@ -147,7 +147,7 @@ export const storage = {
   /** How often the server looks whether the files of the embedded store are in their place, beside each commit. */
   lookEveryMs: 1 * SECOND,
   /** After all of a store was read without an error of the disk: how long a sign of damage is proof of it. */
-  readableMs: 10 * SECOND,
+  readableMs: 2 * SECOND,
 } as const;
 
 export const database = {

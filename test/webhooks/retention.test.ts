@@ -11,7 +11,7 @@ import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { ExpiryPosition } from '../../src/webhooks/port.ts';
 import { startReceiver } from '../harness/receiver.ts';
-import { startService } from '../harness/service.ts';
+import { type Service, startService } from '../harness/service.ts';
 import { eventsIn, ownerOf } from './owner.ts';
 
 const DAY = 24 * 60 * 60 * 1000;
@@ -23,10 +23,12 @@ const BOUND = firstId('evt', Date.now() - 30 * DAY);
 type Left = { events: number; deliveries: number; attempts: number };
 
 test('plants are created and delivered while 5 000 old events are removed', async (t) => {
-  const env = { DATA_DIR: await newFolder(t), WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' };
   const receiver = await startReceiver();
-  let service = await startService(env);
-  t.after(() => Promise.all([receiver.stop(), service.stop()]));
+  let service: Service | undefined;
+  // Before its folder goes.
+  t.after(() => Promise.all([receiver.stop(), service?.stop()]));
+  const env = { DATA_DIR: await newFolder(t), WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' };
+  service = await startService(env);
   const webhook = await ownerOf(service, service.token).subscribe(receiver);
   await service.stop();
   await withStore(env.DATA_DIR, (store) => addOldPlants(store, env.DATA_DIR, 5_000));
