@@ -238,6 +238,10 @@ export const delivery = {
   lookupMs: 5 * SECOND,
   /** What servers and proxies commonly take. */
   urlLength: 2048,
+  /** The host of a webhook's URL, without a final dot: a name in DNS cannot be longer (RFC 1035 §2.3.4). */
+  hostBytes: 253,
+  /** Each of its labels, likewise. */
+  labelBytes: 63,
   /** Code points; a description is a reminder for a person. */
   descriptionLength: 255,
   /** The share by which a delay is spread, so that receivers that failed together are not tried together. */

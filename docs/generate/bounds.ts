@@ -118,6 +118,9 @@ export const bounds: Readonly<Record<LimitName, string>> = {
   'delivery.pollMs': 'A delivery of which no hint was heard is found this much later.',
   'delivery.lookupMs': 'The webhook is made without the look-up; every attempt looks again.',
   'delivery.urlLength': '400 `40002`, or 422 `42201` when the URL becomes longer by escaping.',
+  'delivery.hostBytes':
+    '422 `42201`; a webhook from before this limit fails each attempt with the rule `host`.',
+  'delivery.labelBytes': 'The same.',
   'delivery.descriptionLength': '400 `40002`.',
   'delivery.jitter': 'Each delay after the first attempt is spread by as much, either way.',
   'delivery.attempts': 'The service does not start, exit code 2.',

@@ -31,7 +31,7 @@ export function failureOf({ status, error }: Pick<Attempt, 'status' | 'error'>):
 
 /** Errors that the sender finds by itself. */
 export const STOPPED = 'The service stopped.';
-export const NOT_SIGNED = 'The request could not be signed.';
+export const NOT_SIGNED = 'The request could not be signed: a key of the webhook cannot be read.';
 export const NOT_OPENED = 'The receiver closed the connection while it was being opened.';
 export const HEADER_TOO_LONG = `The header of the answer is over ${delivery.answerHeaderBytes / 1024} KiB.`;
 export const SWITCHED = 'The receiver answered 101, which switches to another protocol.';

@@ -48,8 +48,17 @@ export function newKeyPair(random: (size: number) => Buffer): { privateKey: stri
 /** What stands before the 32 bytes of the seed in PKCS #8 (RFC 8410 §7). */
 const PKCS8_ED25519 = Buffer.from('302e020100300506032b657004220420', 'hex');
 
+/**
+ * `createPrivateKey` also throws for an error that something else left in the thread's OpenSSL error queue, and
+ * empties the queue. What is wrong with the key itself throws again (decision 49).
+ */
 function privateKeyOf(seed: Buffer): KeyObject {
-  return createPrivateKey({ key: Buffer.concat([PKCS8_ED25519, seed]), format: 'der', type: 'pkcs8' });
+  const input = { key: Buffer.concat([PKCS8_ED25519, seed]), format: 'der', type: 'pkcs8' } as const;
+  try {
+    return createPrivateKey(input);
+  } catch {
+    return createPrivateKey(input);
+  }
 }
 
 // Importing an ed25519 key takes as long as signing with it (25 µs each, measured), so the keys of the

@@ -11,6 +11,7 @@ export const urlRules = {
   scheme: 'It must be https; http is only for the networks that WEBHOOK_ALLOWED_NETWORKS admits.',
   'user-info': 'It must not carry a user name or a password.',
   port: 'Its port must be from 1 to 65535.',
+  host: `Its host must have at most ${delivery.hostBytes} bytes, in labels of 1 to ${delivery.labelBytes}, none of which is a bare "xn--".`,
 } as const;
 
 export type Rule = keyof typeof urlRules | AddressRule;
@@ -105,7 +106,22 @@ function parse(text: string): URL {
   if (authority.includes('@')) throw refusedBy('user-info');
   if (url.port === '0') throw refusedBy('port');
   if (url.href.length > delivery.urlLength) throw refusedBy('length');
+  if (!isHost(url.hostname)) throw refusedBy('host');
   return url;
+}
+
+/**
+ * Whether DNS could hold it (RFC 1035 §2.3.4). Judged as `URL` has read it, so ASCII: percent-encoding and IDNA can
+ * make a host longer, and a label empty. The final dot of an absolute name belongs to no label. TLS takes no longer
+ * name either, and what becomes of one there would reach other deliveries (decision 49).
+ */
+function isHost(hostname: string): boolean {
+  const name = hostname.replace(/\.$/, '');
+  const labels = name.split('.');
+  return (
+    name.length <= delivery.hostBytes &&
+    labels.every((label) => label !== '' && label.length <= delivery.labelBytes && label !== 'xn--')
+  );
 }
 
 /** White space and control characters are dropped, backslashes read as slashes. */

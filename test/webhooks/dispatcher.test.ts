@@ -8,6 +8,7 @@ import { delivery } from '../../src/limits.ts';
 import { silentLog, systemRuntime } from '../../src/runtime.ts';
 import type { Store } from '../../src/store/store.ts';
 import { parseNetworks } from '../../src/webhooks/addresses.ts';
+import { NOT_SIGNED } from '../../src/webhooks/attempt.ts';
 import { type Dispatcher, type DispatcherBounds, startDispatcher } from '../../src/webhooks/dispatcher.ts';
 import { createWebhook } from '../../src/webhooks/operations.ts';
 import { outcomeOf } from '../../src/webhooks/outcome.ts';
@@ -15,7 +16,7 @@ import type { DeliveryOutcome, Outbox, Recorded } from '../../src/webhooks/port.
 import { createQueueingSender, type QueueingSender } from '../../src/webhooks/queueing-sender.ts';
 import { createResolve } from '../../src/webhooks/resolver.ts';
 import { createSender } from '../../src/webhooks/sender.ts';
-import { newSecret } from '../../src/webhooks/signature.ts';
+import { newKeyPair, newSecret } from '../../src/webhooks/signature.ts';
 import { createTarget } from '../../src/webhooks/target.ts';
 import { type Received, type Receiver, startReceiver } from '../harness/receiver.ts';
 import { openTemporaryStore } from './temporary-store.ts';
@@ -249,31 +250,42 @@ test('no more requests than allowed are under way to one webhook', async () => {
   assert.ok(most <= 3, `${most} at once`);
 });
 
+/** A webhook as an older version, or a damaged store, may hold it. */
+async function stored(owner: number, parts: { url: string; privateKey: string }): Promise<string> {
+  const { webhooks } = store;
+  const id = runtime.ids.next('wh');
+  const rest = { description: undefined, rate: undefined, publicKey: 'whpk_', createdAt: 0 };
+  await webhooks.createWebhook({ id, owner, ...rest, secrets: [newSecret(runtime.random)], ...parts }, 10);
+  return id;
+}
+
 test('a webhook whose key cannot be read fails by the schedule and holds up no other', async () => {
   const receiver = await newReceiver();
   const owner = await newOwner();
-  const broken = {
-    id: runtime.ids.next('wh'),
-    owner,
-    url: receiver.url,
-    description: undefined,
-    rate: undefined,
-    publicKey: 'whpk_',
-    createdAt: 0,
-    secrets: [newSecret(runtime.random)],
-    privateKey: 'whsk_broken',
-  };
-  await store.webhooks.createWebhook(broken, 10);
+  const broken = await stored(owner, { url: receiver.url, privateKey: 'whsk_broken' });
   const { webhook } = await subscribe(owner, receiver);
   const { ended } = start({ schedule: [0, 1] });
   await addPlants(owner, 20);
   const outcomes = await ended(40);
   const good = outcomes.filter((outcome) => outcome.webhook === webhook.id);
   assert.ok(good.every(({ next }) => next.state === 'delivered') && good.length === 20);
-  const bad = outcomes.filter((outcome) => outcome.webhook === broken.id);
-  assert.ok(
-    bad.every(({ next, reason }) => next.state === 'failed' && reason === 'The request could not be signed.'),
-  );
+  const bad = outcomes.filter((outcome) => outcome.webhook === broken);
+  assert.ok(bad.every(({ next, reason }) => next.state === 'failed' && reason === NOT_SIGNED));
+});
+
+test('a webhook stored with a host that is refused now fails by the schedule with the rule', async () => {
+  const owner = await newOwner();
+  const { privateKey } = newKeyPair(runtime.random);
+  const hosts = [`${'a.'.repeat(128)}example`, `${'a'.repeat(64)}.example`, 'a..example', 'xn--.example'];
+  for (const host of hosts) await stored(owner, { url: `https://${host}/`, privateKey });
+  const { ended, recorded } = start({ schedule: [0, 1] });
+  await addPlants(owner, 1);
+  const outcomes = await ended(hosts.length);
+  assert.equal(recorded.length, 2 * hosts.length);
+  for (const { next, reason } of outcomes) {
+    assert.equal(next.state, 'failed');
+    assert.match(reason ?? '', /by the rule "host"/);
+  }
 });
 
 test('a delivery that a killed process had leased is sent after the next start', async () => {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { after, test } from 'node:test';
@@ -7,6 +8,7 @@ import { parseNetworks } from '../../src/webhooks/addresses.ts';
 import type { Attempt } from '../../src/webhooks/attempt.ts';
 import type { Sendable } from '../../src/webhooks/delivery.ts';
 import type { QueueingSender } from '../../src/webhooks/queueing-sender.ts';
+import { newKeyPair } from '../../src/webhooks/signature.ts';
 import { createThreadSender, type ThreadSenderParts } from '../../src/webhooks/thread-sender.ts';
 import { startReceiver } from '../harness/receiver.ts';
 import { deliveryTo } from './sending.ts';
@@ -88,6 +90,19 @@ test('the thread keeps to the networks that are allowed', async () => {
   assert.match(refused.error ?? '', /by the rule "loopback"/);
   assert.equal(receiver.received.length, 0);
   await receiver.stop();
+});
+
+test('a host that TLS does not take spoils no delivery of another user', async () => {
+  const receiver = await startReceiver();
+  const sender = threadSender();
+  const hostile = await sender.send(deliveryTo(`https://${'a.'.repeat(128)}example/`, 'wh_hostile'));
+  const other = deliveryTo(receiver.url, 'wh_other');
+  // A key that is not imported yet.
+  other.webhook.privateKey = newKeyPair(randomBytes).privateKey;
+  const { status, error } = await sender.send(other);
+  await receiver.stop();
+  assert.deepEqual([status, error], [204, undefined]);
+  assert.match(hostile.error ?? '', /by the rule "host"/);
 });
 
 test('the deadline holds in the thread', async () => {

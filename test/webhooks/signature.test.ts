@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { createPublicKey, randomBytes, verify } from 'node:crypto';
 import { test } from 'node:test';
+import { connect } from 'node:tls';
 import fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
 import { newKeyPair, newSecret, sign } from '../../src/webhooks/signature.ts';
@@ -89,5 +90,18 @@ test('a key that cannot be read is refused without showing it', () => {
       () => sign({ id, timestamp, body, keys }),
       (error: Error) => /^A signing key is not wh/.test(error.message) && !error.message.includes('c2hvcnQ'),
     );
+  }
+});
+
+test('an error that something else left in OpenSSL’s queue spoils no signature', () => {
+  const { privateKey } = newKeyPair(randomBytes);
+  const content = { id, timestamp, body, keys: { secrets: [], privateKey } };
+  // Its name is refused when the socket is made, and nothing clears the queue before a handshake begins.
+  const socket = connect({ host: '127.0.0.1', port: 1, lookup: () => {}, servername: 'a'.repeat(256) });
+  socket.on('error', () => {});
+  try {
+    assert.match(sign(content), /^v1a,/);
+  } finally {
+    socket.destroy();
   }
 });

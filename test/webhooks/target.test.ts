@@ -39,6 +39,11 @@ async function ruleOf(url: string, networks = ''): Promise<string | undefined> {
   }
 }
 
+/** A name of so many bytes, in labels of 61. */
+function longName(bytes: number): string {
+  return `${'a'.repeat(61)}.`.repeat(8).slice(0, bytes);
+}
+
 const refused: [url: string, rule: string][] = [
   ['', 'url'],
   ['/hook', 'url'],
@@ -101,6 +106,31 @@ const refused: [url: string, rule: string][] = [
   [`https://${'a'.repeat(10_240)}.example/`, 'length'],
   [`https://public.example/?${'a'.repeat(10_240)}`, 'length'],
   [`https://public.example/#${'a'.repeat(10_240)}`, 'length'],
+  [`https://${longName(254)}/`, 'host'],
+  [`https://${longName(254)}./`, 'host'],
+  [`https://${longName(256)}/`, 'host'],
+  [`https://${'%61'.repeat(61)}.${longName(200)}/`, 'host'],
+  [`https://${'é'.repeat(61)}.example/`, 'host'],
+  [`https://${'a'.repeat(64)}.example/`, 'host'],
+  [`https://public.${'a'.repeat(64)}./`, 'host'],
+  [`https://${'a'.repeat(64)}.localhost/`, 'host'],
+  ['https://public..example/', 'host'],
+  ['https://public%2E%2eexample/', 'host'],
+  ['https://public。．example/', 'host'],
+  ['https://public.\u00ad.example/', 'host'],
+  ['https://.public.example/', 'host'],
+  ['https://public.example../', 'host'],
+  ['https://127.0.0.1../', 'host'],
+  ['https://localhost../', 'host'],
+  ['https://./', 'host'],
+  ['https://%2e/', 'host'],
+  ['https://../', 'host'],
+  ['https://xn--/', 'host'],
+  ['https://xn--./', 'host'],
+  ['https://xn--.example/', 'host'],
+  ['https://XN--.example/', 'host'],
+  ['https://public.%78n--.example/', 'host'],
+  ['https://public.ｘｎ--/', 'url'],
   ['https://127.0.0.1/', 'loopback'],
   ['http://127.0.0.1/', 'loopback'],
   ['https://127.0.0.1:8443/a?b#c', 'loopback'],
@@ -180,6 +210,13 @@ const accepted = [
   'https://例え.jp/',
   'https://later.example/',
   'https://public.example./',
+  'https://public。example。/',
+  `https://${longName(253)}/`,
+  `https://${longName(253)}./`,
+  `https://${'a'.repeat(63)}.example/`,
+  `https://${'é'.repeat(50)}.example/`,
+  'https://xn--pflnzchen-w5a.example/',
+  'https://under_score.-.example/',
   'https://notlocalhost/',
   'https://localhost.example/',
   'https://127.0.0.1.example/',
