@@ -157,8 +157,14 @@ export const database = {
   waitMs: 5 * SECOND,
   /** When the server gives up a statement: before the service does. */
   statementMs: 8 * SECOND,
-  /** When the server gives up the wait for a lock. */
-  lockMs: 4 * SECOND,
+  /** When the server gives up the wait for a lock: with `beginMs`, before `writeMs` is over. */
+  lockMs: 2 * SECOND,
+  /** How long a write of a request waits for those before it and for a connection, until it is not begun any more. */
+  beginMs: 2 * SECOND,
+  /** From when such a write comes to the store to its answer, whatever the server does: with all else, 5 s. */
+  writeMs: 4.5 * SECOND,
+  /** How often these waits are looked at. */
+  lateCheckMs: SECOND / 10,
   /** How long a migration waits for a lock: whoever wants the table behind it waits as well, so less than `lockMs`. */
   migrationLockMs: 1 * SECOND,
   /** How long it leaves the table to the others then, before it tries again. */

@@ -82,7 +82,7 @@ async function untilDeadline({ replica, ledger, reads }: Place & { reads: number
     reads.push((await ask(`${replica.url}/plants?limit=5`)).status);
     await sleep(10 * LOOK_MS);
   }
-  return { ...(await sent), how: 'deadline', from: limits.answerMs, to: limits.answerMs + SLACK_MS };
+  return { ...(await sent), how: 'deadline', from: limits.writeMs, to: limits.writeMs + SLACK_MS };
 }
 
 type Breaking = Place & { primary: PostgresServer; how: 'pg_cancel_backend' | 'pg_terminate_backend' };

@@ -78,11 +78,14 @@ export const bounds: Readonly<Record<LimitName, string>> = {
   'database.waitMs': '503 `50302`.',
   'database.statementMs': 'The statement is rolled back: 503 `50302`.',
   'database.lockMs': 'The statement is rolled back: 503 `50302`.',
+  'database.beginMs': '503 `50302`; nothing was done.',
+  'database.writeMs':
+    '503 `50301`: the outcome is unknown. What was not begun, or waited for a lock, was answered 50302 before.',
+  'database.lateCheckMs': 'A write that waits too long is answered at most this much later.',
   'database.migrationLockMs': 'The migration is rolled back, and tried again.',
   'database.migrationPauseMs': 'The migration is tried again.',
   'database.migrationTellMs': 'The log says again that the schema waits.',
-  'database.answerMs':
-    'The connection is given up: 503 `50301` for a write, whose outcome is unknown then, 503 `50302` for a read.',
+  'database.answerMs': 'The connection is given up: 503 `50302` for a read. A write was answered before.',
   'database.idleMs': 'The connection is closed.',
   'database.closeMs': 'The process ends without them.',
   'database.retries': '503 `50302`.',

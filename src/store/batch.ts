@@ -6,6 +6,7 @@ import type { EndedBatch } from '../measures.ts';
 import type { Clock } from '../runtime.ts';
 import type { Span } from '../tracer.ts';
 import { abandonCommit, beginCommit, endCommit } from './commit-spans.ts';
+import { outcomeUnknown, unavailable } from './failures.ts';
 
 /**
  * Group commit: commands that arrive while a commit is under way become one transaction, the next.
@@ -33,9 +34,10 @@ export type Door = 'bounded' | 'open';
 
 /**
  * Runs the commands as one transaction. Rejects with AppError 50302 when nothing was done and with 50301
- * when the outcome is unknown.
+ * when the outcome is unknown. A store with `Patience` asks `mayBegin` before it does anything, and does nothing when
+ * it is told no: whoever waits has been answered so.
  */
-type Commit<Command> = (commands: Command[]) => Promise<BatchResult>;
+type Commit<Command> = (commands: Command[], mayBegin: () => boolean) => Promise<BatchResult>;
 
 export type BatchResult = {
   /** One outcome for each command, in order. */
@@ -50,14 +52,25 @@ export type BatchResult = {
  */
 export type Gathering = { many: number; pauseMs: number };
 
-const NO_GATHERING: Gathering = { many: Number.POSITIVE_INFINITY, pauseMs: 0 };
+/**
+ * How long a command waits for a store that others may hold up: until its transaction begins, else nothing is done; and
+ * until it is answered, else its outcome is unknown. This is looked at every `checkMs`.
+ */
+export type Patience = { beginMs: number; answerMs: number; checkMs: number };
+
+export type BatchRules<Command> = {
+  gathering?: Gathering;
+  patience?: Patience;
+  /** Whether a command goes into the transaction of the one before it; any two when left out. */
+  goTogether?(before: Command, next: Command): boolean;
+  batchEnded?: ((batch: EndedBatch) => void) | undefined;
+};
 
 /** @param clock that never goes back, or what waits would seem to have come later than it did */
 export function groupCommit<Command>(
   commit: Commit<Command>,
   clock: Clock,
-  gathering: Gathering = NO_GATHERING,
-  batchEnded?: (batch: EndedBatch) => void,
+  { gathering, patience, goTogether = () => true, batchEnded }: BatchRules<Command> = {},
 ): GroupCommit<Command> {
   let queue: Waiting<Command>[] = [];
   let queuedBytes = 0;
@@ -76,45 +89,88 @@ export function groupCommit<Command>(
   }
 
   function commitNext(): void {
-    dropDeserted();
+    dropStale();
     underWay = queue.length > 0 ? commitBatch(takeBatch()) : undefined;
   }
 
   async function commitBatch(batch: Waiting<Command>[]): Promise<void> {
     beginCommit(batch);
     const measured = batchEnded && measure(batch, clock.now(), batchEnded);
-    const [result] = await Promise.allSettled([commit(batch.map(({ command }) => command))]);
+    const watch = patience && watched(batch, patience);
+    const commands = batch.map(({ command }) => command);
+    const [result] = await Promise.allSettled([commit(commands, watch?.mayBegin ?? (() => true))]);
+    watch?.stop();
     measured?.(result);
-    const pauses = batch.length >= gathering.many && !closed;
+    const pauses = gathering !== undefined && batch.length >= gathering.many && !closed;
     // Before the answers to this batch are sent: meanwhile the next one is written and waits for the disk.
     if (!pauses) commitNext();
     endCommit(batch, result);
     if (result.status === 'fulfilled') settle(batch, result.value);
-    else for (const { reject } of batch) reject(result.reason);
+    else rejectAll(batch, result.reason);
     if (!pauses) return;
     await pause(gathering.pauseMs);
     commitNext();
   }
 
-  /** What waits long for a caller who is not there any more need not be done; those behind it wait, too. */
-  function dropDeserted(): void {
-    const since = clock.now() - writes.desertedMs;
-    const isDeserted = ({ at, caller }: Waiting<Command>) => at < since && caller?.hasLeft() === true;
-    if (!queue.some(isDeserted)) return;
-    const deserted = queue.filter(isDeserted);
-    putQueue(queue.filter((waiting) => !isDeserted(waiting)));
-    // Whoever has only said that nothing more will be sent reads it.
-    for (const waiting of deserted) {
-      const error = refusal(50300, 'The write waited too long; nothing was done.');
-      abandonCommit(waiting, error);
-      waiting.reject(error);
-    }
+  /** Answers those who have waited too long for a batch under way, or behind it. */
+  function watched(batch: readonly Waiting<Command>[], { beginMs, answerMs, checkMs }: Patience) {
+    let stage: 'waits' | 'begun' | 'given up' = 'waits';
+    const timer = setInterval(() => {
+      const now = clock.now();
+      dropStale();
+      if (stage === 'begun') {
+        const late = batch.filter(({ at }) => now - at > answerMs);
+        rejectAll(late, outcomeUnknown('The store did not answer in time', undefined));
+      } else if (ageOfFirst(batch, now) > beginMs) {
+        // As a whole: what began for some of them would be done for all.
+        stage = 'given up';
+        rejectAll(batch, unavailable(undefined));
+      }
+    }, checkMs);
+    return {
+      mayBegin() {
+        if (stage === 'waits') stage = 'begun';
+        return stage === 'begun';
+      },
+      stop: () => clearInterval(timer),
+    };
+  }
+
+  /** What waits too long is not done: for a caller who is not there any more, since those behind it wait, too. */
+  function dropStale(): void {
+    const now = clock.now();
+    drop(
+      // Whoever has only said that nothing more will be sent reads it.
+      ({ at, caller }) => now - at > writes.desertedMs && caller?.hasLeft() === true,
+      () => refusal(50300, 'The write waited too long; nothing was done.'),
+    );
+    if (patience)
+      drop(
+        ({ at }) => now - at > patience.beginMs,
+        () => unavailable(undefined),
+      );
+  }
+
+  function drop(isDropped: (waiting: Waiting<Command>) => boolean, why: () => AppError): void {
+    if (!queue.some(isDropped)) return;
+    const dropped = queue.filter(isDropped);
+    putQueue(queue.filter((waiting) => !isDropped(waiting)));
+    const error = why();
+    for (const waiting of dropped) abandonCommit(waiting, error);
+    rejectAll(dropped, error);
   }
 
   function takeBatch(): Waiting<Command>[] {
     const batch = queue;
-    putQueue(batch.splice(writes.batchCommands));
+    const most = Math.min(queue.length, writes.batchCommands);
+    let length = 1;
+    while (length < most && areTogether(queue[length - 1], queue[length])) length++;
+    putQueue(batch.splice(length));
     return batch;
+  }
+
+  function areTogether(before: Waiting<Command> | undefined, next: Waiting<Command> | undefined): boolean {
+    return before !== undefined && next !== undefined && goTogether(before.command, next.command);
   }
 
   function putQueue(rest: Waiting<Command>[]): void {
@@ -190,6 +246,10 @@ function measure(
 function failuresOf(result: PromiseSettledResult<BatchResult>, commands: number): ErrorCode[] {
   if (result.status === 'fulfilled') return result.value.failures.map(({ error }) => error.code);
   return Array(commands).fill(result.reason instanceof AppError ? result.reason.code : 50000);
+}
+
+function rejectAll(waiting: readonly Waiting<unknown>[], error: unknown): void {
+  for (const { reject } of waiting) reject(error);
 }
 
 function refusal(code: 50300 | 50303, message: string): AppError {

@@ -4,21 +4,21 @@ import { AppError } from '../../src/errors.ts';
 import { writes } from '../../src/limits.ts';
 import type { EndedBatch } from '../../src/measures.ts';
 import { createCounts } from '../../src/observability/counts.ts';
-import { type BatchResult, type Gathering, groupCommit } from '../../src/store/batch.ts';
+import { type BatchResult, type BatchRules, groupCommit } from '../../src/store/batch.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 
 /** A commit that ends when it is told to. */
-function steered(gathering?: Gathering) {
-  const batches: { commands: number[]; end: PromiseWithResolvers<BatchResult> }[] = [];
+function steered(rules?: BatchRules<number>) {
+  const batches: { commands: number[]; end: PromiseWithResolvers<BatchResult>; mayBegin(): boolean }[] = [];
   const time = { now: 0 };
   const commits = groupCommit<number>(
-    (commands) => {
+    (commands, mayBegin) => {
       const end = Promise.withResolvers<BatchResult>();
-      batches.push({ commands, end });
+      batches.push({ commands, end, mayBegin });
       return end.promise;
     },
     { now: () => time.now },
-    gathering,
+    rules,
   );
   const turn = () => new Promise((resolve) => setImmediate(resolve));
   return { batches, commits, time, turn };
@@ -40,7 +40,7 @@ test('what arrives during a commit is committed together, in order', async () =>
 });
 
 test('behind a batch of many commands the next one takes those along that its answers bring', async () => {
-  const { batches, commits, turn } = steered({ many: 2, pauseMs: 1 });
+  const { batches, commits, turn } = steered({ gathering: { many: 2, pauseMs: 1 } });
   const first = [1, 2].map((command) => commits.submit(command, 1));
   await turn();
   const waiting = commits.submit(3, 1);
@@ -152,6 +152,67 @@ test('a queue that is longer than a batch counts only what is left in it', async
   assert.equal(await last, 7);
 });
 
+const PATIENCE = { beginMs: 20, answerMs: 50, checkMs: 1 };
+
+test('what may not go together is committed apart, in order', async () => {
+  const { batches, commits, turn } = steered({ goTogether: (before, next) => before % 2 === next % 2 });
+  const all = [1, 3, 2, 4, 6, 5].map((command) => commits.submit(command, 1));
+  for (let n = 0; n < 3; n++) {
+    await turn();
+    const batch = batches[n];
+    batch?.end.resolve(done(batch.commands));
+  }
+  assert.deepEqual(await Promise.all(all), [1, 3, 2, 4, 6, 5]);
+  assert.deepEqual(
+    batches.map(({ commands }) => commands),
+    [[1, 3], [2, 4, 6], [5]],
+  );
+});
+
+test('what waits too long behind a batch is answered 50302, and not done', async () => {
+  const { batches, commits, time, turn } = steered({ patience: PATIENCE });
+  const first = commits.submit(1, 1);
+  await turn();
+  assert.equal(batches[0]?.mayBegin(), true);
+  const late = commits.submit(2, 1);
+  time.now += 21;
+  const young = commits.submit(3, 1);
+  await assert.rejects(late, code(50302));
+  batches[0]?.end.resolve(done([1]));
+  assert.equal(await first, 1);
+  assert.deepEqual(batches[1]?.commands, [3]);
+  batches[1]?.end.resolve(done([3]));
+  assert.equal(await young, 3);
+});
+
+test('a batch that cannot begin in time is answered 50302, and may not begin any more', async () => {
+  const { batches, commits, time, turn } = steered({ patience: PATIENCE });
+  const old = commits.submit(1, 1);
+  time.now += 20;
+  const young = commits.submit(2, 1);
+  await turn();
+  time.now += 1;
+  await Promise.all([assert.rejects(old, code(50302)), assert.rejects(young, code(50302))]);
+  assert.equal(batches[0]?.mayBegin(), false);
+  batches[0]?.end.reject(new AppError(50302));
+  await commits.close();
+});
+
+test('what began and does not end in time is answered 50301, each when its own time is over', async () => {
+  const { batches, commits, time, turn } = steered({ patience: PATIENCE });
+  const old = commits.submit(1, 1);
+  time.now += 10;
+  const young = commits.submit(2, 1);
+  await turn();
+  assert.equal(batches[0]?.mayBegin(), true);
+  time.now = 51;
+  await assert.rejects(old, code(50301));
+  // A further try of the same transaction.
+  assert.equal(batches[0]?.mayBegin(), true);
+  batches[0]?.end.resolve(done([1, 2]));
+  assert.equal(await young, 2);
+});
+
 test('closing commits what is queued and refuses what comes after with 50303', async () => {
   const { batches, commits, turn } = steered();
   const queued = commits.submit(1, 1);
@@ -169,8 +230,7 @@ test('whoever measures is told of each batch: its size, its waiting, its time an
   const commits = groupCommit<number>(
     async (commands) => ({ outcomes: commands, failures: [{ index: 1, error: new AppError(40900) }] }),
     { now: () => time.now },
-    undefined,
-    (batch) => void told.push(batch),
+    { batchEnded: (batch) => void told.push(batch) },
   );
   const both = [commits.submit(1, 1), commits.submit(2, 1)];
   time.now = 1200;
@@ -189,8 +249,7 @@ test('of a batch that fails as a whole each command is told as failed', async ()
   const commits = groupCommit<number>(
     () => Promise.reject(new AppError(50302)),
     { now: () => 0 },
-    undefined,
-    (batch) => void told.push(batch),
+    { batchEnded: (batch) => void told.push(batch) },
   );
   await Promise.allSettled([commits.submit(1, 1), commits.submit(2, 1)]);
   assert.deepEqual(told[0]?.failures, [50302, 50302]);

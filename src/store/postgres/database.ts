@@ -37,10 +37,14 @@ export type Query = (statement: Statement, values?: readonly unknown[]) => Promi
 export type Database = {
   /** One statement that changes nothing. It is sent once more when the connection breaks off. */
   read: Query;
-  /** Statements as one transaction, sent together: one round trip. Resolves with the rows of each. */
-  write(statements: readonly Bound[]): Promise<Row[][]>;
+  /**
+   * Statements as one transaction, sent together: one round trip. Resolves with the rows of each.
+   *
+   * @param mayBegin asked when there is a connection; when it says no, nothing is sent: AppError 50302
+   */
+  write(statements: readonly Bound[], mayBegin?: () => boolean): Promise<Row[][]>;
   /** A transaction whose statements depend on each other. The work is run again after a conflict with others. */
-  transaction<T>(work: (query: Query) => Promise<T>): Promise<T>;
+  transaction<T>(work: (query: Query) => Promise<T>, mayBegin?: () => boolean): Promise<T>;
   /** The URL of the server that accepts writes. */
   primaryUrl(): Promise<string>;
   /** Waits for what is under way. May be called twice. */
@@ -63,16 +67,24 @@ export function openDatabase(options: DatabaseOptions): Database {
       const query = toQuery({ statement, values });
       return translated(() => again(() => use(async (client) => (await send(client, query)).rows)));
     },
-    write(statements) {
+    write(statements, mayBegin = ALWAYS) {
       const queries = statements.map(toQuery);
       // One statement is a transaction by itself.
       const all = queries.length === 1 && !options.pooled ? queries : [begin, ...queries, COMMIT];
-      return translated(() => again(() => use((client) => committed(client, () => sendAll(client, all)))));
-    },
-    transaction(work) {
       return translated(() =>
         again(() =>
           use((client) => {
+            if (!mayBegin()) throw unavailable(TOO_LATE);
+            return committed(client, () => sendAll(client, all));
+          }),
+        ),
+      );
+    },
+    transaction(work, mayBegin = ALWAYS) {
+      return translated(() =>
+        again(() =>
+          use((client) => {
+            if (!mayBegin()) throw unavailable(TOO_LATE);
             const query: Query = async (statement, values = []) =>
               (await send(client, toQuery({ statement, values }))).rows;
             return interactive(client, begin, () => work(query));
@@ -84,6 +96,9 @@ export function openDatabase(options: DatabaseOptions): Database {
     close,
   };
 }
+
+const ALWAYS = () => true;
+const TOO_LATE = new Error('Nobody waits for the transaction any more.');
 
 const COMMIT: TimedQuery = { text: 'COMMIT', query_timeout: limits.answerMs };
 const ROLLBACK: TimedQuery = { text: 'ROLLBACK', query_timeout: limits.answerMs };

@@ -2,9 +2,9 @@ import type { Caller } from '../../idempotency.ts';
 import { database as limits } from '../../limits.ts';
 import type { EndedBatch, Measures, QueueName, QueueReading } from '../../measures.ts';
 import { type Clock, steadyClock } from '../../runtime.ts';
-import { type BatchResult, groupCommit } from '../batch.ts';
+import { groupCommit } from '../batch.ts';
 import { refuseUndone } from '../once.ts';
-import { alone, type Command, type Work } from './writer.ts';
+import { alone, type Command, goTogether, type Work, type Write } from './writer.ts';
 
 /** How commands get to the writer: those of requests and those of the dispatcher, which do not wait for each other. */
 export type Queues = {
@@ -26,17 +26,18 @@ export type Queues = {
 /** What a command without text of any length is counted as in a queue's bound. */
 export const COMMAND_BYTES = 512;
 
-export function createQueues(
-  write: (commands: readonly Command[]) => Promise<BatchResult>,
-  clock: Clock,
-  measures?: Measures,
-): Queues {
-  const { gatherMany: many, gatherMs: pauseMs } = limits;
-  const measured = (queue: QueueName) =>
-    measures && ((batch: EndedBatch) => measures.batchEnded(queue, batch));
+export function createQueues(write: Write, clock: Clock, measures?: Measures): Queues {
+  const rules = (queue: QueueName) => ({
+    goTogether,
+    batchEnded: measures && ((batch: EndedBatch) => measures.batchEnded(queue, batch)),
+  });
   const steady = steadyClock(clock);
-  const requests = groupCommit<Command>(write, steady, { many, pauseMs }, measured('writes'));
-  const dispatcher = groupCommit<Command>(write, steady, undefined, measured('dispatch'));
+  const requests = groupCommit<Command>(write, steady, {
+    ...rules('writes'),
+    gathering: { many: limits.gatherMany, pauseMs: limits.gatherMs },
+    patience: { beginMs: limits.beginMs, answerMs: limits.writeMs, checkMs: limits.lateCheckMs },
+  });
+  const dispatcher = groupCommit<Command>(write, steady, rules('dispatch'));
   const submit: Queues['submit'] = (command, bytes, caller) =>
     requests.submit(command, bytes, 'bounded', caller).then(refuseUndone);
 
@@ -49,7 +50,7 @@ export function createQueues(
     // As many as deliveries are claimed at most; one that is refused would be sent twice.
     dispatch: (command) => dispatcher.submit(command, COMMAND_BYTES, 'open'),
     async slice<T>(work: Work<T>) {
-      const { outcomes, failures } = await write([alone(work, undefined)]);
+      const { outcomes, failures } = await write([alone(work, undefined)], () => true);
       if (failures[0]) throw failures[0].error;
       // As in `run`.
       return outcomes[0] as T;

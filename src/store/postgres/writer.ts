@@ -47,35 +47,42 @@ export function alone<T>(
   };
 }
 
+/** Whether a command goes into the transaction of the one before it. */
+export function goTogether(before: Command, next: Command): boolean {
+  return 'kind' in before && 'kind' in next;
+}
+
 /**
- * Runs the commands of a batch in their order. Those of kinds that can be batched and follow each other are one
- * transaction, sent in one round trip; when that fails for one of them, they are run again one by one, so that it fails
- * alone. Any other command is a transaction of its own.
+ * Runs commands that go together, or one alone, as one transaction.
+ *
+ * @param mayBegin asked when there is a connection, before anything is sent
+ */
+export type Write = (commands: readonly Command[], mayBegin: () => boolean) => Promise<BatchResult>;
+
+/**
+ * Commands that go together are one transaction, sent in one round trip; when that fails for one of them, they are run
+ * again one by one, so that it fails alone.
  *
  * @param publish called with what each transaction announced, after its commit; never rejects
  */
-export function createWriter(database: Database, publish: (announced: Announced) => Promise<void>) {
-  return async (commands: readonly Command[]): Promise<BatchResult> => {
-    const result: BatchResult = { outcomes: [], failures: [] };
-    for (const segment of segmentsOf(commands)) {
-      for (const outcome of await carryOut(segment)) {
-        if (outcome instanceof AppError)
-          result.failures.push({ index: result.outcomes.length, error: outcome });
-        result.outcomes.push(outcome);
-      }
-    }
-    return result;
+export function createWriter(database: Database, publish: (announced: Announced) => Promise<void>): Write {
+  return async (commands, mayBegin) => {
+    const outcomes = await carryOut(commands, mayBegin);
+    const failures = outcomes.flatMap((error, index) => (error instanceof AppError ? { index, error } : []));
+    return { outcomes: [...outcomes], failures };
   };
 
-  async function carryOut(segment: Segment): Promise<readonly unknown[]> {
-    const commands = 'work' in segment ? [segment] : segment;
+  async function carryOut(
+    commands: readonly Command[],
+    mayBegin: () => boolean,
+  ): Promise<readonly unknown[]> {
     let done: Done;
     try {
-      done = await ('work' in segment ? single(segment) : together(segment));
+      done = await transact(commands, mayBegin);
     } catch (error) {
       if (error instanceof AppError) return commands.map(() => error);
-      if (sqlState(error) === UNIQUE_VIOLATION && evades(commands)) return carryOut(segment);
-      if (commands.length > 1) return oneByOne(commands);
+      if (sqlState(error) === UNIQUE_VIOLATION && evades(commands)) return carryOut(commands, mayBegin);
+      if (commands.length > 1) return oneByOne(commands, mayBegin);
       // Another replica took the key, or is about to.
       return [sqlState(error) === UNIQUE_VIOLATION ? KEY_USED : fault(error)];
     }
@@ -89,30 +96,38 @@ export function createWriter(database: Database, publish: (announced: Announced)
     }
   }
 
-  async function oneByOne(commands: readonly Command[]): Promise<readonly unknown[]> {
+  async function oneByOne(commands: readonly Command[], mayBegin: () => boolean): Promise<unknown[]> {
     const outcomes: unknown[] = [];
-    for (const command of commands)
-      outcomes.push(...(await carryOut('work' in command ? command : [command])));
+    for (const command of commands) outcomes.push(...(await carryOut([command], mayBegin)));
     return outcomes;
   }
 
-  function single({ work }: AloneCommand): Promise<Done> {
+  function transact(commands: readonly Command[], mayBegin: () => boolean): Promise<Done> {
+    if (commands.every((command) => 'kind' in command)) return together(commands, mayBegin);
+    const [command] = commands;
+    // `goTogether` lets it into no transaction with others.
+    if (command === undefined || commands.length > 1 || 'kind' in command)
+      throw new Error('These commands do not go together.');
+    return single(command, mayBegin);
+  }
+
+  function single({ work }: AloneCommand, mayBegin: () => boolean): Promise<Done> {
     return database.transaction(async (query) => {
       // Anew for each try: an earlier one may have announced what was rolled back.
       const announced = nothingAnnounced();
       const outcome = await work(query, announced);
       return { announced, outcomes: () => [outcome] };
-    });
+    }, mayBegin);
   }
 
-  async function together(commands: readonly BatchedCommand[]): Promise<Done> {
+  async function together(commands: readonly BatchedCommand[], mayBegin: () => boolean): Promise<Done> {
     const runs = runsOf(commands);
     const before = [...new Set(runs.map(({ kind }) => kind))].flatMap((kind) => {
       const all = runs.filter((run) => run.kind === kind).flatMap(({ args }) => args);
       return kind.before?.(all) ?? [];
     });
     const bound = runs.map(({ kind, args }) => kind.bind(args));
-    const results = await database.write([...before, ...bound]);
+    const results = await database.write([...before, ...bound], mayBegin);
     const announced = nothingAnnounced();
     const outcomesOf = ({ kind, args }: Run, i: number) =>
       kind.outcomes(results[before.length + i] ?? [], args, announced);
@@ -125,19 +140,6 @@ type Done = { announced: Announced; outcomes(): readonly unknown[] };
 
 function evades(commands: readonly Command[]): boolean {
   return commands.some((command) => 'kind' in command && command.kind.evades?.() === true);
-}
-
-type Segment = AloneCommand | BatchedCommand[];
-
-function segmentsOf(commands: readonly Command[]): Segment[] {
-  const segments: Segment[] = [];
-  for (const command of commands) {
-    const last = segments.at(-1);
-    if ('work' in command) segments.push(command);
-    else if (Array.isArray(last)) last.push(command);
-    else segments.push([command]);
-  }
-  return segments;
 }
 
 /** Commands of one kind that follow each other. */

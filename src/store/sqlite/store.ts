@@ -66,12 +66,9 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   const snapshot = createSnapshot(db, watch);
   const hints: Hints = { due: [], events: [], change: [] };
   const context: CommitContext = { writer, snapshot, hints, watch };
-  const commits = groupCommit<Command>(
-    (commands) => commit(commands, context),
-    steadyClock(options.clock),
-    undefined,
-    measures && ((batch) => measures.batchEnded('writes', batch)),
-  );
+  const commits = groupCommit<Command>((commands) => commit(commands, context), steadyClock(options.clock), {
+    batchEnded: measures && ((batch) => measures.batchEnded('writes', batch)),
+  });
   const submit = submitTo(commits, 'bounded');
   // As many as deliveries are claimed at most; one that is refused would be sent twice.
   const dispatched = submitTo(commits, 'open');
