@@ -7,6 +7,7 @@ import { eventsConformance } from './events.ts';
 import { type Given, given } from './given.ts';
 import { keysConformance } from './keys.ts';
 import { listsConformance } from './lists.ts';
+import { newerConformance } from './newer.ts';
 import { outboxConformance } from './outbox.ts';
 import { plantsConformance } from './plants.ts';
 import { readingsConformance } from './readings.ts';
@@ -14,8 +15,14 @@ import { sharesConformance } from './shares.ts';
 import { usersConformance } from './users.ts';
 import { webhooksConformance } from './webhooks.ts';
 
-/** How an adapter is tested: it opens an empty store that is dropped after the tests. */
-export type Adapter = { name: string; open(): Promise<{ store: Store; drop(): Promise<void> }> };
+/**
+ * How an adapter is tested: it opens an empty store that is dropped after the tests. `change` runs SQL beside it, with
+ * no check of what an event or a delivery may be: what a newer version may write.
+ */
+export type Adapter = {
+  name: string;
+  open(): Promise<{ store: Store; change(sql: string): Promise<void>; drop(): Promise<void> }>;
+};
 
 /** The judge of every adapter: what a store does, whatever it is made of. */
 export function storeConformance({ name, open }: Adapter): void {
@@ -40,5 +47,9 @@ export function storeConformance({ name, open }: Adapter): void {
     eventsConformance(() => ready);
     activityConformance(() => ready);
     readingsConformance(() => ready);
+    newerConformance(
+      () => ready,
+      (sql) => opened.change(sql),
+    );
   });
 }

@@ -1,7 +1,7 @@
 import { parseDatabaseUrl } from '../../src/database-url.ts';
 import { silentLog } from '../../src/runtime.ts';
 import { openPostgresStore } from '../../src/store/postgres/store.ts';
-import { makeDatabase, makePartitions } from '../harness/postgres.ts';
+import { changeUnchecked, makeDatabase, makePartitions } from '../harness/postgres.ts';
 import { storeConformance } from './conformance.ts';
 
 for (const { name, pooled, partitions } of [
@@ -23,6 +23,7 @@ for (const { name, pooled, partitions } of [
       });
       return {
         store,
+        change: (sql) => changeUnchecked(database.url, sql),
         async drop() {
           await store.close();
           await database.drop();

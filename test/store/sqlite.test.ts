@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { storeConformance } from './conformance.ts';
@@ -23,6 +24,11 @@ for (const writer of ['thread', 'inline'] as const) {
       });
       return {
         store,
+        async change(sql) {
+          const db = new DatabaseSync(join(folder, 'plant-store.db'), { timeout: 5000 });
+          db.exec(`PRAGMA ignore_check_constraints = ON; ${sql}`);
+          db.close();
+        },
         async drop() {
           await store.close();
           rmSync(folder, { recursive: true });

@@ -8,7 +8,7 @@ import type {
 } from '../../webhooks/port.ts';
 import { absentState, storedState } from '../delivery-states.ts';
 import { END } from '../event-ids.ts';
-import { toAttempt, toDelivery } from '../rows.ts';
+import { KNOWN_TYPES, toAttempt, toDelivery } from '../rows.ts';
 import { activityReads } from './activity.ts';
 import type { Database, Row, Statement } from './database.ts';
 import { deliveryCounts } from './delivery-counts.ts';
@@ -143,7 +143,7 @@ const DELIVERIES = `SELECT d.state, d.attempts, d.due, d.leased, d.reason, e.*,
     CROSS JOIN LATERAL (
       SELECT id, type, created_at, plant::text AS plant, name, tag
       FROM events
-      WHERE owner = d.owner AND id = d.event
+      WHERE owner = d.owner AND id = d.event AND type IN (${KNOWN_TYPES})
       LIMIT 1
     ) e
     WHERE ${OF_WEBHOOK} AND ${IS_VISIBLE}`;

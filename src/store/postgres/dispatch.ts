@@ -29,6 +29,8 @@ export function createDispatch({ read }: Pick<Database, 'read'>): Dispatch {
 
   /** A replica that claims nothing has no use for what is due. */
   let isUsed = false;
+  /** Whether a claim has met deliveries that only a newer version can send. */
+  let looksCloser = false;
 
   function outbox(submit: (command: Command) => Promise<unknown>): ReturnType<Dispatch['outbox']> {
     /** Lanes that are dealt to once in a call: one that gave nothing makes room for those behind it. */
@@ -51,10 +53,11 @@ export function createDispatch({ read }: Pick<Database, 'read'>): Dispatch {
       // Anew for each try of the transaction: what others wrote since is seen by it.
       const work = alone<Claimed>((query) => {
         lanes.ask(asked);
-        return claimOf(asked, request, held, query);
+        return claimOf(asked, request, held, looksCloser, query);
       }, undefined);
       // The command's outcome is what its work returns.
-      const { claims, answers } = (await submit(work)) as Claimed;
+      const { claims, answers, meetsUnknown } = (await submit(work)) as Claimed;
+      looksCloser ||= meetsUnknown;
       for (const { webhook, answer } of answers) lanes.settle(webhook, request.now, answer);
       for (const { webhook, event, fence, leaseUntil: until } of claims) {
         held.hold(webhook.id, { event: event.id, fence, until });

@@ -11,7 +11,7 @@ import type {
 } from '../../webhooks/port.ts';
 import { absentState, storedState } from '../delivery-states.ts';
 import { behind, END, latest } from '../event-ids.ts';
-import { toAttempt, toDelivery } from '../rows.ts';
+import { KNOWN_TYPES, toAttempt, toDelivery } from '../rows.ts';
 import type { OutboxWrites } from './outbox.ts';
 import { IS_VISIBLE, ownersVisibleTo } from './shares.ts';
 import type { Snapshot } from './snapshot.ts';
@@ -67,7 +67,7 @@ export function deliveryWrites(db: DatabaseSync, outbox: OutboxWrites, standings
 export function deliveryReads(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners) {
   const columns = `d.state, d.attempts, d.due, d.leased, d.reason,
        e.id, e.type, e.created_at, CAST(e.plant AS TEXT) AS plant, e.name, e.tag`;
-  const events = 'JOIN events e ON e.owner = d.owner AND e.id = d.event';
+  const events = `JOIN events e ON e.owner = d.owner AND e.id = d.event AND e.type IN (${KNOWN_TYPES})`;
   const all = db.prepare(
     `SELECT ${columns}
      FROM deliveries d

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { delivery as limits } from '../../limits.ts';
 import type { Claim, ClaimRequest, DeliveryOutcome, Disable, Recorded } from '../../webhooks/port.ts';
-import { toEvent, toTrace } from '../rows.ts';
+import { IS_SENDABLE, toEvent, toTrace } from '../rows.ts';
 import type { OutboxWrites } from './outbox.ts';
 import { IS_VISIBLE } from './shares.ts';
 import type { Snapshot } from './snapshot.ts';
@@ -46,13 +46,18 @@ function claims(db: DatabaseSync, standings: Standings): (request: ClaimRequest)
      ORDER BY next_due
      LIMIT CAST(? AS INTEGER)`,
   );
-  const due = db.prepare(
-    `SELECT event, due
-     FROM deliveries
-     WHERE webhook = ? AND state = 'pending' AND due <= ?
-     ORDER BY due
-     LIMIT CAST(? AS INTEGER)`,
-  );
+  const dueWhere = (condition: string) =>
+    db.prepare(
+      `SELECT event, due
+       FROM deliveries d
+       WHERE webhook = ? AND state = 'pending' AND due <= ? AND ${condition}
+       ORDER BY due
+       LIMIT CAST(? AS INTEGER)`,
+    );
+  const due = dueWhere('true');
+  const dueAndSendable = dueWhere(IS_SENDABLE);
+  /** Once one was met that is not: those behind it must be found, at the price of a look at each event. */
+  let looksCloser = false;
   const secrets = db.prepare(
     `SELECT secret
      FROM webhook_secrets
@@ -67,8 +72,12 @@ function claims(db: DatabaseSync, standings: Standings): (request: ClaimRequest)
       const id = String(row.id);
       const rate = row.rate === null ? undefined : Number(row.rate);
       const free = places.of.get(id) ?? Math.min(places.each, rate === undefined ? limit : 1);
-      const found = free > 0 ? due.all(id, now, Math.min(free, limit)) : [];
-      if (found.length === 0) return [];
+      const found = free > 0 ? (looksCloser ? dueAndSendable : due).all(id, now, Math.min(free, limit)) : [];
+      if (found.length === 0) {
+        // It has others that are due, for which it would come first every time.
+        if (looksCloser && free > 0) standings.claimed(id, now);
+        return [];
+      }
       const webhook = {
         id,
         url: String(row.url),
@@ -83,7 +92,8 @@ function claims(db: DatabaseSync, standings: Standings): (request: ClaimRequest)
     return dealOut(lanes, limit).flatMap(({ webhook, owner, event, due }) => {
       standings.claimed(webhook.id, now);
       const leased = lease({ id: webhook.id, owner }, event, leaseUntil);
-      return leased ? [{ webhook, due, leaseUntil, ...leased }] : [];
+      if (leased === 'unknown') looksCloser = true;
+      return typeof leased === 'object' ? [{ webhook, due, leaseUntil, ...leased }] : [];
     });
   };
 }
@@ -92,11 +102,13 @@ type Leased = Pick<Claim, 'event' | 'trace' | 'step' | 'fence'>;
 
 type Lane = { id: string; owner: number };
 
-function leases(db: DatabaseSync): (webhook: Lane, event: string, until: number) => Leased | undefined {
+function leases(
+  db: DatabaseSync,
+): (webhook: Lane, event: string, until: number) => Leased | 'unknown' | undefined {
   const lease = db.prepare(
-    `UPDATE deliveries
+    `UPDATE deliveries AS d
      SET due = ?, leased = 1, fence = fence + 1, step = max(step, 0)
-     WHERE webhook = ? AND event = ?
+     WHERE webhook = ? AND event = ? AND ${IS_SENDABLE}
      RETURNING owner, step, fence`,
   );
   const event = db.prepare(
@@ -117,12 +129,13 @@ function leases(db: DatabaseSync): (webhook: Lane, event: string, until: number)
   );
   return (webhook, id, until) => {
     const row = lease.get(until, webhook.id, id);
-    if (row && row.owner !== webhook.owner && !isVisible.get(webhook.id, id)) {
+    if (!row) return 'unknown';
+    if (row.owner !== webhook.owner && !isVisible.get(webhook.id, id)) {
       // Of a share that was removed, before its turn of the removal came.
       withdraw.run(webhook.id, id);
       return undefined;
     }
-    const found = row && event.get(Number(row.owner), id);
+    const found = event.get(Number(row.owner), id);
     if (!found) {
       // Only in a store that was damaged: it must not stop all the others.
       giveUp.run(webhook.id, id);
