@@ -110,10 +110,23 @@ test('when a right is taken away, what needs it fails with the reason in the log
   const outage = await startOutage(t);
   await outage.run(`REVOKE INSERT ON plants FROM ${ROLE}`);
   await outage.untilNext(50302);
+  await untilStatus(outage.server, '/readyz', 503);
   succeeded(await outage.server.request('GET', '/plants?limit=1'), 200);
   await outage.run(`GRANT INSERT ON plants TO ${ROLE}`);
   const log = await checkBack(outage);
+  checkTold(log, /lacks rights: INSERT on plants\./);
   assert.ok(log.some(({ err }) => /permission denied/.test(err?.message ?? '')));
+});
+
+test('a service whose role may not read is not ready, though nobody asks it for anything, until it may', async (t) => {
+  const outage = await startOutage(t);
+  await outage.run(`REVOKE SELECT ON deliveries, shares FROM ${ROLE}`);
+  await untilStatus(outage.server, '/readyz', 503);
+  failed(await outage.server.request('GET', '/readyz'), 50302);
+  await outage.run(`GRANT SELECT ON shares TO ${ROLE}`);
+  failed(await outage.server.request('GET', '/readyz'), 50302);
+  await outage.run(`GRANT SELECT ON deliveries TO ${ROLE}`);
+  checkTold(await checkBack(outage), /lacks rights: SELECT on (?:shares|deliveries)/);
 });
 
 test('when a table is gone, what needs it fails with the reason in the log, until it is back', async (t) => {

@@ -1,20 +1,27 @@
+import { randomBytes } from 'node:crypto';
 import { parseDatabaseUrl } from '../../src/database-url.ts';
 import { silentLog } from '../../src/runtime.ts';
+import { RIGHTS } from '../../src/store/postgres/rights.ts';
 import { openPostgresStore } from '../../src/store/postgres/store.ts';
-import { changeUnchecked, makeDatabase, makePartitions } from '../harness/postgres.ts';
+import { administer, changeUnchecked, makeDatabase, makePartitions } from '../harness/postgres.ts';
 import { storeConformance } from './conformance.ts';
 
-for (const { name, pooled, partitions } of [
-  { name: 'PostgreSQL', pooled: false, partitions: undefined },
-  { name: 'PostgreSQL (partitioned, as behind a pooler)', pooled: true, partitions: 4 },
+for (const { name, pooled, isWhole } of [
+  { name: 'PostgreSQL', pooled: false, isWhole: true },
+  {
+    name: 'PostgreSQL (partitioned, as behind a pooler, with the least rights)',
+    pooled: true,
+    isWhole: false,
+  },
 ]) {
   storeConformance({
     name,
     async open() {
       const database = await makeDatabase();
-      if (partitions !== undefined) await makePartitions(database.url, partitions);
+      if (!isWhole) await makePartitions(database.url, 4);
+      const role = isWhole ? undefined : await makeRole(database.url);
       const store = await openPostgresStore({
-        url: parseDatabaseUrl(database.url),
+        url: parseDatabaseUrl(role?.url ?? database.url),
         connections: 4,
         pooled,
         clock: { now: Date.now },
@@ -26,9 +33,32 @@ for (const { name, pooled, partitions } of [
         change: (sql) => changeUnchecked(database.url, sql),
         async drop() {
           await store.close();
+          await role?.drop();
           await database.drop();
         },
       };
     },
   });
+}
+
+/** One that may do in the store of a database what the service says that it needs, and no more. */
+async function makeRole(databaseUrl: string) {
+  const url = new URL(databaseUrl);
+  url.username = `role_${randomBytes(6).toString('hex')}`;
+  url.password = 'plants';
+  const grants = Object.entries(RIGHTS).map(
+    ([table, rights]) => `GRANT ${rights.replaceAll(' ', ', ')} ON ${table} TO ${url.username};`,
+  );
+  await administer(
+    databaseUrl,
+    `CREATE ROLE ${url.username} LOGIN PASSWORD '${url.password}';
+     GRANT SELECT ON migrations TO ${url.username};
+     ${grants.join(' ')}`,
+  );
+  return {
+    url: url.href,
+    async drop() {
+      await administer(databaseUrl, `DROP OWNED BY ${url.username}; DROP ROLE ${url.username}`);
+    },
+  };
 }

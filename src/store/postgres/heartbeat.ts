@@ -1,8 +1,9 @@
 import { database as limits } from '../../limits.ts';
 import type { Log } from '../../runtime.ts';
 import type { Database, Statement } from './database.ts';
+import { LACKING } from './rights.ts';
 
-/** Whether the store answers, and whether tokens, users or shares were changed, by whichever replica. */
+/** Whether the store answers and may be used, and whether tokens, users or shares were changed, by whichever replica. */
 export type Heartbeat = {
   /**
    * The number that changes whenever they do. When the store has not been heard of for long it changes with every call,
@@ -16,7 +17,12 @@ export type Heartbeat = {
   stop(): void;
 };
 
-const EPOCH: Statement = { name: 'access-epoch', text: `SELECT value FROM meta WHERE name = 'access_epoch'` };
+const LOOK: Statement = {
+  name: 'heartbeat',
+  text: `SELECT value AS epoch, ${LACKING} AS lacking
+    FROM meta
+    WHERE name = 'access_epoch'`,
+};
 
 export async function startHeartbeat({ read }: Pick<Database, 'read'>, log: Log): Promise<Heartbeat> {
   let known = -1;
@@ -29,18 +35,20 @@ export async function startHeartbeat({ read }: Pick<Database, 'read'>, log: Log)
 
   async function look(): Promise<void> {
     const askedAt = performance.now();
+    let problem: unknown;
     try {
-      const [row] = await read(EPOCH);
-      const epoch = Number(row?.value);
+      const [row] = await read(LOOK);
+      const epoch = Number(row?.epoch);
       if (epoch !== known) given++;
       known = epoch;
       heardAt = askedAt;
-      if (failure) log.info({}, 'the store can be used again');
-      failure = undefined;
+      if (row?.lacking) problem = new Error(`The role of the service lacks rights: ${row.lacking}.`);
     } catch (error) {
-      if (!failure) log.error({ err: error }, 'the store cannot be used');
-      failure = error;
+      problem = error;
     }
+    if (problem && !failure) log.error({ err: problem }, 'the store cannot be used');
+    if (!problem && failure) log.info({}, 'the store can be used again');
+    failure = problem;
   }
 
   async function run(): Promise<void> {
@@ -59,7 +67,8 @@ export async function startHeartbeat({ read }: Pick<Database, 'read'>, log: Log)
   }
 
   await beat();
-  if (failure) throw failure;
+  // With too few rights it begins all the same, and is ready when they are granted.
+  if (heardAt === 0) throw failure;
   const timer = setInterval(() => void (underWay ?? beat()), limits.heartbeatMs);
 
   return {

@@ -1,0 +1,29 @@
+/** What the service does with each of its tables, in privileges of its role. */
+export const RIGHTS: Readonly<Record<string, string>> = {
+  users: 'SELECT INSERT UPDATE DELETE',
+  tokens: 'SELECT INSERT UPDATE DELETE',
+  shares: 'SELECT INSERT DELETE',
+  plants: 'SELECT INSERT DELETE',
+  plant_counts: 'SELECT INSERT UPDATE DELETE',
+  events: 'SELECT INSERT DELETE',
+  removed_events: 'SELECT INSERT UPDATE DELETE',
+  webhooks: 'SELECT INSERT UPDATE DELETE',
+  webhook_secrets: 'SELECT INSERT UPDATE DELETE',
+  deliveries: 'SELECT INSERT UPDATE DELETE',
+  attempts: 'SELECT INSERT UPDATE DELETE',
+  replays: 'SELECT INSERT UPDATE DELETE',
+  withdrawals: 'SELECT INSERT UPDATE DELETE',
+  idempotency: 'SELECT INSERT DELETE',
+  meta: 'SELECT UPDATE',
+};
+
+const each = Object.entries(RIGHTS).flatMap(([table, rights]) =>
+  rights.split(' ').map((right) => `('${table}', '${right}')`),
+);
+
+/** Those that the role lacks, as text; null when it lacks none. A table that is gone, or hidden, counts as well. */
+export const LACKING = `(
+      SELECT string_agg(r.name || ' on ' || r.of, ', ')
+      FROM (VALUES ${each.join(', ')}) AS r (of, name)
+      WHERE has_table_privilege(to_regclass(r.of), r.name) IS NOT TRUE
+    )`;
