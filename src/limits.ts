@@ -205,8 +205,11 @@ export const database = {
   contestedIdsMs: 1 * SECOND,
   /** A lane of which nothing could be claimed, since another replica is at it, is looked at again after it. */
   contestedMs: 50,
-  /** How soon after a commit it is looked whether its events have become part of the feed. */
-  settleMs: 20,
+  /**
+   * Between two looks whether the events of a commit have become part of the feed; it doubles from the first to the most
+   * while the same transaction holds them up. The most is how late followers may hear after it ends.
+   */
+  settleMs: { first: 20, most: SECOND / 2 },
   /** Between two tries to listen for hints; it doubles from the first to the most. */
   listenRetryMs: { first: 100, most: 5 * SECOND },
   /** How often it is asked whether the server that hints come from is still there, and still the primary. */

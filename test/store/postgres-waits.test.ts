@@ -12,6 +12,7 @@ import { AT, type Given, given } from './given.ts';
 type Answered = { name: string; code: number; ms: number };
 
 const WITHIN_MS = 5_000;
+const LOOKED_AT_MS = 5_000;
 
 describe('a write that the database holds up', () => {
   let database: TestDatabase;
@@ -140,5 +141,58 @@ describe('a write that the database holds up', () => {
     await administer(database.url, 'DROP TRIGGER dawdle ON plants; DROP FUNCTION dawdle');
     await replica.create(owner, undefined, { name: 'behind both' });
     assert.ok(!(await namesOf('plants', 'name')).includes('unsent'));
+  });
+});
+
+describe('news of events that a transaction of somebody else holds up', () => {
+  let database: TestDatabase;
+  const replicas: Store[] = [];
+  let session: pg.Client;
+
+  before(async () => {
+    database = await makeDatabase();
+    for (let n = 0; n < 2; n++) replicas.push(await openStoreIn(database.url));
+    session = new pg.Client({ connectionString: database.url });
+    await session.connect();
+  });
+  after(async () => {
+    await session.end();
+    await Promise.all(replicas.map((store) => store.close()));
+    await database.drop();
+  });
+
+  /** As the server counts them; it is up to a second behind. */
+  async function transactions(): Promise<number> {
+    const { rows } = await administer(
+      database.url,
+      'SELECT xact_commit::int AS count FROM pg_stat_database WHERE datname = current_database()',
+    );
+    return rows[0].count;
+  }
+
+  test('are asked for ever more seldom, and told soon after it ends', async () => {
+    const [one] = replicas;
+    assert.ok(one);
+    const { user, create } = given(one);
+    const { id: owner } = await user();
+    await session.query('BEGIN; SELECT pg_current_xact_id()');
+    let told = 0;
+    const all = Promise.withResolvers<void>();
+    for (const { events } of replicas) {
+      events.onEvents((owners) => {
+        if (owners.includes(owner) && ++told === replicas.length) all.resolve();
+      });
+    }
+    await create(owner);
+    const counted = await transactions();
+    await pause(LOOKED_AT_MS);
+    const asked = (await transactions()) - counted;
+    assert.ok(asked < 100, `${asked} transactions in ${LOOKED_AT_MS} ms`);
+    assert.equal(told, 0);
+    await session.query('COMMIT');
+    const ended = performance.now();
+    await all.promise;
+    const tookMs = performance.now() - ended;
+    assert.ok(tookMs < 2_000, `told after ${Math.round(tookMs)} ms`);
   });
 });

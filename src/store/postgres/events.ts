@@ -32,9 +32,13 @@ export function eventReads({ read }: Pick<Database, 'read'>, visible: VisibleOwn
       const [row] = await read(LATEST, [viewer, await visible.of(viewer)]);
       return formatPosition(row ? toPosition(row.tx, row.event) : START);
     },
-    /** Whether an owner has events that are committed, but not part of the feed yet. */
-    async unsettled(owners: readonly number[]): Promise<boolean> {
-      return (await read(UNSETTLED, [owners])).length > 0;
+    /**
+     * Where the feed ends while an owner has events that are committed, but not part of it yet; undefined when none has.
+     * It stays the same as long as the same transaction holds them up.
+     */
+    async unsettled(owners: readonly number[]): Promise<string | undefined> {
+      const [row] = await read(UNSETTLED, [owners]);
+      return row && String(row.feed_end);
     },
   };
 }
@@ -144,7 +148,7 @@ const LATEST: Statement = {
 /** Looks once for each user of whom there are new events. */
 export const UNSETTLED: Statement = {
   name: 'events-unsettled',
-  text: `SELECT 1
+  text: `SELECT ${FEED_END}::text AS feed_end
     FROM unnest($1::int8[]) AS o (id)
     WHERE EXISTS (
       SELECT 1

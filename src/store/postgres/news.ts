@@ -8,8 +8,8 @@ import { createHints, type HintsOptions } from './hints.ts';
 type NewsOptions = Pick<HintsOptions, 'database' | 'log' | 'listens'> & {
   heartbeat: Pick<Heartbeat, 'beat'>;
   dispatch: { note(lanes: readonly Lane[]): void; sweepSoon(): void };
-  /** Whether one of these owners has events that are not part of the feed yet. */
-  unsettled(owners: readonly number[]): Promise<boolean>;
+  /** Where the feed ends while one of these owners has events that are not part of it yet. */
+  unsettled(owners: readonly number[]): Promise<string | undefined>;
 };
 
 /** Brings what a transaction announced to whom it concerns, in this replica and in the others. */
@@ -53,15 +53,27 @@ export function createNews(options: NewsOptions) {
     if (access) await heartbeat.beat();
   }
 
-  /** An event is part of the feed when every older transaction is over: those who follow it are told then. */
+  /**
+   * An event is part of the feed when every older transaction is over: those who follow it are told then. As long as
+   * the feed ends at the same transaction, which may stay open for hours, this looks ever more seldom.
+   */
   async function settle(): Promise<void> {
+    const { first, most } = limits.settleMs;
+    let waitMs: number = first;
+    let heldAt: string | undefined;
     while (settling.size > 0 && !stopped.signal.aborted) {
       const owners = [...settling];
       settling.clear();
-      const isEarly = await unsettled(owners).catch(() => undefined);
-      if (isEarly === false) for (const listener of listeners.events) listener(owners);
+      try {
+        const feedEnd = await unsettled(owners);
+        waitMs = feedEnd !== undefined && feedEnd === heldAt ? Math.min(2 * waitMs, most) : first;
+        heldAt = feedEnd;
+      } catch {
+        heldAt = 'unknown';
+        waitMs = limits.heartbeatMs;
+      }
+      if (heldAt === undefined) for (const listener of listeners.events) listener(owners);
       else for (const owner of owners) settling.add(owner);
-      const waitMs = isEarly === undefined ? limits.heartbeatMs : limits.settleMs;
       await pause(waitMs, undefined, { signal: stopped.signal }).catch(() => {});
     }
     settlingUnderWay = undefined;
