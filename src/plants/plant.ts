@@ -9,8 +9,14 @@ export const MAX_ID = 2n ** 63n - 1n;
 
 /** No NUL and no lone surrogate: one store refuses the first, the other would change the second. */
 export const TEXT = '^[^\\u0000\\uD800-\\uDFFF]*$';
-/** The same, with at least one character that is not white space. */
-const VISIBLE_TEXT = '^[^\\u0000\\uD800-\\uDFFF]*[^\\s\\u0000\\uD800-\\uDFFF][^\\u0000\\uD800-\\uDFFF]*$';
+/**
+ * Unicode's White_Space, code point by code point: what `\s` stands for differs from one regular expression language to
+ * the next (JavaScript's lacks U+0085 and has U+FEFF), and not all of them know `\p`.
+ */
+const WHITE_SPACE =
+  '\\u0009-\\u000D\\u0020\\u0085\\u00A0\\u1680\\u2000-\\u200A\\u2028\\u2029\\u202F\\u205F\\u3000';
+/** The same text, with at least one character that is not white space. */
+const VISIBLE_TEXT = `^[^\\u0000\\uD800-\\uDFFF]*[^${WHITE_SPACE}\\u0000\\uD800-\\uDFFF][^\\u0000\\uD800-\\uDFFF]*$`;
 
 /** The description of a member is also what the message says when its value breaks the rule. */
 export const Name = {

@@ -57,6 +57,7 @@ test('names and tags of every kind', async () => {
     '""',
     '" "',
     '"\\u00a0\\u3000"',
+    '"\\u0085\\u2028"',
   ]) {
     await twins.ask(ann, { line: 'POST /plants', body: `{"name":${text}}` });
     await twins.ask(ann, { line: 'POST /plants', body: `{"name":"Alder","tag":${text}}` });

@@ -53,6 +53,28 @@ test('lengths are counted in Unicode code points', async () => {
   }
 });
 
+test('white space is what Unicode says, in the answers and in the OpenAPI document', async () => {
+  const { components } = JSON.parse((await service.request('GET', '/openapi.json')).text);
+  const rule = new RegExp(components.schemas.PlantInput.properties.name.pattern, 'u');
+  const white: string[] = [];
+  for (let code = 1; code < 0x11_0000; code++) {
+    if (code === 0xd800) code = 0xe000;
+    const char = String.fromCodePoint(code);
+    const isWhite = /\p{White_Space}/u.test(char);
+    if (isWhite) white.push(char);
+    assert.equal(rule.test(char), !isWhite, `U+${code.toString(16)}`);
+  }
+  assert.equal(white.length, 25);
+  const token = await service.tokenFor('white');
+  for (const name of [...white, white.join('')]) {
+    failed(await create({ name }, token), 40002, /"name" must be .*not only white space/);
+    assert.deepEqual(succeeded(await create({ name: `${name}a${name}`, tag: name }, token), 201), {
+      name: `${name}a${name}`,
+      tag: name,
+    });
+  }
+});
+
 test('a name that breaks its rule is refused, and the message says the rule', async () => {
   const rule = /"name" must be a string of 1 to 255 Unicode code points/;
   for (const name of ['', ' ', '\t\n\r', '\u00a0\u3000\u2003', '\0', 'a\0b']) {

@@ -44,6 +44,7 @@ test('the columns of an error report are passed over, so that it can be imported
 const wrongCells: readonly [string[], RegExp][] = [
   [['1', '', ''], /^There is no name\.$/],
   [['1', ' \t', ''], /^The name must be a string of 1 to 255 Unicode code points, not only white space/],
+  [['1', '\u0085', ''], /^The name must be .*not only white space/],
   [['1', 'a'.repeat(256), ''], /^The name must be/],
   [['1', '\u{1f331}'.repeat(256), ''], /^The name must be/],
   [['1', 'a\0', ''], /^The name must be/],
