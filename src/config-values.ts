@@ -93,12 +93,13 @@ export function choice<T extends string>(what: string, values: readonly T[]): (t
 }
 
 const { min, max } = access.bootstrapTokenLength;
-export const bootstrapTokenForm = `${min} to ${max} visible ASCII characters`;
-const VISIBLE_ASCII = new RegExp(`^[\\x21-\\x7e]{${min},${max}}$`);
+export const bootstrapTokenForm = `${min} to ${max} visible ASCII characters without a comma`;
+/** A comma would join two values of the header `Authorization`. */
+const BOOTSTRAP_TOKEN = new RegExp(`^[\\x21-\\x2b\\x2d-\\x7e]{${min},${max}}$`);
 
 /** Never repeats the value. */
 export function parseBootstrapToken(text: string): string {
-  if (!VISIBLE_ASCII.test(text)) {
+  if (!BOOTSTRAP_TOKEN.test(text)) {
     throw new Error(`The bootstrap token must be ${bootstrapTokenForm}.`);
   }
   return text;

@@ -221,6 +221,10 @@ test('a public URL is http or https, without user, query and fragment, and is no
   }
 });
 
+test('a bootstrap token has no comma, which a header could not carry', () => {
+  assert.throws(() => readConfig({ BOOTSTRAP_TOKEN: `${TOKEN},${TOKEN}` }), /without a comma/);
+});
+
 test('a bootstrap token comes from the environment or from a file, whose final line break is not part of it', () => {
   assert.equal(readConfig({ BOOTSTRAP_TOKEN: TOKEN }).bootstrapToken, TOKEN);
   for (const end of ['', '\n', '\r\n']) {

@@ -63,7 +63,8 @@ export async function isStillAdmitted(
   }
 }
 
-const VISIBLE = /^[\x21-\x7e]+$/;
+/** Visible ASCII. A comma joins the values of a header that was given more than once. */
+const TOKEN = /^[\x21-\x2b\x2d-\x7e]+$/;
 
 /**
  * The token of an Authorization header. That the header is not given twice was looked at before.
@@ -73,16 +74,20 @@ const VISIBLE = /^[\x21-\x7e]+$/;
 function bearerToken(header: string | undefined): string {
   if (header === undefined) throw noToken();
   // The form that nearly every request has.
-  if (header.startsWith('Bearer ') && header.length <= limits.tokenBytes && VISIBLE.test(header.slice(7))) {
+  if (header.startsWith('Bearer ') && header.length <= limits.tokenBytes && TOKEN.test(header.slice(7))) {
     return header.slice(7);
   }
-  const [, scheme = '', token] = /^([\w!#$%&'*+.^`|~-]*)(?: +([^ ]*))?$/.exec(header) ?? [];
+  const [scheme = ''] = /^[\w!#$%&'*+.^`|~-]*/.exec(header) ?? [];
   if (scheme === '') throw malformed('it must read: Bearer <ACCESS_TOKEN>');
   if (scheme.toLowerCase() !== 'bearer') throw noToken();
-  if (!token) throw malformed('the token is empty');
+  const rest = header.slice(scheme.length);
+  const token = rest.replace(/^ +/, '');
+  if (token === '') throw malformed('the token is empty');
   if (token.length > limits.tokenBytes)
     throw malformed(`the token is longer than ${limits.tokenBytes} bytes`);
-  if (!VISIBLE.test(token)) throw malformed('the token has characters outside of visible ASCII');
+  if (token === rest || !TOKEN.test(token)) {
+    throw malformed('the token has characters other than visible ASCII without the comma');
+  }
   return token;
 }
 

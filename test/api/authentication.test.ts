@@ -58,6 +58,15 @@ test('another scheme counts as no token', async () => {
   const schemes = [
     'Basic YWRtaW46YWRtaW4=',
     'Digest username="admin"',
+    'Digest a="b", c="d"',
+    'Digest\ta="b"',
+    'AWS4-HMAC-SHA256 Credential=AKIA/20261122/eu/s3/aws4_request, SignedHeaders=host;x-amz-date, Signature=0a',
+    'Negotiate YII+/A==',
+    'Basic x, Bearer y',
+    'DPoP a b c',
+    'Basic é',
+    'Basic',
+    'Basic=x',
     'Token x',
     'Bearerx x',
     `${service.token}`,
@@ -84,6 +93,15 @@ test('a header that cannot be read is refused', async () => {
     'Bearer a b',
     'Bearer a\tb',
     'Bearer é',
+    'Bearer a,b',
+    'Bearer a, b',
+    'Bearer ,',
+    'Bearer,a',
+    'Bearer=a',
+    'Bearer\ta',
+    'bearer "a"="b", c',
+    '"Bearer" a',
+    ', Bearer a',
   ];
   for (const value of [...wrong, '', ' ', 'Bearer "a" , b', `Bearer ${service.token}, Basic x`]) {
     const answer = await withFields(value);
@@ -98,6 +116,7 @@ test('a header that is given twice is refused, also when both are the same', asy
     [good, good],
     [good, 'Basic x'],
     ['Basic x', good],
+    ['Digest a="b", c="d"', 'Negotiate x'],
     ['', good],
     [good, good, good],
   ]) {
