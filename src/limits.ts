@@ -37,9 +37,9 @@ export const http = {
   pipelinedRequests: 4,
   /** Of the connections that are free, how many one client may have: an IPv4 address, or the /64 of an IPv6 one. */
   connectionShare: 1 / 2,
-  /** How long a refused upload is still read (and thrown away), so that its sender sees the answer. */
+  /** How long a connection that the service closes is still read (and the data thrown away), so that its client sees the answers. */
   lingerMs: 2 * SECOND,
-  /** How much of it is read: more than clients send before they look for an answer. */
+  /** How much of that data is read: more than clients send before they look for an answer. */
   lingerBytes: 16 * MIB,
   /** Draining: after this the connections that are left are closed. */
   drainMs: 10 * SECOND,

@@ -24,8 +24,8 @@ export const bounds: Readonly<Record<LimitName, string>> = {
   'http.connectionShare':
     'A further connection of this client is closed as soon as it is made; those of networks in `TRUST_PROXY` are not.',
   'http.pipelinedRequests': 'Further requests wait, and nothing more is read from the connection.',
-  'http.lingerMs': 'The connection is closed, whether its sender has read the answer or not.',
-  'http.lingerBytes': 'The connection is closed, whether its sender has read the answer or not.',
+  'http.lingerMs': 'The connection is closed, whether its client has read the answers or not.',
+  'http.lingerBytes': 'The connection is closed, whether its client has read the answers or not.',
   'http.idleCheckMs': 'The drain may last this much longer.',
   'http.drainMs': 'Connections that are still open are closed, in the middle of a request if need be.',
   'http.retryAfterSeconds': 'The value of `Retry-After` on 503.',

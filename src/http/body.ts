@@ -45,9 +45,16 @@ export function notJson(): AppError {
 }
 
 function tooLarge(): AppError {
-  return new AppError(41300, `The body is larger than ${limits.bodyBytes} bytes.`, {
-    headers: { connection: 'close' },
-  });
+  return new AppError(41300, `The body is larger than ${limits.bodyBytes} bytes.`);
+}
+
+/** Bodies of which no more will come. */
+const broken = new WeakMap<IncomingMessage, AppError>();
+
+/** Makes reading this body fail, now or when it begins. A request that is answered without its body is not affected. */
+export function breakBody(request: IncomingMessage, failure: AppError): void {
+  broken.set(request, failure);
+  if (request.listenerCount('error') > 0) request.emit('error', failure);
 }
 
 type Done = (error: Error | undefined, bytes: Buffer) => void;
@@ -55,8 +62,10 @@ const NONE = Buffer.alloc(0);
 
 /** Reads a body, whose size is checked before and while it arrives. Calls back once. */
 function readBody(request: FastifyRequest, payload: IncomingMessage, done: Done): void {
-  if (Number(request.headers['content-length']) > limits.bodyBytes) {
-    done(tooLarge(), NONE);
+  const isTooLarge = Number(request.headers['content-length']) > limits.bodyBytes;
+  const refusal = isTooLarge ? tooLarge() : broken.get(payload);
+  if (refusal) {
+    done(refusal, NONE);
     return;
   }
   askForBody(payload);

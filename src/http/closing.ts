@@ -1,8 +1,135 @@
-import type { Server, ServerResponse } from 'node:http';
+import { IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { http as limits } from '../limits.ts';
+import { waitsForContinue } from './continue.ts';
+import { isPipelined } from './pipelining.ts';
 
-/** Node keeps the answer that a connection is sending here, until the system has taken all of it. */
-type Answering = Socket & { _httpMessage?: ServerResponse | null };
+/** What Node keeps at a connection: the answer being sent, until the system has taken all of it, and the parser. */
+export type Connection = Socket & {
+  _httpMessage?: ServerResponse | null;
+  parser?: { incoming: IncomingMessage | null; getCurrentBuffer(): Buffer } | null;
+};
+
+/** What is said after the answers, to a client that did not manage to send the next request. */
+type LastWords = () => string;
+
+/** Connections that take no more requests. */
+const closing = new WeakMap<Socket, { lastWords: LastWords | undefined }>();
+
+/** The newest answer of a connection, where it is not the one being sent. */
+const queued = new WeakMap<Socket, ServerResponse>();
+
+/** Methods whose body means nothing here. */
+const BODYLESS = new Set(['GET', 'HEAD', 'DELETE', 'OPTIONS']);
+
+/**
+ * A request that never leaves HTTP/1.1. Node would hand over the connection as soon as it reads CONNECT, before the
+ * earlier requests are answered. With this class CONNECT is a request like any other, and `Upgrade` is ignored, as RFC
+ * 9110 §7.8 allows.
+ */
+export class HttpRequest extends IncomingMessage {
+  get upgrade(): boolean {
+    return false;
+  }
+
+  set upgrade(_asked: boolean) {}
+}
+
+/**
+ * Whether the connection still takes requests. Must be called for each request, in their order. Nothing that follows
+ * the last request of a connection is run (RFC 9112 §9.6).
+ */
+export function takesRequest(request: IncomingMessage, response: ServerResponse): boolean {
+  const { socket } = request;
+  if (isPipelined(response) && !closing.has(socket)) {
+    const before = newestAnswer(socket);
+    // Its client has not waited for 100 Continue. If the request is refused, Node closes the connection.
+    if (before && waitsForContinue(before.req)) closeAfterAnswers(socket);
+    else queued.set(socket, response);
+  }
+  if (closing.has(socket)) {
+    socket.pause();
+    return false;
+  }
+  if (isLast(request)) closeAfterAnswers(socket);
+  return true;
+}
+
+/**
+ * Whether what follows may not be a request: another protocol, of which Node has dropped an unknown part, or a body that
+ * the service does not read.
+ */
+function isLast({ method = '', headers }: IncomingMessage): boolean {
+  const { upgrade, connection } = headers;
+  return (
+    method === 'CONNECT' ||
+    upgrade !== undefined ||
+    (connection !== undefined && connection !== 'keep-alive' && /\bupgrade\b/i.test(connection)) ||
+    (BODYLESS.has(method) && announcesBody(headers))
+  );
+}
+
+function announcesBody(headers: IncomingMessage['headers']): boolean {
+  const length = headers['content-length'];
+  return (length !== undefined && length !== '0') || headers['transfer-encoding'] !== undefined;
+}
+
+/**
+ * Takes no more requests from a connection, and closes it after the answers to those that it took. Without last words
+ * the newest answer carries `Connection: close` if it is not sent yet, and nothing is said after it.
+ */
+export function closeAfterAnswers(socket: Connection, lastWords?: LastWords): void {
+  const newest = newestAnswer(socket);
+  if (!lastWords && newest && !newest.headersSent) newest.shouldKeepAlive = false;
+  const known = closing.get(socket);
+  if (known) {
+    known.lastWords &&= lastWords;
+    return;
+  }
+  const end = { lastWords };
+  closing.set(socket, end);
+  lingerBeforeClose(socket, () => socket.end(end.lastWords?.() ?? ''));
+  if (newest) newest.once('close', () => socket.destroySoon());
+  else socket.destroySoon();
+}
+
+/** The last answer that the client of a connection waits for. */
+function newestAnswer(socket: Connection): ServerResponse | undefined {
+  const waiting = queued.get(socket);
+  return waiting && !waiting.closed ? waiting : (socket._httpMessage ?? undefined);
+}
+
+/** The request whose body is still to come. */
+export function unfinishedRequest({ parser }: Connection): IncomingMessage | undefined {
+  const request = parser?.incoming;
+  return request && !request.complete ? request : undefined;
+}
+
+/**
+ * Closes the connection so that the client can read its answers: they go out, what still arrives is thrown away for a
+ * bounded time and size, then the connection is closed. Closing at once would reset it while the client is still
+ * sending, and the reset can overtake the answers.
+ */
+function lingerBeforeClose(socket: Socket, end: () => void): void {
+  const close = () => socket.destroy();
+  // Node calls this after an answer with `Connection: close`, and after the last answer to a client that half-closed.
+  socket.destroySoon = () => {
+    socket.destroySoon = () => {};
+    if (socket.destroyed) return;
+    end();
+    const timer = setTimeout(close, limits.lingerMs);
+    let received = 0;
+    // The parser listens no more.
+    socket.removeAllListeners('data');
+    socket.on('data', (chunk: Buffer) => {
+      received += chunk.length;
+      if (received > limits.lingerBytes) close();
+    });
+    socket.once('end', close);
+    socket.once('close', () => clearTimeout(timer));
+    socket.resume();
+  };
+}
 
 /**
  * Lets answers that are under way when the service drains arrive whole, and tells their clients that the connection
@@ -10,8 +137,8 @@ type Answering = Socket & { _httpMessage?: ServerResponse | null };
  * most of a long answer is still to be sent.
  */
 export function finishAnswersFirst(server: Server, drain: AbortSignal): void {
-  const connections = new Set<Answering>();
-  server.on('connection', (socket: Answering) => {
+  const connections = new Set<Connection>();
+  server.on('connection', (socket: Connection) => {
     connections.add(socket);
     socket.once('close', () => connections.delete(socket));
   });
@@ -28,7 +155,8 @@ export function finishAnswersFirst(server: Server, drain: AbortSignal): void {
   };
 
   drain.addEventListener('abort', () => {
-    for (const { _httpMessage: answer } of connections) {
+    for (const socket of connections) {
+      const answer = newestAnswer(socket);
       if (answer && !answer.headersSent) answer.shouldKeepAlive = false;
     }
   });

@@ -1,6 +1,7 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import { errorBody } from '../errors.ts';
+import { type IncomingMessage, METHODS, type Server, type ServerResponse } from 'node:http';
+import { AppError, errorBody } from '../errors.ts';
 import type { Measures } from '../measures.ts';
+import { type Connection, closeAfterAnswers, takesRequest } from './closing.ts';
 import { overloaded, type Turns } from './turn.ts';
 
 /**
@@ -28,22 +29,27 @@ export function refuseAtTheDoor(server: Server, { turns, writesAreFull, isDraini
   if (comeIn === undefined || others.length > 0) throw new Error('The server has not exactly one listener');
   server.removeAllListeners('request');
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    if (!takesRequest(request, response)) return;
+    if (!isHttp(request)) {
+      closeAfterAnswers(request.socket);
+      measured(request, measures, notHttp)(response);
+      return;
+    }
     const isAdmitted = turns.admits() && !(isWrite(request) && writesAreFull());
     // Draining has a refusal of its own.
     if (isAdmitted || asksHealth(request) || isDraining()) comeIn.call(server, request, response);
-    else if (measures) turns.holdRefusal(measured(request, measures, () => refuse(response)));
-    else turns.holdRefusal(() => refuse(response));
+    else {
+      const refuse = measured(request, measures, overload);
+      turns.holdRefusal(() => refuse(response));
+    }
   });
 }
 
-function measured(
-  { method }: IncomingMessage,
-  measures: Pick<Measures, 'refused'>,
-  refuse: () => void,
-): () => void {
+function measured({ method }: IncomingMessage, measures: Door['measures'], { code, send }: Refusal) {
+  if (!measures) return send;
   const begin = performance.now();
-  return () => {
-    refuse();
+  return (response: ServerResponse): void => {
+    send(response);
     measures.refused(code, { method, durationMs: performance.now() - begin });
   };
 }
@@ -52,10 +58,35 @@ function isWrite({ method = '' }: IncomingMessage): boolean {
   return method === 'POST' || method === 'PATCH' || method === 'DELETE';
 }
 
-const { status, headers, code, message } = overloaded();
-const body = errorBody(code, message);
-const fields = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body), ...headers };
-
-function refuse(response: ServerResponse): void {
-  response.writeHead(status, fields).end(body);
+/**
+ * Node's parser accepts RTSP and ICE as HTTP, and a line without a version as HTTP/0.9. What it accepted shows in methods
+ * that HTTP lacks, and in the request line if that arrived in one piece with the header fields. To look at the line
+ * takes a microsecond, so requests of HTTP/1.1 are spared.
+ */
+function isHttp({ method = '', url, httpVersion, socket }: IncomingMessage): boolean {
+  if (!HTTP_METHODS.has(method)) return false;
+  if (httpVersion === '1.1') return true;
+  const { parser }: Connection = socket;
+  const line = `${method} ${url} `;
+  const received = parser?.getCurrentBuffer().toString('latin1') ?? '';
+  if (httpVersion === '0.9') return received.includes(`${line}HTTP/`);
+  return !received.includes(`${line}RTSP/`) && !received.includes(`${line}ICE/`);
 }
+
+const HTTP_METHODS = new Set(METHODS);
+
+/** What is written of a refusal, made once. */
+type Refusal = { code: AppError['code']; send(response: ServerResponse): void };
+
+function refusal({ status, headers, code, message }: AppError): Refusal {
+  const body = errorBody(code, message);
+  const fields = {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(body),
+    ...headers,
+  };
+  return { code, send: (response) => void response.writeHead(status, fields).end(body) };
+}
+
+const overload = refusal(overloaded());
+const notHttp = refusal(new AppError(40000, 'The request line cannot be read as HTTP/1.1.'));

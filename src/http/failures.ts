@@ -4,9 +4,9 @@ import type { Measures } from '../measures.ts';
 import { answerJson } from './answer.ts';
 import { withChallenge } from './authorization.ts';
 import { notJson } from './body.ts';
+import { closeAfterAnswers } from './closing.ts';
+import { waitsForContinue } from './continue.ts';
 import { asksHealth } from './door.ts';
-import { lingerBeforeClose } from './linger.ts';
-import { BODYLESS } from './request-guard.ts';
 import { linesOf } from './request-log.ts';
 
 /** Fastify's own refusals, by their code (https://fastify.dev/docs/latest/Reference/Errors/). */
@@ -24,15 +24,18 @@ type FailedRequest = Pick<FastifyRequest, 'id' | 'log' | 'method' | 'raw'> &
 export function answerFailure(
   error: unknown,
   request: FailedRequest,
-  reply: Pick<FastifyReply, 'code' | 'removeHeader'>,
+  reply: Pick<FastifyReply, 'code' | 'raw' | 'hasHeader' | 'header'>,
   measures?: Pick<Measures, 'failed'>,
 ): void {
   const failure = toAppError(error, request);
-  // Fastify gives up the connection when a body could not be parsed, also when all of it was read. One that waited for
-  // 100 Continue in vain is given up by Node, which must say so.
-  const isRead = request.raw.complete && request.raw.headers.expect === undefined;
-  if (isRead && !BODYLESS.has(request.method)) reply.removeHeader('connection');
-  if (failure.code === 41300) lingerBeforeClose(request.raw.socket);
+  const { complete, socket } = request.raw;
+  const isLast = failure.code === 50303 || (failure.code === 41300 && !complete);
+  if (isLast || waitsForContinue(request.raw)) closeAfterAnswers(socket);
+  // Fastify closes the connection when a body cannot be parsed, even if all of it was read. The header is replaced, not
+  // removed: Node never closes the connection of a client that half-closed when the header was removed.
+  if (complete && reply.raw.shouldKeepAlive && reply.hasHeader('connection')) {
+    reply.header('connection', 'keep-alive');
+  }
   const send = ({ code, message, status, headers }: AppError) => {
     if (!asksHealth(request.raw)) measures?.failed(code);
     request.span?.note({ 'plant_store.error': code });

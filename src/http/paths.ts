@@ -45,9 +45,8 @@ function wrongMethod(method: string, allow: string): AppError {
 /** Every target that `isCanonical` may refuse; most others are told at once. */
 const SUSPICIOUS = /^\*|\/(?:$|[?#.%])/;
 
-/** The path of a request target, which may be in absolute form (RFC 9112 §3.2.2). */
 function pathOf(url: string): string {
-  return url.replace(/^https?:\/\/[^/?#]*/i, '').split(/[?#]/, 1)[0] ?? '';
+  return url.split(/[?#]/, 1)[0] ?? '';
 }
 
 /**

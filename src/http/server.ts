@@ -19,9 +19,10 @@ import { limitFailures } from './auth-failures.ts';
 import { type Admission, isStillAdmitted, requireScope } from './authorization.ts';
 import { acceptJsonOnly } from './body.ts';
 import { clientNetwork } from './client-address.ts';
-import { finishAnswersFirst } from './closing.ts';
+import { finishAnswersFirst, HttpRequest } from './closing.ts';
 import { shareConnections } from './connection-share.ts';
 import type { RouteContext } from './context.ts';
+import { acceptExpectations } from './continue.ts';
 import { deliveriesRoutes } from './deliveries-routes.ts';
 import { asksHealth, refuseAtTheDoor } from './door.ts';
 import { eventsRoutes } from './events-routes.ts';
@@ -38,7 +39,7 @@ import { requestGuard } from './request-guard.ts';
 import { traceRequests } from './request-spans.ts';
 import { watchRequests } from './request-watch.ts';
 import { serveSites } from './sites.ts';
-import { answerParserFailure, answerSocketFailures } from './socket-failures.ts';
+import { answerParserFailure } from './socket-failures.ts';
 import { closeStalledReaders } from './stalled-readers.ts';
 import { gatherTurns, type Turns } from './turn.ts';
 import { createValidatorCompiler } from './validation.ts';
@@ -91,7 +92,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   );
   acceptJsonOnly(app);
   acceptIdempotencyKeys(app, options);
-  answerSocketFailures(app.server, options.measures);
+  acceptExpectations(app.server);
   closeStalledReaders(app.server, steadyClock(options.runtime.clock));
   finishAnswersFirst(app.server, options.drain);
   shareConnections(app.server, { places: limits.connections, trusted: options.trustProxy });
@@ -164,6 +165,7 @@ function createFastify({ log, runtime, measures }: ServerOptions): FastifyInstan
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     http: {
+      IncomingMessage: HttpRequest,
       headersTimeout: limits.headersMs,
       connectionsCheckingInterval: limits.checkEveryMs,
       maxHeaderSize: limits.headerBytes,
@@ -199,8 +201,13 @@ function requestIds(clock: Clock): () => string {
   return () => `${start}-${++count}`;
 }
 
-/** A request target in absolute form (RFC 9112 §3.2.2) names the same path. */
-function rewriteUrl(request: IncomingMessage): string {
-  const url = request.url ?? '/';
-  return url.startsWith('/') || url === '*' ? url : url.replace(/^https?:\/\/[^/?#]*/i, '') || '/';
+/**
+ * The path for the router: a target in absolute form (RFC 9112 §3.2.2) has one in it, that of CONNECT has none. The
+ * request guard refuses targets that are malformed.
+ */
+function rewriteUrl({ method, url = '/' }: IncomingMessage): string {
+  if (url.startsWith('/') || url === '*') return url;
+  if (method === 'CONNECT') return '*';
+  const path = url.replace(/^https?:\/\/[^/?#]*/i, '');
+  return path.startsWith('/') ? path : `/${path}`;
 }

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import type { ErrorCode } from '../../src/errors.ts';
 import { failed, succeeded } from '../harness/answer.ts';
-import { exchange, openRaw, type RawAnswer } from '../harness/raw-client.ts';
+import { exchange, openRaw, type RawAnswer, sendInPieces } from '../harness/raw-client.ts';
 import { chunk, head, usual } from '../harness/raw-request.ts';
 import { startService } from '../harness/service.ts';
 
@@ -168,6 +169,126 @@ test('chunks that cannot be read are refused', async () => {
   failed(endless, endless.status === 413 ? 41300 : 40000);
 });
 
+test('a body that breaks after its request was answered has no second answer', async () => {
+  const refusals: [string[], ErrorCode][] = [
+    [['POST /nothing HTTP/1.1', ...fields], 40400],
+    [['PUT /plants HTTP/1.1', ...fields], 40500],
+    [[POST, 'Host: x'], 40100],
+    [[POST, ...fields, 'Content-Type: x/y'], 41500],
+  ];
+  for (const [[line = '', ...own], code] of refusals) {
+    const start = head(line, ...own, 'Transfer-Encoding: chunked') + chunk('hello');
+    for (const bytes of [
+      'x\r\n',
+      'fffffffffffffffff\r\n',
+      '5\r\nhelloX',
+      `5;${'x'.repeat(20_000)}`,
+      undefined,
+    ]) {
+      for (const waits of [true, false]) {
+        const connection = await openRaw(service.port);
+        await connection.send(waits ? start : start + (bytes ?? ''));
+        failed(await connection.answer(), code);
+        if (waits) await connection.send(bytes ?? '');
+        if (bytes === undefined) connection.end();
+        assert.equal(await connection.ended(), 'closed');
+        connection.close();
+      }
+    }
+  }
+});
+
+test('a body that breaks is answered after the requests before it, once, and nothing after it is run', async () => {
+  const create = `${head(POST, ...fields, JSON_TYPE, `Content-Length: ${PLANT.length}`)}${PLANT}`;
+  const broken = `${head(POST, ...fields, JSON_TYPE, 'Transfer-Encoding: chunked')}5\r\n{"naXX${create}`;
+  const before = (await service.request('GET', '/plants')).text;
+  for (const size of [1, 100, Infinity]) {
+    const connection = await openRaw(service.port);
+    const sent = sendInPieces(connection, create + head(GET, ...fields) + broken, size);
+    succeeded(await connection.answer(), 201);
+    succeeded(await connection.answer(), 200);
+    const answer = await connection.answer();
+    failed(answer, 40000);
+    assert.equal(answer.headers.get('connection'), 'close');
+    await sent;
+    assert.equal(await connection.ended(), 'closed');
+    connection.close();
+  }
+  const after = JSON.parse((await service.request('GET', '/plants')).text);
+  assert.equal(after.length, JSON.parse(before).length + 3);
+});
+
+test('what follows a request that is refused 100 Continue, or has a body that means nothing, is not run', async () => {
+  const before = (await service.request('GET', '/plants')).text;
+  const create = `${head(POST, ...fields, JSON_TYPE, `Content-Length: ${PLANT.length}`)}${PLANT}`;
+  for (const size of [1, Infinity]) {
+    for (const [first, status] of [
+      [`${head('POST /nothing HTTP/1.1', ...fields, 'Expect: 100-continue', 'Content-Length: 5')}hello`, 404],
+      [`${head(GET, ...fields, 'Content-Length: 5')}hello`, 200],
+    ] as const) {
+      const connection = await openRaw(service.port);
+      await sendInPieces(connection, first + create, size);
+      const answer = await connection.answer();
+      assert.equal(answer.status, status);
+      assert.equal(answer.headers.get('connection'), 'close');
+      assert.equal(await connection.ended(), 'closed');
+      connection.close();
+    }
+  }
+  assert.equal((await service.request('GET', '/plants')).text, before);
+});
+
+test('an invalid Host is refused, a valid one is not', async () => {
+  const invalid = [
+    'a b',
+    'a:1:2',
+    'a:x',
+    'u@a',
+    'u:p@a',
+    'a/b',
+    'a?b',
+    'a#b',
+    'http://a',
+    '[::1',
+    '::1',
+    '[::1]x',
+    '[::1%eth0]',
+    '[1.2.3.4]',
+    '[]',
+    '[v1]',
+    'a%2',
+    'a%zz',
+    'a\\b',
+    '"a"',
+    '<a>',
+    'a, b',
+    '\xe4',
+  ];
+  for (const host of invalid) {
+    for (const version of ['1.1', '1.0']) {
+      const bytes = Buffer.from(head(GET.replace('1.1', version), `Host: ${host}`, authorization), 'latin1');
+      failed(await send(bytes), 40000, /Host/);
+    }
+  }
+  const valid = [
+    'a',
+    'a.',
+    'A-b_c~d',
+    'a:80',
+    'a:',
+    '',
+    ':80',
+    '127.0.0.1',
+    '999.1.1.1',
+    '[::1]',
+    '[::ffff:1.2.3.4]:80',
+    '[v1.a:b]',
+    'a%C3%A4',
+    "!$&'()*+,;=",
+  ];
+  for (const host of valid) succeeded(await send(head(GET, `Host: ${host}`, authorization)), 200);
+});
+
 test('a smuggled request in the body of a GET or a DELETE is not answered', async () => {
   const smuggled = head('DELETE /plants/1 HTTP/1.1', ...fields);
   for (const method of ['GET', 'DELETE', 'HEAD', 'OPTIONS']) {
@@ -284,9 +405,11 @@ test('what is not HTTP is refused', async () => {
   legible.close();
 });
 
-test('lines that end without a carriage return are refused or read, and never hang', async () => {
-  const answer = await send(head(GET, ...fields).replaceAll('\r\n', '\n'));
-  if (answer.status !== 200) failed(answer, answer.status === 505 ? 50500 : 40000);
+test('lines that end without a carriage return are refused', async () => {
+  await unreadable(head(GET, ...fields).replaceAll('\r\n', '\n'));
+  for (const field of ['Host: x', 'X: y']) {
+    await unreadable(head(GET, ...fields, field, 'Z: z').replace(`${field}\r\n`, `${field}\n`));
+  }
 });
 
 test('a client that resets its connection leaves the service well', async () => {

@@ -28,9 +28,17 @@ export type RawAnswer = Answer & { version: string; fields: [string, string][] }
 const PATIENCE_MS = 20_000;
 
 export async function openRaw(port: number): Promise<RawConnection> {
-  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true, noDelay: true });
   await once(socket, 'connect');
   return over(socket);
+}
+
+/** Sends the bytes in pieces of this size, each in a packet of its own if the network leaves them alone. */
+export async function sendInPieces(connection: RawConnection, bytes: string, size: number): Promise<void> {
+  for (let at = 0; at < bytes.length; at += size) {
+    await connection.send(bytes.slice(at, at + size));
+    await new Promise(setImmediate);
+  }
 }
 
 /** Sends the bytes on a connection of their own and gives the first answer. */
