@@ -33,7 +33,7 @@ export const http = {
   sweepEveryMs: 5 * SECOND,
   /** Open connections; each costs some 20 KiB, so that all of them leave room to work. */
   connections: 10_000,
-  /** Requests of one connection that are under way beside the first: what they are answered waits for the ones before. */
+  /** Requests of one connection that wait for the answers before theirs: clients that do not wait for answers are rare. */
   pipelinedRequests: 4,
   /** Of the connections that are free, how many one client may have: an IPv4 address, or the /64 of an IPv6 one. */
   connectionShare: 1 / 2,

@@ -23,7 +23,7 @@ export const bounds: Readonly<Record<LimitName, string>> = {
   'http.connections': 'A further connection is closed as soon as it is made.',
   'http.connectionShare':
     'A further connection of this client is closed as soon as it is made; those of networks in `TRUST_PROXY` are not.',
-  'http.pipelinedRequests': 'Further requests wait, and nothing more is read from the connection.',
+  'http.pipelinedRequests': 'Nothing more is read from the connection until fewer wait.',
   'http.lingerMs': 'The connection is closed, whether its client has read the answers or not.',
   'http.lingerBytes': 'The connection is closed, whether its client has read the answers or not.',
   'http.idleCheckMs': 'The drain may last this much longer.',

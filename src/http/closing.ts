@@ -1,7 +1,6 @@
 import { IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { http as limits } from '../limits.ts';
-import { waitsForContinue } from './continue.ts';
 import { isPipelined } from './pipelining.ts';
 
 /** What Node keeps at a connection: the answer being sent, until the system has taken all of it, and the parser. */
@@ -13,7 +12,7 @@ export type Connection = Socket & {
 /** What is said after the answers, to a client that did not manage to send the next request. */
 type LastWords = () => string;
 
-/** Connections that take no more requests. */
+/** Connections that end after the answers that are due. */
 const closing = new WeakMap<Socket, { lastWords: LastWords | undefined }>();
 
 /** The newest answer of a connection, where it is not the one being sent. */
@@ -36,29 +35,15 @@ export class HttpRequest extends IncomingMessage {
 }
 
 /**
- * Whether the connection still takes requests. Must be called for each request, in their order. Nothing that follows
- * the last request of a connection is run (RFC 9112 §9.6).
+ * Must be called for each request, in their order. After one whose end is uncertain the connection is closed: what
+ * follows may be another protocol, of which Node has dropped an unknown part, or a body that the service does not read.
  */
-export function takesRequest(request: IncomingMessage, response: ServerResponse): boolean {
+export function noteRequest(request: IncomingMessage, response: ServerResponse): void {
   const { socket } = request;
-  if (isPipelined(response) && !closing.has(socket)) {
-    const before = newestAnswer(socket);
-    // Its client has not waited for 100 Continue. If the request is refused, Node closes the connection.
-    if (before && waitsForContinue(before.req)) closeAfterAnswers(socket);
-    else queued.set(socket, response);
-  }
-  if (closing.has(socket)) {
-    socket.pause();
-    return false;
-  }
+  if (isPipelined(response)) queued.set(socket, response);
   if (isLast(request)) closeAfterAnswers(socket);
-  return true;
 }
 
-/**
- * Whether what follows may not be a request: another protocol, of which Node has dropped an unknown part, or a body that
- * the service does not read.
- */
 function isLast({ method = '', headers }: IncomingMessage): boolean {
   const { upgrade, connection } = headers;
   return (
@@ -75,8 +60,8 @@ function announcesBody(headers: IncomingMessage['headers']): boolean {
 }
 
 /**
- * Takes no more requests from a connection, and closes it after the answers to those that it took. Without last words
- * the newest answer carries `Connection: close` if it is not sent yet, and nothing is said after it.
+ * Closes a connection after the answers to all requests that arrived. Without last words the newest answer carries
+ * `Connection: close` if it is not sent yet, no request after it begins, and nothing is said after it.
  */
 export function closeAfterAnswers(socket: Connection, lastWords?: LastWords): void {
   const newest = newestAnswer(socket);

@@ -1,7 +1,7 @@
 import { type IncomingMessage, METHODS, type Server, type ServerResponse } from 'node:http';
 import { AppError, errorBody } from '../errors.ts';
 import type { Measures } from '../measures.ts';
-import { type Connection, closeAfterAnswers, takesRequest } from './closing.ts';
+import { type Connection, closeAfterAnswers, noteRequest } from './closing.ts';
 import { overloaded, type Turns } from './turn.ts';
 
 /**
@@ -29,7 +29,7 @@ export function refuseAtTheDoor(server: Server, { turns, writesAreFull, isDraini
   if (comeIn === undefined || others.length > 0) throw new Error('The server has not exactly one listener');
   server.removeAllListeners('request');
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
-    if (!takesRequest(request, response)) return;
+    noteRequest(request, response);
     if (!isHttp(request)) {
       closeAfterAnswers(request.socket);
       measured(request, measures, notHttp)(response);

@@ -32,7 +32,7 @@ import { meRoutes } from './me-routes.ts';
 import { collectOpenApi, sharedSchemas } from './openapi.ts';
 import { healthRoutes, pagesRoutes } from './pages-routes.ts';
 import { answerOtherPaths } from './paths.ts';
-import { boundPipelines, isPipelined } from './pipelining.ts';
+import { isPipelined, queuePipelines } from './pipelining.ts';
 import { plantsRoutes } from './plants-routes.ts';
 import { limitRate, type Rate } from './rate-limit.ts';
 import { requestGuard } from './request-guard.ts';
@@ -142,7 +142,7 @@ function takeTurns(app: FastifyInstance, { drain, writesAreFull, measures }: Ser
   const turns = gatherTurns(() => performance.now());
   app.server.on('connection', turns.connected);
   refuseAtTheDoor(app.server, { turns, writesAreFull, isDraining: () => drain.aborted, measures });
-  const waitInPipeline = boundPipelines();
+  const waitInPipeline = queuePipelines();
   app.addHook('onRequest', ({ raw }, { raw: response }, done) => {
     const { socket } = raw;
     const waiting = { resume: done, socket, at: 0 };

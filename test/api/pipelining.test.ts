@@ -5,7 +5,7 @@ import { after, test } from 'node:test';
 import { http as limits } from '../../src/limits.ts';
 import { failed, succeeded } from '../harness/answer.ts';
 import { openRaw } from '../harness/raw-client.ts';
-import { head, usual } from '../harness/raw-request.ts';
+import { chunk, head, usual } from '../harness/raw-request.ts';
 import { startService } from '../harness/service.ts';
 
 const service = await startService();
@@ -29,6 +29,20 @@ test('any number of requests may follow each other without waiting, and are answ
     succeeded(created, 201);
     assert.equal(created.headers.get('location'), `/plants/${id}`);
     succeeded(await connection.answer(), 200);
+  }
+  connection.close();
+});
+
+test('no request overtakes the one before it', async () => {
+  const connection = await openRaw(service.port);
+  const body = '{"id": 1000, "name": "Alder"}';
+  const chunked = 'Transfer-Encoding: chunked';
+  const create = head('POST /plants HTTP/1.1', ...fields, 'Content-Type: application/json', chunked);
+  const remove = head('DELETE /plants/1000 HTTP/1.1', ...fields);
+  await connection.send((create + chunk(body) + chunk('') + remove).repeat(50));
+  for (let n = 0; n < 50; n++) {
+    succeeded(await connection.answer(), 201);
+    succeeded(await connection.answer(), 204);
   }
   connection.close();
 });
