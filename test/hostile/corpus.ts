@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { Environment } from '../../src/config.ts';
+import { type Service, startService } from '../harness/service.ts';
+import { authorization } from './authorization.ts';
+import { bodies } from './bodies.ts';
+import type { Family } from './case.ts';
+import { cursors } from './cursors.ts';
+import { fields } from './fields.ts';
+import { framing } from './framing.ts';
+import { idempotencyKeys } from './idempotency-keys.ts';
+import { ids } from './ids.ts';
+import { json, jsonTexts } from './json.ts';
+import { pipelines } from './pipelines.ts';
+import { playFamily } from './play.ts';
+import { playReceivers } from './play-receivers.ts';
+import { queries } from './queries.ts';
+import { receivers } from './receivers.ts';
+import { targets } from './targets.ts';
+import { upgradesAndExpectations } from './upgrades.ts';
+import { RECEIVERS } from './webhook.ts';
+import { webhookUrls } from './webhook-urls.ts';
+
+/**
+ * Hostile inputs, each with the answer that the contract and the standards ask for. Beside its own answer every case is
+ * held to these: no 5xx but 501 and 505, a failure has exactly the Error object and tells no secret, no answer belongs to
+ * another request, and the store has exactly the plants that were answered 201.
+ */
+const families: readonly [family: Family, least: number][] = [
+  [json, 318],
+  [bodies, 100],
+  [framing, 120],
+  [pipelines, 80],
+  [upgradesAndExpectations, 60],
+  [targets, 150],
+  [fields, 100],
+  [authorization, 80],
+  [idempotencyKeys, 40],
+  [ids, 80],
+  [queries, 100],
+  [cursors, 60],
+  [webhookUrls, 150],
+];
+
+const RECEIVERS_AT_LEAST = 50;
+/** Texts, whatever they are wrapped in, and cases in all. */
+const JSON_TEXTS_AT_LEAST = 318;
+const CASES_AT_LEAST = 1_200;
+
+/** Plays the corpus on the service that these settings start. */
+export function playCorpus(store: string, settings: () => Promise<Environment>): void {
+  let service: Service;
+  let received: Promise<string[]>;
+  before(async () => {
+    service = await startService({
+      // Most families send tokens that are not good, from one address.
+      AUTH_FAILURE_LIMIT: '0',
+      WEBHOOK_ALLOWED_NETWORKS: RECEIVERS.network,
+      WEBHOOK_RETRY_SCHEDULE: '0s',
+      ...(await settings()),
+    });
+    // Some of them hang until the deadline of an attempt; everything else goes on beside them.
+    received = playReceivers(service);
+    received.catch(() => {});
+  });
+  after(() => service.stop());
+
+  for (const [family, least] of families) {
+    test(`${family.name}, hostile, on ${store}`, async () => {
+      const names = family.cases.map(({ name }) => name);
+      assert.equal(new Set(names).size, names.length, 'two cases have one name');
+      assert.ok(names.length >= least, `${names.length} cases`);
+      report(names.length, await playFamily(service, family));
+    });
+  }
+
+  test(`receivers, hostile, on ${store}`, async () => {
+    assert.ok(receivers.length >= RECEIVERS_AT_LEAST, `${receivers.length} receivers`);
+    report(receivers.length, await received);
+  });
+
+  test(`the corpus is as large as it should be, on ${store}`, () => {
+    const cases = families.reduce((sum, [family]) => sum + family.cases.length, receivers.length);
+    assert.ok(jsonTexts >= JSON_TEXTS_AT_LEAST, `${jsonTexts} JSON texts`);
+    assert.ok(cases >= CASES_AT_LEAST, `${cases} cases`);
+  });
+}
+
+function report(cases: number, problems: readonly string[]): void {
+  assert.equal(problems.length, 0, `${problems.length} problems in ${cases} cases:\n${problems.join('\n')}`);
+}

@@ -1,0 +1,12 @@
+import { after } from 'node:test';
+import { makeDatabase, type TestDatabase } from '../harness/postgres.ts';
+import { playCorpus } from './corpus.ts';
+
+let database: TestDatabase;
+
+playCorpus('PostgreSQL', async () => {
+  database = await makeDatabase();
+  return { DATABASE_URL: database.url };
+});
+// After the service, which stops in the hook that was made before.
+after(() => database.drop());
