@@ -1,6 +1,6 @@
 import { delivery } from '../limits.ts';
 
-const SECONDS = /^\d{1,10}$/;
+const SECONDS = /^\d+$/;
 /** The three forms of a date that HTTP knows (RFC 9110 §5.6.7). */
 const DATE =
   /^(?:[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT|[A-Z][a-z]{5,8}, \d{2}-[A-Z][a-z]{2}-\d{2} \d{2}:\d{2}:\d{2} GMT|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2} \d{4})$/;

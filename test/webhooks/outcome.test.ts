@@ -99,6 +99,7 @@ test('Retry-After is read in seconds and as a date in every form of HTTP', () =>
 
 test('Retry-After asks for no more than 24 hours, and for nothing in the past', () => {
   assert.equal(pauseOf('9999999999', NOW), NOW + DAY);
+  assert.equal(pauseOf('9'.repeat(400), NOW), NOW + DAY);
   assert.equal(pauseOf('Sun, 21 Nov 2027 12:30:00 GMT', NOW), NOW + DAY);
   for (const past of ['0', 'Fri, 20 Nov 2026 12:30:00 GMT', 'Thu, 01 Jan 1970 00:00:00 GMT']) {
     assert.equal(pauseOf(past, NOW), undefined, past);
@@ -115,7 +116,6 @@ test('a Retry-After that cannot be read asks for nothing', () => {
     '+5',
     '1e3',
     '2026-11-21',
-    '99999999999',
     '12;',
     'x'.repeat(99),
   ]) {
