@@ -112,8 +112,8 @@ function parse(text: string): URL {
 
 /**
  * Whether DNS could hold it (RFC 1035 §2.3.4). Judged as `URL` has read it, so ASCII: percent-encoding and IDNA can
- * make a host longer, and a label empty. The final dot of an absolute name belongs to no label. TLS takes no longer
- * name either, and what becomes of one there would reach other deliveries (decision 49).
+ * make a host longer, and a label empty. The final dot of an absolute name belongs to no label. A name that TLS refuses
+ * as too long must not get there: its error would fail somebody else's delivery (decision 49).
  */
 function isHost(hostname: string): boolean {
   const name = hostname.replace(/\.$/, '');
