@@ -70,13 +70,21 @@ test('a long answer that its client has not taken yet arrives whole when the ser
   // Not before the service has closed what it takes for idle, several times.
   await delay(10 * limits.idleCheckMs);
   const [bytes] = await Promise.all([buffer(socket), stopped]);
-  const answers = bytes.toString().split('HTTP/1.1 200 OK').slice(1);
+  const answers = bytes.toString().split('HTTP/1.1 ').slice(1);
   for (const answer of answers) {
     const [fields = '', body = ''] = answer.split('\r\n\r\n');
     const length = Number(/content-length: (\d+)/i.exec(fields)?.[1]);
     assert.equal(Buffer.byteLength(body), length);
   }
-  assert.ok(answers.length >= 1);
+  // The requests that waited for the first answer are refused, and the last refusal says that the connection ends.
+  assert.deepEqual(
+    answers.map((answer) => answer.slice(0, 3)),
+    ['200', '503', '503', '503'],
+  );
+  assert.deepEqual(
+    answers.map((answer) => /^connection: close\r$/im.test(answer)),
+    [false, false, false, true],
+  );
 });
 
 async function addPlants(service: Service, count: number, name: string): Promise<void> {
