@@ -201,8 +201,6 @@ export const database = {
   gatherMany: 8,
   /** As short as a timer is: those who were answered ask again within it. */
   gatherMs: 1,
-  /** How long a user's ids are chosen under a lock after two replicas chose the same one. */
-  contestedIdsMs: 1 * SECOND,
   /** A lane of which nothing could be claimed, since another replica is at it, is looked at again after it. */
   contestedMs: 50,
   /**

@@ -1,7 +1,6 @@
 import { createLedger } from '../crash/ledger.ts';
 import { type Check, verifyPlants } from '../crash/verify.ts';
-import { askFor } from '../harness/client.ts';
-import { countOf, isReplay, putInTheWay, TAKEN, violationsOf } from '../harness/keyed-checks.ts';
+import { countOf, isReplay, putInTheWay, violationsOf } from '../harness/keyed-checks.ts';
 import { type KeyedCreate, keyedCreate, sendUntilAnswered } from '../harness/keyed-creates.ts';
 import { untilNoneLeft } from '../harness/wait.ts';
 import { failuresOf, settleUnknown, startClients } from './clients.ts';
@@ -13,13 +12,11 @@ import { readDatabase } from './stored.ts';
 
 const CLIENTS = 16;
 const THINK_MS = 5;
-/** Where no id above is free, the store looks for one below: in a transaction of statements that wait for each other. */
-const LARGEST_ID = '9223372036854775807';
 
 /**
  * The network between the service and PostgreSQL breaks off around commits, while clients create plants and repeat what
- * they have no answer to: under a key, in batches that are transactions of several statements sent together; with an id
- * and no key, in batches that are one statement; and under a key where ids must be looked for, one by one.
+ * they have no answer to: under a key, in batches that are transactions of several statements sent together; and with an
+ * id and no key, in batches that are one statement.
  */
 export async function cuts({ rounds, random, isQuick }: Plan): Promise<Findings> {
   const server = await makeServer();
@@ -29,7 +26,6 @@ export async function cuts({ rounds, random, isQuick }: Plan): Promise<Findings>
   const all = [
     await underKeys({ ...common, database: 'keys', breaks: share }),
     await withIds({ ...common, database: 'ids', breaks: share }),
-    await underKeys({ ...common, database: 'below', breaks: Math.ceil(share / 5), isFull: true }),
   ];
   await server.stop();
   return { checks: all.flatMap(({ checks }) => checks), notes: all.flatMap(({ notes }) => notes) };
@@ -42,8 +38,6 @@ type Part = {
   /** Of its own. */
   database: string;
   breaks: number;
-  /** Whether the largest id is taken. */
-  isFull?: boolean;
 };
 
 async function behindProxy({ server, random, isQuick, database }: Part) {
@@ -54,11 +48,9 @@ async function behindProxy({ server, random, isQuick, database }: Part) {
 }
 
 async function underKeys(part: Part): Promise<Findings> {
-  const { database, breaks, random, isFull = false } = part;
+  const { database, breaks, random } = part;
   const { proxy, replica } = await behindProxy(part);
   await putInTheWay(replica.url);
-  const largest = `{"id":${LARGEST_ID},"name":${JSON.stringify(TAKEN.name)}}`;
-  if (isFull) await askFor(`${replica.url}/plants`, { method: 'POST', body: largest });
   proxy.rage();
   const creates: KeyedCreate[] = [];
   function* untilBroken(): Generator<KeyedCreate> {
@@ -70,7 +62,6 @@ async function underKeys(part: Part): Promise<Findings> {
   }
   await sendUntilAnswered(replica.url, untilBroken(), { clients: CLIENTS, random, tries: 1 });
   proxy.calm();
-  if (isFull) await askFor(`${replica.url}/plants/${LARGEST_ID}`, { method: 'DELETE' });
   const { violations, found } = await violationsOf(replica.url, creates);
   await replica.stop();
   await proxy.stop();

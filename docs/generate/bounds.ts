@@ -100,7 +100,6 @@ export const bounds: Readonly<Record<LimitName, string>> = {
   'database.clockAheadMs': 'The rate counts from now.',
   'database.gatherMany': 'Fewer are committed one batch behind the other.',
   'database.gatherMs': 'The next batch is committed.',
-  'database.contestedIdsMs': 'Ids are chosen without a lock again, which costs less.',
   'database.contestedMs': 'It is tried again.',
   'database.settleMs': 'Events that older transactions hold up are looked for again.',
   'database.listenRetryMs': 'Until then, what other replicas do is found by polling.',

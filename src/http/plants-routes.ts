@@ -3,7 +3,15 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { FromSchema } from 'json-schema-to-ts';
 import { listPlants } from '../plants/list.ts';
 import { createPlant, deletePlant } from '../plants/operations.ts';
-import { Id, ListedPlant, Plant, type PlantId, PlantInput, parsePlantId } from '../plants/plant.ts';
+import {
+  Id,
+  LAST_ASSIGNED_ID,
+  ListedPlant,
+  Plant,
+  type PlantId,
+  PlantInput,
+  parsePlantId,
+} from '../plants/plant.ts';
 import { type PlantField, plantFields } from '../plants/port.ts';
 import { answerJson } from './answer.ts';
 import type { RouteContext } from './context.ts';
@@ -58,13 +66,15 @@ export function plantsRoutes(app: FastifyInstance, context: RouteContext): void 
       description:
         'Adds a plant to the store and announces it to your webhooks and to those of the users that you share with. ' +
         'To repeat safely what may have been done, send an `Idempotency-Key`, or give an `id`: when the plant is ' +
-        'there already, the answer is `40900`.',
+        'there already, the answer is `40900`. Without an `id` the service assigns one, from 1 up to ' +
+        `${LAST_ASSIGNED_ID}. It steps over ids that are taken, may leave gaps, and never assigns an id twice, ` +
+        'also when its plant is deleted. When none is left, the answer is `40902`.',
       tags: ['Plants'],
       querystring: NoQuery,
       body: ref(PlantInput),
       response: {
         201: answers(ref(Plant), 'The plant was added.', {
-          Location: 'Where the plant is; its last segment is its id.',
+          Location: 'Where the plant is. The last segment is its id, also when the service assigned it.',
         }),
         ...errorAnswers(...BODY_CODES, ...KEY_CODES, 40900, 40902, 50301),
       },

@@ -1,7 +1,7 @@
 import { AppError } from '../errors.ts';
 import type { Caller } from '../idempotency.ts';
 import type { Runtime } from '../runtime.ts';
-import type { PlantId, PlantInput } from './plant.ts';
+import { LAST_ASSIGNED_ID, type PlantId, type PlantInput } from './plant.ts';
 import type { PlantStore } from './port.ts';
 
 export type PlantsContext = { store: PlantStore; runtime: Runtime };
@@ -22,6 +22,12 @@ export async function createPlant(
   const event = runtime.ids.next('evt');
   const outcome = await store.create({ owner, id, name, tag, event, at, trace: caller?.span?.trace }, caller);
   if ('created' in outcome) return outcome.created;
+  if ('spent' in outcome) {
+    throw new AppError(
+      40902,
+      `The service assigns ids up to ${LAST_ASSIGNED_ID}, and you have used them up; give the plant an id.`,
+    );
+  }
   if ('full' in outcome) {
     throw new AppError(
       40902,

@@ -6,6 +6,8 @@ export type PlantId = bigint;
 
 export const MIN_ID = -(2n ** 63n);
 export const MAX_ID = 2n ** 63n - 1n;
+/** The largest id that the service assigns, and the largest integer that every JSON reader keeps exactly. */
+export const LAST_ASSIGNED_ID = 2n ** 53n - 1n;
 
 /** No NUL and no lone surrogate: one store refuses the first, the other would change the second. */
 export const TEXT = '^[^\\u0000\\uD800-\\uDFFF]*$';

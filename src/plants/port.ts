@@ -8,8 +8,9 @@ export interface PlantStore {
    * Adds a plant, its event, and one delivery for each webhook that is subscribed to the owner's plants:
    * all of them or none. Resolves when the transaction is on disk.
    *
-   * Without an id, the next free one of the owner: one more than the highest, at least 1; when the highest
-   * is the largest there is, the highest free one.
+   * Without an id, the next one of the owner's counter. That starts at 1, steps over ids that are taken, and is not
+   * moved by ids that clients choose otherwise. It never goes back, so that an id is assigned once, also when its plant
+   * is deleted, and ends at `LAST_ASSIGNED_ID`. Gaps are possible.
    *
    * @throws AppError 40101 when the caller is disabled or deleted, 40901 when their key was used by a request that came
    * in between
@@ -47,8 +48,11 @@ export type NewPlant = {
   trace?: Trace | undefined;
 };
 
-/** `taken`: the owner already has a plant with this id; `full`: they have so many. Nothing was changed. */
-export type CreateOutcome = { created: PlantId } | { taken: PlantId } | { full: number };
+/**
+ * `taken`: the owner already has a plant with this id; `full`: they have so many; `spent`: there is no id left to be
+ * assigned. Nothing was added.
+ */
+export type CreateOutcome = { created: PlantId } | { taken: PlantId } | { full: number } | { spent: true };
 
 export const plantFields = ['id', 'name', 'tag', 'owner'] as const;
 export type PlantField = (typeof plantFields)[number];

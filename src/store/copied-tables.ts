@@ -27,6 +27,11 @@ export const copiedTables: readonly CopiedTable[] = [
     },
   },
   {
+    name: 'assigned_ids',
+    key: ['owner'],
+    columns: { owner: 'integer', last: 'integer' },
+  },
+  {
     name: 'tokens',
     key: ['hash'],
     columns: {

@@ -78,9 +78,10 @@ test('without an id the plant gets the next free one', async () => {
   assert.equal(await created({ name: 'Fir' }, token), '1');
   assert.equal(await created({ name: 'Fir' }, token), '2');
   assert.equal(await created({ name: 'Fir', id: 40 }, token), '40');
-  assert.equal(await created({ name: 'Fir' }, token), '41');
+  assert.equal(await created({ name: 'Fir', id: 3 }, token), '3');
+  assert.equal(await created({ name: 'Fir' }, token), '4');
   assert.equal(await created('{"name":"Fir","id":9223372036854775807}', token), '9223372036854775807');
-  assert.equal(await created({ name: 'Fir' }, token), '9223372036854775806');
+  assert.equal(await created({ name: 'Fir' }, token), '5');
 });
 
 test('plants that are created at the same time get ids of their own', async () => {

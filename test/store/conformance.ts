@@ -2,6 +2,7 @@ import { after, before, describe } from 'node:test';
 import type { Store } from '../../src/store/store.ts';
 import { accessConformance } from './access.ts';
 import { activityConformance } from './activity.ts';
+import { assignedIdsConformance } from './assigned-ids.ts';
 import { deliveriesConformance } from './deliveries.ts';
 import { eventsConformance } from './events.ts';
 import { type Given, given } from './given.ts';
@@ -19,15 +20,13 @@ import { webhooksConformance } from './webhooks.ts';
  * How an adapter is tested: it opens an empty store that is dropped after the tests. `change` runs SQL beside it, with
  * no check of what an event or a delivery may be: what a newer version may write.
  */
-export type Adapter = {
-  name: string;
-  open(): Promise<{ store: Store; change(sql: string): Promise<void>; drop(): Promise<void> }>;
-};
+export type Adapter = { name: string; open(): Promise<Opened> };
+type Opened = { store: Store; change(sql: string): Promise<void>; drop(): Promise<void> };
 
 /** The judge of every adapter: what a store does, whatever it is made of. */
 export function storeConformance({ name, open }: Adapter): void {
   describe(`the ${name} store`, () => {
-    let opened: Awaited<ReturnType<Adapter['open']>>;
+    let opened: Opened;
     let ready: Given;
     before(async () => {
       opened = await open();
@@ -36,6 +35,10 @@ export function storeConformance({ name, open }: Adapter): void {
     after(() => opened.drop());
 
     plantsConformance(() => ready);
+    assignedIdsConformance(
+      () => ready,
+      (sql) => opened.change(sql),
+    );
     listsConformance(() => ready);
     accessConformance(() => ready);
     usersConformance(() => ready);

@@ -84,8 +84,11 @@ for (const mode of MODES) {
     test('creating plants looks into one partition', async () => {
       const { owner } = await ready.subscriber(1);
       const made = await during(async () => {
-        await ready.create(owner);
+        const id = await ready.create(owner);
         await Promise.all([ready.create(owner), ready.create(owner, 77n), ready.create(owner)]);
+        // In the way of the next one, which is looked for then.
+        await ready.create(owner, id + 3n);
+        assert.equal(await ready.create(owner), id + 4n);
       });
       assertOnePartition(made, ['plants']);
     });

@@ -5,13 +5,26 @@ import { parseDatabaseUrl } from '../../src/database-url.ts';
 import { silentLog } from '../../src/runtime.ts';
 import { openDatabase } from '../../src/store/postgres/database.ts';
 import { migrate } from '../../src/store/postgres/migrate.ts';
-import { administer, makeDatabase, makePartitions } from '../harness/postgres.ts';
+import { administer, makeDatabase, makePartitions, openStoreIn } from '../harness/postgres.ts';
+import { given } from './given.ts';
 
-/** A store as the version before the last migration left it, and a transaction that reads it for long. */
+/** A store as the first version left it. */
+async function firstVersion() {
+  const database = await makeDatabase();
+  await makePartitions(database.url, 2);
+  await administer(
+    database.url,
+    `DROP TABLE assigned_ids, ids_without_counter;
+     DROP FUNCTION plants_added_without_counter CASCADE;
+     ALTER TABLE events DROP COLUMN trace;
+     DELETE FROM migrations WHERE version > 1`,
+  );
+  return database;
+}
+
+/** The same, and a transaction that reads it for long. */
 async function dumped(t: TestContext) {
-  const { url, drop } = await makeDatabase();
-  await makePartitions(url, 2);
-  await administer(url, 'ALTER TABLE events DROP COLUMN trace; DELETE FROM migrations WHERE version > 1');
+  const { url, drop } = await firstVersion();
   const dump = new pg.Client({ connectionString: url });
   await dump.connect();
   await dump.query('BEGIN; LOCK TABLE events IN ACCESS SHARE MODE');
@@ -43,6 +56,57 @@ test('a migration that finds a table locked by pg_dump leaves it to the other re
     );
   }
   await dump.query('COMMIT');
-  assert.deepEqual(await migrated, ['0002_traces.sql']);
+  assert.deepEqual(await migrated, ['0002_traces.sql', '0003_assigned_ids.sql']);
   assert.equal(told, 1);
+});
+
+test('counters begin above every id that a plant has or had, but for those above 2^52', async (t) => {
+  const { url, drop } = await firstVersion();
+  t.after(drop);
+  await administer(
+    url,
+    `INSERT INTO users (id, name, created_at) SELECT n, 'user-' || n, 0 FROM generate_series(1, 5) n`,
+  );
+  await administer(
+    url,
+    `INSERT INTO plants (owner, id, name, created_at)
+     VALUES (1, 7, 'Fir', 0), (2, -3, 'Fir', 0), (3, 4503599627370496, 'Fir', 0), (4, 4503599627370497, 'Fir', 0)`,
+  );
+  await administer(
+    url,
+    `INSERT INTO events (owner, id, tx, type, plant, name, created_at)
+     VALUES (1, 'evt_1', 1, 'plant.created', 9, 'Fir', 0), (4, 'evt_2', 1, 'plant.created', 9007199254740993, 'Fir', 0),
+       (5, 'evt_3', 1, 'plant.test', 12, 'Fir', 0)`,
+  );
+  const store = await openStoreIn(url);
+  t.after(() => store.close());
+  const { create } = given(store);
+  const ids = await Promise.all([1, 2, 3, 4, 5].map((owner) => create(owner)));
+  assert.deepEqual(ids, [10n, 1n, 4503599627370497n, 1n, 1n]);
+});
+
+test('what a replica of the version before assigns, and a client deletes, is not assigned again', async (t) => {
+  const { url, drop } = await makeDatabase();
+  t.after(drop);
+  const store = await openStoreIn(url);
+  t.after(() => store.close());
+  const { create, user } = given(store);
+  /** As such a replica does, with ids of its choice. */
+  async function passingBy(owner: number, ids: readonly number[]) {
+    const rows = ids.map((id) => `(${owner}, ${id}, 'Fir', 0)`).join();
+    await administer(url, `INSERT INTO plants (owner, id, name, created_at) VALUES ${rows}`);
+    await administer(url, `DELETE FROM plants WHERE owner = ${owner} AND id IN (${ids.join()})`);
+  }
+
+  const [known, unknown] = [await user(), await user()];
+  assert.equal(await create(known.id), 1n);
+  for (const { id } of [known, unknown]) {
+    await passingBy(id, [2, 3, 4]);
+    assert.equal(await create(id), 5n);
+    // What a client chooses here moves nothing.
+    await create(id, 1000n);
+    await passingBy(id, [6]);
+    assert.equal(await create(id), 7n);
+    assert.equal(await create(id), 8n);
+  }
 });

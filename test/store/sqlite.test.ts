@@ -13,8 +13,9 @@ for (const writer of ['thread', 'inline'] as const) {
     name: `SQLite (${writer})`,
     async open() {
       const folder = mkdtempSync(join(tmpdir(), 'plant-store-'));
+      const path = join(folder, 'plant-store.db');
       const store = await openSqliteStore({
-        path: join(folder, 'plant-store.db'),
+        path,
         writer,
         clock: { now: Date.now },
         deliveryDelayMs: 0,

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
-import { AT, outcomeOf } from './given.ts';
+import { AT, given, outcomeOf } from './given.ts';
 
 const FIRST = new URL('../../src/store/sqlite/migrations/0001_initial.sql', import.meta.url);
 
@@ -82,6 +82,32 @@ test('a store of the first version keeps its webhooks and deliveries, and sends 
     (await store.events.events({ viewer: 1, after: undefined, limit: 10 }))?.events.map(({ type }) => type),
     Array(4).fill('plant.created'),
   );
+  await store.close();
+  await rm(folder, { recursive: true });
+});
+
+test('counters begin above every id that a plant has or had, but for those above 2^52', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'plant-store-'));
+  const path = join(folder, 'store.db');
+  makeFirstVersion(path);
+  const db = new DatabaseSync(path);
+  for (const user of [2, 3, 4, 5]) db.exec(`INSERT INTO users VALUES (${user}, 'user-${user}', ${AT})`);
+  db.exec(
+    `INSERT INTO plants (owner, id, name, created_at)
+     VALUES (2, 7, 'Fir', 0), (3, -3, 'Fir', 0), (4, 4503599627370496, 'Fir', 0), (5, 4503599627370497, 'Fir', 0)`,
+  );
+  db.exec(`INSERT INTO events VALUES (2, 'evt_9', 9, 'Fir', NULL, 0)`);
+  db.close();
+  const store = await openSqliteStore({
+    path,
+    writer: 'inline',
+    clock: { now: () => AT },
+    deliveryDelayMs: 0,
+    onFatal: assert.ifError,
+  });
+  const { create } = given(store);
+  const ids = await Promise.all([1, 2, 3, 4, 5].map((owner) => create(owner)));
+  assert.deepEqual(ids, [1n, 10n, 1n, 4503599627370497n, 1n]);
   await store.close();
   await rm(folder, { recursive: true });
 });

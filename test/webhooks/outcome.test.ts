@@ -107,18 +107,7 @@ test('Retry-After asks for no more than 24 hours, and for nothing in the past', 
 });
 
 test('a Retry-After that cannot be read asks for nothing', () => {
-  for (const bad of [
-    '',
-    ' ',
-    'soon',
-    '-1',
-    '1.5',
-    '+5',
-    '1e3',
-    '2026-11-21',
-    '12;',
-    'x'.repeat(99),
-  ]) {
+  for (const bad of ['', ' ', 'soon', '-1', '1.5', '+5', '1e3', '2026-11-21', '12;', 'x'.repeat(99)]) {
     assert.equal(pauseOf(bad, NOW), undefined, bad);
   }
   assert.equal(pauseOf(undefined, NOW), undefined);

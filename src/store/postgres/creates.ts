@@ -1,10 +1,11 @@
 import type { AppError } from '../../errors.ts';
-import { database as limits } from '../../limits.ts';
+import { LAST_ASSIGNED_ID } from '../../plants/plant.ts';
 import { fault, KEY_USED, USER_GONE } from '../once.ts';
 import type { Announced } from './announced.ts';
-import { type Create, type Created, NO_ID_ABOVE } from './create-command.ts';
+import { ASSIGNED, HEEDS_COUNTERS, lockCounters, stepOver } from './assigned-ids.ts';
+import type { Create, Created } from './create-command.ts';
 import { announceLanes, EFFECTS, LANES, type LaneRow } from './create-effects.ts';
-import type { Bound, Query, Statement } from './database.ts';
+import type { Statement } from './database.ts';
 import { removeOver, requestOf } from './idempotency.ts';
 import { arePlain, bindPlain, plainOutcomes } from './plain-creates.ts';
 import type { Batched } from './writer.ts';
@@ -23,20 +24,17 @@ export function creates({ deliveryDelayMs, maxPlantsPerUser }: CreateRules): Bat
   const isLimited = maxPlantsPerUser !== undefined;
   const statement = isLimited ? CREATE_LIMITED : CREATE;
   const isPlain = (commands: readonly Create[]) => !isLimited && arePlain(commands);
-  /** Until then other replicas are taken to create plants of the same users. */
-  let contestedUntil = Number.NEGATIVE_INFINITY;
-  const isContested = () => performance.now() < contestedUntil;
 
   return {
-    before(commands) {
+    before(commands, { statements, isRetry }) {
       const keyed = commands.flatMap(({ caller }) => caller?.once ?? []);
-      // Without a lock two replicas may choose the same id: the statement of one fails then, and is tried with it.
-      const chooses = commands.some(({ plant }) => plant.id === undefined);
-      const locks = isLimited || (chooses && (isContested() || !arePlain(commands)));
+      const assigns = commands.some(({ plant }) => plant.id === undefined);
       const owners = [...new Set(commands.map(({ plant }) => plant.owner))];
       return [
-        ...(locks ? [{ statement: LOCK_OWNERS, values: [owners] }] : []),
+        ...(isLimited || isRetry ? [{ statement: LOCK_OWNERS, values: [owners] }] : []),
         ...(isLimited ? [{ statement: COUNT_PLANTS, values: [owners] }] : []),
+        ...(assigns && isRetry ? [stepOver(commands)] : []),
+        ...(assigns && !isRetry && statements > 1 ? [lockCounters(owners)] : []),
         ...(keyed.length > 0 ? [removeOver(keyed)] : []),
       ];
     },
@@ -51,11 +49,6 @@ export function creates({ deliveryDelayMs, maxPlantsPerUser }: CreateRules): Bat
       const { outcomes, lanes } = row as unknown as CreateRow;
       announce(announced, { outcomes, lanes }, commands);
       return outcomes.map(outcomeOf);
-    },
-    evades() {
-      const isNew = !isContested();
-      contestedUntil = performance.now() + limits.contestedIdsMs;
-      return isNew;
     },
   };
 }
@@ -132,7 +125,7 @@ const JUDGED = `input AS MATERIALIZED (
         request text, fingerprint text, status int, location text, body text, expires_at int8
       )
     ), people AS MATERIALIZED (
-      SELECT id, disabled_at IS NULL AS is_active
+      SELECT id, disabled_at IS NULL AS is_active, ${HEEDS_COUNTERS}
       FROM users
       WHERE id IN (SELECT owner FROM input UNION SELECT caller FROM input WHERE caller IS NOT NULL)
         AND deleted_at IS NULL
@@ -151,45 +144,41 @@ const JUDGED = `input AS MATERIALIZED (
       FROM input i
     )`;
 
-/**
- * An id that the store chooses is one more than all before it in the table and in the batch. When k such ids were
- * chosen up to a plant and the table ends at h, that is k + h, or k + g - j behind a given id g before which j were
- * chosen: the largest of them, which a window finds.
- */
-const IDENTIFIED = `highest AS MATERIALIZED (
-      SELECT o.owner, coalesce((SELECT max(p.id) FROM plants p WHERE p.owner = o.owner), 0) AS id
-      FROM (SELECT DISTINCT owner FROM judged WHERE wanted IS NULL) o
-    ), numbered AS (
-      SELECT j.*, count(*) FILTER (WHERE wanted IS NULL) OVER (PARTITION BY owner ORDER BY n) AS chosen
+const ADMITTED = `admitted AS (
+      SELECT j.*, true AS is_new, true AS has_room
       FROM judged j
       WHERE refusal IS NULL
-    ), bounded AS (
-      SELECT m.*, greatest(0, h.id, max(CASE WHEN wanted > 0 THEN wanted - chosen END)
-          OVER (PARTITION BY m.owner ORDER BY n)) AS below
-      FROM numbered m
-      LEFT JOIN highest h ON h.owner = m.owner
-    ), identified AS MATERIALIZED (
-      SELECT b.*, CASE
-          WHEN wanted IS NOT NULL THEN wanted
-          WHEN below <= 9223372036854775807 - chosen THEN below + chosen
-        END AS id
-      FROM bounded b
-    )`;
-
-const ADMITTED = `admitted AS MATERIALIZED (
-      SELECT i.*, true AS is_new, true AS has_room
-      FROM identified i
     )`;
 
 /** Of those that would be added, as many as there is room for; a refused one makes no room for its equals. */
 const ADMITTED_LIMITED = `ranked AS MATERIALIZED (
-      SELECT i.*, row_number() OVER (PARTITION BY owner, id ORDER BY n) = 1
-          AND NOT EXISTS (SELECT 1 FROM plants p WHERE p.owner = i.owner AND p.id = i.id) AS is_new
-      FROM identified i
-    ), admitted AS MATERIALIZED (
+      SELECT j.*, wanted IS NULL OR row_number() OVER (PARTITION BY owner, wanted ORDER BY n) = 1
+          AND NOT EXISTS (SELECT 1 FROM plants p WHERE p.owner = j.owner AND p.id = j.wanted) AS is_new
+      FROM judged j
+      WHERE refusal IS NULL
+    ), admitted AS (
       SELECT r.*, count(*) FILTER (WHERE is_new) OVER (PARTITION BY owner ORDER BY n)
           <= $2::int8 - (SELECT c.plants FROM plant_counts c WHERE c.owner = r.owner) AS has_room
       FROM ranked r
+    )`;
+
+/** The last of those without an id gets the last one that the owner's counter came to, and so on. */
+const IDENTIFIED = `numbered AS MATERIALIZED (
+      SELECT a.*, wanted IS NULL AND has_room AS is_counted,
+        row_number() OVER (PARTITION BY owner, wanted IS NULL AND has_room ORDER BY n DESC) - 1 AS behind
+      FROM admitted a
+    ), counts AS (
+      SELECT owner, count(*) AS count
+      FROM numbered
+      WHERE is_counted
+      GROUP BY owner
+    ), ${ASSIGNED('SELECT owner, count FROM counts ORDER BY owner')}, identified AS MATERIALIZED (
+      SELECT m.*, CASE
+          WHEN wanted IS NOT NULL THEN wanted
+          WHEN s.last - behind <= ${LAST_ASSIGNED_ID} THEN s.last - behind
+        END AS id
+      FROM numbered m
+      LEFT JOIN assigned s ON is_counted AND s.owner = m.owner
     )`;
 
 /** Why one that was not admitted was not: its id may be taken as well. */
@@ -199,19 +188,33 @@ const FULL = `CASE WHEN NOT a.has_room AND (a.is_new OR NOT EXISTS (
           SELECT 1 FROM made f WHERE f.owner = a.owner AND f.id = a.id
         )) THEN 'full' END`;
 
-const MADE = `created AS (
+/** A plant whose id the client chose may be there already; one whose id was assigned must not be. */
+const MADE = `chosen AS (
       INSERT INTO plants (owner, id, name, tag, created_at)
       SELECT owner, id, name, tag, at
-      FROM admitted
-      WHERE id IS NOT NULL AND is_new AND has_room
+      FROM identified
+      WHERE wanted IS NOT NULL AND is_new AND has_room
       ORDER BY owner, id, n
       ON CONFLICT DO NOTHING
       RETURNING owner, id
     ), made AS MATERIALIZED (
-      SELECT DISTINCT ON (a.owner, a.id) a.*
-      FROM admitted a
-      JOIN created c ON c.owner = a.owner AND c.id = a.id
-      ORDER BY a.owner, a.id, a.n
+      (
+        SELECT DISTINCT ON (i.owner, i.id) i.*
+        FROM identified i
+        JOIN chosen c ON c.owner = i.owner AND c.id = i.id
+        WHERE i.wanted IS NOT NULL
+        ORDER BY i.owner, i.id, i.n
+      ) UNION ALL (
+        SELECT *
+        FROM identified
+        WHERE wanted IS NULL AND id IS NOT NULL
+      )
+    ), created AS (
+      INSERT INTO plants (owner, id, name, tag, created_at)
+      SELECT owner, id, name, tag, at
+      FROM made
+      WHERE wanted IS NULL
+      ORDER BY owner, id
     )`;
 
 /** The answers to requests with a key. */
@@ -228,38 +231,14 @@ const CREATE: Statement = { name: 'plants-create', text: createSql(ADMITTED, 'NU
 const CREATE_LIMITED: Statement = { name: 'plants-create-limited', text: createSql(ADMITTED_LIMITED, FULL) };
 
 function createSql(admitted: string, full: string): string {
-  return `WITH ${[JUDGED, IDENTIFIED, admitted, MADE, EFFECTS, KEPT].join(', ')}
+  return `WITH ${[JUDGED, admitted, IDENTIFIED, MADE, EFFECTS, KEPT].join(', ')}
     SELECT (
       SELECT json_agg(json_build_array(
-          coalesce(j.refusal, CASE WHEN a.id IS NULL THEN '${NO_ID_ABOVE}' END, ${full}),
+          coalesce(j.refusal, ${full}, CASE WHEN a.id IS NULL THEN 'spent' END),
           a.id::text, m.n IS NOT NULL
         ) ORDER BY j.n)
       FROM judged j
-      LEFT JOIN admitted a ON a.n = j.n
+      LEFT JOIN identified a ON a.n = j.n
       LEFT JOIN made m ON m.n = j.n
     ) AS outcomes, ${LANES} AS lanes`;
-}
-
-const HIGHEST_FREE: Statement = {
-  name: 'plants-highest-free',
-  text: `SELECT (p.id - 1)::text AS id
-    FROM plants p
-    WHERE p.owner = $1
-      AND p.id > -9223372036854775808
-      AND NOT EXISTS (SELECT 1 FROM plants q WHERE q.owner = p.owner AND q.id = p.id - 1)
-    ORDER BY p.id DESC
-    LIMIT 1`,
-};
-
-/** A create whose owner has the largest id: with the highest free one. */
-export function createBelow(kind: Batched<Create>, { plant, caller }: Create) {
-  return async (query: Query, announced: Announced): Promise<Created> => {
-    const run = ({ statement, values }: Bound) => query(statement, values);
-    for (const bound of kind.before?.([{ plant, caller }]) ?? []) await run(bound);
-    const [free] = await query(HIGHEST_FREE, [plant.owner]);
-    const command = { plant: { ...plant, id: BigInt(String(free?.id)) }, caller };
-    const [outcome] = kind.outcomes(await run(kind.bind([command])), [command], announced);
-    // Of the only command.
-    return outcome as Created;
-  };
 }

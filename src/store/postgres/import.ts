@@ -3,6 +3,7 @@ import { database as limits } from '../../limits.ts';
 import type { Log } from '../../runtime.ts';
 import { type CopiedTable, copiedTables } from '../copied-tables.ts';
 import type { Chunk, Copied, CopiedRow, CopyTarget, StoreFacts } from '../copy.ts';
+import { HEEDS_COUNTERS } from './assigned-ids.ts';
 import { type Database, openDatabase, type Query, type Row, type Statement } from './database.ts';
 import { LOCKS } from './locks.ts';
 import { migrate, SCHEMA_WAITS } from './migrate.ts';
@@ -127,7 +128,7 @@ function addTo({ name, columns }: CopiedTable): Statement {
         UPDATE copy_progress
         SET position = $2, copied = copied + $3::int8
         WHERE name = $1 AND position IS NOT DISTINCT FROM $4
-        RETURNING 1
+        RETURNING ${HEEDS_COUNTERS}
       ), added AS (
         INSERT INTO ${name} (${[...names, ...(deleted ? ['deleted_tx'] : [])].join(', ')})
         SELECT ${[...names.map((column) => `i.${column}`), ...(deleted ? [deleted] : [])].join(', ')}

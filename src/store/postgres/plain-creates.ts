@@ -1,7 +1,8 @@
-import { MAX_ID } from '../../plants/plant.ts';
+import { LAST_ASSIGNED_ID } from '../../plants/plant.ts';
 import { USER_GONE } from '../once.ts';
 import type { Announced } from './announced.ts';
-import { type Create, type Created, NO_ID_ABOVE } from './create-command.ts';
+import { ASSIGNED, HEEDS_COUNTERS } from './assigned-ids.ts';
+import type { Create, Created } from './create-command.ts';
 import { announceLanes, EFFECTS, LANES, type LaneRow } from './create-effects.ts';
 import type { Bound, Row, Statement } from './database.ts';
 
@@ -18,62 +19,62 @@ export function arePlain(commands: readonly Create[]): boolean {
 
 /** @param delayMs how long after its event a delivery is due for the first time */
 export function bindPlain(commands: readonly Create[], delayMs: number): Bound {
-  const input = commands.map(({ plant: { owner, name, tag, event, at, trace } }, n) => {
-    return { n, owner, name, tag, event, at, trace };
+  const counts = new Map<number, number>();
+  const input = commands.toReversed().map(({ plant: { owner, name, tag, event, at, trace } }) => {
+    const behind = counts.get(owner) ?? 0;
+    counts.set(owner, behind + 1);
+    return { behind, owner, name, tag, event, at, trace };
   });
-  return { statement: CREATE_PLAIN, values: [JSON.stringify(input), delayMs] };
+  const values = [JSON.stringify(input), delayMs, [...counts.keys()], [...counts.values()]];
+  return { statement: CREATE_PLAIN, values };
 }
 
 type PlainRow = {
-  owners: [id: number, isActive: boolean, highest: string][] | null;
+  /** Where the counter of each active owner came to. */
+  assigned: [owner: number, last: string][] | null;
   lanes: LaneRow[] | null;
 };
 
 /** What became of each. The ids of an owner follow each other in the order of the commands. */
 export function plainOutcomes(row: Row, commands: readonly Create[], announced: Announced): Created[] {
   // The statement has one row of this form.
-  const { owners, lanes } = row as PlainRow;
+  const { assigned, lanes } = row as PlainRow;
   announceLanes(announced, lanes);
-  const last = new Map<number, bigint>();
-  for (const [id, isActive, highest] of owners ?? []) if (isActive) last.set(id, BigInt(highest));
-  announced.owners.push(...last.keys());
-  return commands.map(({ plant: { owner } }) => {
-    const before = last.get(owner);
-    if (before === undefined) return USER_GONE;
-    if (before === MAX_ID) return NO_ID_ABOVE;
-    last.set(owner, before + 1n);
-    return before + 1n;
+  const next = new Map<number, bigint>();
+  for (const [owner, last] of assigned ?? []) next.set(owner, BigInt(last));
+  announced.owners.push(...next.keys());
+  const outcomes = commands.toReversed().map(({ plant: { owner } }): Created => {
+    const id = next.get(owner);
+    if (id === undefined) return USER_GONE;
+    next.set(owner, id - 1n);
+    return id <= LAST_ASSIGNED_ID ? id : 'spent';
   });
+  return outcomes.reverse();
 }
 
-/** When another replica writes what is above the highest meanwhile, it fails with `UNIQUE_VIOLATION`. */
+/** The last of an owner's creates gets the last id that the owner's counter came to, and so on. */
 const CREATE_PLAIN: Statement = {
   name: 'plants-create-plain',
   text: `WITH input AS MATERIALIZED (
       SELECT *
-      FROM json_to_recordset($1) AS i(n int, owner int8, name text, tag text, event text, at int8, trace text)
+      FROM json_to_recordset($1) AS i(behind int, owner int8, name text, tag text, event text, at int8, trace text)
     ), owners AS MATERIALIZED (
-      SELECT id, disabled_at IS NULL AS is_active,
-        greatest(0, (SELECT max(p.id) FROM plants p WHERE p.owner = u.id)) AS highest
-      FROM users u
-      WHERE id IN (SELECT owner FROM input) AND deleted_at IS NULL
-      ORDER BY id
-      FOR SHARE
-    ), numbered AS (
-      SELECT i.*, o.highest, row_number() OVER (PARTITION BY i.owner ORDER BY i.n) AS turn
-      FROM input i
-      JOIN owners o ON o.id = i.owner AND o.is_active
-    ), made AS MATERIALIZED (
-      SELECT n.*, highest + turn AS id, at + $2::int8 AS due
-      FROM numbered n
-      WHERE highest <= 9223372036854775807 - turn
+      SELECT u.id, c.count, ${HEEDS_COUNTERS}
+      FROM unnest($3::int8[], $4::int8[]) AS c(owner, count)
+      JOIN users u ON u.id = c.owner AND u.disabled_at IS NULL AND u.deleted_at IS NULL
+      ORDER BY u.id
+      FOR SHARE OF u
+    ), ${ASSIGNED('SELECT id, count FROM owners ORDER BY id')}, made AS MATERIALIZED (
+      SELECT i.*, s.last - i.behind AS id, at + $2::int8 AS due
+      FROM assigned s
+      JOIN input i ON i.owner = s.owner AND s.last - i.behind <= ${LAST_ASSIGNED_ID}
     ), created AS (
       INSERT INTO plants (owner, id, name, tag, created_at)
       SELECT owner, id, name, tag, at
       FROM made
     ), ${EFFECTS}
     SELECT (
-      SELECT json_agg(json_build_array(id, is_active, highest::text))
-      FROM owners
-    ) AS owners, ${LANES} AS lanes`,
+      SELECT json_agg(json_build_array(owner, last::text))
+      FROM assigned
+    ) AS assigned, ${LANES} AS lanes`,
 };

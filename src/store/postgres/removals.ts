@@ -125,7 +125,7 @@ export async function userRemoval(limit: number, query: Query, announced: Announ
   const removed: Row[] = await query(REMOVE_USER, [row.id]);
   if (removed.length === 0) return;
   await query(FORGET_FEED, [row.id]);
-  await query(FORGET_COUNT, [row.id]);
+  for (const table of FORGET_COUNTS) await query(table, [row.id]);
   announced.access = true;
 }
 
@@ -177,7 +177,6 @@ const FORGET_FEED: Statement = {
   text: 'DELETE FROM removed_events WHERE owner = $1',
 };
 
-const FORGET_COUNT: Statement = {
-  name: 'removals-plant-count',
-  text: 'DELETE FROM plant_counts WHERE owner = $1',
-};
+const FORGET_COUNTS: readonly Statement[] = ['plant_counts', 'assigned_ids', 'ids_without_counter'].map(
+  (table) => ({ name: `removals-${table}`, text: `DELETE FROM ${table} WHERE owner = $1` }),
+);

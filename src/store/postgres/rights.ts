@@ -4,6 +4,9 @@ export const RIGHTS: Readonly<Record<string, string>> = {
   tokens: 'SELECT INSERT UPDATE DELETE',
   shares: 'SELECT INSERT DELETE',
   plants: 'SELECT INSERT DELETE',
+  assigned_ids: 'SELECT INSERT UPDATE DELETE',
+  // Replicas of the version before write it.
+  ids_without_counter: 'SELECT INSERT UPDATE DELETE',
   plant_counts: 'SELECT INSERT UPDATE DELETE',
   events: 'SELECT INSERT DELETE',
   removed_events: 'SELECT INSERT UPDATE DELETE',

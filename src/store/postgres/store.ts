@@ -8,8 +8,8 @@ import type { ChoreStore } from '../../webhooks/port.ts';
 import { fault } from '../once.ts';
 import type { Store } from '../store.ts';
 import { choreReads, choreWrites } from './chores.ts';
-import { type Create, type Created, NO_ID_ABOVE } from './create-command.ts';
-import { type CreateRules, createBelow, creates } from './creates.ts';
+import type { Created } from './create-command.ts';
+import { type CreateRules, creates } from './creates.ts';
 import { type Database, openDatabase } from './database.ts';
 import { createTest, deliveryReads, redeliver, startReplay } from './deliveries.ts';
 import { createDispatch } from './dispatch.ts';
@@ -102,20 +102,14 @@ function plantStore({ database, queues, visible }: Parts, options: PostgresOptio
   const { connections, maxPlantsPerUser } = options;
   const creating = creates(options);
 
-  async function create(command: Create): Promise<Created> {
-    const { plant, caller } = command;
-    const bytes = COMMAND_BYTES + 2 * (plant.name.length + (plant.tag?.length ?? 0));
-    // The outcomes of the kind, and of the work, are of this type.
-    const created = (await queues.submit(batched(creating, command), bytes, caller)) as Created;
-    if (created !== NO_ID_ABOVE) return created;
-    return (await queues.submit({ work: createBelow(creating, command) }, bytes, caller)) as Created;
-  }
-
   return {
     async create(plant, caller) {
-      const created = await create({ plant, caller });
+      const bytes = COMMAND_BYTES + 2 * (plant.name.length + (plant.tag?.length ?? 0));
+      // The outcomes of the kind are of this type.
+      const created = (await queues.submit(batched(creating, { plant, caller }), bytes, caller)) as Created;
       if (typeof created === 'bigint') return { created };
       if (created === 'full') return { full: maxPlantsPerUser ?? Infinity };
+      if (created === 'spent') return { spent: true };
       if (plant.id === undefined) throw fault(new Error('the store chose an id that was taken'));
       return { taken: plant.id };
     },

@@ -13,17 +13,19 @@ export type Work<T> = (query: Query, announced: Announced) => Promise<T>;
 /** A kind of command of which many become one statement. */
 export type Batched<T> = {
   /** What must have been done before, for all of a transaction's commands of this kind. */
-  before?(commands: readonly T[]): readonly Bound[];
+  before?(commands: readonly T[], how: Circumstances): readonly Bound[];
   bind(commands: readonly T[]): Bound;
   /** One outcome for each command, in order; an AppError for one that failed. */
   outcomes(rows: readonly Row[], commands: readonly T[], announced: Announced): readonly unknown[];
   /** Whether a command may not be in one statement with those before it. */
   standsApart?(command: T, before: readonly T[]): boolean;
-  /**
-   * Called when another replica wrote at the same time what the statement was about to write, so that nothing was done:
-   * whether the next try keeps clear of it.
-   */
-  evades?(): boolean;
+};
+
+export type Circumstances = {
+  /** In how many statements of the transaction the commands are. */
+  statements: number;
+  /** Whether they were tried before, and nothing was done since somebody had just written what one was about to write. */
+  isRetry: boolean;
 };
 
 export type Command = BatchedCommand | AloneCommand;
@@ -49,7 +51,7 @@ export function alone<T>(
 
 /** Whether a command goes into the transaction of the one before it. */
 export function goTogether(before: Command, next: Command): boolean {
-  return 'kind' in before && 'kind' in next;
+  return isBatched(before) && isBatched(next);
 }
 
 /**
@@ -75,13 +77,15 @@ export function createWriter(database: Database, publish: (announced: Announced)
   async function carryOut(
     commands: readonly Command[],
     mayBegin: () => boolean,
+    isRetry = false,
   ): Promise<readonly unknown[]> {
     let done: Done;
     try {
-      done = await transact(commands, mayBegin);
+      done = await transact(commands, mayBegin, isRetry);
     } catch (error) {
       if (error instanceof AppError) return commands.map(() => error);
-      if (sqlState(error) === UNIQUE_VIOLATION && evades(commands)) return carryOut(commands, mayBegin);
+      if (sqlState(error) === UNIQUE_VIOLATION && commands.every(isBatched) && !isRetry)
+        return carryOut(commands, mayBegin, true);
       if (commands.length > 1) return oneByOne(commands, mayBegin);
       // Another replica took the key, or is about to.
       return [sqlState(error) === UNIQUE_VIOLATION ? KEY_USED : fault(error)];
@@ -102,11 +106,11 @@ export function createWriter(database: Database, publish: (announced: Announced)
     return outcomes;
   }
 
-  function transact(commands: readonly Command[], mayBegin: () => boolean): Promise<Done> {
-    if (commands.every((command) => 'kind' in command)) return together(commands, mayBegin);
+  function transact(commands: readonly Command[], mayBegin: () => boolean, isRetry: boolean): Promise<Done> {
+    if (commands.every(isBatched)) return together(commands, mayBegin, isRetry);
     const [command] = commands;
     // `goTogether` lets it into no transaction with others.
-    if (command === undefined || commands.length > 1 || 'kind' in command)
+    if (command === undefined || commands.length > 1 || isBatched(command))
       throw new Error('These commands do not go together.');
     return single(command, mayBegin);
   }
@@ -120,11 +124,15 @@ export function createWriter(database: Database, publish: (announced: Announced)
     }, mayBegin);
   }
 
-  async function together(commands: readonly BatchedCommand[], mayBegin: () => boolean): Promise<Done> {
+  async function together(
+    commands: readonly BatchedCommand[],
+    mayBegin: () => boolean,
+    isRetry: boolean,
+  ): Promise<Done> {
     const runs = runsOf(commands);
     const before = [...new Set(runs.map(({ kind }) => kind))].flatMap((kind) => {
-      const all = runs.filter((run) => run.kind === kind).flatMap(({ args }) => args);
-      return kind.before?.(all) ?? [];
+      const own = runs.filter((run) => run.kind === kind).map(({ args }) => args);
+      return kind.before?.(own.flat(), { statements: own.length, isRetry }) ?? [];
     });
     const bound = runs.map(({ kind, args }) => kind.bind(args));
     const results = await database.write([...before, ...bound], mayBegin);
@@ -138,8 +146,8 @@ export function createWriter(database: Database, publish: (announced: Announced)
 /** What was committed. `announced` is complete when the outcomes were asked for. */
 type Done = { announced: Announced; outcomes(): readonly unknown[] };
 
-function evades(commands: readonly Command[]): boolean {
-  return commands.some((command) => 'kind' in command && command.kind.evades?.() === true);
+function isBatched(command: Command): command is BatchedCommand {
+  return 'kind' in command;
 }
 
 /** Commands of one kind that follow each other. */

@@ -67,6 +67,7 @@ const SUBSCRIBER = '(SELECT owner FROM webhooks WHERE id = t.webhook)';
 
 const origins: Readonly<Record<string, Origin>> = {
   users: { from: 'users t', key: ['t.id'] },
+  assigned_ids: { from: 'assigned_ids t', key: ['t.owner'] },
   tokens: { from: 'tokens t', columns: { user_id: 't.user' }, key: ['t.hash'] },
   shares: {
     from: 'shares t',

@@ -15,7 +15,7 @@ import type {
 import type { Trace } from '../../tracer.ts';
 import type { Stretch } from '../visible-owners.ts';
 import { plantCounts } from './plant-counts.ts';
-import { bigintOf, freeIds } from './plant-ids.ts';
+import { assignedIds, bigintOf } from './plant-ids.ts';
 import type { Snapshot } from './snapshot.ts';
 import type { VisibleOwners } from './visible-owners.ts';
 
@@ -32,12 +32,13 @@ export function plantWrites(
   );
   const remove = db.prepare('DELETE FROM plants WHERE owner = ? AND id = ?');
   const exists = db.prepare('SELECT 1 FROM plants WHERE owner = ? AND id = ?');
-  const { nextFree, note, removed, forget } = freeIds(db);
+  const ids = assignedIds(db);
   const counts = most === undefined ? undefined : plantCounts(db, most);
 
   return {
     /**
-     * The id of the plant, null when it is taken, or 'full'. Positional, because objects are slow to send to a thread.
+     * The id of the plant, null when it is taken, or why there is none. Positional, because objects are slow to send to
+     * a thread.
      */
     create(
       owner: number,
@@ -47,26 +48,30 @@ export function plantWrites(
       event: string,
       at: number,
       trace?: Trace,
-    ): PlantId | null | 'full' {
+    ): PlantId | null | 'full' | 'spent' {
       if (counts?.isFull(owner)) {
         // Whoever repeats a create learns that it was done.
         return wanted !== undefined && exists.get(owner, wanted) ? null : 'full';
       }
-      const id = wanted ?? nextFree(owner);
-      if (insert.run(owner, id, name, tag ?? null, at).changes === 0) return null;
-      note(owner, id);
+      let id = wanted ?? ids.next(owner);
+      while (id !== undefined && insert.run(owner, id, name, tag ?? null, at).changes === 0) {
+        if (wanted !== undefined) return null;
+        id = ids.next(owner, id);
+      }
+      if (id === undefined) return 'spent';
       counts?.added(owner);
       announce({ owner, id, name, tag, event, at, trace });
       return id;
     },
     delete(owner: number, id: PlantId): boolean {
-      removed(owner);
       if (remove.run(owner, id).changes === 0) return false;
       counts?.removed(owner);
       return true;
     },
-    /** For the beginning of a transaction: what earlier ones knew may have changed. */
-    forgetIds: forget,
+    /** For the beginning of a transaction. */
+    forgetIds: ids.forget,
+    /** For the end of a transaction. */
+    writeIds: ids.write,
     /** After a transaction that was rolled back. */
     forgetCounts: () => counts?.forget(),
   };

@@ -87,7 +87,10 @@ export function userRemovals(db: DatabaseSync): (limit: number) => void {
      WHERE EXISTS (SELECT 1 FROM webhooks WHERE owner = ?1)
         OR EXISTS (SELECT 1 FROM withdrawals WHERE owner = ?1)`,
   );
-  const forgetFeed = db.prepare('DELETE FROM removed_events WHERE owner = ?');
+  const forgotten = [
+    db.prepare('DELETE FROM removed_events WHERE owner = ?'),
+    db.prepare('DELETE FROM assigned_ids WHERE owner = ?'),
+  ];
   // No later user gets the id: whoever remembers it must not take them for this one.
   const noteId = db.prepare(`UPDATE meta SET value = max(value, ?) WHERE name = 'last_user'`);
   const remove = db.prepare('DELETE FROM users WHERE id = ?');
@@ -97,7 +100,7 @@ export function userRemovals(db: DatabaseSync): (limit: number) => void {
     if (typeof id !== 'number') return;
     for (const part of parts) if (part.run(id, limit).changes === limit) return;
     if (waits.get(id)) return;
-    forgetFeed.run(id);
+    for (const row of forgotten) row.run(id);
     noteId.run(id);
     remove.run(id);
   };

@@ -117,6 +117,7 @@ export function createWriter(
     standings.forget();
     const outcomes = commands.map(run);
     standings.write();
+    plants.writeIds();
     const lost = files?.loss();
     if (lost) throw lost;
     try {
