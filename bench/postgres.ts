@@ -15,6 +15,7 @@ const USAGE = `Usage: node bench/postgres.ts <program> [--rounds N] [--seed N] [
   failover  the primary is killed, its synchronous standby promoted, 10 times
   cuts      the network breaks off around 1000 commits
   rolling   three replicas behind HAProxy are restarted in turn during 100 000 requests; a round has 1000
+  ids       16 clients create, delete and lose answers, on three replicas and on an embedded store, against a model
   revoke    a token is revoked, and asked for at three replicas, 10 times
   standby   commits while the synchronous standby is gone, 3 times
 
@@ -29,6 +30,7 @@ const programs: Record<string, () => Promise<Program>> = {
   failover: async () => ({ run: (await import('./postgres/failover.ts')).failover, rounds: 10 }),
   cuts: async () => ({ run: (await import('./postgres/cuts.ts')).cuts, rounds: 1_000 }),
   rolling: async () => ({ run: (await import('./postgres/rolling.ts')).rolling, rounds: 100 }),
+  ids: async () => ({ run: (await import('./postgres/ids.ts')).ids, rounds: 100_000 }),
   revoke: async () => ({ run: (await import('./postgres/revoke.ts')).revoke, rounds: 10 }),
   standby: async () => ({ run: (await import('./postgres/standby.ts')).standbyGone, rounds: 3 }),
 };

@@ -9,6 +9,7 @@ export type RequestOptions = {
   method?: string;
   body?: string;
   token?: string;
+  headers?: Readonly<Record<string, string>>;
   agent?: Agent;
   signal?: AbortSignal;
 };
@@ -36,6 +37,7 @@ export function open(url: string, options: RequestOptions = {}): Promise<Incomin
   const { method = 'GET', body, token = TOKEN, agent = keepAlive, signal } = options;
   const headers = {
     authorization: `Bearer ${token}`,
+    ...options.headers,
     ...(body === undefined ? {} : { 'content-type': 'application/json' }),
   };
   return new Promise((resolve, reject) => {

@@ -1,0 +1,219 @@
+import { Agent } from 'node:http';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Stored } from '../crash/stored.ts';
+import type { Check } from '../crash/verify.ts';
+import { type Answer, ask, type RequestOptions } from './client.ts';
+import { type CuttingProxy, startCuttingProxy } from './cutting-proxy.ts';
+
+/**
+ * Clients that create plants, with ids and without, and delete them, over connections that break, and a model of what
+ * may come of it. Every create has a name of its own, so that the store tells of each what became of it.
+ */
+
+export type IdLoad = {
+  /** Of replicas of one service. */
+  urls: readonly string[];
+  clients: number;
+  /** How many creates and deletes are begun. */
+  requests: number;
+  random: () => number;
+};
+
+type Create = {
+  name: string;
+  /** What the client chose. */
+  wanted: bigint | undefined;
+  /** A create without an id is sent again only under a key: else it would be another one. */
+  key: string | undefined;
+  /** What a whole answer said. */
+  id: bigint | undefined;
+};
+
+export type IdModel = {
+  creates: Map<string, Create>;
+  /** The plants that clients asked to delete, by name. */
+  doomed: Set<string>;
+  /** Those of which a whole answer said that they are gone. */
+  gone: Set<string>;
+  counts: { created: number; deleted: number; lost: number };
+  violations: string[];
+};
+
+/** How many of ten requests go through a proxy that breaks most connections. */
+const CUT_OF_TEN = 2;
+/** Chosen ids are up to so far in front of the counter, which comes by while they are there. */
+const IN_FRONT = 400;
+/** A request is sent again until it was answered, for this long at most: a flush of the disk may take its time. */
+const DEADLINE_MS = 60_000;
+/** After an answer that asks for patience. */
+const PAUSE_MS = 5;
+
+/** Resolves when each request was answered, or is not sent again. */
+export async function playIds({ urls, clients, requests, random }: IdLoad): Promise<IdModel> {
+  const proxies = await Promise.all(urls.map((url) => startCuttingProxy(Number(new URL(url).port), random)));
+  const agent = new Agent({ keepAlive: true });
+  const once = new Agent();
+  const model: IdModel = {
+    creates: new Map(),
+    doomed: new Set(),
+    gone: new Set(),
+    counts: { created: 0, deleted: 0, lost: 0 },
+    violations: [],
+  };
+  /** Plants that may be deleted, and the highest id that was assigned, as far as is known. */
+  const known: Create[] = [];
+  let front = 0n;
+  const chosen = new Set<bigint>();
+
+  /** Undefined when the answer was lost. */
+  async function attempt(path: string, options: RequestOptions): Promise<Answer | undefined> {
+    const isCut = random() * 10 < CUT_OF_TEN;
+    const n = Math.floor(random() * urls.length);
+    const [url, through] = isCut ? [proxies[n]?.url, once] : [urls[n], agent];
+    try {
+      const answer = await ask(`${url}${path}`, { ...options, agent: through });
+      if (isPostponed(answer)) await pause(PAUSE_MS);
+      return answer;
+    } catch {
+      model.counts.lost++;
+      return undefined;
+    }
+  }
+
+  function newCreate(): Create {
+    const name = `Plant ${model.creates.size + 1}`;
+    const wanted = random() < 0.25 ? inFront() : undefined;
+    const key = wanted === undefined && random() < 0.5 ? name.replace(' ', '-') : undefined;
+    const create = { name, wanted, key, id: undefined };
+    model.creates.set(name, create);
+    return create;
+  }
+
+  /** One that nobody chose before: a plant that is deleted by its id must be the one that was meant. */
+  function inFront(): bigint {
+    for (let id = front + 100n; ; id = front + 100n + BigInt(Math.floor(random() * IN_FRONT))) {
+      if (chosen.has(id)) continue;
+      chosen.add(id);
+      return id;
+    }
+  }
+
+  async function create(plant: Create): Promise<void> {
+    const { name, wanted, key } = plant;
+    // The id as it is: JSON of JavaScript has no integers of this size.
+    const body = wanted === undefined ? JSON.stringify({ name }) : `{"name":"${name}","id":${wanted}}`;
+    const headers = key === undefined ? {} : { 'idempotency-key': key };
+    const late = performance.now() + DEADLINE_MS;
+    while (performance.now() < late) {
+      const answer = await attempt('/plants', { method: 'POST', body, headers });
+      if (answer?.status === 201) return learn(plant, answer);
+      if (answer?.status === 409 && wanted !== undefined) return;
+      if (answer !== undefined && !isPostponed(answer))
+        return void model.violations.push(`${name}: ${answer.status} ${answer.body}`);
+      if (answer === undefined && (key ?? wanted) === undefined) return;
+      // The counter is past it: the plant may have been added, deleted, and its id forgotten.
+      if (wanted !== undefined && wanted <= front) return;
+    }
+    model.violations.push(`${name} was not answered`);
+  }
+
+  function learn(plant: Create, { headers }: Answer): void {
+    plant.id = BigInt(/\/plants\/(-?\d+)$/.exec(headers.location ?? '')?.[1] ?? -1);
+    model.counts.created++;
+    if (plant.wanted === undefined && plant.id > front) front = plant.id;
+    known.push(plant);
+  }
+
+  async function remove(): Promise<void> {
+    // As often as not the newest, whose id an attentive store would give away first.
+    const at = random() < 0.5 ? known.length - 1 : Math.floor(random() * known.length);
+    const plant = known[at];
+    // A chosen one that the counter has yet to pass may be assigned once it is gone.
+    if (!plant || (plant.wanted ?? 0n) > front) return;
+    known.splice(at, 1);
+    model.doomed.add(plant.name);
+    const late = performance.now() + DEADLINE_MS;
+    for (let tries = 1; performance.now() < late; tries++) {
+      const answer = await attempt(`/plants/${plant.id}`, { method: 'DELETE' });
+      if (answer?.status === 204 || (answer?.status === 404 && tries > 1)) {
+        model.gone.add(plant.name);
+        model.counts.deleted++;
+        return;
+      }
+      if (answer !== undefined && !isPostponed(answer))
+        return void model.violations.push(`DELETE of ${plant.name}: ${answer.status} ${answer.body}`);
+    }
+    model.violations.push(`the DELETE of ${plant.name} was not answered`);
+  }
+
+  let left = requests;
+  async function run(): Promise<void> {
+    while (left-- > 0) await (random() < 0.4 && known.length > 0 ? remove() : create(newCreate()));
+  }
+  await Promise.all(Array.from({ length: clients }, run));
+  agent.destroy();
+  await Promise.all(proxies.map((proxy: CuttingProxy) => proxy.stop()));
+  return model;
+}
+
+function isPostponed({ status, body }: Answer): boolean {
+  return status === 503 || (status === 409 && Number(JSON.parse(body).error) === 40901);
+}
+
+/** What the store must hold after it. Nobody may write meanwhile. */
+export function idChecks({ plants, events }: Stored, model: IdModel): Check[] {
+  const { creates, doomed, gone } = model;
+  const assigned = events.filter(({ name }) => creates.get(name)?.wanted === undefined);
+  const there = new Map(plants.map(({ name, id }) => [name, id]));
+  return [
+    { name: 'answers as expected', count: creates.size, violations: model.violations },
+    {
+      name: 'no id is assigned twice',
+      count: assigned.length,
+      violations: repeated(assigned.map(({ id }) => `${id}`)),
+    },
+    {
+      name: 'no id above 2^53 - 1, and none below 1, is assigned',
+      count: assigned.length,
+      violations: assigned.flatMap(({ id, name }) =>
+        id < 1n || id >= 2n ** 53n ? [`${name} has ${id}`] : [],
+      ),
+    },
+    {
+      name: 'no create is done twice',
+      count: events.length,
+      violations: repeated(events.map(({ name }) => name)),
+    },
+    {
+      name: 'what was answered is what was done',
+      count: events.length,
+      violations: events.flatMap(({ name, id }) => {
+        const said = creates.get(name);
+        return said && (said.id ?? id) === id && (said.wanted ?? id) === id ? [] : [`${name} has ${id}`];
+      }),
+    },
+    {
+      name: 'no plant is gone that nobody asked to delete',
+      count: events.length,
+      violations: events.flatMap(({ name }) => (there.has(name) || doomed.has(name) ? [] : [name])),
+    },
+    {
+      name: 'every plant that was answered as gone is gone',
+      count: gone.size,
+      violations: [...gone].filter((name) => there.has(name)),
+    },
+  ];
+}
+
+function repeated(all: readonly string[]): string[] {
+  const seen = new Set<string>();
+  return all.filter((one) => seen.size === seen.add(one).size);
+}
+
+/** What happened, as a sentence. */
+export function idNotes({ counts, creates }: IdModel, { events }: Stored): string {
+  const highest = events.reduce((most, { id, name }) => {
+    return creates.get(name)?.wanted === undefined && id > most ? id : most;
+  }, 0n);
+  return `${creates.size} creates, of which ${counts.created} were answered with 201; ${counts.deleted} deletes; ${counts.lost} answers lost; the highest id assigned is ${highest}`;
+}

@@ -1,0 +1,12 @@
+import assert from 'node:assert/strict';
+import { randomInt } from 'node:crypto';
+import { test } from 'node:test';
+import { seededRandom } from '../../bench/crash/random.ts';
+import { violationsIn } from '../../bench/postgres/findings.ts';
+import { ids } from '../../bench/postgres/ids.ts';
+
+test('no id is assigned twice, and no plant deleted that nobody meant, when answers are lost', async () => {
+  const seed = randomInt(2 ** 31);
+  const findings = await ids({ rounds: 2_000, random: seededRandom(seed), isQuick: true });
+  assert.deepEqual(violationsIn(findings), [], `seed ${seed}`);
+});
