@@ -141,6 +141,8 @@ export const writes = {
   batchCommands: 1_000,
   /** How long another process (the command line) may hold the write lock. */
   lockWaitMs: 5 * SECOND,
+  /** Pages of 4 KiB in the write-ahead log from which on it is copied into the database: SQLite's own default. */
+  logPages: 1_000,
 } as const;
 
 export const storage = {

@@ -78,6 +78,13 @@ export function isUnknownOutcome(error: unknown): boolean {
   return sqliteCode(error) === IOERR || isDamage(error);
 }
 
+const IOERR_FSYNC = 1034;
+
+/** Whether a file could not be flushed: what was written to it may never reach the disk, whatever a later flush says. */
+export function isLostFlush(error: unknown): boolean {
+  return error instanceof Error && 'errcode' in error && error.errcode === IOERR_FSYNC;
+}
+
 /** What is said of a commit whose outcome is unknown. */
 export const COMMIT_FAILED = 'The store failed while it committed';
 

@@ -1,5 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { AppError, type ErrorCode } from '../../errors.ts';
+import { createCheckpoint } from './checkpoint.ts';
 import { openConnection } from './connection.ts';
 import { extendedCode, StoreFailure } from './failure.ts';
 import type { Announced } from './outbox.ts';
@@ -42,6 +43,7 @@ function serve(port: NonNullable<typeof parentPort>, { path, files: known, rules
   if (lost) throw lost;
   const db = openConnection(path);
   const execute = createWriter(db, rules, files);
+  const checkpoint = createCheckpoint(db);
 
   port.on('message', (message: Command[] | 'close') => {
     if (message === 'close') {
@@ -50,6 +52,8 @@ function serve(port: NonNullable<typeof parentPort>, { path, files: known, rules
       return;
     }
     port.postMessage(reply(() => execute(message)));
+    // Its failure ends the thread.
+    checkpoint();
   });
 }
 

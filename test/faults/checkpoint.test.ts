@@ -1,0 +1,22 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createDiskFaults, whyNoFaults } from '../../bench/faults/disk-faults.ts';
+import { checkListed, createUntilFailed, type Sent } from '../process/creates.ts';
+import { makePlace } from '../process/place.ts';
+
+test('a database that cannot be flushed ends the process, and the next start has all', {
+  skip: whyNoFaults(),
+}, async (t) => {
+  const place = await makePlace(t);
+  const faults = createDiskFaults(place.folder);
+  const server = await place.serve({ env: faults.env(place.dataDir) });
+  // The log is copied into the database after a thousand pages.
+  faults.arm({ op: 'fsync', file: 'database' });
+  const sent: Sent[] = [];
+  await createUntilFailed(server, sent);
+  const { code, stderr } = await server.ended;
+  assert.equal(code, 1);
+  assert.match(stderr, /\nerror: [^\n]+\n$/);
+  assert.equal(faults.fired(), 1);
+  await checkListed(await place.serve(), sent);
+});
