@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -15,6 +15,9 @@ import type { Measures } from './measures.ts';
 import type { Metrics } from './observability/metrics.ts';
 import { version } from './package.ts';
 import type { Runtime } from './runtime.ts';
+import { requireWritable } from './store/sqlite/connection.ts';
+import { makeLogDurable } from './store/sqlite/durable-log.ts';
+import { fileSize } from './store/sqlite/file-size.ts';
 import { lockForServing } from './store/sqlite/lock.ts';
 import { openSqliteStore } from './store/sqlite/store.ts';
 import type { Store } from './store/store.ts';
@@ -98,10 +101,16 @@ async function openEmbeddedStore(
   { onFatal, measures }: StoreOptions,
 ): Promise<Store> {
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
-  const unlock = lockForServing(join(config.dataDir, 'serving.lock'));
+  const path = storePath(config.dataDir);
+  const lock = join(config.dataDir, 'serving.lock');
+  const wasServed = existsSync(lock);
+  const unlock = lockForServing(lock);
   try {
+    requireWritable(path);
+    makeLogDurable(path);
+    const isNew = fileSize(path) === 0;
     const store = await openSqliteStore({
-      path: storePath(config.dataDir),
+      path,
       writer: 'thread',
       clock: runtime.clock,
       log: runtime.log,
@@ -110,6 +119,9 @@ async function openEmbeddedStore(
       maxPlantsPerUser: config.maxPlantsPerUser,
       onFatal,
     });
+    if (isNew && wasServed)
+      runtime.log.warn({ path }, 'created a new, empty store in a data folder that a server has used before');
+    else if (isNew) runtime.log.info({ path }, 'created a new, empty store');
     const latest = store.latestEvent();
     if (latest !== undefined) runtime.ids.startAfter(latest);
     return { ...store, close: () => store.close().finally(unlock) };

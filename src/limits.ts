@@ -143,6 +143,8 @@ export const writes = {
   lockWaitMs: 5 * SECOND,
   /** Pages of 4 KiB in the write-ahead log from which on it is copied into the database: SQLite's own default. */
   logPages: 1_000,
+  /** Memory for a log that is written again after an unclean end, a piece at a time. */
+  rewrittenBytes: 1 * MIB,
 } as const;
 
 export const storage = {

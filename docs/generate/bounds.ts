@@ -75,6 +75,7 @@ export const bounds: Readonly<Record<LimitName, string>> = {
     'Files that are missing, replaced or cut are noticed within it when nothing is written: `/readyz` answers 503, and the log says why.',
   'storage.readableMs': 'A later sign of damage has the whole store read again.',
   'writes.logPages': 'The log is copied into the database, as far as nobody reads what is before it.',
+  'writes.rewrittenBytes': 'The next piece of the log is written again.',
   'database.connectMs': 'The next host of `DATABASE_URL` is tried; with none left, 503 `50302`.',
   'database.waitMs': '503 `50302`.',
   'database.statementMs': 'The statement is rolled back: 503 `50302`.',

@@ -78,13 +78,14 @@ async function write({ path }: EmbeddedStore, to: string, { force }: BackupFlags
 
 /** That there is a store, and that it is one: what fails later is the fault of the place where the backup goes. */
 async function refuseStore({ path }: EmbeddedStore): Promise<void> {
-  if (!existsSync(path)) {
-    throw new Failure(`There is no store at ${path}. Name its folder with --data-dir.`);
-  }
-  const [{ openConnection }, { storeSchema }] = await Promise.all([
+  const [{ openConnection, refuseLostDatabase }, { storeSchema }] = await Promise.all([
     import('../store/sqlite/connection.ts'),
     import('../store/sqlite/inspect.ts'),
   ]);
+  refuseLostDatabase(path);
+  if (!existsSync(path)) {
+    throw new Failure(`There is no store at ${path}. Name its folder with --data-dir.`);
+  }
   try {
     finishJournal(path);
     const db = openConnection(path, { readOnly: true });

@@ -96,11 +96,13 @@ function brokenOff(error: AppError): Failure {
 
 /** No service runs on the store meanwhile, and no verb writes to it. */
 async function withLockedSource<T>(path: string, work: (source: CopySource) => Promise<T>): Promise<T> {
-  const [{ openExport }, { lockForServing }, { requestOf }] = await Promise.all([
+  const [{ refuseLostDatabase }, { openExport }, { lockForServing }, { requestOf }] = await Promise.all([
+    import('../store/sqlite/connection.ts'),
     import('../store/sqlite/export.ts'),
     import('../store/sqlite/lock.ts'),
     import('../store/postgres/idempotency.ts'),
   ]);
+  refuseLostDatabase(path);
   if (!existsSync(path)) throw new Failure(`There is no store at ${path}.`);
   const unlock = lock(path, lockForServing);
   try {

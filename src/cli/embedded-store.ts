@@ -4,8 +4,8 @@ import { sqliteCode } from '../store/sqlite/failure.ts';
 import { lockForServing } from '../store/sqlite/lock.ts';
 import { DamagedStore } from '../store/sqlite/whole-store.ts';
 import { Failure } from './failure.ts';
-import { storeFailures } from './start-failure.ts';
 import type { StoreFlags } from './store.ts';
+import { storeFailures } from './store-failure.ts';
 import { systemReason } from './system-failure.ts';
 
 /** Where the embedded store is, for verbs that are about its file. */

@@ -1,7 +1,7 @@
 import type { Config } from '../config.ts';
-import { sqliteCode } from '../store/sqlite/failure.ts';
 import { databaseFailure } from './database-failure.ts';
 import { Failure } from './failure.ts';
+import { storeFailure } from './store-failure.ts';
 
 type Explain = (at: Place) => string;
 
@@ -17,35 +17,18 @@ const systemFailures: Readonly<Record<string, Explain>> = {
   ENOTFOUND: ({ host, hostFlag }) => `The host ${host} cannot be found. Give another with ${hostFlag}.`,
 };
 
-/** By SQLite's primary result code. */
-export const storeFailures: Readonly<Record<number, string>> = {
-  5: 'another program holds its lock',
-  8: 'it cannot be written',
-  10: 'the disk reports an error',
-  11: 'its file is damaged',
-  13: 'the disk is full',
-  14: 'its file cannot be opened or made',
-  26: 'its file is not a database',
-};
-
 /** A start that failed for a reason outside of the program, in one line that says what to do about it. */
 export function startFailure(error: unknown, config: Config): unknown {
   if (!(error instanceof Error)) return error;
   const ofDatabase = config.databaseUrl && databaseFailure(error, config.databaseUrl);
   if (ofDatabase instanceof Failure) return ofDatabase;
-  const reason = storeFailures[sqliteCode(error) ?? -1];
-  if (reason !== undefined) {
-    return new Failure(`The store in ${config.dataDir} cannot be used: ${reason}.`, { cause: error });
-  }
   const { code, syscall } = systemError(error);
   const explain = systemFailures[code];
   const place = placeOf(error, config);
   if (explain) return new Failure(explain(place), { cause: error });
   if (syscall === 'listen')
     return new Failure(`Cannot listen on port ${place.port} of ${place.host}: ${code}.`, { cause: error });
-  if (syscall === 'mkdir')
-    return new Failure(`The data folder ${config.dataDir} cannot be made: ${code}.`, { cause: error });
-  return error;
+  return storeFailure(error, config.dataDir);
 }
 
 /** Node says which port of the two it was or, of a name that it cannot look up, which host. */

@@ -1,14 +1,15 @@
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AccessStore } from '../access/port.ts';
 import { readStoreConfig, type StoreConfig, storePath } from '../config.ts';
 import type { DatabaseUrl } from '../database-url.ts';
 import { database as limits } from '../limits.ts';
 import { type Runtime, silentLog, systemRuntime } from '../runtime.ts';
+import { fileSize } from '../store/sqlite/file-size.ts';
 import type { Store } from '../store/store.ts';
 import type { ChoreStore } from '../webhooks/port.ts';
 import { onDatabase } from './database-failure.ts';
 import { Failure } from './failure.ts';
+import { storeFailure } from './store-failure.ts';
 import { say } from './terminal.ts';
 
 /** What every verb that works on the store takes. */
@@ -61,34 +62,52 @@ async function openStoreIn(
 
 async function openFile({ dataDir }: StoreConfig, runtime: Runtime): Promise<Store> {
   const path = storePath(dataDir);
-  if (!existsSync(path)) {
+  const [
+    { refuseLostDatabase },
+    { makeLogDurable },
+    { lockForServing, lockUnlessServed },
+    { openSqliteStore },
+  ] = await Promise.all([
+    import('../store/sqlite/connection.ts'),
+    import('../store/sqlite/durable-log.ts'),
+    import('../store/sqlite/lock.ts'),
+    import('../store/sqlite/store.ts'),
+  ]);
+  refuseLostDatabase(path);
+  if (fileSize(path) === 0) {
     throw new Failure(
       `There is no store at ${path}. Name its folder with --data-dir, or make one by starting the service: plant-store serve`,
     );
   }
-  const [{ openSqliteStore }, { lockForServing }] = await Promise.all([
-    import('../store/sqlite/store.ts'),
-    import('../store/sqlite/lock.ts'),
-  ]);
-  let unlock = () => {};
-  const store = await openSqliteStore({
-    path,
-    writer: 'inline',
-    clock: runtime.clock,
-    // A server of the older version that runs would not understand the store any more.
-    beforeMigration() {
-      unlock = lockForUpgrade(dataDir, lockForServing);
-    },
-    deliveryDelayMs: 0,
-    // The write that met it fails with the same error, which ends the verb.
-    onFatal() {},
-  });
-  return { ...store, close: () => store.close().finally(unlock) };
+  const lock = join(dataDir, 'serving.lock');
+  let unlock: (() => void) | undefined;
+  try {
+    unlock = lockUnlessServed(lock);
+    // A server that runs has done it.
+    if (unlock) makeLogDurable(path);
+    return await openSqliteStore({
+      path,
+      writer: 'inline',
+      clock: runtime.clock,
+      // A server of the older version that runs would not understand the store any more.
+      beforeMigration() {
+        unlock ??= lockForUpgrade(lock, lockForServing);
+      },
+      deliveryDelayMs: 0,
+      // The write that met it fails with the same error, which ends the verb.
+      onFatal() {},
+    });
+  } catch (error) {
+    throw storeFailure(error, dataDir);
+  } finally {
+    // A server may start while the verb works.
+    unlock?.();
+  }
 }
 
-function lockForUpgrade(dataDir: string, lock: (path: string) => () => void): () => void {
+function lockForUpgrade(path: string, lock: (path: string) => () => void): () => void {
   try {
-    return lock(join(dataDir, 'serving.lock'));
+    return lock(path);
   } catch (cause) {
     throw new Failure(
       'The store is of an older version, and a server runs on it that would not understand it after this: stop that server first.',

@@ -162,7 +162,10 @@ test('a data folder that cannot be made ends the start with 1 and one line', asy
     await writeFile(join(folder, 'file'), '');
     const { code, stderr } = await run(['serve', '--port', '0', '--data-dir', join(folder, 'file', 'data')]);
     assert.equal(code, 1);
-    assert.match(stderr, /^error: The data folder .* cannot be made: ENOTDIR\.\n$/);
+    assert.match(
+      stderr,
+      /^error: The data folder .* cannot be made: a part of the path is no folder \(ENOTDIR\)\. .*\n$/,
+    );
   });
 });
 
@@ -171,7 +174,10 @@ test('a file that is no store ends the start with 1 and one line', async () => {
     await writeFile(storePath(folder), 'this is not a database, it only lies where one should be');
     const { code, stderr } = await run(['serve', '--port', '0', '--data-dir', folder]);
     assert.equal(code, 1);
-    assert.match(stderr, /^error: The store in .* cannot be used: its file is not a database\.\n$/);
+    assert.match(
+      stderr,
+      /^error: The store .*plant-store\.db cannot be used: its file is not a database \(SQLite 26: .*\)\. .*restore FILE.*\n$/,
+    );
   });
 });
 

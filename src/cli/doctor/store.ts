@@ -1,10 +1,11 @@
 import { existsSync, statSync } from 'node:fs';
 import { sqliteCode } from '../../store/sqlite/failure.ts';
+import { fileSize } from '../../store/sqlite/file-size.ts';
 import { type Glance, glanceAt } from '../../store/sqlite/glance.ts';
 import { quickCheck } from '../../store/sqlite/quick-check.ts';
 import { aliasesOf } from '../../store/sqlite/restore.ts';
 import { checks as limits } from '../limits.ts';
-import { storeFailures } from '../start-failure.ts';
+import { storeFailures } from '../store-failure.ts';
 import { shellWord } from '../terminal.ts';
 import { sizeText } from '../whole-progress.ts';
 import { type Finding, ok, problem, reasonIn, warning } from './check.ts';
@@ -17,7 +18,7 @@ const RESTORE =
 export type StoreLook = { findings: Finding[]; glance: Glance | undefined };
 
 export function lookAtStore(path: string): StoreLook {
-  if (!existsSync(path)) {
+  if (!existsSync(path) && fileSize(`${path}-wal`) === 0) {
     const advice = 'The first start makes one: plant-store serve. If there should be one, see DATA_DIR.';
     return { findings: [warning(NAME, `there is none at ${path}`, advice)], glance: undefined };
   }

@@ -1,6 +1,7 @@
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, existsSync, openSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { writes } from '../../limits.ts';
+import { fileSize } from './file-size.ts';
 
 /** Older versions can corrupt a database when a checkpoint resets the write-ahead log. */
 const OLDEST_SQLITE = [3, 51, 3] as const;
@@ -11,6 +12,7 @@ const OLDEST_SQLITE = [3, 51, 3] as const;
  */
 export function openConnection(path: string, options: { readOnly?: boolean } = {}): DatabaseSync {
   refuseOldSqlite();
+  refuseLostDatabase(path);
   if (!options.readOnly && path !== ':memory:') makePrivateFile(path);
   const db = new DatabaseSync(path, { readOnly: options.readOnly ?? false, timeout: writes.lockWaitMs });
   if (!options.readOnly) db.exec('PRAGMA journal_mode = WAL');
@@ -28,9 +30,36 @@ export function openConnection(path: string, options: { readOnly?: boolean } = {
 export function makePrivateFile(path: string): void {
   try {
     closeSync(openSync(path, 'wx', 0o600));
-  } catch {
-    // It is there, or cannot be made: the latter SQLite finds as well, and reports in its own terms.
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
   }
+}
+
+/**
+ * Opens the files of a store as SQLite will, which says less of what is wrong with them. To be called before this process
+ * has the store open: closing a file gives up the locks that SQLite holds on it.
+ *
+ * @throws errors of the file system, with the path
+ */
+export function requireWritable(path: string): void {
+  for (const suffix of ['', '-wal', '-shm', '-journal']) {
+    if (existsSync(path + suffix)) closeSync(openSync(path + suffix, 'r+'));
+  }
+}
+
+/**
+ * Refuses a store whose database is gone while its write-ahead log is there: SQLite would delete the log, which may be
+ * all that is left, even for a connection that only reads.
+ */
+export function refuseLostDatabase(path: string): void {
+  const log = `${path}-wal`;
+  if (fileSize(path) > 0 || fileSize(log) === 0) return;
+  const state = existsSync(path) ? 'is empty' : 'is missing';
+  throw new Error(
+    `The database ${path} ${state}, but its write-ahead log is there, with ${fileSize(log)} bytes of what was written ` +
+      `last: ${log}. Nothing was changed. Put the database back beside it, or restore a backup: plant-store restore FILE. ` +
+      'To begin with an empty store instead, move the log away.',
+  );
 }
 
 function refuseOldSqlite(): void {

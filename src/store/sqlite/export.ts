@@ -3,6 +3,7 @@ import type { RequestKey } from '../../idempotency.ts';
 import type { ColumnType, CopiedTable } from '../copied-tables.ts';
 import type { Chunk, CopiedRow, CopySource, StoreFacts } from '../copy.ts';
 import { openConnection } from './connection.ts';
+import { makeLogDurable } from './durable-log.ts';
 import { migrate } from './migrate.ts';
 
 type ExportOptions = {
@@ -14,9 +15,10 @@ type ExportOptions = {
 
 /**
  * Opens an embedded store to be copied, and brings its schema up to date. Nobody else can write to it until it is
- * closed.
+ * closed. To be called under the lock of servers.
  */
 export function openExport({ path, now, requestOf }: ExportOptions): CopySource {
+  makeLogDurable(path);
   const db = openConnection(path);
   try {
     migrate(db, now);

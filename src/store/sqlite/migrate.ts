@@ -16,6 +16,7 @@ const FOLDER = new URL('./migrations/', import.meta.url);
 export function migrate(db: DatabaseSync, now: number, before: () => void = () => {}): void {
   const known = readMigrations(FOLDER);
   if (isCurrent(db, known)) return;
+  refuseOtherProgram(db);
   before();
   db.exec('BEGIN IMMEDIATE');
   try {
@@ -39,6 +40,15 @@ export function migrate(db: DatabaseSync, now: number, before: () => void = () =
     if (db.isTransaction) db.exec('ROLLBACK');
     throw error;
   }
+}
+
+function refuseOtherProgram(db: DatabaseSync): void {
+  const [any] = db.prepare('SELECT name FROM sqlite_schema').all();
+  const own = db.prepare(`SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'migrations'`).get();
+  if (any === undefined || own !== undefined) return;
+  throw new Error(
+    `${db.location()} is a database of another program: it has ${any.name}, and nothing of a plant store.`,
+  );
 }
 
 /** Without the write lock, so that opening a current store waits for nobody. */

@@ -14,7 +14,9 @@ import { DatabaseSync } from 'node:sqlite';
 import { writes } from '../../limits.ts';
 import { openDraft } from './drafts.ts';
 import { flushFile, keepFile, replaceFile } from './durable-files.ts';
+import { makeLogDurable } from './durable-log.ts';
 import { sqliteCode } from './failure.ts';
+import { fileSize } from './file-size.ts';
 import type { Contents } from './inspect.ts';
 import { type Comparison, compareTokens, type RevivedToken } from './revived-tokens.ts';
 import { copyAndCheck, type WholeReport } from './whole-store.ts';
@@ -53,7 +55,7 @@ export async function restoreStore({ from, path, now, report }: RestoreOptions):
     const contents = await copyAndCheck({ from: undefined, path: staged }, report);
     giveToOwnerOf(dirname(path), [staged]);
     flushFile(staged);
-    const before = existsSync(path) ? nameOfBefore(path, now) : undefined;
+    const before = isThere(path) ? nameOfBefore(path, now) : undefined;
     const isWhole = before !== undefined && keepStore(path, before, `${staged}-kept`);
     const compared = isWhole ? compareTokens(before, staged, now) : UNKNOWN;
     replaceFile(staged, path);
@@ -90,6 +92,11 @@ function foldIn(path: string): void {
 
 const LOGS = ['-wal', '-journal'] as const;
 
+/** A log without its database counts as a store: it must not be taken for the log of the one that is restored. */
+function isThere(path: string): boolean {
+  return existsSync(path) || fileSize(`${path}-wal`) > 0;
+}
+
 /**
  * Gives the store a second name, under which it stays when the first one is given to another.
  *
@@ -99,9 +106,10 @@ const LOGS = ['-wal', '-journal'] as const;
 function keepStore(path: string, name: string, draft: string): boolean {
   // SQLite drops a log that it can make nothing of, and a damaged store would lose it.
   for (const suffix of LOGS) if (existsSync(path + suffix)) keepFile(path + suffix, name + suffix, draft);
-  let isDamaged = false;
+  let isDamaged = fileSize(path) === 0;
   try {
-    foldIn(path);
+    if (!isDamaged) makeLogDurable(path);
+    if (!isDamaged) foldIn(path);
   } catch (error) {
     isDamaged = isDamage(error);
     if (!isDamaged) throw error;
@@ -109,7 +117,7 @@ function keepStore(path: string, name: string, draft: string): boolean {
     // Of a whole store they are folded in by now, or stay where they are.
     if (!isDamaged) for (const suffix of LOGS) rmSync(name + suffix, { force: true });
   }
-  keepFile(path, name, draft);
+  if (existsSync(path)) keepFile(path, name, draft);
   for (const suffix of [...LOGS, '-shm']) rmSync(path + suffix, { force: true });
   return !isDamaged;
 }

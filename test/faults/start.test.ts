@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { chmodSync, mkdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { createDiskFaults, whyNoFaults } from '../../bench/faults/disk-faults.ts';
+import { storePath } from '../../src/config.ts';
+import type { Outcome } from '../cli/program.ts';
+import { makePlace, type Place } from '../process/place.ts';
+import type { ServeOptions } from '../process/server.ts';
+
+/** What a start says that cannot use its files: the file, the code of the error, and what to do. */
+
+const isRoot = process.getuid?.() === 0;
+/** A command that runs another one without any capability: root, too, needs permission to read and write then. */
+const WITHOUT_CAPABILITIES = ['setpriv', '--bounding-set=-all', '--inh-caps=-all'];
+const noPermissions =
+  isRoot && spawnSync('setpriv', [...WITHOUT_CAPABILITIES.slice(1), 'true']).status !== 0
+    ? 'root may read and write everything, and setpriv is not there to change that'
+    : undefined;
+
+const NAMES = { database: 'plant-store.db', log: 'plant-store.db-wal', index: 'plant-store.db-shm' } as const;
+
+for (const [what, name] of [...Object.entries(NAMES), ['lock', 'serving.lock']] as const) {
+  for (const mode of [0o000, 0o400]) {
+    const state = mode === 0 ? 'unreadable' : 'read-only';
+    test(`a start on a ${what} that is ${state} says so`, { skip: noPermissions }, async (t) => {
+      const place = await killedStore(t);
+      const path = join(place.dataDir, name);
+      chmodSync(path, mode);
+      const outcome = await place.serveInVain({ through: isRoot ? WITHOUT_CAPABILITIES : [] });
+      saysWhy(outcome, path, 'EACCES', /Run it as the user/);
+      chmodSync(path, 0o600);
+      await (await place.serve()).stop();
+    });
+  }
+}
+
+test('a start on a read-only file system says so, with a store and without one', async (t) => {
+  const place = await makePlace(t);
+  mkdirSync(place.dataDir);
+  if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=8m', 'tmpfs', place.dataDir]).status !== 0)
+    return t.skip('this user may not mount a file system');
+  try {
+    await (await place.serve()).kill();
+    spawnSync('mount', ['-o', 'remount,ro', place.dataDir]);
+    saysWhy(await place.serveInVain(), place.dataDir, 'EROFS', /Mount it for writing/);
+    const missing = { env: { DATA_DIR: join(place.dataDir, 'none', 'here') } };
+    saysWhy(await place.serveInVain(missing), missing.env.DATA_DIR, 'EROFS', /Mount it for writing/);
+  } finally {
+    spawnSync('umount', ['--lazy', place.dataDir]);
+  }
+});
+
+test('a start on a full disk says so', async (t) => {
+  const place = await makePlace(t);
+  mkdirSync(place.dataDir);
+  if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', place.dataDir]).status !== 0)
+    return t.skip('this user may not mount a file system');
+  try {
+    saysWhy(await place.serveInVain(), place.dataDir, 'ENOSPC', /Make room/);
+  } finally {
+    spawnSync('umount', ['--lazy', place.dataDir]);
+  }
+});
+
+test('a start on a disk that cannot be read says so', { skip: whyNoFaults() }, async (t) => {
+  const place = await killedStore(t);
+  const faults = createDiskFaults(place.folder);
+  const options: ServeOptions = { env: faults.env(place.dataDir) };
+  faults.arm({ op: 'read', file: 'database', count: Infinity });
+  const said = /disk reports an error \(EIO, SQLite \d+: .*\)\. See the system's log/;
+  saysWhy(await place.serveInVain(options), storePath(place.dataDir), 'EIO', said);
+  faults.disarm();
+  await (await place.serve(options)).stop();
+});
+
+for (const [state, damage, code] of [
+  ['cut short', (path: string) => truncateSync(path, Math.floor(statSync(path).size / 8192) * 4096), 11],
+  ['cut in its header', (path: string) => truncateSync(path, 50), 11],
+  ['another kind of file', (path: string) => writeFileSync(path, 'a letter'), 26],
+] as const) {
+  test(`a start on a database that is ${state} says what to do`, async (t) => {
+    const place = await makePlace(t);
+    await (await place.serve()).stop();
+    const path = storePath(place.dataDir);
+    damage(path);
+    saysWhy(await place.serveInVain(), path, `SQLite ${code}`, /plant-store restore FILE/);
+  });
+}
+
+test('a start on a database of another program says so, and leaves it as it is', async (t) => {
+  const place = await makePlace(t);
+  mkdirSync(place.dataDir);
+  place.write('CREATE TABLE bookmarks (url TEXT)');
+  const { code, stderr } = await place.serveInVain();
+  assert.equal(code, 1);
+  assert.match(stderr, /^error: \S+plant-store\.db is a database of another program[^\n]+\n$/);
+  assert.deepEqual(place.read('SELECT name FROM sqlite_schema'), [{ name: 'bookmarks' }]);
+});
+
+test('a start on a folder in place of a file of the store says so', async (t) => {
+  for (const name of [NAMES.database, NAMES.log]) {
+    const place = await makePlace(t);
+    await (await place.serve()).stop();
+    const path = join(place.dataDir, name);
+    rmSync(path, { force: true });
+    mkdirSync(path);
+    saysWhy(await place.serveInVain(), path, 'EISDIR', /Move it away/);
+  }
+});
+
+async function killedStore(t: TestContext): Promise<Place> {
+  const place = await makePlace(t);
+  const server = await place.serve();
+  await server.request('POST', '/plants', { body: { name: 'Alder' } });
+  await server.kill();
+  return place;
+}
+
+/** In one line. */
+function saysWhy({ code, stdout, stderr }: Outcome, path: string, reason: string, advice: RegExp): void {
+  assert.equal(code, 1);
+  assert.equal(stdout, '');
+  assert.match(stderr, /^error: [^\n]+\.\n$/);
+  for (const part of [path, reason]) assert.ok(stderr.includes(part), stderr);
+  assert.match(stderr, advice);
+}
