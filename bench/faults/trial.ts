@@ -33,6 +33,8 @@ export type Trial = {
   running(): Server | undefined;
   /** One create, which the ledger knows as any other. Whether it got 201. */
   create(): Promise<boolean>;
+  /** Stops the service that runs, and starts it again. */
+  restart(options?: ServeOptions): Promise<Server>;
   /** Creates and lists, over each service that is started meanwhile, until it is stopped. */
   load(clients: number): { stop(): Promise<void> };
   /** What a client does that was told nothing: it sends the same again. Then a list is compared with the ledger. */
@@ -95,6 +97,10 @@ export async function openTrial({ dataDir, random, faults }: TrialOptions): Prom
       const entry = enter(ledger, { chosen: true, tagged: true });
       await create(entry, { url: at, ledger });
       return entry.state === 'acknowledged';
+    },
+    async restart(options) {
+      await server?.stop();
+      return mustStart(options);
     },
     load(count) {
       const urls = () => (server ? [server.url] : []);
