@@ -60,12 +60,20 @@ export const http = {
 } as const;
 
 export const list = {
-  /** Plants in the first part of a list; a longer one is streamed. At most 300 KB, escaped throughout. */
+  /** Plants in the first part of a list; a longer one is streamed. */
   firstPlants: 100,
-  /** Plants in a later part: as many as take `partBytes` if they are like those before, but no more than these. */
+  /** Plants in a later part: as many as fit into `partBytes` if they are like those before, but no more than these. */
   partPlants: 1_000,
-  /** What a client that takes nothing costs, more or less. */
+  /** The most that is prepared of a list: what a client that takes nothing costs, beside its connection. */
   partBytes: 64 * KIB,
+  /** How long parts are prepared in one turn of the event loop: healthy clients wait for it each time. */
+  sliceMs: 1,
+  /** Parts that are prepared at the same time, where that takes a database. */
+  partsAtOnce: 16,
+  /** Lists of one token whose reader has not taken all of its part: 63 MiB. */
+  readersPerToken: 1_000,
+  /** The same of all tokens: 94 MiB, and some 20 KiB for each connection. */
+  readers: 1_500,
   /** Ids that are counted in one turn of the event loop, for a list with a large `limit`: about a millisecond. */
   countedPlants: 20_000,
 } as const;

@@ -12,6 +12,8 @@ export type Measures = {
   failed(code: ErrorCode): void;
   /** The same for one that never began: it was refused before it came to a route. */
   refused(code: ErrorCode, request?: { method: string | undefined; durationMs: number }): void;
+  /** The reader of a list was reset: too many were as slow, and it was the slowest. */
+  listReset(): void;
   batchEnded(queue: QueueName, batch: EndedBatch): void;
   attemptEnded(end: AttemptEnd, durationMs: number): void;
   /** A claim was given back without an attempt. */

@@ -37,7 +37,14 @@ export const bounds: Readonly<Record<LimitName, string>> = {
   'http.leastRoom': 'In an overload: 503 `50300` with `Retry-After`, or as many as go on in two slices wait.',
   'list.firstPlants': 'A list of more is streamed, part by part.',
   'list.partPlants': 'The next plants are in the next part.',
-  'list.partBytes': 'The next plants are in the next part, which is read when the one before was taken.',
+  'list.partBytes':
+    'The next plants are in the next part, which is read when the system has taken all of the one before.',
+  'list.sliceMs': 'Other requests have their turn, then further parts are prepared.',
+  'list.partsAtOnce': 'Further parts are prepared when others are.',
+  'list.readersPerToken':
+    'The connection is reset of the reader, among those of this token, that has not taken its part for longest; a line in the log, and `plant_store_http_lists_reset_total`.',
+  'list.readers':
+    'The same, among the readers of all tokens. A list that begins is always given its first part.',
   'list.countedPlants': 'Other requests have their turn, then the count goes on.',
   'access.cachedTokens': 'The memory is emptied, and filled again from the store.',
   'access.cachedTokenBytes': 'The memory is emptied, and filled again from the store.',

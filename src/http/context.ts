@@ -1,9 +1,9 @@
 import type { FastifyRequest, onRequestHookHandler } from 'fastify';
 import type { Scope } from '../access/scopes.ts';
-import type { InTurn } from '../plants/list.ts';
 import type { PlantStore } from '../plants/port.ts';
 import type { Runtime } from '../runtime.ts';
 import type { WebhooksContext } from '../webhooks/operations.ts';
+import type { SendParts } from './list-readers.ts';
 
 /** What the routes work with. */
 export type RouteContext = {
@@ -11,8 +11,8 @@ export type RouteContext = {
   webhooks: WebhooksContext;
   /** Whose plants a viewer may read. */
   visibleOwners(viewer: number): Promise<readonly number[]>;
-  /** Reads the next part of a long list when it is its turn. */
-  inTurn: InTurn;
+  /** Sends a long list. */
+  sendParts: SendParts;
   runtime: Runtime;
   /** The path of the public URL, without a slash at its end: what `Location` and `Link` begin with. */
   basePath: string;

@@ -6,8 +6,8 @@ export type PacedQueue<Item> = {
   oldest(): Item | undefined;
   /** How many go on in a slice of so many milliseconds. */
   perSlice(plannedMs: number): number;
-  /** Lets as many go on. */
-  begin(plannedMs: number): void;
+  /** Lets as many go on, but no more than `most`. */
+  begin(plannedMs: number, most?: number): void;
   /** Called when all that they do at once is done, in promises too: how long it took tells how many fit the next time. */
   end(): void;
   /** Takes those out that came last, but so many of those that wait. */
@@ -16,7 +16,8 @@ export type PacedQueue<Item> = {
 
 /** `now` is in milliseconds, of a clock that never goes back; `go` lets one go on. */
 export function createPacedQueue<Item>(now: () => number, go: (item: Item) => void): PacedQueue<Item> {
-  let items: Item[] = [];
+  /** Undefined where they have gone on: what one leads to may be large. */
+  let items: (Item | undefined)[] = [];
   /** Where in `items` those begin that wait; where they did when the slice began, and when that was. */
   let next = 0;
   let from = 0;
@@ -33,12 +34,16 @@ export function createPacedQueue<Item>(now: () => number, go: (item: Item) => vo
     size: () => items.length - next,
     oldest: () => items[next],
     perSlice,
-    begin(plannedMs) {
+    begin(plannedMs, most = Infinity) {
       if (next === items.length) return;
       begun = now();
-      const end = Math.min(items.length, next + perSlice(plannedMs));
-      // There is one at every place before the end.
-      while (next < end) go(items[next++] as Item);
+      const end = Math.min(items.length, next + Math.min(perSlice(plannedMs), most));
+      while (next < end) {
+        // There is one at every place from `next` on.
+        const item = items[next] as Item;
+        items[next++] = undefined;
+        go(item);
+      }
     },
     end() {
       const served = next - from;
@@ -52,7 +57,8 @@ export function createPacedQueue<Item>(now: () => number, go: (item: Item) => vo
       from = 0;
       next = 0;
     },
-    cut: (keep) => items.splice(next + keep),
+    // These have not gone on.
+    cut: (keep) => items.splice(next + keep) as Item[],
   };
 }
 

@@ -18,7 +18,6 @@ import type { RouteContext } from './context.ts';
 import { decodeCursor, encodeCursor } from './cursor.ts';
 import { answers, BODY_CODES, errorAnswers, KEY_CODES, NoBody, NoQuery, ref } from './documentation.ts';
 import { callerOf, sendAnswer } from './idempotency.ts';
-import { linesOf } from './request-log.ts';
 
 const MAX_LIMIT = 2 ** 31 - 1;
 const DEFAULT_FIELDS: readonly PlantField[] = ['name', 'tag'];
@@ -135,12 +134,12 @@ export function plantsRoutes(app: FastifyInstance, context: RouteContext): void 
   });
 }
 
-function listHandler({ plants, inTurn, basePath, cursorKey }: RouteContext) {
+function listHandler({ plants, sendParts, basePath, cursorKey }: RouteContext) {
   return async (request: FastifyRequest<{ Querystring: ListQuery }>, reply: FastifyReply) => {
     const { limit, cursor, fields = DEFAULT_FIELDS } = request.query;
     const viewer = request.principal.user.id;
     const from = cursor === undefined ? undefined : decodeCursor(cursor, viewer, cursorKey);
-    const { json, next } = await listPlants(plants, { viewer, from, limit, fields, inTurn });
+    const { json, next } = await listPlants(plants, { viewer, from, limit, fields });
 
     answerJson(reply);
     if (next) {
@@ -149,20 +148,8 @@ function listHandler({ plants, inTurn, basePath, cursorKey }: RouteContext) {
       reply.header('link', `<${basePath}/plants?${query}>; rel="next"`);
     }
     if (typeof json === 'string') return json;
-    // For HEAD Fastify would read the whole list to throw it away.
-    return Readable.from(request.method === 'HEAD' ? [] : resetOnFailure(json, request), {
-      objectMode: false,
-    });
+    // For HEAD the whole list would be read to be thrown away.
+    if (request.method === 'HEAD') return Readable.from([], { objectMode: false });
+    return sendParts(json, request, reply);
   };
-}
-
-/** A list that breaks off must not look like one that ended, whatever the HTTP version. */
-async function* resetOnFailure(json: AsyncIterable<string>, request: FastifyRequest): AsyncIterable<string> {
-  try {
-    yield* json;
-  } catch (error) {
-    request.log.error({ err: error, ...linesOf(request) }, 'a list broke off');
-    request.raw.socket.resetAndDestroy();
-    throw error;
-  }
 }

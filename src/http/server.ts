@@ -28,6 +28,7 @@ import { asksHealth, refuseAtTheDoor } from './door.ts';
 import { eventsRoutes } from './events-routes.ts';
 import { answerFailure } from './failures.ts';
 import { acceptIdempotencyKeys } from './idempotency.ts';
+import { sendToReaders } from './list-readers.ts';
 import { meRoutes } from './me-routes.ts';
 import { collectOpenApi, sharedSchemas } from './openapi.ts';
 import { healthRoutes, pagesRoutes } from './pages-routes.ts';
@@ -101,7 +102,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   const admission = admissionOf(options);
   const context: RouteContext = {
     ...options,
-    inTurn: turns.later,
+    sendParts: sendToReaders({ inTurn: turns.later, measures: options.measures }),
     basePath,
     requires: (scope) => requireScope(admission, scope),
     stillAdmits: (scope, request) => isStillAdmitted(options.authenticate, scope, request),

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { AppError } from '../errors.ts';
-import { http as limits } from '../limits.ts';
+import { http as limits, list } from '../limits.ts';
 import { type Overload, watchOverload } from './overload.ts';
 import { createPacedQueue } from './paced-queue.ts';
 
@@ -46,6 +46,8 @@ export function gatherTurns(now: () => number, overload: Overload = watchOverloa
   const refusals: (() => void)[] = [];
   const requests = createPacedQueue<Waiting>(now, goOn);
   const rest = createPacedQueue<() => void>(now, (work) => work());
+  /** Of `rest`, how much has begun and not ended: a database may take its time. */
+  let restUnderWay = 0;
   /** When the first request of this turn arrived. */
   let turnAt: number | undefined;
   let isScheduled = false;
@@ -94,14 +96,24 @@ export function gatherTurns(now: () => number, overload: Overload = watchOverloa
   }
 
   function scheduleRest(): void {
-    if (isRestScheduled) return;
+    if (isRestScheduled || restUnderWay >= list.partsAtOnce || rest.size() === 0) return;
     isRestScheduled = true;
-    setImmediate(() => rest.begin(limits.sliceMs));
+    setImmediate(() => rest.begin(list.sliceMs, list.partsAtOnce - restUnderWay));
     setImmediate(() => {
       isRestScheduled = false;
       rest.end();
-      if (rest.size() > 0) scheduleRest();
+      scheduleRest();
     });
+  }
+
+  async function countRest<T>(work: () => Promise<T>): Promise<T> {
+    restUnderWay++;
+    try {
+      return await work();
+    } finally {
+      restUnderWay--;
+      scheduleRest();
+    }
   }
 
   function watch(): void {
@@ -155,8 +167,10 @@ export function gatherTurns(now: () => number, overload: Overload = watchOverloa
       schedule();
     },
     later(work) {
-      scheduleRest();
-      return new Promise((resolve, reject) => rest.push(() => work().then(resolve, reject)));
+      return new Promise((resolve, reject) => {
+        rest.push(() => countRest(work).then(resolve, reject));
+        scheduleRest();
+      });
     },
   };
 }

@@ -1,4 +1,4 @@
-import { delivery, observability, writes } from '../limits.ts';
+import { delivery, list, observability, writes } from '../limits.ts';
 
 /**
  * Every metric of the service's own: what is exported, and what docs/reference/metrics.md says of it, is made from this
@@ -53,6 +53,15 @@ export const catalogue = {
     labels: ['error'],
     of: 'replica',
     help: 'Failures that were answered, by the code in their body. Those of /healthz and /readyz are left out.',
+  },
+  listsReset: {
+    name: 'plant_store_http_lists_reset_total',
+    type: 'counter',
+    labels: [],
+    of: 'replica',
+    help:
+      'Lists that were broken off since too many waited for readers that take nothing, and theirs had waited longest: ' +
+      `${list.readersPerToken} of one token, or ${list.readers} in all.`,
   },
   commitCommands: {
     name: 'plant_store_commit_commands',

@@ -17,6 +17,7 @@ export type CountedKey = Extract<
   | 'requestDuration'
   | 'requestsUnderWay'
   | 'errors'
+  | 'listsReset'
   | 'commitCommands'
   | 'commitDuration'
   | 'queueWait'
@@ -40,6 +41,7 @@ export function createCounts(): { measures: Measures; samples: Pick<Samples, Cou
   const failures = countBy(Object.keys(errors));
   const webhooks = { paused: 0, disabled: 0 };
   let underWay = 0;
+  let listsReset = 0;
 
   return {
     measures: {
@@ -55,6 +57,9 @@ export function createCounts(): { measures: Measures; samples: Pick<Samples, Cou
         failures.add(String(code));
         requests.add({ method, route: undefined, status: Math.trunc(code / 100), durationMs });
       },
+      listReset() {
+        listsReset++;
+      },
       batchEnded: commits.add,
       attemptEnded: attempts.add,
       attemptNotMade: attempts.notMade,
@@ -69,6 +74,7 @@ export function createCounts(): { measures: Measures; samples: Pick<Samples, Cou
       requestDuration: requests.samples,
       requestsUnderWay: () => one(underWay),
       errors: () => failures.samples('error'),
+      listsReset: () => one(listsReset),
       ...commits.samples,
       ...attempts.samples,
       pauses: () => one(webhooks.paused),

@@ -1,15 +1,22 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
+import { connect, type Socket } from 'node:net';
 import { DatabaseSync } from 'node:sqlite';
 import { text } from 'node:stream/consumers';
 import { after, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { storePath } from '../../src/config.ts';
+import { http, list as limits } from '../../src/limits.ts';
+import { listPlants, type NextPart } from '../../src/plants/list.ts';
 import { failed, succeeded } from '../harness/answer.ts';
+import { head } from '../harness/raw-request.ts';
 import { type Service, startService } from '../harness/service.ts';
+import { scrape } from '../observability/scrape.ts';
+import { eventually } from './eventually.ts';
 
-const service = await startService();
+// All connections come from one address, which may have more of them than a client may.
+const service = await startService({ METRICS_PORT: '0', TRUST_PROXY: '127.0.0.0/8' });
 after(() => service.stop());
 
 /** Large enough that a list of them does not fit into the buffers between server and client. */
@@ -156,6 +163,92 @@ test('HEAD of a long list answers at once, and the connection serves on', async 
     assert.equal(answer.status, 200);
     assert.equal(answer.text, '');
   }
+});
+
+/**
+ * Asks for so many lists that nobody reads, and a few more: of each connection one is sent, and the others wait for it.
+ * Over one connection after the other: at once they would be an overload.
+ */
+async function askForLists(token: string, count: number): Promise<Socket[]> {
+  const request = head('GET /plants HTTP/1.1', 'Host: local', `Authorization: Bearer ${token}`);
+  const sockets: Socket[] = [];
+  while (sockets.length * http.pipelinedRequests < count) {
+    const socket = connect({ port: service.port, host: '127.0.0.1' });
+    sockets.push(socket.on('error', () => {}));
+    socket.write(request.repeat(1 + http.pipelinedRequests));
+    await once(socket, 'readable');
+  }
+  return sockets;
+}
+
+async function listsReset(): Promise<number> {
+  const metrics = await scrape(service.metricsUrl ?? '');
+  return metrics.value('plant_store_http_lists_reset_total') ?? 0;
+}
+
+/** Whether the connection ends before more has arrived than what was on the way. */
+function isReset(socket: Socket): Promise<boolean> {
+  return new Promise((resolve) => {
+    socket.once('close', () => resolve(true));
+    socket.on('data', () => {
+      if (socket.bytesRead > 12 * 2 ** 20) resolve(false);
+    });
+  });
+}
+
+test('beyond its lists that nobody reads, a token loses those that waited longest for their readers', async () => {
+  const token = await long;
+  const before = await listsReset();
+  const sockets = await askForLists(token, limits.readersPerToken);
+  const [first] = sockets;
+  assert.ok(first);
+  const page = await service.request('GET', '/plants?fields=id&limit=500', { token });
+  assert.deepEqual(idsOf(page.text), tens(500));
+  await eventually('list that is reset', async () => ((await listsReset()) > before ? true : undefined));
+  const lost = (await listsReset()) - before;
+  assert.ok(lost < sockets.length / 2, `${lost} were reset`);
+  assert.equal(await isReset(first), true);
+  for (const socket of sockets) socket.destroy();
+});
+
+test('a list arrives whole, however many lists of other tokens nobody reads', async () => {
+  await long;
+  const before = await listsReset();
+  const sockets = [
+    ...(await askForLists(await service.tokenFor('long'), limits.readers / 2)),
+    ...(await askForLists(await service.tokenFor('long'), limits.readers / 2)),
+  ];
+  const token = await planted('healthy', 2503, 'Alder');
+  const answer = await service.request('GET', '/plants?fields=id', { token });
+  assert.deepEqual(idsOf(answer.text), tens(2503));
+  await eventually('list that is reset', async () => ((await listsReset()) > before ? true : undefined));
+  for (const socket of sockets) socket.destroy();
+});
+
+async function partsOf(next: NextPart): Promise<string[]> {
+  const { text: part, isLast } = await next();
+  return isLast ? [part] : [part, ...(await partsOf(next))];
+}
+
+test('no part of a list is larger than its bound, however the sizes of plants differ', async () => {
+  const small = 1200;
+  const large = 400;
+  await planted('uneven', small, 'A');
+  await service.beside(async ({ store, runtime }) => {
+    const owner = (await store.access.users()).find(({ name }) => name === 'uneven')?.id ?? 0;
+    for (let i = 1; i <= large; i++) {
+      const plant = { owner, name: LONG_NAME, tag: LONG_NAME, at: runtime.clock.now() };
+      await store.plants.create({ ...plant, id: BigInt(100_000 + i), event: runtime.ids.next('evt') });
+    }
+    for (const limit of [undefined, small + large, limits.firstPlants]) {
+      const from = limit === limits.firstPlants ? { owner, id: 100_001n } : undefined;
+      const { json } = await listPlants(store.plants, { viewer: owner, from, limit, fields: ['name'] });
+      assert.ok(typeof json !== 'string');
+      const parts = await partsOf(json);
+      for (const part of parts) assert.ok(Buffer.byteLength(part) <= limits.partBytes);
+      assert.equal(JSON.parse(parts.join('')).length, limit ?? small + large);
+    }
+  });
 });
 
 test('a list is reset when the store fails in the middle of it', async () => {
