@@ -9,6 +9,7 @@ import { bootstrap } from './access/bootstrap.ts';
 import type { VerifyJwt } from './access/jwt.ts';
 import { type Config, storePath } from './config.ts';
 import type { DatabaseUrl } from './database-url.ts';
+import { createCursors } from './http/cursor.ts';
 import { buildServer } from './http/server.ts';
 import { http as limits, processes } from './limits.ts';
 import type { Measures } from './measures.ts';
@@ -158,7 +159,11 @@ async function serve({ config, runtime, options, store, failed, metrics }: Parts
     visibleOwners: store.access.visibleOwners,
     webhooks: webhooksContext(store, { runtime, target, deliveryDelayMs: deliveryDelay(config) }),
     runtime,
-    cursorKey: store.key,
+    cursors: createCursors({
+      ...store.cursorKeys,
+      retentionDays: config.retentionDays,
+      clock: runtime.clock,
+    }),
     authenticate: createAuthenticate({
       ...access,
       bootstrapToken: config.bootstrapToken,
@@ -324,7 +329,7 @@ export async function openapiDocument(runtime: Runtime): Promise<object> {
     visibleOwners: store.access.visibleOwners,
     webhooks: webhooksContext(store, { runtime, target, deliveryDelayMs: 0 }),
     runtime,
-    cursorKey: store.key,
+    cursors: createCursors({ ...store.cursorKeys, retentionDays: 0, clock: runtime.clock }),
     authenticate: createAuthenticate({ store: store.access, runtime, bootstrapToken: undefined }),
     answersApi: true,
     rateLimit: undefined,

@@ -74,6 +74,8 @@ export const list = {
   readersPerToken: 1_000,
   /** The same of all tokens: 94 MiB, and some 20 KiB for each connection. */
   readers: 1_500,
+  /** How long cursors with a checksum are still taken once none are given out: time for a walk to come to its end. */
+  oldCursorMs: 24 * HOUR,
   /** Ids that are counted in one turn of the event loop, for a list with a large `limit`: about a millisecond. */
   countedPlants: 20_000,
 } as const;

@@ -45,6 +45,7 @@ export const bounds: Readonly<Record<LimitName, string>> = {
     'The connection is reset of the reader, among those of this token, that has not taken its part for longest; a line in the log, and `plant_store_http_lists_reset_total`.',
   'list.readers':
     'The same, among the readers of all tokens. A list that begins is always given its first part.',
+  'list.oldCursorMs': '400 `40007`. Cursors of events are taken for `RETENTION_DAYS` instead.',
   'list.countedPlants': 'Other requests have their turn, then the count goes on.',
   'access.cachedTokens': 'The memory is emptied, and filled again from the store.',
   'access.cachedTokenBytes': 'The memory is emptied, and filled again from the store.',

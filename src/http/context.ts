@@ -3,6 +3,7 @@ import type { Scope } from '../access/scopes.ts';
 import type { PlantStore } from '../plants/port.ts';
 import type { Runtime } from '../runtime.ts';
 import type { WebhooksContext } from '../webhooks/operations.ts';
+import type { Cursors } from './cursor.ts';
 import type { SendParts } from './list-readers.ts';
 
 /** What the routes work with. */
@@ -16,8 +17,7 @@ export type RouteContext = {
   runtime: Runtime;
   /** The path of the public URL, without a slash at its end: what `Location` and `Link` begin with. */
   basePath: string;
-  /** Binds cursors to the store. */
-  cursorKey: number;
+  cursors: Cursors;
   /** Aborted when the service begins to drain: what is new is refused, and streams of events end. */
   drain: AbortSignal;
   /** The hook that lets through only requests whose token is good and has the scope, if there is one. */

@@ -1,40 +1,80 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { AppError } from '../errors.ts';
+import { list as limits } from '../limits.ts';
 import { MAX_ID, MIN_ID } from '../plants/plant.ts';
 import type { Position } from '../plants/port.ts';
+import type { Clock } from '../runtime.ts';
 
-/** What a cursor belongs to: the list that goes on with it, the user that it was given to, and the store. */
-export type CursorOrigin = { list: string; user: number; key: number };
-
-/**
- * A cursor is a place in a list and a checksum over it, the list, the user and the store. It gives no access (that
- * is part of every query), so the checksum needs no secret: it tells a cursor that was mistyped, cut, made up, or
- * given by another list, to another user, or by another service.
- */
-export function sealCursor(place: string, origin: CursorOrigin): string {
-  return `${place}.${checksum(place, origin)}`;
-}
+/** What a cursor belongs to: the list that goes on with it, and the user that it was given to. */
+export type CursorOrigin = { list: string; user: number };
 
 /**
- * The place of a cursor.
- *
- * @throws AppError 40007
+ * A cursor is a place in a list, sealed with the list, the user and the store's key. It gives no access, which is part of
+ * every query; but whoever could make one up would learn from the answers which users there are.
  */
-export function openCursor(text: string, origin: CursorOrigin): string {
-  const end = text.lastIndexOf('.');
-  const place = text.slice(0, Math.max(0, end));
-  if (PLACE.test(place) && text.slice(end + 1) === String(checksum(place, origin))) return place;
-  throw noCursor();
+export type Cursors = {
+  seal(place: string, origin: CursorOrigin): string;
+  /**
+   * The place of a cursor.
+   *
+   * @throws AppError 40007
+   */
+  open(cursor: string, origin: CursorOrigin): string;
+};
+
+/** The list whose cursors clients keep: they hold as long as the events behind them. */
+export const EVENTS = 'events';
+
+/** `secret`, `oldKey` and `oldUntil` are what the store keeps for its cursors. */
+export type CursorsOptions = {
+  secret: string;
+  oldKey: number;
+  oldUntil: number;
+  retentionDays: number;
+  clock: Clock;
+};
+
+/**
+ * Cursors of the old form end in a checksum, which can be made up. They are given out as long as a replica of the version
+ * before may be asked with them, and taken for a day longer, so that walks come to their end. Those of events are kept by
+ * clients and tell nothing: they are taken as long as new ones.
+ */
+export function createCursors({ secret, oldKey, oldUntil, retentionDays, clock }: CursorsOptions): Cursors {
+  const key = Buffer.from(secret, 'hex');
+  const seal = (place: string, { list, user }: CursorOrigin) =>
+    createHmac('sha256', key).update(`${user} ${place} ${list}`).digest('base64url').slice(0, KEPT);
+  const checksum = (place: string, { list, user }: CursorOrigin) =>
+    String(crc32(`${list} ${oldKey}.${user}.${place}`));
+  const oldTakenUntil = ({ list }: CursorOrigin) =>
+    oldUntil + (list === EVENTS ? retentionDays * DAY : limits.oldCursorMs);
+
+  return {
+    seal(place, origin) {
+      const isOld = clock.now() < oldUntil;
+      return `${place}.${isOld ? checksum(place, origin) : seal(place, origin)}`;
+    },
+    open(cursor, origin) {
+      const end = cursor.lastIndexOf('.');
+      const place = cursor.slice(0, Math.max(0, end));
+      const proof = cursor.slice(end + 1);
+      if (PLACE.test(place)) {
+        if (areEqual(proof, seal(place, origin))) return place;
+        if (proof === checksum(place, origin) && clock.now() < oldTakenUntil(origin)) return place;
+      }
+      throw noCursor();
+    },
+  };
 }
 
 /** A cursor of the list of plants. */
-export function encodeCursor({ owner, id }: Position, user: number, key: number): string {
-  return sealCursor(`${owner}.${id}`, { list: PLANTS, user, key });
+export function sealPosition(cursors: Cursors, { owner, id }: Position, user: number): string {
+  return cursors.seal(`${owner}.${id}`, { list: PLANTS, user });
 }
 
 /** @throws AppError 40007 */
-export function decodeCursor(text: string, user: number, key: number): Position {
-  const place = openCursor(text, { list: PLANTS, user, key });
+export function openPosition(cursors: Cursors, cursor: string, user: number): Position {
+  const place = cursors.open(cursor, { list: PLANTS, user });
   const [, owner, id] = PLANTS_PLACE.exec(place) ?? [];
   if (owner && id) {
     const position = { owner: Number(owner), id: BigInt(id) };
@@ -43,12 +83,17 @@ export function decodeCursor(text: string, user: number, key: number): Position 
   throw noCursor();
 }
 
+const DAY = 24 * 60 * 60 * 1000;
 const PLACE = /^[\w.-]{1,64}$/;
 const PLANTS = 'plants';
 const PLANTS_PLACE = /^(\d{1,15})\.(0|-?[1-9]\d{0,18})$/;
 
-function checksum(place: string, { list, user, key }: CursorOrigin): number {
-  return crc32(`${list} ${key}.${user}.${place}`);
+/** Characters of a MAC that are kept: 132 bits (RFC 2104 §5). */
+const KEPT = 22;
+
+function areEqual(given: string, right: string): boolean {
+  const [a, b] = [Buffer.from(given), Buffer.from(right)];
+  return a.length === b.length && timingSafeEqual(a, b);
 }
 
 function noCursor(): AppError {

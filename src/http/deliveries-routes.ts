@@ -13,7 +13,6 @@ import { type Delivery, deliveryStates } from '../webhooks/port.ts';
 import { ReplayInput, replay } from '../webhooks/replay.ts';
 import { answerJson } from './answer.ts';
 import type { RouteContext } from './context.ts';
-import { openCursor, sealCursor } from './cursor.ts';
 import {
   answers,
   BODY_CODES,
@@ -115,7 +114,7 @@ function listRoute(app: FastifyInstance, context: RouteContext): void {
   });
 }
 
-function listHandler({ webhooks, basePath, cursorKey }: RouteContext) {
+function listHandler({ webhooks, basePath, cursors }: RouteContext) {
   return async (
     request: FastifyRequest<{ Params: OfWebhook; Querystring: ListQuery }>,
     reply: FastifyReply,
@@ -124,14 +123,14 @@ function listHandler({ webhooks, basePath, cursorKey }: RouteContext) {
     const { id } = request.params;
     const owner = request.principal.user.id;
     // Another state is another list.
-    const origin = { list: `deliveries ${id} ${state ?? ''}`, user: owner, key: cursorKey };
-    const before = cursor === undefined ? undefined : openCursor(cursor, origin);
+    const origin = { list: `deliveries ${id} ${state ?? ''}`, user: owner };
+    const before = cursor === undefined ? undefined : cursors.open(cursor, origin);
     const { deliveries, next } = await listDeliveries(webhooks, { owner, webhook: id, state, before, limit });
 
     answerJson(reply);
     if (next !== undefined) {
       const chosen = state === undefined ? '' : `&state=${state}`;
-      const query = `limit=${limit}&cursor=${sealCursor(next, origin)}${chosen}`;
+      const query = `limit=${limit}&cursor=${cursors.seal(next, origin)}${chosen}`;
       reply.header('link', `<${basePath}/webhooks/${id}/deliveries?${query}>; rel="next"`);
     }
     return `[${deliveries.map(deliveryJson).join()}]`;

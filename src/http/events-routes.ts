@@ -6,7 +6,7 @@ import { EventView, eventJson } from '../webhooks/event.ts';
 import { listEvents } from '../webhooks/event-feed.ts';
 import { answerJson } from './answer.ts';
 import type { RouteContext } from './context.ts';
-import { openCursor, sealCursor } from './cursor.ts';
+import { EVENTS } from './cursor.ts';
 import { answers, errorAnswers, NoQuery, pageLimit, ref } from './documentation.ts';
 import { createEventStreams } from './event-stream.ts';
 import { linesOf } from './request-log.ts';
@@ -32,7 +32,7 @@ export function eventsRoutes(app: FastifyInstance, context: RouteContext): void 
   streamRoute(app, context);
 }
 
-function listRoute(app: FastifyInstance, { webhooks, cursorKey, requires }: RouteContext): void {
+function listRoute(app: FastifyInstance, { webhooks, cursors, requires }: RouteContext): void {
   app.route<{ Querystring: ListQuery }>({
     method: 'GET',
     url: '/events',
@@ -63,15 +63,15 @@ function listRoute(app: FastifyInstance, { webhooks, cursorKey, requires }: Rout
     },
     async handler({ query, principal }, reply) {
       const viewer = principal.user.id;
-      const origin = eventsOrigin(viewer, cursorKey);
-      const after = query.cursor === undefined ? undefined : openCursor(query.cursor, origin);
+      const origin = eventsOrigin(viewer);
+      const after = query.cursor === undefined ? undefined : cursors.open(query.cursor, origin);
       const { events, next } = await listEvents(webhooks, {
         viewer,
         after,
         limit: query.limit ?? limits.page,
       });
       answerJson(reply);
-      return `{"events":[${events.map(eventJson).join()}],"cursor":"${sealCursor(next, origin)}"}`;
+      return `{"events":[${events.map(eventJson).join()}],"cursor":"${cursors.seal(next, origin)}"}`;
     },
   });
 }
@@ -111,12 +111,12 @@ function streamRoute(app: FastifyInstance, context: RouteContext): void {
 }
 
 function streamHandler(context: RouteContext) {
-  const { webhooks, visibleOwners, cursorKey, drain, stillAdmits } = context;
+  const { webhooks, visibleOwners, cursors, drain, stillAdmits } = context;
   const openStream = createEventStreams({ events: webhooks.events, visibleOwners, drain });
 
   return async (request: FastifyRequest, reply: FastifyReply) => {
     const viewer = request.principal.user.id;
-    const origin = eventsOrigin(viewer, cursorKey);
+    const origin = eventsOrigin(viewer);
     const after = await startOf(request, context);
     const stream =
       request.method === 'HEAD'
@@ -125,7 +125,7 @@ function streamHandler(context: RouteContext) {
             viewer,
             after,
             response: reply.raw,
-            cursorOf: (position) => sealCursor(position, origin),
+            cursorOf: (position) => cursors.seal(position, origin),
             isAdmitted: () => stillAdmits('webhooks:read', request),
             onFailure: (error) =>
               request.log.error({ err: error, ...linesOf(request) }, 'a stream of events broke off'),
@@ -139,18 +139,18 @@ function streamHandler(context: RouteContext) {
 /** @throws AppError 40007 when events behind `Last-Event-ID` are no longer kept, or it is no cursor. */
 async function startOf(
   { headers, principal }: FastifyRequest,
-  { webhooks, cursorKey }: RouteContext,
+  { webhooks, cursors }: RouteContext,
 ): Promise<string> {
   const viewer = principal.user.id;
   const lastId = headers['last-event-id'];
   // Some clients send it empty before they have one.
   if (lastId === undefined || lastId === '') return webhooks.events.latestPosition(viewer);
-  const after = openCursor(String(lastId), eventsOrigin(viewer, cursorKey));
+  const after = cursors.open(String(lastId), eventsOrigin(viewer));
   await listEvents(webhooks, { viewer, after, limit: 1 });
   return after;
 }
 
 /** The list and the stream have the same cursors. */
-function eventsOrigin(user: number, key: number) {
-  return { list: 'events', user, key };
+function eventsOrigin(user: number) {
+  return { list: EVENTS, user };
 }

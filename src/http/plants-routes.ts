@@ -15,7 +15,7 @@ import {
 import { type PlantField, plantFields } from '../plants/port.ts';
 import { answerJson } from './answer.ts';
 import type { RouteContext } from './context.ts';
-import { decodeCursor, encodeCursor } from './cursor.ts';
+import { openPosition, sealPosition } from './cursor.ts';
 import { answers, BODY_CODES, errorAnswers, KEY_CODES, NoBody, NoQuery, ref } from './documentation.ts';
 import { callerOf, sendAnswer } from './idempotency.ts';
 
@@ -134,17 +134,17 @@ export function plantsRoutes(app: FastifyInstance, context: RouteContext): void 
   });
 }
 
-function listHandler({ plants, sendParts, basePath, cursorKey }: RouteContext) {
+function listHandler({ plants, sendParts, basePath, cursors }: RouteContext) {
   return async (request: FastifyRequest<{ Querystring: ListQuery }>, reply: FastifyReply) => {
     const { limit, cursor, fields = DEFAULT_FIELDS } = request.query;
     const viewer = request.principal.user.id;
-    const from = cursor === undefined ? undefined : decodeCursor(cursor, viewer, cursorKey);
+    const from = cursor === undefined ? undefined : openPosition(cursors, cursor, viewer);
     const { json, next } = await listPlants(plants, { viewer, from, limit, fields });
 
     answerJson(reply);
     if (next) {
       const chosen = request.query.fields ? `&fields=${fields.join()}` : '';
-      const query = `limit=${limit}&cursor=${encodeCursor(next, viewer, cursorKey)}${chosen}`;
+      const query = `limit=${limit}&cursor=${sealPosition(cursors, next, viewer)}${chosen}`;
       reply.header('link', `<${basePath}/plants?${query}>; rel="next"`);
     }
     if (typeof json === 'string') return json;

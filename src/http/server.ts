@@ -48,7 +48,7 @@ import { webhooksRoutes } from './webhooks-routes.ts';
 
 export type ServerOptions = Pick<
   RouteContext,
-  'plants' | 'webhooks' | 'visibleOwners' | 'runtime' | 'cursorKey' | 'drain'
+  'plants' | 'webhooks' | 'visibleOwners' | 'runtime' | 'cursors' | 'drain'
 > & {
   keys: KeyStore;
   /** False for a replica that only sends webhooks: it tells its health, and nothing else. */

@@ -1,6 +1,7 @@
 import { database as limits } from '../limits.ts';
 import { createChecksum } from './checksum.ts';
 import { type CopiedTable, copiedTables } from './copied-tables.ts';
+import type { CursorKeys } from './store.ts';
 
 /** Values by column, each as text. */
 export type CopiedRow = Readonly<Record<string, string | null>>;
@@ -21,8 +22,7 @@ export type CopySource = Readable & {
 };
 
 export type StoreFacts = {
-  /** Cursors are bound to it. */
-  key: number;
+  cursorKeys: CursorKeys;
   /** The highest id that a user has or had: no later one gets it. */
   lastUser: number;
 };

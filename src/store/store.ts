@@ -4,6 +4,16 @@ import type { StoreReadings } from '../measures.ts';
 import type { PlantStore } from '../plants/port.ts';
 import type { ChoreStore, DeliveryStore, EventStore, Outbox, WebhookStore } from '../webhooks/port.ts';
 
+/** What cursors are sealed with (`http/cursor.ts`). */
+export type CursorKeys = {
+  /** 256 bits, in hexadecimal. */
+  secret: string;
+  /** What a checksum in their place was keyed by: a random number that belongs to this store and to its copies. */
+  oldKey: number;
+  /** Until when such cursors are given out, in milliseconds since the Unix epoch; 0 for never. */
+  oldUntil: number;
+};
+
 /**
  * Everything that is kept, behind one port for each feature. Each write method is one whole transaction:
  * no transaction crosses the port, and a method resolves only when its effect is on disk.
@@ -20,8 +30,7 @@ export type Store = {
   events: EventStore;
   chores: ChoreStore;
   readings: StoreReadings;
-  /** A random number that belongs to this store: cursors are bound to it. */
-  key: number;
+  cursorKeys: CursorKeys;
   /** Whether writes would be refused at once. */
   isFull(): boolean;
   /** Throws when the store cannot answer. */

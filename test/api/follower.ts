@@ -34,7 +34,7 @@ export async function follow(service: Service, token: string, lastEventId?: stri
   const response = await openStream(service, token, lastEventId);
   assert.equal(response.statusCode, 200);
   const follower = over(response);
-  assert.match(await follower.next(), /^id: \w+\.\d+\nretry: 1000$/);
+  assert.match(await follower.next(), /^id: \w+\.[\w-]{22}\nretry: 1000$/);
   return follower;
 }
 

@@ -160,7 +160,7 @@ const KINDS: readonly [kind: string, pattern: RegExp][] = [
   ['wh', /\bwh_[0-9a-z]{26}\b/g],
   ['secret', /\bwhsec_[\w+/=]+/g],
   ['key', /\bwhpk_[\w+/=]+/g],
-  ['cursor', /(?<=cursor=|"cursor":"|^id: )[\w.#-]+\.\d+/gm],
+  ['cursor', /(?<=cursor=|"cursor":"|^id: )[\w.#-]+\.[\w-]+/gm],
 ];
 
 function createKnown(): Known {

@@ -139,7 +139,7 @@ export async function viewOf(store: Store, { keys, users, webhooks }: Filled) {
     ofUsers: await Promise.all(users.map((user) => viewOfUser(store, user))),
     ofWebhooks: await Promise.all(webhooks.map((webhook) => viewOfWebhook(store, webhook))),
     answers: await Promise.all(keys.map((key) => store.keys.keptAnswer(key, AT))),
-    key: store.key,
+    cursorKeys: store.cursorKeys,
   };
 }
 

@@ -8,13 +8,15 @@ import { migrate } from '../../src/store/postgres/migrate.ts';
 import { administer, makeDatabase, makePartitions, openStoreIn } from '../harness/postgres.ts';
 import { given } from './given.ts';
 
+const DAY = 24 * 60 * 60 * 1000;
+
 /** A store as the first version left it. */
 async function firstVersion() {
   const database = await makeDatabase();
   await makePartitions(database.url, 2);
   await administer(
     database.url,
-    `DROP TABLE assigned_ids, ids_without_counter;
+    `DROP TABLE assigned_ids, ids_without_counter, cursor_key;
      DROP FUNCTION plants_added_without_counter CASCADE;
      ALTER TABLE events DROP COLUMN trace;
      DELETE FROM migrations WHERE version > 1`,
@@ -56,7 +58,7 @@ test('a migration that finds a table locked by pg_dump leaves it to the other re
     );
   }
   await dump.query('COMMIT');
-  assert.deepEqual(await migrated, ['0002_traces.sql', '0003_assigned_ids.sql']);
+  assert.deepEqual(await migrated, ['0002_traces.sql', '0003_assigned_ids.sql', '0004_cursor_key.sql']);
   assert.equal(told, 1);
 });
 
@@ -109,4 +111,16 @@ test('what a replica of the version before assigns, and a client deletes, is not
     assert.equal(await create(id), 7n);
     assert.equal(await create(id), 8n);
   }
+});
+
+test('a store with users gives replicas of the version before a day to take the cursors that it gives out', async (t) => {
+  const { url, dump, database } = await dumped(t);
+  await dump.query('COMMIT');
+  await administer(url, `INSERT INTO users (name, created_at) VALUES ('ann', 0)`);
+  const began = Date.now();
+  await migrate(database, { now: 0, onWait: assert.fail });
+  const [row] = await database.read({ name: 'keys', text: 'SELECT secret, old_until FROM cursor_key' });
+  assert.match(String(row?.secret), /^[0-9a-f]{64}$/);
+  const left = Number(row?.old_until) - began;
+  assert.ok(left >= DAY - 1 && left < DAY + 60_000, `${left} ms`);
 });

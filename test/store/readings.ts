@@ -59,6 +59,12 @@ export function readingsConformance(ready: () => Given): void {
       assert.notEqual((await store.readings.webhooks(AT)).dueSince, 5);
     });
 
+    test('a new store has a key for its cursors, and never gave out those that can be made up', () => {
+      const { secret, oldUntil } = ready().store.cursorKeys;
+      assert.match(secret, /^[0-9a-f]{64}$/);
+      assert.equal(oldUntil, 0);
+    });
+
     test('its size is known, and what waits for a commit', async () => {
       const { store } = ready();
       const { bytes } = await store.readings.size();

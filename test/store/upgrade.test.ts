@@ -41,6 +41,7 @@ test('a store of the first version keeps its webhooks and deliveries, and sends 
   const folder = await mkdtemp(join(tmpdir(), 'plant-store-'));
   const path = join(folder, 'store.db');
   makeFirstVersion(path);
+  const began = Date.now();
   const store = await openSqliteStore({
     path,
     writer: 'inline',
@@ -48,6 +49,11 @@ test('a store of the first version keeps its webhooks and deliveries, and sends 
     deliveryDelayMs: 0,
     onFatal: assert.ifError,
   });
+
+  const { secret, oldUntil } = store.cursorKeys;
+  assert.match(secret, /^[0-9a-f]{64}$/);
+  // By the clock of SQLite: cursors with a checksum were given out until now.
+  assert.ok(oldUntil > began - 1 && oldUntil <= Date.now(), String(oldUntil));
 
   const query = { webhook: 'wh_1', state: undefined, before: undefined, limit: 10 };
   assert.deepEqual(

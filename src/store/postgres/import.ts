@@ -77,12 +77,17 @@ const PROGRESS: Statement = {
   text: 'SELECT source, name, copied, position FROM copy_progress',
 };
 
-async function begin({ transaction }: Database, { key }: StoreFacts): Promise<ReadonlyMap<string, Copied>> {
-  const progress = await transaction((query) => mark(query, key));
+async function begin(
+  { transaction }: Database,
+  { cursorKeys }: StoreFacts,
+): Promise<ReadonlyMap<string, Copied>> {
+  // It is another one in every store.
+  const { oldKey: source } = cursorKeys;
+  const progress = await transaction((query) => mark(query, source));
   if (!progress) {
     throw new Error('There is a store with users in the database already. A copy needs an empty database.');
   }
-  if (progress.some(({ source }) => Number(source) !== key)) {
+  if (progress.some((row) => Number(row.source) !== source)) {
     throw new Error('The database holds a part of the copy of another store. Make the database anew.');
   }
   return new Map(
@@ -94,14 +99,14 @@ async function begin({ transaction }: Database, { key }: StoreFacts): Promise<Re
 }
 
 /** How far a copy has come, this one or another; undefined when there is a store. */
-async function mark(query: Query, key: number): Promise<Row[] | undefined> {
+async function mark(query: Query, source: number): Promise<Row[] | undefined> {
   await query(ONE_AT_A_TIME, LOCKS.migration);
   const [standing] = await query(STANDING);
   if (standing?.is_begun !== true) {
     // Everything in a store belongs to a user.
     if (standing?.is_used === true) return undefined;
     await query(MAKE_PROGRESS);
-    await query(NOTE_TABLES, [key, copiedTables.map(({ name }) => name)]);
+    await query(NOTE_TABLES, [source, copiedTables.map(({ name }) => name)]);
   }
   return query(PROGRESS);
 }
@@ -200,10 +205,14 @@ const GO_ON_BEHIND_REPLAYS: Statement = {
     HAVING max(id) > 0`,
 };
 
-const TAKE_KEY: Statement = {
-  name: 'copy-take-key',
-  text: `UPDATE meta
-    SET value = $1
+const TAKE_KEYS: Statement = {
+  name: 'copy-take-keys',
+  text: `WITH cursors AS (
+      UPDATE cursor_key
+      SET secret = $1, old_until = $2
+    )
+    UPDATE meta
+    SET value = $3
     WHERE name = 'key'`,
 };
 
@@ -217,11 +226,11 @@ const END_LEASES: Statement = {
 
 const FORGET_PROGRESS: Statement = { name: 'copy-forget-progress', text: 'DROP TABLE copy_progress' };
 
-async function finish({ write }: Database, { key, lastUser }: StoreFacts, now: number): Promise<void> {
+async function finish({ write }: Database, { cursorKeys, lastUser }: StoreFacts, now: number): Promise<void> {
   await write([
     { statement: GO_ON_BEHIND_USERS, values: [lastUser] },
     { statement: GO_ON_BEHIND_REPLAYS, values: [] },
-    { statement: TAKE_KEY, values: [key] },
+    { statement: TAKE_KEYS, values: [cursorKeys.secret, cursorKeys.oldUntil, cursorKeys.oldKey] },
     { statement: END_LEASES, values: [now] },
     { statement: FORGET_PROGRESS, values: [] },
   ]);

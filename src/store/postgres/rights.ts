@@ -18,6 +18,7 @@ export const RIGHTS: Readonly<Record<string, string>> = {
   withdrawals: 'SELECT INSERT UPDATE DELETE',
   idempotency: 'SELECT INSERT DELETE',
   meta: 'SELECT UPDATE',
+  cursor_key: 'SELECT',
 };
 
 const each = Object.entries(RIGHTS).flatMap(([table, rights]) =>

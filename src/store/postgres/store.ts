@@ -6,11 +6,11 @@ import type { PlantStore } from '../../plants/port.ts';
 import type { Clock, Log } from '../../runtime.ts';
 import type { ChoreStore } from '../../webhooks/port.ts';
 import { fault } from '../once.ts';
-import type { Store } from '../store.ts';
+import type { CursorKeys, Store } from '../store.ts';
 import { choreReads, choreWrites } from './chores.ts';
 import type { Created } from './create-command.ts';
 import { type CreateRules, creates } from './creates.ts';
-import { type Database, openDatabase } from './database.ts';
+import { type Database, openDatabase, type Statement } from './database.ts';
 import { createTest, deliveryReads, redeliver, startReplay } from './deliveries.ts';
 import { createDispatch } from './dispatch.ts';
 import { eventReads } from './events.ts';
@@ -53,17 +53,17 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
   try {
     const onWait = () => log.warn({}, SCHEMA_WAITS);
     for (const migration of await migrate(database, { now: clock.now(), onWait })) tell(migration);
-    const key = await storeKey(database);
-    return storeOn({ database, key, heartbeat: await startHeartbeat(database, log) }, options);
+    const cursorKeys = await readCursorKeys(database);
+    return storeOn({ database, cursorKeys, heartbeat: await startHeartbeat(database, log) }, options);
   } catch (error) {
     await database.close();
     throw error;
   }
 }
 
-type Opened = { database: Database; key: number; heartbeat: Heartbeat };
+type Opened = { database: Database; cursorKeys: CursorKeys; heartbeat: Heartbeat };
 
-function storeOn({ database, key, heartbeat }: Opened, options: PostgresOptions): Store {
+function storeOn({ database, cursorKeys, heartbeat }: Opened, options: PostgresOptions): Store {
   const { clock, log, pooled, measures } = options;
   const visible = visibleOwners(database, heartbeat.epoch);
   const dispatch = createDispatch(database);
@@ -89,7 +89,7 @@ function storeOn({ database, key, heartbeat }: Opened, options: PostgresOptions)
     events: { ...events, onEvents },
     chores: choreStore({ database, queues }),
     readings: { kind: 'postgres', queues: queues.readings, ...storeReads(database) },
-    key,
+    cursorKeys,
     isFull: queues.isFull,
     check: heartbeat.check,
     close: () => (closing ??= close()),
@@ -190,7 +190,14 @@ function choreStore({ database, queues }: Pick<Parts, 'database' | 'queues'>): C
   };
 }
 
-async function storeKey({ read }: Pick<Database, 'read'>): Promise<number> {
-  const [row] = await read({ name: 'meta-key', text: `SELECT value FROM meta WHERE name = 'key'` });
-  return Number(row?.value);
+const CURSOR_KEYS: Statement = {
+  name: 'cursor-keys',
+  text: `SELECT c.secret, c.old_until, m.value AS old_key
+    FROM cursor_key c
+    JOIN meta m ON m.name = 'key'`,
+};
+
+async function readCursorKeys({ read }: Pick<Database, 'read'>): Promise<CursorKeys> {
+  const [row] = await read(CURSOR_KEYS);
+  return { secret: String(row?.secret), oldKey: Number(row?.old_key), oldUntil: Number(row?.old_until) };
 }

@@ -3,6 +3,7 @@ import type { RequestKey } from '../../idempotency.ts';
 import type { ColumnType, CopiedTable } from '../copied-tables.ts';
 import type { Chunk, CopiedRow, CopySource, StoreFacts } from '../copy.ts';
 import { openConnection } from './connection.ts';
+import { readCursorKeys } from './cursor-keys.ts';
 import { makeLogDurable } from './durable-log.ts';
 import { migrate } from './migrate.ts';
 
@@ -47,11 +48,11 @@ export function openExport({ path, now, requestOf }: ExportOptions): CopySource 
 }
 
 function factsOf(db: DatabaseSync): StoreFacts {
-  const meta = db.prepare('SELECT value FROM meta WHERE name = ?');
+  const last = db.prepare(`SELECT value FROM meta WHERE name = 'last_user'`);
   const newest = db.prepare('SELECT max(id) AS id FROM users');
   return {
-    key: Number(meta.get('key')?.value),
-    lastUser: Math.max(Number(meta.get('last_user')?.value), Number(newest.get()?.id)),
+    cursorKeys: readCursorKeys(db),
+    lastUser: Math.max(Number(last.get()?.value), Number(newest.get()?.id)),
   };
 }
 

@@ -9,6 +9,7 @@ import { accessEpoch } from './access-epoch.ts';
 import { activityReads } from './activity.ts';
 import { choreReads } from './chores.ts';
 import { openConnection } from './connection.ts';
+import { readCursorKeys } from './cursor-keys.ts';
 import { deliveryReads } from './deliveries.ts';
 import { dispatchReads } from './dispatch.ts';
 import { eventReads } from './events.ts';
@@ -92,7 +93,6 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
     `SELECT max((SELECT max(id) FROM events WHERE owner = users.id)) AS id
      FROM users`,
   );
-  const key = Number(db.prepare(`SELECT value FROM meta WHERE name = 'key'`).get()?.value);
   let closing: Promise<void> | undefined;
 
   async function close(): Promise<void> {
@@ -189,7 +189,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
       size: () => sizeOf(path),
       webhooks: webhooksReading,
     },
-    key,
+    cursorKeys: readCursorKeys(db),
     latestEvent: () => snapshot.read(() => newest.get()?.id?.toString()),
     isFull: commits.isFull,
     check() {
