@@ -29,6 +29,7 @@ import { replay } from './sections/replay.ts';
 import { retries } from './sections/retries.ts';
 import { slowClients } from './sections/slow-clients.ts';
 import { slowDisk } from './sections/slow-disk.ts';
+import { stalledReaders } from './sections/stalled-readers.ts';
 import { start } from './sections/start.ts';
 import { stream } from './sections/stream.ts';
 
@@ -37,7 +38,8 @@ import { stream } from './sections/stream.ts';
 const sections: Record<string, Section> = {
   ...{ list, create, 'slow-disk': slowDisk, stream, page, start },
   ...{ deliver, arrival, neighbours, beside, backlog, duplicates, replay },
-  ...{ auth, observed, retries, overload, 'slow-clients': slowClients, postgres },
+  ...{ auth, observed, retries, overload, 'slow-clients': slowClients },
+  ...{ 'stalled-readers': stalledReaders, postgres },
 };
 
 const USAGE = `Usage: node bench/run.ts [section…] [--quick] [--json]

@@ -72,8 +72,8 @@ export const list = {
   partsAtOnce: 16,
   /** Lists of one token whose reader has not taken all of its part: 63 MiB. */
   readersPerToken: 1_000,
-  /** The same of all tokens: 94 MiB, and some 20 KiB for each connection. */
-  readers: 1_500,
+  /** The same of all tokens: 75 MiB. Some hundred stay free for those who read, and whoever is slowest makes room. */
+  readers: 1_200,
   /** How long cursors with a checksum are still taken once none are given out: time for a walk to come to its end. */
   oldCursorMs: 24 * HOUR,
   /** Ids that are counted in one turn of the event loop, for a list with a large `limit`: about a millisecond. */

@@ -6,11 +6,9 @@ import type { SlowClientsTask } from './slow-clients.ts';
 /** The thread of `startSlowClients`. */
 
 // What `startSlowClients` hands over.
-const { host, port, token, senders, readers, path }: SlowClientsTask = workerData;
+const { host, port, token, senders, readers, path, sipBytes }: SlowClientsTask = workerData;
 
 const EVERY_MS = 1000;
-/** Read at a time. */
-const SIP_BYTES = 16;
 /** So that a service that was just started, or is loaded, lets all of them in. */
 const CONNECT_EVERY_MS = 2;
 
@@ -34,12 +32,12 @@ function send(): void {
   keep(socket, timer, send);
 }
 
-/** Asks, and then takes a few bytes at a time. */
+/** Asks, and then takes a few bytes at a time, or none. */
 function read(): void {
   // Node stops reading when the callback says so.
-  const onread = { buffer: Buffer.alloc(SIP_BYTES), callback: () => false };
+  const onread = { buffer: Buffer.alloc(Math.max(1, sipBytes)), callback: () => false };
   const socket = connect({ host, port, onread });
-  const timer = setInterval(() => socket.resume(), EVERY_MS);
+  const timer = setInterval(() => sipBytes > 0 && socket.resume(), EVERY_MS);
   const fields = `host: 127.0.0.1\r\nauthorization: Bearer ${token}\r\n`;
   socket.once('connect', () => socket.write(`GET ${path} HTTP/1.1\r\n${fields}\r\n`));
   keep(socket, timer, read);

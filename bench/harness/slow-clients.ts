@@ -14,9 +14,10 @@ export type SlowClientsTask = {
   token: string;
   /** Send a byte of their headers now and then. */
   senders: number;
-  /** Ask for `path`, and take a few bytes of the answer now and then. */
+  /** Ask for `path`, and take so many bytes of the answer now and then. */
   readers: number;
   path: string;
+  sipBytes: number;
 };
 
 /** Starts them in a thread of its own; resolves when all are connected. */

@@ -34,7 +34,7 @@ export async function slowClients(bench: Bench): Promise<Report> {
     const without = await sendLoad(service.url, load, seconds);
     const slow = await startSlowClients({
       ...{ host, port: Number(port), token: TOKEN },
-      ...{ senders: EACH, readers: EACH, path: '/plants' },
+      ...{ senders: EACH, readers: EACH, path: '/plants', sipBytes: 16 },
     });
     await sleep(SETTLE_MS);
     const beside = await sendLoad(service.url, load, seconds);

@@ -1,0 +1,74 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { filledStore } from '../harness/fill.ts';
+import { type Load, sendLoad } from '../harness/load.ts';
+import { cpuSeconds, forgetPeak, peakResidentBytes, residentBytes } from '../harness/proc.ts';
+import type { Figure, Report } from '../harness/report.ts';
+import type { Bench } from '../harness/section.ts';
+import { createToken, startService, TOKEN } from '../harness/service.ts';
+import { startSlowClients } from '../harness/slow-clients.ts';
+
+const MIB = 1024 ** 2;
+const MOST_MIB = 256;
+/** The service has done what there is to do when it has used no more of the CPU in so long. */
+const IDLE_MS = 3_000;
+const IDLE_SHARE = 0.05;
+
+/** What 5000 clients cost who ask for a list and take nothing of it, and 1200 who ask so for a long one. */
+export async function stalledReaders(bench: Bench): Promise<Report> {
+  const long = bench.quick ? 200_000 : 2_000_000;
+  return {
+    figures: [
+      await growth(bench, { plants: 100_000, readers: 5_000, tokens: 5, what: '4 MB' }),
+      await growth(bench, { plants: long, readers: 1_200, tokens: 1, what: `${(long * 44) / 1e6} MB` }),
+    ],
+  };
+}
+
+const PAGES: Load = { method: 'GET', paths: ['/plants?limit=20'], token: TOKEN, connections: 32 };
+
+type Stalled = { plants: number; readers: number; tokens: number; what: string };
+
+async function growth(bench: Bench, { plants, readers, tokens, what }: Stalled): Promise<Figure> {
+  const values: number[] = [];
+  for (let round = 0; round < (bench.quick ? 1 : 3); round++) {
+    const dataDir = await filledStore(bench.folder, plants);
+    // All connections come from one address, which may have more of them than a client may.
+    const service = await startService({ dataDir, env: { TRUST_PROXY: '127.0.0.0/8' } });
+    const { hostname: host, port } = new URL(service.url);
+    // What work costs that has nothing to do with them.
+    await sendLoad(service.url, PAGES, 2);
+    const before = residentBytes(service.pid);
+    forgetPeak(service.pid);
+    const stalled = [];
+    for (let i = 0; i < tokens; i++) {
+      const token = i === 0 ? TOKEN : createToken(dataDir, 'admin');
+      const task = {
+        host,
+        port: Number(port),
+        token,
+        senders: 0,
+        readers: readers / tokens,
+        path: '/plants',
+      };
+      stalled.push(await startSlowClients({ ...task, sipBytes: 0 }));
+    }
+    await untilIdle(service.pid);
+    values.push((peakResidentBytes(service.pid) - before) / MIB);
+    for (const clients of stalled) await clients.stop();
+    await service.stop();
+  }
+  return {
+    name: `growth of memory (RSS) with ${readers} who take nothing of a list of ${what}, ${tokens} token${tokens > 1 ? 's' : ''}`,
+    unit: 'MiB',
+    values,
+    target: { atMost: MOST_MIB },
+  };
+}
+
+async function untilIdle(pid: number): Promise<void> {
+  for (let before = Number.NEGATIVE_INFINITY; ; await sleep(IDLE_MS)) {
+    const used = cpuSeconds(pid);
+    if (used - before < (IDLE_SHARE * IDLE_MS) / 1000) return;
+    before = used;
+  }
+}
