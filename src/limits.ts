@@ -66,7 +66,7 @@ export const list = {
   partPlants: 1_000,
   /** The most that is prepared of a list: what a client that takes nothing costs, beside its connection. */
   partBytes: 64 * KIB,
-  /** How long parts are prepared in one turn of the event loop: healthy clients wait for it each time. */
+  /** How long parts are prepared in one turn of the event loop: all other clients wait for it each time. */
   sliceMs: 1,
   /** Parts that are prepared at the same time, where that takes a database. */
   partsAtOnce: 16,

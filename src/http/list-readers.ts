@@ -92,8 +92,8 @@ export function sendToReaders({ inTurn, measures }: ReadersOptions): SendParts {
       if (value !== undefined) response.setHeader(name, value);
     }
     try {
-      // A part's text goes through nothing that waits for a turn or a reader, and so is old when it gets it: V8 would keep
-      // the text for as long as old objects that are garbage.
+      // The text of a part never leaves `prepare`. A promise or a variable that waits for a turn or a reader grows old;
+      // V8 would keep the text that it once held until a collection of all old objects.
       const goOn = () => prepare(reader, next);
       let part = await goOn();
       await send(reader, part.length);
