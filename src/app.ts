@@ -17,7 +17,7 @@ import type { Metrics } from './observability/metrics.ts';
 import { version } from './package.ts';
 import type { Runtime } from './runtime.ts';
 import { requireWritable } from './store/sqlite/connection.ts';
-import { makeLogDurable } from './store/sqlite/durable-log.ts';
+import { recoverStore } from './store/sqlite/durable-log.ts';
 import { fileSize } from './store/sqlite/file-size.ts';
 import { lockForServing } from './store/sqlite/lock.ts';
 import { openSqliteStore } from './store/sqlite/store.ts';
@@ -108,7 +108,7 @@ async function openEmbeddedStore(
   const unlock = lockForServing(lock);
   try {
     requireWritable(path);
-    makeLogDurable(path);
+    recoverStore(path);
     const isNew = fileSize(path) === 0;
     const store = await openSqliteStore({
       path,

@@ -64,7 +64,7 @@ async function openFile({ dataDir }: StoreConfig, runtime: Runtime): Promise<Sto
   const path = storePath(dataDir);
   const [
     { refuseLostDatabase },
-    { makeLogDurable },
+    { recoverStore },
     { lockForServing, lockUnlessServed },
     { openSqliteStore },
   ] = await Promise.all([
@@ -84,7 +84,7 @@ async function openFile({ dataDir }: StoreConfig, runtime: Runtime): Promise<Sto
   try {
     unlock = lockUnlessServed(lock);
     // A server that runs has done it.
-    if (unlock) makeLogDurable(path);
+    if (unlock) recoverStore(path);
     return await openSqliteStore({
       path,
       writer: 'inline',

@@ -4,6 +4,19 @@ import { writes } from '../../limits.ts';
 import { openConnection } from './connection.ts';
 import { flushFolder } from './durable-files.ts';
 import { fileSize } from './file-size.ts';
+import { refuseCutStore, removeSizeRecord } from './size-record.ts';
+
+/**
+ * What has to come before anything is written to a store, which a server may have left without a clean stop. To be called
+ * under the lock of servers, before this process opens the store.
+ *
+ * @throws Error when a part of the store is gone; what `makeLogDurable` throws
+ */
+export function recoverStore(path: string): void {
+  refuseCutStore(path);
+  makeLogDurable(path);
+  removeSizeRecord(path);
+}
 
 /**
  * Makes sure that the write-ahead log that a store was left with is on disk. After a flush failed, the kernel takes the

@@ -4,7 +4,7 @@ import type { ColumnType, CopiedTable } from '../copied-tables.ts';
 import type { Chunk, CopiedRow, CopySource, StoreFacts } from '../copy.ts';
 import { openConnection } from './connection.ts';
 import { readCursorKeys } from './cursor-keys.ts';
-import { makeLogDurable } from './durable-log.ts';
+import { recoverStore } from './durable-log.ts';
 import { migrate } from './migrate.ts';
 
 type ExportOptions = {
@@ -19,7 +19,7 @@ type ExportOptions = {
  * closed. To be called under the lock of servers.
  */
 export function openExport({ path, now, requestOf }: ExportOptions): CopySource {
-  makeLogDurable(path);
+  recoverStore(path);
   const db = openConnection(path);
   try {
     migrate(db, now);

@@ -19,6 +19,7 @@ import { sqliteCode } from './failure.ts';
 import { fileSize } from './file-size.ts';
 import type { Contents } from './inspect.ts';
 import { type Comparison, compareTokens, type RevivedToken } from './revived-tokens.ts';
+import { removeSizeRecord } from './size-record.ts';
 import { copyAndCheck, type WholeReport } from './whole-store.ts';
 
 export type RestoreOptions = {
@@ -59,6 +60,7 @@ export async function restoreStore({ from, path, now, report }: RestoreOptions):
     const isWhole = before !== undefined && keepStore(path, before, `${staged}-kept`);
     const compared = isWhole ? compareTokens(before, staged, now) : UNKNOWN;
     replaceFile(staged, path);
+    removeSizeRecord(path);
     if (isWhole || before === undefined) removeLoneLogs(path);
     return { ...contents, before, ...compared };
   } finally {

@@ -24,6 +24,8 @@ export type StoreFiles = {
   path: string;
   /** What the files were when the store was opened: for another thread, which works on the same. */
   known: readonly KnownFile[];
+  /** What they were when `loss` last found them. */
+  latest(): readonly KnownFile[];
   /**
    * What has become of them: undefined while the paths lead to the files that were opened, and each is as long as it
    * must be. Three calls of `stat`. With a connection that is in no transaction, a file that another program shortened
@@ -38,7 +40,8 @@ export type StoreFiles = {
   refusesRead(): Promise<string | undefined>;
 };
 
-export type KnownFile = { path: string; dev: bigint; ino: bigint; size: bigint };
+/** `changedAt` in nanoseconds. */
+export type KnownFile = { path: string; dev: bigint; ino: bigint; size: bigint; changedAt: bigint };
 
 const WAL_HEADER = 32;
 const FRAME_HEADER = 24;
@@ -48,8 +51,8 @@ const readFrom = promisify(read);
 /** @param path of the database; a connection to it is open, so that all three files are there */
 export function lookAtFiles(path: string): readonly KnownFile[] {
   return [path, `${path}-wal`, `${path}-shm`].map((file) => {
-    const { dev, ino, size } = statSync(file, { bigint: true });
-    return { path: file, dev, ino, size };
+    const { dev, ino, size, mtimeNs } = statSync(file, { bigint: true });
+    return { path: file, dev, ino, size, changedAt: mtimeNs };
   });
 }
 
@@ -67,6 +70,7 @@ export function storeFiles(known: readonly KnownFile[]): StoreFiles {
         return final(`${file.path} was cut by another program, from ${file.size} to ${found.size} bytes`);
       }
       file.size = found.size;
+      file.changedAt = found.mtimeNs;
     }
     return undefined;
   }
@@ -100,6 +104,7 @@ export function storeFiles(known: readonly KnownFile[]): StoreFiles {
   return {
     path: database.path,
     known,
+    latest: () => files,
     loss,
     lacksLog() {
       const found = lookAt(database);

@@ -4,6 +4,7 @@ import { createCheckpoint } from './checkpoint.ts';
 import { openConnection } from './connection.ts';
 import { extendedCode, StoreFailure } from './failure.ts';
 import type { Announced } from './outbox.ts';
+import { keepSizeRecord } from './size-record.ts';
 import { type KnownFile, storeFiles } from './store-files.ts';
 import { type Command, createWriter, type Executed, type WriterRules } from './writer.ts';
 
@@ -44,16 +45,20 @@ function serve(port: NonNullable<typeof parentPort>, { path, files: known, rules
   const db = openConnection(path);
   const execute = createWriter(db, rules, files);
   const checkpoint = createCheckpoint(db);
+  const record = keepSizeRecord(path);
+  record.note(files.latest());
 
   port.on('message', (message: Command[] | 'close') => {
     if (message === 'close') {
+      record.end();
       db.close();
       port.close();
       return;
     }
     port.postMessage(reply(() => execute(message)));
+    record.note(files.latest());
     // Its failure ends the thread.
-    checkpoint();
+    if (checkpoint() && !files.loss(db)) record.note(files.latest());
   });
 }
 
