@@ -6,6 +6,7 @@ import { type Receivers, startReceivers } from '../crash/receiver.ts';
 import { readFile } from '../crash/stored.ts';
 import { type Check, type Outage, verify } from '../crash/verify.ts';
 import { countDeliveries } from '../harness/backlog.ts';
+import { atEnd } from '../harness/cleanup.ts';
 import { askFor } from '../harness/client.ts';
 import { monotonicMs } from '../harness/clock.ts';
 import { TOKEN } from '../harness/service.ts';
@@ -58,6 +59,7 @@ export async function openTrial({ dataDir, random, faults }: TrialOptions): Prom
   const outages: Outage[] = [];
   let server: Server | undefined;
   let endedAt: number | undefined;
+  const forget = atEnd(() => server?.signal('SIGKILL'));
 
   async function start({ env, through = [] }: ServeOptions = {}): Promise<Server | Outcome> {
     const common = { ...loopbackAllowed, BOOTSTRAP_TOKEN: TOKEN, WEBHOOK_RETRY_SCHEDULE: SCHEDULE };
@@ -125,6 +127,7 @@ export async function openTrial({ dataDir, random, faults }: TrialOptions): Prom
       return [integrity, ...verify(stored, { ledger, report, webhooks, outages })];
     },
     async close() {
+      forget();
       await server?.kill();
       await receivers.stop();
     },
