@@ -3,9 +3,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 const PATIENCE_MS = 20_000;
 const PAUSE_MS = 5;
 
-/** Asks again and again until the answer is not undefined; rejects after 20 s. */
-export async function eventually<T>(what: string, ask: () => Promise<T | undefined>): Promise<T> {
-  const end = performance.now() + PATIENCE_MS;
+/** Asks again and again until the answer is not undefined; rejects after 20 s, or another time. */
+export async function eventually<T>(
+  what: string,
+  ask: () => Promise<T | undefined>,
+  patienceMs = PATIENCE_MS,
+): Promise<T> {
+  const end = performance.now() + patienceMs;
   for (;;) {
     const found = await ask();
     if (found !== undefined) return found;

@@ -112,10 +112,10 @@ test('a service stops at once while its provider keeps it waiting', async () => 
   const issuer = `http://127.0.0.1:${silent.port}`;
   const waiting = await startService({ ...provider.settings, JWT_ISSUER: issuer });
   const token = await provider.sign(provider.claims({ iss: issuer }));
-  // Both arrive together: when the first is answered, the second waits for the provider.
   const socket = connect(waiting.port, '127.0.0.1').setEncoding('utf8');
   const request = (path: string) =>
     `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`;
+  // When another connection has its answer after the first one, the second waits for the provider.
   socket.write(request('/healthz') + request('/plants'));
   let text = '';
   socket.on('data', (chunk) => {
@@ -123,6 +123,7 @@ test('a service stops at once while its provider keeps it waiting', async () => 
   });
   const ended = once(socket, 'close');
   await once(socket, 'data');
+  await waiting.request('GET', '/healthz');
   const started = performance.now();
   await waiting.stop();
   await ended;

@@ -40,7 +40,7 @@ test('an import follows no link that comes to be where it writes the rows that f
     await rows.close();
     const { code, stderr } = await ended;
     assert.equal(code, 1);
-    assert.match(stderr, /cannot be written to .*: it is a link, which is not followed\./);
+    assert.match(stderr, /is a link, which is not followed\./);
     assert.equal(readFileSync(victim, 'utf8'), '');
   });
 });

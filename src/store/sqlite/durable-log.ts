@@ -1,7 +1,7 @@
 import { closeSync, fsyncSync, openSync, readSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { writes } from '../../limits.ts';
-import { openConnection } from './connection.ts';
+import { openConnection, refuseLostDatabase } from './connection.ts';
 import { flushFolder } from './durable-files.ts';
 import { fileSize } from './file-size.ts';
 import { refuseCutStore, removeSizeRecord } from './size-record.ts';
@@ -13,6 +13,7 @@ import { refuseCutStore, removeSizeRecord } from './size-record.ts';
  * @throws Error when a part of the store is gone; what `makeLogDurable` throws
  */
 export function recoverStore(path: string): void {
+  refuseLostDatabase(path);
   refuseCutStore(path);
   makeLogDurable(path);
   removeSizeRecord(path);
