@@ -85,13 +85,16 @@ async function openFile({ dataDir }: StoreConfig, runtime: Runtime): Promise<Sto
     unlock = lockUnlessServed(lock);
     // A server that runs has done it.
     if (unlock) recoverStore(path);
+    // A server may start from here on.
+    unlock?.();
+    unlock = undefined;
     return await openSqliteStore({
       path,
       writer: 'inline',
       clock: runtime.clock,
       // A server of the older version that runs would not understand the store any more.
       beforeMigration() {
-        unlock ??= lockForUpgrade(lock, lockForServing);
+        unlock = lockForUpgrade(lock, lockForServing);
       },
       deliveryDelayMs: 0,
       // The write that met it fails with the same error, which ends the verb.
@@ -100,7 +103,6 @@ async function openFile({ dataDir }: StoreConfig, runtime: Runtime): Promise<Sto
   } catch (error) {
     throw storeFailure(error, dataDir);
   } finally {
-    // A server may start while the verb works.
     unlock?.();
   }
 }

@@ -71,9 +71,7 @@ export function closeAfterAnswers(socket: Connection, lastWords?: LastWords): vo
     known.lastWords &&= lastWords;
     return;
   }
-  const end = { lastWords };
-  closing.set(socket, end);
-  lingerBeforeClose(socket, () => socket.end(end.lastWords?.() ?? ''));
+  closing.set(socket, { lastWords });
   if (newest) newest.once('close', () => socket.destroySoon());
   else socket.destroySoon();
 }
@@ -95,13 +93,13 @@ export function unfinishedRequest({ parser }: Connection): IncomingMessage | und
  * bounded time and size, then the connection is closed. Closing at once would reset it while the client is still
  * sending, and the reset can overtake the answers.
  */
-function lingerBeforeClose(socket: Socket, end: () => void): void {
+function lingerBeforeClose(socket: Socket): void {
   const close = () => socket.destroy();
   // Node calls this after an answer with `Connection: close`, and after the last answer to a client that half-closed.
   socket.destroySoon = () => {
     socket.destroySoon = () => {};
     if (socket.destroyed) return;
-    end();
+    socket.end(closing.get(socket)?.lastWords?.() ?? '');
     const timer = setTimeout(close, limits.lingerMs);
     let received = 0;
     // The parser listens no more.
@@ -124,6 +122,7 @@ function lingerBeforeClose(socket: Socket, end: () => void): void {
 export function finishAnswersFirst(server: Server, drain: AbortSignal): void {
   const connections = new Set<Connection>();
   server.on('connection', (socket: Connection) => {
+    lingerBeforeClose(socket);
     connections.add(socket);
     socket.once('close', () => connections.delete(socket));
   });

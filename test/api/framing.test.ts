@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { after, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { ErrorCode } from '../../src/errors.ts';
 import { failed, succeeded } from '../harness/answer.ts';
 import { exchange, openRaw, type RawAnswer, sendInPieces } from '../harness/raw-client.ts';
@@ -419,4 +422,18 @@ test('a client that resets its connection leaves the service well', async () => 
     connection.close();
   }
   succeeded(await get(), 200);
+});
+
+test('a client that reads only when all of its refused upload is sent gets the answer', async () => {
+  const piece = 'x'.repeat(3_000);
+  const type = 'Content-Type: application/json';
+  const fields = ['Host: x', 'Connection: close', type, `Content-Length: ${20 * piece.length}`];
+  const socket = connect({ port: service.port, host: '127.0.0.1' }).pause().setEncoding('utf8');
+  socket.write(head('POST /plants HTTP/1.1', ...fields));
+  // As slow as a network, so that the answer comes first.
+  for (let n = 0; n < 20; n++) {
+    await delay(2);
+    socket.write(piece);
+  }
+  assert.match(await text(socket), /^HTTP\/1\.1 401 .*"error":40100/s);
 });

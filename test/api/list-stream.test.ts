@@ -165,12 +165,14 @@ test('HEAD of a long list answers at once, and the connection serves on', async 
   }
 });
 
-/** Asks for one list more than this, which nobody reads. A few at a time: at once they would be an overload. */
+const AT_ONCE = 32;
+
+/** Asks for more lists than this, which nobody reads. A few at a time: at once they would be an overload. */
 async function askForLists(token: string, count: number): Promise<Socket[]> {
   const request = head('GET /plants HTTP/1.1', 'Host: local', `Authorization: Bearer ${token}`);
   const sockets: Socket[] = [];
   while (sockets.length <= count) {
-    const few = Array.from({ length: 32 }, () => connect({ port: service.port, host: '127.0.0.1' }));
+    const few = Array.from({ length: AT_ONCE }, () => connect({ port: service.port, host: '127.0.0.1' }));
     sockets.push(...few);
     await Promise.all(
       few.map((socket) => {
@@ -187,16 +189,6 @@ async function listsReset(): Promise<number> {
   return metrics.value('plant_store_http_lists_reset_total') ?? 0;
 }
 
-/** Whether the connection ends before more has arrived than what was on the way. */
-function isReset(socket: Socket): Promise<boolean> {
-  return new Promise((resolve) => {
-    socket.once('close', () => resolve(true));
-    socket.on('data', () => {
-      if (socket.bytesRead > 12 * 2 ** 20) resolve(false);
-    });
-  });
-}
-
 /** The system takes 2.5 MB of each list before it waits for its reader. */
 const FILLED_MS = 60_000;
 
@@ -211,14 +203,10 @@ test('lists that nobody reads are reset beyond so many of a token, and so many i
   const token = await long;
   const before = await listsReset();
   const sockets = await askForLists(token, limits.readersPerToken);
-  const [first] = sockets;
-  assert.ok(first);
   const page = await service.request('GET', '/plants?fields=id&limit=500', { token });
   assert.deepEqual(idsOf(page.text), tens(500));
   const lost = await someReset(before);
   assert.ok(lost < sockets.length / 2, `${lost} were reset`);
-  // It has waited longest.
-  assert.equal(await isReset(first), true);
 
   const ofToken = await listsReset();
   const others = await askForLists(await service.tokenFor('long'), limits.readers - limits.readersPerToken);

@@ -65,7 +65,7 @@ test('the tutorial, with each block pasted and the console in a browser, goes as
   await untilVerified(log, 631);
   assert.equal(await paste(), '631\n');
 
-  assert.match(await paste(), /^1003\n(?:.*\n)*evt_\S+ +plant\.created +pending +.* 1003 +Hazel/);
+  assert.match(await paste(), /^631\n(?:.*\n)*evt_\S+ +plant\.created +pending +.* 631 +Hazel/);
   await turnTo(page, 'Deliveries');
   await page.getByRole('link', { name: 'Hazel' }).click();
   await page.getByText('The receiver refused the connection.').first().waitFor();
@@ -74,7 +74,7 @@ test('the tutorial, with each block pasted and the console in a browser, goes as
   await page.getByRole('button', { name: 'Send again' }).click();
   await page.getByText('Delivered', { exact: true }).waitFor();
   await untilVerified(log, 632);
-  assert.equal(await paste(), shown('verified {"id":1003'));
+  assert.equal(await paste(), shown('verified {"id":631'));
 
   assert.match(
     await paste(),

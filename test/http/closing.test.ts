@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
-import { HttpRequest, noteRequest } from '../../src/http/closing.ts';
+import { finishAnswersFirst, HttpRequest, noteRequest } from '../../src/http/closing.ts';
 import { answerParserFailure } from '../../src/http/socket-failures.ts';
 import { failed } from '../harness/answer.ts';
 import { openRaw } from '../harness/raw-client.ts';
@@ -17,6 +17,7 @@ async function impatient(t: TestContext, answer: (response: ServerResponse) => v
     requestTimeout: 200,
     connectionsCheckingInterval: 20,
   });
+  finishAnswersFirst(server, new AbortController().signal);
   server.on('request', (request, response) => {
     noteRequest(request, response);
     answer(response);

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { type TestContext, test } from 'node:test';
 import pg from 'pg';
 import { parseDatabaseUrl } from '../../src/database-url.ts';
@@ -123,4 +124,24 @@ test('a store with users gives replicas of the version before a day to take the 
   assert.match(String(row?.secret), /^[0-9a-f]{64}$/);
   const left = Number(row?.old_until) - began;
   assert.ok(left >= DAY - 1 && left < DAY + 60_000, `${left} ms`);
+});
+
+test('a replica of the version before adds plants after the migration with the rights that it had before', async (t) => {
+  const { url, drop } = await makeDatabase();
+  t.after(drop);
+  const store = await openStoreIn(url);
+  t.after(() => store.close());
+  const { create, user } = given(store);
+  const { id: owner } = await user();
+  const role = `role_${randomBytes(6).toString('hex')}`;
+  await administer(url, `CREATE ROLE ${role} LOGIN PASSWORD 'plants'; GRANT INSERT ON plants TO ${role}`);
+  const its = new URL(url);
+  its.username = role;
+  its.password = 'plants';
+  await administer(
+    its.href,
+    `INSERT INTO plants (owner, id, name, created_at) VALUES (${owner}, 1, 'Fir', 0)`,
+  );
+  await administer(url, `DROP OWNED BY ${role}; DROP ROLE ${role}`);
+  assert.equal(await create(owner), 2n);
 });

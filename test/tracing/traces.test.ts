@@ -160,8 +160,11 @@ test('requests that are committed together have each a span that says with how m
   const sizes = spans
     .filter(({ trace, name }) => ids.has(trace) && name === 'commit')
     .map(({ attributes }) => Number(attributes['plant_store.batch.size']));
-  // Twenty of batches of n each come from 20/n batches.
-  assert.equal(Math.round(sizes.reduce((sum, size) => sum + 1 / size, 0) * 1e6) % 1e6, 0);
+  const largest = Math.max(...sizes);
+  assert.ok(largest > 1, `${sizes}`);
+  // The commands of others may be in the batch, too.
+  const together = sizes.filter((size) => size === largest).length;
+  assert.ok(together > 1 && together <= largest, `${sizes}`);
 });
 
 test('the span of a request has its route, never its path, its query or what its body says', async () => {

@@ -67,7 +67,7 @@ export async function startHeartbeat({ read }: Pick<Database, 'read'>, log: Log)
   }
 
   await beat();
-  // With too few rights it begins all the same, and is ready when they are granted.
+  // With too few rights to write it begins all the same, and is ready when they are granted.
   if (heardAt === 0) throw failure;
   const timer = setInterval(() => void (underWay ?? beat()), limits.heartbeatMs);
 

@@ -5,8 +5,7 @@ export const RIGHTS: Readonly<Record<string, string>> = {
   shares: 'SELECT INSERT DELETE',
   plants: 'SELECT INSERT DELETE',
   assigned_ids: 'SELECT INSERT UPDATE DELETE',
-  // Replicas of the version before write it.
-  ids_without_counter: 'SELECT INSERT UPDATE DELETE',
+  ids_without_counter: 'SELECT DELETE',
   plant_counts: 'SELECT INSERT UPDATE DELETE',
   events: 'SELECT INSERT DELETE',
   removed_events: 'SELECT INSERT UPDATE DELETE',

@@ -4,7 +4,7 @@ import { isLostFlush } from './failure.ts';
 
 /**
  * A function that copies the write-ahead log into the database once it is long, to be called after each commit, and says
- * whether it did. SQLite's own, which is turned off, keeps its failures to itself.
+ * whether it copied all of it. SQLite's own, which `openConnection` turns off, keeps its failures to itself.
  *
  * That function throws when the disk did not take a flush: the process must end then. The kernel takes pages that it
  * could not write for clean, so a second flush would succeed without them. SQLite remembers what it copied before, while
@@ -12,14 +12,13 @@ import { isLostFlush } from './failure.ts';
  * copies all of the log. Any other failure is over with the next try.
  */
 export function createCheckpoint(db: DatabaseSync): () => boolean {
-  db.exec('PRAGMA wal_autocheckpoint = 0');
   const look = db.prepare('PRAGMA wal_checkpoint(NOOP)');
   const copy = db.prepare('PRAGMA wal_checkpoint(PASSIVE)');
   return () => {
     if (Number(look.get()?.log) < writes.logPages) return false;
     try {
-      copy.get();
-      return true;
+      const { busy, log, checkpointed } = copy.get() ?? {};
+      return busy === 0 && log === checkpointed;
     } catch (cause) {
       if (isLostFlush(cause)) throw new Error(LOST_FLUSH, { cause });
       return false;

@@ -16,6 +16,8 @@ export function openConnection(path: string, options: { readOnly?: boolean } = {
   if (!options.readOnly && path !== ':memory:') makePrivateFile(path);
   const db = new DatabaseSync(path, { readOnly: options.readOnly ?? false, timeout: writes.lockWaitMs });
   if (!options.readOnly) db.exec('PRAGMA journal_mode = WAL');
+  // See checkpoint.ts.
+  db.exec('PRAGMA wal_autocheckpoint = 0');
   db.exec('PRAGMA synchronous = FULL');
   db.exec('PRAGMA foreign_keys = ON');
   db.exec('PRAGMA trusted_schema = OFF');

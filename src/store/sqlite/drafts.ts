@@ -6,7 +6,7 @@ import { tryLock } from './lock.ts';
 export type Draft = {
   /** Nothing is there yet. */
   path: string;
-  /** Takes away what is left. May be called twice. */
+  /** Takes away what is left. */
   end(): void;
 };
 

@@ -82,7 +82,7 @@ const IOERR_FSYNC = 1034;
 
 /** Whether a file could not be flushed: what was written to it may never reach the disk, whatever a later flush says. */
 export function isLostFlush(error: unknown): boolean {
-  return error instanceof Error && 'errcode' in error && error.errcode === IOERR_FSYNC;
+  return extendedCode(error) === IOERR_FSYNC;
 }
 
 /** What is said of a commit whose outcome is unknown. */

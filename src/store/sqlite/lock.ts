@@ -17,7 +17,9 @@ const SQLITE_BUSY = 5;
 export function lockForServing(path: string): () => void {
   const unlock = tryLock(path, processes.lockWaitMs);
   if (unlock !== undefined) return unlock;
-  throw new Error(`Another plant-store server is running on the data folder ${dirname(path)}.`);
+  throw new Error(
+    `Another plant-store server is running on the data folder ${dirname(path)}, or a command recovers the store in it.`,
+  );
 }
 
 /** The same for a program that may work beside a server: undefined when one runs. It waits for nobody. */

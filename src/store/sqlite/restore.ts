@@ -15,7 +15,7 @@ import { writes } from '../../limits.ts';
 import { openDraft } from './drafts.ts';
 import { flushFile, keepFile, replaceFile } from './durable-files.ts';
 import { makeLogDurable } from './durable-log.ts';
-import { sqliteCode } from './failure.ts';
+import { isDamage } from './failure.ts';
 import { fileSize } from './file-size.ts';
 import type { Contents } from './inspect.ts';
 import { type Comparison, compareTokens, type RevivedToken } from './revived-tokens.ts';
@@ -122,14 +122,6 @@ function keepStore(path: string, name: string, draft: string): boolean {
   if (existsSync(path)) keepFile(path, name, draft);
   for (const suffix of [...LOGS, '-shm']) rmSync(path + suffix, { force: true });
   return !isDamaged;
-}
-
-const SQLITE_CORRUPT = 11;
-const SQLITE_NOTADB = 26;
-
-function isDamage(error: unknown): boolean {
-  const code = sqliteCode(error);
-  return code === SQLITE_CORRUPT || code === SQLITE_NOTADB;
 }
 
 function nameOfBefore(path: string, now: number): string {

@@ -1,13 +1,4 @@
-import {
-  closeSync,
-  existsSync,
-  openSync,
-  readFileSync,
-  readSync,
-  rmSync,
-  statSync,
-  writeSync,
-} from 'node:fs';
+import { closeSync, openSync, readFileSync, readSync, rmSync, statSync, writeSync } from 'node:fs';
 import type { KnownFile } from './store-files.ts';
 
 /**
@@ -16,8 +7,11 @@ import type { KnownFile } from './store-files.ts';
  * checksums of a write-ahead log say where it ends, not where it should end.
  */
 export type SizeRecord = {
-  /** Writes down the files, if they are not as they were. To be called after a commit, when all of them is on disk. */
-  note(files: readonly KnownFile[]): void;
+  /**
+   * Writes down the files, if they are not as they were. To be called after a commit, and after a checkpoint that copied
+   * all of the log: whoever closes the store last may then remove the log without a change of the database.
+   */
+  note(files: readonly KnownFile[], isAllCopied?: boolean): void;
   /** Before a clean close, in which SQLite removes the log. */
   end(): void;
 };
@@ -34,13 +28,21 @@ const BYTES = 256;
 export function keepSizeRecord(path: string): SizeRecord {
   const file = openSync(nameOf(path), 'w', 0o600);
   let noted = '';
+  /** A checkpoint that did not copy all of the log has not flushed what it added to the database. */
+  let flushedSize: bigint | undefined;
 
   return {
-    note([database, log]) {
+    note([database, log], isAllCopied = false) {
       if (!database || !log) return;
-      const state = `${database.size} ${database.changedAt} ${log.size}`;
+      if (isAllCopied) flushedSize = database.size;
+      flushedSize ??= database.size;
+      const neededSize = isAllCopied ? 0n : log.size;
+      const state = `${flushedSize} ${database.changedAt} ${neededSize}`;
       if (state === noted) return;
-      const record: Record = { database: asText(database), log: asText(log) };
+      const record: Record = {
+        database: asText({ ...database, size: flushedSize }),
+        log: asText({ ...log, size: neededSize }),
+      };
       try {
         writeSync(file, JSON.stringify(record).padEnd(BYTES), 0);
         noted = state;
@@ -75,7 +77,8 @@ export function refuseCutStore(path: string): void {
 
 function problemOf({ database, log }: Record, path: string): string | undefined {
   const wal = `${path}-wal`;
-  const [foundDatabase, foundLog] = [path, wal].map((file) =>
+  // The log first: a program that closes the store now copies it before it removes it.
+  const [foundLog, foundDatabase] = [wal, path].map((file) =>
     statSync(file, { bigint: true, throwIfNoEntry: false }),
   );
   if (!foundDatabase) return `The database ${path} is missing`;
@@ -95,9 +98,8 @@ function problemOf({ database, log }: Record, path: string): string | undefined 
 }
 
 function readRecord(path: string): Record | undefined {
-  if (!existsSync(nameOf(path))) return undefined;
   try {
-    // Written by `note`; after a power cut it may be empty.
+    // Written by `note`. There is none after a clean stop; after a power cut it may be empty.
     return JSON.parse(readFileSync(nameOf(path), 'utf8')) as Record;
   } catch {
     return undefined;

@@ -58,12 +58,12 @@ export function watchStore({ path, db, files, log, onFatal }: WatchOptions): Wat
   function look(): void {
     if (ended) return;
     // Only between transactions can SQLite say how long its files must be; the next look comes soon.
-    if (!db.isTransaction) lookAtFiles();
+    if (!db.isTransaction) compareFiles();
     if (failedRead) tryAgain(failedRead);
     if (hasWritten) over('writes');
   }
 
-  function lookAtFiles(): void {
+  function compareFiles(): void {
     const lost = files?.loss(db);
     if (lost) note('files', lost);
     else over('files');
@@ -169,7 +169,7 @@ export function watchStore({ path, db, files, log, onFatal }: WatchOptions): Wat
     },
     stop() {
       clearInterval(timer);
-      if (!ended) lookAtFiles();
+      if (!ended) compareFiles();
       if (ended) throw ended;
     },
   };

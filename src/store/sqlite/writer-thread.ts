@@ -55,10 +55,12 @@ function serve(port: NonNullable<typeof parentPort>, { path, files: known, rules
       port.close();
       return;
     }
-    port.postMessage(reply(() => execute(message)));
+    const answer = reply(() => execute(message));
+    port.postMessage(answer);
+    if ('error' in answer) return;
     record.note(files.latest());
     // Its failure ends the thread.
-    if (checkpoint() && !files.loss(db)) record.note(files.latest());
+    if (checkpoint() && !files.loss(db)) record.note(files.latest(), true);
   });
 }
 

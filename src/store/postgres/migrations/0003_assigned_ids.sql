@@ -35,7 +35,9 @@ CREATE TABLE ids_without_counter (
   last  bigint NOT NULL
 ) WITH (fillfactor = 70);
 
-CREATE FUNCTION plants_added_without_counter() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+-- With the rights of its owner: the role of those replicas may have been granted the tables before this only.
+CREATE FUNCTION plants_added_without_counter() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT AS $$
 BEGIN
   INSERT INTO assigned_ids (owner, last)
   SELECT DISTINCT owner, 0
