@@ -72,7 +72,7 @@ export const list = {
   partsAtOnce: 16,
   /** Lists of one token whose reader has not taken all of its part: 63 MiB. */
   readersPerToken: 1_000,
-  /** The same of all tokens: 75 MiB. Some hundred stay free for those who read, and whoever is slowest makes room. */
+  /** The same of all tokens: 75 MiB. Some hundred stay free for those who read, and the slowest reader makes room. */
   readers: 1_200,
   /** How long cursors with a checksum are still taken once none are given out: time for a walk to come to its end. */
   oldCursorMs: 24 * HOUR,

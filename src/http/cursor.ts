@@ -11,7 +11,7 @@ export type CursorOrigin = { list: string; user: number };
 
 /**
  * A cursor is a place in a list, sealed with the list, the user and the store's key. It gives no access, which is part of
- * every query; but whoever could make one up would learn from the answers which users there are.
+ * every query; but a client that could forge one would learn from the answers which users exist.
  */
 export type Cursors = {
   seal(place: string, origin: CursorOrigin): string;
@@ -23,7 +23,7 @@ export type Cursors = {
   open(cursor: string, origin: CursorOrigin): string;
 };
 
-/** The list whose cursors clients keep: they hold as long as the events behind them. */
+/** The list whose cursors clients keep: a cursor works as long as the events after it are kept. */
 export const EVENTS = 'events';
 
 /** `secret`, `oldKey` and `oldUntil` are what the store keeps for its cursors. */

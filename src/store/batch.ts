@@ -35,7 +35,7 @@ export type Door = 'bounded' | 'open';
 /**
  * Runs the commands as one transaction. Rejects with AppError 50302 when nothing was done and with 50301
  * when the outcome is unknown. A store with `Patience` asks `mayBegin` before it does anything, and does nothing when
- * it is told no: whoever waits has been answered so.
+ * the answer is no: those who wait have been told already.
  */
 type Commit<Command> = (commands: Command[], mayBegin: () => boolean) => Promise<BatchResult>;
 
@@ -112,7 +112,7 @@ export function groupCommit<Command>(
     commitNext();
   }
 
-  /** Answers those who have waited too long for a batch under way, or behind it. */
+  /** Answers those who have waited too long, for the batch under way or for the next one. */
   function watched(batch: readonly Waiting<Command>[], { beginMs, answerMs, checkMs }: Patience) {
     let stage: 'waits' | 'begun' | 'given up' = 'waits';
     const timer = setInterval(() => {
