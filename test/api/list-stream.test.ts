@@ -249,7 +249,8 @@ test('a list is reset when the store fails in the middle of it', async () => {
     const token = await planted('torn', 12_000, LONG_NAME, broken);
     const response = await beginReading('/plants', token, broken);
     await untilStalled(response);
-    const db = new DatabaseSync(storePath(broken.dataDir));
+    // The service may be writing.
+    const db = new DatabaseSync(storePath(broken.dataDir), { timeout: 5000 });
     db.exec('ALTER TABLE plants RENAME TO elsewhere');
     await assert.rejects(text(response), { code: 'ECONNRESET' });
     assert.equal(response.complete, false);

@@ -2,6 +2,12 @@ import type { DatabaseSync } from 'node:sqlite';
 import { writes } from '../../limits.ts';
 import { isLostFlush } from './failure.ts';
 
+/** A function that tells how many pages the write-ahead log holds. */
+export function countLogPages(db: DatabaseSync): () => number {
+  const look = db.prepare('PRAGMA wal_checkpoint(NOOP)');
+  return () => Number(look.get()?.log);
+}
+
 /**
  * A function that copies the write-ahead log into the database once it is long, to be called after each commit, and says
  * whether it copied all of it. SQLite's own, which `openConnection` turns off, keeps its failures to itself.
@@ -12,10 +18,10 @@ import { isLostFlush } from './failure.ts';
  * copies all of the log. Any other failure is over with the next try.
  */
 export function createCheckpoint(db: DatabaseSync): () => boolean {
-  const look = db.prepare('PRAGMA wal_checkpoint(NOOP)');
+  const logPages = countLogPages(db);
   const copy = db.prepare('PRAGMA wal_checkpoint(PASSIVE)');
   return () => {
-    if (Number(look.get()?.log) < writes.logPages) return false;
+    if (logPages() < writes.logPages) return false;
     try {
       const { busy, log, checkpointed } = copy.get() ?? {};
       return busy === 0 && log === checkpointed;

@@ -5,6 +5,8 @@ import {
   openSync,
   read,
   readdirSync,
+  readlinkSync,
+  readSync,
   rmSync,
   statSync,
   writeSync,
@@ -13,6 +15,7 @@ import { constants } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { promisify } from 'node:util';
+import { countLogPages } from './checkpoint.ts';
 import { StoreFailure } from './failure.ts';
 
 /**
@@ -28,10 +31,19 @@ export type StoreFiles = {
   latest(): readonly KnownFile[];
   /**
    * What has become of them: undefined while the paths lead to the files that were opened, and each is as long as it
-   * must be. Three calls of `stat`. With a connection that is in no transaction, a file that another program shortened
+   * must be. A call of `stat` for each. With a connection that is in no transaction, a file that another program shortened
    * by the rules of SQLite (a vacuum, a checkpoint) counts as whole.
    */
   loss(db?: DatabaseSync): StoreFailure | undefined;
+  /** For right before a commit: whether the log is shorter than after the last one. */
+  isLogCut(): boolean;
+  /**
+   * As `loss`, for after a commit: without a `stat` of the log, since Linux 6.13 and later notes the time of the next
+   * write to a file more exactly when somebody has asked for it, which makes the next flush half as slow again.
+   *
+   * @param logPages how many the log holds
+   */
+  lossAfterCommit(db: DatabaseSync, logPages: number): StoreFailure | undefined;
   /** Whether the log alone is gone for good: what it held is known to this process only. */
   lacksLog(): boolean;
   /** Why a small file cannot be written beside them, as the system's code; undefined when it can. */
@@ -43,10 +55,15 @@ export type StoreFiles = {
 /** `changedAt` in nanoseconds. */
 export type KnownFile = { path: string; dev: bigint; ino: bigint; size: bigint; changedAt: bigint };
 
+/** `fd` is SQLite's own; `link` is where it led when the path led to the file. */
+type WatchedFile = KnownFile & { fd: number | undefined; link: string | undefined };
+
+const CHUNK = 1024 * 1024;
 const WAL_HEADER = 32;
 const FRAME_HEADER = 24;
-const CHUNK = 1024 * 1024;
 const readFrom = promisify(read);
+const lastByte = Buffer.alloc(1);
+const linkOf = (fd: number) => `/proc/self/fd/${fd}`;
 
 /** @param path of the database; a connection to it is open, so that all three files are there */
 export function lookAtFiles(path: string): readonly KnownFile[] {
@@ -57,46 +74,98 @@ export function lookAtFiles(path: string): readonly KnownFile[] {
 }
 
 export function storeFiles(known: readonly KnownFile[]): StoreFiles {
-  const files = known.map((file) => ({ ...file, fd: undefined as number | undefined }));
+  const files: WatchedFile[] = known.map((file) => ({ ...file, fd: undefined, link: undefined }));
   const [database, log] = files;
   if (!database || !log) throw new Error('a store has files');
+  return watchFiles(files, database, log);
+}
+
+function watchFiles(files: readonly WatchedFile[], database: WatchedFile, log: WatchedFile): StoreFiles {
+  const known = files.map((file) => ({ ...file }));
+  let pageSize: number | undefined;
 
   function loss(db?: DatabaseSync): StoreFailure | undefined {
     for (const file of files) {
-      const found = lookAt(file);
-      if (found === undefined || typeof found === 'string') return awayFailure(file, found ?? 'ENOENT');
-      if (!isSame(file, found)) return final(`${file.path} was replaced by another file`);
-      if (found.size < file.size && !(db && isWhole(file, found.size, db))) {
-        return final(`${file.path} was cut by another program, from ${file.size} to ${found.size} bytes`);
-      }
-      file.size = found.size;
-      file.changedAt = found.mtimeNs;
+      const lost = lossOf(file, db);
+      if (lost) return lost;
     }
     return undefined;
+  }
+
+  function lossOf(file: WatchedFile, db: DatabaseSync | undefined): StoreFailure | undefined {
+    const found = lookAt(file);
+    if (found === undefined || typeof found === 'string') return awayFailure(file, found ?? 'ENOENT');
+    if (!isSame(file, found)) return final(`${file.path} was replaced by another file`);
+    if (found.size < file.size && !(db && isWhole(file, found.size, db))) {
+      return final(`${file.path} was cut by another program, from ${file.size} to ${found.size} bytes`);
+    }
+    file.size = found.size;
+    file.changedAt = found.mtimeNs;
+    return undefined;
+  }
+
+  function lossAfterCommit(db: DatabaseSync, logPages: number): StoreFailure | undefined {
+    pageSize ??= pageSizeOf(db);
+    if (isLogInPlace(logLength(logPages, pageSize))) return lossOf(database, db);
+    const lost = loss(db);
+    if (!lost) rememberLink();
+    return lost;
+  }
+
+  /** By the descriptor that SQLite has: it leads where it led before, and the last byte that must be there is. */
+  function isLogInPlace(needed: bigint): boolean {
+    const { fd, link } = log;
+    if (fd === undefined || link === undefined) return false;
+    try {
+      if (readlinkSync(linkOf(fd)) !== link) return false;
+    } catch {
+      return false;
+    }
+    if (needed > log.size) log.size = needed;
+    return !isLogCut();
+  }
+
+  /** By its last byte. Where the descriptor of SQLite is not known, the `stat` after the commit tells some cuts. */
+  function isLogCut(): boolean {
+    if (log.fd === undefined || log.size === 0n) return false;
+    try {
+      return readSync(log.fd, lastByte, 0, 1, log.size - 1n) === 0;
+    } catch {
+      // A disk that fails is not a log that was cut.
+      return false;
+    }
+  }
+
+  function rememberLink(): void {
+    try {
+      log.fd = descriptorOf(log, log.fd);
+      log.link = log.fd === undefined ? undefined : readlinkSync(linkOf(log.fd));
+    } catch {
+      // A system without /proc: each look is a `stat`.
+      log.link = undefined;
+    }
   }
 
   /** What SQLite itself knows tells a cut from a checkpoint or a vacuum by another program. */
   function isWhole(file: KnownFile, size: bigint, db: DatabaseSync): boolean {
     if (db.isTransaction) return false;
     try {
-      const pageSize = numberOf(db, 'PRAGMA page_size', 'page_size');
-      if (file === database) return size >= numberOf(db, 'PRAGMA page_count', 'page_count') * pageSize;
-      const frames = numberOf(db, 'PRAGMA wal_checkpoint(NOOP)', 'log');
-      return frames === 0 || size >= WAL_HEADER + frames * (FRAME_HEADER + pageSize);
+      if (file !== database) return size >= logLength(countLogPages(db)(), pageSizeOf(db));
+      return size >= numberOf(db, 'PRAGMA page_count', 'page_count') * pageSizeOf(db);
     } catch {
       // What is left cannot even be read.
       return false;
     }
   }
 
-  function awayFailure(file: (typeof files)[number], code: string): StoreFailure {
+  function awayFailure(file: WatchedFile, code: string): StoreFailure {
     if (code !== 'ENOENT') return away(`${file.path} is out of reach (${code})`);
     if (isDeleted(file)) return final(`${file.path} was deleted`);
     return away(`${file.path} was moved away, or is out of reach (${code})`);
   }
 
   /** By the descriptor that SQLite has: a file without a name cannot come back. */
-  function isDeleted(file: (typeof files)[number]): boolean {
+  function isDeleted(file: WatchedFile): boolean {
     file.fd = descriptorOf(file, file.fd);
     return file.fd !== undefined && fstatSync(file.fd).nlink === 0;
   }
@@ -106,6 +175,8 @@ export function storeFiles(known: readonly KnownFile[]): StoreFiles {
     known,
     latest: () => files,
     loss,
+    isLogCut,
+    lossAfterCommit,
     lacksLog() {
       const found = lookAt(database);
       if (typeof found !== 'object' || !isSame(database, found)) return false;
@@ -201,6 +272,15 @@ function codeOf(error: unknown): string {
   // What fails here are system calls.
   const { errno = 0, code = String(error) } = error as NodeJS.ErrnoException;
   return Object.entries(constants.errno).find(([, number]) => number === -errno)?.[0] ?? code;
+}
+
+/** In bytes, at least (https://www.sqlite.org/fileformat.html#the_write_ahead_log). */
+function logLength(pages: number, pageSize: number): bigint {
+  return pages === 0 ? 0n : BigInt(WAL_HEADER + pages * (FRAME_HEADER + pageSize));
+}
+
+function pageSizeOf(db: DatabaseSync): number {
+  return numberOf(db, 'PRAGMA page_size', 'page_size');
 }
 
 function numberOf(db: DatabaseSync, pragma: string, column: string): number {

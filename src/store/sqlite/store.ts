@@ -245,10 +245,10 @@ type Hints = {
 type CommitContext = { writer: Writer; snapshot: Snapshot; hints: Hints; watch: Watch };
 
 async function commit(commands: Command[], { writer, snapshot, hints, watch }: CommitContext) {
-  // Nothing is written after a commit whose outcome is unknown, until a restart has settled it.
-  watch.refuseAtEnd();
   // A writer in place uses the connection that the snapshot reads through.
   snapshot.end();
+  // Nothing is written after a commit whose outcome is unknown, until a restart has settled it.
+  watch.refuseWrites();
   try {
     const executed = await writer.execute(commands);
     watch.written();

@@ -20,8 +20,8 @@ export type Watch = {
   end(failure: StoreFailure): void;
   /** Looks at the files and tries again the read that failed. Throws while the store cannot be read, or is not there. */
   check(): void;
-  /** Throws AppError 50302 when the process is about to end. */
-  refuseAtEnd(): void;
+  /** Throws AppError 50302 while the files are not in their place, and when the process is about to end. */
+  refuseWrites(): void;
   /** Stops to watch, and looks once more. Throws when the files are no longer those of the store: then nothing may be done to them. */
   stop(): void;
 };
@@ -164,8 +164,10 @@ export function watchStore({ path, db, files, log, onFatal }: WatchOptions): Wat
       const failure = ended ?? troubles.get('files') ?? troubles.get('reads');
       if (failure) throw failure;
     },
-    refuseAtEnd() {
-      if (ended) throw unavailable(ended);
+    refuseWrites() {
+      if (troubles.has('files')) look();
+      const failure = ended ?? troubles.get('files');
+      if (failure) throw unavailable(failure);
     },
     stop() {
       clearInterval(timer);

@@ -38,7 +38,8 @@ export type PlainCause = {
 if (parentPort) serve(parentPort, workerData);
 
 function serve(port: NonNullable<typeof parentPort>, { path, files: known, rules }: WriterOptions): void {
-  const files = storeFiles(known);
+  // The third is shared memory, which holds nothing that lasts: the main thread watches it.
+  const files = storeFiles(known.slice(0, 2));
   const lost = files.loss();
   // Opening it now would make a new one.
   if (lost) throw lost;

@@ -4,17 +4,11 @@ import type { Once } from '../../idempotency.ts';
 import type { BatchResult } from '../batch.ts';
 import { outcomeUnknown, unavailable } from '../failures.ts';
 import { fault, USER_GONE } from '../once.ts';
+import { countLogPages } from './checkpoint.ts';
 import { choreWrites } from './chores.ts';
 import { deliveryWrites } from './deliveries.ts';
 import { dispatchWrites } from './dispatch.ts';
-import {
-  COMMIT_FAILED,
-  explain,
-  isDamage,
-  isEnvironment,
-  isUnknownOutcome,
-  StoreFailure,
-} from './failure.ts';
+import { COMMIT_FAILED, explain, isDamage, isEnvironment, isUnknownOutcome } from './failure.ts';
 import { idempotencyWrites } from './idempotency.ts';
 import { type Announced, type OutboxWrites, outboxWrites } from './outbox.ts';
 import { plantWrites } from './plants.ts';
@@ -81,7 +75,7 @@ function createWrites(db: DatabaseSync, { outbox, standings, plants, keys, forge
  * Throws AppError 50302 when nothing was done and 50301 when the outcome is unknown. The cause is a `StoreFailure`, or
  * the error of SQLite.
  *
- * @param files whether they are in their place is looked at around each COMMIT; undefined for a store that has none, or
+ * @param files whether they are in their place is looked at after each COMMIT; undefined for a store that has none, or
  *   of a program that ends soon
  */
 export function createWriter(
@@ -97,6 +91,7 @@ export function createWriter(
   const writes = createWrites(db, { outbox, standings, plants, keys, forgetUsers: users.forget });
   const begin = db.prepare('BEGIN IMMEDIATE');
   const commit = db.prepare('COMMIT');
+  const logPages = countLogPages(db);
   /** A write was refused; while the next one would be as well, it is not tried: nothing is done then, for certain. */
   let refused: unknown;
 
@@ -118,16 +113,16 @@ export function createWriter(
     const outcomes = commands.map(run);
     standings.write();
     plants.writeIds();
-    const lost = files?.loss();
-    if (lost) throw lost;
+    // What is missing of the log SQLite would fill with a hole, behind which nothing is ever read.
+    if (files?.isLogCut()) throw LOG_CUT;
     try {
       commit.run();
     } catch (error) {
       throw isUnknownOutcome(error) ? outcomeUnknown(COMMIT_FAILED, commitFailure(error)) : error;
     }
     // Written into files that nobody finds again: before anyone is told that it was done.
-    const lostMeanwhile = files?.loss(db);
-    if (lostMeanwhile) throw outcomeUnknown(FILES_LOST, lostMeanwhile);
+    const lost = files?.lossAfterCommit(db, logPages());
+    if (lost) throw outcomeUnknown(FILES_LOST, lost);
     return { outcomes, failures: [], announced: outbox.takeAnnounced() };
   }
 
@@ -154,13 +149,13 @@ export function createWriter(
       if (db.isTransaction) db.exec('ROLLBACK');
       plants.forgetCounts();
       if (error instanceof AppError) throw error;
-      if (error instanceof StoreFailure) return again(commands);
+      if (error === LOG_CUT) return again(commands);
       if (isEnvironment(error)) throw unavailable(error);
       return commands.length === 1 ? failedWith(fault(error)) : oneByOne(commands);
     }
   }
 
-  /** Outside of a transaction SQLite can tell whether a file that has become shorter is whole. */
+  /** Outside of a transaction SQLite can tell whether another program shortened the log by its rules. */
   function again(commands: Command[]): Executed {
     const lost = files?.loss(db);
     if (lost) throw unavailable(lost);
@@ -193,6 +188,7 @@ export function createWriter(
   return attempt;
 }
 
+const LOG_CUT = new Error('The write-ahead log is shorter than it was after the last commit');
 const FILES_LOST = 'The files of the store were moved or changed while it committed';
 
 /** Whether what a write that a POST ends in returned means that it did what was asked for. */
