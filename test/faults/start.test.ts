@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { createDiskFaults, whyNoFaults } from '../../bench/faults/disk-faults.ts';
 import { storePath } from '../../src/config.ts';
+import { keepSizeRecord } from '../../src/store/sqlite/size-record.ts';
+import { lookAtFiles } from '../../src/store/sqlite/store-files.ts';
 import type { Outcome } from '../cli/program.ts';
 import { makePlace, type Place } from '../process/place.ts';
 import type { ServeOptions } from '../process/server.ts';
@@ -50,6 +52,15 @@ test('a start on a read-only file system says so, with a store and without one',
   } finally {
     spawnSync('umount', ['--lazy', place.dataDir]);
   }
+});
+
+test('a record of sizes for which there is no room keeps nothing from going on', async (t) => {
+  const place = await makePlace(t);
+  await (await place.serve()).kill();
+  const path = storePath(place.dataDir);
+  const record = keepSizeRecord(join(place.dataDir, 'no-such-folder', 'plant-store.db'));
+  record.note(lookAtFiles(path));
+  record.end();
 });
 
 test('a start on a full disk says so', async (t) => {

@@ -26,14 +26,14 @@ const BYTES = 256;
 
 /** @param path of the database */
 export function keepSizeRecord(path: string): SizeRecord {
-  const file = openSync(nameOf(path), 'w', 0o600);
+  const file = openRecord(nameOf(path));
   let noted = '';
   /** A checkpoint that did not copy all of the log has not flushed what it added to the database. */
   let flushedSize: bigint | undefined;
 
   return {
     note([database, log], isAllCopied = false) {
-      if (!database || !log) return;
+      if (file === undefined || !database || !log) return;
       if (isAllCopied) flushedSize = database.size;
       flushedSize ??= database.size;
       const neededSize = isAllCopied ? 0n : log.size;
@@ -51,10 +51,20 @@ export function keepSizeRecord(path: string): SizeRecord {
       }
     },
     end() {
+      if (file === undefined) return;
       closeSync(file);
       removeSizeRecord(path);
     },
   };
+}
+
+/** Undefined where there is no room for it, which must not keep the service from starting. The next start notices less. */
+function openRecord(name: string): number | undefined {
+  try {
+    return openSync(name, 'w', 0o600);
+  } catch {
+    return undefined;
+  }
 }
 
 export function removeSizeRecord(path: string): void {
