@@ -199,14 +199,17 @@ async function someReset(before: number): Promise<number> {
   return (await listsReset()) - before;
 }
 
-test('lists that nobody reads are reset beyond so many of a token, and so many in all, and others arrive whole', async () => {
+test('beyond so many of a token, and so many in all, the list that has waited longest for its reader is reset, and others arrive whole', async () => {
   const token = await long;
   const before = await listsReset();
+  const slowest = await beginReading('/plants', token);
+  await untilStalled(slowest);
   const sockets = await askForLists(token, limits.readersPerToken);
   const page = await service.request('GET', '/plants?fields=id&limit=500', { token });
   assert.deepEqual(idsOf(page.text), tens(500));
   const lost = await someReset(before);
   assert.ok(lost < sockets.length / 2, `${lost} were reset`);
+  await assert.rejects(text(slowest), { code: 'ECONNRESET' });
 
   const ofToken = await listsReset();
   const others = await askForLists(await service.tokenFor('long'), limits.readers - limits.readersPerToken);
