@@ -107,7 +107,10 @@ async function round(plan: Plan): Promise<Check[]> {
     await createMany(server, trial, AFTERWARDS);
     const load = plan.at === 'checkpoint' ? trial.load(CLIENTS) : undefined;
     if (load) faults.arm({ op: 'fsync', file: 'database', action: 'cutAfter' });
-    while (load && faults.fired() === 0) await sleep(3);
+    while (load && faults.fired() === 0) {
+      const end = await Promise.race([server.ended, sleep(3)]);
+      if (end) throw new Error(`The service ended by itself:\n${end.stdout}${end.stderr}`);
+    }
     if (!load) image.cut();
     const takeBack = noteCut(trial.ledger);
     faults.disarm();

@@ -94,7 +94,9 @@ function beginner({ keys, runtime }: { keys: KeyStore; runtime: Runtime }) {
       const answer = { status: failure.status, location: undefined, body };
       return (await keys.keepAnswer({ ...request, answer })) ? failure : stillRunning();
     } catch (error) {
-      // Nothing was done, so a retry is answered in the same way without a record.
+      // What is in the way may be gone by the time of a retry, which would then do what was refused here for good.
+      if (failure.status === CONFLICT && error instanceof AppError) return error;
+      // Any other retry is refused in the same way without a record.
       runtime.log.warn(
         { err: error, ...lines },
         'the answer to a request with an Idempotency-Key was not kept',
@@ -131,6 +133,8 @@ function beginner({ keys, runtime }: { keys: KeyStore; runtime: Runtime }) {
     }
   };
 }
+
+const CONFLICT = 409;
 
 /**
  * Not what may be another time: who the caller is, how much they ask for, faults of the service, and that another

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createDiskFaults, whyNoFaults } from '../../bench/faults/disk-faults.ts';
+import { succeeded } from '../harness/answer.ts';
 import { checkListed, createUntilFailed, type Sent } from '../process/creates.ts';
 import { makePlace } from '../process/place.ts';
 
@@ -19,4 +20,19 @@ test('a database that cannot be flushed ends the process, and the next start has
   assert.match(stderr, /\nerror: [^\n]+\n$/);
   assert.equal(faults.fired(), 1);
   await checkListed(await place.serve(), sent);
+});
+
+test('a flush of the database that failed before a start, of which the kernel tells it, does not end the service', {
+  skip: whyNoFaults(),
+}, async (t) => {
+  const place = await makePlace(t);
+  const faults = createDiskFaults(place.folder);
+  const killed = await place.serve();
+  succeeded(await killed.request('POST', '/plants', { body: { id: 1, name: 'Alder' } }), 201);
+  await killed.kill();
+  faults.arm({ op: 'fsync', file: 'database' });
+  const server = await place.serve({ env: faults.env(place.dataDir) });
+  assert.equal(faults.fired(), 1);
+  await checkListed(server, [{ id: 1, name: 'Alder', outcome: 201 }]);
+  assert.equal((await server.stop()).code, 0);
 });

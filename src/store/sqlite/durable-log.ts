@@ -15,8 +15,25 @@ import { refuseCutStore, removeSizeRecord } from './size-record.ts';
 export function recoverStore(path: string): void {
   refuseLostDatabase(path);
   refuseCutStore(path);
+  if (fileSize(`${path}-wal`) > 0) hearOfLostFlush(path);
   makeLogDurable(path);
   removeSizeRecord(path);
+}
+
+/**
+ * Takes the kernel's report of a write to the database that failed after the last flush of the process before. It goes to
+ * the first flush of whoever opens the file next, which would be that of the first checkpoint, and end the service once
+ * more. What failed is in the log still, and is copied again; a disk that fails again says so then.
+ */
+function hearOfLostFlush(path: string): void {
+  const file = openSync(path, 'r+');
+  try {
+    fsyncSync(file);
+  } catch {
+    // See above.
+  } finally {
+    closeSync(file);
+  }
 }
 
 /**
