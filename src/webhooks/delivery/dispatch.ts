@@ -1,0 +1,402 @@
+import { type Attempt, failureOf } from '../attempt.ts';
+import {
+  type AttemptEnd,
+  begin,
+  close,
+  forget,
+  isAsNew,
+  isProbed,
+  keyOf,
+  type Lane,
+  type LaneRules,
+  learn,
+  leave,
+  newLane,
+  nextOf,
+  readAgain,
+  takeIn,
+} from './lane.ts';
+import { createLedger, type LedgerRules } from './ledger.ts';
+import { type OutcomeRules, outcomeOf, poisonedOutcome } from './outcome.ts';
+import type { DueDelivery, LaneReading, LaneRequest, LaneSettings, Outcome, Recorded, Work } from './port.ts';
+import { createWakes } from './wakes.ts';
+
+/**
+ * Which deliveries are sent, and when: the rules over all lanes of a process, without I/O. What happened is told to it,
+ * with the time; `advance` then says what is to be done. The same calls always lead to the same effects.
+ */
+export type Dispatch = {
+  /** Lanes have work. Those that are not owned are asked for (`take`). */
+  work(work: readonly Work[], now: number): void;
+  /** A lane is this process's own from now on. */
+  taken(lane: TakenLane, now: number): void;
+  /** A lane was not given, or is another's. What is under way is not recorded. */
+  lost(webhook: string): void;
+  /** A webhook was deleted, or is sent to elsewhere, or not, or again. */
+  changed(webhook: string): void;
+  /** A `read` ended; undefined when the store failed. */
+  hasRead(webhook: string, fence: number, reading: LaneReading | undefined, now: number): void;
+  /** A `suspect` was written down; false when the store failed. */
+  suspected(sending: Sending, isWritten: boolean, now: number): void;
+  /** A `send` ended; undefined for an attempt that was not made. */
+  ended(sending: Sending, attempt: Attempt | undefined, now: number): void;
+  /** A `record` ended; undefined when the store failed. */
+  recorded(results: readonly Recorded[] | undefined, now: number): void;
+  /** Begins nothing more; outcomes are still recorded. */
+  drain(): void;
+  /** What is to be done now. */
+  advance(now: number): Effect[];
+  /** When `advance` has something to do although nothing happened. */
+  wakeAt(): number | undefined;
+  /** Whether nothing is being sent or recorded. */
+  isIdle(): boolean;
+  /** Gives up lanes that have nothing to do before this time, and says which. */
+  release(until: number, now: number): string[];
+  reading(now: number): DispatchReading;
+};
+
+export type TakenLane = Pick<Lane, 'webhook' | 'fence' | 'isInherited'> & {
+  /** Whether the one before may have been ended by what it sent. */
+  isSuspect: boolean;
+};
+
+/** One request. */
+export type Sending = {
+  webhook: string;
+  fence: number;
+  delivery: DueDelivery;
+  settings: LaneSettings;
+  /** Whether the lane was silent when it began. */
+  isSilent: boolean;
+};
+
+export type Effect =
+  | { do: 'take'; webhook: string }
+  | { do: 'read'; fence: number; request: LaneRequest }
+  | { do: 'suspect'; sending: Sending }
+  | { do: 'send'; sending: Sending }
+  | { do: 'record'; outcomes: readonly Outcome[] };
+
+/** How lanes stand: each counts once, as the first that is true of it. */
+export type DispatchReading = { underWay: number; silent: number; failing: number };
+
+export type DispatchRules = LaneRules &
+  LedgerRules &
+  OutcomeRules & {
+    /** Requests under way in all. One more may be under way that a person asked for. */
+    inAll: number;
+    /** Of the free places, how many one lane may take. */
+    share: number;
+    /** Deliveries that are read for each place of a lane. */
+    ahead: number;
+    /** Lanes that are read at the same time. */
+    readsAtOnce: number;
+    /** A lane that never runs dry is read from its beginning as often: what came late may be before the rest. */
+    rereadMs: number;
+    /** How long a lane waits when a request could not be made. */
+    notMadeMs: number;
+    /** How often a process may end uncleanly while it sends a delivery until that is given up. */
+    suspicions: number;
+    /** How long after its last attempt a lane counts in a reading. */
+    troubledMs: number;
+    /** From 0 to 1, for the spread of delays. */
+    random(): number;
+  };
+
+export function createDispatch(rules: DispatchRules): Dispatch {
+  const lanes = new Map<string, Lane>();
+  /** Lanes that are not owned, and when the first of their deliveries is due. */
+  const wanted = createWakes<string>();
+  const asking = new Set<string>();
+  const wakes = createWakes<Lane>();
+  /** Lanes that may have something to do now, in turn. */
+  const ready = new Set<Lane>();
+  /** Lanes that wait for a free place, and those that wait for a free read. */
+  const starved = new Set<Lane>();
+  const unread = new Set<Lane>();
+  const places = { taken: 0, silent: 0, suspicious: 0, reads: 0 };
+  const ledger = createLedger(rules);
+  const written: Sending[] = [];
+  let isDraining = false;
+
+  function ownLane({ webhook, fence }: { webhook: string; fence: number }): Lane | undefined {
+    const lane = lanes.get(webhook);
+    return lane?.fence === fence ? lane : undefined;
+  }
+
+  function drop(lane: Lane): void {
+    lanes.delete(lane.webhook);
+    wakes.clear(lane);
+    for (const set of [ready, starved, unread]) set.delete(lane);
+  }
+
+  /** There may be something in the store that was not read. */
+  function lookAt(lane: Lane, at: number): void {
+    lane.lookAt = Math.min(lane.lookAt, at);
+    // The reading may have begun before.
+    if (lane.reading) lane.reading.lookAt = Math.min(lane.reading.lookAt, at);
+    ready.add(lane);
+  }
+
+  /** Begins what the lane may do now: one request, so that lanes take turns. */
+  function serve(lane: Lane, now: number, effects: Effect[]): void {
+    if (isDraining) return;
+    read(lane, now, effects);
+    const next = nextOf(lane, widthFor(lane), rules, now);
+    if (next === 'places') starved.add(lane);
+    else if (next === 'itself') {
+      if (!lane.reading && now < lane.lookAt && Number.isFinite(lane.lookAt)) wakes.set(lane, lane.lookAt);
+    } else if ('until' in next) wakes.set(lane, next.until);
+    else if (mayBegin(next)) {
+      start(lane, next, now, effects);
+      ready.add(lane);
+    } else starved.add(lane);
+  }
+
+  function widthFor(lane: Lane): number {
+    const free = rules.inAll - places.taken;
+    // The silent ones together take at most half of the places.
+    if (free <= 0 || (lane.trouble.isSilent && places.silent >= rules.inAll / 2)) return 0;
+    return Math.max(1, Math.floor(free * rules.share));
+  }
+
+  function mayBegin({ suspicions, isAsked }: DueDelivery): boolean {
+    if (ledger.isFull() || (suspicions > 0 && places.suspicious > 0)) return false;
+    return places.taken < rules.inAll + (isAsked ? 1 : 0);
+  }
+
+  function start(lane: Lane, delivery: DueDelivery, now: number, effects: Effect[]): void {
+    const { webhook, fence, settings } = lane;
+    // `nextOf` gives nothing of a lane without.
+    if (!settings) return;
+    const { isSilent } = lane.trouble;
+    const sending = { webhook, fence, delivery, settings, isSilent };
+    begin(lane, delivery);
+    if (delivery.suspicions >= rules.suspicions) {
+      leave(lane, delivery);
+      ledger.add(poisonedOutcome(sending, now));
+      return;
+    }
+    places.taken++;
+    if (isSilent) places.silent++;
+    if (delivery.suspicions > 0) places.suspicious++;
+    effects.push({ do: lane.isAlone ? 'suspect' : 'send', sending });
+  }
+
+  function end({ delivery, isSilent, ...of }: Sending): Lane | undefined {
+    places.taken--;
+    if (isSilent) places.silent--;
+    if (delivery.suspicions > 0) places.suspicious--;
+    letIn(starved);
+    const lane = ownLane(of);
+    if (!lane) return undefined;
+    leave(lane, delivery);
+    ready.add(lane);
+    return lane;
+  }
+
+  /** The first that waits has its turn. */
+  function letIn(waiting: Set<Lane>): void {
+    const [next] = waiting;
+    if (!next) return;
+    waiting.delete(next);
+    ready.add(next);
+  }
+
+  /** What an attempt means for the whole lane. */
+  function follow(lane: Lane, { attempt, standing }: Outcome): Outcome['begins'] {
+    const { pausedUntil, failingSince, disabledReason } = standing;
+    if (disabledReason !== undefined) {
+      close(lane);
+      return 'end';
+    }
+    const wasPaused = (lane.settings?.pausedUntil ?? 0) > attempt.at;
+    if (lane.settings) Object.assign(lane.settings, { pausedUntil, failingSince });
+    return !wasPaused && (pausedUntil ?? 0) > attempt.at ? 'pause' : undefined;
+  }
+
+  /** It stays in the store. */
+  function putBack(lane: Lane, delivery: DueDelivery, until: number): void {
+    lane.underWay.delete(keyOf(delivery));
+    readAgain(lane);
+    lane.lookAt = until;
+  }
+
+  function read(lane: Lane, now: number, effects: Effect[]): void {
+    const isLow = lane.queue.length <= rules.concurrency && now >= lane.lookAt;
+    if (lane.reading || !(isLow || lane.hasAsked)) return;
+    if (now < ledger.retryAt()) {
+      wakes.set(lane, ledger.retryAt());
+      return;
+    }
+    if (places.reads >= rules.readsAtOnce) {
+      unread.add(lane);
+      return;
+    }
+    if (now - lane.begunAt >= rules.rereadMs) lane.after = undefined;
+    if (lane.after === undefined) lane.begunAt = now;
+    places.reads++;
+    lane.hasAsked = false;
+    const limit = isLow ? readLimit(lane) : 0;
+    lane.reading = { isStale: false, limit, lookAt: Number.POSITIVE_INFINITY, recorded: new Set() };
+    const request = { webhook: lane.webhook, now, after: lane.after, limit };
+    effects.push({ do: 'read', fence: lane.fence, request });
+  }
+
+  /** From the beginning what is here already is found once more. */
+  function readLimit(lane: Lane): number {
+    const most = (isProbed(lane, rules) || lane.bucket ? 1 : rules.concurrency) * (1 + rules.ahead);
+    const fair = Math.ceil((rules.inAll * (1 + rules.ahead)) / lanes.size);
+    const wanted = Math.min(most, Math.max(2, fair));
+    return lane.after === undefined ? wanted + lane.underWay.size + lane.queue.length : wanted;
+  }
+
+  function settleOutcome(outcome: Outcome, result: Recorded): void {
+    const lane = ownLane(outcome);
+    if (!lane) return;
+    if (result === 'lost') {
+      drop(lane);
+      return;
+    }
+    const key = keyOf({ event: { id: outcome.event }, generation: outcome.generation });
+    lane.underWay.delete(key);
+    lane.reading?.recorded.add(key);
+    if (result === 'settled' && outcome.next.state === 'pending') lookAt(lane, outcome.next.due);
+    else if (result === 'anew' || result === 'late') lookAt(lane, Number.NEGATIVE_INFINITY);
+    ready.add(lane);
+    letIn(starved);
+  }
+
+  return {
+    work(work, now) {
+      for (const { webhook, due = now, isAsked } of work) {
+        const lane = lanes.get(webhook);
+        if (lane) {
+          lane.hasAsked ||= isAsked === true;
+          lookAt(lane, due);
+        } else if (!asking.has(webhook)) wanted.set(webhook, Math.min(wanted.at(webhook) ?? due, due));
+      }
+    },
+
+    taken({ webhook, fence, isInherited, isSuspect }, now) {
+      asking.delete(webhook);
+      wanted.clear(webhook);
+      const known = lanes.get(webhook);
+      if (known?.fence === fence) return;
+      if (known) drop(known);
+      const careful = isSuspect ? rules.concurrency + 1 : 0;
+      const lane = newLane(webhook, { fence, isInherited, careful });
+      lanes.set(webhook, lane);
+      lookAt(lane, now);
+    },
+
+    lost(webhook) {
+      asking.delete(webhook);
+      const lane = lanes.get(webhook);
+      if (lane) drop(lane);
+    },
+
+    changed(webhook) {
+      const lane = lanes.get(webhook);
+      if (!lane) return;
+      forget(lane);
+      ready.add(lane);
+    },
+
+    hasRead(webhook, fence, found, now) {
+      places.reads--;
+      letIn(unread);
+      const lane = ownLane({ webhook, fence });
+      const reading = lane?.reading;
+      if (!lane || !reading) return;
+      lane.reading = undefined;
+      if (!found) ledger.failed(now);
+      if (found && !reading.isStale) takeIn(lane, reading, found, rules, now);
+      ready.add(lane);
+    },
+
+    suspected(sending, isWritten, now) {
+      if (isWritten && !isDraining) {
+        written.push(sending);
+        return;
+      }
+      if (!isWritten) ledger.failed(now);
+      const lane = end(sending);
+      if (lane) putBack(lane, sending.delivery, now);
+    },
+
+    ended(sending, attempt, now) {
+      const lane = end(sending);
+      if (!lane) return;
+      if (!attempt) {
+        putBack(lane, sending.delivery, now + rules.notMadeMs);
+        return;
+      }
+      const outcome = outcomeOf(sending, attempt, rules, now, rules.random());
+      // What an attempt to the URL before says of the webhook is void.
+      const isVoid = lane.settings?.generation !== sending.settings.generation;
+      if (!isVoid) learn(lane, endOf(attempt), rules, now);
+      ledger.add(isVoid ? outcome : { ...outcome, begins: follow(lane, outcome) });
+    },
+
+    recorded(results, now) {
+      const outcomes = ledger.recorded(results !== undefined, now);
+      for (const [index, outcome] of outcomes.entries()) settleOutcome(outcome, results?.[index] ?? 'gone');
+    },
+
+    drain() {
+      isDraining = true;
+    },
+
+    advance(now) {
+      const effects: Effect[] = written.splice(0).map((sending) => ({ do: 'send', sending }));
+      if (!isDraining) {
+        for (const webhook of wanted.due(now)) {
+          asking.add(webhook);
+          effects.push({ do: 'take', webhook });
+        }
+      }
+      for (const lane of wakes.due(now)) ready.add(lane);
+      // One that is added meanwhile has its turn after the others.
+      for (const lane of ready) {
+        ready.delete(lane);
+        serve(lane, now, effects);
+      }
+      const outcomes = ledger.next(now);
+      if (outcomes) effects.push({ do: 'record', outcomes });
+      return effects;
+    },
+
+    wakeAt() {
+      const times = isDraining ? [] : [wanted.next(), wakes.next()];
+      const known = [...times, ledger.wakeAt()].filter((at) => at !== undefined);
+      return known.length > 0 ? Math.min(...known) : undefined;
+    },
+
+    isIdle: () => places.taken === 0 && ledger.isEmpty(),
+
+    release(until, now) {
+      const idle = [...lanes.values()].filter((lane) => lane.lookAt >= until && isAsNew(lane, now));
+      for (const lane of idle) {
+        drop(lane);
+        if (Number.isFinite(lane.lookAt)) wanted.set(lane.webhook, lane.lookAt);
+      }
+      return idle.map(({ webhook }) => webhook);
+    },
+
+    reading(now) {
+      // Nothing is due, or the webhook is gone: it delays nothing.
+      const troubled = [...lanes.values()].filter(
+        ({ sending, trouble }) => sending > 0 || now - trouble.lastAt < rules.troubledMs,
+      );
+      const silent = troubled.filter(({ trouble }) => trouble.isSilent).length;
+      const failing = troubled.filter((lane) => !lane.trouble.isSilent && isProbed(lane, rules)).length;
+      return { underWay: places.taken, silent, failing };
+    },
+  };
+}
+
+function endOf(attempt: Attempt): AttemptEnd {
+  if (attempt.error !== undefined) return 'silence';
+  return failureOf(attempt) === undefined ? 'success' : 'failure';
+}

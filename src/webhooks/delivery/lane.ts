@@ -1,0 +1,278 @@
+import type { DueDelivery, LaneReading, LaneSettings, Position } from './port.ts';
+
+/**
+ * One lane and its rules, without I/O: what may be sent now, and when what may not be sent now may be.
+ *
+ * - At most `width` requests are under way, in order.
+ * - A lane whose last attempt got no whole answer is silent, and one that fails again and again is probed: one request at
+ *   a time; when it is probed, with growing pauses. The first success opens it.
+ * - A lane with a rate begins no more requests than that in a second.
+ * - What a person asked for goes first. One place is kept for it, also while the lane is silent or probed; a pause and a
+ *   rate hold for it, too.
+ * - After an unclean end the first deliveries are sent one at a time: one of them may have ended the process.
+ */
+export type Lane = {
+  readonly webhook: string;
+  readonly fence: number;
+  /** Undefined until it was read, and when nothing may be sent. */
+  settings: LaneSettings | undefined;
+  asked: DueDelivery[];
+  queue: DueDelivery[];
+  /** Where the next read of the queue goes on; undefined for the beginning. */
+  after: Position | undefined;
+  /** When the lane was last read from the beginning. */
+  begunAt: number;
+  /** When there may be more in the store than was read. */
+  lookAt: number;
+  /** Whether there is something in the store that a person asked for. */
+  hasAsked: boolean;
+  reading: Reading | undefined;
+  /** Being sent, or not recorded yet, by event and generation. */
+  underWay: Map<string, DueDelivery>;
+  sending: number;
+  /** Which of these has the place that is kept for what a person asked for. */
+  reserved: DueDelivery | undefined;
+  /** Whether one is sent that must be alone in its lane. */
+  isAlone: boolean;
+  /** How many are still to be sent one at a time. */
+  careful: number;
+  trouble: Trouble;
+  bucket: Bucket | undefined;
+  /** Whether it has just been taken from another process, which may have used its rate. */
+  isInherited: boolean;
+};
+
+/** A read of the store that has begun. What was recorded meanwhile may still be part of what it finds. */
+export type Reading = {
+  isStale: boolean;
+  /** 0 when only what a person asked for is read. */
+  limit: number;
+  /** When there may be more, by what was heard since it began. */
+  lookAt: number;
+  recorded: Set<string>;
+};
+
+/** How the lane's last attempts ended. */
+type Trouble = {
+  failures: number;
+  isSilent: boolean;
+  /** Before the next probe. */
+  pauseMs: number;
+  opensAt: number;
+  /** When the last attempt ended. */
+  lastAt: number;
+};
+
+/** A token bucket: each request takes a token, and they come back at the webhook's rate. */
+type Bucket = { rate: number; most: number; tokens: number; filledAt: number };
+
+export type LaneRules = {
+  /** Requests under way to one webhook. */
+  concurrency: number;
+  failuresToProbe: number;
+  probeMs: { first: number; most: number };
+  /** Of a second's requests, how many may follow on each other at once. */
+  rateBurst: number;
+};
+
+/** How a request ended: as a success, with an answer that is none, or with no whole answer. */
+export type AttemptEnd = 'success' | 'failure' | 'silence';
+
+export function newLane(
+  webhook: string,
+  { fence, isInherited, careful }: Pick<Lane, 'fence' | 'isInherited' | 'careful'>,
+): Lane {
+  return {
+    webhook,
+    fence,
+    settings: undefined,
+    asked: [],
+    queue: [],
+    after: undefined,
+    begunAt: Number.NEGATIVE_INFINITY,
+    lookAt: Number.NEGATIVE_INFINITY,
+    hasAsked: false,
+    reading: undefined,
+    underWay: new Map(),
+    sending: 0,
+    reserved: undefined,
+    isAlone: false,
+    careful,
+    trouble: noTrouble(),
+    bucket: undefined,
+    isInherited,
+  };
+}
+
+function noTrouble(): Trouble {
+  return { failures: 0, isSilent: false, pauseMs: 0, opensAt: 0, lastAt: Number.NEGATIVE_INFINITY };
+}
+
+/** Two generations of a delivery may be under way together: what was under way when it was sent again. */
+export function keyOf({ event, generation }: { event: { id: string }; generation: number }): string {
+  return `${event.id} ${generation}`;
+}
+
+export function isProbed({ trouble }: Lane, { failuresToProbe }: LaneRules): boolean {
+  return trouble.isSilent || trouble.failures >= failuresToProbe;
+}
+
+/** Why the lane's next delivery cannot be sent now: undefined when it can, else when that may have changed. */
+export type Hindrance =
+  /** At a time. */
+  | { until: number }
+  /** When an attempt of this lane ends, or the lane is read. */
+  | 'itself'
+  /** When a place is free. */
+  | 'places';
+
+/**
+ * The next delivery that may be sent, or why none may.
+ *
+ * @param width requests that may be under way, by what other lanes leave; 0 when only what a person asked for has a place
+ */
+export function nextOf(lane: Lane, width: number, rules: LaneRules, now: number): DueDelivery | Hindrance {
+  const { settings, asked, queue, trouble, sending, reserved } = lane;
+  const next = asked[0] ?? queue[0];
+  if (!settings || !next || lane.isAlone) return 'itself';
+  const admitted = admittedAt(lane, settings, now);
+  if (admitted > now) return { until: admitted };
+  if (lane.careful > 0 || next.suspicions > 0) return sending === 0 ? next : 'itself';
+  if (next.isAsked && !reserved) return next;
+  if (now < trouble.opensAt) return { until: trouble.opensAt };
+  const ordinary = reserved ? sending - 1 : sending;
+  if (ordinary >= (isProbed(lane, rules) ? 1 : rules.concurrency)) return 'itself';
+  if (ordinary < width) return next;
+  return sending > 0 ? 'itself' : 'places';
+}
+
+/** When the pause and the rate admit a request. */
+function admittedAt({ bucket }: Lane, { pausedUntil = 0 }: LaneSettings, now: number): number {
+  if (pausedUntil > now) return pausedUntil;
+  if (!bucket) return now;
+  fill(bucket, now);
+  return bucket.tokens >= 1 ? now : now + Math.ceil(((1 - bucket.tokens) * 1000) / bucket.rate);
+}
+
+/** Takes the delivery, which `nextOf` gave, out of the lane's queues. */
+export function begin(lane: Lane, delivery: DueDelivery): void {
+  const from = delivery.isAsked ? lane.asked : lane.queue;
+  from.shift();
+  lane.underWay.set(keyOf(delivery), delivery);
+  lane.sending++;
+  if (delivery.isAsked) lane.reserved ??= delivery;
+  lane.isAlone = lane.careful > 0 || delivery.suspicions > 0;
+  if (lane.bucket) lane.bucket.tokens--;
+}
+
+/** The delivery is no longer sent; it stays under way until it is recorded. */
+export function leave(lane: Lane, delivery: DueDelivery): void {
+  lane.sending--;
+  if (lane.reserved === delivery) lane.reserved = undefined;
+  if (lane.isAlone) lane.careful = Math.max(0, lane.careful - 1);
+  lane.isAlone = false;
+}
+
+/** What the end of an attempt means for the attempts behind it. */
+export function learn(lane: Lane, end: AttemptEnd, rules: LaneRules, now: number): void {
+  if (end === 'success') {
+    lane.trouble = { ...noTrouble(), lastAt: now };
+    return;
+  }
+  const { trouble } = lane;
+  trouble.isSilent = end === 'silence';
+  trouble.failures++;
+  trouble.lastAt = now;
+  if (trouble.failures < rules.failuresToProbe) return;
+  if (trouble.pauseMs === 0) trouble.pauseMs = rules.probeMs.first;
+  // Requests that were under way together count as one probe.
+  else if (lane.sending === 0) trouble.pauseMs = Math.min(2 * trouble.pauseMs, rules.probeMs.most);
+  trouble.opensAt = now + trouble.pauseMs;
+}
+
+/** The webhook was changed: nothing of what was read holds. */
+export function forget(lane: Lane): void {
+  lane.settings = undefined;
+  lane.trouble = noTrouble();
+  readAgain(lane);
+}
+
+/** What is waiting is read again from the beginning. */
+export function readAgain(lane: Lane): void {
+  lane.asked = [];
+  lane.queue = [];
+  lane.after = undefined;
+  lane.lookAt = Number.NEGATIVE_INFINITY;
+  if (lane.reading) lane.reading.isStale = true;
+}
+
+/** What is waiting is sent no more, until the webhook is changed. */
+export function close(lane: Lane): void {
+  readAgain(lane);
+  lane.settings = undefined;
+  lane.lookAt = Number.POSITIVE_INFINITY;
+}
+
+/** Adds what was found and is not here yet. */
+export function takeIn(
+  lane: Lane,
+  reading: Reading,
+  found: LaneReading,
+  rules: LaneRules,
+  now: number,
+): void {
+  const { settings, asked, due, nextDue } = found;
+  if (!settings) {
+    close(lane);
+    lane.lookAt = reading.lookAt;
+    return;
+  }
+  settle(lane, settings, rules, now);
+  const here = new Set([...lane.asked, ...lane.queue].map(keyOf));
+  const isNew = (delivery: DueDelivery): boolean => {
+    const key = keyOf(delivery);
+    const isKnown = here.has(key) || lane.underWay.has(key) || reading.recorded.has(key);
+    here.add(key);
+    return !isKnown;
+  };
+  lane.asked.push(...asked.filter(isNew));
+  if (reading.limit === 0) return;
+  lane.queue.push(...due.filter(isNew));
+  const last = due.at(-1);
+  const isAll = last === undefined || due.length < reading.limit;
+  lane.after = isAll ? undefined : { due: last.due, event: last.event.id };
+  const more = isAll ? (nextDue ?? Number.POSITIVE_INFINITY) : Number.NEGATIVE_INFINITY;
+  lane.lookAt = Math.min(more, reading.lookAt);
+}
+
+/** A lane that is taken over begins with an empty bucket: the one before may have drawn from it just now. */
+function settle(lane: Lane, settings: LaneSettings, rules: LaneRules, now: number): void {
+  lane.settings = settings;
+  const { rate } = settings;
+  if (rate === lane.bucket?.rate) return;
+  if (rate === undefined) lane.bucket = undefined;
+  else {
+    const most = Math.max(1, Math.floor(rate * rules.rateBurst));
+    const tokens = lane.isInherited ? 0 : Math.min(most, lane.bucket?.tokens ?? most);
+    lane.bucket = { rate, most, tokens, filledAt: now };
+  }
+}
+
+function fill(bucket: Bucket, now: number): void {
+  // A clock that was set back must not stop the flow.
+  const passed = Math.max(0, now - bucket.filledAt);
+  bucket.tokens = Math.min(bucket.most, bucket.tokens + (passed / 1000) * bucket.rate);
+  bucket.filledAt = now;
+}
+
+/** Whether nothing is lost when it is forgotten: a new lane would be the same. */
+export function isAsNew(lane: Lane, now: number): boolean {
+  if (lane.bucket) fill(lane.bucket, now);
+  return (
+    lane.underWay.size === 0 &&
+    lane.asked.length + lane.queue.length === 0 &&
+    lane.reading === undefined &&
+    lane.trouble.failures === 0 &&
+    (lane.bucket === undefined || lane.bucket.tokens >= lane.bucket.most)
+  );
+}

@@ -1,0 +1,106 @@
+import { type Attempt, failureOf } from '../attempt.ts';
+import { pauseOf } from '../retry-after.ts';
+import { nextAttempt, type Schedule } from '../schedule.ts';
+import type { Sending } from './dispatch.ts';
+import type { NextState, Outcome, Standing } from './port.ts';
+
+export type OutcomeRules = {
+  schedule: Schedule;
+  /** A webhook whose every attempt failed for so long is disabled. */
+  disableAfterMs: number;
+};
+
+/** The statuses whose `Retry-After` speaks for the whole receiver. */
+const PAUSING = [429, 503];
+const GONE = 410;
+
+/**
+ * What follows from an attempt: for its delivery, and for its webhook.
+ *
+ * @param now when the attempt ended
+ * @param random01 a random number from 0 to 1, for the spread of the next delay
+ */
+export function outcomeOf(
+  { webhook, fence, delivery, settings }: Sending,
+  attempt: Attempt,
+  rules: OutcomeRules,
+  now: number,
+  random01: number,
+): Outcome {
+  const { event, generation, step } = delivery;
+  const reason = failureOf(attempt);
+  const { at, durationMs, address, status, excerpt, error } = attempt;
+  const standing = standingAfter(settings, attempt, rules, now);
+  return {
+    webhook,
+    fence,
+    event: event.id,
+    generation,
+    step,
+    attempt: { at, durationMs, address, status, excerpt, error },
+    reason,
+    next: reason === undefined ? { state: 'delivered' } : next(),
+    standing,
+    begins: undefined,
+  };
+
+  function next(): NextState {
+    const made = Math.max(0, step);
+    // It waits for its receiver, who may come back: the schedule goes on where it was.
+    if (status === GONE) return { state: 'pending', due: now, step: made };
+    return nextAttempt(rules.schedule, made + 1, now, random01);
+  }
+}
+
+/** That of a delivery which is given up because processes ended while they sent it. */
+export function poisonedOutcome({ webhook, fence, delivery, settings }: Sending, now: number): Outcome {
+  const { event, generation, step, suspicions } = delivery;
+  const reason = `The service ended ${suspicions} times while it sent this.`;
+  const { generation: ofWebhook, pausedUntil, failingSince } = settings;
+  return {
+    webhook,
+    fence,
+    event: event.id,
+    generation,
+    step,
+    attempt: {
+      at: now,
+      durationMs: 0,
+      address: undefined,
+      status: undefined,
+      excerpt: undefined,
+      error: reason,
+    },
+    reason,
+    next: { state: 'failed' },
+    standing: { generation: ofWebhook, pausedUntil, failingSince, disabledReason: undefined },
+    begins: undefined,
+  };
+}
+
+function standingAfter(
+  settings: Sending['settings'],
+  attempt: Attempt,
+  { disableAfterMs }: OutcomeRules,
+  now: number,
+): Standing {
+  const { generation } = settings;
+  const isFailure = failureOf(attempt) !== undefined;
+  const failingSince = isFailure ? (settings.failingSince ?? attempt.at) : undefined;
+  const asked = PAUSING.includes(attempt.status ?? 0) ? pauseOf(attempt.retryAfter, now) : undefined;
+  const pausedUntil = Math.max(asked ?? 0, settings.pausedUntil ?? 0) || undefined;
+  const disabledReason = isFailure ? endOf(attempt, settings.failingSince, disableAfterMs, now) : undefined;
+  return { generation, pausedUntil, failingSince, disabledReason };
+}
+
+/** Why the webhook is disabled; undefined when it is not. */
+function endOf(
+  { status }: Attempt,
+  failingSince: number | undefined,
+  disableAfterMs: number,
+  now: number,
+): string | undefined {
+  if (status === GONE) return 'The receiver answered 410: it is gone.';
+  if (failingSince === undefined || now - failingSince < disableAfterMs) return undefined;
+  return `Every attempt has failed since ${new Date(failingSince).toISOString()}.`;
+}

@@ -1,0 +1,244 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Clock, Log } from '../../runtime.ts';
+import type { Attempt } from '../attempt.ts';
+import type { Sendable } from '../delivery.ts';
+import {
+  createDispatch,
+  type Dispatch,
+  type DispatchReading,
+  type DispatchRules,
+  type Effect,
+  type Sending,
+  type TakenLane,
+} from './dispatch.ts';
+import type { LaneStore, Outcome, Recorded } from './port.ts';
+
+/** Who owns which lane. */
+export interface LaneOwners {
+  /** Those of the lanes that are this process's own now. Rejects when nobody can tell: they are asked for again. */
+  take(webhooks: readonly string[]): Promise<readonly TakenLane[]>;
+  /** They have nothing to do. */
+  giveBack(webhooks: readonly string[]): Promise<void>;
+  /** Calls back with lanes that are no longer this process's own. */
+  onLost(listener: (webhooks: readonly string[]) => void): void;
+}
+
+export type DeliveryParts = {
+  store: LaneStore;
+  owners: LaneOwners;
+  sender: {
+    /** Undefined for an attempt that was not made. Rejects when the machine cannot give what sending needs. */
+    send(request: Sendable): Promise<Attempt | undefined>;
+    /** Ends what is under way. */
+    stop(): Promise<void>;
+  };
+  rules: DispatchRules;
+  bounds: DeliveryBounds;
+  /** Called with what was written down. */
+  onRecorded(outcomes: readonly Outcome[], results: readonly Recorded[]): void;
+  /** That of the store, which never goes back. */
+  clock: Clock;
+  log: Log;
+};
+
+export type DeliveryBounds = {
+  /** Between two searches for work of which no hint came, at least; they take a tenth of the time at most. */
+  searchMs: number;
+  searchedTogether: number;
+  /** How long a lane without work is kept. */
+  lingerMs: number;
+  drainMs: number;
+  /** After that, how long outcomes may take to be written down. */
+  lastRecordMs: number;
+};
+
+export type Delivery = {
+  reading(): DispatchReading;
+  /** Begins nothing more, waits for what is under way (at most `drainMs`, then ends it), and records it. */
+  stop(): Promise<void>;
+};
+
+/** Carries out what the rules say (`dispatch.ts`). */
+export function startDelivery(parts: DeliveryParts): Delivery {
+  const { store, owners, sender, rules, bounds, onRecorded, clock, log } = parts;
+  const dispatch = createDispatch(rules);
+  const stopped = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  let isTurning = false;
+  let hasFailed = false;
+  /** Whether what is under way is being ended. */
+  let isCutting = false;
+  let idle: { resolve(): void } | undefined;
+
+  /** After each call of this, what follows from it is done; calls of one turn of the event loop go together. */
+  function tell(event: (dispatch: Dispatch, now: number) => void): void {
+    event(dispatch, clock.now());
+    if (isTurning) return;
+    isTurning = true;
+    setImmediate(turn);
+  }
+
+  function turn(): void {
+    isTurning = false;
+    clearTimeout(timer);
+    const now = clock.now();
+    const effects = dispatch.advance(now);
+    takeLanes(effects);
+    for (const effect of effects) carryOut(effect);
+    const wakeAt = dispatch.wakeAt();
+    if (wakeAt !== undefined) timer = setTimeout(turn, Math.max(0, Math.min(wakeAt - clock.now(), LONGEST)));
+    if (dispatch.isIdle()) idle?.resolve();
+  }
+
+  function carryOut(effect: Effect): void {
+    switch (effect.do) {
+      case 'read':
+        void read(effect);
+        return;
+      case 'suspect':
+        void suspect(effect.sending);
+        return;
+      case 'send':
+        void send(effect.sending);
+        return;
+      case 'record':
+        void record(effect.outcomes);
+    }
+  }
+
+  function takeLanes(effects: readonly Effect[]): void {
+    const webhooks = effects.flatMap((effect) => (effect.do === 'take' ? [effect.webhook] : []));
+    if (webhooks.length === 0) return;
+    const refuse = (refused: Iterable<string>) =>
+      tell((dispatch) => {
+        for (const webhook of refused) dispatch.lost(webhook);
+      });
+    owners.take(webhooks).then(
+      (taken) => {
+        const refused = new Set(webhooks);
+        tell((dispatch, now) => {
+          for (const lane of taken) {
+            refused.delete(lane.webhook);
+            dispatch.taken(lane, now);
+          }
+        });
+        refuse(refused);
+      },
+      (error: unknown) => {
+        log.warn({ err: error }, 'could not take lanes');
+        refuse(webhooks);
+      },
+    );
+  }
+
+  async function read({ fence, request }: Extract<Effect, { do: 'read' }>): Promise<void> {
+    const found = await store.read(request).catch((error: unknown) => {
+      failed('read a lane', error);
+      return undefined;
+    });
+    tell((dispatch, now) => dispatch.hasRead(request.webhook, fence, found, now));
+  }
+
+  async function suspect(sending: Sending): Promise<void> {
+    const { webhook, delivery } = sending;
+    const isWritten = await store.suspect(webhook, delivery.event.id, delivery.generation).then(
+      () => true,
+      (error: unknown) => {
+        failed('note a delivery', error);
+        return false;
+      },
+    );
+    tell((dispatch, now) => dispatch.suspected(sending, isWritten, now));
+  }
+
+  async function send(sending: Sending): Promise<void> {
+    const { webhook: id, settings, delivery } = sending;
+    const { event, trace, step } = delivery;
+    const request = { webhook: { id, ...settings }, event, trace, step: Math.max(0, step) };
+    const attempt = await sender.send(request).catch((error: unknown) => {
+      log.error({ err: error }, 'could not send');
+      return undefined;
+    });
+    // What the stop has cut short is sent again after the next start.
+    const isCut = attempt?.error !== undefined && isCutting;
+    tell((dispatch, now) => dispatch.ended(sending, isCut ? undefined : attempt, now));
+  }
+
+  async function record(outcomes: readonly Outcome[]): Promise<void> {
+    const results = await store.record(outcomes).catch((error: unknown) => {
+      failed('record outcomes', error);
+      return undefined;
+    });
+    if (results) onRecorded(outcomes, results);
+    tell((dispatch, now) => dispatch.recorded(results, now));
+  }
+
+  /** The tries behind the first one fail for the same reason. */
+  function failed(what: string, error: unknown): void {
+    log[hasFailed ? 'debug' : 'warn']({ err: error }, `could not ${what}`);
+    hasFailed = true;
+  }
+
+  async function search(): Promise<void> {
+    while (!stopped.signal.aborted) {
+      const begin = performance.now();
+      try {
+        for (let after: string | undefined; ; ) {
+          const work = await store.findWork(after, bounds.searchedTogether);
+          tell((dispatch, now) => dispatch.work(work, now));
+          after = work.at(-1)?.webhook;
+          if (work.length < bounds.searchedTogether || stopped.signal.aborted) break;
+        }
+        hasFailed = false;
+      } catch (error) {
+        failed('search for work', error);
+      }
+      const tookMs = performance.now() - begin;
+      const wait = Math.max(bounds.searchMs, 9 * tookMs);
+      await pause(wait, undefined, { signal: stopped.signal }).catch(() => {});
+    }
+  }
+
+  function giveBack(): void {
+    let idleLanes: string[] = [];
+    tell((dispatch, now) => {
+      idleLanes = dispatch.release(now + bounds.lingerMs, now);
+    });
+    if (idleLanes.length > 0)
+      owners.giveBack(idleLanes).catch((error: unknown) => failed('give lanes back', error));
+  }
+
+  async function finish(): Promise<void> {
+    stopped.abort();
+    clearInterval(lingering);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    idle = { resolve };
+    tell((dispatch) => dispatch.drain());
+    await Promise.race([promise, pause(bounds.drainMs)]);
+    isCutting = true;
+    await sender.stop();
+    // Outcomes of requests that had ended are still written down; a store that never answers is not waited for.
+    await Promise.race([promise, pause(bounds.lastRecordMs)]);
+    clearTimeout(timer);
+    isTurning = true;
+    await searching;
+  }
+
+  store.onWork((work) => tell((dispatch, now) => dispatch.work(work, now)));
+  store.onChange((webhook) => tell((dispatch) => dispatch.changed(webhook)));
+  owners.onLost((webhooks) =>
+    tell((dispatch) => {
+      for (const webhook of webhooks) dispatch.lost(webhook);
+    }),
+  );
+  const searching = search();
+  const lingering = setInterval(giveBack, bounds.lingerMs);
+  let stopping: Promise<void> | undefined;
+  return {
+    reading: () => dispatch.reading(clock.now()),
+    stop: () => (stopping ??= finish()),
+  };
+}
+
+/** Of a timer of Node's. */
+const LONGEST = 2 ** 31 - 1;
