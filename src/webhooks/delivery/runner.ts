@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock, Log } from '../../runtime.ts';
 import type { Attempt } from '../attempt.ts';
 import type { Sendable } from '../delivery.ts';
@@ -12,6 +11,7 @@ import {
   type TakenLane,
 } from './dispatch.ts';
 import type { LaneStore, Outcome, Recorded } from './port.ts';
+import { pause, systemTimers, type Timers } from './timers.ts';
 
 /** Who owns which lane. */
 export interface LaneOwners {
@@ -39,6 +39,7 @@ export type DeliveryParts = {
   /** That of the store, which never goes back. */
   clock: Clock;
   log: Log;
+  timers?: Timers | undefined;
 };
 
 export type DeliveryBounds = {
@@ -60,10 +61,10 @@ export type Delivery = {
 
 /** Carries out what the rules say (`dispatch.ts`). */
 export function startDelivery(parts: DeliveryParts): Delivery {
-  const { store, owners, sender, rules, bounds, onRecorded, clock, log } = parts;
+  const { store, owners, sender, rules, bounds, onRecorded, clock, log, timers = systemTimers } = parts;
   const dispatch = createDispatch(rules);
   const stopped = new AbortController();
-  let timer: NodeJS.Timeout | undefined;
+  let cancelTimer = () => {};
   let isTurning = false;
   let hasFailed = false;
   /** Whether what is under way is being ended. */
@@ -75,18 +76,18 @@ export function startDelivery(parts: DeliveryParts): Delivery {
     event(dispatch, clock.now());
     if (isTurning) return;
     isTurning = true;
-    setImmediate(turn);
+    timers.soon(turn);
   }
 
   function turn(): void {
     isTurning = false;
-    clearTimeout(timer);
+    cancelTimer();
     const now = clock.now();
     const effects = dispatch.advance(now);
     takeLanes(effects);
     for (const effect of effects) carryOut(effect);
     const wakeAt = dispatch.wakeAt();
-    if (wakeAt !== undefined) timer = setTimeout(turn, Math.max(0, Math.min(wakeAt - clock.now(), LONGEST)));
+    if (wakeAt !== undefined) cancelTimer = timers.later(turn, Math.max(0, wakeAt - clock.now()));
     if (dispatch.isIdle()) idle?.resolve();
   }
 
@@ -181,7 +182,7 @@ export function startDelivery(parts: DeliveryParts): Delivery {
 
   async function search(): Promise<void> {
     while (!stopped.signal.aborted) {
-      const begin = performance.now();
+      const begin = timers.elapsed();
       try {
         for (let after: string | undefined; ; ) {
           const work = await store.findWork(after, bounds.searchedTogether);
@@ -193,9 +194,15 @@ export function startDelivery(parts: DeliveryParts): Delivery {
       } catch (error) {
         failed('search for work', error);
       }
-      const tookMs = performance.now() - begin;
-      const wait = Math.max(bounds.searchMs, 9 * tookMs);
-      await pause(wait, undefined, { signal: stopped.signal }).catch(() => {});
+      const tookMs = timers.elapsed() - begin;
+      await pause(timers, Math.max(bounds.searchMs, 9 * tookMs), stopped.signal);
+    }
+  }
+
+  async function giveBackIdle(): Promise<void> {
+    while (!stopped.signal.aborted) {
+      await pause(timers, bounds.lingerMs, stopped.signal);
+      if (!stopped.signal.aborted) giveBack();
     }
   }
 
@@ -210,18 +217,23 @@ export function startDelivery(parts: DeliveryParts): Delivery {
 
   async function finish(): Promise<void> {
     stopped.abort();
-    clearInterval(lingering);
     const { promise, resolve } = Promise.withResolvers<void>();
     idle = { resolve };
     tell((dispatch) => dispatch.drain());
-    await Promise.race([promise, pause(bounds.drainMs)]);
+    await within(bounds.drainMs, promise);
     isCutting = true;
     await sender.stop();
     // Outcomes of requests that had ended are still written down; a store that never answers is not waited for.
-    await Promise.race([promise, pause(bounds.lastRecordMs)]);
-    clearTimeout(timer);
+    await within(bounds.lastRecordMs, promise);
+    cancelTimer();
     isTurning = true;
-    await searching;
+    await Promise.all([searching, lingering]);
+  }
+
+  async function within(ms: number, end: Promise<void>): Promise<void> {
+    const over = new AbortController();
+    await Promise.race([end, pause(timers, ms, over.signal)]);
+    over.abort();
   }
 
   store.onWork((work) => tell((dispatch, now) => dispatch.work(work, now)));
@@ -232,13 +244,10 @@ export function startDelivery(parts: DeliveryParts): Delivery {
     }),
   );
   const searching = search();
-  const lingering = setInterval(giveBack, bounds.lingerMs);
+  const lingering = giveBackIdle();
   let stopping: Promise<void> | undefined;
   return {
     reading: () => dispatch.reading(clock.now()),
     stop: () => (stopping ??= finish()),
   };
 }
-
-/** Of a timer of Node's. */
-const LONGEST = 2 ** 31 - 1;
