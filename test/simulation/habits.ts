@@ -1,0 +1,130 @@
+import type { Attempt } from '../../src/webhooks/attempt.ts';
+import { pauseOf } from './outcome-check.ts';
+import type { Scenario } from './scenario.ts';
+import { CLOCK_MS, type Send } from './witness.ts';
+
+/** How each process treats each receiver: pauses, rates, silence and probes. */
+export type Habits = {
+  sent(send: Send): void;
+  answered(send: Send, attempt: Attempt, isFailure: boolean): void;
+  notMade(send: Send): void;
+  /** The process may have forgotten what it knew of the receiver. */
+  forget(process: string, webhook: string): void;
+  ended(process: string): void;
+};
+
+type Habit = {
+  underWay: Set<Send>;
+  failures: number;
+  isSilent: boolean;
+  endedAt: number;
+  pause: { until: number; generation: number };
+  goneGeneration: number | undefined;
+};
+
+type Bucket = { rate: number; tokens: number; at: number };
+
+export function createHabits(
+  { rules, start }: Scenario,
+  now: () => number,
+  fail: (what: string) => void,
+): Habits {
+  const habits = new Map<string, Habit>();
+  const buckets = new Map<string, Bucket>();
+  const silent = new Map<string, Set<Send>>();
+
+  function habitOf({ process, webhook }: Pick<Send, 'process' | 'webhook'>): Habit {
+    const key = `${process} ${webhook}`;
+    const known = habits.get(key);
+    if (known) return known;
+    const made: Habit = {
+      underWay: new Set(),
+      failures: 0,
+      isSilent: false,
+      endedAt: start,
+      pause: { until: 0, generation: -1 },
+      goneGeneration: undefined,
+    };
+    habits.set(key, made);
+    return made;
+  }
+
+  function silentOf(process: string): Set<Send> {
+    const known = silent.get(process) ?? new Set();
+    silent.set(process, known);
+    return known;
+  }
+
+  /** Counted exactly: as many as its bucket gives, whoever sends. */
+  function checkRate({ webhook, settings: { rate } }: Send): void {
+    if (rate === undefined) {
+      buckets.delete(webhook);
+      return;
+    }
+    const most = Math.max(1, Math.floor(rate * rules.rateBurst));
+    const known = buckets.get(webhook);
+    const bucket = known?.rate === rate ? known : { rate, tokens: most, at: now() };
+    buckets.set(webhook, bucket);
+    bucket.tokens = Math.min(most, bucket.tokens + ((now() - bucket.at) / 1000) * rate) - 1;
+    bucket.at = now();
+    // One may be late that had its token before it was noted.
+    if (bucket.tokens < -1 - (rate * 2 * CLOCK_MS) / 1000) fail(`${webhook} is sent more than ${rate}/s`);
+  }
+
+  function checkProbe(send: Send, habit: Habit): void {
+    const { process, webhook, isAsked } = send;
+    const isProbed = habit.isSilent || habit.failures >= rules.failuresToProbe;
+    if (!isProbed || isAsked) return;
+    const ordinary = [...habit.underWay].filter((one) => !one.isAsked).length;
+    if (ordinary > 1) fail(`${process} has ${ordinary} requests to ${webhook} under way, which it probes`);
+    if (habit.failures < rules.failuresToProbe) return;
+    const waited = now() - habit.endedAt;
+    if (waited < rules.probeMs.first - 1) fail(`${process} probed ${webhook} after ${waited} ms`);
+  }
+
+  return {
+    sent(send) {
+      const { process, webhook, settings } = send;
+      const habit = habitOf(send);
+      const { pause, goneGeneration } = habit;
+      habit.underWay.add(send);
+      if (now() < pause.until - CLOCK_MS && settings.generation === pause.generation) {
+        fail(`${process} sent to ${webhook}, which had asked it to wait`);
+      }
+      if (settings.generation === goneGeneration) fail(`${process} sent to ${webhook}, which is gone`);
+      checkRate(send);
+      checkProbe(send, habit);
+      if (!habit.isSilent) return;
+      const together = silentOf(process).add(send);
+      const ordinary = [...together].filter(({ isAsked }) => !isAsked).length;
+      if (ordinary > Math.ceil(rules.inAll / 2)) fail(`${process} has ${ordinary} silent ones under way`);
+    },
+
+    answered(send, attempt, isFailure) {
+      const habit = habitOf(send);
+      habit.underWay.delete(send);
+      silentOf(send.process).delete(send);
+      habit.endedAt = now();
+      habit.isSilent = attempt.error !== undefined;
+      habit.failures = isFailure ? habit.failures + 1 : 0;
+      const until = pauseOf(attempt, now());
+      const { generation } = send.settings;
+      if (until !== undefined && until > habit.pause.until) habit.pause = { until, generation };
+      if (attempt.status === 410) habit.goneGeneration = generation;
+    },
+
+    notMade(send) {
+      habitOf(send).underWay.delete(send);
+      silentOf(send.process).delete(send);
+    },
+
+    forget(process, webhook) {
+      Object.assign(habitOf({ process, webhook }), { failures: 0, isSilent: false });
+    },
+
+    ended(process) {
+      for (const key of [...habits.keys()]) if (key.startsWith(`${process} `)) habits.delete(key);
+      silent.delete(process);
+    },
+  };
+}

@@ -1,0 +1,45 @@
+import { parseArgs } from 'node:util';
+import { simulate } from './simulate.ts';
+
+/** `npm run simulate`: the delivery core against faults. Exit code 1 when a seed fails; that seed replays exactly. */
+
+const USAGE = `Usage: npm run simulate -- [--seeds 500] [--seed 1] [--help]
+
+  --seeds    how many runs
+  --seed     the seed of the first; the others follow
+`;
+
+process.exitCode = await main();
+
+async function main(): Promise<number> {
+  const { values } = parseArgs({
+    options: {
+      seeds: { type: 'string' },
+      seed: { type: 'string', default: '1' },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  const first = Number(values.seed);
+  const seeds = Number(values.seeds ?? 500);
+  if (values.help || !Number.isInteger(first) || !(seeds > 0)) {
+    process.stdout.write(USAGE);
+    return values.help ? 0 : 2;
+  }
+  const started = performance.now();
+  const sum = { events: 0, sends: 0, virtualMs: 0, failed: 0 };
+  for (let seed = first; seed < first + seeds; seed++) {
+    const { failures, events, sends, virtualMs } = await simulate(seed);
+    sum.events += events;
+    sum.sends += sends;
+    sum.virtualMs += virtualMs;
+    if (failures.length === 0) continue;
+    sum.failed++;
+    process.stdout.write(`seed ${seed}: ${failures.slice(0, 3).join('\n  ')}\n`);
+  }
+  const seconds = ((performance.now() - started) / 1000).toFixed(1);
+  process.stdout.write(
+    `${seeds} seeds in ${seconds} s, ${(sum.virtualMs / 3_600_000).toFixed(1)} h of virtual time, ` +
+      `${sum.events} events, ${sum.sends} requests: ${sum.failed} failed\n`,
+  );
+  return sum.failed > 0 ? 1 : 0;
+}

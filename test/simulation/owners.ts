@@ -1,0 +1,146 @@
+import type { Clock } from '../../src/runtime.ts';
+import type { TakenLane } from '../../src/webhooks/delivery/dispatch.ts';
+import type { LaneOwners } from '../../src/webhooks/delivery/runner.ts';
+import { pause } from '../../src/webhooks/delivery/timers.ts';
+import type { Calls } from './calls.ts';
+import { LEASE_MS, type MemoryLeases } from './memory-leases.ts';
+import type { Process } from './process.ts';
+
+/** A replica's hold on lanes. */
+export type LeaseOwners = LaneOwners & {
+  /** That of the store, as far as the replica can tell; it never goes back. */
+  clock: Clock;
+  /** Resolves when the replica may take lanes. */
+  ready: Promise<void>;
+  /** Gives back what it has. */
+  stop(): Promise<void>;
+  held(): number;
+};
+
+const RENEW_MS = LEASE_MS / 3;
+const RENEW_AGAIN_MS = 500;
+/** A replica that could not renew gives its lanes up so long before the store does. */
+const MARGIN_MS = 1_000;
+/** Of an answer that took longer, half of the way says too little of the time that it tells. */
+const CLOCK_ANSWER_MS = 40;
+
+export function createLeaseOwners(
+  process: Process,
+  { call }: Calls,
+  leases: MemoryLeases,
+  now: () => number,
+): LeaseOwners {
+  const { timers, name: replica } = process;
+  const held = new Map<string, number>();
+  const stopped = new AbortController();
+  const ready = Promise.withResolvers<void>();
+  const listeners: ((webhooks: readonly string[]) => void)[] = [];
+  let deadline = Number.NEGATIVE_INFINITY;
+  let cancelDeadline = () => {};
+  /** Rises when all lanes are lost: what was taken before is not had. */
+  let epoch = 0;
+  let last = Promise.resolve();
+  let offset = 0;
+  let shown = Number.NEGATIVE_INFINITY;
+
+  /** One after the other: a lane that is given back while it is taken would be nobody's. */
+  function inTurn<T>(run: () => Promise<T>): Promise<T> {
+    const result = last.then(run);
+    last = result.then(
+      () => {},
+      () => {},
+    );
+    return result;
+  }
+
+  function loseAll(): void {
+    const webhooks = [...held.keys()];
+    held.clear();
+    epoch++;
+    for (const listener of listeners) listener(webhooks);
+  }
+
+  async function renew(): Promise<number> {
+    const begin = timers.elapsed();
+    const wall = process.clock.now();
+    const { isOn, storeNow } = await call(() => ({ isOn: leases.renew(replica), storeNow: now() }));
+    const tookMs = timers.elapsed() - begin;
+    if (!isOn) loseAll();
+    if (tookMs < CLOCK_ANSWER_MS) {
+      offset = storeNow - (wall + tookMs / 2);
+      ready.resolve();
+    }
+    deadline = begin + LEASE_MS - MARGIN_MS;
+    cancelDeadline();
+    cancelDeadline = timers.later(loseAll, deadline - timers.elapsed());
+    return tookMs < CLOCK_ANSWER_MS ? RENEW_MS : RENEW_AGAIN_MS;
+  }
+
+  async function beat(): Promise<void> {
+    while (!stopped.signal.aborted) {
+      const wait = await renew().catch(() => RENEW_AGAIN_MS);
+      await pause(timers, wait, stopped.signal);
+    }
+  }
+
+  async function take(webhooks: readonly string[]): Promise<TakenLane[]> {
+    const mine = webhooks.flatMap((webhook) => {
+      const fence = held.get(webhook);
+      return fence === undefined ? [] : [{ webhook, fence, isInherited: false, isSuspect: false }];
+    });
+    const others = webhooks.filter((webhook) => !held.has(webhook));
+    if (others.length === 0) return mine;
+    if (timers.elapsed() >= deadline) throw new Error('The replica is not alive.');
+    const before = epoch;
+    const taken = await call(() => leases.take(replica, others));
+    if (epoch !== before || timers.elapsed() >= deadline) throw new Error('The replica was not alive.');
+    for (const { webhook, fence } of taken) held.set(webhook, fence);
+    return [...mine, ...taken];
+  }
+
+  const beating = beat();
+  return {
+    take: (webhooks) => inTurn(() => take(webhooks)),
+    giveBack: (webhooks) =>
+      inTurn(async () => {
+        const given = webhooks.flatMap((webhook) => {
+          const fence = held.get(webhook);
+          return fence === undefined ? [] : [{ webhook, fence }];
+        });
+        for (const { webhook } of given) held.delete(webhook);
+        await call(() => leases.giveBack(replica, given));
+      }),
+    onLost: (listener) => void listeners.push(listener),
+    clock: {
+      now: () => {
+        shown = Math.max(shown, Math.floor(process.clock.now() + offset));
+        return shown;
+      },
+    },
+    ready: ready.promise,
+    async stop() {
+      stopped.abort();
+      cancelDeadline();
+      await beating;
+      await inTurn(() => call(() => leases.leave(replica))).catch(() => {});
+    },
+    held: () => held.size,
+  };
+}
+
+/** Those of the embedded service: every lane is its own. */
+export function createSoleOwners(isSuspect: boolean): LaneOwners {
+  const known = new Set<string>();
+  return {
+    take: (webhooks) => {
+      const taken = webhooks.map((webhook) => {
+        const isFirst = isSuspect && !known.has(webhook);
+        known.add(webhook);
+        return { webhook, fence: 1, isInherited: isFirst, isSuspect: isFirst };
+      });
+      return Promise.resolve(taken);
+    },
+    giveBack: () => Promise.resolve(),
+    onLost() {},
+  };
+}

@@ -1,0 +1,61 @@
+import type { Timers } from '../../src/webhooks/delivery/timers.ts';
+import type { Random } from './random.ts';
+import type { VirtualTime } from './virtual-time.ts';
+
+/**
+ * A process as its machine sees it: all that it does begins in `enter`. One that was killed enters nothing any more; one
+ * that is frozen does so when it is thawed.
+ */
+export type Process = {
+  readonly name: string;
+  isAlive(): boolean;
+  isFrozen(): boolean;
+  enter(run: () => void): void;
+  kill(): void;
+  freeze(ms: number): void;
+  timers: Timers;
+  /** Of the machine: it may be minutes off, and is a little too fast or too slow. */
+  clock: { now(): number };
+};
+
+/** The share by which clocks of machines run too fast or too slow. */
+const DRIFT = 1e-4;
+
+export function createProcess(name: string, time: VirtualTime, skewMs: number, random: Random): Process {
+  const begin = time.now();
+  const drift = DRIFT * (2 * random.next() - 1);
+  const offset = skewMs * (2 * random.next() - 1);
+  let isAlive = true;
+  let frozen: (() => void)[] | undefined;
+
+  function enter(run: () => void): void {
+    if (!isAlive) return;
+    if (frozen) frozen.push(run);
+    else run();
+  }
+
+  function thaw(): void {
+    const waiting = frozen ?? [];
+    frozen = undefined;
+    for (const run of waiting) enter(run);
+  }
+
+  const elapsed = () => (time.now() - begin) * (1 + drift);
+  const later = (run: () => void, ms: number) => time.at(time.now() + Math.max(0, ms), () => enter(run));
+  return {
+    name,
+    isAlive: () => isAlive,
+    isFrozen: () => frozen !== undefined,
+    enter,
+    kill() {
+      isAlive = false;
+    },
+    freeze(ms) {
+      if (frozen || !isAlive) return;
+      frozen = [];
+      time.at(time.now() + ms, thaw);
+    },
+    timers: { elapsed, later, soon: (run) => void later(run, 0) },
+    clock: { now: () => Math.floor(begin + offset + elapsed()) },
+  };
+}

@@ -1,0 +1,202 @@
+import { silentLog } from '../../src/runtime.ts';
+import type { Attempt } from '../../src/webhooks/attempt.ts';
+import type { LaneStore, Outcome, Work } from '../../src/webhooks/delivery/port.ts';
+import { type Delivery, type DeliveryParts, startDelivery } from '../../src/webhooks/delivery/runner.ts';
+import { type Calls, createCalls } from './calls.ts';
+import type { MemoryLeases } from './memory-leases.ts';
+import type { Rows } from './memory-rows.ts';
+import type { MemoryLanes } from './memory-store.ts';
+import { createLeaseOwners, createSoleOwners, type LeaseOwners } from './owners.ts';
+import { createProcess, type Process } from './process.ts';
+import type { Random } from './random.ts';
+import type { Receivers } from './receivers.ts';
+import type { Scenario } from './scenario.ts';
+import type { VirtualTime } from './virtual-time.ts';
+import type { Send, Witness } from './witness.ts';
+
+/** What all replicas of a run share. */
+export type Ground = {
+  scenario: Scenario;
+  time: VirtualTime;
+  rows: Rows;
+  lanes: MemoryLanes;
+  leases: MemoryLeases;
+  receivers: Receivers;
+  witness: Witness;
+  isOut(now: number): boolean;
+  /** Something happened that excuses a delay. */
+  onFault(): void;
+  isPoison(event: string): boolean;
+};
+
+/** One process of the service, from its start to its end. */
+export type Replica = {
+  name: string;
+  isAlive(): boolean;
+  isFrozen(): boolean;
+  delivery(): Delivery | undefined;
+  held(): number;
+  kill(): void;
+  freeze(ms: number): void;
+  stop(): Promise<void>;
+};
+
+export type ReplicaParts = {
+  ground: Ground;
+  name: string;
+  random: Random;
+  /** Whether the one before ended uncleanly. */
+  isSuspect: boolean;
+  onDeath(): void;
+};
+
+export function startReplica({ ground, name, random, isSuspect, onDeath }: ReplicaParts): Replica {
+  const { scenario, time, rows, leases, witness, onFault } = ground;
+  const process = createProcess(name, time, scenario.faults.skewMs, random.fork('clock'));
+  const kill = () => {
+    if (!process.isAlive()) return;
+    onFault();
+    process.kill();
+    witness.ended(name);
+    if (scenario.isEmbedded) for (const webhook of rows.webhooks.keys()) witness.unclean(webhook);
+    onDeath();
+  };
+  const calls = createCalls({
+    process,
+    time,
+    scenario,
+    random: random.fork('calls'),
+    isOut: ground.isOut,
+    onFault,
+    onUnknown: kill,
+  });
+  const leased = scenario.isEmbedded ? undefined : createLeaseOwners(process, calls, leases, rows.now);
+  const owners = watched(leased ?? createSoleOwners(isSuspect), name, witness);
+  let delivery: Delivery | undefined;
+  const parts: DeliveryParts = {
+    store: storeOf(ground, process, calls, random.fork('hints')),
+    owners,
+    sender: senderOf(ground, process, random.fork('sender'), leased?.clock ?? rows, kill),
+    rules: scenario.rules,
+    bounds: scenario.bounds,
+    onRecorded() {},
+    clock: leased?.clock ?? rows,
+    log: silentLog,
+    timers: process.timers,
+  };
+  void (leased?.ready ?? Promise.resolve()).then(() =>
+    process.enter(() => (delivery = startDelivery(parts))),
+  );
+
+  async function stop(): Promise<void> {
+    await delivery?.stop();
+    await leased?.stop();
+    witness.ended(name);
+    process.kill();
+    onDeath();
+  }
+
+  return {
+    name,
+    isAlive: process.isAlive,
+    isFrozen: process.isFrozen,
+    delivery: () => delivery,
+    held: () => leased?.held() ?? 0,
+    kill,
+    freeze(ms) {
+      onFault();
+      process.freeze(ms);
+    },
+    stop,
+  };
+}
+
+function watched(owners: LeaseOwners | ReturnType<typeof createSoleOwners>, name: string, witness: Witness) {
+  return {
+    ...owners,
+    async take(webhooks: readonly string[]) {
+      const taken = await owners.take(webhooks);
+      for (const lane of taken) witness.taken(name, lane);
+      return taken;
+    },
+  };
+}
+
+function storeOf(ground: Ground, process: Process, { call }: Calls, random: Random): LaneStore {
+  const { lanes, leases, rows, scenario, time, witness } = ground;
+  const { name } = process;
+  const owns = (webhook: string, fence: number) =>
+    scenario.isEmbedded ? process.isAlive() : leases.owns(name, webhook, fence);
+  /** Of one process at once, of another by way of the database, if it arrives. */
+  const hint = (run: () => void) => {
+    if (random.chance(scenario.faults.lostHints)) return;
+    time.at(time.now() + (scenario.isEmbedded ? 0 : random.whole(1, 30)), () => process.enter(run));
+  };
+  return {
+    findWork: (after, limit) => call(() => lanes.findWork(after, limit), { isRead: true }),
+    read: (request) => call(() => lanes.read(request), { isRead: true }),
+    record: (outcomes: readonly Outcome[]) =>
+      call(() => {
+        const results = lanes.record(outcomes, owns);
+        witness.recorded(name, outcomes, results);
+        return results;
+      }),
+    suspect: (webhook, event, generation) => call(() => lanes.suspect(webhook, event, generation)),
+    onWork: (listener: (work: readonly Work[]) => void) =>
+      void rows.listeners.work.push((work) => hint(() => listener(work))),
+    onChange: (listener) =>
+      void rows.listeners.change.push((webhook) => {
+        const version = rows.webhooks.get(webhook)?.version ?? 0;
+        hint(() => {
+          witness.learned(name, webhook, version);
+          listener(webhook);
+        });
+      }),
+  };
+}
+
+function senderOf(
+  { receivers, scenario, time, witness, isPoison }: Ground,
+  process: Process,
+  random: Random,
+  clock: { now(): number },
+  die: () => void,
+): DeliveryParts['sender'] {
+  const cuts = new Set<() => void>();
+  const isMade = () =>
+    time.now() >= scenario.start + scenario.busyMs || !random.chance(scenario.faults.notMade);
+  return {
+    send(request) {
+      if (!isMade()) {
+        return random.chance(0.5) ? Promise.resolve(undefined) : Promise.reject(new Error('No thread.'));
+      }
+      const at = clock.now();
+      const begin = time.now();
+      const send = witness.sent(process.name, request);
+      const { durationMs, mood: _, ...answer } = receivers.answer(request.webhook.url, time.now());
+      if (isPoison(request.event.id)) time.at(time.now(), die);
+      return new Promise((resolve) => {
+        const end = (answer: Partial<Attempt>) => {
+          cuts.delete(cut);
+          cancel();
+          const attempt: Attempt = { at, durationMs: Math.max(1, time.now() - begin), ...answer };
+          ending(witness, send, attempt);
+          resolve(attempt);
+        };
+        const cut = () => end({ error: STOPPED });
+        const cancel = time.at(time.now() + durationMs, () => process.enter(() => end(answer)));
+        cuts.add(cut);
+      });
+    },
+    async stop() {
+      for (const cut of cuts) cut();
+    },
+  };
+}
+
+const STOPPED = 'The service stopped.';
+
+function ending(witness: Witness, send: Send, attempt: Attempt): void {
+  if (attempt.error === STOPPED) witness.notMade(send);
+  else witness.answered(send, attempt);
+}

@@ -1,0 +1,126 @@
+import { checkEnd } from './end-check.ts';
+import { createMemoryLeases } from './memory-leases.ts';
+import { createMemoryRequests } from './memory-requests.ts';
+import { createRows, isVisible, type Rows } from './memory-rows.ts';
+import { createMemoryLanes } from './memory-store.ts';
+import { createRandom, type Random } from './random.ts';
+import { createReceivers } from './receivers.ts';
+import { type Ground, type Replica, startReplica } from './replica.ts';
+import { drawScenario, type Scenario } from './scenario.ts';
+import { startUsers } from './users.ts';
+import { createVirtualTime } from './virtual-time.ts';
+import { createWitness } from './witness.ts';
+
+/** What came of a run. */
+export type Run = {
+  seed: number;
+  failures: readonly string[];
+  events: number;
+  sends: number;
+  virtualMs: number;
+};
+
+/** Runs the service as the seed decides, and says what was wrong. The same seed always does the same. */
+export async function simulate(seed: number): Promise<Run> {
+  const random = createRandom(seed);
+  const scenario = drawScenario(random.fork('scenario'));
+  const time = createVirtualTime(scenario.start, random.fork('order'));
+  const rows = createRows(time.now);
+  const witness = createWitness(scenario, rows);
+  const outages = drawOutages(scenario, random.fork('outages'));
+  const poison = new Set<string>();
+  const ground: Ground = {
+    scenario,
+    time,
+    rows,
+    witness,
+    lanes: createMemoryLanes(rows),
+    leases: createMemoryLeases(rows, witness.unclean),
+    receivers: createReceivers(scenario, random.fork('receivers')),
+    isOut: (now) => outages.some(({ from, until }) => from <= now && now < until),
+    onFault() {},
+    isPoison: (event) => poison.has(event),
+  };
+  const replicas = startReplicas(ground, random.fork('replicas'));
+  startUsers({
+    scenario,
+    time,
+    rows,
+    requests: createMemoryRequests(rows, scenario.rules.schedule[0] ?? 0),
+    random: random.fork('users'),
+    isServed: () => replicas.some((replica) => replica.isAlive() && !replica.isFrozen()),
+    onAsked() {},
+  });
+  const end = scenario.start + scenario.busyMs;
+  let events = await time.run(end, () => witness.failures().length > 0);
+  const isOver = () => witness.failures().length > 0 || isDone(rows, replicas, scenario);
+  events += await time.run(end + RECOVERY_MS, isOver);
+  if (witness.failures().length === 0) checkEnd(ground, replicas);
+  const { length } = witness.sends();
+  return {
+    seed,
+    failures: witness.failures(),
+    events,
+    sends: length,
+    virtualMs: time.now() - scenario.start,
+  };
+}
+
+/** Everything that waits goes out within this time, once nothing is in its way any more: a retry, a pause, leases. */
+const RECOVERY_MS = 180_000;
+
+function isDone(rows: Rows, replicas: readonly Replica[], { bounds }: Scenario): boolean {
+  for (const { id, status } of rows.webhooks.values()) {
+    if (status !== 'enabled') continue;
+    for (const { event } of rows.pending.get(id)?.values() ?? [])
+      if (isVisible(rows, id, event)) return false;
+  }
+  return bounds.lingerMs > 0 && replicas.every((replica) => replica.isAlive() && replica.held() === 0);
+}
+
+function drawOutages({ start, busyMs, faults }: Scenario, random: Random) {
+  return Array.from({ length: faults.outages }, () => {
+    const from = start + random.whole(0, busyMs);
+    return { from, until: Math.min(start + busyMs, from + random.whole(500, 15_000)) };
+  });
+}
+
+/** Starts them, ends some of them, and starts others in their place. */
+function startReplicas(ground: Ground, random: Random): Replica[] {
+  const { scenario, time } = ground;
+  const { start, busyMs, owners, faults } = scenario;
+  const running: Replica[] = [];
+  let count = 0;
+
+  function begin(place: number, isSuspect: boolean): void {
+    count++;
+    const name = `replica ${count}`;
+    running[place] = startReplica({
+      ground,
+      name,
+      random: random.fork(name),
+      isSuspect,
+      onDeath: () =>
+        void time.at(time.now() + random.whole(10, 8_000), () => begin(place, !isStopping.has(name))),
+    });
+  }
+
+  const isStopping = new Set<string>();
+  function some(times: number, run: (replica: Replica) => void): void {
+    for (let n = 0; n < times; n++) {
+      time.at(start + random.whole(0, busyMs), () => {
+        const replica = running[random.whole(0, owners - 1)];
+        if (replica?.isAlive()) run(replica);
+      });
+    }
+  }
+
+  for (let place = 0; place < owners; place++) begin(place, false);
+  some(faults.kills, (replica) => replica.kill());
+  some(faults.freezes, (replica) => replica.freeze(random.whole(1_000, 25_000)));
+  some(faults.stops, (replica) => {
+    isStopping.add(replica.name);
+    void replica.stop();
+  });
+  return running;
+}

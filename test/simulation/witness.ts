@@ -1,0 +1,177 @@
+import type { Attempt } from '../../src/webhooks/attempt.ts';
+import { failureOf } from '../../src/webhooks/attempt.ts';
+import type { TakenLane } from '../../src/webhooks/delivery/dispatch.ts';
+import type { Outcome, Recorded } from '../../src/webhooks/delivery/port.ts';
+import type { Sendable } from '../../src/webhooks/delivery.ts';
+import { createHabits } from './habits.ts';
+import type { Rows } from './memory-rows.ts';
+import type { StampedEvent, StampedSettings } from './memory-store.ts';
+import { checkOutcome } from './outcome-check.ts';
+import type { Scenario } from './scenario.ts';
+
+/** One request, as it was seen to leave. */
+export type Send = {
+  process: string;
+  webhook: string;
+  url: string;
+  event: string;
+  generation: number;
+  isAsked: boolean;
+  at: number;
+  settings: StampedSettings;
+  /** `gone`: its process ended, or it was cut short. */
+  state: 'under way' | 'answered' | 'not made' | 'gone' | 'recorded';
+  attempt: Attempt | undefined;
+  endedAt: number | undefined;
+};
+
+/** Sees all that happens, and says what must not. */
+export type Witness = {
+  sent(process: string, request: Sendable): Send;
+  answered(send: Send, attempt: Attempt): void;
+  notMade(send: Send): void;
+  /** By a transaction that was committed. */
+  recorded(process: string, outcomes: readonly Outcome[], results: readonly Recorded[]): void;
+  /** A process heard of a change of a webhook. */
+  learned(process: string, webhook: string, version: number): void;
+  taken(process: string, lane: TakenLane): void;
+  /** Another owner may begin although the one before did not give the lane back. */
+  unclean(webhook: string): void;
+  ended(process: string): void;
+  sends(): readonly Send[];
+  fail(what: string): void;
+  failures(): readonly string[];
+};
+
+/** How far the clock of a replica may be from that of the store. */
+export const CLOCK_MS = 45;
+
+export function createWitness(scenario: Scenario, rows: Rows): Witness {
+  const { rules } = scenario;
+  const sends: Send[] = [];
+  const underWay = new Set<Send>();
+  const byKey = new Map<string, Send[]>();
+  const byAttempt = new Map<string, Send>();
+  const versions = new Map<string, number>();
+  const uncleanAt = new Map<string, number>();
+  const failures: string[] = [];
+  const habits = createHabits(scenario, rows.now, fail);
+
+  function fail(what: string): void {
+    failures.push(`${((rows.now() - scenario.start) / 1000).toFixed(3)} s: ${what}`);
+  }
+
+  const isUncleanSince = (webhook: string, at: number) => (uncleanAt.get(webhook) ?? -1) >= at;
+
+  function checkKnowledge({ process, webhook, event, settings }: Send, stamp: StampedEvent): void {
+    const learned = versions.get(`${process} ${webhook}`) ?? 0;
+    const text = `${process} sent ${event} to ${webhook}`;
+    if (settings.version < learned) fail(`${text} after it learned of a change of it`);
+    else if (stamp.version < learned) fail(`${text}, read before a change that it learned of`);
+    if (stamp.due > rows.now() + CLOCK_MS) fail(`${text} ${stamp.due - rows.now()} ms before it was due`);
+    if ((settings.pausedUntil ?? 0) > rows.now() + CLOCK_MS) fail(`${text}, which is paused`);
+  }
+
+  function checkDuplicate(send: Send): void {
+    const { process, webhook, event, generation } = send;
+    const key = `${webhook} ${event} ${generation}`;
+    const before = byKey.get(key) ?? [];
+    byKey.set(key, [...before, send]);
+    for (const one of before) {
+      const isExcused = one.state === 'not made' || one.state === 'gone' || isUncleanSince(webhook, one.at);
+      if (!isExcused) fail(`${process} sent ${key} again, ${one.state} since ${one.at - scenario.start}`);
+    }
+  }
+
+  function checkPlaces({ process, webhook }: Send): void {
+    const inAll = [...underWay].filter((one) => one.process === process);
+    if (inAll.length > rules.inAll + 1) fail(`${process} has ${inAll.length} requests under way`);
+    const ofLane = [...underWay].filter((one) => one.webhook === webhook);
+    const since = Math.min(...ofLane.map(({ at }) => at));
+    if (ofLane.length > rules.concurrency + 1 && !isUncleanSince(webhook, since)) {
+      fail(`${webhook} has ${ofLane.length} requests under way`);
+    }
+  }
+
+  function recordedOne(process: string, outcome: Outcome, result: Recorded): void {
+    const { webhook, event, generation, attempt } = outcome;
+    const send = byAttempt.get(`${process} ${webhook} ${event} ${generation} ${attempt.at}`);
+    if (!send?.attempt) {
+      if (attempt.durationMs !== 0 || attempt.status !== undefined) {
+        fail(`${process} recorded an attempt of ${event} to ${webhook} that was not made`);
+      }
+      return;
+    }
+    if (result === 'lost') return;
+    if (result !== 'gone' && rows.webhooks.get(webhook)?.status !== 'deleted') send.state = 'recorded';
+    checkOutcome(outcome, send, rules, fail);
+  }
+
+  return {
+    sent(process, { webhook, event }) {
+      // Both are what the store in memory gave.
+      const [stamp, settings] = [event as StampedEvent, webhook as unknown as StampedSettings];
+      const send: Send = {
+        process,
+        webhook: webhook.id,
+        url: webhook.url,
+        event: event.id,
+        generation: stamp.generation,
+        isAsked: stamp.isAsked,
+        at: rows.now(),
+        settings: { ...settings },
+        state: 'under way',
+        attempt: undefined,
+        endedAt: undefined,
+      };
+      sends.push(send);
+      underWay.add(send);
+      checkKnowledge(send, stamp);
+      checkDuplicate(send);
+      checkPlaces(send);
+      habits.sent(send);
+      return send;
+    },
+
+    answered(send, attempt) {
+      underWay.delete(send);
+      Object.assign(send, { state: 'answered', attempt, endedAt: rows.now() });
+      const { process, webhook, event, generation } = send;
+      byAttempt.set(`${process} ${webhook} ${event} ${generation} ${attempt.at}`, send);
+      habits.answered(send, attempt, failureOf(attempt) !== undefined);
+    },
+
+    notMade(send) {
+      underWay.delete(send);
+      send.state = 'not made';
+      habits.notMade(send);
+    },
+
+    recorded(process, outcomes, results) {
+      for (const [index, outcome] of outcomes.entries()) {
+        recordedOne(process, outcome, results[index] ?? 'gone');
+      }
+    },
+
+    learned(process, webhook, version) {
+      versions.set(`${process} ${webhook}`, version);
+      habits.forget(process, webhook);
+    },
+
+    taken: (process, { webhook }) => habits.forget(process, webhook),
+    unclean: (webhook) => void uncleanAt.set(webhook, rows.now()),
+
+    ended(process) {
+      for (const send of sends) {
+        if (send.process !== process || send.state === 'recorded' || send.state === 'not made') continue;
+        send.state = 'gone';
+        underWay.delete(send);
+      }
+      habits.ended(process);
+    },
+
+    sends: () => sends,
+    fail,
+    failures: () => failures,
+  };
+}
