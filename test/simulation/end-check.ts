@@ -7,13 +7,13 @@ import type { Send } from './witness.ts';
 export function checkEnd({ rows, witness, scenario }: Ground, replicas: readonly Replica[]): void {
   const sendsOf = new Map<string, Send[]>();
   for (const send of witness.sends()) {
-    const key = `${send.webhook} ${send.event}`;
+    const key = `${send.webhook} ${send.event} ${send.made}`;
     sendsOf.set(key, [...(sendsOf.get(key) ?? []), send]);
   }
   for (const webhook of rows.webhooks.values()) {
     if (webhook.status === 'deleted') continue;
     for (const row of rows.deliveries.get(webhook.id)?.values() ?? []) {
-      const sends = sendsOf.get(`${webhook.id} ${row.event.id}`) ?? [];
+      const sends = sendsOf.get(`${webhook.id} ${row.event.id} ${row.made}`) ?? [];
       if (isVisible(rows, webhook.id, row.event)) checkRow(row, webhook, sends);
     }
   }

@@ -3,10 +3,11 @@ import { simulate } from './simulate.ts';
 
 /** `npm run simulate`: the delivery core against faults. Exit code 1 when a seed fails; that seed replays exactly. */
 
-const USAGE = `Usage: npm run simulate -- [--seeds 500] [--seed 1] [--help]
+const USAGE = `Usage: npm run simulate -- [--seeds 500] [--seed 1] [--trace] [--help]
 
   --seeds    how many runs
   --seed     the seed of the first; the others follow
+  --trace    prints what happens
 `;
 
 process.exitCode = await main();
@@ -16,6 +17,7 @@ async function main(): Promise<number> {
     options: {
       seeds: { type: 'string' },
       seed: { type: 'string', default: '1' },
+      trace: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
   });
@@ -25,10 +27,11 @@ async function main(): Promise<number> {
     process.stdout.write(USAGE);
     return values.help ? 0 : 2;
   }
+  const trace = values.trace ? (line: string) => void process.stdout.write(`${line}\n`) : undefined;
   const started = performance.now();
   const sum = { events: 0, sends: 0, virtualMs: 0, failed: 0 };
   for (let seed = first; seed < first + seeds; seed++) {
-    const { failures, events, sends, virtualMs } = await simulate(seed);
+    const { failures, events, sends, virtualMs } = await simulate(seed, trace);
     sum.events += events;
     sum.sends += sends;
     sum.virtualMs += virtualMs;

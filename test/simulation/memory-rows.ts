@@ -13,6 +13,7 @@ export type Rows = {
   pending: Map<string, Map<string, DeliveryRow>>;
   /** `owner>viewer`. */
   shares: Set<string>;
+  made: number;
   lanes: Map<string, LaneRow>;
   replicas: Map<string, { aliveUntil: number }>;
   listeners: { work: ((work: readonly Work[]) => void)[]; change: ((webhook: string) => void)[] };
@@ -38,6 +39,8 @@ export type EventRow = { id: string; owner: number; type: EventType; at: number 
 export type DeliveryRow = {
   webhook: string;
   event: EventRow;
+  /** Another one for each row: one that was removed may be inserted again. Not part of the port. */
+  made: number;
   state: 'pending' | 'delivered' | 'failed';
   attempts: number;
   step: number;
@@ -60,6 +63,7 @@ export function createRows(now: () => number): Rows {
     deliveries: new Map(),
     pending: new Map(),
     shares: new Set(),
+    made: 0,
     lanes: new Map(),
     replicas: new Map(),
     listeners: { work: [], change: [] },
@@ -92,6 +96,7 @@ export function insertDelivery(rows: Rows, webhook: string, event: EventRow, due
   const row: DeliveryRow = {
     webhook,
     event,
+    made: ++rows.made,
     state: 'pending',
     attempts: 0,
     step: 0,

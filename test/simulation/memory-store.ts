@@ -35,6 +35,7 @@ export type StampedSettings = LaneSettings & { version: number; readAt: number }
 export type StampedEvent = PlantEvent & {
   owner: number;
   generation: number;
+  made: number;
   due: number;
   isAsked: boolean;
   version: number;
@@ -104,10 +105,10 @@ function settingsOf(rows: Rows, webhook: WebhookRow): StampedSettings {
 }
 
 function deliveryOf(row: DeliveryRow, { version }: WebhookRow): DueDelivery {
-  const { due, step, generation, isAsked, suspicions } = row;
+  const { due, step, generation, made, isAsked, suspicions } = row;
   const { id, owner, type, at } = row.event;
   const plant = { id: 1n, name: id, tag: undefined };
-  const event: StampedEvent = { id, type, at, plant, owner, generation, due, isAsked, version };
+  const event: StampedEvent = { id, type, at, plant, owner, generation, made, due, isAsked, version };
   return { event, due, step, generation, isAsked, suspicions };
 }
 

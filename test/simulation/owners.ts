@@ -124,6 +124,9 @@ export function createLeaseOwners(
       await beating;
       await inTurn(() => call(() => leases.leave(replica))).catch(() => {});
     },
+    check() {
+      if (held.size > 0 && timers.elapsed() >= deadline) loseAll();
+    },
     held: () => held.size,
   };
 }

@@ -112,11 +112,15 @@ export function startReplica({ ground, name, random, isSuspect, onDeath }: Repli
 }
 
 function watched(owners: LeaseOwners | ReturnType<typeof createSoleOwners>, name: string, witness: Witness) {
+  const fences = new Map<string, number>();
   return {
     ...owners,
     async take(webhooks: readonly string[]) {
       const taken = await owners.take(webhooks);
-      for (const lane of taken) witness.taken(name, lane);
+      for (const lane of taken) {
+        if (fences.get(lane.webhook) !== lane.fence) witness.taken(name, lane);
+        fences.set(lane.webhook, lane.fence);
+      }
       return taken;
     },
   };
@@ -134,7 +138,14 @@ function storeOf(ground: Ground, process: Process, { call }: Calls, random: Rand
   };
   return {
     findWork: (after, limit) => call(() => lanes.findWork(after, limit), { isRead: true }),
-    read: (request) => call(() => lanes.read(request), { isRead: true }),
+    async read(request) {
+      witness.note(name, 'reads', request);
+      const reading = await call(() => lanes.read(request), { isRead: true });
+      const { settings, asked, due, nextDue } = reading;
+      const keys = [asked, due].map((all) => all.map(({ event, generation }) => `${event.id} ${generation}`));
+      witness.note(name, 'has read', { webhook: request.webhook, settings, keys, nextDue });
+      return reading;
+    },
     record: (outcomes: readonly Outcome[]) =>
       call(() => {
         const results = lanes.record(outcomes, owns);

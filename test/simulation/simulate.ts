@@ -21,12 +21,13 @@ export type Run = {
 };
 
 /** Runs the service as the seed decides, and says what was wrong. The same seed always does the same. */
-export async function simulate(seed: number): Promise<Run> {
+export async function simulate(seed: number, trace?: (line: string) => void): Promise<Run> {
   const random = createRandom(seed);
   const scenario = drawScenario(random.fork('scenario'));
   const time = createVirtualTime(scenario.start, random.fork('order'));
   const rows = createRows(time.now);
-  const witness = createWitness(scenario, rows);
+  const witness = createWitness(scenario, rows, trace);
+  trace?.(JSON.stringify(scenario));
   const outages = drawOutages(scenario, random.fork('outages'));
   const poison = new Set<string>();
   const ground: Ground = {
@@ -42,18 +43,21 @@ export async function simulate(seed: number): Promise<Run> {
     isPoison: (event) => poison.has(event),
   };
   const replicas = startReplicas(ground, random.fork('replicas'));
+  const requests = createMemoryRequests(rows, scenario.rules.schedule[0] ?? 0);
   startUsers({
     scenario,
     time,
     rows,
-    requests: createMemoryRequests(rows, scenario.rules.schedule[0] ?? 0),
+    requests,
     random: random.fork('users'),
     isServed: () => replicas.some((replica) => replica.isAlive() && !replica.isFrozen()),
     onAsked() {},
   });
   const end = scenario.start + scenario.busyMs;
   let events = await time.run(end, () => witness.failures().length > 0);
-  const isOver = () => witness.failures().length > 0 || isDone(rows, replicas, scenario);
+  // A backlog goes out at its webhook's rate, however long that takes.
+  for (const webhook of rows.webhooks.values()) requests.setRate(webhook, undefined);
+  const isOver = () => witness.failures().length > 0 || isDone(rows, replicas);
   events += await time.run(end + RECOVERY_MS, isOver);
   if (witness.failures().length === 0) checkEnd(ground, replicas);
   const { length } = witness.sends();
@@ -69,13 +73,15 @@ export async function simulate(seed: number): Promise<Run> {
 /** Everything that waits goes out within this time, once nothing is in its way any more: a retry, a pause, leases. */
 const RECOVERY_MS = 180_000;
 
-function isDone(rows: Rows, replicas: readonly Replica[], { bounds }: Scenario): boolean {
+function isDone(rows: Rows, replicas: readonly Replica[]): boolean {
   for (const { id, status } of rows.webhooks.values()) {
     if (status !== 'enabled') continue;
     for (const { event } of rows.pending.get(id)?.values() ?? [])
       if (isVisible(rows, id, event)) return false;
   }
-  return bounds.lingerMs > 0 && replicas.every((replica) => replica.isAlive() && replica.held() === 0);
+  return replicas.every(
+    (replica) => replica.isAlive() && replica.held() === 0 && replica.delivery()?.reading().underWay === 0,
+  );
 }
 
 function drawOutages({ start, busyMs, faults }: Scenario, random: Random) {

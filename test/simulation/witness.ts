@@ -16,6 +16,8 @@ export type Send = {
   url: string;
   event: string;
   generation: number;
+  /** Of its row in the store. */
+  made: number;
   isAsked: boolean;
   at: number;
   settings: StampedSettings;
@@ -38,6 +40,8 @@ export type Witness = {
   /** Another owner may begin although the one before did not give the lane back. */
   unclean(webhook: string): void;
   ended(process: string): void;
+  /** For a trace. */
+  note(process: string, what: string, of: object): void;
   sends(): readonly Send[];
   fail(what: string): void;
   failures(): readonly string[];
@@ -46,7 +50,7 @@ export type Witness = {
 /** How far the clock of a replica may be from that of the store. */
 export const CLOCK_MS = 45;
 
-export function createWitness(scenario: Scenario, rows: Rows): Witness {
+export function createWitness(scenario: Scenario, rows: Rows, trace?: (line: string) => void): Witness {
   const { rules } = scenario;
   const sends: Send[] = [];
   const underWay = new Set<Send>();
@@ -57,8 +61,15 @@ export function createWitness(scenario: Scenario, rows: Rows): Witness {
   const failures: string[] = [];
   const habits = createHabits(scenario, rows.now, fail);
 
+  const timed = (what: string) => `${((rows.now() - scenario.start) / 1000).toFixed(3)} s: ${what}`;
+
+  function note(process: string, what: string, of: object): void {
+    trace?.(timed(`${process} ${what} ${JSON.stringify(of)}`));
+  }
+
   function fail(what: string): void {
-    failures.push(`${((rows.now() - scenario.start) / 1000).toFixed(3)} s: ${what}`);
+    failures.push(timed(what));
+    trace?.(timed(`FAILURE ${what}`));
   }
 
   const isUncleanSince = (webhook: string, at: number) => (uncleanAt.get(webhook) ?? -1) >= at;
@@ -73,8 +84,8 @@ export function createWitness(scenario: Scenario, rows: Rows): Witness {
   }
 
   function checkDuplicate(send: Send): void {
-    const { process, webhook, event, generation } = send;
-    const key = `${webhook} ${event} ${generation}`;
+    const { process, webhook, event, made, generation } = send;
+    const key = `${webhook} ${event} ${made} ${generation}`;
     const before = byKey.get(key) ?? [];
     byKey.set(key, [...before, send]);
     for (const one of before) {
@@ -117,6 +128,7 @@ export function createWitness(scenario: Scenario, rows: Rows): Witness {
         url: webhook.url,
         event: event.id,
         generation: stamp.generation,
+        made: stamp.made,
         isAsked: stamp.isAsked,
         at: rows.now(),
         settings: { ...settings },
@@ -125,6 +137,7 @@ export function createWitness(scenario: Scenario, rows: Rows): Witness {
         endedAt: undefined,
       };
       sends.push(send);
+      note(process, 'sends', { ...send, settings: { ...settings, event: undefined } });
       underWay.add(send);
       checkKnowledge(send, stamp);
       checkDuplicate(send);
@@ -138,16 +151,30 @@ export function createWitness(scenario: Scenario, rows: Rows): Witness {
       Object.assign(send, { state: 'answered', attempt, endedAt: rows.now() });
       const { process, webhook, event, generation } = send;
       byAttempt.set(`${process} ${webhook} ${event} ${generation} ${attempt.at}`, send);
+      note(process, 'was answered', { webhook, event, generation, attempt });
       habits.answered(send, attempt, failureOf(attempt) !== undefined);
     },
 
     notMade(send) {
       underWay.delete(send);
       send.state = 'not made';
+      note(send.process, 'did not send', { webhook: send.webhook, event: send.event });
       habits.notMade(send);
     },
 
     recorded(process, outcomes, results) {
+      note(
+        process,
+        'recorded',
+        outcomes.map(({ webhook, event, generation, next, standing }, index) => ({
+          webhook,
+          event,
+          generation,
+          next,
+          standing,
+          result: results[index],
+        })),
+      );
       for (const [index, outcome] of outcomes.entries()) {
         recordedOne(process, outcome, results[index] ?? 'gone');
       }
@@ -155,13 +182,22 @@ export function createWitness(scenario: Scenario, rows: Rows): Witness {
 
     learned(process, webhook, version) {
       versions.set(`${process} ${webhook}`, version);
+      note(process, 'learned', { webhook, version });
       habits.forget(process, webhook);
     },
 
-    taken: (process, { webhook }) => habits.forget(process, webhook),
-    unclean: (webhook) => void uncleanAt.set(webhook, rows.now()),
+    taken(process, lane) {
+      habits.forget(process, lane.webhook);
+      note(process, 'took', lane);
+    },
+
+    unclean(webhook) {
+      uncleanAt.set(webhook, rows.now());
+      note(webhook, 'is unclean', {});
+    },
 
     ended(process) {
+      note(process, 'ended', {});
       for (const send of sends) {
         if (send.process !== process || send.state === 'recorded' || send.state === 'not made') continue;
         send.state = 'gone';
@@ -170,6 +206,7 @@ export function createWitness(scenario: Scenario, rows: Rows): Witness {
       habits.ended(process);
     },
 
+    note,
     sends: () => sends,
     fail,
     failures: () => failures,

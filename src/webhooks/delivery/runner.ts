@@ -21,6 +21,8 @@ export interface LaneOwners {
   giveBack(webhooks: readonly string[]): Promise<void>;
   /** Calls back with lanes that are no longer this process's own. */
   onLost(listener: (webhooks: readonly string[]) => void): void;
+  /** Called before anything is begun: a process that stood still may have lost lanes that it has not heard of yet. */
+  check?(): void;
 }
 
 export type DeliveryParts = {
@@ -82,6 +84,7 @@ export function startDelivery(parts: DeliveryParts): Delivery {
   function turn(): void {
     isTurning = false;
     cancelTimer();
+    owners.check?.();
     const now = clock.now();
     const effects = dispatch.advance(now);
     takeLanes(effects);
