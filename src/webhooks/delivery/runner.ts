@@ -45,7 +45,7 @@ export type DeliveryParts = {
 };
 
 export type DeliveryBounds = {
-  /** Between two searches for work of which no hint came, at least; they take a tenth of the time at most. */
+  /** Between two searches for work of which no hint came, at least; they take a tenth of the time, within bounds. */
   searchMs: number;
   searchedTogether: number;
   /** How long a lane without work is kept. */
@@ -197,8 +197,9 @@ export function startDelivery(parts: DeliveryParts): Delivery {
       } catch (error) {
         failed('search for work', error);
       }
-      const tookMs = timers.elapsed() - begin;
-      await pause(timers, Math.max(bounds.searchMs, 9 * tookMs), stopped.signal);
+      // A store that stalled once must not put the next search off for minutes.
+      const wait = Math.min(9 * (timers.elapsed() - begin), LONGEST_SEARCHES * bounds.searchMs);
+      await pause(timers, Math.max(bounds.searchMs, wait), stopped.signal);
     }
   }
 
@@ -254,3 +255,6 @@ export function startDelivery(parts: DeliveryParts): Delivery {
     stop: () => (stopping ??= finish()),
   };
 }
+
+/** After how many times its usual pause the next search comes at the latest. */
+const LONGEST_SEARCHES = 5;
