@@ -20,6 +20,8 @@ type Habit = {
   endedAt: number;
   pause: { until: number; generation: number };
   goneGeneration: number | undefined;
+  /** Of the webhook, when it was last sent to. */
+  generation: number;
 };
 
 type Bucket = { rate: number; tokens: number; at: number };
@@ -44,6 +46,7 @@ export function createHabits(
       endedAt: start,
       pause: { until: 0, generation: -1 },
       goneGeneration: undefined,
+      generation: 0,
     };
     habits.set(key, made);
     return made;
@@ -79,7 +82,7 @@ export function createHabits(
     if (ordinary > 1) fail(`${process} has ${ordinary} requests to ${webhook} under way, which it probes`);
     if (habit.failures < rules.failuresToProbe) return;
     const waited = now() - habit.endedAt;
-    if (waited < rules.probeMs.first - 1) fail(`${process} probed ${webhook} after ${waited} ms`);
+    if (waited < rules.probeMs.first - CLOCK_MS) fail(`${process} probed ${webhook} after ${waited} ms`);
   }
 
   return {
@@ -88,6 +91,9 @@ export function createHabits(
       const habit = habitOf(send);
       const { pause, goneGeneration } = habit;
       habit.underWay.add(send);
+      if (settings.generation !== habit.generation) {
+        Object.assign(habit, { generation: settings.generation, failures: 0, isSilent: false });
+      }
       if (now() < pause.until - CLOCK_MS && settings.generation === pause.generation) {
         fail(`${process} sent to ${webhook}, which had asked it to wait`);
       }
@@ -104,11 +110,13 @@ export function createHabits(
       const habit = habitOf(send);
       habit.underWay.delete(send);
       silentOf(send.process).delete(send);
-      habit.endedAt = now();
-      habit.isSilent = attempt.error !== undefined;
-      habit.failures = isFailure ? habit.failures + 1 : 0;
       const until = pauseOf(attempt, now());
       const { generation } = send.settings;
+      if (generation === habit.generation) {
+        habit.endedAt = now();
+        habit.isSilent = attempt.error !== undefined;
+        habit.failures = isFailure ? habit.failures + 1 : 0;
+      }
       if (until !== undefined && until > habit.pause.until) habit.pause = { until, generation };
       if (attempt.status === 410) habit.goneGeneration = generation;
     },

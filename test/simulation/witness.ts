@@ -183,7 +183,6 @@ export function createWitness(scenario: Scenario, rows: Rows, trace?: (line: str
     learned(process, webhook, version) {
       versions.set(`${process} ${webhook}`, version);
       note(process, 'learned', { webhook, version });
-      habits.forget(process, webhook);
     },
 
     taken(process, lane) {
