@@ -14,6 +14,7 @@ import {
   newLane,
   nextOf,
   readAgain,
+  setStanding,
   takeIn,
 } from './lane.ts';
 import { createLedger, type LedgerRules } from './ledger.ts';
@@ -205,14 +206,15 @@ export function createDispatch(rules: DispatchRules): Dispatch {
 
   /** What an attempt means for the whole lane. */
   function follow(lane: Lane, { attempt, standing }: Outcome): Outcome['begins'] {
-    const { pausedUntil, failingSince, disabledReason } = standing;
-    if (disabledReason !== undefined) {
+    const wasPaused = (lane.standing?.pausedUntil ?? 0) > attempt.at;
+    setStanding(lane, standing);
+    if (standing.disabledReason !== undefined) {
+      if (lane.isEnding) return undefined;
+      lane.isEnding = true;
       close(lane);
       return 'end';
     }
-    const wasPaused = (lane.settings?.pausedUntil ?? 0) > attempt.at;
-    if (lane.settings) Object.assign(lane.settings, { pausedUntil, failingSince });
-    return !wasPaused && (pausedUntil ?? 0) > attempt.at ? 'pause' : undefined;
+    return !wasPaused && (standing.pausedUntil ?? 0) > attempt.at ? 'pause' : undefined;
   }
 
   /** It stays in the store. */
@@ -224,7 +226,7 @@ export function createDispatch(rules: DispatchRules): Dispatch {
 
   function read(lane: Lane, now: number, effects: Effect[]): void {
     const isLow = lane.queue.length <= rules.concurrency && now >= lane.lookAt;
-    if (lane.reading || !(isLow || lane.hasAsked)) return;
+    if (lane.reading || lane.isEnding || !(isLow || lane.hasAsked)) return;
     if (now < ledger.retryAt()) {
       wakes.set(lane, ledger.retryAt());
       return;
@@ -261,6 +263,10 @@ export function createDispatch(rules: DispatchRules): Dispatch {
     const key = keyOf({ event: { id: outcome.event }, generation: outcome.generation });
     lane.underWay.delete(key);
     lane.reading?.recorded.add(key);
+    if (outcome.begins === 'end') {
+      lane.isEnding = false;
+      lookAt(lane, Number.NEGATIVE_INFINITY);
+    }
     if (result === 'settled' && outcome.next.state === 'pending') lookAt(lane, outcome.next.due);
     else if (result === 'anew' || result === 'late') lookAt(lane, Number.NEGATIVE_INFINITY);
     ready.add(lane);
@@ -332,9 +338,10 @@ export function createDispatch(rules: DispatchRules): Dispatch {
         putBack(lane, sending.delivery, now + rules.notMadeMs);
         return;
       }
-      const outcome = outcomeOf(sending, attempt, rules, now, rules.random());
       // What an attempt to the URL before says of the webhook is void.
-      const isVoid = lane.settings?.generation !== sending.settings.generation;
+      const isVoid = lane.standing?.generation !== sending.settings.generation;
+      const standing = isVoid ? sending.settings : { ...sending.settings, ...lane.standing };
+      const outcome = outcomeOf({ ...sending, settings: standing }, attempt, rules, now, rules.random());
       if (!isVoid) learn(lane, endOf(attempt), rules, now);
       ledger.add(isVoid ? outcome : { ...outcome, begins: follow(lane, outcome) });
     },

@@ -1,4 +1,4 @@
-import type { DueDelivery, LaneReading, LaneSettings, Position } from './port.ts';
+import type { DueDelivery, LaneReading, LaneSettings, Position, Standing } from './port.ts';
 
 /**
  * One lane and its rules, without I/O: what may be sent now, and when what may not be sent now may be.
@@ -16,6 +16,10 @@ export type Lane = {
   readonly fence: number;
   /** Undefined until it was read, and when nothing may be sent. */
   settings: LaneSettings | undefined;
+  /** How the webhook stands by what this owner has learned: the store may not know yet. */
+  standing: Omit<Standing, 'disabledReason'> | undefined;
+  /** Whether an outcome that disables the webhook is not recorded yet: until then the store believes it to be enabled. */
+  isEnding: boolean;
   asked: DueDelivery[];
   queue: DueDelivery[];
   /** Where the next read of the queue goes on; undefined for the beginning. */
@@ -86,6 +90,8 @@ export function newLane(
     webhook,
     fence,
     settings: undefined,
+    standing: undefined,
+    isEnding: false,
     asked: [],
     queue: [],
     after: undefined,
@@ -137,7 +143,7 @@ export function nextOf(lane: Lane, width: number, rules: LaneRules, now: number)
   if (!settings || !next || lane.isAlone) return 'itself';
   const admitted = admittedAt(lane, settings, now);
   if (admitted > now) return { until: admitted };
-  if (lane.careful > 0 || next.suspicions > 0) return sending === 0 ? next : 'itself';
+  if (sending > 0 && (lane.careful > 0 || next.suspicions > 0)) return 'itself';
   if (next.isAsked && !reserved) return next;
   if (now < trouble.opensAt) return { until: trouble.opensAt };
   const ordinary = reserved ? sending - 1 : sending;
@@ -193,8 +199,13 @@ export function learn(lane: Lane, end: AttemptEnd, rules: LaneRules, now: number
 /** The webhook was changed: nothing of what was read holds. */
 export function forget(lane: Lane): void {
   lane.settings = undefined;
-  lane.trouble = noTrouble();
   readAgain(lane);
+}
+
+/** What an attempt has told of the webhook itself, with the generation that it still has. */
+export function setStanding(lane: Lane, { generation, pausedUntil, failingSince }: Standing): void {
+  lane.standing = { generation, pausedUntil, failingSince };
+  if (lane.settings) lane.settings = { ...lane.settings, pausedUntil, failingSince };
 }
 
 /** What is waiting is read again from the beginning. */
@@ -245,10 +256,19 @@ export function takeIn(
   lane.lookAt = Math.min(more, reading.lookAt);
 }
 
+/** Of what the store tells, only a change by its owner is newer than what this process has learned of the webhook. */
+function settle(lane: Lane, found: LaneSettings, rules: LaneRules, now: number): void {
+  const { generation, pausedUntil, failingSince } = found;
+  if (lane.standing?.generation !== generation) {
+    lane.standing = { generation, pausedUntil, failingSince };
+    lane.trouble = noTrouble();
+  }
+  lane.settings = { ...found, ...lane.standing };
+  setRate(lane, found.rate, rules, now);
+}
+
 /** A lane that is taken over begins with an empty bucket: the one before may have drawn from it just now. */
-function settle(lane: Lane, settings: LaneSettings, rules: LaneRules, now: number): void {
-  lane.settings = settings;
-  const { rate } = settings;
+function setRate(lane: Lane, rate: number | undefined, rules: LaneRules, now: number): void {
   if (rate === lane.bucket?.rate) return;
   if (rate === undefined) lane.bucket = undefined;
   else {
