@@ -34,6 +34,9 @@ export function checkEnd({ rows, witness, scenario }: Ground, replicas: readonly
     if (row.state === 'delivered' && !isAnswered) witness.fail(`${text} is delivered, but nobody took it`);
     const made = recorded.filter(({ attempt }) => attempt && failureOf(attempt) !== undefined);
     const isExhausted = made.length >= scenario.rules.schedule.length || poisoned.length > 0;
+    if (poisoned.length > 0 && witness.uncleanCount(id) < scenario.rules.suspicions) {
+      witness.fail(`${text} is given up, but no process ended while it sent it`);
+    }
     if (row.state === 'failed' && !isExhausted) witness.fail(`${text} failed after ${made.length} attempts`);
   }
 

@@ -39,6 +39,7 @@ export type Witness = {
   taken(process: string, lane: TakenLane): void;
   /** Another owner may begin although the one before did not give the lane back. */
   unclean(webhook: string): void;
+  uncleanCount(webhook: string): number;
   ended(process: string): void;
   /** For a trace. */
   note(process: string, what: string, of: object): void;
@@ -58,6 +59,7 @@ export function createWitness(scenario: Scenario, rows: Rows, trace?: (line: str
   const byAttempt = new Map<string, Send>();
   const versions = new Map<string, number>();
   const uncleanAt = new Map<string, number>();
+  const uncleanCounts = new Map<string, number>();
   const failures: string[] = [];
   const habits = createHabits(scenario, rows.now, fail);
 
@@ -192,6 +194,7 @@ export function createWitness(scenario: Scenario, rows: Rows, trace?: (line: str
 
     unclean(webhook) {
       uncleanAt.set(webhook, rows.now());
+      uncleanCounts.set(webhook, (uncleanCounts.get(webhook) ?? 0) + 1);
       note(webhook, 'is unclean', {});
     },
 
@@ -206,6 +209,7 @@ export function createWitness(scenario: Scenario, rows: Rows, trace?: (line: str
     },
 
     note,
+    uncleanCount: (webhook) => uncleanCounts.get(webhook) ?? 0,
     sends: () => sends,
     fail,
     failures: () => failures,

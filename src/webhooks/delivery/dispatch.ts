@@ -67,8 +67,9 @@ export type Sending = {
   fence: number;
   delivery: DueDelivery;
   settings: LaneSettings;
-  /** Whether the lane was silent when it began. */
+  /** Whether the lane was silent when it began, and how often its webhook had been changed. */
   isSilent: boolean;
+  changes: number;
 };
 
 export type Effect =
@@ -171,7 +172,7 @@ export function createDispatch(rules: DispatchRules): Dispatch {
     // `nextOf` gives nothing of a lane without.
     if (!settings) return;
     const { isSilent } = lane.trouble;
-    const sending = { webhook, fence, delivery, settings, isSilent };
+    const sending = { webhook, fence, delivery, settings, isSilent, changes: lane.changes };
     begin(lane, delivery);
     if (delivery.suspicions >= rules.suspicions) {
       leave(lane, delivery);
@@ -181,6 +182,7 @@ export function createDispatch(rules: DispatchRules): Dispatch {
     places.taken++;
     if (isSilent) places.silent++;
     if (delivery.suspicions > 0) places.suspicious++;
+    if (lane.isAlone) lane.noted.set(keyOf(delivery), delivery.suspicions);
     effects.push({ do: lane.isAlone ? 'suspect' : 'send', sending });
   }
 
@@ -224,6 +226,20 @@ export function createDispatch(rules: DispatchRules): Dispatch {
     lane.lookAt = until;
   }
 
+  /** Nothing was sent. */
+  function giveUp(sending: Sending, now: number): void {
+    const lane = end(sending);
+    if (lane) putBack(lane, sending.delivery, now);
+  }
+
+  /** What was noted is sent, unless the lane was lost or the webhook changed meanwhile. */
+  function sendWritten(now: number, effects: Effect[]): void {
+    for (const sending of written.splice(0)) {
+      if (ownLane(sending)?.changes === sending.changes) effects.push({ do: 'send', sending });
+      else giveUp(sending, now);
+    }
+  }
+
   function read(lane: Lane, now: number, effects: Effect[]): void {
     const isLow = lane.queue.length <= rules.concurrency && now >= lane.lookAt;
     if (lane.reading || lane.isEnding || !(isLow || lane.hasAsked)) return;
@@ -262,6 +278,7 @@ export function createDispatch(rules: DispatchRules): Dispatch {
     }
     const key = keyOf({ event: { id: outcome.event }, generation: outcome.generation });
     lane.underWay.delete(key);
+    lane.noted.delete(key);
     lane.reading?.recorded.add(key);
     if (outcome.begins === 'end') {
       lane.isEnding = false;
@@ -322,13 +339,9 @@ export function createDispatch(rules: DispatchRules): Dispatch {
     },
 
     suspected(sending, isWritten, now) {
-      if (isWritten && !isDraining) {
-        written.push(sending);
-        return;
-      }
       if (!isWritten) ledger.failed(now);
-      const lane = end(sending);
-      if (lane) putBack(lane, sending.delivery, now);
+      if (isWritten && !isDraining) written.push(sending);
+      else giveUp(sending, now);
     },
 
     ended(sending, attempt, now) {
@@ -356,7 +369,8 @@ export function createDispatch(rules: DispatchRules): Dispatch {
     },
 
     advance(now) {
-      const effects: Effect[] = written.splice(0).map((sending) => ({ do: 'send', sending }));
+      const effects: Effect[] = [];
+      sendWritten(now, effects);
       if (!isDraining) {
         for (const webhook of wanted.due(now)) {
           asking.add(webhook);

@@ -40,6 +40,10 @@ export type Lane = {
   isAlone: boolean;
   /** How many are still to be sent one at a time. */
   careful: number;
+  /** Suspicions of what was noted since the lane is owned, from before: this process has not ended by it. */
+  noted: Map<string, number>;
+  /** How often its webhook was changed since the lane is owned. */
+  changes: number;
   trouble: Trouble;
   bucket: Bucket | undefined;
   /** Whether it has just been taken from another process, which may have used its rate. */
@@ -104,6 +108,8 @@ export function newLane(
     reserved: undefined,
     isAlone: false,
     careful,
+    noted: new Map(),
+    changes: 0,
     trouble: noTrouble(),
     bucket: undefined,
     isInherited,
@@ -199,6 +205,7 @@ export function learn(lane: Lane, end: AttemptEnd, rules: LaneRules, now: number
 /** The webhook was changed: nothing of what was read holds. */
 export function forget(lane: Lane): void {
   lane.settings = undefined;
+  lane.changes++;
   readAgain(lane);
 }
 
@@ -240,15 +247,18 @@ export function takeIn(
   }
   settle(lane, settings, rules, now);
   const here = new Set([...lane.asked, ...lane.queue].map(keyOf));
-  const isNew = (delivery: DueDelivery): boolean => {
-    const key = keyOf(delivery);
-    const isKnown = here.has(key) || lane.underWay.has(key) || reading.recorded.has(key);
-    here.add(key);
-    return !isKnown;
+  const add = (queue: DueDelivery[], found: readonly DueDelivery[]): void => {
+    for (const delivery of found) {
+      const key = keyOf(delivery);
+      if (here.has(key) || lane.underWay.has(key) || reading.recorded.has(key)) continue;
+      here.add(key);
+      const suspicions = lane.noted.get(key) ?? delivery.suspicions;
+      queue.push(suspicions === delivery.suspicions ? delivery : { ...delivery, suspicions });
+    }
   };
-  lane.asked.push(...asked.filter(isNew));
+  add(lane.asked, asked);
   if (reading.limit === 0) return;
-  lane.queue.push(...due.filter(isNew));
+  add(lane.queue, due);
   const last = due.at(-1);
   const isAll = last === undefined || due.length < reading.limit;
   lane.after = isAll ? undefined : { due: last.due, event: last.event.id };
