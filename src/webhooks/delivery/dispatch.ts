@@ -99,7 +99,7 @@ export type DispatchRules = LaneRules &
     notMadeMs: number;
     /** How often a process may end uncleanly while it sends a delivery until that is given up. */
     suspicions: number;
-    /** How long after its last attempt a lane counts in a reading. */
+    /** How long after its last attempt a lane counts in a reading, and its trouble is remembered. */
     troubledMs: number;
     /** From 0 to 1, for the spread of delays. */
     random(): number;
@@ -397,7 +397,9 @@ export function createDispatch(rules: DispatchRules): Dispatch {
     isIdle: () => places.taken === 0 && ledger.isEmpty(),
 
     release(until, now) {
-      const idle = [...lanes.values()].filter((lane) => lane.lookAt >= until && isAsNew(lane, now));
+      const idle = [...lanes.values()].filter(
+        (lane) => lane.lookAt >= until && isAsNew(lane, rules.troubledMs, now),
+      );
       for (const lane of idle) {
         drop(lane);
         if (Number.isFinite(lane.lookAt)) wanted.set(lane.webhook, lane.lookAt);

@@ -295,14 +295,18 @@ function fill(bucket: Bucket, now: number): void {
   bucket.filledAt = now;
 }
 
-/** Whether nothing is lost when it is forgotten: a new lane would be the same. */
-export function isAsNew(lane: Lane, now: number): boolean {
+/**
+ * Whether little is lost when it is forgotten: a new lane would be the same.
+ *
+ * @param troubledMs how long after its last attempt trouble is remembered
+ */
+export function isAsNew(lane: Lane, troubledMs: number, now: number): boolean {
   if (lane.bucket) fill(lane.bucket, now);
   return (
     lane.underWay.size === 0 &&
     lane.asked.length + lane.queue.length === 0 &&
     lane.reading === undefined &&
-    lane.trouble.failures === 0 &&
+    (lane.trouble.failures === 0 || now - lane.trouble.lastAt >= troubledMs) &&
     (lane.bucket === undefined || lane.bucket.tokens >= lane.bucket.most)
   );
 }
