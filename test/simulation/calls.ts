@@ -52,6 +52,7 @@ export function createCalls({
           if (isEmbedded && !process.isAlive()) return;
           const reply = (run: () => void) => void time.at(time.now() + back, () => process.enter(run));
           if (fault === 'refused' || isOut(time.now())) {
+            onFault();
             reply(() => reject(new Error('The store is not available.')));
             return;
           }

@@ -10,6 +10,8 @@ export type Habits = {
   notMade(send: Send): void;
   /** The process may have forgotten what it knew of the receiver. */
   forget(process: string, webhook: string): void;
+  /** What its receiver had said was not written down. */
+  unlearn(process: string, webhook: string): void;
   ended(process: string): void;
 };
 
@@ -128,6 +130,11 @@ export function createHabits(
 
     forget(process, webhook) {
       Object.assign(habitOf({ process, webhook }), { failures: 0, isSilent: false });
+    },
+
+    unlearn(process, webhook) {
+      const pause = { until: 0, generation: -1 };
+      Object.assign(habitOf({ process, webhook }), { pause, goneGeneration: undefined });
     },
 
     ended(process) {

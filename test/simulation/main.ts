@@ -29,12 +29,14 @@ async function main(): Promise<number> {
   }
   const trace = values.trace ? (line: string) => void process.stdout.write(`${line}\n`) : undefined;
   const started = performance.now();
-  const sum = { events: 0, sends: 0, virtualMs: 0, failed: 0 };
+  const sum = { events: 0, sends: 0, virtualMs: 0, lanes: 0, asked: 0, failed: 0 };
   for (let seed = first; seed < first + seeds; seed++) {
-    const { failures, events, sends, virtualMs } = await simulate(seed, trace);
+    const { failures, events, sends, virtualMs, judged } = await simulate(seed, trace);
     sum.events += events;
     sum.sends += sends;
     sum.virtualMs += virtualMs;
+    sum.lanes += judged.lanes;
+    sum.asked += judged.asked;
     if (failures.length === 0) continue;
     sum.failed++;
     process.stdout.write(`seed ${seed}: ${failures.slice(0, 3).join('\n  ')}\n`);
@@ -42,7 +44,7 @@ async function main(): Promise<number> {
   const seconds = ((performance.now() - started) / 1000).toFixed(1);
   process.stdout.write(
     `${seeds} seeds in ${seconds} s, ${(sum.virtualMs / 3_600_000).toFixed(1)} h of virtual time, ` +
-      `${sum.events} events, ${sum.sends} requests: ${sum.failed} failed\n`,
+      `${sum.events} events, ${sum.sends} requests, ${sum.lanes} looks at lanes, ${sum.asked} at what was asked for: ${sum.failed} failed\n`,
   );
   return sum.failed > 0 ? 1 : 0;
 }

@@ -3,6 +3,7 @@ import { createMemoryLeases } from './memory-leases.ts';
 import { createMemoryRequests } from './memory-requests.ts';
 import { createRows, isVisible, type Rows } from './memory-rows.ts';
 import { createMemoryLanes } from './memory-store.ts';
+import { type Progress, watchProgress } from './progress.ts';
 import { createRandom, type Random } from './random.ts';
 import { createReceivers } from './receivers.ts';
 import { type Ground, type Replica, startReplica } from './replica.ts';
@@ -18,6 +19,7 @@ export type Run = {
   events: number;
   sends: number;
   virtualMs: number;
+  judged: ReturnType<Progress['judged']>;
 };
 
 /** Runs the service as the seed decides, and says what was wrong. The same seed always does the same. */
@@ -39,10 +41,12 @@ export async function simulate(seed: number, trace?: (line: string) => void): Pr
     leases: createMemoryLeases(rows, witness.unclean),
     receivers: createReceivers(scenario, random.fork('receivers')),
     isOut: (now) => outages.some(({ from, until }) => from <= now && now < until),
-    onFault() {},
+    onFault: () => progress.onFault(),
     isPoison: (event) => poison.has(event),
   };
-  const replicas = startReplicas(ground, random.fork('replicas'));
+  const replicas: Replica[] = [];
+  const progress = watchProgress(ground, replicas);
+  startReplicas(ground, replicas, random.fork('replicas'));
   const requests = createMemoryRequests(rows, scenario.rules.schedule[0] ?? 0);
   startUsers({
     scenario,
@@ -51,8 +55,13 @@ export async function simulate(seed: number, trace?: (line: string) => void): Pr
     requests,
     random: random.fork('users'),
     isServed: () => replicas.some((replica) => replica.isAlive() && !replica.isFrozen()),
-    onAsked() {},
+    onAsked: progress.onAsked,
   });
+  if (scenario.faults.isPoisoned) {
+    time.at(scenario.start + random.whole(0, scenario.busyMs / 2), () => {
+      poison.add(requests.createPlant(1).id);
+    });
+  }
   const end = scenario.start + scenario.busyMs;
   let events = await time.run(end, () => witness.failures().length > 0);
   // A backlog goes out at its webhook's rate, however long that takes.
@@ -67,6 +76,7 @@ export async function simulate(seed: number, trace?: (line: string) => void): Pr
     events,
     sends: length,
     virtualMs: time.now() - scenario.start,
+    judged: progress.judged(),
   };
 }
 
@@ -92,14 +102,14 @@ function drawOutages({ start, busyMs, faults }: Scenario, random: Random) {
 }
 
 /** Starts them, ends some of them, and starts others in their place. */
-function startReplicas(ground: Ground, random: Random): Replica[] {
+function startReplicas(ground: Ground, running: Replica[], random: Random): void {
   const { scenario, time } = ground;
   const { start, busyMs, owners, faults } = scenario;
-  const running: Replica[] = [];
   let count = 0;
 
   function begin(place: number, isSuspect: boolean): void {
     count++;
+    ground.onFault();
     const name = `replica ${count}`;
     running[place] = startReplica({
       ground,
@@ -126,7 +136,7 @@ function startReplicas(ground: Ground, random: Random): Replica[] {
   some(faults.freezes, (replica) => replica.freeze(random.whole(1_000, 25_000)));
   some(faults.stops, (replica) => {
     isStopping.add(replica.name);
+    ground.onFault();
     void replica.stop();
   });
-  return running;
 }

@@ -44,6 +44,7 @@ export type Witness = {
   /** For a trace. */
   note(process: string, what: string, of: object): void;
   sends(): readonly Send[];
+  underWay(): ReadonlySet<Send>;
   fail(what: string): void;
   failures(): readonly string[];
 };
@@ -115,6 +116,7 @@ export function createWitness(scenario: Scenario, rows: Rows, trace?: (line: str
       }
       return;
     }
+    if (result === 'lost' || result === 'gone') habits.unlearn(process, webhook);
     if (result === 'lost') return;
     if (result !== 'gone' && rows.webhooks.get(webhook)?.status !== 'deleted') send.state = 'recorded';
     checkOutcome(outcome, send, rules, fail);
@@ -211,6 +213,7 @@ export function createWitness(scenario: Scenario, rows: Rows, trace?: (line: str
     note,
     uncleanCount: (webhook) => uncleanCounts.get(webhook) ?? 0,
     sends: () => sends,
+    underWay: () => underWay,
     fail,
     failures: () => failures,
   };
