@@ -93,7 +93,7 @@ export function createMemoryRequests(rows: Rows, firstDelayMs: number): MemoryRe
     test(webhook) {
       const event = addEvent(webhook.owner, 'plant.test');
       insertDelivery(rows, webhook.id, event, event.at).isAsked = true;
-      tellWork(webhook.id, undefined, true);
+      tellWork(webhook.id, event.at, true);
       return event;
     },
 
@@ -102,7 +102,7 @@ export function createMemoryRequests(rows: Rows, firstDelayMs: number): MemoryRe
       row.isAsked = true;
       beginAnew(rows, row);
       row.step = 0;
-      tellWork(row.webhook, undefined, true);
+      tellWork(row.webhook, row.due, true);
     },
 
     replay(webhook, state) {

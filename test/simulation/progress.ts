@@ -63,6 +63,8 @@ export function watchProgress(ground: Ground, replicas: readonly Replica[]): Pro
     const { url, pausedUntil = 0 } = webhook;
     const since = now - patienceOf(webhook);
     const isWell = receivers.mood(url, now) === 'well' && now - receivers.moodSince(url, now) > WELL_MS;
+    // One that hangs, maybe at a URL before, has its place until it ends.
+    if ([...witness.underWay()].some((one) => one.webhook === webhook.id && one.at < since)) return false;
     if (!isWell || pausedUntil > since || fullAt > since || !isCalm(webhook, since)) return false;
     const attempt = lastOf(webhook)?.attempt;
     return attempt !== undefined && failureOf(attempt) === undefined;
@@ -94,7 +96,7 @@ export function watchProgress(ground: Ground, replicas: readonly Replica[]): Pro
     const isTheirs = (send: Send) => send.webhook === webhook.id && send.event === event && send.at >= at;
     // One place is kept for them, and others who asked may have it.
     const isTaken = (send: Send) =>
-      send.isAsked && send.event !== event && (send.endedAt === undefined || send.endedAt > at);
+      send.isAsked && send.at < at && (send.endedAt === undefined || send.endedAt > at);
     if (witness.sends().some(isTaken)) return;
     judged.asked++;
     if (!witness.sends().some(isTheirs))

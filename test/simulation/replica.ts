@@ -91,6 +91,7 @@ export function startReplica({ ground, name, random, isSuspect, onDeath }: Repli
   async function stop(): Promise<void> {
     await delivery?.stop();
     await leased?.stop();
+    if (!process.isAlive()) return;
     witness.ended(name);
     process.kill();
     onDeath();
@@ -167,7 +168,7 @@ function storeOf(ground: Ground, process: Process, { call }: Calls, random: Rand
 }
 
 function senderOf(
-  { receivers, scenario, time, witness, isPoison }: Ground,
+  { receivers, scenario, time, witness, isPoison, onFault }: Ground,
   process: Process,
   random: Random,
   clock: { now(): number },
@@ -179,6 +180,7 @@ function senderOf(
   return {
     send(request) {
       if (!isMade()) {
+        onFault();
         return random.chance(0.5) ? Promise.resolve(undefined) : Promise.reject(new Error('No thread.'));
       }
       const at = clock.now();

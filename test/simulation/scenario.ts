@@ -45,7 +45,8 @@ export type Faults = {
 
 export function drawScenario(random: Random): Scenario {
   const isEmbedded = random.chance(0.3);
-  const faults = drawFaults(random.fork('faults'), isEmbedded);
+  const isQuiet = random.chance(0.35);
+  const faults = drawFaults(random.fork('faults'), isEmbedded, isQuiet);
   return {
     start: 1_800_000_000_000,
     busyMs: random.pick([20_000, 60_000, 120_000]),
@@ -53,8 +54,8 @@ export function drawScenario(random: Random): Scenario {
     owners: isEmbedded ? 1 : random.whole(1, 3),
     rules: drawRules(random.fork('rules')),
     bounds: {
-      // With a search that comes late, a wake-up that is missing is seen.
-      searchMs: faults.lostHints === 0 && random.chance(0.5) ? 60_000 : 1_000,
+      // With a search that comes late, a wake-up that is missing is seen: when nothing else makes one necessary.
+      searchMs: isQuiet && faults.lostHints === 0 && random.chance(0.7) ? 60_000 : 1_000,
       searchedTogether: random.pick([1, 3, 100]),
       lingerMs: random.pick([1_000, 3_000]),
       drainMs: 5_000,
@@ -92,9 +93,8 @@ function drawRules(random: Random): DispatchRules {
   };
 }
 
-function drawFaults(random: Random, isEmbedded: boolean): Faults {
+function drawFaults(random: Random, isEmbedded: boolean, isQuiet: boolean): Faults {
   const some = <T>(probability: number, value: T, none: T): T => (random.chance(probability) ? value : none);
-  const areQuiet = random.chance(0.25);
   const drawn: Faults = {
     refused: some(0.4, 0.03, 0),
     lostAnswer: some(0.4, 0.03, 0),
@@ -110,7 +110,7 @@ function drawFaults(random: Random, isEmbedded: boolean): Faults {
     illness: random.whole(0, 3),
     isPoisoned: random.chance(0.05),
   };
-  if (!areQuiet) return drawn;
+  if (!isQuiet) return drawn;
   const none = { refused: 0, lostAnswer: 0, stalled: 0, outages: 0, kills: 0, stops: 0, freezes: 0 };
   return { ...drawn, ...none, isPoisoned: false };
 }

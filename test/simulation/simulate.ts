@@ -67,7 +67,7 @@ export async function simulate(seed: number, trace?: (line: string) => void): Pr
   // A backlog goes out at its webhook's rate, however long that takes.
   for (const webhook of rows.webhooks.values()) requests.setRate(webhook, undefined);
   const isOver = () => witness.failures().length > 0 || isDone(rows, replicas);
-  events += await time.run(end + RECOVERY_MS, isOver);
+  events += await time.run(end + (scenario.faults.isPoisoned ? 5 : 1) * RECOVERY_MS, isOver);
   if (witness.failures().length === 0) checkEnd(ground, replicas);
   const { length } = witness.sends();
   return {
@@ -126,7 +126,7 @@ function startReplicas(ground: Ground, running: Replica[], random: Random): void
     for (let n = 0; n < times; n++) {
       time.at(start + random.whole(0, busyMs), () => {
         const replica = running[random.whole(0, owners - 1)];
-        if (replica?.isAlive()) run(replica);
+        if (replica?.isAlive() && !isStopping.has(replica.name)) run(replica);
       });
     }
   }
