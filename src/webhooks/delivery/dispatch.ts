@@ -113,13 +113,22 @@ export function createDispatch(rules: DispatchRules): Dispatch {
   const wakes = createWakes<Lane>();
   /** Lanes that may have something to do now, in turn. */
   const ready = new Set<Lane>();
-  /** Lanes that wait for a free place, and those that wait for a free read. */
-  const starved = new Set<Lane>();
-  const unread = new Set<Lane>();
   const places = { taken: 0, silent: 0, suspicious: 0, reads: 0 };
   const ledger = createLedger(rules);
   const written: Sending[] = [];
   let isDraining = false;
+
+  const isSilentFree = () => places.silent < rules.inAll / 2;
+  /** Lanes that wait, in turn, for something that all lanes share, and whether there is some of it. */
+  const waiting = {
+    read: queueFor(() => places.reads < rules.readsAtOnce),
+    ledger: queueFor(() => !ledger.isFull()),
+    suspicious: queueFor(() => places.suspicious === 0),
+    asked: queueFor(() => places.taken <= rules.inAll),
+    silent: queueFor(() => places.taken < rules.inAll && isSilentFree()),
+    place: queueFor(() => places.taken < rules.inAll),
+  };
+  const queues = Object.values(waiting);
 
   function ownLane({ webhook, fence }: { webhook: string; fence: number }): Lane | undefined {
     const lane = lanes.get(webhook);
@@ -129,7 +138,8 @@ export function createDispatch(rules: DispatchRules): Dispatch {
   function drop(lane: Lane): void {
     lanes.delete(lane.webhook);
     wakes.clear(lane);
-    for (const set of [ready, starved, unread]) set.delete(lane);
+    ready.delete(lane);
+    for (const { lanes } of queues) lanes.delete(lane);
   }
 
   /** There may be something in the store that was not read. */
@@ -143,28 +153,32 @@ export function createDispatch(rules: DispatchRules): Dispatch {
   /** Begins what the lane may do now: one request, so that lanes take turns. */
   function serve(lane: Lane, now: number, effects: Effect[]): void {
     if (isDraining) return;
-    read(lane, now, effects);
+    const lookAt = read(lane, now, effects);
     const next = nextOf(lane, widthFor(lane), rules, now);
-    if (next === 'places') starved.add(lane);
-    else if (next === 'itself') {
-      if (!lane.reading && now < lane.lookAt && Number.isFinite(lane.lookAt)) wakes.set(lane, lane.lookAt);
-    } else if ('until' in next) wakes.set(lane, next.until);
-    else if (mayBegin(next)) {
-      start(lane, next, now, effects);
-      ready.add(lane);
-    } else starved.add(lane);
+    if (next === 'places')
+      waiting[lane.trouble.isSilent && !isSilentFree() ? 'silent' : 'place'].lanes.add(lane);
+    else if (typeof next === 'object' && !('until' in next)) beginOrWait(lane, next, now, effects);
+    const until = typeof next === 'object' && 'until' in next ? next.until : Number.POSITIVE_INFINITY;
+    const wakeAt = Math.min(lookAt, until);
+    if (Number.isFinite(wakeAt)) wakes.set(lane, wakeAt);
   }
 
   function widthFor(lane: Lane): number {
     const free = rules.inAll - places.taken;
     // The silent ones together take at most half of the places.
-    if (free <= 0 || (lane.trouble.isSilent && places.silent >= rules.inAll / 2)) return 0;
+    if (free <= 0 || (lane.trouble.isSilent && !isSilentFree())) return 0;
     return Math.max(1, Math.floor(free * rules.share));
   }
 
-  function mayBegin({ suspicions, isAsked }: DueDelivery): boolean {
-    if (ledger.isFull() || (suspicions > 0 && places.suspicious > 0)) return false;
-    return places.taken < rules.inAll + (isAsked ? 1 : 0);
+  function beginOrWait(lane: Lane, next: DueDelivery, now: number, effects: Effect[]): void {
+    if (ledger.isFull()) waiting.ledger.lanes.add(lane);
+    else if (next.suspicions > 0 && places.suspicious > 0) waiting.suspicious.lanes.add(lane);
+    else if (places.taken > rules.inAll || (places.taken === rules.inAll && !next.isAsked)) {
+      waiting[next.isAsked ? 'asked' : 'place'].lanes.add(lane);
+    } else {
+      start(lane, next, now, effects);
+      ready.add(lane);
+    }
   }
 
   function start(lane: Lane, delivery: DueDelivery, now: number, effects: Effect[]): void {
@@ -190,7 +204,6 @@ export function createDispatch(rules: DispatchRules): Dispatch {
     places.taken--;
     if (isSilent) places.silent--;
     if (delivery.suspicions > 0) places.suspicious--;
-    letIn(starved);
     const lane = ownLane(of);
     if (!lane) return undefined;
     leave(lane, delivery);
@@ -198,12 +211,16 @@ export function createDispatch(rules: DispatchRules): Dispatch {
     return lane;
   }
 
-  /** The first that waits has its turn. */
-  function letIn(waiting: Set<Lane>): void {
-    const [next] = waiting;
-    if (!next) return;
-    waiting.delete(next);
-    ready.add(next);
+  /** Those that wait for what has become free, in turn: each either takes it, or waits for something else. */
+  function letIn(now: number, effects: Effect[]): void {
+    for (const { lanes, isFree } of queues) {
+      for (const lane of lanes) {
+        if (!isFree()) break;
+        lanes.delete(lane);
+        serve(lane, now, effects);
+        if (lanes.has(lane)) break;
+      }
+    }
   }
 
   /** What an attempt means for the whole lane. */
@@ -240,21 +257,26 @@ export function createDispatch(rules: DispatchRules): Dispatch {
     }
   }
 
-  function read(lane: Lane, now: number, effects: Effect[]): void {
-    const isLow = lane.queue.length <= rules.concurrency && now >= lane.lookAt;
-    if (lane.reading || lane.isEnding || !(isLow || lane.hasAsked)) return;
-    if (now < ledger.retryAt()) {
-      wakes.set(lane, ledger.retryAt());
-      return;
-    }
+  /** Reads what may be in the store. Returns when it may have to be looked at next; infinite while that is not known. */
+  function read(lane: Lane, now: number, effects: Effect[]): number {
+    if (lane.reading || lane.isEnding) return Number.POSITIVE_INFINITY;
+    const isLow = lane.queue.length <= rules.concurrency;
+    const lookAt = Math.min(lane.askAt, isLow ? lane.lookAt : Number.POSITIVE_INFINITY);
+    if (now < lookAt) return lookAt;
+    if (now < ledger.retryAt()) return ledger.retryAt();
     if (places.reads >= rules.readsAtOnce) {
-      unread.add(lane);
-      return;
+      waiting.read.lanes.add(lane);
+      return Number.POSITIVE_INFINITY;
     }
+    beginReading(lane, isLow && now >= lane.lookAt, now, effects);
+    return Number.POSITIVE_INFINITY;
+  }
+
+  function beginReading(lane: Lane, isLow: boolean, now: number, effects: Effect[]): void {
     if (now - lane.begunAt >= rules.rereadMs) lane.after = undefined;
     if (lane.after === undefined) lane.begunAt = now;
     places.reads++;
-    lane.hasAsked = false;
+    lane.askAt = Number.POSITIVE_INFINITY;
     const limit = isLow ? readLimit(lane) : 0;
     lane.reading = { isStale: false, limit, lookAt: Number.POSITIVE_INFINITY, recorded: new Set() };
     const request = { webhook: lane.webhook, now, after: lane.after, limit };
@@ -287,7 +309,6 @@ export function createDispatch(rules: DispatchRules): Dispatch {
     if (result === 'settled' && outcome.next.state === 'pending') lookAt(lane, outcome.next.due);
     else if (result === 'anew' || result === 'late') lookAt(lane, Number.NEGATIVE_INFINITY);
     ready.add(lane);
-    letIn(starved);
   }
 
   return {
@@ -295,7 +316,7 @@ export function createDispatch(rules: DispatchRules): Dispatch {
       for (const { webhook, due = now, isAsked } of work) {
         const lane = lanes.get(webhook);
         if (lane) {
-          lane.hasAsked ||= isAsked === true;
+          if (isAsked) lane.askAt = Math.min(lane.askAt, due);
           lookAt(lane, due);
         } else if (!asking.has(webhook)) wanted.set(webhook, Math.min(wanted.at(webhook) ?? due, due));
       }
@@ -328,12 +349,14 @@ export function createDispatch(rules: DispatchRules): Dispatch {
 
     hasRead(webhook, fence, found, now) {
       places.reads--;
-      letIn(unread);
       const lane = ownLane({ webhook, fence });
       const reading = lane?.reading;
       if (!lane || !reading) return;
       lane.reading = undefined;
-      if (!found) ledger.failed(now);
+      if (!found) {
+        ledger.failed(now);
+        lane.askAt = now;
+      }
       if (found && !reading.isStale) takeIn(lane, reading, found, rules, now);
       ready.add(lane);
     },
@@ -378,6 +401,7 @@ export function createDispatch(rules: DispatchRules): Dispatch {
         }
       }
       for (const lane of wakes.due(now)) ready.add(lane);
+      letIn(now, effects);
       // One that is added meanwhile has its turn after the others.
       for (const lane of ready) {
         ready.delete(lane);
@@ -417,6 +441,10 @@ export function createDispatch(rules: DispatchRules): Dispatch {
       return { underWay: places.taken, silent, failing };
     },
   };
+}
+
+function queueFor(isFree: () => boolean) {
+  return { lanes: new Set<Lane>(), isFree };
 }
 
 function endOf(attempt: Attempt): AttemptEnd {

@@ -28,8 +28,8 @@ export type Lane = {
   begunAt: number;
   /** When there may be more in the store than was read. */
   lookAt: number;
-  /** Whether there is something in the store that a person asked for. */
-  hasAsked: boolean;
+  /** When there may be something that a person asked for, which is read whatever waits. */
+  askAt: number;
   reading: Reading | undefined;
   /** Being sent, or not recorded yet, by event and generation. */
   underWay: Map<string, DueDelivery>;
@@ -101,7 +101,7 @@ export function newLane(
     after: undefined,
     begunAt: Number.NEGATIVE_INFINITY,
     lookAt: Number.NEGATIVE_INFINITY,
-    hasAsked: false,
+    askAt: Number.POSITIVE_INFINITY,
     reading: undefined,
     underWay: new Map(),
     sending: 0,

@@ -28,6 +28,8 @@ export function createLedger({ unrecorded, storeRetryMs: { first, most } }: Ledg
   let retry = { ms: 0, at: Number.NEGATIVE_INFINITY };
 
   function failed(now: number): void {
+    // Calls that were under way together count as one.
+    if (now < retry.at) return;
     const ms = Math.min(most, Math.max(first, 2 * retry.ms));
     retry = { ms, at: now + ms };
   }
