@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { simulate } from './simulate.ts';
+
+const SEEDS = 500;
+
+test('deliveries stay right while owners, stores, receivers and users do what they like', async () => {
+  const judged = { lanes: 0, asked: 0 };
+  for (let seed = 1; seed <= SEEDS; seed++) {
+    const run = await simulate(seed);
+    assert.deepEqual(run.failures, [], `npm run simulate -- --seeds 1 --seed ${seed} --trace`);
+    judged.lanes += run.judged.lanes;
+    judged.asked += run.judged.asked;
+  }
+  assert.ok(judged.lanes > 10_000, 'the lanes must often be such that they should go on');
+  assert.ok(judged.asked > 500, 'somebody must often wait for what they asked for');
+});
+
+test('a seed replays exactly', async () => {
+  const traces = [];
+  for (let n = 0; n < 2; n++) {
+    const lines: string[] = [];
+    await simulate(42, (line) => lines.push(line));
+    traces.push(lines);
+  }
+  assert.ok((traces[0]?.length ?? 0) > 100);
+  assert.deepEqual(traces[0], traces[1]);
+});
