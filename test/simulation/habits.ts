@@ -16,6 +16,8 @@ export type Habits = {
 };
 
 type Habit = {
+  /** Since when the process owns the lane: what it had sent before says nothing to it. */
+  since: number;
   underWay: Set<Send>;
   failures: number;
   isSilent: boolean;
@@ -42,6 +44,7 @@ export function createHabits(
     const known = habits.get(key);
     if (known) return known;
     const made: Habit = {
+      since: start,
       underWay: new Set(),
       failures: 0,
       isSilent: false,
@@ -114,11 +117,12 @@ export function createHabits(
       silentOf(send.process).delete(send);
       const until = pauseOf(attempt, now());
       const { generation } = send.settings;
-      if (generation === habit.generation) {
+      if (generation === habit.generation && send.at >= habit.since) {
         habit.endedAt = now();
         habit.isSilent = attempt.error !== undefined;
         habit.failures = isFailure ? habit.failures + 1 : 0;
       }
+      if (send.at < habit.since) return;
       if (until !== undefined && until > habit.pause.until) habit.pause = { until, generation };
       if (attempt.status === 410) habit.goneGeneration = generation;
     },
@@ -129,7 +133,8 @@ export function createHabits(
     },
 
     forget(process, webhook) {
-      Object.assign(habitOf({ process, webhook }), { failures: 0, isSilent: false });
+      const fresh = { since: now(), underWay: new Set(), failures: 0, isSilent: false };
+      Object.assign(habitOf({ process, webhook }), fresh);
     },
 
     unlearn(process, webhook) {

@@ -97,7 +97,10 @@ export function watchProgress(ground: Ground, replicas: readonly Replica[]): Pro
     // One place is kept for them, and others who asked may have it.
     const isTaken = (send: Send) =>
       send.isAsked && send.at < at && (send.endedAt === undefined || send.endedAt > at);
-    if (witness.sends().some(isTaken)) return;
+    const others = [...(rows.pending.get(webhook.id)?.values() ?? [])].filter(
+      (one) => one.isAsked && one !== row,
+    );
+    if (others.length > 0 || witness.sends().some(isTaken)) return;
     judged.asked++;
     if (!witness.sends().some(isTheirs))
       witness.fail(`${event} was asked for, but not sent to ${webhook.id}`);

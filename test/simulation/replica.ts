@@ -107,6 +107,7 @@ export function startReplica({ ground, name, random, isSuspect, onDeath }: Repli
     freeze(ms) {
       onFault();
       process.freeze(ms);
+      time.at(time.now() + ms, onFault);
     },
     stop,
   };

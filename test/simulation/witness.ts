@@ -118,7 +118,11 @@ export function createWitness(scenario: Scenario, rows: Rows, trace?: (line: str
     }
     if (result === 'lost' || result === 'gone') habits.unlearn(process, webhook);
     if (result === 'lost') return;
-    if (result !== 'gone' && rows.webhooks.get(webhook)?.status !== 'deleted') send.state = 'recorded';
+    const row = rows.deliveries.get(webhook)?.get(event);
+    if (row && result !== 'gone') {
+      // It may have been removed and inserted again.
+      Object.assign(send, { state: 'recorded', made: row.made });
+    }
     checkOutcome(outcome, send, rules, fail);
   }
 

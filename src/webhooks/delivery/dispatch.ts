@@ -18,8 +18,8 @@ import {
   takeIn,
 } from './lane.ts';
 import { createLedger, type LedgerRules } from './ledger.ts';
-import { type OutcomeRules, outcomeOf, poisonedOutcome } from './outcome.ts';
-import type { DueDelivery, LaneReading, LaneRequest, LaneSettings, Outcome, Recorded, Work } from './port.ts';
+import { type OutcomeRules, outcomeOf, poisonedOutcome, type Sent } from './outcome.ts';
+import type { DueDelivery, LaneReading, LaneRequest, Outcome, Recorded, Work } from './port.ts';
 import { createWakes } from './wakes.ts';
 
 /**
@@ -62,11 +62,7 @@ export type TakenLane = Pick<Lane, 'webhook' | 'fence' | 'isInherited'> & {
 };
 
 /** One request. */
-export type Sending = {
-  webhook: string;
-  fence: number;
-  delivery: DueDelivery;
-  settings: LaneSettings;
+export type Sending = Sent & {
   /** Whether the lane was silent when it began, and how often its webhook had been changed. */
   isSilent: boolean;
   changes: number;

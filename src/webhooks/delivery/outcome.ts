@@ -1,8 +1,10 @@
 import { type Attempt, failureOf } from '../attempt.ts';
 import { pauseOf } from '../retry-after.ts';
 import { nextAttempt, type Schedule } from '../schedule.ts';
-import type { Sending } from './dispatch.ts';
-import type { NextState, Outcome, Standing } from './port.ts';
+import type { DueDelivery, LaneSettings, NextState, Outcome, Standing } from './port.ts';
+
+/** What was sent: for which delivery, of which lane, and how. */
+export type Sent = { webhook: string; fence: number; delivery: DueDelivery; settings: LaneSettings };
 
 export type OutcomeRules = {
   schedule: Schedule;
@@ -21,7 +23,7 @@ const GONE = 410;
  * @param random01 a random number from 0 to 1, for the spread of the next delay
  */
 export function outcomeOf(
-  { webhook, fence, delivery, settings }: Sending,
+  { webhook, fence, delivery, settings }: Sent,
   attempt: Attempt,
   rules: OutcomeRules,
   now: number,
@@ -53,7 +55,7 @@ export function outcomeOf(
 }
 
 /** That of a delivery which is given up because processes ended while they sent it. */
-export function poisonedOutcome({ webhook, fence, delivery, settings }: Sending, now: number): Outcome {
+export function poisonedOutcome({ webhook, fence, delivery, settings }: Sent, now: number): Outcome {
   const { event, generation, step, suspicions } = delivery;
   const reason = `The service ended ${suspicions} times while it sent this.`;
   const { generation: ofWebhook, pausedUntil, failingSince } = settings;
@@ -79,7 +81,7 @@ export function poisonedOutcome({ webhook, fence, delivery, settings }: Sending,
 }
 
 function standingAfter(
-  settings: Sending['settings'],
+  settings: LaneSettings,
   attempt: Attempt,
   { disableAfterMs }: OutcomeRules,
   now: number,
