@@ -131,15 +131,17 @@ export function createLeaseOwners(
   };
 }
 
-/** Those of the embedded service: every lane is its own. */
-export function createSoleOwners(isSuspect: boolean): LaneOwners {
-  const known = new Set<string>();
+/**
+ * Those of the embedded service: every lane is its own.
+ *
+ * @param suspects lanes of which the one before may have been sending something when it ended
+ */
+export function createSoleOwners(suspects: Set<string>): LaneOwners {
   return {
     take: (webhooks) => {
       const taken = webhooks.map((webhook) => {
-        const isFirst = isSuspect && !known.has(webhook);
-        known.add(webhook);
-        return { webhook, fence: 1, isInherited: isFirst, isSuspect: isFirst };
+        const isSuspect = suspects.delete(webhook);
+        return { webhook, fence: 1, isInherited: isSuspect, isSuspect };
       });
       return Promise.resolve(taken);
     },

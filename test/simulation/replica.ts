@@ -71,7 +71,9 @@ export function startReplica({ ground, name, random, isSuspect, onDeath }: Repli
     onUnknown: kill,
   });
   const leased = scenario.isEmbedded ? undefined : createLeaseOwners(process, calls, leases, rows.now);
-  const owners = watched(leased ?? createSoleOwners(isSuspect), name, witness);
+  const waiting = [...rows.pending].flatMap(([webhook, pending]) => (pending.size > 0 ? [webhook] : []));
+  const suspects = new Set(isSuspect ? waiting : []);
+  const owners = watched(leased ?? createSoleOwners(suspects), name, witness);
   let delivery: Delivery | undefined;
   const parts: DeliveryParts = {
     store: storeOf(ground, process, calls, random.fork('hints')),
