@@ -246,6 +246,7 @@ export function takeIn(
     return;
   }
   settle(lane, settings, rules, now);
+  if (asked.length > 0) dropOutdated(lane, [...asked, ...due]);
   const here = new Set([...lane.asked, ...lane.queue].map(keyOf));
   const add = (queue: DueDelivery[], found: readonly DueDelivery[]): void => {
     for (const delivery of found) {
@@ -264,6 +265,15 @@ export function takeIn(
   lane.after = isAll ? undefined : { due: last.due, event: last.event.id };
   const more = isAll ? (nextDue ?? Number.POSITIVE_INFINITY) : Number.NEGATIVE_INFINITY;
   lane.lookAt = Math.min(more, reading.lookAt);
+}
+
+/** What was sent again while it waited is sent once: as it was asked for. */
+function dropOutdated(lane: Lane, found: readonly DueDelivery[]): void {
+  const generations = new Map(found.map(({ event, generation }) => [event.id, generation]));
+  const isCurrent = ({ event, generation }: DueDelivery) =>
+    (generations.get(event.id) ?? generation) <= generation;
+  lane.asked = lane.asked.filter(isCurrent);
+  lane.queue = lane.queue.filter(isCurrent);
 }
 
 /** Of what the store tells, only a change by its owner is newer than what this process has learned of the webhook. */
