@@ -24,6 +24,9 @@ import { openSqliteStore } from './store/sqlite/store.ts';
 import type { Store } from './store/store.ts';
 import type { Tracer } from './tracer.ts';
 import type { Tracing } from './tracing/open.ts';
+import { deliver } from './webhooks/delivery/deliver.ts';
+import type { Delivery } from './webhooks/delivery/runner.ts';
+import { soleOwner } from './webhooks/delivery/sole-owner.ts';
 import { traceAttempts } from './webhooks/delivery-spans.ts';
 import { startDispatcher } from './webhooks/dispatcher.ts';
 import { startHousekeeper } from './webhooks/housekeeper.ts';
@@ -58,9 +61,9 @@ export type AppOptions = {
 export async function startApp(config: Config, runtime: Runtime, options: AppOptions): Promise<App> {
   const metrics = await openMetrics(config, runtime);
   const { promise: failed, resolve: onFatal } = Promise.withResolvers<Error>();
-  const store = await openStore(config, runtime, { onFatal, measures: metrics?.measures });
+  const { store, wasKilled } = await openStore(config, runtime, { onFatal, measures: metrics?.measures });
   try {
-    return await serve({ config, runtime, options, store, failed, metrics });
+    return await serve({ config, runtime, options, store, wasKilled, failed, metrics });
   } catch (error) {
     await store.close();
     throw error;
@@ -69,10 +72,19 @@ export async function startApp(config: Config, runtime: Runtime, options: AppOpt
 
 type StoreOptions = Pick<AppOptions, 'onFatal'> & { measures: Measures | undefined };
 
-function openStore(config: Config, runtime: Runtime, options: StoreOptions): Promise<Store> {
+type Opened = {
+  store: Store;
+  /** Whether the process before may have been ended by what it sent. */
+  wasKilled: boolean;
+};
+
+async function openStore(config: Config, runtime: Runtime, options: StoreOptions): Promise<Opened> {
   const { databaseUrl } = config;
   return databaseUrl
-    ? openDatabaseStore(databaseUrl, config, { ...runtime, measures: options.measures })
+    ? {
+        store: await openDatabaseStore(databaseUrl, config, { ...runtime, measures: options.measures }),
+        wasKilled: false,
+      }
     : openEmbeddedStore(config, runtime, options);
 }
 
@@ -100,7 +112,7 @@ async function openEmbeddedStore(
   config: Config,
   runtime: Runtime,
   { onFatal, measures }: StoreOptions,
-): Promise<Store> {
+): Promise<Opened> {
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
   const path = storePath(config.dataDir);
   const lock = join(config.dataDir, 'serving.lock');
@@ -108,7 +120,7 @@ async function openEmbeddedStore(
   const unlock = lockForServing(lock);
   try {
     requireWritable(path);
-    recoverStore(path);
+    const wasKilled = recoverStore(path);
     const isNew = fileSize(path) === 0;
     const store = await openSqliteStore({
       path,
@@ -125,7 +137,7 @@ async function openEmbeddedStore(
     else if (isNew) runtime.log.info({ path }, 'created a new, empty store');
     const latest = store.latestEvent();
     if (latest !== undefined) runtime.ids.startAfter(latest);
-    return { ...store, close: () => store.close().finally(unlock) };
+    return { store: { ...store, close: () => store.close().finally(unlock) }, wasKilled };
   } catch (error) {
     unlock();
     throw error;
@@ -136,17 +148,16 @@ function deliveryDelay({ webhookRetrySchedule }: Config): number {
   return webhookRetrySchedule[0] ?? 0;
 }
 
-type Parts = {
+type Parts = Opened & {
   config: Config;
   runtime: Runtime;
   options: AppOptions;
-  store: Store;
   /** Resolves when the store has failed for good. */
   failed: Promise<Error>;
   metrics: Metrics | undefined;
 };
 
-async function serve({ config, runtime, options, store, failed, metrics }: Parts): Promise<App> {
+async function serve({ config, runtime, options, store, wasKilled, failed, metrics }: Parts): Promise<App> {
   const access = { store: store.access, runtime };
   if (config.bootstrapToken !== undefined) await bootstrap(access, config.bootstrapToken);
   const target = createTarget({ allowed: config.webhookAllowedNetworks, resolve: createResolve() });
@@ -188,7 +199,7 @@ async function serve({ config, runtime, options, store, failed, metrics }: Parts
   const { token } =
     config.bootstrapToken === undefined ? await bootstrap(access, undefined) : { token: undefined };
   const stopDispatching = config.roles.has('dispatch')
-    ? startDispatching({ config, runtime, store, tracer, metrics }, url)
+    ? startDispatching({ config, runtime, store, wasKilled, tracer, metrics }, url)
     : () => {};
 
   async function drain(): Promise<void> {
@@ -210,34 +221,39 @@ async function serve({ config, runtime, options, store, failed, metrics }: Parts
   return { url, firstToken: token, metricsUrl: exported?.url, stop: () => (stopping ??= drain()) };
 }
 
+type DispatchParts = Omit<Parts, 'options' | 'failed'> & { tracer: Tracer | undefined };
+
 /** Begins to deliver and to clean up. */
-function startDispatching(
-  {
-    config,
-    runtime,
-    store,
-    tracer,
-    metrics,
-  }: Omit<Parts, 'options' | 'failed'> & { tracer: Tracer | undefined },
-  source: string,
-): () => Promise<unknown> {
-  const { webhookAllowedNetworks: allowedNetworks, webhookConcurrency: concurrency } = config;
-  const sender = createThreadSender({ allowedNetworks, version, source, concurrency });
-  const dispatcher = startDispatcher({
-    outbox: store.outbox,
-    sender: tracer ? traceAttempts(sender, tracer) : sender,
-    rules: { schedule: config.webhookRetrySchedule, disableAfterMs: config.webhookDisableAfter },
-    concurrency,
-    runtime,
-    measures: metrics?.measures,
-  });
-  metrics?.read({ lanes: dispatcher.lanes });
+function startDispatching(parts: DispatchParts, source: string): () => Promise<unknown> {
+  const { config, runtime, store, metrics } = parts;
+  const delivery = startDelivering(parts, source);
+  metrics?.read({ lanes: delivery.reading });
   const housekeeper = startHousekeeper({
     store: store.chores,
     runtime,
     retentionDays: config.retentionDays,
   });
-  return () => Promise.all([dispatcher.stop(), housekeeper.stop()]);
+  return () => Promise.all([delivery.stop(), housekeeper.stop()]);
+}
+
+function startDelivering(
+  { config, runtime, store, tracer, metrics, wasKilled }: DispatchParts,
+  source: string,
+): Delivery {
+  const { webhookAllowedNetworks: allowedNetworks, webhookConcurrency: concurrency } = config;
+  // One more is under way to a webhook that a person asked for.
+  const sender = createThreadSender({ allowedNetworks, version, source, concurrency: concurrency + 1 });
+  const parts = {
+    sender: tracer ? traceAttempts(sender, tracer) : sender,
+    concurrency,
+    runtime,
+    measures: metrics?.measures,
+  };
+  const rules = { schedule: config.webhookRetrySchedule, disableAfterMs: config.webhookDisableAfter };
+  if (!store.outbox)
+    return deliver({ ...parts, ...rules, store: store.lanes, owners: soleOwner(store.lanes, wasKilled) });
+  const dispatcher = startDispatcher({ ...parts, outbox: store.outbox, rules });
+  return { reading: dispatcher.lanes, stop: dispatcher.stop };
 }
 
 /** Loaded only where it is used: that costs 10 MiB of memory. */
@@ -265,7 +281,7 @@ async function exportMetrics({
   store,
   server,
   metrics,
-}: Omit<Parts, 'options' | 'failed' | 'metrics'> & { server: FastifyInstance; metrics: Metrics }) {
+}: Pick<Parts, 'config' | 'runtime' | 'store'> & { server: FastifyInstance; metrics: Metrics }) {
   const connections = promisify(server.server.getConnections.bind(server.server));
   metrics.read({ store: store.readings, connections });
   try {

@@ -245,8 +245,28 @@ export const delivery = {
   answerKeptBytes: 4 * KIB,
   /** Requests under way to one webhook that `WEBHOOK_CONCURRENCY` may set. */
   perWebhook: 64,
-  /** Deliveries that are claimed beyond those under way, for each place of a webhook: the next request waits for no claim. */
+  /** Deliveries that are read beyond those under way, for each place of a webhook: the next request waits for no read. */
   ahead: 3,
+  /** Deliveries of one webhook that go before the rest, since a person asked for them: nobody asks for more by hand. */
+  asked: 16,
+  /** Webhooks whose deliveries are read at the same time, so that one long read holds up few others. */
+  readsAtOnce: 8,
+  /** Outcomes that are not recorded yet: memory, and what is sent again after a crash. No request begins at the bound. */
+  unrecorded: 2_000,
+  /** A webhook whose deliveries never run out is read from the first one as often: what came late may be before the rest. */
+  rereadMs: 1 * SECOND,
+  /** How long a webhook waits when a request to it could not even be made. */
+  notMadeMs: 1 * SECOND,
+  /** A delivery is given up when the service ended uncleanly as often while it sent it: it may be the cause. */
+  suspicions: 3,
+  /** How often the store is searched for deliveries of which no hint came; it takes a tenth of the time at most. */
+  searchMs: 1 * SECOND,
+  /** Webhooks in one part of that search: a few milliseconds. */
+  searchedTogether: 1_000,
+  /** How long a webhook without anything to send is remembered: its next delivery is sent without asking who may. */
+  lingerMs: 5 * SECOND,
+  /** Stopping: how long outcomes may take to be recorded when requests have ended, within the time for all. */
+  lastRecordMs: 2 * SECOND,
   /** As many are claimed together for a webhook that is busy: a claim costs as much as several deliveries. */
   claimTogether: 16,
   /** Deliveries that are claimed in all: under way, or about to be. */

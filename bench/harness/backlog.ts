@@ -14,7 +14,7 @@ let events = 0;
 
 /**
  * Makes so many events of `admin`, each with a delivery for each of their webhooks that is due since its event was
- * made. Nothing of it can be claimed before all of it is there.
+ * made.
  */
 export function addBacklog(dataDir: string, count: number): void {
   const db = openStore(dataDir);
@@ -30,7 +30,6 @@ export function addBacklog(dataDir: string, count: number): void {
     db.exec('COMMIT');
     events = last;
   }
-  db.exec(`UPDATE webhooks SET next_due = ${at} WHERE owner = ${ADMIN}`);
   db.close();
 }
 
@@ -94,8 +93,8 @@ function insertEvents(db: DatabaseSync, { prefix, at, first, last }: Events): vo
 
 function insertDeliveries(db: DatabaseSync, first: string, last: string): void {
   db.prepare(
-    `INSERT INTO deliveries (webhook, event, owner, state, attempts, step, due, leased, fence)
-     SELECT w.id, e.id, e.owner, 'pending', 0, 0, e.created_at, 0, 0
+    `INSERT INTO deliveries (webhook, event, owner, state, attempts, step, due, generation)
+     SELECT w.id, e.id, e.owner, 'pending', 0, 0, e.created_at, 0
      FROM webhooks w
      JOIN events e ON e.owner = w.owner AND e.id BETWEEN ? AND ?
      WHERE w.owner = ${ADMIN}

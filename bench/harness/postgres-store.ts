@@ -1,8 +1,7 @@
 import { parseDatabaseUrl } from '../../src/database-url.ts';
 import { silentLog, systemRuntime } from '../../src/runtime.ts';
 import { FEED_TX } from '../../src/store/postgres/feed.ts';
-import { openPostgresStore } from '../../src/store/postgres/store.ts';
-import type { Store } from '../../src/store/store.ts';
+import { openPostgresStore, type PostgresStore } from '../../src/store/postgres/store.ts';
 import { eventPrefix } from './fill.ts';
 import { runSql } from './postgres.ts';
 import { summary } from './report.ts';
@@ -46,7 +45,7 @@ export async function countDeliveriesIn(url: string, state: string): Promise<num
 }
 
 /** The store in this process, with the user 1. */
-export async function openStoreIn(url: string): Promise<Store> {
+export async function openStoreIn(url: string): Promise<PostgresStore> {
   const store = await openPostgresStore({
     url: parseDatabaseUrl(url),
     connections: 10,
@@ -64,7 +63,7 @@ const CREATE_SECONDS = 1;
 let made = 0;
 
 /** Creates a second with so many callers at a time. */
-export async function timeCreatesOf(store: Store, ids: 'chosen' | 'given'): Promise<number> {
+export async function timeCreatesOf(store: PostgresStore, ids: 'chosen' | 'given'): Promise<number> {
   const start = performance.now();
   const end = start + CREATE_SECONDS * 1000;
   const runtime = systemRuntime(silentLog);
@@ -87,8 +86,8 @@ const CLAIMED = 16;
 const CLAIMS = 40;
 const LEASE_MS = 60_000;
 
-/** Milliseconds of a claim, as `timeClaims` of `claims.ts`: each is given back at once. */
-export async function timeClaimsOf(store: Store): Promise<number> {
+/** Milliseconds of a claim, each is given back at once. */
+export async function timeClaimsOf(store: PostgresStore): Promise<number> {
   const times: number[] = [];
   for (let i = 0; i < CLAIMS; i++) {
     const now = Date.now();

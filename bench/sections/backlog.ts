@@ -2,8 +2,8 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { addBacklog, multiplyWebhook, setEnabled } from '../harness/backlog.ts';
-import { type ClaimTimes, timeClaims } from '../harness/claims.ts';
 import { type FastReceiver, startFastReceiver } from '../harness/fast-receiver.ts';
+import { type ReadTimes, timeReads } from '../harness/lane-reads.ts';
 import { forgetPeak, peakResidentBytes, residentBytes } from '../harness/proc.ts';
 import type { Figure, Report } from '../harness/report.ts';
 import type { Bench } from '../harness/section.ts';
@@ -13,14 +13,14 @@ import { createWebhook, loopbackAllowed } from '../harness/webhooks.ts';
 const MIB = 1024 * 1024;
 /** Before the memory of an idle service is looked at. */
 const IDLE_MS = 5_000;
-/** Places of the claims that are timed: the lane of one webhook. */
-const CLAIMED = 16;
+/** Deliveries in the reads that are timed: the places of one webhook. */
+const WINDOW = 16;
 /** Deliveries of a short backlog. */
 const SHORT = 1_000;
 
 type Shape = { name: string; webhooks: number; events: number };
 
-/** What a long backlog costs: the time of a claim against a short one, and memory while it is sent. */
+/** What a long backlog costs: the time of a read against a short one, and memory while it is sent. */
 export async function backlog(bench: Bench): Promise<Report> {
   const { deliveries, many, few, rounds, sent } = bench.quick
     ? { deliveries: 100_000, many: 1_000, few: 100, rounds: 2, sent: 5_000 }
@@ -39,13 +39,13 @@ export async function backlog(bench: Bench): Promise<Report> {
     shortSpread: await make(shapes.shortSpread),
     longSpread: await make(shapes.longSpread),
   };
-  bench.say('claims …');
-  const times = await timeClaims(stores, { rounds, claimed: CLAIMED });
+  bench.say('reads …');
+  const times = await timeReads(stores, { rounds, window: WINDOW });
   bench.say('deliveries …');
   const target = { atMost: 64 };
   const figures = [
-    ...claimFigures(`${shapes.long.name} against ${SHORT}`, times.long, times.short),
-    ...claimFigures(
+    ...readFigures(`${shapes.long.name} against ${SHORT}`, times.long, times.short),
+    ...readFigures(
       `${shapes.longSpread.name} against ${shapes.shortSpread.name}`,
       times.longSpread,
       times.shortSpread,
@@ -78,17 +78,17 @@ async function makeStore(
   return dataDir;
 }
 
-function claimFigures(name: string, long: ClaimTimes[], short: ClaimTimes[]): Figure[] {
-  const against = (figure: (times: ClaimTimes) => number) =>
+function readFigures(name: string, long: ReadTimes[], short: ReadTimes[]): Figure[] {
+  const against = (figure: (times: ReadTimes) => number) =>
     long.flatMap((times, round) => {
       const other = short[round];
       return other ? [figure(times) / figure(other)] : [];
     });
   const target = { atMost: 1.5 };
   return [
-    { name: `claim of ${CLAIMED}, ${name}`, unit: '×', values: against(({ ms }) => ms), target },
+    { name: `read of ${WINDOW}, ${name}`, unit: '×', values: against(({ ms }) => ms), target },
     { name: 'the same, CPU time', unit: '×', values: against(({ cpuMs }) => cpuMs), target },
-    { name: 'one such claim', unit: 'ms', values: long.map(({ ms }) => ms) },
+    { name: 'one such read', unit: 'ms', values: long.map(({ ms }) => ms) },
   ];
 }
 

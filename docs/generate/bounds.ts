@@ -123,6 +123,17 @@ export const bounds: Readonly<Record<LimitName, string>> = {
   'delivery.answerKeptBytes': 'The rest of the excerpt is dropped.',
   'delivery.perWebhook': 'Further deliveries to this webhook wait; those to others do not.',
   'delivery.ahead': 'Further deliveries to this webhook wait in the store.',
+  'delivery.asked': 'The others come in their turn.',
+  'delivery.readsAtOnce': 'The next webhook waits for its turn.',
+  'delivery.unrecorded': 'No attempt begins until outcomes are recorded.',
+  'delivery.rereadMs': 'The webhook is read from its first delivery again.',
+  'delivery.notMadeMs': 'The attempt is made after it.',
+  'delivery.suspicions': 'The delivery is `failed`, with this as its reason; it can be sent again.',
+  'delivery.searchMs': 'A delivery of which no hint was heard is found this much later.',
+  'delivery.searchedTogether': 'The search goes on in a further part.',
+  'delivery.lingerMs': 'The webhook is forgotten, and known again with its next delivery.',
+  'delivery.lastRecordMs':
+    'The process ends without them; their requests are made again after the next start.',
   'delivery.claimTogether':
     'The next deliveries to this webhook wait until as many places are free, or half of its requests have ended.',
   'delivery.inAll': 'Further deliveries wait. The fewer places are left, the fewer one webhook may take.',

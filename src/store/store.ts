@@ -2,6 +2,7 @@ import type { AccessStore } from '../access/port.ts';
 import type { KeyStore } from '../idempotency.ts';
 import type { StoreReadings } from '../measures.ts';
 import type { PlantStore } from '../plants/port.ts';
+import type { LaneStore } from '../webhooks/delivery/port.ts';
 import type { ChoreStore, DeliveryStore, EventStore, Outbox, WebhookStore } from '../webhooks/port.ts';
 
 /** What cursors are sealed with (`http/cursor.ts`). */
@@ -26,7 +27,10 @@ export type Store = {
   keys: KeyStore;
   webhooks: WebhookStore;
   deliveries: DeliveryStore;
-  outbox: Outbox;
+  /** What delivery reads and records. */
+  lanes: LaneStore;
+  /** In its place where deliveries are claimed: on PostgreSQL. */
+  outbox?: Outbox;
   events: EventStore;
   chores: ChoreStore;
   readings: StoreReadings;

@@ -30,7 +30,8 @@ const properties = {
   nextAttemptAt: {
     type: 'string',
     format: 'date-time',
-    description: 'when the next attempt is due; absent when there is none, or when one is under way',
+    description:
+      'when the next attempt is due; over while one is under way, or waits for its turn; absent when there is none',
   },
   reason: { type: 'string', description: 'why the last attempt failed; absent when it did not' },
   createdAt: { type: 'string', format: 'date-time', description: 'when the event happened (RFC 3339)' },

@@ -190,7 +190,7 @@ export type Delivery = {
   state: DeliveryState;
   /** Attempts that were made. */
   attempts: number;
-  /** When the next attempt is due, unless its webhook pauses; undefined when there is none, or when one is under way. */
+  /** When the next attempt is due, unless its webhook pauses: over while one is under way. Undefined when there is none. */
   nextAttemptAt: number | undefined;
   /** Why the last attempt failed; undefined when it did not, or when there was none. */
   reason: string | undefined;

@@ -4,7 +4,7 @@ import { parseDatabaseUrl } from '../../src/database-url.ts';
 import type { Once } from '../../src/idempotency.ts';
 import { plantFields } from '../../src/plants/port.ts';
 import { silentLog } from '../../src/runtime.ts';
-import { openPostgresStore } from '../../src/store/postgres/store.ts';
+import { openPostgresStore, type PostgresStore } from '../../src/store/postgres/store.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { AT, type Given, given, outcomeOf } from '../store/given.ts';
@@ -21,7 +21,7 @@ export function openEmbedded(folder: string): Promise<Store> {
   });
 }
 
-export function openDatabaseStore(url: string): Promise<Store> {
+export function openDatabaseStore(url: string): Promise<PostgresStore> {
   return openPostgresStore({
     url: parseDatabaseUrl(url),
     connections: 4,
@@ -103,29 +103,26 @@ async function addTokens({ access }: Store): Promise<void> {
 
 type Made = { ann: number; webhooks: readonly string[] };
 
-/** Of Ann's webhook: delivered, failed, waiting, and under way; a test, a replay that goes on, and what is too old. */
+/** Of Ann's webhook: delivered, failed and waiting; a test, a replay that goes on, and what is too old. */
 async function makeDeliveries(store: Store, parts: Given, { ann, webhooks }: Made): Promise<void> {
   const [hook = '', ofBob = ''] = webhooks;
-  const { chores, deliveries, outbox, webhooks: made } = store;
-  const claims = await parts.claim(undefined, { limit: 9, places: placesOf(hook) });
-  for (const claim of claims) if (claim.webhook.id === ofBob) await outbox.record(outcomeOf(claim));
-  const [first, second, third] = claims.filter(({ webhook }) => webhook.id === hook);
+  const { chores, deliveries, webhooks: made } = store;
+  const { record } = parts;
+  await parts.attemptAll(ofBob);
+  const [first, second, third] = await parts.due(hook);
   assert.ok(first && second && third);
-  await outbox.record(outcomeOf(first));
+  await record(outcomeOf(first));
   const failure = { status: 500, excerpt: 'no\n"way"', error: 'It answered 500.' };
   const attempt = { ...outcomeOf(second).attempt, ...failure };
-  await outbox.record(outcomeOf(second, { attempt, reason: 'no', next: { state: 'failed' } }));
+  await record(outcomeOf(second, { attempt, reason: 'no', next: { state: 'failed' } }));
   const next = { state: 'pending', due: AT + 60, step: 1 } as const;
-  await outbox.record(outcomeOf(third, { attempt, reason: 'later', next, pauseUntil: AT + 50 }));
+  await record(outcomeOf(third, { attempt, reason: 'later', next, standing: { pausedUntil: AT + 50 } }));
   await chores.removeExpired({ before: second.event.id, from: undefined, limit: 100 });
   const event = { ...first.event, id: parts.ids.next('evt'), type: 'plant.test' as const };
   await deliveries.createTest({ owner: ann, webhook: hook, event, due: AT });
   await made.rotateSecret(ann, hook, { secret: 'whsec_c', at: AT + 1, overlapUntil: AT + 500, most: 9 });
   await deliveries.startReplay({ owner: ann, webhook: hook, from: 'evt_', state: undefined, at: AT }, 9);
 }
-
-/** Of a webhook with a rate one delivery only is dealt out, unless it is named. */
-const placesOf = (webhook: string) => ({ each: 9, of: new Map([[webhook, 9]]), together: 9 });
 
 /** Everything that a store shows, in a form that is the same for both. */
 export async function viewOf(store: Store, { keys, users, webhooks }: Filled) {

@@ -3,7 +3,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { storePath } from '../../src/config.ts';
 import { administer, makeDatabase } from '../harness/postgres.ts';
-import { AT, given } from '../store/given.ts';
+import { AT, given, outcomeOf as outcomeOfDelivery } from '../store/given.ts';
+import { given as givenClaims } from '../store/given-claims.ts';
 import { fillStore, openDatabaseStore, openEmbedded, viewOf } from './copied-store.ts';
 import { noTerminal, onTerminal } from './on-terminal.ts';
 import { launch, outcomeOf, run, serve, untilSaid, withFolder, withStoreFolder } from './program.ts';
@@ -33,8 +34,6 @@ test('a store that was copied shows what it showed before, and goes on from ther
     const filled = await fillStore(before);
     const removed = await given(before).create(filled.users[0] ?? 0);
     await before.plants.delete(filled.users[0] ?? 0, removed);
-    // As the next start would do, and as a copy does.
-    await before.outbox.releaseLeases(AT);
     const view = await viewOf(before, filled);
     const [ann = 0] = filled.users;
     const position = await before.events.latestPosition(ann);
@@ -68,22 +67,25 @@ test('a store that was copied shows what it showed before, and goes on from ther
   });
 });
 
-test('what waited in a store that was copied is sent with its secrets, what was under way too', async (t) => {
+test('what waited in a store that was copied is sent with its secrets', async (t) => {
   const url = await emptyDatabase(t);
   await withFolder(async (folder) => {
     const before = await openEmbedded(folder);
-    const { claim, create, subscriber } = given(before);
+    const { due, record, create, subscriber } = given(before);
     const { owner, hook } = await subscriber(1);
     const trace = `00-${'1'.repeat(32)}-${'a'.repeat(16)}-01 a=1`;
     await create(owner, undefined, { trace });
-    await claim(hook, { leaseUntil: 9 * AT, limit: 1 });
+    const [first] = await due(hook);
+    assert.ok(first);
+    await record(
+      outcomeOfDelivery(first, { reason: 'no', next: { state: 'pending', due: AT + 9, step: 1 } }),
+    );
     await before.close();
     assert.equal((await copyFrom(folder, url)).code, 0);
 
     const after = await openDatabaseStore(url);
     t.after(() => after.close());
-    // The copy ended the lease by the clock of the system.
-    const claims = await given(after).claim(hook, { now: Date.now(), leaseUntil: Date.now() + 1_000 });
+    const claims = await givenClaims(after).claim(hook, { now: Date.now(), leaseUntil: Date.now() + 1_000 });
     assert.deepEqual(
       claims.map(({ fence, trace, webhook }) => [fence, trace, webhook.secrets, webhook.privateKey]).sort(),
       [

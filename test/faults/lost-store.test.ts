@@ -118,7 +118,8 @@ const ways: Way[] = [
   { name: 'log is emptied', act: (_, path) => truncate(`${path}-wal`), says: /plant-store\.db-wal was cut/ },
   {
     name: 'log is cut',
-    act: async (_, path) => truncate(`${path}-wal`, Math.floor((await stat(`${path}-wal`)).size / 2)),
+    // To less than it had at the start: how it grew since is known to the thread that writes.
+    act: async (_, path) => truncate(`${path}-wal`, Math.floor((await stat(`${path}-wal`)).size / 4)),
     says: /plant-store\.db-wal was cut/,
   },
 ];

@@ -8,8 +8,11 @@ import { parseDatabaseUrl } from '../../src/database-url.ts';
 import { silentLog } from '../../src/runtime.ts';
 import { openDatabase } from '../../src/store/postgres/database.ts';
 import { migrate } from '../../src/store/postgres/migrate.ts';
-import { openPostgresStore, type PostgresOptions } from '../../src/store/postgres/store.ts';
-import type { Store } from '../../src/store/store.ts';
+import {
+  openPostgresStore,
+  type PostgresOptions,
+  type PostgresStore,
+} from '../../src/store/postgres/store.ts';
 import { freePort } from './free-port.ts';
 
 /** A PostgreSQL server of its own, whose data is gone when it stops. */
@@ -106,7 +109,7 @@ export async function makePartitions(url: string, partitions: number): Promise<v
 }
 
 /** Opens the store in a database, as a replica does. */
-export function openStoreIn(url: string, more: Partial<PostgresOptions> = {}): Promise<Store> {
+export function openStoreIn(url: string, more: Partial<PostgresOptions> = {}): Promise<PostgresStore> {
   return openPostgresStore({
     url: parseDatabaseUrl(url),
     connections: 4,

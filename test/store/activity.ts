@@ -8,13 +8,13 @@ export function activityConformance(ready: () => Given): void {
 
   describe('activity', () => {
     test('plants and deliveries are counted by what became of them', async () => {
-      const { store, claim } = ready();
+      const { store, due } = ready();
       const { owner, hook } = await ready().subscriber(4);
-      const [one, two, three] = await claim(hook);
+      const [one, two, three] = await due(hook);
       assert.ok(one && two && three);
-      await store.outbox.record(outcomeOf(one));
-      await store.outbox.record(outcomeOf(two));
-      await store.outbox.record(outcomeOf(three, { reason: 'no', next: { state: 'failed' } }));
+      await ready().record(outcomeOf(one));
+      await ready().record(outcomeOf(two));
+      await ready().record(outcomeOf(three, { reason: 'no', next: { state: 'failed' } }));
       assert.deepEqual(await store.deliveries.activity({ viewer: owner, ...all }), {
         plants: 4,
         delivered: 2,

@@ -7,9 +7,10 @@ import { deliveriesConformance } from './deliveries.ts';
 import { eventsConformance } from './events.ts';
 import { type Given, given } from './given.ts';
 import { keysConformance } from './keys.ts';
+import { lanesConformance } from './lanes.ts';
 import { listsConformance } from './lists.ts';
 import { newerConformance } from './newer.ts';
-import { outboxConformance } from './outbox.ts';
+import { outcomesConformance } from './outcomes.ts';
 import { plantsConformance } from './plants.ts';
 import { readingsConformance } from './readings.ts';
 import { sharesConformance } from './shares.ts';
@@ -18,10 +19,16 @@ import { webhooksConformance } from './webhooks.ts';
 
 /**
  * How an adapter is tested: it opens an empty store that is dropped after the tests. `change` runs SQL beside it, with
- * no check of what an event or a delivery may be: what a newer version may write.
+ * no check of what an event or a delivery may be: what a newer version may write. `fenceOf` takes a lane, where lanes have
+ * owners.
  */
 export type Adapter = { name: string; open(): Promise<Opened> };
-type Opened = { store: Store; change(sql: string): Promise<void>; drop(): Promise<void> };
+type Opened = {
+  store: Store;
+  fenceOf?(webhook: string): Promise<number>;
+  change(sql: string): Promise<void>;
+  drop(): Promise<void>;
+};
 
 /** The judge of every adapter: what a store does, whatever it is made of. */
 export function storeConformance({ name, open }: Adapter): void {
@@ -30,7 +37,7 @@ export function storeConformance({ name, open }: Adapter): void {
     let ready: Given;
     before(async () => {
       opened = await open();
-      ready = given(opened.store);
+      ready = given(opened.store, opened.fenceOf);
     });
     after(() => opened.drop());
 
@@ -45,7 +52,8 @@ export function storeConformance({ name, open }: Adapter): void {
     sharesConformance(() => ready);
     keysConformance(() => ready);
     webhooksConformance(() => ready);
-    outboxConformance(() => ready);
+    lanesConformance(() => ready);
+    outcomesConformance(() => ready);
     deliveriesConformance(() => ready);
     eventsConformance(() => ready);
     activityConformance(() => ready);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { ANEW } from '../../src/webhooks/delivery/port.ts';
 import type { DeliveryState } from '../../src/webhooks/port.ts';
 import { AT, type Given, outcomeOf } from './given.ts';
 
@@ -37,12 +38,12 @@ export function deliveriesConformance(ready: () => Given): void {
     });
 
     test('deliveries are listed by state', async () => {
-      const { store, claim, create } = ready();
+      const { store, due, create } = ready();
       const { owner, hook } = await ready().subscriber(2);
-      const [one, two] = await claim(hook);
+      const [one, two] = await due(hook);
       assert.ok(one && two);
-      await store.outbox.record(outcomeOf(one));
-      await store.outbox.record(outcomeOf(two, failed));
+      await ready().record(outcomeOf(one));
+      await ready().record(outcomeOf(two, failed));
       await create(owner);
       assert.deepEqual(await list(hook, 'delivered'), [1n]);
       assert.deepEqual(await list(hook, 'failed'), [2n]);
@@ -51,15 +52,6 @@ export function deliveriesConformance(ready: () => Given): void {
       await store.webhooks.changeWebhook(owner, hook, { at: AT, enabled: false });
       assert.deepEqual(await list(hook, 'pending'), []);
       assert.deepEqual(await list(hook, 'held'), [3n]);
-    });
-
-    test('a delivery that is under way has no next attempt', async () => {
-      const { store, claim } = ready();
-      const { hook } = await ready().subscriber(1);
-      const [made] = await claim(hook);
-      assert.ok(made);
-      const shown = await store.deliveries.delivery(hook, made.event.id);
-      assert.deepEqual([shown?.state, shown?.nextAttemptAt], ['pending', undefined]);
     });
 
     test('a delivery that is not there is not found', async () => {
@@ -74,12 +66,12 @@ export function deliveriesConformance(ready: () => Given): void {
     const plant = { id: 0n, name: 'Test plant', tag: undefined };
 
     test('a test event goes to its webhook only, and is no event of a plant', async () => {
-      const { store, ids, webhook, claim } = ready();
+      const { store, ids, webhook, due } = ready();
       const { owner, hook } = await ready().subscriber(0);
       const other = await webhook(owner);
       const event = { id: ids.next('evt'), type: 'plant.test', at: AT, plant } as const;
       assert.equal(await store.deliveries.createTest({ owner, webhook: hook, event, due: AT }), true);
-      const [made, ...more] = await claim(hook);
+      const [made, ...more] = await due(hook);
       assert.deepEqual([made?.event, more], [event, []]);
       assert.deepEqual(await list(other), []);
       const page = await store.events.events({ viewer: owner, after: undefined, limit: 10 });
@@ -101,24 +93,23 @@ export function deliveriesConformance(ready: () => Given): void {
 
   describe('redelivery', () => {
     test('a delivery in every state is sent again, with the whole schedule before it', async () => {
-      const { store, claim } = ready();
+      const { store, due } = ready();
       const { owner, hook } = await ready().subscriber(4);
-      const [one, two, three] = await claim(hook);
+      const [one, two, three] = await due(hook);
       assert.ok(one && two && three);
-      await store.outbox.record(outcomeOf(one));
-      await store.outbox.record(outcomeOf(two, failed));
+      await ready().record(outcomeOf(one));
+      await ready().record(outcomeOf(two, failed));
       const next = { state: 'pending', due: AT + 1e9, step: 5 } as const;
-      await store.outbox.record(outcomeOf(three, { reason: 'no', next }));
-      // The fourth is under way.
+      await ready().record(outcomeOf(three, { reason: 'no', next }));
       const events = (await store.deliveries.deliveries(all(hook))).map(({ event }) => event.id);
       for (const event of events) {
         const outcome = await store.deliveries.redeliver({ owner, webhook: hook, event, at: AT });
         assert.equal(outcome, 'redelivered');
       }
-      const again = await claim(hook);
+      const again = await due(hook);
       assert.deepEqual(
-        again.map(({ step }) => step),
-        [0, 0, 0, 0],
+        again.map(({ step, isAsked }) => [step, isAsked]),
+        Array(4).fill([0, true]),
       );
     });
 
@@ -148,66 +139,67 @@ export function deliveriesConformance(ready: () => Given): void {
 
   describe('replay', () => {
     test('everything since a time is sent again, in slices', async () => {
-      const { claim, attemptAll } = ready();
+      const { due, attemptAll } = ready();
       const { owner, hook } = await ready().subscriber(8);
       const sent = await attemptAll(hook);
       const from = sent[2]?.event.id;
       assert.equal(await replay(owner, hook, undefined, from), 6);
-      assert.equal((await claim(hook)).length, 6);
+      assert.equal((await due(hook)).length, 6);
     });
 
     test('events from before the webhook was made are sent as well', async () => {
-      const { user, create, webhook, claim } = ready();
+      const { user, create, webhook, due } = ready();
       const { id: owner } = await user();
       for (let n = 0; n < 4; n++) await create(owner);
       const hook = await webhook(owner);
       assert.equal(await replay(owner, hook), 4);
-      assert.equal((await claim(hook)).length, 4);
+      assert.equal((await due(hook)).length, 4);
     });
 
     test('only deliveries in the state that was named are sent again', async () => {
-      const { store, claim } = ready();
+      const { due } = ready();
       const { owner, hook } = await ready().subscriber(7);
-      for (const [n, one] of (await claim(hook)).entries()) {
-        await store.outbox.record(outcomeOf(one, n % 2 === 0 ? failed : {}));
+      for (const [n, one] of (await due(hook)).entries()) {
+        await ready().record(outcomeOf(one, n % 2 === 0 ? failed : {}));
       }
       assert.equal(await replay(owner, hook, 'failed'), 4);
       assert.deepEqual(
-        (await claim(hook)).map(({ event }) => event.plant.id),
+        (await due(hook)).map(({ event }) => event.plant.id),
         [1n, 3n, 5n, 7n],
       );
       assert.equal(await replay(owner, hook, 'held'), 0);
     });
 
-    test('what is under way when it is replayed is not sent twice', async () => {
-      const { store, claim } = ready();
+    test('what is under way when it is replayed keeps its generation, and is delivered when it succeeds', async () => {
+      const { due } = ready();
       const { owner, hook } = await ready().subscriber(1);
-      const [made] = await claim(hook);
+      const [made] = await due(hook);
       assert.ok(made);
       await replay(owner, hook);
-      assert.equal((await claim(hook)).length, 0);
-      assert.equal(await store.outbox.record(outcomeOf(made)), 'settled');
-      assert.equal((await claim(hook, { now: AT + 1e6 })).length, 0);
+      const [again] = await due(hook);
+      assert.deepEqual([again?.generation, again?.step], [made.generation, ANEW]);
+      assert.equal(await ready().record(outcomeOf(made)), 'settled');
+      assert.equal((await due(hook, { now: AT + 1e6 })).length, 0);
     });
 
     test('what is under way for the last time when it is replayed has the whole schedule before it', async () => {
-      const { store, claim } = ready();
+      const { store, due } = ready();
       const { owner, hook } = await ready().subscriber(1);
-      const [first] = await claim(hook);
+      const [first] = await due(hook);
       assert.ok(first);
       const next = { state: 'pending', due: AT, step: 9 } as const;
-      await store.outbox.record(outcomeOf(first, { reason: 'no', next }));
-      const [last] = await claim(hook);
+      await ready().record(outcomeOf(first, { reason: 'no', next }));
+      const [last] = await due(hook);
       assert.ok(last);
       await replay(owner, hook);
-      assert.equal(await store.outbox.record(outcomeOf(last, failed)), 'settled');
-      const [again] = await claim(hook);
+      assert.equal(await ready().record(outcomeOf(last, failed)), 'anew');
+      const [again] = await due(hook);
       assert.equal(again?.step, 0);
       assert.equal((await store.deliveries.attempts(hook, last.event.id)).length, 2);
     });
 
     test('plants that come after a replay was asked for are not part of it', async () => {
-      const { store, create, attemptAll, finishChores, claim } = ready();
+      const { store, create, attemptAll, finishChores, due } = ready();
       const { owner, hook } = await ready().subscriber(1);
       await attemptAll(hook);
       await store.deliveries.startReplay(
@@ -218,7 +210,7 @@ export function deliveriesConformance(ready: () => Given): void {
       await attemptAll(hook);
       await finishChores();
       assert.deepEqual(
-        (await claim(hook)).map(({ event }) => event.plant.id),
+        (await due(hook)).map(({ event }) => event.plant.id),
         [1n],
       );
     });
@@ -258,10 +250,10 @@ export function deliveriesConformance(ready: () => Given): void {
     });
 
     test('replays of several webhooks go on in turn, and end with a deleted one', async () => {
-      const { store, finishChores, claim } = ready();
+      const { store, finishChores, due } = ready();
       const [one, other] = [await ready().subscriber(7), await ready().subscriber(7)];
-      for (const made of await claim()) await store.outbox.record(outcomeOf(made));
       for (const { owner, hook } of [one, other]) {
+        await ready().attemptAll(hook);
         await store.deliveries.startReplay(
           { owner, webhook: hook, from: 'evt_0', state: undefined, at: AT },
           10,
@@ -269,13 +261,10 @@ export function deliveriesConformance(ready: () => Given): void {
       }
       await store.chores.advance({ now: AT, limit: 3 });
       await store.chores.advance({ now: AT, limit: 3 });
-      const claims = await claim();
-      for (const { hook } of [one, other]) {
-        assert.equal(claims.filter(({ webhook }) => webhook.id === hook).length, 3);
-      }
+      for (const { hook } of [one, other]) assert.equal((await due(hook)).length, 3);
       await store.webhooks.deleteWebhook(one.owner, one.hook);
       await finishChores();
-      assert.equal((await claim(other.hook, { now: AT + 2000, leaseUntil: AT + 3000 })).length, 7);
+      assert.equal((await due(other.hook)).length, 7);
     });
   });
 }

@@ -111,11 +111,11 @@ export function eventsConformance(ready: () => Given): void {
     test('old events go with their deliveries and attempts', async () => {
       const { store, ids, attemptAll, create } = ready();
       const { owner, hook } = await ready().subscriber(5);
-      const claims = await attemptAll(hook);
+      const sent = await attemptAll(hook);
       const bound = ids.next('evt');
       await create(owner);
       await removeBefore(bound);
-      for (const { event } of claims) {
+      for (const { event } of sent) {
         assert.equal(await store.deliveries.delivery(hook, event.id), undefined);
         assert.deepEqual(await store.deliveries.attempts(hook, event.id), []);
       }
@@ -123,13 +123,13 @@ export function eventsConformance(ready: () => Given): void {
     });
 
     test('an event whose delivery still waits is kept', async () => {
-      const { store, ids, claim, attemptAll } = ready();
+      const { store, ids, due, attemptAll } = ready();
       const { owner, hook } = await ready().subscriber(3);
       await store.webhooks.changeWebhook(owner, hook, { at: AT, enabled: false });
       await removeBefore(ids.next('evt'));
       assert.deepEqual((await walk(owner, undefined, 5)).plants, [1n, 2n, 3n]);
       await store.webhooks.changeWebhook(owner, hook, { at: AT, enabled: true });
-      assert.equal((await claim(hook, { leaseUntil: AT })).length, 3);
+      assert.equal((await due(hook)).length, 3);
       await attemptAll(hook);
       await removeBefore(ids.next('evt'));
       assert.deepEqual((await walk(owner, undefined, 5)).plants, []);

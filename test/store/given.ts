@@ -4,7 +4,8 @@ import type { PlantId } from '../../src/plants/plant.ts';
 import type { NewPlant, PlantField, Position } from '../../src/plants/port.ts';
 import { silentLog, systemRuntime } from '../../src/runtime.ts';
 import type { Store } from '../../src/store/store.ts';
-import type { Claim, ClaimRequest, DeliveryOutcome, NewWebhook } from '../../src/webhooks/port.ts';
+import type { DueDelivery, LaneSettings, Outcome, Recorded } from '../../src/webhooks/delivery/port.ts';
+import type { NewWebhook } from '../../src/webhooks/port.ts';
 
 /** What the conformance tests start from: a store, and short ways to fill it and to look into it. */
 export type Given = ReturnType<typeof given>;
@@ -13,16 +14,24 @@ export const AT = 1_700_000_000_000;
 
 export const URL = 'https://example.com/hook';
 
-type ClaimOptions = Partial<Omit<ClaimRequest, 'places'>> & { places?: Partial<ClaimRequest['places']> };
+/** A delivery that may be sent, with how its webhook is sent to. */
+export type Due = DueDelivery & { webhook: LaneSettings & { id: string }; fence: number };
 
-/** That the attempt of a claim succeeded, unless `more` says otherwise. */
-export function outcomeOf(claim: Claim, more: Partial<DeliveryOutcome> = {}): DeliveryOutcome {
+/** What its attempt means for the webhook is meant to be written whatever was read of that. */
+export type OutcomeParts = Partial<Omit<Outcome, 'standing'>> & { standing?: Partial<Outcome['standing']> };
+
+/** That the attempt succeeded, unless `more` says otherwise. */
+export function outcomeOf(due: Due, { standing, ...more }: OutcomeParts = {}): Outcome {
+  const { generation, failingSince } = due.webhook;
+  const at = more.attempt?.at ?? AT;
+  const unchanged = { generation, pausedUntil: undefined, disabledReason: undefined };
+  const failing = more.reason === undefined ? undefined : (failingSince ?? at);
   return {
-    webhook: claim.webhook.id,
-    event: claim.event.id,
-    fence: claim.fence,
-    step: claim.step,
-    url: claim.webhook.url,
+    webhook: due.webhook.id,
+    event: due.event.id,
+    fence: due.fence,
+    generation: due.generation,
+    step: due.step,
     attempt: {
       at: AT,
       durationMs: 5,
@@ -33,13 +42,14 @@ export function outcomeOf(claim: Claim, more: Partial<DeliveryOutcome> = {}): De
     },
     reason: undefined,
     next: { state: 'delivered' },
-    pauseUntil: undefined,
-    disable: undefined,
+    standing: { ...unchanged, failingSince: failing, ...standing },
+    begins: undefined,
     ...more,
   };
 }
 
-export function given(store: Store) {
+/** @param fenceOf takes the lane of a webhook, where that has an owner */
+export function given(store: Store, fenceOf: (webhook: string) => Promise<number> = async () => 0) {
   const { ids, random } = systemRuntime(silentLog);
 
   async function user(): Promise<User> {
@@ -87,11 +97,11 @@ export function given(store: Store) {
     return { owner, hook };
   }
 
-  /** Claims what is due of one webhook, and gives each the outcome. */
-  async function attemptAll(hook: string, more: Partial<DeliveryOutcome> = {}): Promise<Claim[]> {
-    const claims = await claim(hook);
-    for (const one of claims) await store.outbox.record(outcomeOf(one, more));
-    return claims;
+  /** Gives each delivery that is due of one webhook the outcome. */
+  async function attemptAll(hook: string, more: OutcomeParts = {}): Promise<Due[]> {
+    const found = await due(hook);
+    for (const one of found) await record(outcomeOf(one, more));
+    return found;
   }
 
   /** Does all the long work that there is. */
@@ -99,16 +109,21 @@ export function given(store: Store) {
     while (await store.chores.hasChores(now)) await store.chores.advance({ now, limit: 3 });
   }
 
-  /** Claims everything that is due, of all webhooks unless one is named. */
-  async function claim(of?: string, { places, ...more }: ClaimOptions = {}) {
-    const claims = await store.outbox.claim({
-      now: AT,
-      leaseUntil: AT + 1000,
-      limit: 1000,
-      places: { each: 100, of: new Map(), together: 100, ...places },
-      ...more,
-    });
-    return claims.filter((one) => of === undefined || one.webhook.id === of);
+  /** What may be sent to a webhook, that first which a person asked for; nothing while it is disabled. */
+  async function due(hook: string, { now = AT, limit = 1000 } = {}): Promise<Due[]> {
+    const request = { webhook: hook, now, after: undefined, limit };
+    const found = await store.lanes.read(request);
+    const { settings } = found;
+    if (!settings) return [];
+    const asked = new Set(found.asked.map(({ event }) => event.id));
+    const others = found.due.filter(({ event }) => !asked.has(event.id));
+    const fence = await fenceOf(hook);
+    return [...found.asked, ...others].map((one) => ({ ...one, webhook: { id: hook, ...settings }, fence }));
+  }
+
+  async function record(outcome: Outcome): Promise<Recorded | undefined> {
+    const [recorded] = await store.lanes.record([outcome]);
+    return recorded;
   }
 
   /** Walks the whole list in pages and returns the ids. */
@@ -142,7 +157,8 @@ export function given(store: Store) {
     create,
     webhook,
     subscriber,
-    claim,
+    due,
+    record,
     attemptAll,
     finishChores,
     walk,

@@ -5,10 +5,9 @@ import { parseDatabaseUrl } from '../../src/database-url.ts';
 import { silentLog } from '../../src/runtime.ts';
 import { SWEEP } from '../../src/store/postgres/dispatch.ts';
 import { UNSETTLED } from '../../src/store/postgres/events.ts';
-import { openPostgresStore } from '../../src/store/postgres/store.ts';
-import type { Store } from '../../src/store/store.ts';
+import { openPostgresStore, type PostgresStore } from '../../src/store/postgres/store.ts';
 import { administer, makeDatabase, makePartitions, type TestDatabase } from '../harness/postgres.ts';
-import { AT, type Given, given, outcomeOf } from './given.ts';
+import { AT, type Given, given, outcomeOf } from './given-claims.ts';
 
 /**
  * Into how many partitions PostgreSQL looks for the statements that every request and every delivery costs, by its own
@@ -72,7 +71,7 @@ after(async () => {
 
 for (const mode of MODES) {
   describe(`with ${mode}`, () => {
-    let store: Store;
+    let store: PostgresStore;
     let ready: Given;
     before(async () => {
       await setForAll('plan_cache_mode', mode);
@@ -203,7 +202,7 @@ for (const mode of MODES) {
   });
 }
 
-function open(maxPlantsPerUser?: number): Promise<Store> {
+function open(maxPlantsPerUser?: number): Promise<PostgresStore> {
   return openPostgresStore({
     url: parseDatabaseUrl(database.url),
     connections: 2,

@@ -9,10 +9,9 @@ import type { Caller } from '../../src/idempotency.ts';
 import { silentLog } from '../../src/runtime.ts';
 import { type Database, openDatabase } from '../../src/store/postgres/database.ts';
 import { LOCKS } from '../../src/store/postgres/locks.ts';
-import type { PostgresOptions } from '../../src/store/postgres/store.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { PostgresOptions, PostgresStore } from '../../src/store/postgres/store.ts';
 import { administer, makeDatabase, openStoreIn, type TestDatabase } from '../harness/postgres.ts';
-import { AT, type Given, given } from './given.ts';
+import { AT, type Given, given } from './given-claims.ts';
 
 /** Each of these failed once, on PostgreSQL only. */
 
@@ -26,7 +25,7 @@ describe('what once went wrong on PostgreSQL', () => {
   let replica: Given;
   /** A session beside those of the stores. */
   let session: pg.Client;
-  const opened: Store[] = [];
+  const opened: PostgresStore[] = [];
 
   before(async () => {
     database = await makeDatabase();
@@ -40,7 +39,7 @@ describe('what once went wrong on PostgreSQL', () => {
     await database.drop();
   });
 
-  async function open(more: Partial<PostgresOptions> = {}): Promise<Store> {
+  async function open(more: Partial<PostgresOptions> = {}): Promise<PostgresStore> {
     const store = await openStoreIn(database.url, more);
     opened.push(store);
     return store;

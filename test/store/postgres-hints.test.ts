@@ -6,10 +6,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { parseDatabaseUrl } from '../../src/database-url.ts';
 import type { Announced, Lane } from '../../src/store/postgres/announced.ts';
-import type { PostgresOptions } from '../../src/store/postgres/store.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { PostgresOptions, PostgresStore } from '../../src/store/postgres/store.ts';
 import { makeDatabase, openStoreIn, type TestDatabase } from '../harness/postgres.ts';
-import { type Given, given } from './given.ts';
+import { type Given, given } from './given-claims.ts';
 
 const PATIENCE_MS = 3_000;
 /** By it the server knows the connections on which replicas listen. */
@@ -21,7 +20,7 @@ describe('hints', () => {
   /** It tells, and does not listen. */
   let teller: Given;
   let session: pg.Client;
-  const opened: Store[] = [];
+  const opened: PostgresStore[] = [];
 
   before(async () => {
     database = await makeDatabase();
@@ -35,14 +34,14 @@ describe('hints', () => {
     await database.drop();
   });
 
-  async function open(more: Partial<PostgresOptions> = {}): Promise<Store> {
+  async function open(more: Partial<PostgresOptions> = {}): Promise<PostgresStore> {
     const store = await openStoreIn(database.url, more);
     opened.push(store);
     return store;
   }
 
   /** Opens a store, and resolves when it listens. */
-  async function openListening(more: Partial<PostgresOptions> = {}): Promise<Store> {
+  async function openListening(more: Partial<PostgresOptions> = {}): Promise<PostgresStore> {
     const store = await open(more);
     // It looks for what it has not heard as soon as it listens.
     await soon<void>((done) => store.outbox.onDue(done));
@@ -142,7 +141,7 @@ function hintOf(more: Partial<Record<keyof Announced, unknown>>): string {
   return JSON.stringify(['a', { lanes: [], owners: [], changed: [], access: false, ...more }]);
 }
 
-function toldOf(store: Store, owner: number): Promise<unknown> {
+function toldOf(store: PostgresStore, owner: number): Promise<unknown> {
   return soon((done) => store.events.onEvents((owners) => owners.includes(owner) && done(owner)));
 }
 

@@ -7,8 +7,7 @@ import type { Caller } from '../../src/idempotency.ts';
 import { delivery } from '../../src/limits.ts';
 import { silentLog, systemRuntime } from '../../src/runtime.ts';
 import { FEED_TX } from '../../src/store/postgres/feed.ts';
-import { openPostgresStore } from '../../src/store/postgres/store.ts';
-import type { Store } from '../../src/store/store.ts';
+import { openPostgresStore, type PostgresStore } from '../../src/store/postgres/store.ts';
 import { parseNetworks } from '../../src/webhooks/addresses.ts';
 import { startDispatcher } from '../../src/webhooks/dispatcher.ts';
 import { createLanes } from '../../src/webhooks/lanes.ts';
@@ -20,7 +19,7 @@ import { createSender } from '../../src/webhooks/sender.ts';
 import { createTarget } from '../../src/webhooks/target.ts';
 import { makeDatabase, type TestDatabase } from '../harness/postgres.ts';
 import { startReceiver } from '../harness/receiver.ts';
-import { AT, type Given, given, outcomeOf } from './given.ts';
+import { AT, type Given, given, outcomeOf } from './given-claims.ts';
 
 const PATIENCE_MS = 20_000;
 
@@ -40,7 +39,7 @@ describe('two replicas on one database', () => {
     await database.drop();
   });
 
-  function open(): Promise<Store> {
+  function open(): Promise<PostgresStore> {
     return openPostgresStore({
       url: parseDatabaseUrl(database.url),
       connections: 4,

@@ -5,9 +5,9 @@ import { activityReads } from '../../src/store/sqlite/activity.ts';
 import { choreReads } from '../../src/store/sqlite/chores.ts';
 import { openConnection } from '../../src/store/sqlite/connection.ts';
 import { deliveryReads } from '../../src/store/sqlite/deliveries.ts';
-import { dispatchReads } from '../../src/store/sqlite/dispatch.ts';
 import { eventReads } from '../../src/store/sqlite/events.ts';
 import { idempotencyReads } from '../../src/store/sqlite/idempotency.ts';
+import { laneReads } from '../../src/store/sqlite/lanes.ts';
 import { migrate } from '../../src/store/sqlite/migrate.ts';
 import { plantReads } from '../../src/store/sqlite/plants.ts';
 import { storeReads } from '../../src/store/sqlite/readings.ts';
@@ -24,13 +24,7 @@ after(() => db.close());
 const statements = statementsMade();
 
 /** Partial indexes that hold nothing but what is looked for, and a table that holds what is not done yet. */
-const SHORT = [
-  'INDEX deliveries_leased',
-  'INDEX webhooks_deleted',
-  'INDEX users_deleted',
-  'SCAN replays',
-  'SCAN withdrawals',
-];
+const SHORT = ['INDEX webhooks_deleted', 'INDEX users_deleted', 'SCAN replays', 'SCAN withdrawals'];
 /** What another step has found by an index, or no table at all. */
 const DERIVED = /^SCAN (?:\(subquery-\d+\)|CONSTANT ROW)$/;
 
@@ -48,7 +42,7 @@ test('no statement walks through a whole table or sorts rows', () => {
 test('deliveries in one state are found without a look at the others of their webhook', () => {
   const ofState = statements.filter((sql) => /webhook = \S+ AND (?:d\.)?state = /.test(sql));
   assert.ok(ofState.length >= 5, `${ofState.length} statements were found`);
-  const byState = /USING (?:COVERING )?INDEX deliveries_(?:by_state|due) /;
+  const byState = /USING (?:COVERING )?INDEX deliveries_(?:by_state|due|asked) /;
   assert.deepEqual(
     ofState.filter((sql) => !stepsOf(sql).some((step) => byState.test(step))),
     [],
@@ -72,7 +66,8 @@ function statementsMade(): string[] {
   const epoch = accessEpoch(db, snapshot);
   const visible = visibleOwners(db, snapshot, epoch);
   for (const reads of [activityReads, deliveryReads, eventReads, plantReads]) reads(db, snapshot, visible);
-  for (const reads of [choreReads, dispatchReads, webhookReads, idempotencyReads, storeReads]) {
+  laneReads(db);
+  for (const reads of [choreReads, webhookReads, idempotencyReads, storeReads]) {
     reads(db, snapshot);
   }
   const made = prepare.mock.calls.map(({ arguments: [sql] }) => sql);

@@ -7,17 +7,15 @@ import { AT, type Given } from './given.ts';
 export function readingsConformance(ready: () => Given): void {
   describe('the readings', () => {
     test('webhooks are counted by their status; one that pauses is enabled, too', async () => {
-      const { store, user, webhook, create, attemptAll, claim } = ready();
+      const { store, user, webhook, create, attemptAll } = ready();
       const { id: owner } = await user();
-      // Whatever the others left waiting must not take part.
-      await claim();
       const before = await store.readings.webhooks(AT);
       const [paused, off, removed] = [await webhook(owner), await webhook(owner), await webhook(owner)];
       await store.webhooks.changeWebhook(owner, off, { at: AT, enabled: false });
       await store.webhooks.deleteWebhook(owner, removed);
       await create(owner);
       const next = { state: 'pending', due: AT, step: 1 } as const;
-      await attemptAll(paused, { reason: 'no', next, pauseUntil: AT + 10 });
+      await attemptAll(paused, { reason: 'no', next, standing: { pausedUntil: AT + 10 } });
       const during = await store.readings.webhooks(AT);
       assert.equal(during.enabled, before.enabled + 1);
       assert.equal(during.paused, before.paused + 1);
@@ -45,8 +43,8 @@ export function readingsConformance(ready: () => Given): void {
       assert.notEqual((await store.readings.webhooks(AT)).oldestHeld, first);
     });
 
-    test('it is told since when something is due, unless its webhook pauses or it is claimed', async () => {
-      const { store, user, webhook, create, attemptAll, claim } = ready();
+    test('it is told since when something is due, unless its webhook pauses', async () => {
+      const { store, user, webhook, create, attemptAll } = ready();
       const { id: owner } = await user();
       const hook = await webhook(owner);
       await create(owner);
@@ -55,7 +53,7 @@ export function readingsConformance(ready: () => Given): void {
       await attemptAll(hook, { reason: 'no', next: early });
       assert.equal((await store.readings.webhooks(4)).dueSince, undefined);
       assert.equal((await store.readings.webhooks(AT)).dueSince, 5);
-      await claim(hook);
+      await attemptAll(hook, { reason: 'busy', next: early, standing: { pausedUntil: AT + 10 } });
       assert.notEqual((await store.readings.webhooks(AT)).dueSince, 5);
     });
 

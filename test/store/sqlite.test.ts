@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { storeConformance } from './conformance.ts';
 import { given } from './given.ts';
@@ -29,6 +30,8 @@ for (const writer of ['thread', 'inline'] as const) {
           const db = new DatabaseSync(join(folder, 'plant-store.db'), { timeout: 5000 });
           db.exec(`PRAGMA ignore_check_constraints = ON; ${sql}`);
           db.close();
+          // Reads of one turn of the event loop are of one moment.
+          await setImmediate();
         },
         async drop() {
           await store.close();

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,19 +9,27 @@ import { test } from 'node:test';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { AT, given, outcomeOf } from './given.ts';
 
-const FIRST = new URL('../../src/store/sqlite/migrations/0001_initial.sql', import.meta.url);
+const MIGRATIONS = new URL('../../src/store/sqlite/migrations/', import.meta.url);
 
-/** A store as the first version left it: a webhook with a delivery in each state. */
-function makeFirstVersion(path: string): void {
+/** An empty store with the schema of an older version. */
+function makeStore(path: string, version: number): DatabaseSync {
   const db = new DatabaseSync(path);
-  const sql = readFileSync(FIRST, 'utf8');
   db.exec('PRAGMA journal_mode = WAL');
   db.exec(
     'CREATE TABLE migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT',
   );
-  db.exec(sql);
-  const checksum = createHash('sha256').update(sql).digest('hex');
-  db.prepare('INSERT INTO migrations VALUES (1, ?, ?, ?)').run('0001_initial.sql', checksum, AT);
+  const insert = db.prepare('INSERT INTO migrations VALUES (?, ?, ?, ?)');
+  for (const [n, name] of readdirSync(MIGRATIONS).toSorted().slice(0, version).entries()) {
+    const sql = readFileSync(new URL(name, MIGRATIONS), 'utf8');
+    db.exec(sql);
+    insert.run(n + 1, name, createHash('sha256').update(sql).digest('hex'), AT);
+  }
+  return db;
+}
+
+/** A store as the first version left it: a webhook with a delivery in each state. */
+function makeFirstVersion(path: string): void {
+  const db = makeStore(path, 1);
   db.exec(`INSERT INTO users VALUES (1, 'ann', ${AT})`);
   db.exec(
     `INSERT INTO webhooks VALUES (1, 'wh_1', 'https://example.com/', NULL, 'enabled', 'whsk_x', 'whpk_x', ${AT})`,
@@ -73,17 +81,22 @@ test('a store of the first version keeps its webhooks and deliveries, and sends 
   const [webhook] = await store.webhooks.webhooks(1);
   assert.deepEqual([webhook?.url, webhook?.status], ['https://example.com/', 'enabled']);
 
-  await store.outbox.releaseLeases(AT);
-  const places = { each: 10, of: new Map(), together: 10 };
-  const claims = await store.outbox.claim({ now: AT + 9, leaseUntil: AT + 99, limit: 10, places });
+  const { due, record } = given(store);
+  const found = await due('wh_1', { now: AT + 9 });
   assert.deepEqual(
-    claims.map(({ event, trace, step, fence, webhook }) => [event.id, trace, step, fence, webhook.secrets]),
+    found.map(({ event, trace, step, generation, webhook }) => [
+      event.id,
+      trace,
+      step,
+      generation,
+      webhook.secrets,
+    ]),
     [
-      ['evt_0', undefined, 0, 1, ['whsec_x']],
-      ['evt_3', undefined, 3, 4, ['whsec_x']],
+      ['evt_0', undefined, 0, 0, ['whsec_x']],
+      ['evt_3', undefined, 3, 3, ['whsec_x']],
     ],
   );
-  for (const claim of claims) assert.equal(await store.outbox.record(outcomeOf(claim)), 'settled');
+  for (const one of found) assert.equal(await record(outcomeOf(one)), 'settled');
   assert.deepEqual(
     (await store.events.events({ viewer: 1, after: undefined, limit: 10 }))?.events.map(({ type }) => type),
     Array(4).fill('plant.created'),
@@ -114,6 +127,61 @@ test('counters begin above every id that a plant has or had, but for those above
   const { create } = given(store);
   const ids = await Promise.all([1, 2, 3, 4, 5].map((owner) => create(owner)));
   assert.deepEqual(ids, [1n, 10n, 1n, 4503599627370497n, 1n]);
+  await store.close();
+  await rm(folder, { recursive: true });
+});
+
+test('deliveries that an older version had leased when it was killed are due, and their attempts go on', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'plant-store-'));
+  const path = join(folder, 'store.db');
+  const db = makeStore(path, 6);
+  db.exec(`INSERT INTO users (id, name, created_at) VALUES (1, 'ann', ${AT})`);
+  db.exec(
+    `INSERT INTO webhooks (owner, id, url, status, private_key, public_key, created_at, next_due, claimed_at)
+     VALUES (1, 'wh_1', 'https://example.com/', 'enabled', 'whsk_x', 'whpk_x', ${AT}, ${AT + 60}, ${AT})`,
+  );
+  const event = db.prepare(
+    `INSERT INTO events (owner, id, plant, name, created_at) VALUES (1, ?, 1, 'Alder', ${AT})`,
+  );
+  const delivery = db.prepare(
+    `INSERT INTO deliveries (webhook, event, owner, state, attempts, step, due, leased, fence)
+     VALUES ('wh_1', ?, 1, 'pending', ?, ?, ?, ?, ?)`,
+  );
+  for (const id of ['evt_1', 'evt_2', 'evt_3']) event.run(id);
+  // It waits; it was sent for the second time, until long after now; it waits for its third attempt.
+  delivery.run('evt_1', 0, 0, AT, 0, 0);
+  delivery.run('evt_2', 1, 1, Date.now() + 3_600_000, 1, 5);
+  delivery.run('evt_3', 2, 2, AT + 60, 0, 2);
+  db.exec(
+    `INSERT INTO attempts (webhook, event, fence, at, duration_ms) VALUES ('wh_1', 'evt_2', 4, ${AT}, 1)`,
+  );
+  db.close();
+
+  const store = await openSqliteStore({
+    path,
+    writer: 'inline',
+    clock: { now: () => AT },
+    deliveryDelayMs: 0,
+    onFatal: assert.ifError,
+  });
+  const { due, record } = given(store);
+  const found = await due('wh_1', { now: Date.now() });
+  assert.deepEqual(
+    found.map(({ event: { id }, step, generation, suspicions }) => [id, step, generation, suspicions]),
+    [
+      ['evt_1', 0, 0, 0],
+      ['evt_3', 2, 2, 0],
+      ['evt_2', 1, 5, 0],
+    ],
+  );
+  for (const one of found) {
+    const attempt = { ...outcomeOf(one).attempt, at: AT + 1 };
+    assert.equal(await record(outcomeOf(one, { attempt })), 'settled');
+  }
+  assert.deepEqual(
+    (await store.deliveries.attempts('wh_1', 'evt_2')).map(({ at }) => at),
+    [AT, AT + 1],
+  );
   await store.close();
   await rm(folder, { recursive: true });
 });

@@ -38,17 +38,17 @@ export function usersConformance(ready: () => Given): void {
     });
 
     test("a disabled user's webhooks wait, and those that were disabled before stay so", async () => {
-      const { store, user, webhook, create, claim, finishChores } = ready();
+      const { store, user, webhook, create, due, finishChores } = ready();
       const { id, name } = await user();
       const [hook, off] = [await webhook(id), await webhook(id)];
       await store.webhooks.changeWebhook(id, off, { at: AT, enabled: false });
       await store.access.setUserDisabled(name, true, AT);
       await create(id);
-      assert.deepEqual(await claim(hook), []);
+      assert.deepEqual(await due(hook), []);
       assert.equal((await store.webhooks.webhook(id, hook))?.disabledReason, 'Its user is disabled.');
       await store.access.setUserDisabled(name, false, AT);
       await finishChores();
-      assert.equal((await claim(hook)).length, 1);
+      assert.equal((await due(hook)).length, 1);
       const statuses = (await store.webhooks.webhooks(id)).map(({ status }) => status);
       assert.deepEqual(statuses, ['enabled', 'disabled']);
     });
@@ -71,7 +71,7 @@ export function usersConformance(ready: () => Given): void {
     });
 
     test('a deleted user is gone at once, and nothing is left when the chores are done', async () => {
-      const { store, user, webhook, create, claim, finishChores } = ready();
+      const { store, user, webhook, create, due, finishChores } = ready();
       const [ann, bob] = [await user(), await user()];
       const { hash } = await token(ann.name);
       for (let n = 0; n < 7; n++) await create(ann.id);
@@ -87,7 +87,7 @@ export function usersConformance(ready: () => Given): void {
         false,
       );
       assert.deepEqual(await ready().walk(bob.id, 10), []);
-      assert.deepEqual([await claim(own), await claim(viewers)], [[], []]);
+      assert.deepEqual([await due(own), await due(viewers)], [[], []]);
       // The name is free while the rows still go, and brings nothing of them along.
       const again = await store.access.createUser({ name: ann.name, at: AT });
       assert.ok(again);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { ANEW } from '../../src/webhooks/delivery/port.ts';
 import { AT, type Given, outcomeOf, URL } from './given.ts';
 
 /** What owners do with their webhooks. */
@@ -97,32 +98,32 @@ export function webhooksConformance(ready: () => Given): void {
     });
 
     test('a disabled webhook holds old and new deliveries, and sends them all when it is enabled', async () => {
-      const { store, create, claim, finishChores } = ready();
+      const { store, create, due, finishChores } = ready();
       const { owner, hook } = await ready().subscriber(2);
-      const [made] = await claim(hook, { places: { each: 1, of: new Map() } });
+      const [made] = await due(hook);
       assert.ok(made);
-      await store.outbox.record(outcomeOf(made, { reason: 'no', next: retry }));
+      await ready().record(outcomeOf(made, { reason: 'no', next: retry }));
       const disabled = await store.webhooks.changeWebhook(owner, hook, { at: AT, enabled: false });
       assert.deepEqual([disabled?.status, disabled?.disabledReason], ['disabled', undefined]);
       await create(owner);
-      assert.equal((await claim(hook, { now: AT + 2e9 })).length, 0);
+      assert.equal((await due(hook, { now: AT + 2e9 })).length, 0);
       await store.webhooks.changeWebhook(owner, hook, { at: AT, enabled: true });
       await finishChores();
-      const claims = await claim(hook);
+      const found = await due(hook);
       assert.deepEqual(
-        claims.map(({ step }) => step),
-        [0, 0, 0],
+        found.map(({ step }) => step),
+        [ANEW, ANEW, ANEW],
       );
     });
 
     test('enabling ends a pause and forgets why the webhook was disabled', async () => {
-      const { store, claim } = ready();
+      const { store, due } = ready();
       const { owner, hook } = await ready().subscriber(1);
-      const [made] = await claim(hook);
+      const [made] = await due(hook);
       assert.ok(made);
-      const disable = { reason: 'it is gone', ifFailingSince: undefined };
-      const outcome = outcomeOf(made, { reason: 'no', next: retry, pauseUntil: AT + 1e9, disable });
-      await store.outbox.record(outcome);
+      const standing = { pausedUntil: AT + 1e9, disabledReason: 'it is gone' };
+      const outcome = outcomeOf(made, { reason: 'no', next: retry, standing });
+      await ready().record(outcome);
       const enabled = await store.webhooks.changeWebhook(owner, hook, { at: AT, enabled: true });
       assert.deepEqual(
         [enabled?.status, enabled?.disabledReason, enabled?.pausedUntil],
@@ -131,28 +132,27 @@ export function webhooksConformance(ready: () => Given): void {
     });
 
     test('a deleted webhook is sent nothing more, and what it left goes in slices', async () => {
-      const { store, claim, create, finishChores } = ready();
+      const { store, due, create, finishChores } = ready();
       const { owner, hook } = await ready().subscriber(7);
-      const [made] = await claim(hook, { places: { each: 1, of: new Map() } });
+      const [made] = await due(hook);
       assert.ok(made);
       await store.webhooks.deleteWebhook(owner, hook);
       await create(owner);
-      assert.equal((await claim(hook, { now: AT + 1e9 })).length, 0);
+      assert.equal((await due(hook, { now: AT + 1e9 })).length, 0);
       await finishChores();
-      assert.equal(await store.outbox.record(outcomeOf(made)), 'late');
+      assert.equal(await ready().record(outcomeOf(made)), 'gone');
       assert.equal(await store.deliveries.delivery(hook, made.event.id), undefined);
     });
 
     test('the health of a webhook counts what waits and what failed', async () => {
-      const { store, claim, create } = ready();
+      const { store, due, create } = ready();
       const { owner, hook } = await ready().subscriber(2);
-      const at = { ...outcomeOf((await claim(hook))[0] ?? assert.fail()).attempt };
-      const claims = await claim(hook, { now: AT + 2000, leaseUntil: AT + 3000 });
-      const [one, two] = claims;
+      const [one, two] = await due(hook);
       assert.ok(one && two);
+      const at = outcomeOf(one).attempt;
       const failure = { attempt: { ...at, at: AT + 1 }, reason: 'no', next: { state: 'failed' } as const };
-      await store.outbox.record(outcomeOf(one, failure));
-      await store.outbox.record(outcomeOf(two, { attempt: { ...at, at: AT + 2 } }));
+      await ready().record(outcomeOf(one, failure));
+      await ready().record(outcomeOf(two, { attempt: { ...at, at: AT + 2 } }));
       await create(owner, undefined, { at: AT + 5 });
       await create(owner, undefined, { at: AT + 6 });
       assert.deepEqual(await store.webhooks.health(hook), {
@@ -165,17 +165,17 @@ export function webhooksConformance(ready: () => Given): void {
     });
 
     test('the failures of a webhook are counted from the first one after a success', async () => {
-      const { store, claim } = ready();
+      const { due } = ready();
       const { hook } = await ready().subscriber(1);
       const seen: (number | undefined)[] = [];
       for (const [n, ok] of [true, false, false, true, false, false].entries()) {
         const now = AT + n * 10;
-        const [made] = await claim(hook, { now, leaseUntil: now + 5 });
+        const [made] = await due(hook, { now });
         assert.ok(made);
         seen.push(made.webhook.failingSince);
         const attempt = { ...outcomeOf(made).attempt, at: now };
         const next = { state: 'pending', due: now + 10, step: 1 } as const;
-        await store.outbox.record(outcomeOf(made, { attempt, next, reason: ok ? undefined : 'no' }));
+        await ready().record(outcomeOf(made, { attempt, next, reason: ok ? undefined : 'no' }));
       }
       assert.deepEqual(seen, [undefined, undefined, AT + 10, AT + 10, undefined, AT + 40]);
     });
@@ -190,29 +190,29 @@ export function webhooksConformance(ready: () => Given): void {
     });
 
     test('after a rotation both secrets sign, newest first, until the overlap ends', async () => {
-      const { store, claim } = ready();
+      const { store, due } = ready();
       const { owner, hook } = await ready().subscriber(1);
       const outcome = await store.webhooks.rotateSecret(owner, hook, rotation('whsec_y', AT + 1, AT + 100));
       assert.equal(outcome, 'rotated');
-      const [made] = await claim(hook, { now: AT + 99, leaseUntil: AT + 99 });
+      const [made] = await due(hook, { now: AT + 99 });
       assert.deepEqual(made?.webhook.secrets, ['whsec_y', 'whsec_x']);
-      const [later] = await claim(hook, { now: AT + 100 });
+      const [later] = await due(hook, { now: AT + 100 });
       assert.deepEqual(later?.webhook.secrets, ['whsec_y']);
     });
 
     test('without an overlap the old secret ends at once', async () => {
-      const { store, claim } = ready();
+      const { store, due } = ready();
       const { owner, hook } = await ready().subscriber(1);
       await store.webhooks.rotateSecret(owner, hook, rotation('whsec_y', AT, AT));
-      assert.deepEqual((await claim(hook))[0]?.webhook.secrets, ['whsec_y']);
+      assert.deepEqual((await due(hook))[0]?.webhook.secrets, ['whsec_y']);
     });
 
     test('a later rotation does not let an old secret live longer', async () => {
-      const { store, claim } = ready();
+      const { store, due } = ready();
       const { owner, hook } = await ready().subscriber(1);
       await store.webhooks.rotateSecret(owner, hook, rotation('whsec_y', AT, AT + 10));
       await store.webhooks.rotateSecret(owner, hook, rotation('whsec_z', AT + 1, AT + 1000));
-      const [made] = await claim(hook, { now: AT + 10, leaseUntil: AT + 20 });
+      const [made] = await due(hook, { now: AT + 10 });
       assert.deepEqual(made?.webhook.secrets, ['whsec_z', 'whsec_y']);
     });
 

@@ -68,24 +68,33 @@ async function addPlants(owner: number, count: number): Promise<void> {
 
 /** Gives every delivery that is due a successful attempt. */
 async function deliverAll(): Promise<void> {
-  const places = { each: 1000, of: new Map(), together: 1000 };
-  const claims = await store.outbox.claim({ now, leaseUntil: now + 1000, limit: 1000, places });
-  const attempt = { at: now, durationMs: 1, address: undefined, status: 204, excerpt: undefined };
-  const outcomes = claims.map(({ webhook: { id, url }, event, fence }) =>
-    store.outbox.record({
-      webhook: id,
-      event: event.id,
-      fence,
-      url,
-      attempt: { ...attempt, error: undefined },
-      step: 0,
-      reason: undefined,
-      next: { state: 'delivered' },
-      pauseUntil: undefined,
-      disable: undefined,
-    }),
-  );
-  await Promise.all(outcomes);
+  const attempt = {
+    at: now,
+    durationMs: 1,
+    address: undefined,
+    status: 204,
+    excerpt: undefined,
+    error: undefined,
+  };
+  const standing = { pausedUntil: undefined, failingSince: undefined, disabledReason: undefined };
+  for (const { webhook } of await store.lanes.findWork(undefined, 1000)) {
+    const { settings, due } = await store.lanes.read({ webhook, now, after: undefined, limit: 1000 });
+    assert.ok(settings);
+    await store.lanes.record(
+      due.map(({ event, generation, step }) => ({
+        webhook,
+        fence: 0,
+        event: event.id,
+        generation,
+        step,
+        attempt,
+        reason: undefined,
+        next: { state: 'delivered' },
+        standing: { ...standing, generation: settings.generation },
+        begins: undefined,
+      })),
+    );
+  }
 }
 
 function replayAll(owner: number, webhook: string): Promise<boolean> {

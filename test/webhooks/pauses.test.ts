@@ -6,9 +6,10 @@ import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { silentLog, systemRuntime } from '../../src/runtime.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
-import { type Dispatcher, startDispatcher } from '../../src/webhooks/dispatcher.ts';
-import type { Outbox } from '../../src/webhooks/port.ts';
-import { createQueueingSender } from '../../src/webhooks/queueing-sender.ts';
+import { deliver } from '../../src/webhooks/delivery/deliver.ts';
+import type { LaneStore } from '../../src/webhooks/delivery/port.ts';
+import type { Delivery } from '../../src/webhooks/delivery/runner.ts';
+import { soleOwner } from '../../src/webhooks/delivery/sole-owner.ts';
 import { newKeyPair, newSecret } from '../../src/webhooks/signature.ts';
 import { type Receiver, startReceiver } from '../harness/receiver.ts';
 import { startService } from '../harness/service.ts';
@@ -74,26 +75,26 @@ describe('a receiver that asks for a pause', { concurrency: true }, () => {
     await owner.settled(webhook);
   });
 
-  test('a claim that is under way when a receiver asks for a pause is not sent before its end', async (t) => {
-    const { store, owner, receiver, deliver } = await newSubscriber(t);
+  test('what is read while a receiver asks for a pause is not sent before its end', async (t) => {
+    const { store, owner, receiver, deliverFrom } = await newSubscriber(t);
     const answer = Promise.withResolvers<ServerResponse>();
     receiver.script((_, response) => answer.resolve(response));
     const recorded = Promise.withResolvers<void>();
-    const claimed = Promise.withResolvers<void>();
-    deliver({
-      ...store.outbox,
-      async claim(request) {
-        const claims = await store.outbox.claim(request);
-        if (receiver.received.length === 0 || claims.length === 0) return claims;
-        // The second one: it was made before the answer came, and is known after it.
-        claimed.resolve();
+    const read = Promise.withResolvers<void>();
+    deliverFrom({
+      ...store.lanes,
+      async read(request) {
+        const found = await store.lanes.read(request);
+        if (found.due.length < 2) return found;
+        // With the second one: it was read before the answer came, and is known after it.
+        read.resolve();
         await recorded.promise;
-        return claims;
+        return found;
       },
-      async record(outcome) {
-        const isKept = await store.outbox.record(outcome);
+      async record(outcomes) {
+        const results = await store.lanes.record(outcomes);
         recorded.resolve();
-        return isKept;
+        return results;
       },
     });
 
@@ -101,7 +102,7 @@ describe('a receiver that asks for a pause', { concurrency: true }, () => {
     await store.plants.create({ ...plant, event: ids.next('evt'), at: clock.now() });
     const response = await answer.promise;
     await store.plants.create({ ...plant, event: ids.next('evt'), at: clock.now() });
-    await claimed.promise;
+    await read.promise;
     response.writeHead(503, { 'retry-after': '1' }).end();
     const asked = Date.now();
     const [, next] = await receiver.receive(2);
@@ -115,16 +116,16 @@ async function newReceiver(t: TestContext): Promise<Receiver> {
   return receiver;
 }
 
-/** A store with a user that has a webhook; `deliver` starts a dispatcher. */
+/** A store with a user that has a webhook; `deliverFrom` begins to deliver. */
 async function newSubscriber(t: TestContext) {
   const receiver = await startReceiver();
   const folder = await mkdtemp(join(tmpdir(), 'plant-store-'));
   const path = join(folder, 'store.db');
   const onFatal = assert.ifError;
   const store = await openSqliteStore({ path, writer: 'thread', clock, deliveryDelayMs: 0, onFatal });
-  const running: Dispatcher[] = [];
+  const running: Delivery[] = [];
   t.after(async () => {
-    for (const dispatcher of running) await dispatcher.stop();
+    for (const delivery of running) await delivery.stop();
     await receiver.stop();
     await store.close();
     await rm(folder, { recursive: true });
@@ -134,15 +135,17 @@ async function newSubscriber(t: TestContext) {
   const keys = { secrets: [newSecret(random)], ...newKeyPair(random) };
   const shown = { url: receiver.url, description: undefined, rate: undefined, createdAt: clock.now() };
   await store.webhooks.createWebhook({ id: ids.next('wh'), owner: user.id, ...shown, ...keys }, 1);
-  const deliver = (outbox: Outbox): void => void running.push(start(outbox));
-  return { store, owner: user.id, receiver, deliver };
+  const deliverFrom = (lanes: LaneStore): void => void running.push(start(lanes));
+  return { store, owner: user.id, receiver, deliverFrom };
 }
 
-function start(outbox: Outbox): Dispatcher {
-  return startDispatcher({
-    outbox,
-    sender: createQueueingSender(senderWith(), 16),
-    rules: { schedule: [0, 1_000], disableAfterMs: 1e9 },
+function start(lanes: LaneStore): Delivery {
+  return deliver({
+    store: lanes,
+    owners: soleOwner(lanes, false),
+    sender: senderWith(),
+    schedule: [0, 1_000],
+    disableAfterMs: 1e9,
     concurrency: 16,
     runtime,
   });

@@ -106,9 +106,9 @@ async function addOldPlants(store: Store, folder: string, count: number): Promis
   });
   await Promise.all(added);
   const db = new DatabaseSync(storePath(folder));
-  db.exec(`UPDATE deliveries SET state = 'delivered', attempts = 1, step = 1, fence = 1`);
+  db.exec(`UPDATE deliveries SET state = 'delivered', attempts = 1, step = 1, generation = 1`);
   db.exec(
-    `INSERT INTO attempts (webhook, event, fence, at, duration_ms, status)
+    `INSERT INTO attempts (webhook, event, generation, at, duration_ms, status)
      SELECT webhook, event, 1, ${OLD}, 5, 204
      FROM deliveries`,
   );

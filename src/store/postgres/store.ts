@@ -4,7 +4,8 @@ import type { KeyStore } from '../../idempotency.ts';
 import type { Measures } from '../../measures.ts';
 import type { PlantStore } from '../../plants/port.ts';
 import type { Clock, Log } from '../../runtime.ts';
-import type { ChoreStore } from '../../webhooks/port.ts';
+import type { LaneStore } from '../../webhooks/delivery/port.ts';
+import type { ChoreStore, Outbox } from '../../webhooks/port.ts';
 import { fault } from '../once.ts';
 import type { CursorKeys, Store } from '../store.ts';
 import { choreReads, choreWrites } from './chores.ts';
@@ -43,8 +44,10 @@ export type PostgresOptions = CreateRules & {
   onMigration?: (name: string) => void;
 };
 
+export type PostgresStore = Store & { outbox: Outbox };
+
 /** Opens the store in a PostgreSQL database, makes it when it is not there, and brings its schema up to date. */
-export async function openPostgresStore(options: PostgresOptions): Promise<Store> {
+export async function openPostgresStore(options: PostgresOptions): Promise<PostgresStore> {
   const { log, clock } = options;
   const tell =
     options.onMigration ??
@@ -63,7 +66,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 
 type Opened = { database: Database; cursorKeys: CursorKeys; heartbeat: Heartbeat };
 
-function storeOn({ database, cursorKeys, heartbeat }: Opened, options: PostgresOptions): Store {
+function storeOn({ database, cursorKeys, heartbeat }: Opened, options: PostgresOptions): PostgresStore {
   const { clock, log, pooled, measures } = options;
   const visible = visibleOwners(database, heartbeat.epoch);
   const dispatch = createDispatch(database);
@@ -85,6 +88,7 @@ function storeOn({ database, cursorKeys, heartbeat }: Opened, options: PostgresO
     access: accessStore({ database, queues, visible, heartbeat }),
     keys: keyStore({ database, queues }),
     ...webhookStores({ database, queues, visible }),
+    lanes: notConverted,
     outbox: { ...dispatch.outbox(queues.dispatch), onDue, onChange },
     events: { ...events, onEvents },
     chores: choreStore({ database, queues }),
@@ -95,6 +99,18 @@ function storeOn({ database, cursorKeys, heartbeat }: Opened, options: PostgresO
     close: () => (closing ??= close()),
   };
 }
+
+const refuse = () => Promise.reject(new Error('PostgreSQL is delivered from by claims.'));
+
+/** Deliveries are claimed there (`outbox`). */
+const notConverted: LaneStore = {
+  findWork: refuse,
+  read: refuse,
+  record: refuse,
+  suspect: refuse,
+  onWork() {},
+  onChange() {},
+};
 
 type Parts = { database: Database; queues: Queues; visible: VisibleOwners };
 

@@ -4,13 +4,12 @@ import type { OutboxWrites } from './outbox.ts';
 import { userRemovals, webhookRemovals, withdrawals } from './removals.ts';
 import { replays } from './replays.ts';
 import type { Snapshot } from './snapshot.ts';
-import type { Standings } from './standings.ts';
 
 /** The statements of long work in slices, for the connection that writes. */
-export function choreWrites(db: DatabaseSync, outbox: OutboxWrites, standings: Standings) {
-  const replay = replays(db, outbox, standings);
+export function choreWrites(db: DatabaseSync, outbox: OutboxWrites) {
+  const replay = replays(db, outbox);
   const removeWebhooks = webhookRemovals(db);
-  const withdraw = withdrawals(db, standings);
+  const withdraw = withdrawals(db);
   const removeUsers = userRemovals(db);
   const removeKeys = keyExpiries(db);
   return {

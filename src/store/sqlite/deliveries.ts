@@ -15,17 +15,16 @@ import { KNOWN_TYPES, toAttempt, toDelivery } from '../rows.ts';
 import type { OutboxWrites } from './outbox.ts';
 import { IS_VISIBLE, ownersVisibleTo } from './shares.ts';
 import type { Snapshot } from './snapshot.ts';
-import type { Standings } from './standings.ts';
 import type { VisibleOwners } from './visible-owners.ts';
 import { webhookOwners } from './webhook-owners.ts';
 
 /** The statements that send deliveries again, for the connection that writes. */
-export function deliveryWrites(db: DatabaseSync, outbox: OutboxWrites, standings: Standings) {
+export function deliveryWrites(db: DatabaseSync, outbox: OutboxWrites) {
   const owns = webhookOwners(db);
-  // It is sent at once, beside an attempt that may be under way; the higher fence makes that one's outcome void.
+  // It is sent at once, beside an attempt that may be under way, whose outcome the higher generation makes void.
   const redeliver = db.prepare(
     `UPDATE deliveries
-     SET state = 'pending', step = 0, due = ?, leased = 0, fence = fence + 1
+     SET state = 'pending', step = 0, due = ?, generation = generation + 1, asked = 1, suspicions = 0
      WHERE webhook = ? AND event = ?`,
   );
   const newestEvent = db.prepare('SELECT max(id) AS id FROM events WHERE owner = ?');
@@ -47,8 +46,7 @@ export function deliveryWrites(db: DatabaseSync, outbox: OutboxWrites, standings
     redeliver({ owner, webhook, event, at }: RedeliverRequest) {
       if (!owns(owner, webhook)) return 'no webhook' as const;
       if (redeliver.run(at, webhook, event).changes === 0) return 'no delivery' as const;
-      standings.changed(webhook);
-      outbox.madeDue(1);
+      outbox.hasWork(webhook, at, true);
       return 'redelivered' as const;
     },
     startReplay({ owner, webhook, from, state }: ReplayRequest, most: number): boolean {
@@ -65,7 +63,7 @@ export function deliveryWrites(db: DatabaseSync, outbox: OutboxWrites, standings
 
 /** The queries that read deliveries. */
 export function deliveryReads(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners) {
-  const columns = `d.state, d.attempts, d.due, d.leased, d.reason,
+  const columns = `d.state, d.attempts, d.due, d.reason,
        e.id, e.type, e.created_at, CAST(e.plant AS TEXT) AS plant, e.name, e.tag`;
   const events = `JOIN events e ON e.owner = d.owner AND e.id = d.event AND e.type IN (${KNOWN_TYPES})`;
   const all = db.prepare(
@@ -95,7 +93,7 @@ export function deliveryReads(db: DatabaseSync, snapshot: Snapshot, visible: Vis
     `SELECT at, duration_ms, address, status, excerpt, error
      FROM attempts
      WHERE webhook = ? AND event = ?
-     ORDER BY fence`,
+     ORDER BY generation`,
   );
   const isDisabled = disabledWebhooks(db);
 

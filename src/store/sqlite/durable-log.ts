@@ -4,7 +4,7 @@ import { writes } from '../../limits.ts';
 import { openConnection, refuseLostDatabase } from './connection.ts';
 import { flushFolder } from './durable-files.ts';
 import { fileSize } from './file-size.ts';
-import { refuseCutStore, removeSizeRecord } from './size-record.ts';
+import { hasSizeRecord, refuseCutStore, removeSizeRecord } from './size-record.ts';
 
 /**
  * What has to come before anything is written to a store, which a server may have left without a clean stop. To be called
@@ -12,12 +12,14 @@ import { refuseCutStore, removeSizeRecord } from './size-record.ts';
  *
  * @throws Error when a part of the store is gone; what `makeLogDurable` throws
  */
-export function recoverStore(path: string): void {
+export function recoverStore(path: string): boolean {
+  const wasKilled = hasSizeRecord(path);
   refuseLostDatabase(path);
   refuseCutStore(path);
   if (fileSize(`${path}-wal`) > 0) hearOfLostFlush(path);
   makeLogDurable(path);
   removeSizeRecord(path);
+  return wasKilled;
 }
 
 /**

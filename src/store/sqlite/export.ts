@@ -85,13 +85,13 @@ const origins: Readonly<Record<string, Origin>> = {
   removed_events: { from: 'removed_events t', columns: { tx: '0' }, key: ['t.owner'] },
   deliveries: {
     from: 'deliveries t',
-    columns: { subscriber: SUBSCRIBER },
+    columns: { subscriber: SUBSCRIBER, leased: '0', fence: 't.generation' },
     key: ['t.webhook', 't.event'],
   },
   attempts: {
     from: 'attempts t',
-    columns: { subscriber: SUBSCRIBER },
-    key: ['t.webhook', 't.event', 't.fence'],
+    columns: { subscriber: SUBSCRIBER, fence: 't.generation' },
+    key: ['t.webhook', 't.event', 't.generation'],
   },
   replays: { from: 'replays t', columns: { subscriber: 't.owner' }, key: ['t.id'] },
   withdrawals: {

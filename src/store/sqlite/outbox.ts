@@ -1,30 +1,30 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { PlantId } from '../../plants/plant.ts';
 import type { NewPlant } from '../../plants/port.ts';
+import type { Work } from '../../webhooks/delivery/port.ts';
 import type { NewTest } from '../../webhooks/port.ts';
-import type { Standings } from './standings.ts';
 import { webhookOwners } from './webhook-owners.ts';
 
 /** What a transaction wrote for others to look at. */
 export type Announced = {
-  /** Deliveries that are due, or will be. */
-  deliveries: number;
+  /** What webhooks have to send, or will have. */
+  work: Work[];
   /** Whose events were written. */
   owners: number[];
-  /** Webhooks that were deleted, or are sent to elsewhere, or not, or again. */
+  /** Webhooks that were deleted, or are sent to otherwise, or not, or again. */
   changed: string[];
 };
 
 export type OutboxWrites = ReturnType<typeof outboxWrites>;
 
 /** Writes events and their deliveries: the outbox, in the transaction that adds the plant. */
-export function outboxWrites(db: DatabaseSync, standings: Standings, delayMs: number) {
+export function outboxWrites(db: DatabaseSync, delayMs: number) {
   const insertEvent = db.prepare(
     'INSERT INTO events (owner, id, plant, name, tag, created_at, type, trace) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
   );
   const insertDelivery = db.prepare(
-    `INSERT INTO deliveries (webhook, event, owner, state, attempts, step, due, leased, fence)
-     VALUES (?, ?, ?, 'pending', 0, 0, ?, 0, 0)`,
+    `INSERT INTO deliveries (webhook, event, owner, state, attempts, step, due, generation, asked)
+     VALUES (?, ?, ?, 'pending', 0, 0, ?, 0, ?)`,
   );
   const subscribed = db.prepare(
     `SELECT id
@@ -40,7 +40,7 @@ export function outboxWrites(db: DatabaseSync, standings: Standings, delayMs: nu
   const webhooksOf = new Map<number, string[]>();
   const owners = new Set<number>();
   const changed = new Set<string>();
-  let deliveries = 0;
+  const work = new Map<string, Work>();
 
   function webhooks(owner: number): string[] {
     const known = webhooksOf.get(owner);
@@ -50,29 +50,32 @@ export function outboxWrites(db: DatabaseSync, standings: Standings, delayMs: nu
     return found;
   }
 
-  function deliver(webhook: string, event: string, owner: number, due: number): void {
-    insertDelivery.run(webhook, event, owner, due);
-    standings.changed(webhook);
-    deliveries++;
+  function hasWork(webhook: string, due: number, isAsked = false): void {
+    const known = work.get(webhook);
+    if (!known) work.set(webhook, { webhook, due, isAsked });
+    else Object.assign(known, { due: Math.min(due, known.due ?? due), isAsked: isAsked || known.isAsked });
   }
 
   return {
     announce({ owner, id, event, name, tag, at, trace }: NewPlant & { id: PlantId }): void {
       insertEvent.run(owner, event, id, name, tag ?? null, at, 'plant.created', trace ?? null);
       owners.add(owner);
-      for (const webhook of webhooks(owner)) deliver(webhook, event, owner, at + delayMs);
+      const due = at + delayMs;
+      for (const webhook of webhooks(owner)) {
+        insertDelivery.run(webhook, event, owner, due, 0);
+        hasWork(webhook, due);
+      }
     },
     createTest({ owner, webhook, event, due, trace }: NewTest): boolean {
       if (!owns(owner, webhook)) return false;
       const { id, type, at, plant } = event;
       insertEvent.run(owner, id, plant.id, plant.name, plant.tag ?? null, at, type, trace ?? null);
-      deliver(webhook, id, owner, due);
+      insertDelivery.run(webhook, id, owner, due, 1);
+      hasWork(webhook, due, true);
       return true;
     },
-    /** Deliveries that were there became due. */
-    madeDue(count: number): void {
-      deliveries += count;
-    },
+    /** Deliveries that were there are due, or may be sent now. */
+    hasWork,
     webhookChanged(webhook: string): void {
       changed.add(webhook);
     },
@@ -80,8 +83,8 @@ export function outboxWrites(db: DatabaseSync, standings: Standings, delayMs: nu
     forgetSubscriptions: () => webhooksOf.clear(),
     /** What was written since the last call. */
     takeAnnounced(): Announced {
-      const announced = { deliveries, owners: [...owners], changed: [...changed] };
-      deliveries = 0;
+      const announced = { work: [...work.values()], owners: [...owners], changed: [...changed] };
+      work.clear();
       owners.clear();
       changed.clear();
       return announced;

@@ -8,7 +8,6 @@ import type { Snapshot } from './snapshot.ts';
 
 /** What somebody who watches the store wants to know of it. */
 export function storeReads(db: DatabaseSync, snapshot: Snapshot) {
-  // A webhook whose next due time is not known has nothing that waits.
   const part = db.prepare(
     `SELECT count(*) FILTER (WHERE status = 'enabled') AS enabled,
        count(*) FILTER (WHERE status = 'enabled' AND paused_until > ?1) AS paused,
@@ -19,20 +18,20 @@ export function storeReads(db: DatabaseSync, snapshot: Snapshot) {
        max(id) AS last
      FROM (
        SELECT w.id, w.status, w.paused_until,
-         CASE WHEN w.next_due IS NOT NULL THEN (
+         (
            SELECT d.event
            FROM deliveries d INDEXED BY deliveries_by_state
            WHERE d.webhook = w.id AND d.state = 'pending'
            ORDER BY d.event
            LIMIT 1
-         ) END AS oldest,
-         CASE WHEN w.next_due IS NOT NULL THEN (
+         ) AS oldest,
+         (
            SELECT d.due
            FROM deliveries d INDEXED BY deliveries_due
            WHERE d.webhook = w.id AND d.state = 'pending'
            ORDER BY d.due
            LIMIT 1
-         ) END AS due
+         ) AS due
        FROM webhooks w
        WHERE w.id > ?2
        ORDER BY w.id

@@ -1,6 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { behind } from '../event-ids.ts';
-import type { Standings } from './standings.ts';
 
 /** Removes a part of what a deleted webhook left, and at last the webhook. */
 export function webhookRemovals(db: DatabaseSync): (limit: number) => void {
@@ -16,8 +15,8 @@ export function webhookRemovals(db: DatabaseSync): (limit: number) => void {
   );
   const attempts = db.prepare(
     `DELETE FROM attempts
-     WHERE (webhook, event, fence) IN (
-       SELECT webhook, event, fence
+     WHERE (webhook, event, generation) IN (
+       SELECT webhook, event, generation
        FROM attempts
        WHERE webhook = ?
        LIMIT CAST(? AS INTEGER)
@@ -32,7 +31,7 @@ export function webhookRemovals(db: DatabaseSync): (limit: number) => void {
 }
 
 /** Drops a part of what the webhooks of a former viewer have of the owner's events. */
-export function withdrawals(db: DatabaseSync, standings: Standings): (limit: number) => void {
+export function withdrawals(db: DatabaseSync): (limit: number) => void {
   const first = db.prepare('SELECT webhook, owner, next, through FROM withdrawals LIMIT 1');
   const list = db.prepare(
     `SELECT event, owner
@@ -53,7 +52,6 @@ export function withdrawals(db: DatabaseSync, standings: Standings): (limit: num
     for (const { event } of found.filter((delivery) => delivery.owner === owner)) {
       remove.run(webhook, String(event));
     }
-    standings.changed(webhook);
     const last = found.at(-1);
     if (last === undefined || found.length < limit) end.run(webhook, owner);
     else goOn.run(behind(String(last.event)), webhook, owner);

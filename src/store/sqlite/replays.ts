@@ -1,9 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { ANEW } from '../../webhooks/delivery/port.ts';
 import { behind } from '../event-ids.ts';
 import { eventWalk } from './event-walk.ts';
 import type { OutboxWrites } from './outbox.ts';
 import { ownersVisibleTo } from './shares.ts';
-import type { Standings } from './standings.ts';
 
 type Replay = {
   id: number;
@@ -15,7 +15,7 @@ type Replay = {
 };
 
 /** Goes on with the replay whose turn it is. */
-export function replays(db: DatabaseSync, outbox: OutboxWrites, standings: Standings) {
+export function replays(db: DatabaseSync, outbox: OutboxWrites) {
   // Not while deliveries of an earlier share go: those that a replay makes would go with them.
   const first = db.prepare(
     `SELECT id, webhook, owner, state, next, through
@@ -40,27 +40,22 @@ export function replays(db: DatabaseSync, outbox: OutboxWrites, standings: Stand
       : (replay.state === null ? events : deliveries)(replay, now, limit);
     if (slice.last === undefined || slice.count < limit) end.run(replay.id);
     else goOn.run(behind(slice.last), replay.id);
-    standings.changed(replay.webhook);
-    outbox.madeDue(slice.count);
+    if (slice.count > 0) outbox.hasWork(replay.webhook, now);
   };
 }
 
 type Slice = { count: number; last: string | undefined };
 
-/** The step of a delivery that is under way and whose schedule begins anew if that fails: no claim has it. */
-const ANEW = -1;
-
 /** Every event, those that the webhook had no delivery for included. */
 function eventsAgain(db: DatabaseSync) {
   const walk = eventWalk(db);
   const visibleTo = ownersVisibleTo(db);
-  // One that is under way is not sent twice: its schedule begins anew if it fails.
+  // One that is being sent is not sent twice: it keeps its generation, and its schedule begins anew if that fails.
   const upsert = db.prepare(
-    `INSERT INTO deliveries (webhook, event, owner, state, attempts, step, due, leased, fence)
-     VALUES (?, ?, ?, 'pending', 0, 0, ?, 0, 0)
+    `INSERT INTO deliveries (webhook, event, owner, state, attempts, step, due, generation)
+     VALUES (?, ?, ?, 'pending', 0, 0, ?, 0)
      ON CONFLICT (webhook, event) DO UPDATE
-     SET state = 'pending', step = CASE leased WHEN 1 THEN ${ANEW} ELSE 0 END,
-       due = CASE leased WHEN 1 THEN due ELSE excluded.due END`,
+     SET state = 'pending', step = ${ANEW}, due = excluded.due, suspicions = 0`,
   );
   return ({ webhook, owner: viewer, next, through }: Replay, now: number, limit: number): Slice => {
     const events = walk(visibleTo(viewer), next, through, limit);
@@ -80,8 +75,7 @@ function deliveriesAgain(db: DatabaseSync) {
   );
   const update = db.prepare(
     `UPDATE deliveries
-     SET state = 'pending', step = CASE leased WHEN 1 THEN ${ANEW} ELSE 0 END,
-       due = CASE leased WHEN 1 THEN due ELSE ? END
+     SET state = 'pending', step = ${ANEW}, due = ?, suspicions = 0
      WHERE webhook = ? AND event = ?`,
   );
   return ({ webhook, state, next, through }: Replay, now: number, limit: number): Slice => {

@@ -14,6 +14,7 @@ export function shareWrites(db: DatabaseSync, outbox: OutboxWrites) {
   const remove = db.prepare('DELETE FROM shares WHERE owner = ? AND viewer = ?');
   const ofOwner = db.prepare('SELECT owner, viewer FROM shares WHERE owner = ?');
   const ofViewer = db.prepare('SELECT owner, viewer FROM shares WHERE viewer = ?');
+  const webhooksOf = db.prepare(`SELECT id FROM webhooks WHERE owner = ? AND status <> 'deleted'`);
   const withdraw = withdrawing(db);
 
   const idOf = (name: string): number | undefined => {
@@ -25,6 +26,7 @@ export function shareWrites(db: DatabaseSync, outbox: OutboxWrites) {
     if (remove.run(owner, viewer).changes === 0) return false;
     withdraw(owner, viewer);
     outbox.forgetSubscriptions();
+    for (const { id } of webhooksOf.all(viewer)) outbox.webhookChanged(String(id));
     return true;
   }
 

@@ -1,4 +1,13 @@
-import { closeSync, openSync, readFileSync, readSync, rmSync, statSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  openSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
 import type { KnownFile } from './store-files.ts';
 
 /**
@@ -65,6 +74,11 @@ function openRecord(name: string): number | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Whether the last server did not stop cleanly, or runs. */
+export function hasSizeRecord(path: string): boolean {
+  return existsSync(nameOf(path));
 }
 
 export function removeSizeRecord(path: string): void {

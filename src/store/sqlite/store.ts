@@ -1,7 +1,7 @@
 import type { Caller, Once } from '../../idempotency.ts';
 import type { Measures } from '../../measures.ts';
 import { type Clock, type Log, silentLog, steadyClock } from '../../runtime.ts';
-import type { DeliveryOutcome } from '../../webhooks/port.ts';
+import type { Outcome, Work } from '../../webhooks/delivery/port.ts';
 import { type Door, type GroupCommit, groupCommit } from '../batch.ts';
 import { refuseUndone } from '../once.ts';
 import type { Store } from '../store.ts';
@@ -11,10 +11,10 @@ import { choreReads } from './chores.ts';
 import { openConnection } from './connection.ts';
 import { readCursorKeys } from './cursor-keys.ts';
 import { deliveryReads } from './deliveries.ts';
-import { dispatchReads } from './dispatch.ts';
 import { eventReads } from './events.ts';
 import type { StoreFailure } from './failure.ts';
 import { idempotencyReads } from './idempotency.ts';
+import { laneReads } from './lanes.ts';
 import { migrate } from './migrate.ts';
 import { plantReads } from './plants.ts';
 import { sizeOf, storeReads } from './readings.ts';
@@ -65,13 +65,13 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   if (files) db.exec('PRAGMA query_only = ON');
 
   const snapshot = createSnapshot(db, watch);
-  const hints: Hints = { due: [], events: [], change: [] };
+  const hints: Hints = { work: [], events: [], change: [] };
   const context: CommitContext = { writer, snapshot, hints, watch };
   const commits = groupCommit<Command>((commands) => commit(commands, context), steadyClock(options.clock), {
     batchEnded: measures && ((batch) => measures.batchEnded('writes', batch)),
   });
   const submit = submitTo(commits, 'bounded');
-  // As many as deliveries are claimed at most; one that is refused would be sent twice.
+  // As many as the rules of delivery admit (`unrecorded`).
   const dispatched = submitTo(commits, 'open');
   const command = <K extends WriteName>(name: K, ...args: Parameters<Writes[K]>) =>
     submit(undefined, COMMAND_BYTES, name, ...args);
@@ -85,7 +85,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   const webhooks = webhookReads(db, snapshot);
   const deliveries = deliveryReads(db, snapshot, visible);
   const { activity } = activityReads(db, snapshot, visible);
-  const dispatch = dispatchReads(db, snapshot);
+  const lanes = laneReads(db);
   const events = eventReads(db, snapshot, visible);
   const chores = choreReads(db, snapshot);
   const { webhooks: webhooksReading } = storeReads(db, snapshot);
@@ -164,13 +164,13 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
       countReplay: deliveries.countReplay,
       startReplay: (request, most, caller) => submit(caller, COMMAND_BYTES, 'startReplay', request, most),
     },
-    outbox: {
-      claim: (request) => dispatched(undefined, COMMAND_BYTES, 'claim', request),
-      record: (outcome) => dispatched(undefined, outcomeBytes(outcome), 'record', outcome),
-      giveBack: (claim) => dispatched(undefined, COMMAND_BYTES, 'giveBack', claim),
-      releaseLeases: (now) => dispatched(undefined, COMMAND_BYTES, 'releaseLeases', now),
-      nextDue: async (now) => dispatch.nextDue(now),
-      onDue: (listener) => void hints.due.push(listener),
+    lanes: {
+      findWork: async (after, limit) => snapshot.read(() => lanes.findWork(after, limit)),
+      read: async (request) => snapshot.read(() => lanes.read(request)),
+      record: (outcomes) => dispatched(undefined, bytesOf(outcomes), 'record', outcomes),
+      suspect: (webhook, event, generation) =>
+        dispatched(undefined, COMMAND_BYTES, 'suspect', webhook, event, generation),
+      onWork: (listener) => void hints.work.push(listener),
       onChange: (listener) => void hints.change.push(listener),
     },
     events: {
@@ -207,8 +207,8 @@ function plantBytes({ name, tag }: { name: string; tag: string | undefined }): n
   return COMMAND_BYTES + 2 * (name.length + (tag?.length ?? 0));
 }
 
-function outcomeBytes({ attempt }: DeliveryOutcome): number {
-  return COMMAND_BYTES + 2 * (attempt.excerpt?.length ?? 0);
+function bytesOf(outcomes: readonly Outcome[]): number {
+  return outcomes.reduce((sum, { attempt }) => sum + COMMAND_BYTES + 2 * (attempt.excerpt?.length ?? 0), 0);
 }
 
 function onceBytes({ answer }: Once): number {
@@ -237,7 +237,7 @@ function callerOf({ user }: Once): Caller {
 }
 
 type Hints = {
-  due: (() => void)[];
+  work: ((work: readonly Work[]) => void)[];
   events: ((owners: readonly number[]) => void)[];
   change: ((webhook: string) => void)[];
 };
@@ -252,9 +252,9 @@ async function commit(commands: Command[], { writer, snapshot, hints, watch }: C
   try {
     const executed = await writer.execute(commands);
     watch.written();
-    const { deliveries, owners, changed } = executed.announced;
+    const { work, owners, changed } = executed.announced;
     for (const webhook of changed) for (const listener of hints.change) listener(webhook);
-    if (deliveries > 0) for (const listener of hints.due) listener();
+    if (work.length > 0) for (const listener of hints.work) listener(work);
     if (owners.length > 0) for (const listener of hints.events) listener(owners);
     return executed;
   } catch (error) {

@@ -5,7 +5,6 @@ import type { Webhook, WebhookChange } from '../../webhooks/port.ts';
 import { toBelongings, toUser } from '../rows.ts';
 import type { OutboxWrites } from './outbox.ts';
 import type { Snapshot } from './snapshot.ts';
-import type { Standings } from './standings.ts';
 
 const COLUMNS = 'id, name, created_at, disabled_at';
 
@@ -20,7 +19,6 @@ export const INSERT_USER = `INSERT INTO users (id, name, created_at)
 
 type UserWriteParts = {
   outbox: OutboxWrites;
-  standings: Standings;
   changeWebhook(owner: number, id: string, change: WebhookChange): Webhook | undefined;
   deleteWebhook(owner: number, id: string): boolean;
   removeSharesOf(user: number): void;
@@ -56,7 +54,6 @@ export function userWrites(db: DatabaseSync, parts: UserWriteParts) {
     for (const { id, status } of webhooksOf.all(owner)) {
       if (status !== 'enabled') continue;
       disableWebhook.run(USER_DISABLED, owner, String(id));
-      parts.standings.changed(String(id));
       parts.outbox.webhookChanged(String(id));
     }
   }

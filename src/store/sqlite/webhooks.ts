@@ -3,11 +3,10 @@ import type { NewWebhook, Rotation, RotationOutcome, Webhook, WebhookChange } fr
 import { toWebhook } from '../rows.ts';
 import type { OutboxWrites } from './outbox.ts';
 import type { Snapshot } from './snapshot.ts';
-import type { Standings } from './standings.ts';
 import { webhookOwners } from './webhook-owners.ts';
 
 /** The statements that write webhooks, for the connection that writes. */
-export function webhookWrites(db: DatabaseSync, outbox: OutboxWrites, standings: Standings) {
+export function webhookWrites(db: DatabaseSync, outbox: OutboxWrites) {
   const count = db.prepare(`SELECT count(*) AS count FROM webhooks WHERE owner = ? AND status <> 'deleted'`);
   const insert = db.prepare(
     `INSERT INTO webhooks (owner, id, url, description, rate, status, private_key, public_key, created_at)
@@ -32,8 +31,8 @@ export function webhookWrites(db: DatabaseSync, outbox: OutboxWrites, standings:
       outbox.forgetSubscriptions();
       return true;
     },
-    changeWebhook: changes(db, outbox, standings),
-    rotateSecret: rotations(db),
+    changeWebhook: changes(db, outbox),
+    rotateSecret: rotations(db, outbox),
     deleteWebhook(owner: number, id: string): boolean {
       if (markDeleted.run(owner, id).changes === 0) return false;
       forgetSecrets.run(id);
@@ -47,7 +46,7 @@ export function webhookWrites(db: DatabaseSync, outbox: OutboxWrites, standings:
 const COLUMNS = `id, owner, url, description, rate, status, disabled_reason, paused_until, public_key, created_at,
        last_success_at, last_failure_at`;
 
-function changes(db: DatabaseSync, outbox: OutboxWrites, standings: Standings) {
+function changes(db: DatabaseSync, outbox: OutboxWrites) {
   const find = db.prepare(
     `SELECT url, status FROM webhooks WHERE owner = ? AND id = ? AND status <> 'deleted'`,
   );
@@ -60,7 +59,7 @@ function changes(db: DatabaseSync, outbox: OutboxWrites, standings: Standings) {
          disabled_reason = CASE WHEN ? = status THEN disabled_reason END,
          paused_until = CASE WHEN ? THEN NULL ELSE paused_until END,
          failing_since = CASE WHEN ? THEN NULL ELSE failing_since END,
-         claimed_at = CASE WHEN ? THEN NULL ELSE claimed_at END
+         generation = generation + ?
      WHERE owner = ? AND id = ?
      RETURNING ${COLUMNS}`,
   );
@@ -100,14 +99,16 @@ function changes(db: DatabaseSync, outbox: OutboxWrites, standings: Standings) {
       owner,
       id,
     );
-    if (begins && status === 'enabled') hasten.run(id);
-    if (begins || status !== before.status) outbox.webhookChanged(id);
-    standings.changed(id);
+    if (begins || rate !== undefined || status !== before.status) outbox.webhookChanged(id);
+    if (begins && status === 'enabled') {
+      hasten.run(id);
+      outbox.hasWork(id, change.at);
+    }
     return row && toWebhook(row);
   };
 }
 
-function rotations(db: DatabaseSync) {
+function rotations(db: DatabaseSync, outbox: OutboxWrites) {
   const owns = webhookOwners(db);
   const removeOver = db.prepare('DELETE FROM webhook_secrets WHERE webhook = ? AND expires_at <= ?');
   const live = db.prepare(
@@ -131,6 +132,7 @@ function rotations(db: DatabaseSync) {
     limit.run(overlapUntil, id, overlapUntil);
     removeOver.run(id, at);
     insert.run(id, at, secret);
+    outbox.webhookChanged(id);
     return 'rotated';
   };
 }

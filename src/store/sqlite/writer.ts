@@ -7,13 +7,12 @@ import { fault, USER_GONE } from '../once.ts';
 import { countLogPages } from './checkpoint.ts';
 import { choreWrites } from './chores.ts';
 import { deliveryWrites } from './deliveries.ts';
-import { dispatchWrites } from './dispatch.ts';
 import { COMMIT_FAILED, explain, isDamage, isEnvironment, isUnknownOutcome } from './failure.ts';
 import { idempotencyWrites } from './idempotency.ts';
 import { type Announced, type OutboxWrites, outboxWrites } from './outbox.ts';
+import { outcomeWrites } from './outcomes.ts';
 import { plantWrites } from './plants.ts';
 import { shareWrites } from './shares.ts';
-import { createStandings, type Standings } from './standings.ts';
 import type { StoreFiles } from './store-files.ts';
 import { tokenWrites } from './tokens.ts';
 import { activeUsers, userWrites } from './users.ts';
@@ -45,13 +44,12 @@ export type WriterRules = {
 type Shared = {
   forgetUsers(): void;
   outbox: OutboxWrites;
-  standings: Standings;
   plants: ReturnType<typeof plantWrites>;
   keys: ReturnType<typeof idempotencyWrites>;
 };
 
-function createWrites(db: DatabaseSync, { outbox, standings, plants, keys, forgetUsers }: Shared) {
-  const webhooks = webhookWrites(db, outbox, standings);
+function createWrites(db: DatabaseSync, { outbox, plants, keys, forgetUsers }: Shared) {
+  const webhooks = webhookWrites(db, outbox);
   const { removeSharesOf, ...shares } = shareWrites(db, outbox);
   return {
     createPlant: plants.create,
@@ -60,11 +58,11 @@ function createWrites(db: DatabaseSync, { outbox, standings, plants, keys, forge
     keepAnswer: keys.keepAnswer,
     ...tokenWrites(db),
     ...shares,
-    ...userWrites(db, { ...webhooks, outbox, standings, removeSharesOf, forgetUsers }),
+    ...userWrites(db, { ...webhooks, outbox, removeSharesOf, forgetUsers }),
     ...webhooks,
-    ...deliveryWrites(db, outbox, standings),
-    ...dispatchWrites(db, outbox, standings),
-    ...choreWrites(db, outbox, standings),
+    ...deliveryWrites(db, outbox),
+    ...outcomeWrites(db),
+    ...choreWrites(db, outbox),
   };
 }
 
@@ -83,12 +81,11 @@ export function createWriter(
   rules: WriterRules,
   files?: StoreFiles,
 ): (commands: Command[]) => Executed {
-  const standings = createStandings(db);
-  const outbox = outboxWrites(db, standings, rules.deliveryDelayMs);
+  const outbox = outboxWrites(db, rules.deliveryDelayMs);
   const plants = plantWrites(db, outbox.announce, rules.maxPlantsPerUser);
   const keys = idempotencyWrites(db);
   const users = activeUsers(db);
-  const writes = createWrites(db, { outbox, standings, plants, keys, forgetUsers: users.forget });
+  const writes = createWrites(db, { outbox, plants, keys, forgetUsers: users.forget });
   const begin = db.prepare('BEGIN IMMEDIATE');
   const commit = db.prepare('COMMIT');
   const logPages = countLogPages(db);
@@ -109,9 +106,7 @@ export function createWriter(
     plants.forgetIds();
     outbox.forgetSubscriptions();
     outbox.takeAnnounced();
-    standings.forget();
     const outcomes = commands.map(run);
-    standings.write();
     plants.writeIds();
     // What is missing of the log SQLite would fill with a hole, behind which nothing is ever read.
     if (files?.isLogCut()) throw LOG_CUT;
@@ -168,7 +163,7 @@ export function createWriter(
       const { outcomes, failures, announced } = alone(command);
       all.outcomes.push(outcomes[0]);
       all.failures.push(...failures.map(({ error }) => ({ index, error })));
-      all.announced.deliveries += announced.deliveries;
+      all.announced.work.push(...announced.work);
       all.announced.owners.push(...announced.owners);
       all.announced.changed.push(...announced.changed);
     });
@@ -213,5 +208,5 @@ function failedWith(error: AppError): Executed {
 }
 
 function nothing(): Announced {
-  return { deliveries: 0, owners: [], changed: [] };
+  return { work: [], owners: [], changed: [] };
 }

@@ -4,18 +4,19 @@ import { after, afterEach, before, test } from 'node:test';
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import { Webhook } from 'standardwebhooks';
 import { AppError } from '../../src/errors.ts';
-import { delivery } from '../../src/limits.ts';
+import { delivery as limits } from '../../src/limits.ts';
 import { silentLog, systemRuntime } from '../../src/runtime.ts';
 import type { Store } from '../../src/store/store.ts';
 import { parseNetworks } from '../../src/webhooks/addresses.ts';
 import { NOT_SIGNED } from '../../src/webhooks/attempt.ts';
-import { type Dispatcher, type DispatcherBounds, startDispatcher } from '../../src/webhooks/dispatcher.ts';
+import { type DeliverOptions, deliver } from '../../src/webhooks/delivery/deliver.ts';
+import type { LaneStore, Outcome, Recorded } from '../../src/webhooks/delivery/port.ts';
+import type { Delivery } from '../../src/webhooks/delivery/runner.ts';
+import { soleOwner } from '../../src/webhooks/delivery/sole-owner.ts';
+import { redeliver, testWebhook } from '../../src/webhooks/delivery-operations.ts';
 import { createWebhook } from '../../src/webhooks/operations.ts';
-import { outcomeOf } from '../../src/webhooks/outcome.ts';
-import type { DeliveryOutcome, Outbox, Recorded } from '../../src/webhooks/port.ts';
-import { createQueueingSender, type QueueingSender } from '../../src/webhooks/queueing-sender.ts';
 import { createResolve } from '../../src/webhooks/resolver.ts';
-import { createSender } from '../../src/webhooks/sender.ts';
+import { createSender, type Sender } from '../../src/webhooks/sender.ts';
 import { newKeyPair, newSecret } from '../../src/webhooks/signature.ts';
 import { createTarget } from '../../src/webhooks/target.ts';
 import { type Received, type Receiver, startReceiver } from '../harness/receiver.ts';
@@ -25,15 +26,15 @@ const runtime = systemRuntime(silentLog);
 const target = createTarget({ allowed: parseNetworks('127.0.0.0/8'), resolve: createResolve() });
 let store: Store;
 let drop: () => Promise<void>;
-let senders: QueueingSender[] = [];
-let running: Dispatcher[] = [];
+let senders: Sender[] = [];
+let running: Delivery[] = [];
 let receivers: Receiver[] = [];
 
 before(async () => {
   ({ store, drop } = await openTemporaryStore());
 });
 afterEach(async () => {
-  for (const dispatcher of running) await dispatcher.stop();
+  for (const delivery of running) await delivery.stop();
   for (const sender of senders) await sender.stop();
   for (const receiver of receivers) await receiver.stop();
   for (const { id } of await store.access.users()) {
@@ -58,10 +59,13 @@ async function newOwner(): Promise<number> {
   return user.id;
 }
 
-function subscribe(owner: number, { url }: { url: string }) {
+function contextOf() {
   const { webhooks, deliveries, events } = store;
-  const context = { webhooks, deliveries, events, runtime, target, deliveryDelayMs: 0 };
-  return createWebhook(context, owner, { url });
+  return { webhooks, deliveries, events, runtime, target, deliveryDelayMs: 0 };
+}
+
+function subscribe(owner: number, { url }: { url: string }) {
+  return createWebhook(contextOf(), owner, { url });
 }
 
 async function addPlants(owner: number, count: number): Promise<void> {
@@ -82,31 +86,34 @@ type Setting = {
   schedule?: number[];
   disableAfterMs?: number;
   concurrency?: number;
-  outbox?: Partial<Outbox>;
-  bounds?: Partial<DispatcherBounds>;
+  lanes?: Partial<LaneStore>;
+  bounds?: DeliverOptions['bounds'];
+  wasKilled?: boolean;
 };
 
-/** Starts a dispatcher on the real store; `outcomes` emits what was recorded. */
+/** Delivers from the real store; `outcomes` emits what was recorded. */
 function start({ schedule = [0, 20, 20], disableAfterMs = 1e9, concurrency = 16, ...setting }: Setting = {}) {
-  const outcomes = new EventEmitter<{ recorded: [DeliveryOutcome] }>();
-  const recorded: DeliveryOutcome[] = [];
-  const watched: Outbox = {
-    ...store.outbox,
-    async record(outcome) {
-      const kept = await store.outbox.record(outcome);
-      if (kept !== 'late') recorded.push(outcome);
-      if (kept !== 'late') outcomes.emit('recorded', outcome);
-      return kept;
+  const outcomes = new EventEmitter<{ recorded: [] }>();
+  const recorded: Outcome[] = [];
+  const lanes: LaneStore = {
+    ...store.lanes,
+    async record(batch) {
+      const results = await store.lanes.record(batch);
+      recorded.push(...batch.filter((_, n) => results[n] === 'settled' || results[n] === 'anew'));
+      outcomes.emit('recorded');
+      return results;
     },
-    ...setting.outbox,
+    ...setting.lanes,
   };
   const parts = { target, clock: runtime.clock, version: '1.0.0', source: 'https://plants.example' };
-  const sender = createQueueingSender(createSender({ ...parts, attemptMs: 400 }), concurrency);
+  const sender = createSender({ ...parts, attemptMs: 400 });
   senders.push(sender);
-  const dispatcher = startDispatcher({
-    outbox: watched,
+  const delivery = deliver({
+    store: lanes,
+    owners: soleOwner(lanes, setting.wasKilled ?? false),
     sender,
-    rules: { schedule, disableAfterMs },
+    schedule,
+    disableAfterMs,
     concurrency,
     runtime,
     bounds: {
@@ -116,14 +123,14 @@ function start({ schedule = [0, 20, 20], disableAfterMs = 1e9, concurrency = 16,
       ...setting.bounds,
     },
   });
-  running.push(dispatcher);
+  running.push(delivery);
 
-  async function ended(count: number): Promise<DeliveryOutcome[]> {
+  async function ended(count: number): Promise<Outcome[]> {
     const over = () => recorded.filter(({ next }) => next.state !== 'pending');
     while (over().length < count) await once(outcomes, 'recorded');
     return over();
   }
-  return { dispatcher, recorded, ended };
+  return { delivery, recorded, ended };
 }
 
 /** State, attempts and reason of the only delivery that a webhook has. */
@@ -288,24 +295,50 @@ test('a webhook stored with a host that is refused now fails by the schedule wit
   }
 });
 
-test('a delivery that a killed process had leased is sent after the next start', async () => {
+test('what a process was sending when it was killed is sent after the next start, one at a time', async () => {
   const receiver = await newReceiver();
+  receiver.usually('hang');
   const owner = await newOwner();
-  await subscribe(owner, receiver);
-  await addPlants(owner, 1);
-  const now = runtime.clock.now();
-  const places = { each: 16, of: new Map(), together: 16 };
-  const [claim] = await store.outbox.claim({ now, leaseUntil: now + delivery.leaseMs, limit: 16, places });
-  assert.ok(claim);
-  const { ended } = start();
-  await ended(1);
-  assert.equal(receiver.received.length, 1);
-  const attempt = { at: now, durationMs: 1, error: 'late' };
-  const rules = { schedule: [0], disableAfterMs: 1e9 };
-  assert.equal(await store.outbox.record(outcomeOf(claim, attempt, rules, now, 0.5)), 'late');
+  const { webhook } = await subscribe(owner, receiver);
+  // Of the process that is killed nothing is written any more.
+  const { delivery } = start({
+    lanes: { record: () => new Promise<never>(() => {}) },
+    bounds: { drainMs: 1, lastRecordMs: 1 },
+    concurrency: 3,
+  });
+  await addPlants(owner, 8);
+  await receiver.receive(3);
+  await delivery.stop();
+
+  let underWay = 0;
+  let most = 0;
+  const suspected: string[] = [];
+  receiver.usually((_, response) => {
+    most = Math.max(most, ++underWay);
+    setImmediate().then(() => {
+      underWay--;
+      response.writeHead(204).end();
+    });
+  });
+  const { ended } = start({
+    wasKilled: true,
+    concurrency: 3,
+    lanes: {
+      suspect(id, event, generation) {
+        suspected.push(event);
+        return store.lanes.suspect(id, event, generation);
+      },
+    },
+  });
+  await ended(8);
+  // As many as may have been under way, one place for what a person asks for included.
+  assert.equal(suspected.length, 4);
+  assert.ok(most <= 3);
+  assert.equal(new Set(idsOf(receiver.received)).size, 8);
+  assert.deepEqual((await store.webhooks.health(webhook.id)).waiting, 0);
 });
 
-test('deliveries that wait when the dispatcher starts are sent', async () => {
+test('deliveries that wait when delivery starts are sent', async () => {
   const receiver = await newReceiver();
   const owner = await newOwner();
   await subscribe(owner, receiver);
@@ -315,11 +348,11 @@ test('deliveries that wait when the dispatcher starts are sent', async () => {
   assert.equal(new Set(idsOf(receiver.received)).size, 40);
 });
 
-test('deliveries are found by polling when no hint comes', async () => {
+test('deliveries are found by a search when no hint comes', async () => {
   const receiver = await newReceiver();
   const owner = await newOwner();
   await subscribe(owner, receiver);
-  const { ended } = start({ outbox: { onDue() {}, nextDue: async () => undefined }, bounds: { pollMs: 10 } });
+  const { ended } = start({ lanes: { onWork() {} }, bounds: { searchMs: 10 } });
   await addPlants(owner, 1);
   await ended(1);
 });
@@ -328,7 +361,7 @@ test('a store that fails for a while loses no delivery', async () => {
   const receiver = await newReceiver();
   const owner = await newOwner();
   await subscribe(owner, receiver);
-  const failures = { releaseLeases: 2, claim: 3, record: 3, nextDue: 3 };
+  const failures = { findWork: 2, read: 3, record: 3 };
   function failing<Args extends unknown[], T>(
     name: keyof typeof failures,
     call: (...args: Args) => Promise<T>,
@@ -336,35 +369,35 @@ test('a store that fails for a while loses no delivery', async () => {
     return (...args: Args): Promise<T> =>
       failures[name]-- > 0 ? Promise.reject(new AppError(50302)) : call(...args);
   }
-  const { outbox } = store;
+  const { lanes } = store;
   const over = Promise.withResolvers<void>();
   let kept = 0;
-  const flaky: Partial<Outbox> = {
-    releaseLeases: failing('releaseLeases', outbox.releaseLeases),
-    claim: failing('claim', outbox.claim),
-    nextDue: failing('nextDue', outbox.nextDue),
-    record: failing('record', async (outcome) => {
-      const done = await outbox.record(outcome);
-      if (++kept === 20) over.resolve();
-      return done;
+  const flaky: Partial<LaneStore> = {
+    findWork: failing('findWork', lanes.findWork),
+    read: failing('read', lanes.read),
+    record: failing('record', async (outcomes) => {
+      const results = await lanes.record(outcomes);
+      kept += outcomes.length;
+      if (kept === 20) over.resolve();
+      return results;
     }),
   };
-  start({ outbox: flaky, bounds: { pollMs: 10 } });
+  start({ lanes: flaky, bounds: { searchMs: 10 } });
   await addPlants(owner, 20);
   await over.promise;
   assert.equal(new Set(idsOf(receiver.received)).size, 20);
 });
 
-test('stopping waits for what is under way, records it, and claims nothing more', async () => {
+test('stopping waits for what is under way, records it, and begins nothing more', async () => {
   const receiver = await newReceiver();
   const answers: (() => void)[] = [];
   receiver.usually((_, response) => answers.push(() => response.writeHead(200).end()));
   const owner = await newOwner();
   await subscribe(owner, receiver);
-  const { dispatcher, recorded } = start({ concurrency: 2 });
+  const { delivery, recorded } = start({ concurrency: 2 });
   await addPlants(owner, 5);
   await receiver.receive(2);
-  const stopping = Promise.all([dispatcher.stop(), dispatcher.stop()]);
+  const stopping = Promise.all([delivery.stop(), delivery.stop()]);
   for (const answer of answers) answer();
   await stopping;
   assert.deepEqual(
@@ -374,7 +407,7 @@ test('stopping waits for what is under way, records it, and claims nothing more'
   assert.equal(receiver.received.length, 2);
 });
 
-test('stopping ends what lasts too long and gives it back as it was', async () => {
+test('stopping ends what lasts too long, which is sent again after the next start', async () => {
   const receiver = await newReceiver();
   receiver.script('hang');
   const owner = await newOwner();
@@ -382,39 +415,46 @@ test('stopping ends what lasts too long and gives it back as it was', async () =
   const first = start({ bounds: { drainMs: 10 } });
   await addPlants(owner, 1);
   await receiver.receive(1);
-  await first.dispatcher.stop();
+  await first.delivery.stop();
   assert.deepEqual(first.recorded, []);
   const second = start();
   await second.ended(1);
   assert.deepEqual(await deliveryOf(webhook), ['delivered', 1, undefined]);
 });
 
-test('a dispatcher whose store never answers again can be stopped', async () => {
+test('delivery from a store that never answers again can be stopped', async () => {
+  const receiver = await newReceiver();
+  const owner = await newOwner();
+  await subscribe(owner, receiver);
+  const never = () => new Promise<never>(() => {});
+  const { delivery } = start({ lanes: { record: never }, bounds: { drainMs: 10, lastRecordMs: 10 } });
+  await addPlants(owner, 1);
+  await receiver.receive(1);
+  await delivery.stop();
   const down = () => Promise.reject(new AppError(50302));
-  const { dispatcher } = start({ outbox: { claim: down, releaseLeases: down, nextDue: down } });
-  await dispatcher.stop();
+  await start({ lanes: { findWork: down, read: down } }).delivery.stop();
 });
 
 test('a webhook that was deleted while a request was under way does no harm', async () => {
   const receiver = await newReceiver();
   const owner = await newOwner();
   const { webhook } = await subscribe(owner, receiver);
-  const gone = Promise.withResolvers<Recorded>();
+  const gone = Promise.withResolvers<Recorded[]>();
   receiver.script((_, response) => {
     store.webhooks.deleteWebhook(owner, webhook.id).then(() => response.writeHead(200).end());
   });
   start({
-    outbox: {
-      async record(outcome) {
+    lanes: {
+      async record(outcomes) {
         while (await store.chores.hasChores(0)) await store.chores.advance({ now: 0, limit: 10 });
-        const kept = await store.outbox.record(outcome);
-        gone.resolve(kept);
-        return kept;
+        const results = await store.lanes.record(outcomes);
+        gone.resolve(results);
+        return results;
       },
     },
   });
   await addPlants(owner, 1);
-  assert.equal(await gone.promise, 'late');
+  assert.deepEqual(await gone.promise, ['gone']);
 });
 
 test('a receiver that answers 410 is sent nothing more, and what waits for it is held', async () => {
@@ -486,7 +526,7 @@ test('a receiver that is down is probed with one request at a time, and gets eve
   receiver.usually((_, response) => {
     count++;
     underWay++;
-    // The first ones were claimed before enough was known.
+    // The first ones began before enough was known.
     if (count > 60) most = Math.max(most, underWay);
     setImmediate().then(() => {
       underWay--;
@@ -536,4 +576,57 @@ test('a rate is kept up however slow the receiver is', async () => {
   const times = receiver.received.map(({ at }) => at);
   const took = Number(times.at(-1)) - Number(times[0]);
   assert.ok(took >= 600 && took < 1500, `30 attempts took ${took} ms`);
+});
+
+test('a test and a redelivery of a failing webhook are attempted at once, whatever waits for it', async () => {
+  const receiver = await newReceiver();
+  receiver.usually({ status: 500 });
+  const owner = await newOwner();
+  const { webhook } = await subscribe(owner, receiver);
+  // Between two probes there is a long time.
+  const { recorded } = start({
+    schedule: Array(50).fill(0),
+    bounds: { probeMs: { first: 60_000, most: 60_000 } },
+  });
+  await addPlants(owner, 100);
+  while (recorded.length < limits.failuresToProbe) await setImmediate();
+  const [waits] = await store.deliveries.deliveries({
+    webhook: webhook.id,
+    state: 'pending',
+    before: undefined,
+    limit: 1,
+  });
+  assert.ok(waits);
+  for (const ask of [
+    () => testWebhook(contextOf(), owner, webhook.id),
+    () => redeliver(contextOf(), owner, webhook.id, waits.event.id),
+  ]) {
+    const asked = Date.now();
+    const before = receiver.received.length;
+    const { event } = await ask();
+    const isSent = () =>
+      receiver.received.slice(before).some(({ headers }) => headers['webhook-id'] === event.id);
+    while (!isSent()) await setImmediate();
+    assert.ok(Date.now() - asked < 1000);
+  }
+});
+
+test('a delivery that is sent again while it waits for its turn is sent once', async () => {
+  const receiver = await newReceiver();
+  const answers: (() => void)[] = [];
+  receiver.script((_, response) => answers.push(() => response.writeHead(204).end()));
+  const owner = await newOwner();
+  const { webhook } = await subscribe(owner, receiver);
+  await addPlants(owner, 5);
+  const { ended } = start({ concurrency: 1 });
+  await receiver.receive(1);
+  const waiting = (
+    await store.deliveries.deliveries({ webhook: webhook.id, state: 'pending', before: undefined, limit: 9 })
+  )
+    .map(({ event }) => event.id)
+    .filter((event) => !idsOf(receiver.received).includes(event));
+  for (const event of waiting) await redeliver(contextOf(), owner, webhook.id, event);
+  for (const answer of answers) answer();
+  await ended(5);
+  assert.equal(receiver.received.length, 5);
 });

@@ -1,0 +1,41 @@
+import type { Measures } from '../../measures.ts';
+import type { Log } from '../../runtime.ts';
+import { timeText } from '../time.ts';
+import type { Outcome, Recorded } from './port.ts';
+
+/** Tells the log, and whoever measures, what was recorded. */
+export function createReports(
+  log: Log,
+  measures: Measures | undefined,
+): (outcomes: readonly Outcome[], results: readonly Recorded[]) => void {
+  function report({ webhook, event, attempt, reason, next }: Outcome): void {
+    const { status, durationMs } = attempt;
+    measures?.attemptEnded(next.state === 'pending' ? 'retrying' : next.state, durationMs);
+    const context = { webhook, event, status, durationMs, reason };
+    if (next.state === 'delivered') log.debug(context, 'delivered');
+    else if (next.state === 'pending') log.info(context, 'an attempt failed');
+    else log.warn(context, 'a delivery failed for good');
+  }
+
+  function reportWebhook({ webhook, begins, standing }: Outcome): void {
+    const { pausedUntil, disabledReason } = standing;
+    if (begins === 'pause') {
+      measures?.webhookPaused();
+      log.info({ webhook, pausedUntil: pausedUntil && timeText(pausedUntil) }, 'a webhook pauses');
+    } else if (begins === 'end') {
+      measures?.webhookDisabled();
+      log.warn({ webhook, reason: disabledReason }, 'a webhook was disabled');
+    }
+  }
+
+  return (outcomes, results) => {
+    for (const [n, outcome] of outcomes.entries()) {
+      const { webhook, event } = outcome;
+      report(outcome);
+      if (results[n] === 'settled' || results[n] === 'anew') reportWebhook(outcome);
+      else log.info({ webhook, event }, LATE);
+    }
+  };
+}
+
+const LATE = 'an outcome came too late, or for a delivery that was sent again or is gone';

@@ -1,0 +1,35 @@
+import { delivery as limits } from '../../limits.ts';
+import type { LaneStore } from './port.ts';
+import type { LaneOwners } from './runner.ts';
+
+/**
+ * Owns every lane: no other process sends from this store.
+ *
+ * @param isCareful whether the one before was ended uncleanly, maybe by what it sent: the lanes that have work now are
+ *   suspect until they are first taken
+ */
+export function soleOwner(store: Pick<LaneStore, 'findWork'>, isCareful: boolean): LaneOwners {
+  let suspects = isCareful ? undefined : new Set<string>();
+  return {
+    async take(webhooks) {
+      suspects ??= await lanesWithWork(store);
+      const left = suspects;
+      return webhooks.map((webhook) => {
+        const isSuspect = left.delete(webhook);
+        return { webhook, fence: 0, isInherited: isSuspect, isSuspect };
+      });
+    },
+    giveBack: async () => {},
+    onLost() {},
+  };
+}
+
+async function lanesWithWork({ findWork }: Pick<LaneStore, 'findWork'>): Promise<Set<string>> {
+  const found = new Set<string>();
+  for (let after: string | undefined; ; ) {
+    const work = await findWork(after, limits.searchedTogether);
+    for (const { webhook } of work) found.add(webhook);
+    after = work.at(-1)?.webhook;
+    if (work.length < limits.searchedTogether) return found;
+  }
+}
