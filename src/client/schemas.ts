@@ -112,7 +112,10 @@ export type Delivery = {
   state: 'pending' | 'held' | 'delivered' | 'failed';
   /** how many attempts were made */
   attempts: number;
-  /** when the next attempt is due; over while one is under way, or waits for its turn; absent when there is none */
+  /**
+   * when the next attempt is due; over while one is under way, or waits for its turn; absent when there is
+   * none
+   */
   nextAttemptAt?: string;
   /** why the last attempt failed; absent when it did not */
   reason?: string;
