@@ -1,0 +1,142 @@
+/**
+ * Which lanes this replica takes, keeps and hands over, without I/O: what happened is told to it, with the time of the
+ * monotonic clock.
+ *
+ * Each lane has a favourite among the replicas that dispatch, the same for all who see the same replicas, so that lanes
+ * spread evenly and only the share of one that comes or goes moves. A replica takes the lanes whose favourite it is, and
+ * those that nobody has taken for a while: replicas may see different ones for a moment. A lane that another one has is
+ * that one's until it hands it over, or its lease ends.
+ */
+export type Ownership = {
+  /** Those of the lanes, which nobody seems to own, that this replica may try to take now. */
+  wants(webhooks: readonly string[], now: number): string[];
+  taken(webhook: string, fence: number): void;
+  /** Lanes that are given back, or another's. Those that were this replica's own, with their fences. */
+  drop(webhooks: readonly string[]): OwnedLane[];
+  owned(): OwnedLane[];
+  /** Whether something may be sent of this lane: it is this replica's own, and the lease has not ended. */
+  mayServe(webhook: string, now: number): boolean;
+  /** Whether the lane is this replica's own, and is to be handed over when nothing of it is under way. */
+  isLeaving(webhook: string): boolean;
+  /** Whether work of this lane is for this replica. */
+  isFor(webhook: string): boolean;
+  /** The lease was renewed by a question that was sent at this time. */
+  renewed(sentAt: number): void;
+  /** These replicas dispatch. The own lanes that are to be handed over from now on, or are to stay after all. */
+  see(members: readonly string[], now: number): string[];
+  /** When the lease ends for this replica: before it ends for all others. */
+  endsAt(): number;
+  /** The lease ended, or may have: this replica begins another life, in which it owns nothing. What it has lost. */
+  begin(replica: string): OwnedLane[];
+};
+
+export type OwnedLane = { webhook: string; fence: number };
+
+export type OwnershipRules = {
+  leaseMs: number;
+  /** So much before the end of its lease a replica stops sending. */
+  marginMs: number;
+  /** A lane that its favourite has not taken for so long is taken by others. */
+  orphanMs: number;
+};
+
+type Unowned = { since: number; seenAt: number };
+
+export function createOwnership({ leaseMs, marginMs, orphanMs }: OwnershipRules): Ownership {
+  let self = '';
+  let members: readonly string[] = [];
+  let leaseEndsAt = Number.NEGATIVE_INFINITY;
+  let fences = new Map<string, number>();
+  /** Own lanes that are to be handed over. */
+  let leaving = new Set<string>();
+  /** Lanes of others that nobody owned when they were last seen. */
+  const orphans = new Map<string, Unowned>();
+
+  const isFavourite = (webhook: string) => favouriteOf(webhook, members) === self;
+
+  function isOrphan(webhook: string, now: number): boolean {
+    const known = orphans.get(webhook);
+    // It was somebody's meanwhile.
+    const since = known && now - known.seenAt < orphanMs ? known.since : now;
+    orphans.set(webhook, { since, seenAt: now });
+    return now - since >= orphanMs;
+  }
+
+  function forgetOrphans(now: number): void {
+    for (const [webhook, { seenAt }] of orphans) if (now - seenAt >= orphanMs) orphans.delete(webhook);
+  }
+
+  return {
+    wants: (webhooks, now) =>
+      now < leaseEndsAt ? webhooks.filter((webhook) => isFavourite(webhook) || isOrphan(webhook, now)) : [],
+    taken(webhook, fence) {
+      fences.set(webhook, fence);
+      leaving.delete(webhook);
+      orphans.delete(webhook);
+    },
+    drop(webhooks) {
+      const dropped = webhooks.flatMap((webhook) => {
+        const fence = fences.get(webhook);
+        return fence === undefined ? [] : [{ webhook, fence }];
+      });
+      for (const { webhook } of dropped) {
+        fences.delete(webhook);
+        leaving.delete(webhook);
+      }
+      return dropped;
+    },
+    owned: () => lanesOf(fences),
+    mayServe: (webhook, now) => now < leaseEndsAt && fences.has(webhook) && !leaving.has(webhook),
+    isLeaving: (webhook) => leaving.has(webhook),
+    isFor: (webhook) => fences.has(webhook) || isFavourite(webhook),
+    renewed(sentAt) {
+      leaseEndsAt = sentAt + leaseMs - marginMs;
+    },
+    see(seen, now) {
+      forgetOrphans(now);
+      const others = seen.filter((member) => member !== self);
+      const next = [self, ...others].sort();
+      if (next.join() === members.join()) return [];
+      members = next;
+      const before = leaving;
+      leaving = new Set([...fences.keys()].filter((webhook) => !isFavourite(webhook)));
+      return [...fences.keys()].filter((webhook) => before.has(webhook) !== leaving.has(webhook));
+    },
+    endsAt: () => leaseEndsAt,
+    begin(replica) {
+      const lost = lanesOf(fences);
+      self = replica;
+      members = [replica];
+      leaseEndsAt = Number.NEGATIVE_INFINITY;
+      fences = new Map();
+      leaving = new Set();
+      return lost;
+    },
+  };
+}
+
+function lanesOf(fences: ReadonlyMap<string, number>): OwnedLane[] {
+  return [...fences].map(([webhook, fence]) => ({ webhook, fence }));
+}
+
+/** The one whose weight for this lane is the highest (rendezvous hashing); undefined among none. */
+export function favouriteOf(webhook: string, members: readonly string[]): string | undefined {
+  let favourite: string | undefined;
+  let most = -1;
+  for (const member of members) {
+    const weight = hash(`${member} ${webhook}`);
+    if (weight <= most) continue;
+    favourite = member;
+    most = weight;
+  }
+  return favourite;
+}
+
+/** FNV-1a, whose bits are then mixed as MurmurHash3 does: ids that differ in one character must be far apart. */
+function hash(text: string): number {
+  let bits = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) bits = Math.imul(bits ^ text.charCodeAt(i), 0x01000193);
+  bits = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b);
+  bits = Math.imul(bits ^ (bits >>> 13), 0xc2b2ae35);
+  return (bits ^ (bits >>> 16)) >>> 0;
+}
