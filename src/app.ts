@@ -15,7 +15,7 @@ import { http as limits, processes } from './limits.ts';
 import type { Measures } from './measures.ts';
 import type { Metrics } from './observability/metrics.ts';
 import { version } from './package.ts';
-import type { Runtime } from './runtime.ts';
+import { type Clock, createIds, type Runtime } from './runtime.ts';
 import { requireWritable } from './store/sqlite/connection.ts';
 import { recoverStore } from './store/sqlite/durable-log.ts';
 import { fileSize } from './store/sqlite/file-size.ts';
@@ -25,10 +25,10 @@ import type { Store } from './store/store.ts';
 import type { Tracer } from './tracer.ts';
 import type { Tracing } from './tracing/open.ts';
 import { deliver } from './webhooks/delivery/deliver.ts';
+import { deliverOwned } from './webhooks/delivery/owned-lanes.ts';
 import type { Delivery } from './webhooks/delivery/runner.ts';
 import { soleOwner } from './webhooks/delivery/sole-owner.ts';
 import { traceAttempts } from './webhooks/delivery-spans.ts';
-import { startDispatcher } from './webhooks/dispatcher.ts';
 import { startHousekeeper } from './webhooks/housekeeper.ts';
 import type { WebhooksContext } from './webhooks/operations.ts';
 import { createResolve } from './webhooks/resolver.ts';
@@ -63,11 +63,17 @@ export async function startApp(config: Config, runtime: Runtime, options: AppOpt
   const { promise: failed, resolve: onFatal } = Promise.withResolvers<Error>();
   const { store, wasKilled } = await openStore(config, runtime, { onFatal, measures: metrics?.measures });
   try {
-    return await serve({ config, runtime, options, store, wasKilled, failed, metrics });
+    const parts = { config, runtime: timedBy(store.clock, runtime), machine: runtime.clock, options };
+    return await serve({ ...parts, store, wasKilled, failed, metrics });
   } catch (error) {
     await store.close();
     throw error;
   }
+}
+
+/** Times, and ids, which carry them, are those of the store: replicas compare them. */
+function timedBy(clock: Clock | undefined, runtime: Runtime): Runtime {
+  return clock ? { ...runtime, clock, ids: createIds(clock, runtime.random) } : runtime;
 }
 
 type StoreOptions = Pick<AppOptions, 'onFatal'> & { measures: Measures | undefined };
@@ -151,13 +157,16 @@ function deliveryDelay({ webhookRetrySchedule }: Config): number {
 type Parts = Opened & {
   config: Config;
   runtime: Runtime;
+  /** This machine's own clock. */
+  machine: Clock;
   options: AppOptions;
   /** Resolves when the store has failed for good. */
   failed: Promise<Error>;
   metrics: Metrics | undefined;
 };
 
-async function serve({ config, runtime, options, store, wasKilled, failed, metrics }: Parts): Promise<App> {
+async function serve(parts: Parts): Promise<App> {
+  const { config, runtime, options, store, failed, metrics } = parts;
   const access = { store: store.access, runtime };
   if (config.bootstrapToken !== undefined) await bootstrap(access, config.bootstrapToken);
   const target = createTarget({ allowed: config.webhookAllowedNetworks, resolve: createResolve() });
@@ -199,7 +208,7 @@ async function serve({ config, runtime, options, store, wasKilled, failed, metri
   const { token } =
     config.bootstrapToken === undefined ? await bootstrap(access, undefined) : { token: undefined };
   const stopDispatching = config.roles.has('dispatch')
-    ? startDispatching({ config, runtime, store, wasKilled, tracer, metrics }, url)
+    ? await startDispatching({ ...parts, tracer }, url)
     : () => {};
 
   async function drain(): Promise<void> {
@@ -224,9 +233,9 @@ async function serve({ config, runtime, options, store, wasKilled, failed, metri
 type DispatchParts = Omit<Parts, 'options' | 'failed'> & { tracer: Tracer | undefined };
 
 /** Begins to deliver and to clean up. */
-function startDispatching(parts: DispatchParts, source: string): () => Promise<unknown> {
+async function startDispatching(parts: DispatchParts, source: string): Promise<() => Promise<unknown>> {
   const { config, runtime, store, metrics } = parts;
-  const delivery = startDelivering(parts, source);
+  const delivery = await startDelivering(parts, source);
   metrics?.read({ lanes: delivery.reading });
   const housekeeper = startHousekeeper({
     store: store.chores,
@@ -236,24 +245,24 @@ function startDispatching(parts: DispatchParts, source: string): () => Promise<u
   return () => Promise.all([delivery.stop(), housekeeper.stop()]);
 }
 
-function startDelivering(
-  { config, runtime, store, tracer, metrics, wasKilled }: DispatchParts,
+async function startDelivering(
+  { config, runtime, machine, store, tracer, metrics, wasKilled }: DispatchParts,
   source: string,
-): Delivery {
+): Promise<Delivery> {
   const { webhookAllowedNetworks: allowedNetworks, webhookConcurrency: concurrency } = config;
   // One more is under way to a webhook that a person asked for.
   const sender = createThreadSender({ allowedNetworks, version, source, concurrency: concurrency + 1 });
   const parts = {
+    store: store.lanes,
     sender: tracer ? traceAttempts(sender, tracer) : sender,
+    schedule: config.webhookRetrySchedule,
+    disableAfterMs: config.webhookDisableAfter,
     concurrency,
     runtime,
     measures: metrics?.measures,
   };
-  const rules = { schedule: config.webhookRetrySchedule, disableAfterMs: config.webhookDisableAfter };
-  if (!store.outbox)
-    return deliver({ ...parts, ...rules, store: store.lanes, owners: soleOwner(store.lanes, wasKilled) });
-  const dispatcher = startDispatcher({ ...parts, outbox: store.outbox, rules });
-  return { reading: dispatcher.lanes, stop: dispatcher.stop };
+  if (store.own) return deliverOwned({ ...parts, owners: await store.own(), machine });
+  return deliver({ ...parts, owners: soleOwner(store.lanes, wasKilled) });
 }
 
 /** Loaded only where it is used: that costs 10 MiB of memory. */

@@ -207,15 +207,11 @@ export const database = {
   trustedMs: 4 * SECOND,
   /** Reads of one turn of the event loop in one statement. */
   readTogether: 64,
-  /** How often it is looked for deliveries that no hint told of, at most; it takes a tenth of the time at most. */
-  sweepMs: 1 * SECOND,
-  /** How far the clock of another replica may be ahead before what it wrote of a webhook's rate is disbelieved. */
-  clockAheadMs: 1 * SECOND,
   /** Behind a batch of as many commands it is waited for `gatherMs`: the next one costs less for each of its own. */
   gatherMany: 8,
   /** As short as a timer is: those who were answered ask again within it. */
   gatherMs: 1,
-  /** A lane of which nothing could be claimed, since another replica is at it, is looked at again after it. */
+  /** How long a server that admits no more connections is left alone before the next try. */
   contestedMs: 50,
   /**
    * Between two looks whether the events of a commit have become part of the feed; it doubles from the first to the most
@@ -325,6 +321,24 @@ export const delivery = {
   attemptsKept: 100,
   /** Signing keys that are kept imported. */
   importedKeys: 1_000,
+} as const;
+
+/** Leases of replicas on one database. With a look and a search, what a killed one had under way goes out in 12 s. */
+export const lanes = {
+  /** How long a replica keeps its lanes without a word of it. */
+  leaseMs: 9 * SECOND,
+  /** How often it renews the lease: a third of it, so that one renewal may fail. */
+  renewMs: 3 * SECOND,
+  /** So much before its end a replica that could not renew sends no more: time for a request to be on its way. */
+  marginMs: 2 * SECOND,
+  /** How often a replica looks which others dispatch. */
+  lookMs: 1 * SECOND,
+  /** A lane with work that its favourite has not taken for so long is taken by others: several looks and searches. */
+  orphanMs: 5 * SECOND,
+  /** A search finds what is due so soon, and a later one the rest: what waits for its next attempt is not read each time. */
+  foundAheadMs: 5 * SECOND,
+  /** Earlier names of a process, so that it does not take itself for one that was killed. */
+  livesRemembered: 100,
 } as const;
 
 export const sending = {

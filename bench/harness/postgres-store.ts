@@ -82,21 +82,20 @@ export async function timeCreatesOf(store: PostgresStore, ids: 'chosen' | 'given
   return (count * 1000) / (performance.now() - start);
 }
 
-const CLAIMED = 16;
-const CLAIMS = 40;
-const LEASE_MS = 60_000;
+const WINDOW = 16;
+const READS = 40;
 
-/** Milliseconds of a claim, each is given back at once. */
-export async function timeClaimsOf(store: PostgresStore): Promise<number> {
+/** Milliseconds of a read of the first lane. */
+export async function timeReadsOf(store: PostgresStore): Promise<number> {
   const times: number[] = [];
-  for (let i = 0; i < CLAIMS; i++) {
-    const now = Date.now();
+  const [lane] = await store.lanes.findWork(undefined, 1);
+  if (!lane) throw new Error('nothing waits');
+  for (let i = 0; i < READS; i++) {
     const start = performance.now();
-    const places = { each: CLAIMED, together: CLAIMED, of: new Map<string, number>() };
-    const claims = await store.outbox.claim({ now, leaseUntil: now + LEASE_MS, limit: CLAIMED, places });
+    const request = { webhook: lane.webhook, now: Date.now(), after: undefined, limit: WINDOW };
+    const { due } = await store.lanes.read(request);
     times.push(performance.now() - start);
-    if (claims.length !== CLAIMED) throw new Error(`${claims.length} of ${CLAIMED} deliveries were claimed`);
-    await store.outbox.releaseLeases(now);
+    if (due.length !== WINDOW) throw new Error(`${due.length} of ${WINDOW} deliveries were read`);
   }
   return summary(times).median;
 }

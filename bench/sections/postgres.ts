@@ -20,8 +20,8 @@ import {
   addPlantsIn,
   countDeliveriesIn,
   openStoreIn,
-  timeClaimsOf,
   timeCreatesOf,
+  timeReadsOf,
 } from '../harness/postgres-store.ts';
 import { type Figure, type Report, summary } from '../harness/report.ts';
 import type { Bench } from '../harness/section.ts';
@@ -59,7 +59,7 @@ export async function postgres(bench: Bench): Promise<Report> {
     () => replicas(bench, database),
     () => ids(bench, database),
     () => deliveries(bench, database),
-    () => claims(bench, database),
+    () => reads(bench, database),
   ];
   const reports: Report[] = [];
   for (const part of parts) reports.push(await part());
@@ -308,12 +308,12 @@ async function deliveries(bench: Bench, database: BenchDatabase): Promise<Report
 type Backlog = { add(): Promise<void>; left(): Promise<number> };
 
 /** The time of a claim with a long backlog and with a short one. */
-async function claims(bench: Bench, database: BenchDatabase): Promise<Report> {
-  bench.say('claims …');
+async function reads(bench: Bench, database: BenchDatabase): Promise<Report> {
+  bench.say('reads of lanes …');
   const backlogs = [1_000, 100_000];
   const stores = [];
   for (const backlog of backlogs) {
-    const url = await database.create(`claims_${backlog}`);
+    const url = await database.create(`reads_${backlog}`);
     const service = await startOn(bench, url, { ...loopbackAllowed, ROLES: 'api' });
     await createWebhook(service, 'http://127.0.0.1:9/');
     await service.stop();
@@ -322,14 +322,14 @@ async function claims(bench: Bench, database: BenchDatabase): Promise<Report> {
   }
   for (let round = -1; round < (bench.quick ? 2 : 5); round++) {
     for (const { store, times } of stores) {
-      const median = await timeClaimsOf(store);
+      const median = await timeReadsOf(store);
       if (round >= 0) times.push(median);
     }
   }
   for (const { store } of stores) await store.close();
   return {
     figures: stores.map(({ backlog, times }) => ({
-      name: `a claim of 16 of a backlog of ${backlog} on PostgreSQL`,
+      name: `a read of 16 of a backlog of ${backlog} on PostgreSQL`,
       unit: 'ms',
       values: times,
     })),

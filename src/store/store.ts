@@ -2,8 +2,10 @@ import type { AccessStore } from '../access/port.ts';
 import type { KeyStore } from '../idempotency.ts';
 import type { StoreReadings } from '../measures.ts';
 import type { PlantStore } from '../plants/port.ts';
+import type { Clock } from '../runtime.ts';
+import type { OwnedLanes } from '../webhooks/delivery/owned-lanes.ts';
 import type { LaneStore } from '../webhooks/delivery/port.ts';
-import type { ChoreStore, DeliveryStore, EventStore, Outbox, WebhookStore } from '../webhooks/port.ts';
+import type { ChoreStore, DeliveryStore, EventStore, WebhookStore } from '../webhooks/port.ts';
 
 /** What cursors are sealed with (`http/cursor.ts`). */
 export type CursorKeys = {
@@ -29,8 +31,10 @@ export type Store = {
   deliveries: DeliveryStore;
   /** What delivery reads and records. */
   lanes: LaneStore;
-  /** In its place where deliveries are claimed: on PostgreSQL. */
-  outbox?: Outbox;
+  /** Begins to own lanes, where several processes send from one store. Called once at most. */
+  own?(): Promise<OwnedLanes>;
+  /** By which times in the store are, where that is not this process's own. */
+  clock?: Clock;
   events: EventStore;
   chores: ChoreStore;
   readings: StoreReadings;

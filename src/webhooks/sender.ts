@@ -62,9 +62,10 @@ export function createSender({ target, clock, version, source, attemptMs }: Send
   return {
     send: (claim) =>
       new Promise((resolve) => {
-        const at = clock.now();
+        const began = clock.now();
+        const at = began + (claim.aheadMs ?? 0);
         const done = (answer: Answer) =>
-          resolve({ at, durationMs: Math.max(0, clock.now() - at), ...answer });
+          resolve({ at, durationMs: Math.max(0, clock.now() - began), ...answer });
         if (stopping) done({ error: STOPPED });
         else begin(claim, at, done);
       }),

@@ -33,7 +33,7 @@ export function createThreadSender({ allowedNetworks, ...parts }: ThreadSenderPa
 
   return {
     async send(claim) {
-      if (stopping) return notMade(Date.now(), STOPPED);
+      if (stopping) return notMade({ began: Date.now(), aheadMs: claim.aheadMs ?? 0 }, STOPPED);
       if (thread === undefined || thread.isDead()) thread = startThread(options);
       return thread.send(claim);
     },
@@ -43,7 +43,8 @@ export function createThreadSender({ allowedNetworks, ...parts }: ThreadSenderPa
   };
 }
 
-type UnderWay = { at: number; resolve(attempt: Attempt | undefined): void };
+type Begun = { began: number; aheadMs: number };
+type UnderWay = Begun & { resolve(attempt: Attempt | undefined): void };
 
 type SenderThread = QueueingSender & { isDead(): boolean };
 
@@ -74,7 +75,7 @@ function startThread(options: SenderThreadOptions): SenderThread {
 
   function die(): void {
     isDead = true;
-    for (const one of underWay.splice(0)) one?.resolve(notMade(one.at, DIED));
+    for (const one of underWay.splice(0)) if (one) one.resolve(notMade(one, DIED));
   }
 
   worker.on('message', (attempts: Attempts) => {
@@ -90,11 +91,12 @@ function startThread(options: SenderThreadOptions): SenderThread {
   return {
     isDead: () => isDead,
 
-    send({ webhook: { id, url, secrets, privateKey }, event, onward }: Sendable) {
+    send({ webhook: { id, url, secrets, privateKey }, event, onward, aheadMs = 0 }: Sendable) {
       return new Promise((resolve) => {
         const key = free.pop() ?? underWay.length;
-        underWay[key] = { at: Date.now(), resolve };
-        const length = waiting.push([key, { webhook: { id, url, secrets, privateKey }, event, onward }]);
+        underWay[key] = { began: Date.now(), aheadMs, resolve };
+        const webhook = { id, url, secrets, privateKey };
+        const length = waiting.push([key, { webhook, event, onward, aheadMs }]);
         if (length === 1) setImmediate(flush);
       });
     },
@@ -118,6 +120,6 @@ function startThread(options: SenderThreadOptions): SenderThread {
   };
 }
 
-function notMade(at: number, error: string): Attempt {
-  return { at, durationMs: Math.max(0, Date.now() - at), error };
+function notMade({ began, aheadMs }: Begun, error: string): Attempt {
+  return { at: began + aheadMs, durationMs: Math.max(0, Date.now() - began), error };
 }

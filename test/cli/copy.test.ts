@@ -4,7 +4,6 @@ import { type TestContext, test } from 'node:test';
 import { storePath } from '../../src/config.ts';
 import { administer, makeDatabase } from '../harness/postgres.ts';
 import { AT, given, outcomeOf as outcomeOfDelivery } from '../store/given.ts';
-import { given as givenClaims } from '../store/given-claims.ts';
 import { fillStore, openDatabaseStore, openEmbedded, viewOf } from './copied-store.ts';
 import { noTerminal, onTerminal } from './on-terminal.ts';
 import { launch, outcomeOf, run, serve, untilSaid, withFolder, withStoreFolder } from './program.ts';
@@ -85,12 +84,12 @@ test('what waited in a store that was copied is sent with its secrets', async (t
 
     const after = await openDatabaseStore(url);
     t.after(() => after.close());
-    const claims = await givenClaims(after).claim(hook, { now: Date.now(), leaseUntil: Date.now() + 1_000 });
+    const waiting = await given(after).due(hook, { now: Date.now() });
     assert.deepEqual(
-      claims.map(({ fence, trace, webhook }) => [fence, trace, webhook.secrets, webhook.privateKey]).sort(),
+      waiting.map((one) => [one.generation, one.trace, one.webhook.secrets, one.webhook.privateKey]).sort(),
       [
-        [1, trace, ['whsec_x'], 'whsk_x'],
-        [2, undefined, ['whsec_x'], 'whsk_x'],
+        [0, trace, ['whsec_x'], 'whsk_x'],
+        [1, undefined, ['whsec_x'], 'whsk_x'],
       ],
     );
   });

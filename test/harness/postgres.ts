@@ -142,3 +142,15 @@ export async function changeUnchecked(url: string, sql: string): Promise<void> {
      ${sql}`,
   );
 }
+
+/** Takes lanes for the tests of a store, each once. Closing the store ends the lease. */
+export async function fencesOf(store: PostgresStore): Promise<(webhook: string) => Promise<number>> {
+  const owners = await store.own();
+  const fences = new Map<string, number>();
+  return async (webhook) => {
+    const known = fences.get(webhook) ?? (await owners.take([webhook]))[0]?.fence;
+    if (known === undefined) throw new Error(`The lane of ${webhook} was not to be had.`);
+    fences.set(webhook, known);
+    return known;
+  };
+}

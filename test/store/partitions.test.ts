@@ -3,11 +3,17 @@ import { after, before, describe, mock, test } from 'node:test';
 import pg from 'pg';
 import { parseDatabaseUrl } from '../../src/database-url.ts';
 import { silentLog } from '../../src/runtime.ts';
-import { SWEEP } from '../../src/store/postgres/dispatch.ts';
 import { UNSETTLED } from '../../src/store/postgres/events.ts';
+import { FIND_WORK } from '../../src/store/postgres/lanes.ts';
 import { openPostgresStore, type PostgresStore } from '../../src/store/postgres/store.ts';
-import { administer, makeDatabase, makePartitions, type TestDatabase } from '../harness/postgres.ts';
-import { AT, type Given, given, outcomeOf } from './given-claims.ts';
+import {
+  administer,
+  fencesOf,
+  makeDatabase,
+  makePartitions,
+  type TestDatabase,
+} from '../harness/postgres.ts';
+import { AT, type Given, given, outcomeOf } from './given.ts';
 
 /**
  * Into how many partitions PostgreSQL looks for the statements that every request and every delivery costs, by its own
@@ -16,7 +22,7 @@ import { AT, type Given, given, outcomeOf } from './given-claims.ts';
 
 const PARTITIONS = 8;
 /** Looks in the background for all webhooks and users, those of other tests among them. */
-const OF_MANY = [SWEEP.text, UNSETTLED.text];
+const OF_MANY = [FIND_WORK.text, UNSETTLED.text];
 /** A plan is made for each call, or once for all calls; the server does both, as it sees fit. */
 const MODES = ['force_custom_plan', 'force_generic_plan'];
 /** Some of each, so that the planner sees tables as they are in service. */
@@ -76,7 +82,7 @@ for (const mode of MODES) {
     before(async () => {
       await setForAll('plan_cache_mode', mode);
       store = await open();
-      ready = given(store);
+      ready = given(store, await fencesOf(store));
     });
     after(() => store.close());
 
@@ -130,20 +136,17 @@ for (const mode of MODES) {
       assertOnePartition(read, ['plants']);
     });
 
-    test('a claim and what becomes of it look into one partition', async () => {
+    test('a read of a lane and what is recorded of it look into one partition', async () => {
       const { hook } = await ready.subscriber(8);
       const done = await during(async () => {
-        const [first, second, third, fourth] = await ready.claim(hook, {
-          places: { each: 0, of: new Map([[hook, 100]]) },
-        });
+        const [first, second, third, fourth] = await ready.due(hook);
         assert.ok(first && second && third && fourth);
-        await store.outbox.record(outcomeOf(first));
         const next = { state: 'pending', due: AT + 5, step: 1 } as const;
-        await store.outbox.record(outcomeOf(second, { reason: 'It answered 500.', next }));
-        await Promise.all([store.outbox.record(outcomeOf(third)), store.outbox.giveBack(fourth)]);
-        await store.outbox.releaseLeases(AT);
+        const failed = outcomeOf(second, { reason: 'It answered 500.', next });
+        await store.lanes.record([outcomeOf(first), failed, outcomeOf(third)]);
+        await store.lanes.suspect(hook, fourth.event.id, fourth.generation);
       });
-      assertOnePartition(done, ['deliveries', 'events']);
+      assertOnePartition(done, ['deliveries', 'events', 'attempts']);
     });
 
     test('a page of the feed looks into one partition', async () => {

@@ -10,7 +10,7 @@ import { parseDatabaseUrl } from '../../src/database-url.ts';
 import { silentLog } from '../../src/runtime.ts';
 import { openPostgresStore } from '../../src/store/postgres/store.ts';
 import { freePort } from '../harness/free-port.ts';
-import { changeUnchecked, makeDatabase } from '../harness/postgres.ts';
+import { changeUnchecked, fencesOf, makeDatabase } from '../harness/postgres.ts';
 import { storeConformance } from './conformance.ts';
 
 /** The store behind a real PgBouncer with the configuration that operators are given (ops/pgbouncer.ini). */
@@ -38,6 +38,7 @@ if (spawnSync('pgbouncer', ['--version']).error) {
       });
       return {
         store,
+        fenceOf: await fencesOf(store),
         change: (sql) => changeUnchecked(database.url, sql),
         async drop() {
           await store.close();

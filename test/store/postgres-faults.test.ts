@@ -9,23 +9,23 @@ import type { Caller } from '../../src/idempotency.ts';
 import { silentLog } from '../../src/runtime.ts';
 import { type Database, openDatabase } from '../../src/store/postgres/database.ts';
 import { LOCKS } from '../../src/store/postgres/locks.ts';
-import type { PostgresOptions, PostgresStore } from '../../src/store/postgres/store.ts';
+import type { PostgresOptions } from '../../src/store/postgres/store.ts';
+import type { Store } from '../../src/store/store.ts';
 import { administer, makeDatabase, openStoreIn, type TestDatabase } from '../harness/postgres.ts';
-import { AT, type Given, given } from './given-claims.ts';
+import { type Given, given } from './given.ts';
 
 /** Each of these failed once, on PostgreSQL only. */
 
 const PATIENCE_MS = 10_000;
 /** By then a cancel has met some forty times a BEGIN, which takes microseconds. */
 const CANCELLING_MS = 2_500;
-const HOUR_MS = 3_600_000;
 
 describe('what once went wrong on PostgreSQL', () => {
   let database: TestDatabase;
   let replica: Given;
   /** A session beside those of the stores. */
   let session: pg.Client;
-  const opened: PostgresStore[] = [];
+  const opened: Store[] = [];
 
   before(async () => {
     database = await makeDatabase();
@@ -39,7 +39,7 @@ describe('what once went wrong on PostgreSQL', () => {
     await database.drop();
   });
 
-  async function open(more: Partial<PostgresOptions> = {}): Promise<PostgresStore> {
+  async function open(more: Partial<PostgresOptions> = {}): Promise<Store> {
     const store = await openStoreIn(database.url, more);
     opened.push(store);
     return store;
@@ -155,17 +155,6 @@ describe('what once went wrong on PostgreSQL', () => {
     assert.equal(await counting.create(owner, 4n), 4n);
   });
 
-  test('a webhook whose rate was drawn from by a clock that was an hour ahead is claimed from', async () => {
-    const { id: owner } = await replica.user();
-    const hook = await replica.webhook(owner, { rate: 10 });
-    await replica.create(owner);
-    await session.query('UPDATE webhooks SET rate_tokens = 0, rate_at = $1 WHERE id = $2', [
-      AT + HOUR_MS,
-      hook,
-    ]);
-    assert.equal((await replica.claim(hook)).length, 1);
-  });
-
   test('while another replica does the long work, the retention goes on later from where it was', async () => {
     const { removeExpired } = replica.store.chores;
     const from = { owner: 7, event: 'evt_7' };
@@ -180,8 +169,8 @@ describe('what once went wrong on PostgreSQL', () => {
 
   test('what fails behind a commit does not carry the batch out again', async () => {
     const { owner } = await replica.subscriber(1);
-    const { plants, outbox } = await open();
-    outbox.onDue(() => {
+    const { plants, lanes } = await open();
+    lanes.onWork(() => {
       throw new Error('not now');
     });
     // A second time there is nothing to delete, and each event is there already.

@@ -3,7 +3,7 @@ import { parseDatabaseUrl } from '../../src/database-url.ts';
 import { silentLog } from '../../src/runtime.ts';
 import { RIGHTS } from '../../src/store/postgres/rights.ts';
 import { openPostgresStore } from '../../src/store/postgres/store.ts';
-import { administer, changeUnchecked, makeDatabase, makePartitions } from '../harness/postgres.ts';
+import { administer, changeUnchecked, fencesOf, makeDatabase, makePartitions } from '../harness/postgres.ts';
 import { storeConformance } from './conformance.ts';
 
 for (const { name, pooled, isWhole } of [
@@ -30,6 +30,7 @@ for (const { name, pooled, isWhole } of [
       });
       return {
         store,
+        fenceOf: await fencesOf(store),
         change: (sql) => changeUnchecked(database.url, sql),
         async drop() {
           await store.close();

@@ -78,10 +78,9 @@ describe('a replica', () => {
       assert.equal(ownership.mayServe(webhook, 3), !moved.includes(webhook));
     }
     assert.deepEqual(ownership.see(['a', 'b', 'c'], 3), []);
-    // It still hears of them: somebody has to give them back.
-    assert.ok(moved.every((webhook) => ownership.isFor(webhook)));
-    ownership.drop(moved);
     assert.ok(moved.every((webhook) => !ownership.isFor(webhook)));
+    ownership.drop(moved);
+    assert.ok(moved.every((webhook) => !ownership.isFor(webhook) && !ownership.isLeaving(webhook)));
   });
 
   test('keeps what it was about to hand over to one that is gone', () => {

@@ -10,7 +10,13 @@ export type Announced = {
   access: boolean;
 };
 
-export type Lane = { subscriber: number; webhook: string; due: number | undefined };
+export type Lane = {
+  subscriber: number;
+  webhook: string;
+  due: number | undefined;
+  /** Whether a person asked for one of them. */
+  isAsked?: boolean;
+};
 
 export function nothingAnnounced(): Announced {
   return { lanes: [], owners: [], changed: [], access: false };

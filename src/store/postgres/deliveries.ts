@@ -12,7 +12,7 @@ import { KNOWN_TYPES, toAttempt, toDelivery } from '../rows.ts';
 import { activityReads } from './activity.ts';
 import type { Database, Row, Statement } from './database.ts';
 import { deliveryCounts } from './delivery-counts.ts';
-import { disabledWith, IS_DISABLED, OF_WEBHOOK, unplanned } from './delivery-states.ts';
+import { disabledWith, IS_DISABLED, IS_UNDELIVERED, OF_WEBHOOK, unplanned } from './delivery-states.ts';
 import { FEED_TX } from './feed.ts';
 import { pathId } from './path-ids.ts';
 import { IS_VISIBLE } from './shares.ts';
@@ -33,8 +33,8 @@ const CREATE_TEST: Statement = {
       SELECT owner, $3, ${FEED_TX}, $4, $5, $6, $7, $8, $10
       FROM hook
     )
-    INSERT INTO deliveries (subscriber, webhook, event, owner, state, attempts, step, due, leased, fence)
-    SELECT owner, id, $3, owner, 'pending', 0, 0, $9, false, 0
+    INSERT INTO deliveries (subscriber, webhook, event, owner, state, attempts, step, due, leased, fence, asked)
+    SELECT owner, id, $3, owner, 'pending', 0, 0, $9, false, 0, true
     FROM hook
     RETURNING 1`,
 };
@@ -45,7 +45,7 @@ export function createTest({ owner, webhook, event, due, trace }: NewTest): Work
   return async (query, announced) => {
     const values = [owner, pathId(webhook), id, type, `${plant.id}`, plant.name, plant.tag, at, due, trace];
     if ((await query(CREATE_TEST, values)).length === 0) return false;
-    announced.lanes.push({ subscriber: owner, webhook, due });
+    announced.lanes.push({ subscriber: owner, webhook, due, isAsked: true });
     return true;
   };
 }
@@ -57,11 +57,11 @@ const OWNS: Statement = {
     WHERE owner = $1 AND id = $2 AND status <> 'deleted'`,
 };
 
-/** It is sent at once, beside an attempt that may be under way; the higher fence makes that one's outcome void. */
+/** It is sent at once, beside an attempt that may be under way; the higher generation makes that one's outcome void. */
 const REDELIVER: Statement = {
   name: 'deliveries-redeliver',
   text: `UPDATE deliveries
-    SET state = 'pending', step = 0, due = $4, leased = false, fence = fence + 1
+    SET state = 'pending', step = 0, due = $4, leased = false, fence = fence + 1, asked = true, suspicions = 0
     WHERE subscriber = $1 AND webhook = $2 AND event = $3
     RETURNING 1`,
 };
@@ -77,7 +77,7 @@ export function redeliver({
     if ((await query(OWNS, [owner, pathId(webhook)])).length === 0) return 'no webhook';
     const found = await query(REDELIVER, [owner, webhook, pathId(event), at]);
     if (found.length === 0) return 'no delivery';
-    announced.lanes.push({ subscriber: owner, webhook, due: at });
+    announced.lanes.push({ subscriber: owner, webhook, due: at, isAsked: true });
     return 'redelivered';
   };
 }
@@ -157,9 +157,15 @@ const LIST: Statement = {
     ${NEWEST_FIRST}`,
 };
 
-const LIST_STATE: Statement = {
-  name: 'deliveries-list-state',
-  text: `${DELIVERIES} AND d.event < $2 AND d.state = $4
+const LIST_DELIVERED: Statement = {
+  name: 'deliveries-list-delivered',
+  text: `${DELIVERIES} AND d.event < $2 AND d.state = 'delivered'
+    ${NEWEST_FIRST}`,
+};
+
+const LIST_UNDELIVERED: Statement = {
+  name: 'deliveries-list-undelivered',
+  text: `${DELIVERIES} AND d.event < $2 AND d.state = $4 AND ${IS_UNDELIVERED}
       AND ($5::boolean IS NULL OR $5 = ${IS_DISABLED})
     ${NEWEST_FIRST}`,
 };
@@ -183,11 +189,10 @@ export function deliveryReads(database: Pick<Database, 'read'>, visible: Visible
   return {
     async deliveries({ webhook, state, before = END, limit }: DeliveryQuery): Promise<Delivery[]> {
       const values = [pathId(webhook), before, limit];
-      const rows =
-        state === undefined
-          ? await read(LIST, values)
-          : await read(LIST_STATE, [...values, storedState(state), disabledWith(state)]);
-      return rows.map(deliveryOf);
+      if (state === undefined) return (await read(LIST, values)).map(deliveryOf);
+      if (state === 'delivered') return (await read(LIST_DELIVERED, values)).map(deliveryOf);
+      const ofState = [...values, storedState(state), disabledWith(state)];
+      return (await read(LIST_UNDELIVERED, ofState)).map(deliveryOf);
     },
     async delivery(webhook: string, event: string): Promise<Delivery | undefined> {
       const [row] = await read(FIND, [pathId(webhook), pathId(event)]);

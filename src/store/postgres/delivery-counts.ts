@@ -3,17 +3,29 @@ import type { ReplayRequest, WebhookHealth } from '../../webhooks/port.ts';
 import { storedState } from '../delivery-states.ts';
 import { behind } from '../event-ids.ts';
 import type { Database, Row, Statement } from './database.ts';
-import { disabledWith, IS_DISABLED, OF_WEBHOOK, unplanned } from './delivery-states.ts';
+import { disabledWith, IS_DISABLED, IS_UNDELIVERED, OF_WEBHOOK, unplanned } from './delivery-states.ts';
 import { pathId } from './path-ids.ts';
 import type { VisibleOwners } from './visible-owners.ts';
 
-const COUNT_STATE: Statement = {
-  name: 'deliveries-count-state',
+const COUNT_DELIVERED: Statement = {
+  name: 'deliveries-count-delivered',
+  text: `SELECT count(*) FILTER (WHERE state = 'delivered') AS count, count(*) AS seen, max(event) AS last
+    FROM (
+      SELECT d.event, d.state
+      FROM deliveries d
+      WHERE ${OF_WEBHOOK} AND d.event >= $2
+      ORDER BY d.event
+      LIMIT ${unplanned(limits.counted)}
+    ) part`,
+};
+
+const COUNT_UNDELIVERED: Statement = {
+  name: 'deliveries-count-undelivered',
   text: `SELECT count(*) AS count, count(*) AS seen, max(event) AS last
     FROM (
       SELECT d.event
       FROM deliveries d
-      WHERE ${OF_WEBHOOK} AND d.state = $2 AND d.event >= $3
+      WHERE ${OF_WEBHOOK} AND d.state = $3 AND d.event >= $2 AND ${IS_UNDELIVERED}
         AND ($4::boolean IS NULL OR $4 = ${IS_DISABLED})
       ORDER BY d.event
       LIMIT ${unplanned(limits.counted)}
@@ -50,7 +62,8 @@ const OLDEST: Statement = {
 /** Counts, each a part at a time. */
 export function deliveryCounts({ read }: Pick<Database, 'read'>, visible: VisibleOwners) {
   function countState(webhook: string, state: string, from: string, disabled?: boolean): Promise<number> {
-    return count((next) => read(COUNT_STATE, [pathId(webhook), state, next, disabled]), from);
+    if (state === 'delivered') return count((next) => read(COUNT_DELIVERED, [pathId(webhook), next]), from);
+    return count((next) => read(COUNT_UNDELIVERED, [pathId(webhook), next, state, disabled]), from);
   }
 
   async function countEvents(owners: readonly number[], from: string): Promise<number> {

@@ -9,6 +9,9 @@ export function disabledWith(state: DeliveryState): boolean | undefined {
 /** The ports name the webhook only, as `$1`: with its owner a statement over `d` looks into one partition. */
 export const OF_WEBHOOK = 'd.subscriber = (SELECT owner FROM webhooks WHERE id = $1) AND d.webhook = $1';
 
+/** With it a statement over `d` with one of these states, whichever, finds them by their index. */
+export const IS_UNDELIVERED = `d.state <> 'delivered'`;
+
 /** Whether the webhook `$1` is disabled. */
 export const IS_DISABLED = `(SELECT status = 'disabled' FROM webhooks WHERE id = $1)`;
 

@@ -1,6 +1,7 @@
 import { database as limits } from '../../limits.ts';
-import type { Log } from '../../runtime.ts';
+import type { Clock, Log } from '../../runtime.ts';
 import type { Database, Statement } from './database.ts';
+import { createDatabaseClock, DATABASE_TIME } from './database-clock.ts';
 import { LACKING } from './rights.ts';
 
 /** Whether the store answers and may be used, and whether tokens, users or shares were changed, by whichever replica. */
@@ -10,6 +11,8 @@ export type Heartbeat = {
    * so that nobody relies on what was known before.
    */
   epoch(): number;
+  /** That of the database. */
+  clock: Clock;
   /** Looks now: after a change that this replica made, or was told of. */
   beat(): Promise<void>;
   /** Throws what the last look failed with. */
@@ -19,12 +22,13 @@ export type Heartbeat = {
 
 const LOOK: Statement = {
   name: 'heartbeat',
-  text: `SELECT value AS epoch, ${LACKING} AS lacking
+  text: `SELECT value AS epoch, ${DATABASE_TIME} AS time, ${LACKING} AS lacking
     FROM meta
     WHERE name = 'access_epoch'`,
 };
 
 export async function startHeartbeat({ read }: Pick<Database, 'read'>, log: Log): Promise<Heartbeat> {
+  const clock = createDatabaseClock(() => performance.now());
   let known = -1;
   /** Counts what is known of the epoch here: a number that is given to nobody but the callers. */
   let given = 0;
@@ -38,6 +42,7 @@ export async function startHeartbeat({ read }: Pick<Database, 'read'>, log: Log)
     let problem: unknown;
     try {
       const [row] = await read(LOOK);
+      clock.heard(Number(row?.time), askedAt, performance.now());
       const epoch = Number(row?.epoch);
       if (epoch !== known) given++;
       known = epoch;
@@ -76,6 +81,7 @@ export async function startHeartbeat({ read }: Pick<Database, 'read'>, log: Log)
       if (performance.now() - heardAt > limits.trustedMs) given++;
       return given;
     },
+    clock,
     beat,
     check() {
       if (failure) throw failure;

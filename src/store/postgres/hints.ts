@@ -22,8 +22,6 @@ export type HintsOptions = {
   listens: boolean;
   /** Called with what another replica announced. */
   onHint(announced: Announced): void;
-  /** Called when it is listened again: what was told meanwhile was not heard. */
-  onListening(): void;
 };
 
 const CHANNEL = 'plant_store';
@@ -86,7 +84,9 @@ function compact({ lanes, owners, changed, access }: Announced): Announced {
   const first = new Map<string, Lane>();
   for (const lane of lanes) {
     const known = first.get(lane.webhook);
-    if (!known || (known.due ?? 0) > (lane.due ?? 0)) first.set(lane.webhook, lane);
+    const isFirst = !known || (known.due ?? 0) > (lane.due ?? 0);
+    const isAsked = lane.isAsked === true || known?.isAsked === true;
+    first.set(lane.webhook, { ...(isFirst ? lane : known), ...(isAsked && { isAsked }) });
   }
   return { lanes: [...first.values()], owners: [...new Set(owners)], changed: [...new Set(changed)], access };
 }
@@ -107,7 +107,7 @@ function parts({ lanes, owners, changed, access }: Announced): Announced[] {
 }
 
 /** Listens on a connection of its own, and connects again whenever it breaks off or the primary is another one. */
-function listen({ database, log, onHint, onListening }: HintsOptions, sender: string) {
+function listen({ database, log, onHint }: HintsOptions, sender: string) {
   let client: pg.Client | undefined;
   let url: string | undefined;
   let retryMs: number = limits.listenRetryMs.first;
@@ -131,7 +131,6 @@ function listen({ database, log, onHint, onListening }: HintsOptions, sender: st
       await opened.connect();
       await opened.query(LISTEN);
       retryMs = limits.listenRetryMs.first;
-      onListening();
     } catch (error) {
       log.debug({ err: error }, 'could not listen for hints');
       leave();
@@ -223,6 +222,7 @@ function isLane(lane: unknown): lane is Lane {
     isWhole(lane.subscriber) &&
     'webhook' in lane &&
     isId(lane.webhook) &&
-    (!('due' in lane) || isWhole(lane.due))
+    (!('due' in lane) || isWhole(lane.due)) &&
+    (!('isAsked' in lane) || typeof lane.isAsked === 'boolean')
   );
 }

@@ -7,16 +7,15 @@ import { createHints, type HintsOptions } from './hints.ts';
 
 type NewsOptions = Pick<HintsOptions, 'database' | 'log' | 'listens'> & {
   heartbeat: Pick<Heartbeat, 'beat'>;
-  dispatch: { note(lanes: readonly Lane[]): void; sweepSoon(): void };
   /** Where the feed ends while one of these owners has events that are not part of it yet. */
   unsettled(owners: readonly number[]): Promise<string | undefined>;
 };
 
 /** Brings what a transaction announced to whom it concerns, in this replica and in the others. */
 export function createNews(options: NewsOptions) {
-  const { heartbeat, dispatch, unsettled } = options;
+  const { heartbeat, unsettled } = options;
   const listeners = {
-    due: [] as (() => void)[],
+    work: [] as ((lanes: readonly Lane[]) => void)[],
     events: [] as ((owners: readonly number[]) => void)[],
     change: [] as ((webhook: string) => void)[],
   };
@@ -30,24 +29,13 @@ export function createNews(options: NewsOptions) {
       onHint(announced) {
         void tell(announced);
       },
-      onListening() {
-        dispatch.sweepSoon();
-        ring();
-      },
     },
     randomBytes(8).toString('hex'),
   );
 
-  function ring(): void {
-    for (const listener of listeners.due) listener();
-  }
-
   async function tell({ lanes, owners, changed, access }: Announced): Promise<void> {
     for (const webhook of changed) for (const listener of listeners.change) listener(webhook);
-    if (lanes.length > 0) {
-      dispatch.note(lanes);
-      ring();
-    }
+    if (lanes.length > 0) for (const listener of listeners.work) listener(lanes);
     for (const owner of owners) settling.add(owner);
     if (settling.size > 0) settlingUnderWay ??= settle();
     if (access) await heartbeat.beat();
@@ -85,7 +73,7 @@ export function createNews(options: NewsOptions) {
       hints.send(announced);
       await tell(announced);
     },
-    onDue: (listener: () => void) => void listeners.due.push(listener),
+    onWork: (listener: (lanes: readonly Lane[]) => void) => void listeners.work.push(listener),
     onEvents: (listener: (owners: readonly number[]) => void) => void listeners.events.push(listener),
     onChange: (listener: (webhook: string) => void) => void listeners.change.push(listener),
     async close(): Promise<void> {

@@ -1,24 +1,22 @@
 import type { Caller } from '../../idempotency.ts';
 import { database as limits } from '../../limits.ts';
-import type { EndedBatch, Measures, QueueName, QueueReading } from '../../measures.ts';
+import type { EndedBatch, Measures, QueueReading } from '../../measures.ts';
 import { type Clock, steadyClock } from '../../runtime.ts';
 import { groupCommit } from '../batch.ts';
 import { refuseUndone } from '../once.ts';
 import { alone, type Command, goTogether, type Work, type Write } from './writer.ts';
 
-/** How commands get to the writer: those of requests and those of the dispatcher, which do not wait for each other. */
+/** How commands of requests get to the writer. */
 export type Queues = {
   /** A command of a request. */
   submit(command: Command, bytes: number, caller?: Caller): Promise<unknown>;
   /** Work of a request, as a transaction of its own. */
   run<T>(work: Work<T>, caller?: Caller, hadEffect?: (outcome: T) => boolean): Promise<T>;
-  /** A command of the dispatcher. */
-  dispatch(command: Command): Promise<unknown>;
   /** A slice of long work, beside the queues, which must not wait for it. */
   slice<T>(work: Work<T>): Promise<T>;
   /** Whether commands of requests would be refused at once. */
   isFull(): boolean;
-  readings(): readonly QueueReading[];
+  reading(): QueueReading;
   /** Carries out what is queued. */
   close(): Promise<void>;
 };
@@ -27,17 +25,13 @@ export type Queues = {
 export const COMMAND_BYTES = 512;
 
 export function createQueues(write: Write, clock: Clock, measures?: Measures): Queues {
-  const rules = (queue: QueueName) => ({
-    goTogether,
-    batchEnded: measures && ((batch: EndedBatch) => measures.batchEnded(queue, batch)),
-  });
   const steady = steadyClock(clock);
   const requests = groupCommit<Command>(write, steady, {
-    ...rules('writes'),
+    goTogether,
+    batchEnded: measures && ((batch: EndedBatch) => measures.batchEnded('writes', batch)),
     gathering: { many: limits.gatherMany, pauseMs: limits.gatherMs },
     patience: { beginMs: limits.beginMs, answerMs: limits.writeMs, checkMs: limits.lateCheckMs },
   });
-  const dispatcher = groupCommit<Command>(write, steady, rules('dispatch'));
   const submit: Queues['submit'] = (command, bytes, caller) =>
     requests.submit(command, bytes, 'bounded', caller).then(refuseUndone);
 
@@ -47,8 +41,6 @@ export function createQueues(write: Write, clock: Clock, measures?: Measures): Q
       // The outcome is what the work returns, unless nothing was done, which `submit` refuses.
       return (await submit(alone(work, caller, hadEffect), COMMAND_BYTES, caller)) as T;
     },
-    // As many as deliveries are claimed at most; one that is refused would be sent twice.
-    dispatch: (command) => dispatcher.submit(command, COMMAND_BYTES, 'open'),
     async slice<T>(work: Work<T>) {
       const { outcomes, failures } = await write([alone(work, undefined)], () => true);
       if (failures[0]) throw failures[0].error;
@@ -56,12 +48,7 @@ export function createQueues(write: Write, clock: Clock, measures?: Measures): Q
       return outcomes[0] as T;
     },
     isFull: requests.isFull,
-    readings: () => [
-      { queue: 'writes', ...requests.waiting() },
-      { queue: 'dispatch', ...dispatcher.waiting() },
-    ],
-    async close() {
-      await Promise.all([requests.close(), dispatcher.close()]);
-    },
+    reading: () => ({ queue: 'writes', ...requests.waiting() }),
+    close: requests.close,
   };
 }

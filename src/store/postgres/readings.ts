@@ -2,7 +2,7 @@ import type { SizeReading, WebhooksReading } from '../../measures.ts';
 import { addWebhooks, noWebhooks, type WebhooksRow } from '../webhooks-reading.ts';
 import type { Database, Statement } from './database.ts';
 
-/** Looks twice for each webhook, as a sweep does (`dispatch.ts`). */
+/** Looks twice for each webhook, as a search for work does (`lanes.ts`). */
 export const WEBHOOKS: Statement = {
   name: 'readings-webhooks',
   text: `SELECT count(*) FILTER (WHERE w.status = 'enabled') AS enabled,

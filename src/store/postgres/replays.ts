@@ -1,3 +1,4 @@
+import { ANEW } from '../../webhooks/delivery/port.ts';
 import { behind } from '../event-ids.ts';
 import type { Announced } from './announced.ts';
 import type { Query, Row, Statement } from './database.ts';
@@ -33,8 +34,11 @@ export async function replaySlice(bounds: SliceBounds, query: Query, announced: 
 async function sliceOf(replay: Replay, { now, limit }: SliceBounds, query: Query): Promise<Slice> {
   const { subscriber, webhook, state, status, next, through } = replay;
   if (status === 'deleted') return { count: 0, last: undefined };
-  if (state !== null)
-    return toSlice(await query(DELIVERIES_AGAIN, [subscriber, webhook, state, next, through, limit, now]));
+  if (state !== null) {
+    const values = [subscriber, webhook, next, through, limit, now];
+    if (state === 'delivered') return toSlice(await query(DELIVERED_AGAIN, values));
+    return toSlice(await query(UNDELIVERED_AGAIN, [...values, state]));
+  }
   const events = await walkEvents({ viewer: subscriber, from: next, through, limit }, query);
   if (events.length > 0) await query(EVENTS_AGAIN, [subscriber, webhook, JSON.stringify(events), now]);
   return { count: events.length, last: events.at(-1)?.id };
@@ -76,13 +80,7 @@ const GO_ON: Statement = {
 
 const END: Statement = { name: 'replays-end', text: 'DELETE FROM replays WHERE id = $1' };
 
-/** The step of a delivery that is under way and whose schedule begins anew if that fails: no claim has it. */
-const ANEW = -1;
-
-/**
- * Every event, those that the webhook had no delivery for included. One that is under way is not sent twice: its
- * schedule begins anew if it fails.
- */
+/** Every event, those that the webhook had no delivery for included. One that is under way is not sent twice. */
 const EVENTS_AGAIN: Statement = {
   name: 'replays-events',
   text: `INSERT INTO deliveries AS d (subscriber, webhook, event, owner, state, attempts, step, due, leased, fence)
@@ -90,37 +88,42 @@ const EVENTS_AGAIN: Statement = {
     FROM json_to_recordset($3) AS e(id text, owner int8)
     ORDER BY e.id
     ON CONFLICT (subscriber, webhook, event) DO UPDATE
-    SET state = 'pending',
-        step = CASE WHEN d.leased THEN ${ANEW} ELSE 0 END,
-        due = CASE WHEN d.leased THEN d.due ELSE excluded.due END`,
+    SET state = 'pending', step = ${ANEW}, due = excluded.due`,
 };
 
-/** The deliveries in one state. */
-const DELIVERIES_AGAIN: Statement = {
-  name: 'replays-deliveries',
-  text: `WITH found AS MATERIALIZED (
+const DELIVERED_AGAIN: Statement = {
+  name: 'replays-delivered',
+  text: deliveriesAgain(`state = 'delivered'`),
+};
+
+const UNDELIVERED_AGAIN: Statement = {
+  name: 'replays-undelivered',
+  text: deliveriesAgain(`state = $7 AND state <> 'delivered'`),
+};
+
+/** The deliveries in one state. One that leaves it meanwhile counts as looked at. */
+function deliveriesAgain(isMeant: string): string {
+  return `WITH found AS MATERIALIZED (
       SELECT event
       FROM deliveries
-      WHERE subscriber = $1 AND webhook = $2 AND state = $3 AND event >= $4 AND event <= $5
+      WHERE subscriber = $1 AND webhook = $2 AND ${isMeant} AND event >= $3 AND event <= $4
       ORDER BY event
-      LIMIT $6
+      LIMIT $5
     ), locked AS MATERIALIZED (
       SELECT f.event
       FROM found f
       CROSS JOIN LATERAL (
         SELECT 1
         FROM deliveries
-        WHERE subscriber = $1 AND webhook = $2 AND event = f.event AND state = $3
+        WHERE subscriber = $1 AND webhook = $2 AND event = f.event AND ${isMeant}
         FOR NO KEY UPDATE
       ) d
     ), changed AS (
       UPDATE deliveries d
-      SET state = 'pending',
-          step = CASE WHEN d.leased THEN ${ANEW} ELSE 0 END,
-          due = CASE WHEN d.leased THEN d.due ELSE $7 END
+      SET state = 'pending', step = ${ANEW}, due = $6
       FROM locked l
       WHERE d.subscriber = $1 AND d.webhook = $2 AND d.event = l.event
     )
     SELECT count(*) AS count, max(event) AS last
-    FROM found`,
-};
+    FROM found`;
+}

@@ -18,6 +18,8 @@ export const RIGHTS: Readonly<Record<string, string>> = {
   idempotency: 'SELECT INSERT DELETE',
   meta: 'SELECT UPDATE',
   cursor_key: 'SELECT',
+  replicas: 'SELECT INSERT UPDATE DELETE',
+  lanes: 'SELECT INSERT UPDATE',
 };
 
 const each = Object.entries(RIGHTS).flatMap(([table, rights]) =>

@@ -100,10 +100,19 @@ const WITHDRAW: Statement = {
     SET next = '', through = excluded.through`,
 };
 
+const WEBHOOKS_OF: Statement = {
+  name: 'shares-webhooks-of',
+  text: `SELECT id
+    FROM webhooks
+    WHERE owner = ANY ($1::int8[]) AND status = 'enabled'`,
+};
+
 /** Whether any were. */
 async function removed(shares: readonly Row[], query: Query, announced: Announced): Promise<boolean> {
   if (shares.length === 0) return false;
   await query(WITHDRAW, [JSON.stringify(shares)]);
+  const viewers = [...new Set(shares.map(({ viewer }) => viewer))];
+  for (const { id } of await query(WEBHOOKS_OF, [viewers])) announced.changed.push(String(id));
   announced.access = true;
   return true;
 }

@@ -1,11 +1,11 @@
 import type { AccessStore } from '../../access/port.ts';
 import type { DatabaseUrl } from '../../database-url.ts';
 import type { KeyStore } from '../../idempotency.ts';
-import type { Measures } from '../../measures.ts';
+import type { EndedBatch, Measures } from '../../measures.ts';
 import type { PlantStore } from '../../plants/port.ts';
 import type { Clock, Log } from '../../runtime.ts';
-import type { LaneStore } from '../../webhooks/delivery/port.ts';
-import type { ChoreStore, Outbox } from '../../webhooks/port.ts';
+import type { OwnedLanes } from '../../webhooks/delivery/owned-lanes.ts';
+import type { ChoreStore } from '../../webhooks/port.ts';
 import { fault } from '../once.ts';
 import type { CursorKeys, Store } from '../store.ts';
 import { choreReads, choreWrites } from './chores.ts';
@@ -13,10 +13,10 @@ import type { Created } from './create-command.ts';
 import { type CreateRules, creates } from './creates.ts';
 import { type Database, openDatabase, type Statement } from './database.ts';
 import { createTest, deliveryReads, redeliver, startReplay } from './deliveries.ts';
-import { createDispatch } from './dispatch.ts';
 import { eventReads } from './events.ts';
 import { type Heartbeat, startHeartbeat } from './heartbeat.ts';
 import { keepAnswer, keptAnswer } from './idempotency.ts';
+import { createLaneStore } from './lane-store.ts';
 import { migrate, SCHEMA_WAITS } from './migrate.ts';
 import { createNews } from './news.ts';
 import { pageReads } from './page-reads.ts';
@@ -44,7 +44,12 @@ export type PostgresOptions = CreateRules & {
   onMigration?: (name: string) => void;
 };
 
-export type PostgresStore = Store & { outbox: Outbox };
+export type PostgresStore = Store & {
+  /** Begins to own lanes: for a replica that sends what is in them. Once at most. */
+  own(): Promise<OwnedLanes>;
+  /** By which deliveries are due: the database's, which is that of all replicas. */
+  clock: Clock;
+};
 
 /** Opens the store in a PostgreSQL database, makes it when it is not there, and brings its schema up to date. */
 export async function openPostgresStore(options: PostgresOptions): Promise<PostgresStore> {
@@ -69,15 +74,16 @@ type Opened = { database: Database; cursorKeys: CursorKeys; heartbeat: Heartbeat
 function storeOn({ database, cursorKeys, heartbeat }: Opened, options: PostgresOptions): PostgresStore {
   const { clock, log, pooled, measures } = options;
   const visible = visibleOwners(database, heartbeat.epoch);
-  const dispatch = createDispatch(database);
   const { unsettled, ...events } = eventReads(database, visible);
-  const news = createNews({ database, log, listens: !pooled, heartbeat, dispatch, unsettled });
+  const news = createNews({ database, log, listens: !pooled, heartbeat, unsettled });
   const queues = createQueues(createWriter(database, news.publish), clock, measures);
-  const { onDue, onChange, onEvents } = news;
+  const batchEnded = measures && ((batch: EndedBatch) => measures.batchEnded('dispatch', batch));
+  const delivery = createLaneStore({ database, log, news, batchEnded });
   let closing: Promise<void> | undefined;
 
   async function close(): Promise<void> {
     await queues.close();
+    await delivery.close();
     heartbeat.stop();
     await news.close();
     await database.close();
@@ -88,29 +94,22 @@ function storeOn({ database, cursorKeys, heartbeat }: Opened, options: PostgresO
     access: accessStore({ database, queues, visible, heartbeat }),
     keys: keyStore({ database, queues }),
     ...webhookStores({ database, queues, visible }),
-    lanes: notConverted,
-    outbox: { ...dispatch.outbox(queues.dispatch), onDue, onChange },
-    events: { ...events, onEvents },
+    lanes: delivery.lanes,
+    own: delivery.own,
+    clock: heartbeat.clock,
+    events: { ...events, onEvents: news.onEvents },
     chores: choreStore({ database, queues }),
-    readings: { kind: 'postgres', queues: queues.readings, ...storeReads(database) },
+    readings: {
+      kind: 'postgres',
+      queues: () => [queues.reading(), delivery.reading()],
+      ...storeReads(database),
+    },
     cursorKeys,
     isFull: queues.isFull,
     check: heartbeat.check,
     close: () => (closing ??= close()),
   };
 }
-
-const refuse = () => Promise.reject(new Error('PostgreSQL is delivered from by claims.'));
-
-/** Deliveries are claimed there (`outbox`). */
-const notConverted: LaneStore = {
-  findWork: refuse,
-  read: refuse,
-  record: refuse,
-  suspect: refuse,
-  onWork() {},
-  onChange() {},
-};
 
 type Parts = { database: Database; queues: Queues; visible: VisibleOwners };
 

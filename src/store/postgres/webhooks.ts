@@ -78,7 +78,8 @@ const UPDATE: Statement = {
         status = $8,
         disabled_reason = CASE WHEN $8 = status THEN disabled_reason END,
         paused_until = CASE WHEN $9 THEN NULL ELSE paused_until END,
-        failing_since = CASE WHEN $9 THEN NULL ELSE failing_since END
+        failing_since = CASE WHEN $9 THEN NULL ELSE failing_since END,
+        generation = CASE WHEN $9 THEN generation + 1 ELSE generation END
     WHERE owner = $1 AND id = $2
     RETURNING ${COLUMNS}`,
 };
@@ -107,10 +108,10 @@ export function changeWebhook(owner: number, id: string, change: WebhookChange):
     const values = [description !== undefined, description, rate !== undefined, rate, status, begins];
     const [row] = await query(UPDATE, [owner, id, url, ...values]);
     if (begins && status === 'enabled') await query(HASTEN, [owner, id]);
-    if (begins || status !== before.status) announced.changed.push(id);
-    // Another rate may admit at once what the one before did not.
-    const mayBeDue = status === 'enabled' && (begins || rate !== undefined);
-    if (mayBeDue) announced.lanes.push({ subscriber: owner, webhook: id, due: undefined });
+    const isOther = begins || status !== before.status || rate !== undefined;
+    if (isOther) announced.changed.push(id);
+    if (isOther && status === 'enabled')
+      announced.lanes.push({ subscriber: owner, webhook: id, due: change.at });
     return row && toWebhook(row);
   };
 }
@@ -165,7 +166,7 @@ const LIMIT: Statement = {
 /** Adds a secret, and lets those that are live end (`WebhookStore.rotateSecret`). */
 export function rotateSecret(owner: number, id: string, rotation: Rotation): Work<RotationOutcome> {
   const { secret, at, overlapUntil, most } = rotation;
-  return async (query) => {
+  return async (query, announced) => {
     if (!(await lockWebhook(query, owner, id))) return 'no webhook';
     await query(REMOVE_OVER, [id, at]);
     const [live] = await query(LIVE, [id]);
@@ -174,6 +175,7 @@ export function rotateSecret(owner: number, id: string, rotation: Rotation): Wor
     await query(LIMIT, [id, overlapUntil]);
     await query(REMOVE_OVER, [id, at]);
     await query(INSERT_SECRETS, [id, at, [secret]]);
+    announced.changed.push(id);
     return 'rotated';
   };
 }

@@ -18,7 +18,7 @@ export type Ownership = {
   mayServe(webhook: string, now: number): boolean;
   /** Whether the lane is this replica's own, and is to be handed over when nothing of it is under way. */
   isLeaving(webhook: string): boolean;
-  /** Whether work of this lane is for this replica. */
+  /** Whether work of this lane is for this replica: not what comes to a lane that is to be handed over. */
   isFor(webhook: string): boolean;
   /** The lease was renewed by a question that was sent at this time. */
   renewed(sentAt: number): void;
@@ -88,7 +88,7 @@ export function createOwnership({ leaseMs, marginMs, orphanMs }: OwnershipRules)
     owned: () => lanesOf(fences),
     mayServe: (webhook, now) => now < leaseEndsAt && fences.has(webhook) && !leaving.has(webhook),
     isLeaving: (webhook) => leaving.has(webhook),
-    isFor: (webhook) => fences.has(webhook) || isFavourite(webhook),
+    isFor: (webhook) => (fences.has(webhook) ? !leaving.has(webhook) : isFavourite(webhook)),
     renewed(sentAt) {
       leaseEndsAt = sentAt + leaseMs - marginMs;
     },
