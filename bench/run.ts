@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { temporaryFolder } from './harness/cleanup.ts';
 import { generator } from './harness/load.ts';
@@ -13,6 +14,7 @@ import {
 import type { Section } from './harness/section.ts';
 import { pinSelf } from './harness/tools.ts';
 import { arrival } from './sections/arrival.ts';
+import { asked } from './sections/asked.ts';
 import { auth } from './sections/auth.ts';
 import { backlog } from './sections/backlog.ts';
 import { beside } from './sections/beside.ts';
@@ -25,6 +27,7 @@ import { observed } from './sections/observed.ts';
 import { overload } from './sections/overload.ts';
 import { page } from './sections/page.ts';
 import { postgres } from './sections/postgres.ts';
+import { postgresDeliver } from './sections/postgres-deliver.ts';
 import { replay } from './sections/replay.ts';
 import { retries } from './sections/retries.ts';
 import { slowClients } from './sections/slow-clients.ts';
@@ -39,15 +42,17 @@ const sections: Record<string, Section> = {
   ...{ list, create, 'slow-disk': slowDisk, stream, page, start },
   ...{ deliver, arrival, neighbours, beside, backlog, duplicates, replay },
   ...{ auth, observed, retries, overload, 'slow-clients': slowClients },
-  ...{ 'stalled-readers': stalledReaders, postgres },
+  ...{ asked, 'stalled-readers': stalledReaders, postgres, 'postgres-deliver': postgresDeliver },
 };
 
-const USAGE = `Usage: node bench/run.ts [section…] [--quick] [--json]
+const USAGE = `Usage: node bench/run.ts [section…] [--quick] [--json] [--before <folder>]
 
 Sections: ${Object.keys(sections).join(', ')} (all of them when none is named)
-  --quick  fewer and shorter rounds, smaller stores: to see that it runs, not to quote
-  --json   the result as JSON on standard output
-  --help   this text
+  --quick   fewer and shorter rounds, smaller stores: to see that it runs, not to quote
+  --json    the result as JSON on standard output
+  --before  a folder with another version of the program (git worktree): create, list, deliver and arrival
+            measure it side by side
+  --help    this text
 `;
 
 process.exitCode = await main();
@@ -55,7 +60,7 @@ process.exitCode = await main();
 async function main(): Promise<number> {
   const given = readArguments();
   if ('error' in given) return refuse(given.error);
-  const { names, quick, json, help } = given;
+  const { names, quick, json, help, before } = given;
   if (help) {
     process.stdout.write(USAGE);
     return 0;
@@ -68,7 +73,7 @@ async function main(): Promise<number> {
     ? `servers on core 0, ${generator} and the bench on core 1`
     : `taskset is missing: nothing is pinned to a core; load by ${generator}`;
   say(setting);
-  const bench = { quick, folder: temporaryFolder().path, say };
+  const bench = { quick, folder: temporaryFolder().path, before, say };
   const reports: Report[] = [];
   for (const [name, section] of Object.entries(sections)) {
     if (names.length > 0 && !names.includes(name)) continue;
@@ -79,18 +84,25 @@ async function main(): Promise<number> {
   return 0;
 }
 
-type Arguments = { names: string[]; quick: boolean; json: boolean; help: boolean };
+type Arguments = {
+  names: string[];
+  quick: boolean;
+  json: boolean;
+  help: boolean;
+  before: string | undefined;
+};
 
 function readArguments(): Arguments | { error: string } {
   const options = {
     quick: { type: 'boolean' },
     json: { type: 'boolean' },
+    before: { type: 'string' },
     help: { type: 'boolean' },
   } as const;
   try {
     const { values, positionals } = parseArgs({ options, allowPositionals: true });
-    const { quick = false, json = false, help = false } = values;
-    return { names: positionals, quick, json, help };
+    const { quick = false, json = false, help = false, before } = values;
+    return { names: positionals, quick, json, help, before: before && resolve(before) };
   } catch (error) {
     return { error: error instanceof Error ? error.message : String(error) };
   }

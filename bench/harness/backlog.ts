@@ -14,10 +14,16 @@ let events = 0;
 
 /**
  * Makes so many events of `admin`, each with a delivery for each of their webhooks that is due since its event was
- * made.
+ * made. Nothing of it is sent before all of it is there: meanwhile the webhooks are disabled.
  */
 export function addBacklog(dataDir: string, count: number): void {
   const db = openStore(dataDir);
+  const enabled = `owner = ${ADMIN} AND status = 'enabled'`;
+  const paused = db
+    .prepare(`SELECT id FROM webhooks WHERE ${enabled}`)
+    .all()
+    .map(({ id }) => String(id));
+  db.exec(`UPDATE webhooks SET status = 'disabled' WHERE ${enabled}`);
   db.function('plant_name', (id) => filledPlant(Number(id)).name);
   db.function('plant_tag', (id) => filledPlant(Number(id)).tag);
   const prefix = eventPrefix();
@@ -30,6 +36,13 @@ export function addBacklog(dataDir: string, count: number): void {
     db.exec('COMMIT');
     events = last;
   }
+  // Versions that have it look there for what is due.
+  const hasNextDue = columnsOf(db, 'webhooks').some(({ name }) => name === 'next_due');
+  const enable = db.prepare(`UPDATE webhooks SET status = 'enabled' WHERE id = ?`);
+  db.exec('BEGIN IMMEDIATE');
+  if (hasNextDue) db.exec(`UPDATE webhooks SET next_due = ${at} WHERE owner = ${ADMIN}`);
+  for (const id of paused) enable.run(id);
+  db.exec('COMMIT');
   db.close();
 }
 
@@ -54,13 +67,6 @@ export function multiplyWebhook(dataDir: string, count: number): void {
   db.close();
 }
 
-/** Disables every webhook, or enables it: with a backlog that waits, the running service then begins to send it. */
-export function setEnabled(dataDir: string, isEnabled: boolean): void {
-  const db = openStore(dataDir);
-  db.exec(`UPDATE webhooks SET status = '${isEnabled ? 'enabled' : 'disabled'}'`);
-  db.close();
-}
-
 /** How many deliveries of a store are in a state. */
 export function countDeliveries(dataDir: string, state: 'pending' | 'delivered' | 'failed'): number {
   const db = new DatabaseSync(storePath(dataDir), { readOnly: true, timeout: LOCK_WAIT_MS });
@@ -68,6 +74,24 @@ export function countDeliveries(dataDir: string, state: 'pending' | 'delivered' 
   const row = db.prepare(`SELECT count(*) AS count FROM deliveries WHERE state = '${state}'`).get();
   db.close();
   return Number(row?.count);
+}
+
+/** A column of a table; `isOpen` when a row needs a value for it. */
+type Column = { name: string; isOpen: boolean };
+
+const GIVEN = ['webhook', 'event', 'owner', 'state', 'due'];
+
+/** Whatever else a version of the store keeps of a delivery counts from 0. */
+function startOf(columns: Column[]): { names: string; values: string } {
+  const open = columns.filter(({ name, isOpen }) => isOpen && !GIVEN.includes(name));
+  return { names: open.map(({ name }) => name).join(', '), values: open.map(() => '0').join(', ') };
+}
+
+function columnsOf(db: DatabaseSync, table: string): Column[] {
+  return db
+    .prepare(`SELECT name, "notnull" = 1 AND dflt_value IS NULL AS open FROM pragma_table_info(?)`)
+    .all(table)
+    .map(({ name, open }) => ({ name: String(name), isOpen: open === 1 }));
 }
 
 const ADMIN = `(SELECT id FROM users WHERE name = 'admin')`;
@@ -92,9 +116,10 @@ function insertEvents(db: DatabaseSync, { prefix, at, first, last }: Events): vo
 }
 
 function insertDeliveries(db: DatabaseSync, first: string, last: string): void {
+  const { names, values } = startOf(columnsOf(db, 'deliveries'));
   db.prepare(
-    `INSERT INTO deliveries (webhook, event, owner, state, attempts, step, due, generation)
-     SELECT w.id, e.id, e.owner, 'pending', 0, 0, e.created_at, 0
+    `INSERT INTO deliveries (webhook, event, owner, state, due, ${names})
+     SELECT w.id, e.id, e.owner, 'pending', e.created_at, ${values}
      FROM webhooks w
      JOIN events e ON e.owner = w.owner AND e.id BETWEEN ? AND ?
      WHERE w.owner = ${ADMIN}

@@ -21,23 +21,13 @@ export async function filledStore(folder: string, plants: number): Promise<strin
   // The service makes the schema and the user.
   const service = await startService({ dataDir });
   await service.stop();
-  fill(storePath(dataDir), plants);
+  addPlants(dataDir, plants);
   return dataDir;
 }
 
-/**
- * What stands before the last 16 digits of an event's id that was made now. With an older one the service would
- * soon be busy with removing the event.
- */
-export function eventPrefix(): string {
-  return firstId('evt', Date.now()).slice(0, -RANDOM_DIGITS);
-}
-
-/** Of the 26 digits of an id; the others are its time. */
-const RANDOM_DIGITS = 16;
-
-function fill(path: string, plants: number): void {
-  const db = new DatabaseSync(path);
+/** Fills a store, which the service has made and nobody uses. */
+export function addPlants(dataDir: string, plants: number): void {
+  const db = new DatabaseSync(storePath(dataDir));
   db.exec('PRAGMA synchronous = OFF');
   db.exec('PRAGMA cache_size = -262144');
   db.function('plant_name', (id) => filledPlant(Number(id)).name);
@@ -61,3 +51,14 @@ function fill(path: string, plants: number): void {
   db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
   db.close();
 }
+
+/**
+ * What stands before the last 16 digits of an event's id that was made now. With an older one the service would
+ * soon be busy with removing the event.
+ */
+export function eventPrefix(): string {
+  return firstId('evt', Date.now()).slice(0, -RANDOM_DIGITS);
+}
+
+/** Of the 26 digits of an id; the others are its time. */
+const RANDOM_DIGITS = 16;

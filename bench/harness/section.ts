@@ -8,6 +8,8 @@ export type Bench = {
   quick: boolean;
   /** For stores; removed at the end. */
   folder: string;
+  /** The folder of the version before, which some sections measure side by side. */
+  before: string | undefined;
   /** Says on stderr what is going on. */
   say(text: string): void;
 };

@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Server, startServer } from './server.ts';
 import { SERVER_CORE } from './tools.ts';
@@ -6,9 +7,13 @@ import { SERVER_CORE } from './tools.ts';
 /** The token of the user `admin` of every store that the bench makes. */
 export const TOKEN = 'bench-token-0123456789-abcdefghijklmnop';
 
-/** `prefix` stands before the command, such as strace with its arguments; `core: undefined` runs on any. */
+/**
+ * `prefix` stands before the command, such as strace with its arguments; `core: undefined` runs on any. `root` is the
+ * folder of another version of the program.
+ */
 export type ServiceOptions = {
   dataDir: string;
+  root?: string | undefined;
   env?: Record<string, string>;
   prefix?: string[];
   core?: number | undefined;
@@ -16,26 +21,42 @@ export type ServiceOptions = {
 };
 
 /** Starts the service as `npm start` does, on a free port of the loopback. */
-export function startService({ dataDir, env, prefix = [], ...options }: ServiceOptions): Promise<Server> {
+export function startService({
+  dataDir,
+  env,
+  root = fileOf('../..'),
+  prefix = [],
+  ...options
+}: ServiceOptions): Promise<Server> {
   const core = 'core' in options ? options.core : SERVER_CORE;
   return startServer({
-    command: [...prefix, process.execPath, fileOf('../../bin/plant-store'), 'serve'],
+    command: [...prefix, process.execPath, join(root, 'bin/plant-store'), 'serve'],
     env: { PORT: '0', HOST: '127.0.0.1', DATA_DIR: dataDir, BOOTSTRAP_TOKEN: TOKEN, ...env },
     ...(core === undefined ? {} : { core }),
     ...(options.errorLog === undefined ? {} : { errorLog: options.errorLog }),
   });
 }
 
-export type ReferenceName = 'bare' | 'single-insert' | 'undici-loop' | 'fast-receiver' | 'bad-receivers';
+export type ReferenceName =
+  | 'bare'
+  | 'single-insert'
+  | 'undici-loop'
+  | 'graphile-worker'
+  | 'fast-receiver'
+  | 'bad-receivers';
 
 /** Starts one of the servers of `bench/reference`, on the core of the servers unless another is named. */
 export function startReference(
   name: ReferenceName,
-  { dataDir = '.', core = SERVER_CORE }: { dataDir?: string; core?: number } = {},
+  {
+    dataDir = '.',
+    core = SERVER_CORE,
+    env = {},
+  }: { dataDir?: string; core?: number; env?: Record<string, string> } = {},
 ): Promise<Server> {
   return startServer({
     command: [process.execPath, fileOf(`../reference/${name}.ts`)],
-    env: { DATA_DIR: dataDir },
+    env: { DATA_DIR: dataDir, ...env },
     core,
   });
 }

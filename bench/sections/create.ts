@@ -1,5 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { againstBefore, startBefore } from '../harness/before.ts';
 import { compare, ratios } from '../harness/compare.ts';
 import type { Load } from '../harness/load.ts';
 import type { Report } from '../harness/report.ts';
@@ -14,24 +15,26 @@ export const createLoad: Load = {
   connections: 64,
 };
 
-/** Durable creates against the limit, and against one INSERT a request. */
+/** Durable creates against the limit, against one INSERT a request, and against the version before. */
 export async function create(bench: Bench): Promise<Report> {
   const dataDir = join(bench.folder, 'create');
   mkdirSync(dataDir);
   const service = await startService({ dataDir });
+  const before = await startBefore(bench, 'create');
   const bare = await startReference('bare', { dataDir });
   const single = await startReference('single-insert', { dataDir });
   const read: Load = { method: 'GET', paths: ['/plants'], token: TOKEN, connections: createLoad.connections };
   const loads = await compare(
     [
       { name: 'create: service', server: service, load: createLoad },
+      ...(before ? [{ name: 'create: version before', server: before, load: createLoad }] : []),
       { name: 'create: bare node:http', server: bare, load: createLoad },
       { name: 'create: bare node:http, GET', server: bare, load: read },
       { name: 'create: one INSERT a request', server: single, load: createLoad },
     ],
     roundsOf(bench),
   );
-  await Promise.all([service.stop(), bare.stop(), single.stop()]);
+  await Promise.all([service.stop(), before?.stop(), bare.stop(), single.stop()]);
   const against = (reference: string) => ratios(loads, ['create: service', `create: ${reference}`]);
   return {
     figures: [
@@ -48,6 +51,7 @@ export async function create(bench: Bench): Promise<Report> {
         values: against('one INSERT a request'),
         target: { atLeast: 6 },
       },
+      ...againstBefore(loads, 'create'),
     ],
     loads,
   };

@@ -1,11 +1,10 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { addBacklog, countDeliveries } from '../harness/backlog.ts';
-import { interleave, ratios } from '../harness/compare.ts';
+import { interleave, ratios, type Sample } from '../harness/compare.ts';
 import { type FastReceiver, sampleSender, startFastReceiver } from '../harness/fast-receiver.ts';
-import type { Report } from '../harness/report.ts';
+import type { Figure, Report } from '../harness/report.ts';
 import type { Bench } from '../harness/section.ts';
-import type { Server } from '../harness/server.ts';
 import { startReference, startService } from '../harness/service.ts';
 import { readRequest, runLoop } from '../harness/undici-loop.ts';
 import { untilNoneLeft } from '../harness/wait.ts';
@@ -16,67 +15,103 @@ const CONCURRENCY = 16;
 
 /**
  * How fast a backlog goes to one fast receiver, against a loop that sends the same requests and does nothing else:
- * with a signature for each, which is half of what such a request costs, and with one signature for all.
+ * with a signature for each, which is half of what such a request costs, and with one signature for all. And against
+ * the version before.
  */
 export async function deliver(bench: Bench): Promise<Report> {
   const { deliveries, rounds } = bench.quick
     ? { deliveries: 2_000, rounds: 2 }
     : { deliveries: 20_000, rounds: 5 };
-  const dataDir = join(bench.folder, 'deliver');
-  mkdirSync(dataDir);
   const receiver = await startFastReceiver();
   const loop = await startReference('undici-loop');
-  const env = { ...loopbackAllowed, WEBHOOK_CONCURRENCY: String(CONCURRENCY) };
-  const service = await startService({ dataDir, env });
-  await createWebhook(service, `${receiver.url}/`);
+  const mine = await startDrain(bench, 'deliver', { receiver, deliveries });
+  const before =
+    bench.before === undefined
+      ? undefined
+      : await startDrain(bench, 'deliver-before', { receiver, deliveries, root: bench.before });
 
-  const drain = () => sampleDrain(service, { dataDir, receiver, deliveries });
-  await drain();
+  await mine.drain();
   // The loop sends again what the service sent.
   const request = readRequest((await receiver.tally()).sample ?? '');
+  await before?.drain();
   const order = { url: `${receiver.url}/`, requests: deliveries, concurrency: CONCURRENCY, ...request };
   const send = (signed: boolean) =>
     sampleSender(loop, receiver, deliveries, () => runLoop(loop, { ...order, signed }));
   await send(true);
   await send(false);
   const contenders = new Map([
-    ['deliver: service', drain],
+    ['deliver: service', mine.drain],
     ['deliver: bare undici that signs', () => send(true)],
     ['deliver: bare undici, one signature', () => send(false)],
+    ...(before ? ([['deliver: version before', before.drain]] as const) : []),
   ]);
   const loads = await interleave(contenders, rounds);
-  await service.stop();
-  await Promise.all([loop.stop(), receiver.stop()]);
+  await Promise.all([mine.stop(), before?.stop(), loop.stop(), receiver.stop()]);
+  return { figures: figuresOf(loads), loads };
+}
+
+type Drain = { drain(): Promise<Sample>; stop(): Promise<unknown> };
+
+/** A service with one webhook, whose backlogs are sent. */
+async function startDrain(
+  bench: Bench,
+  name: string,
+  { receiver, deliveries, root }: { receiver: FastReceiver; deliveries: number; root?: string },
+): Promise<Drain> {
+  const dataDir = join(bench.folder, name);
+  mkdirSync(dataDir);
+  const env = { ...loopbackAllowed, WEBHOOK_CONCURRENCY: String(CONCURRENCY) };
+  const service = await startService({ dataDir, env, root });
+  await createWebhook(service, `${receiver.url}/`);
   return {
-    figures: [
-      {
-        name: `deliveries to one fast receiver, ${CONCURRENCY} at a time, against bare undici that signs each`,
-        unit: '×',
-        values: ratios(loads, ['deliver: service', 'deliver: bare undici that signs']),
-        target: { atLeast: 0.5 },
-      },
-      {
-        name: 'the same against bare undici that signs nothing',
-        unit: '×',
-        values: ratios(loads, ['deliver: service', 'deliver: bare undici, one signature']),
-      },
-      {
-        name: 'the same, deliveries a second',
-        unit: '/s',
-        values: (loads.get('deliver: service') ?? []).map(({ rate }) => rate),
-      },
-    ],
-    loads,
+    drain: () =>
+      sampleSender(service, receiver, deliveries, async () => {
+        addBacklog(dataDir, deliveries);
+        await receiver.received(deliveries);
+        // What is recorded after the last request belongs to what a delivery costs.
+        await untilNoneLeft('deliveries without an outcome', () => countDeliveries(dataDir, 'pending'));
+      }),
+    stop: service.stop,
   };
 }
 
-type Drain = { dataDir: string; receiver: FastReceiver; deliveries: number };
-
-function sampleDrain(service: Server, { dataDir, receiver, deliveries }: Drain) {
-  return sampleSender(service, receiver, deliveries, async () => {
-    addBacklog(dataDir, deliveries);
-    await receiver.received(deliveries);
-    // What is recorded after the last request belongs to what a delivery costs.
-    await untilNoneLeft('deliveries without an outcome', () => countDeliveries(dataDir, 'pending'));
-  });
+function figuresOf(loads: Map<string, Sample[]>): Figure[] {
+  const [mine, signs] = ['deliver: service', 'deliver: bare undici that signs'];
+  const cpu = ({ cpuPerAnswer }: Sample) => cpuPerAnswer;
+  const before = 'deliver: version before';
+  const name = `deliveries to one fast receiver, ${CONCURRENCY} at a time`;
+  return [
+    {
+      name: `${name}, against bare undici that signs each`,
+      unit: '×',
+      values: ratios(loads, [mine, signs]),
+      target: { atLeast: 0.75 },
+    },
+    {
+      name: 'the same against bare undici that signs nothing',
+      unit: '×',
+      values: ratios(loads, [mine, 'deliver: bare undici, one signature']),
+    },
+    {
+      name: 'the same, deliveries a second',
+      unit: '/s',
+      values: (loads.get(mine) ?? []).map(({ rate }) => rate),
+    },
+    { name: 'CPU of the service for each delivery', unit: 'µs', values: (loads.get(mine) ?? []).map(cpu) },
+    ...(loads.has(before)
+      ? [
+          {
+            name: 'the same against the version before',
+            unit: '×',
+            values: ratios(loads, [mine, before], cpu),
+            target: { atMost: 0.75 },
+          },
+          {
+            name: 'deliveries a second against the version before',
+            unit: '×',
+            values: ratios(loads, [mine, before]),
+          },
+        ]
+      : []),
+  ];
 }

@@ -1,7 +1,8 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { againstBefore, startBefore } from '../harness/before.ts';
 import { compare, ratios } from '../harness/compare.ts';
-import { filledStore } from '../harness/fill.ts';
+import { addPlants, filledStore } from '../harness/fill.ts';
 import type { Load } from '../harness/load.ts';
 import type { Report } from '../harness/report.ts';
 import { type Bench, roundsOf } from '../harness/section.ts';
@@ -10,21 +11,23 @@ import { startReference, startService, TOKEN } from '../harness/service.ts';
 const CONNECTIONS = 32;
 const PLANTS = 1000;
 
-/** The first page of 20 plants against the limit. */
+/** The first page of 20 plants against the limit, and against the version before. */
 export async function list(bench: Bench): Promise<Report> {
   const referenceDir = join(bench.folder, 'list-reference');
   mkdirSync(referenceDir);
   const service = await startService({ dataDir: await filledStore(bench.folder, PLANTS) });
+  const before = await startBefore(bench, 'list', (dataDir) => addPlants(dataDir, PLANTS));
   const bare = await startReference('bare', { dataDir: referenceDir });
   const load: Load = { method: 'GET', paths: ['/plants?limit=20'], token: TOKEN, connections: CONNECTIONS };
   const loads = await compare(
     [
       { name: 'list: service', server: service, load },
+      ...(before ? [{ name: 'list: version before', server: before, load }] : []),
       { name: 'list: bare node:http', server: bare, load },
     ],
     roundsOf(bench),
   );
-  await Promise.all([service.stop(), bare.stop()]);
+  await Promise.all([service.stop(), before?.stop(), bare.stop()]);
   return {
     figures: [
       {
@@ -33,6 +36,7 @@ export async function list(bench: Bench): Promise<Report> {
         values: ratios(loads, ['list: service', 'list: bare node:http']),
         target: { atLeast: 0.6 },
       },
+      ...againstBefore(loads, 'list'),
     ],
     loads,
   };

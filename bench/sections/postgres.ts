@@ -1,9 +1,5 @@
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
-import { addBacklog, countDeliveries } from '../harness/backlog.ts';
 import { askFor } from '../harness/client.ts';
 import { ratios, type Sample } from '../harness/compare.ts';
-import { sampleSender, startFastReceiver } from '../harness/fast-receiver.ts';
 import type { Load } from '../harness/load.ts';
 import {
   type BenchDatabase,
@@ -15,21 +11,13 @@ import {
   startDatabase,
   startFastifyPg,
 } from '../harness/postgres.ts';
-import {
-  addBacklogIn,
-  addPlantsIn,
-  countDeliveriesIn,
-  openStoreIn,
-  timeCreatesOf,
-  timeReadsOf,
-} from '../harness/postgres-store.ts';
+import { addPlantsIn, openStoreIn, timeCreatesOf } from '../harness/postgres-store.ts';
 import { type Figure, type Report, summary } from '../harness/report.ts';
 import type { Bench } from '../harness/section.ts';
 import type { Server } from '../harness/server.ts';
 import { startService, TOKEN } from '../harness/service.ts';
 import { LOAD_CORE, SERVER_CORE } from '../harness/tools.ts';
-import { untilNoneLeft } from '../harness/wait.ts';
-import { createWebhook, loopbackAllowed } from '../harness/webhooks.ts';
+import { loopbackAllowed } from '../harness/webhooks.ts';
 import { createLoad } from './create.ts';
 
 const PLANTS = 1000;
@@ -58,8 +46,6 @@ export async function postgres(bench: Bench): Promise<Report> {
     () => againstReference(bench, database, { kind: 'list', load: listLoad, atLeast: 0.9 }),
     () => replicas(bench, database),
     () => ids(bench, database),
-    () => deliveries(bench, database),
-    () => reads(bench, database),
   ];
   const reports: Report[] = [];
   for (const part of parts) reports.push(await part());
@@ -253,85 +239,5 @@ async function ids(bench: Bench, database: BenchDatabase): Promise<Report> {
       { name: 'creates of the store alone, it chooses the ids', unit: '/s', values: chosen },
       { name: 'the same, ids are given', unit: '/s', values: given },
     ],
-  };
-}
-
-/** A backlog sent to one fast receiver, against the embedded store. */
-async function deliveries(bench: Bench, database: BenchDatabase): Promise<Report> {
-  bench.say('deliveries …');
-  const { count, times } = bench.quick ? { count: 1_000, times: 2 } : { count: 5_000, times: 3 };
-  const url = await database.create('deliveries');
-  const dataDir = join(bench.folder, 'postgres-deliveries');
-  mkdirSync(dataDir);
-  const receiver = await startFastReceiver();
-  const onPostgres = await startOn(bench, url, loopbackAllowed);
-  const embedded = await startService({ dataDir, env: loopbackAllowed });
-  for (const service of [onPostgres, embedded]) await createWebhook(service, `${receiver.url}/`);
-  const drain = (service: Server, { add, left }: Backlog) =>
-    sampleSender(service, receiver, count, async () => {
-      await add();
-      await receiver.received(count);
-      await untilNoneLeft('deliveries without an outcome', left);
-    });
-  const contenders = {
-    'postgres, deliveries: PostgreSQL': () =>
-      drain(onPostgres, {
-        add: () => addBacklogIn(url, count),
-        left: () => countDeliveriesIn(url, 'pending'),
-      }),
-    'postgres, deliveries: embedded': () =>
-      drain(embedded, {
-        add: async () => addBacklog(dataDir, count),
-        left: async () => countDeliveries(dataDir, 'pending'),
-      }),
-  };
-  for (const warmUp of Object.values(contenders)) await warmUp();
-  const loads = new Map<string, Sample[]>(Object.keys(contenders).map((name) => [name, []]));
-  for (let round = 0; round < times; round++) {
-    for (const [name, take] of Object.entries(contenders)) loads.get(name)?.push(await take());
-  }
-  await Promise.all([onPostgres.stop(), embedded.stop()]);
-  await receiver.stop();
-  const [mine = '', theirs = ''] = loads.keys();
-  return {
-    figures: [
-      {
-        name: 'deliveries to one fast receiver on PostgreSQL, against the embedded store',
-        unit: '×',
-        values: ratios(loads, [mine, theirs]),
-      },
-    ],
-    loads,
-  };
-}
-
-type Backlog = { add(): Promise<void>; left(): Promise<number> };
-
-/** The time of a claim with a long backlog and with a short one. */
-async function reads(bench: Bench, database: BenchDatabase): Promise<Report> {
-  bench.say('reads of lanes …');
-  const backlogs = [1_000, 100_000];
-  const stores = [];
-  for (const backlog of backlogs) {
-    const url = await database.create(`reads_${backlog}`);
-    const service = await startOn(bench, url, { ...loopbackAllowed, ROLES: 'api' });
-    await createWebhook(service, 'http://127.0.0.1:9/');
-    await service.stop();
-    await addBacklogIn(url, backlog);
-    stores.push({ backlog, store: await openStoreIn(url), times: [] as number[] });
-  }
-  for (let round = -1; round < (bench.quick ? 2 : 5); round++) {
-    for (const { store, times } of stores) {
-      const median = await timeReadsOf(store);
-      if (round >= 0) times.push(median);
-    }
-  }
-  for (const { store } of stores) await store.close();
-  return {
-    figures: stores.map(({ backlog, times }) => ({
-      name: `a read of 16 of a backlog of ${backlog} on PostgreSQL`,
-      unit: 'ms',
-      values: times,
-    })),
   };
 }
