@@ -12,6 +12,9 @@ import { keepLogs } from './postgres/replica.ts';
 const USAGE = `Usage: node bench/postgres.ts <program> [--rounds N] [--seed N] [--quick] [--help]
 
   kill      two replicas, one of which is killed, 100 times
+  backends  a connection of the service loses its server process under load, 24 times
+  clocks    the clock of one of two replicas is 10 minutes ahead, then behind; a round is a second of load
+  lanes     10 000 lanes, and three replicas: one is stopped, one is added, once; who sends for how many
   failover  the primary is killed, its synchronous standby promoted, 10 times
   cuts      the network breaks off around 1000 commits
   rolling   three replicas behind HAProxy are restarted in turn during 100 000 requests; a round has 1000
@@ -26,6 +29,9 @@ const USAGE = `Usage: node bench/postgres.ts <program> [--rounds N] [--seed N] [
 type Program = { run(plan: Plan): Promise<Findings>; rounds: number };
 
 const programs: Record<string, () => Promise<Program>> = {
+  backends: async () => ({ run: (await import('./postgres/backends.ts')).backends, rounds: 24 }),
+  clocks: async () => ({ run: (await import('./postgres/clocks.ts')).clocks, rounds: 30 }),
+  lanes: async () => ({ run: (await import('./postgres/lanes.ts')).lanes, rounds: 1 }),
   kill: async () => ({ run: (await import('./postgres/kill.ts')).kill, rounds: 100 }),
   failover: async () => ({ run: (await import('./postgres/failover.ts')).failover, rounds: 10 }),
   cuts: async () => ({ run: (await import('./postgres/cuts.ts')).cuts, rounds: 1_000 }),

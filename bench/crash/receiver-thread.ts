@@ -41,7 +41,7 @@ function receive(received: Received): void {
   const { request, response } = received;
   counts.requests++;
   look(mood, received);
-  const { hang, reset, fail } = moods[mood];
+  const { hang, reset, fail, afterMs } = moods[mood];
   const chance = isCalm ? 1 : random();
   if (chance < hang) {
     counts.hung++;
@@ -53,7 +53,8 @@ function receive(received: Received): void {
     response.writeHead(500).end();
   } else {
     accept(mood, received.event);
-    response.writeHead(200).end();
+    if (afterMs === 0) response.writeHead(200).end();
+    else setTimeout(() => response.writeHead(200).end(), afterMs);
   }
 }
 

@@ -2,15 +2,17 @@ import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 
 /**
- * The receivers, as they are: `steady` accepts everything; the others answer 500, break the connection or never
- * answer, each in its share of the requests. No share is so large that a delivery runs out of attempts.
+ * The receivers, as they are: `steady` accepts everything, and `slow` does so after a while; the others answer 500, break
+ * the connection or never answer, each in its share of the requests. No share is so large that a delivery runs out of
+ * attempts.
  */
 export const moods = {
-  steady: { fail: 0, reset: 0, hang: 0 },
-  failing: { fail: 0.3, reset: 0, hang: 0 },
-  resetting: { fail: 0, reset: 0.1, hang: 0 },
-  hanging: { fail: 0, reset: 0, hang: 0.02 },
-  mixed: { fail: 0.1, reset: 0.03, hang: 0.005 },
+  steady: { fail: 0, reset: 0, hang: 0, afterMs: 0 },
+  slow: { fail: 0, reset: 0, hang: 0, afterMs: 100 },
+  failing: { fail: 0.3, reset: 0, hang: 0, afterMs: 0 },
+  resetting: { fail: 0, reset: 0.1, hang: 0, afterMs: 0 },
+  hanging: { fail: 0, reset: 0, hang: 0.02, afterMs: 0 },
+  mixed: { fail: 0.1, reset: 0.03, hang: 0.005, afterMs: 0 },
 } as const;
 
 export type Mood = keyof typeof moods;

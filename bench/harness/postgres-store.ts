@@ -40,6 +40,24 @@ export async function addBacklogIn(url: string, count: number): Promise<void> {
   await runSql(url, 'ANALYZE');
 }
 
+/** As `multiplyWebhook` of `backlog.ts`; each has a path of its own behind the URL of the first. */
+export async function multiplyWebhookIn(url: string, count: number): Promise<void> {
+  await runSql(
+    url,
+    `WITH made AS (
+       INSERT INTO webhooks (owner, id, url, status, private_key, public_key, created_at)
+       SELECT owner, 'wh_' || lpad(n::text, 26, '0'), url || n, status, private_key, public_key, created_at
+       FROM webhooks, generate_series(2, $1::int) n
+       RETURNING id, created_at
+     )
+     INSERT INTO webhook_secrets (webhook, created_at, secret)
+     SELECT made.id, made.created_at, secret
+     FROM made, webhook_secrets`,
+    [count],
+  );
+  await runSql(url, 'ANALYZE');
+}
+
 /** Whatever else a version of the store keeps of a delivery counts from 0. */
 async function startOf(url: string): Promise<{ names: string; values: string }> {
   const [row] = await runSql(

@@ -8,7 +8,7 @@ export type Plan = {
   rounds: number;
   /** Decides moments and requests; what they meet is up to the machine. */
   random: () => number;
-  /** Whether nothing may take long: leases of a replica that is gone are ended by hand, and nobody is silent for long. */
+  /** Whether nothing may take long: there is less of everything, it is waited less, and nobody is silent for long. */
   isQuick: boolean;
 };
 
