@@ -29,6 +29,7 @@ export const tunings: Record<string, WorkerTuning> = {
     localQueueSize: 500,
     completeBatchMs: 0,
   },
+  'without batches': { concurrentJobs: 24, maxPoolSize: 25, localQueueSize: 0, completeBatchMs: -1 },
   'batches of 5 ms': { concurrentJobs: 16, maxPoolSize: 10, localQueueSize: 500, completeBatchMs: 5 },
   'more at a time': { concurrentJobs: 64, maxPoolSize: 10, localQueueSize: 500, completeBatchMs: 5 },
 };
