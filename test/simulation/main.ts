@@ -1,13 +1,16 @@
 import { parseArgs } from 'node:util';
+import { tryMutants } from './mutants.ts';
 import { simulate } from './simulate.ts';
 
 /** `npm run simulate`: the delivery core against faults. Exit code 1 when a seed fails; that seed replays exactly. */
 
-const USAGE = `Usage: npm run simulate -- [--seeds 500] [--seed 1] [--trace] [--help]
+const USAGE = `Usage: npm run simulate -- [--seeds 500] [--seed 1] [--first] [--trace] [--mutants] [--help]
 
   --seeds    how many runs
   --seed     the seed of the first; the others follow
+  --first    ends with the first seed that fails
   --trace    prints what happens
+  --mutants  breaks one rule after the other, and says which seed notices
 `;
 
 process.exitCode = await main();
@@ -17,6 +20,8 @@ async function main(): Promise<number> {
     options: {
       seeds: { type: 'string' },
       seed: { type: 'string', default: '1' },
+      first: { type: 'boolean', default: false },
+      mutants: { type: 'boolean', default: false },
       trace: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
@@ -27,6 +32,7 @@ async function main(): Promise<number> {
     process.stdout.write(USAGE);
     return values.help ? 0 : 2;
   }
+  if (values.mutants) return (await tryMutants(seeds)) ? 0 : 1;
   const trace = values.trace ? (line: string) => void process.stdout.write(`${line}\n`) : undefined;
   const started = performance.now();
   const sum = { events: 0, sends: 0, virtualMs: 0, lanes: 0, asked: 0, failed: 0 };
@@ -40,6 +46,7 @@ async function main(): Promise<number> {
     if (failures.length === 0) continue;
     sum.failed++;
     process.stdout.write(`seed ${seed}: ${failures.slice(0, 3).join('\n  ')}\n`);
+    if (values.first) return 1;
   }
   const seconds = ((performance.now() - started) / 1000).toFixed(1);
   process.stdout.write(

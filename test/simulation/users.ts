@@ -43,7 +43,7 @@ const WEIGHTS = {
   disable: 3,
   enable: 6,
   moveAway: 3,
-  setRate: 3,
+  setRate: 6,
   rotate: 2,
   remove: 1,
   add: 1,

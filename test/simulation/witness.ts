@@ -4,7 +4,7 @@ import type { TakenLane } from '../../src/webhooks/delivery/dispatch.ts';
 import type { Outcome, Recorded } from '../../src/webhooks/delivery/port.ts';
 import type { Sendable } from '../../src/webhooks/delivery.ts';
 import { createHabits } from './habits.ts';
-import type { Rows } from './memory-rows.ts';
+import { isVisible, type Rows } from './memory-rows.ts';
 import type { StampedEvent, StampedSettings } from './memory-store.ts';
 import { checkOutcome } from './outcome-check.ts';
 import type { Scenario } from './scenario.ts';
@@ -83,6 +83,9 @@ export function createWitness(scenario: Scenario, rows: Rows, trace?: (line: str
     if (settings.version < learned) fail(`${text} after it learned of a change of it`);
     else if (stamp.version < learned) fail(`${text}, read before a change that it learned of`);
     if (stamp.due > rows.now() + CLOCK_MS) fail(`${text} ${stamp.due - rows.now()} ms before it was due`);
+    const row = rows.deliveries.get(webhook)?.get(event);
+    const isSame = stamp.version === rows.webhooks.get(webhook)?.version;
+    if (row && isSame && !isVisible(rows, webhook, row.event)) fail(`${text}, who has no access to it`);
     if ((settings.pausedUntil ?? 0) > rows.now() + CLOCK_MS) fail(`${text}, which is paused`);
   }
 
@@ -120,8 +123,15 @@ export function createWitness(scenario: Scenario, rows: Rows, trace?: (line: str
     if (result === 'lost') return;
     const row = rows.deliveries.get(webhook)?.get(event);
     if (row && result !== 'gone') {
+      if (!isVisible(rows, webhook, row.event))
+        fail(`${event} of a removed share was recorded for ${webhook}`);
       // It may have been removed and inserted again.
       Object.assign(send, { state: 'recorded', made: row.made });
+    }
+    const { pausedUntil, generation: current } = rows.webhooks.get(webhook) ?? {};
+    const { standing } = outcome;
+    if (pausedUntil && pausedUntil === standing.pausedUntil && current !== standing.generation) {
+      fail(`${webhook} pauses because of a URL before`);
     }
     checkOutcome(outcome, send, rules, fail);
   }
