@@ -233,8 +233,6 @@ export const database = {
 export const delivery = {
   /** One deadline from name look-up to the end of the answer. */
   attemptMs: 15 * SECOND,
-  /** A claimed delivery that was not recorded by then is claimed again: longer than it can wait (`ahead`) and last. */
-  leaseMs: 90 * SECOND,
   /** How much of a receiver's answer is read before the connection is left. */
   answerReadBytes: 64 * KIB,
   /** How much of its beginning an attempt carries. */
@@ -263,14 +261,10 @@ export const delivery = {
   lingerMs: 5 * SECOND,
   /** Stopping: how long outcomes may take to be recorded when requests have ended, within the time for all. */
   lastRecordMs: 2 * SECOND,
-  /** As many are claimed together for a webhook that is busy: a claim costs as much as several deliveries. */
-  claimTogether: 16,
-  /** Deliveries that are claimed in all: under way, or about to be. */
+  /** Requests under way in all. */
   inAll: 512,
   /** The share of the free places that one webhook may take, so that some stay free for every other. */
   share: 1 / 8,
-  /** How often the store is asked for due deliveries when no hint came. */
-  pollMs: 1 * SECOND,
   /** A name look-up when a webhook is made. */
   lookupMs: 5 * SECOND,
   /** What servers and proxies commonly take. */
@@ -297,7 +291,7 @@ export const delivery = {
   failuresToProbe: 5,
   /** The pause between two probes; it doubles from the first to the most, so that a receiver is found soon when it is back. */
   probeMs: { first: 100, most: 5 * SECOND },
-  /** Webhooks whose trouble is remembered: each costs a few bytes in every claim. */
+  /** Webhooks whose trouble is remembered: each costs a few bytes. */
   rememberedLanes: 1_000,
   /** How long after its last attempt a webhook counts as silent or failing: all that wait for a place have one by then. */
   troubledMs: 60 * SECOND,

@@ -16,7 +16,7 @@ export type Measures = {
   listReset(): void;
   batchEnded(queue: QueueName, batch: EndedBatch): void;
   attemptEnded(end: AttemptEnd, durationMs: number): void;
-  /** A claim was given back without an attempt. */
+  /** A delivery was not sent after all. */
   attemptNotMade(): void;
   /** The receiver of a webhook asked for a pause. */
   webhookPaused(): void;
@@ -84,13 +84,13 @@ export type WebhooksReading = {
   /** The event of the oldest delivery that is pending, and of the oldest that is held; undefined without one. */
   oldestPending: string | undefined;
   oldestHeld: string | undefined;
-  /** Since when the first delivery is due that could be claimed; undefined when none is due. */
+  /** Since when the first delivery is due that could be sent; undefined when none is due. */
   dueSince: number | undefined;
 };
 
 /** How lanes stand: each counts once, as the first that is true of it. */
 export type LaneReading = {
-  /** Deliveries that were claimed and whose attempt has not ended. */
+  /** Deliveries whose attempt has begun and not ended. */
   underWay: number;
   /** The last attempt got no whole answer: one attempt at a time. */
   silent: number;

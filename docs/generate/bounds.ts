@@ -116,7 +116,6 @@ export const bounds: Readonly<Record<LimitName, string>> = {
   'database.hintMs': 'They are sent.',
   'database.hintEntries': 'The others are in the next hint.',
   'delivery.attemptMs': 'The attempt is cut short and counts as failed.',
-  'delivery.leaseMs': 'The delivery is sent again; the late outcome is dropped, because its fence is old.',
   'delivery.answerReadBytes': 'The rest is not read and the connection is closed; the status counts.',
   'delivery.answerKeptBytes': 'The rest of the excerpt is dropped.',
   'delivery.perWebhook': 'Further deliveries to this webhook wait; those to others do not.',
@@ -132,11 +131,8 @@ export const bounds: Readonly<Record<LimitName, string>> = {
   'delivery.lingerMs': 'The webhook is forgotten, and known again with its next delivery.',
   'delivery.lastRecordMs':
     'The process ends without them; their requests are made again after the next start.',
-  'delivery.claimTogether':
-    'The next deliveries to this webhook wait until as many places are free, or half of its requests have ended.',
   'delivery.inAll': 'Further deliveries wait. The fewer places are left, the fewer one webhook may take.',
   'delivery.share': 'Further deliveries to this webhook wait; those to others do not.',
-  'delivery.pollMs': 'A delivery of which no hint was heard is found this much later.',
   'delivery.lookupMs': 'The webhook is made without the look-up; every attempt looks again.',
   'delivery.urlLength': '400 `40002`, or 422 `42201` when the URL becomes longer by escaping.',
   'delivery.hostBytes':

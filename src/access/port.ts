@@ -25,7 +25,7 @@ export interface AccessStore {
   /** Lets the viewer read all plants of the owner. */
   addShare(share: NewShare, most: number): Promise<ShareOutcome>;
   /**
-   * At once for every list, feed and claim; what waits for the viewer's webhooks is dropped slice by slice. False
+   * At once for every list, feed and delivery; what waits for the viewer's webhooks is dropped slice by slice. False
    * when there is no such share.
    */
   removeShare(share: { owner: string; viewer: string }): Promise<boolean>;

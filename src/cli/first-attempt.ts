@@ -55,7 +55,7 @@ function refuseToWait(seen: JsonValue, webhook: string, withinMs: number): void 
   );
 }
 
-/** Why there was no attempt yet. On PostgreSQL what is claimed has no next attempt; it may still wait for its turn. */
+/** Why there was no attempt yet. What a replica of an earlier version is sending has no next attempt. */
 function holdUp(seen: JsonValue): string {
   const next = membersOf(seen).optionalText('nextAttemptAt');
   return next === undefined

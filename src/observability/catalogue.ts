@@ -132,7 +132,7 @@ export const catalogue = {
     type: 'gauge',
     labels: [],
     of: 'replica',
-    help: `Deliveries that are claimed: being sent, or about to be. ${delivery.inAll} at most.`,
+    help: `Deliveries that are being sent. ${delivery.inAll} at most.`,
   },
   lanes: {
     name: 'plant_store_delivery_lanes',

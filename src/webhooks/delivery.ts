@@ -1,11 +1,11 @@
 import { type Trace, traceHeaders } from '../tracer.ts';
 import { plantJson } from './event.ts';
-import type { Claim, PlantEvent } from './port.ts';
+import type { PlantEvent, SigningKeys } from './port.ts';
 import { sign } from './signature.ts';
 
-/** What of a claim makes the request. */
+/** What of a delivery makes the request. */
 export type Sendable = {
-  webhook: Pick<Claim['webhook'], 'id' | 'url' | 'secrets' | 'privateKey'>;
+  webhook: { id: string; url: string } & SigningKeys;
   event: PlantEvent;
   /** In which the event was made. */
   trace?: Trace | undefined;

@@ -25,7 +25,7 @@ export interface WebhookStore {
     caller?: Caller,
   ): Promise<Webhook | undefined>;
   /**
-   * The webhook is gone at once, for claims too; its deliveries go slice by slice (`ChoreStore`). False when the
+   * The webhook is gone at once, for delivery too; its deliveries go slice by slice (`ChoreStore`). False when the
    * owner has no such webhook.
    */
   deleteWebhook(owner: number, id: string, caller?: Caller): Promise<boolean>;
@@ -57,34 +57,6 @@ export interface DeliveryStore {
    * done, when the webhook has `most` replays that are not done.
    */
   startReplay(request: ReplayRequest, most: number, caller?: Caller): Promise<boolean>;
-}
-
-/** What the dispatcher works on: the deliveries that are pending. */
-export interface Outbox {
-  /**
-   * Leases due deliveries, the oldest of each webhook first, at most as many for each as `places` says and `limit`
-   * in all, dealt out in turn so that no webhook takes another's share. Leaves out webhooks that are disabled or
-   * paused. Each claim raises the fence. Those that were dealt to longest ago come first, so `now` must not go back.
-   */
-  claim(request: ClaimRequest): Promise<Claim[]>;
-  /**
-   * Writes down an attempt, what becomes of its delivery, and what follows for its webhook. An attempt that was
-   * written down before is not written twice.
-   */
-  record(outcome: DeliveryOutcome): Promise<Recorded>;
-  /** Ends the lease of a claim of which no attempt was made, as if it had not been claimed. */
-  giveBack(claim: Claim): Promise<void>;
-  /** Makes every lease end now. For the start, when the process that held them is gone, and for the drain. */
-  releaseLeases(now: number): Promise<void>;
-  /** When the first delivery after `now` becomes due, a lease ends, or a pause. */
-  nextDue(now: number): Promise<number | undefined>;
-  /** Calls back after a commit that made deliveries due. A hint: polling finds them without it. */
-  onDue(listener: () => void): void;
-  /**
-   * Calls back with a webhook after a commit that deleted it, or changed where and whether it is sent to. A hint: a
-   * claim that was made before may be sent without it.
-   */
-  onChange(listener: (webhook: string) => void): void;
 }
 
 /** The events of the plants that a user has access to, in an order in which none ever comes in between. */
@@ -250,72 +222,6 @@ export type ReplayRequest = {
   /** Only deliveries in this state; without it every event, those that the webhook had no delivery for included. */
   state: DeliveryState | undefined;
   at: number;
-};
-
-export type ClaimRequest = {
-  now: number;
-  leaseUntil: number;
-  limit: number;
-  places: {
-    /** Free places of each webhook that is not in `of`; of one that has a rate, one only. */
-    each: number;
-    of: ReadonlyMap<string, number>;
-    /** How many claims of one webhook there may be when other replicas have some of them: theirs and these. */
-    together: number;
-  };
-};
-
-export type Claim = {
-  webhook: {
-    id: string;
-    url: string;
-    rate: number | undefined;
-    failingSince: number | undefined;
-  } & SigningKeys;
-  event: PlantEvent;
-  /** In which the event was made; absent when none was kept. */
-  trace?: Trace | undefined;
-  /** Since when it could be claimed, and until when nobody else may. */
-  due: number;
-  leaseUntil: number;
-  /** Attempts that were made since its schedule began. */
-  step: number;
-  fence: number;
-};
-
-/**
- * What came of an outcome. `late`: its fence is no longer the newest, or the delivery is gone; the attempt is kept, and
- * the delivery stays as it is. `paused`, `disabled`: it was settled, and its webhook, which was not before, now is. One
- * that is to end and to pause is only `disabled`.
- */
-export type Recorded = 'settled' | 'late' | 'paused' | 'disabled';
-
-export type DeliveryOutcome = {
-  webhook: string;
-  event: string;
-  fence: number;
-  /** That the claim had. When the schedule was begun anew since, a failure makes the delivery due at once. */
-  step: number;
-  /** That was called: a pause or an end follows only while the webhook still has it. */
-  url: string;
-  attempt: AttemptRecord;
-  /** Why the attempt failed; undefined for one that did not. */
-  reason: string | undefined;
-  next: DeliveryNext;
-  /** The whole webhook pauses until then. */
-  pauseUntil: number | undefined;
-  disable: Disable | undefined;
-};
-
-export type DeliveryNext =
-  | { state: 'delivered' }
-  | { state: 'failed' }
-  | { state: 'pending'; due: number; step: number };
-
-export type Disable = {
-  reason: string;
-  /** Only if it has been failing since then: one that succeeded meanwhile, or was changed, stays as it is. */
-  ifFailingSince: number | undefined;
 };
 
 export type EventQuery = {

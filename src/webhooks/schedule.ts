@@ -1,5 +1,5 @@
 import { delivery } from '../limits.ts';
-import type { DeliveryNext } from './port.ts';
+import type { NextState } from './delivery/port.ts';
 
 /**
  * Delays in milliseconds: the first stands between the event and the first attempt, each further one
@@ -57,7 +57,7 @@ export function nextAttempt(
   step: number,
   now: number,
   random01: number,
-): Exclude<DeliveryNext, { state: 'delivered' }> {
+): Exclude<NextState, { state: 'delivered' }> {
   const delay = schedule[step];
   if (delay === undefined) return { state: 'failed' };
   const spread = 1 + delivery.jitter * (2 * random01 - 1);

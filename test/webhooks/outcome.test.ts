@@ -1,47 +1,49 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Attempt } from '../../src/webhooks/attempt.ts';
-import { outcomeOf } from '../../src/webhooks/outcome.ts';
-import type { Claim } from '../../src/webhooks/port.ts';
+import { outcomeOf, type Sent } from '../../src/webhooks/delivery/outcome.ts';
+import { ANEW } from '../../src/webhooks/delivery/port.ts';
 import { pauseOf } from '../../src/webhooks/retry-after.ts';
 
 const NOW = Date.UTC(2026, 10, 21, 12);
 const DAY = 86_400_000;
 const rules = { schedule: [0, 5000, 60_000], disableAfterMs: 5 * DAY };
 
-function claim(more: { step?: number; failingSince?: number } = {}): Claim {
+function sent({ step = 0, failingSince }: { step?: number; failingSince?: number } = {}): Sent {
+  const plant = { id: 1n, name: 'Alder', tag: undefined };
+  const event = { id: 'evt_1', type: 'plant.created', at: NOW, plant } as const;
+  const url = 'https://example.com/';
   return {
-    webhook: {
-      id: 'wh_1',
-      url: 'https://example.com/',
-      rate: undefined,
-      failingSince: more.failingSince,
-      secrets: [],
-      privateKey: '',
+    webhook: 'wh_1',
+    fence: 7,
+    delivery: { event, due: NOW, step, generation: 4, isAsked: false, suspicions: 0 },
+    settings: {
+      ...{ url, rate: undefined, pausedUntil: undefined, failingSince, generation: 2 },
+      ...{ secrets: [], privateKey: '' },
     },
-    event: {
-      id: 'evt_1',
-      type: 'plant.created',
-      at: NOW,
-      plant: { id: 1n, name: 'Alder', tag: undefined },
-    },
-    due: NOW,
-    leaseUntil: NOW,
-    step: more.step ?? 0,
-    fence: 4,
   };
 }
 
-function outcome(attempt: Partial<Attempt>, of: Parameters<typeof claim>[0] = {}) {
-  return outcomeOf(claim(of), { at: NOW - 5, durationMs: 5, ...attempt }, rules, NOW, 0.5);
+function outcome(attempt: Partial<Attempt>, of: Parameters<typeof sent>[0] = {}) {
+  const { standing, ...rest } = outcomeOf(
+    sent(of),
+    { at: NOW - 5, durationMs: 5, ...attempt },
+    rules,
+    NOW,
+    0.5,
+  );
+  return { ...rest, ...standing };
 }
 
 test('an answer with a status 2xx delivers', () => {
   for (const status of [200, 201, 204, 299]) {
-    const { next, reason, disable, pauseUntil } = outcome({ status }, { failingSince: 0 });
+    const { next, reason, disabledReason, pausedUntil, failingSince } = outcome(
+      { status },
+      { failingSince: 0 },
+    );
     assert.deepEqual(
-      [next, reason, disable, pauseUntil],
-      [{ state: 'delivered' }, undefined, undefined, undefined],
+      [next, reason, disabledReason, pausedUntil, failingSince],
+      [{ state: 'delivered' }, undefined, undefined, undefined, undefined],
     );
   }
 });
@@ -68,25 +70,25 @@ test('after the last attempt of the schedule the delivery has failed, with its r
 });
 
 test('a receiver that is gone ends its webhook, and the delivery waits where it was', () => {
-  const { next, disable } = outcome({ status: 410 }, { step: 2 });
+  const { next, disabledReason } = outcome({ status: 410 }, { step: 2 });
   assert.deepEqual(next, { state: 'pending', due: NOW, step: 2 });
-  assert.equal(disable?.reason, 'The receiver answered 410: it is gone.');
+  assert.equal(disabledReason, 'The receiver answered 410: it is gone.');
 });
 
 test('Retry-After of 429 and 503 pauses the webhook, and its delivery goes on by the schedule', () => {
   for (const status of [429, 503]) {
     const long = outcome({ status, retryAfter: '3600' });
-    assert.equal(long.pauseUntil, NOW + 3_600_000);
+    assert.equal(long.pausedUntil, NOW + 3_600_000);
     assert.deepEqual(long.next, { state: 'pending', due: NOW + 5000, step: 1 });
     const short = outcome({ status, retryAfter: '1' });
-    assert.equal(short.pauseUntil, NOW + 1000);
+    assert.equal(short.pausedUntil, NOW + 1000);
     assert.deepEqual(short.next, { state: 'pending', due: NOW + 5000, step: 1 });
   }
 });
 
 test('Retry-After of other statuses means nothing', () => {
   for (const status of [200, 301, 400, 500]) {
-    assert.equal(outcome({ status, retryAfter: '3600' }).pauseUntil, undefined);
+    assert.equal(outcome({ status, retryAfter: '3600' }).pausedUntil, undefined);
   }
 });
 
@@ -115,10 +117,23 @@ test('a Retry-After that cannot be read asks for nothing', () => {
 
 test('a webhook whose every attempt failed for five days is disabled, and not a moment before', () => {
   const failingSince = NOW - 5 * DAY;
-  assert.deepEqual(outcome({ status: 500 }, { failingSince }).disable, {
-    reason: `Every attempt has failed since ${new Date(failingSince).toISOString()}.`,
-    ifFailingSince: failingSince,
+  assert.equal(
+    outcome({ status: 500 }, { failingSince }).disabledReason,
+    `Every attempt has failed since ${new Date(failingSince).toISOString()}.`,
+  );
+  assert.equal(outcome({ status: 500 }, { failingSince: failingSince + 1 }).disabledReason, undefined);
+  assert.equal(outcome({ status: 500 }).disabledReason, undefined);
+});
+
+test('the first failure since the last success is noted', () => {
+  assert.equal(outcome({ status: 500 }).failingSince, NOW - 5);
+  assert.equal(outcome({ status: 500 }, { failingSince: 7 }).failingSince, 7);
+});
+
+test('a schedule that was begun anew goes on from its first step', () => {
+  assert.deepEqual(outcome({ status: 500 }, { step: ANEW }).next, {
+    state: 'pending',
+    due: NOW + 5000,
+    step: 1,
   });
-  assert.equal(outcome({ status: 500 }, { failingSince: failingSince + 1 }).disable, undefined);
-  assert.equal(outcome({ status: 500 }).disable, undefined);
 });
