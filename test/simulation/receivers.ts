@@ -80,7 +80,7 @@ const answers: Record<Mood, (random: Random) => Omit<Answer, 'mood'>> = {
   busy: (random) => ({
     durationMs: random.whole(1, 40),
     status: random.pick([429, 503]),
-    retryAfter: String(random.whole(1, 20)),
+    retryAfter: String(random.chance(0.1) ? 3_600 : random.whole(1, 20)),
   }),
   gone: (random) => ({ durationMs: random.whole(1, 40), status: 410 }),
 };

@@ -1,6 +1,6 @@
 import { checkEnd } from './end-check.ts';
 import { createMemoryLeases } from './memory-leases.ts';
-import { createMemoryRequests } from './memory-requests.ts';
+import { createMemoryRequests, type MemoryRequests } from './memory-requests.ts';
 import { createRows, isVisible, type Rows } from './memory-rows.ts';
 import { createMemoryLanes } from './memory-store.ts';
 import { type Progress, watchProgress } from './progress.ts';
@@ -64,8 +64,7 @@ export async function simulate(seed: number, trace?: (line: string) => void): Pr
   }
   const end = scenario.start + scenario.busyMs;
   let events = await time.run(end, () => witness.failures().length > 0);
-  // A backlog goes out at its webhook's rate, however long that takes.
-  for (const webhook of rows.webhooks.values()) requests.setRate(webhook, undefined);
+  recover(rows, requests);
   const isOver = () => witness.failures().length > 0 || isDone(rows, replicas);
   events += await time.run(end + (scenario.faults.isPoisoned ? 5 : 1) * RECOVERY_MS, isOver);
   if (witness.failures().length === 0) checkEnd(ground, replicas);
@@ -78,6 +77,16 @@ export async function simulate(seed: number, trace?: (line: string) => void): Pr
     virtualMs: time.now() - scenario.start,
     judged: progress.judged(),
   };
+}
+
+/** Users put an end to what would last for longer than a run: low rates, long pauses, webhooks that are disabled. */
+function recover({ webhooks, now }: Rows, requests: MemoryRequests): void {
+  for (const webhook of webhooks.values()) {
+    if (webhook.status === 'deleted') continue;
+    requests.setRate(webhook, undefined);
+    if (webhook.status === 'disabled') requests.enable(webhook);
+    else if ((webhook.pausedUntil ?? 0) > now()) requests.changeUrl(webhook, `${webhook.url}/again`);
+  }
 }
 
 /** Everything that waits goes out within this time, once nothing is in its way any more: a retry, a pause, leases. */
