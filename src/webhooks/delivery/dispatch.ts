@@ -89,7 +89,10 @@ export type DispatchRules = LaneRules &
     ahead: number;
     /** Lanes that are read at the same time. */
     readsAtOnce: number;
-    /** A lane that never runs dry is read from its beginning as often: what came late may be before the rest. */
+    /**
+     * A lane that never runs dry is read from its beginning as often: what came late may be before the rest. One whose
+     * queue waits is asked as often whether its webhook was changed.
+     */
     rereadMs: number;
     /** How long a lane waits when a request could not be made. */
     notMadeMs: number;
@@ -149,12 +152,12 @@ export function createDispatch(rules: DispatchRules): Dispatch {
   /** Begins what the lane may do now: one request, so that lanes take turns. */
   function serve(lane: Lane, now: number, effects: Effect[]): void {
     if (isDraining) return;
-    const lookAt = read(lane, now, effects);
     const next = nextOf(lane, widthFor(lane), rules, now);
+    const until = typeof next === 'object' && 'until' in next ? next.until : Number.POSITIVE_INFINITY;
+    const lookAt = read(lane, Number.isFinite(until), now, effects);
     if (next === 'places')
       waiting[lane.trouble.isSilent && !isSilentFree() ? 'silent' : 'place'].lanes.add(lane);
     else if (typeof next === 'object' && !('until' in next)) beginOrWait(lane, next, now, effects);
-    const until = typeof next === 'object' && 'until' in next ? next.until : Number.POSITIVE_INFINITY;
     const wakeAt = Math.min(lookAt, until);
     if (Number.isFinite(wakeAt)) wakes.set(lane, wakeAt);
   }
@@ -253,11 +256,18 @@ export function createDispatch(rules: DispatchRules): Dispatch {
     }
   }
 
-  /** Reads what may be in the store. Returns when it may have to be looked at next; infinite while that is not known. */
-  function read(lane: Lane, now: number, effects: Effect[]): number {
+  /**
+   * Reads what may be in the store. Returns when it may have to be looked at next; infinite while that is not known.
+   *
+   * @param isHeld whether what waits may not be sent before a time
+   */
+  function read(lane: Lane, isHeld: boolean, now: number, effects: Effect[]): number {
     if (lane.reading || lane.isEnding) return Number.POSITIVE_INFINITY;
-    const isLow = lane.queue.length <= rules.concurrency;
-    const lookAt = Math.min(lane.askAt, isLow ? lane.lookAt : Number.POSITIVE_INFINITY);
+    // What waits and may not be sent now is enough for later.
+    const isLow = lane.queue.length === 0 || (!isHeld && lane.queue.length <= rules.concurrency);
+    // A change of the webhook of which no hint came must not wait until a pause is over.
+    const isOld = lane.queue.length > 0 && now - lane.readAt >= rules.rereadMs;
+    const lookAt = Math.min(isOld ? now : lane.askAt, isLow ? lane.lookAt : Number.POSITIVE_INFINITY);
     if (now < lookAt) return lookAt;
     if (now < ledger.retryAt()) return ledger.retryAt();
     if (places.reads >= rules.readsAtOnce) {
@@ -271,6 +281,7 @@ export function createDispatch(rules: DispatchRules): Dispatch {
   function beginReading(lane: Lane, isLow: boolean, now: number, effects: Effect[]): void {
     if (now - lane.begunAt >= rules.rereadMs) lane.after = undefined;
     if (lane.after === undefined) lane.begunAt = now;
+    lane.readAt = now;
     places.reads++;
     lane.askAt = Number.POSITIVE_INFINITY;
     const limit = isLow ? readLimit(lane) : 0;

@@ -24,8 +24,9 @@ export type Lane = {
   queue: DueDelivery[];
   /** Where the next read of the queue goes on; undefined for the beginning. */
   after: Position | undefined;
-  /** When the lane was last read from the beginning. */
+  /** When the lane was last read from the beginning, and at all. */
   begunAt: number;
+  readAt: number;
   /** When there may be more in the store than was read. */
   lookAt: number;
   /** When there may be something that a person asked for, which is read whatever waits. */
@@ -100,6 +101,7 @@ export function newLane(
     queue: [],
     after: undefined,
     begunAt: Number.NEGATIVE_INFINITY,
+    readAt: Number.NEGATIVE_INFINITY,
     lookAt: Number.NEGATIVE_INFINITY,
     askAt: Number.POSITIVE_INFINITY,
     reading: undefined,
