@@ -136,12 +136,15 @@ export function createLeaseOwners(
  *
  * @param suspects lanes of which the one before may have been sending something when it ended
  */
-export function createSoleOwners(suspects: Set<string>): LaneOwners {
+export function createSoleOwners(suspects: ReadonlySet<string>): LaneOwners {
+  const known = new Set<string>();
   return {
     take: (webhooks) => {
       const taken = webhooks.map((webhook) => {
-        const isSuspect = suspects.delete(webhook);
-        return { webhook, fence: 1, isInherited: isSuspect, isSuspect };
+        // The service before may have used the rate just now, however it ended.
+        const isInherited = !known.has(webhook);
+        known.add(webhook);
+        return { webhook, fence: 1, isInherited, isSuspect: isInherited && suspects.has(webhook) };
       });
       return Promise.resolve(taken);
     },

@@ -37,8 +37,8 @@ const urlOf = (random: Random) => `https://receiver-${random.whole(1, 8)}.exampl
 const WEIGHTS = {
   create: 100,
   import: 2,
-  test: 8,
-  redeliver: 10,
+  test: 12,
+  redeliver: 14,
   replay: 2,
   disable: 3,
   enable: 6,
