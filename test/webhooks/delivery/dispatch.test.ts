@@ -1,0 +1,249 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  createDispatch,
+  type DispatchRules,
+  type Effect,
+  type Sending,
+} from '../../../src/webhooks/delivery/dispatch.ts';
+import type { DueDelivery, Outcome } from '../../../src/webhooks/delivery/port.ts';
+import { attempt, deliveries, delivery, reading, rules, settings } from './due.ts';
+
+type Call = Extract<Effect, { do: 'read' }>;
+
+/** A dispatch whose reads are answered at once with all that its lane has. */
+function start(more: Partial<DispatchRules> = {}) {
+  const dispatch = createDispatch({ ...rules, ...more });
+  const backlogs = new Map<string, DueDelivery[]>();
+  const reads: Call[] = [];
+  const recorded: Outcome[] = [];
+  const suspected: Sending[] = [];
+
+  /** Requests that begin now. */
+  function advance(now = 0): Sending[] {
+    const begun: Sending[] = [];
+    for (let effects = dispatch.advance(now); effects.length > 0; effects = dispatch.advance(now)) {
+      for (const effect of effects) {
+        if (effect.do === 'send') begun.push(effect.sending);
+        else carryOut(effect, now);
+      }
+    }
+    return begun;
+  }
+
+  function carryOut(effect: Exclude<Effect, { do: 'send' }>, now: number): void {
+    if (effect.do === 'take') {
+      const { webhook } = effect;
+      dispatch.taken({ webhook, fence: 1, isInherited: false, isSuspect: false }, now);
+    } else if (effect.do === 'read') {
+      reads.push(effect);
+      dispatch.hasRead(effect.request.webhook, effect.fence, answer(effect), now);
+    } else if (effect.do === 'suspect') {
+      suspected.push(effect.sending);
+    } else {
+      for (const outcome of effect.outcomes) recorded.push(outcome);
+      for (const { webhook, event } of effect.outcomes) remove(webhook, event);
+      dispatch.recorded(
+        effect.outcomes.map(() => 'settled'),
+        now,
+      );
+    }
+  }
+
+  function answer({ request: { webhook, after, limit } }: Call) {
+    const all = backlogs.get(webhook) ?? [];
+    const from = after === undefined ? 0 : all.findIndex(({ event }) => event.id > after.event);
+    const due = from < 0 ? [] : all.filter(({ isAsked }) => !isAsked).slice(from, from + limit);
+    return reading({ asked: all.filter(({ isAsked }) => isAsked), due });
+  }
+
+  function remove(webhook: string, event: string): void {
+    const left = (backlogs.get(webhook) ?? []).filter((one) => one.event.id !== event);
+    backlogs.set(webhook, left);
+  }
+
+  function add(webhook: string, due: DueDelivery[], now = 0): void {
+    backlogs.set(webhook, due);
+    dispatch.work([{ webhook, isAsked: due.some(({ isAsked }) => isAsked) }], now);
+  }
+
+  const end = (sending: Sending | undefined, status: number | 'hangs', now = 0) => {
+    assert.ok(sending);
+    dispatch.ended(sending, attempt(status, now), now);
+  };
+  return { dispatch, add, advance, end, reads, recorded, suspected };
+}
+
+function countOf(sendings: readonly Sending[], webhook: string): number {
+  return sendings.filter((sending) => sending.webhook === webhook).length;
+}
+
+const names = (count: number) => Array.from({ length: count }, (_, n) => `wh_${n}`);
+
+test('a lane that has not been tried for long counts as neither silent nor failing', () => {
+  const { dispatch, add, advance, end } = start();
+  add('hangs', deliveries(2));
+  add('fails', deliveries(rules.failuresToProbe));
+  const begun = advance();
+  for (const one of begun) end(one, one.webhook === 'hangs' ? 'hangs' : 500);
+  assert.deepEqual(dispatch.reading(rules.troubledMs - 1), { underWay: 0, silent: 1, failing: 1 });
+  assert.deepEqual(dispatch.reading(rules.troubledMs), { underWay: 0, silent: 0, failing: 0 });
+});
+
+test('deliveries are read ahead of those under way, in groups', () => {
+  const { add, advance, end, reads } = start({ concurrency: 4, ahead: 3 });
+  add('a', deliveries(1000));
+  const under = advance();
+  for (let n = 0; n < 100; n++) {
+    end(under.shift(), 200);
+    under.push(...advance());
+  }
+  assert.equal(under.length, 4);
+  assert.ok(reads.length <= 12, `${reads.length} reads for 104 requests`);
+});
+
+test('never more requests are under way than in all', () => {
+  const { add, advance } = start({ inAll: 20 });
+  for (const name of names(100)) add(name, deliveries(50));
+  assert.equal(advance().length, 20);
+});
+
+test('one more request may be under way that a person asked for', () => {
+  const { add, advance } = start({ inAll: 20 });
+  for (const name of names(100)) add(name, deliveries(50));
+  advance();
+  for (const name of ['x', 'y']) add(name, [delivery(`evt_${name}`, { isAsked: true })]);
+  assert.equal(advance().length, 1);
+});
+
+test('a hundred slow receivers leave places free for one more', () => {
+  const { add, advance } = start();
+  for (const name of names(100)) add(name, deliveries(50));
+  assert.ok(advance().length < 256);
+  add('quick', deliveries(5));
+  assert.ok(countOf(advance(), 'quick') >= 1);
+});
+
+test('a backlog for many webhooks takes all places neither at once nor in the end', () => {
+  const { add, advance } = start();
+  for (const name of names(32)) add(name, deliveries(100));
+  const begun = advance();
+  assert.ok(begun.length < 256);
+  const counts = names(32).map((name) => countOf(begun, name));
+  assert.ok(Math.max(...counts) - Math.min(...counts) <= 1, 'lanes take turns');
+  add('other', deliveries(1));
+  assert.equal(advance().length, 1);
+});
+
+test('silent webhooks take at most half of the places together', () => {
+  const { dispatch, add, advance, end } = start();
+  for (const name of names(300)) add(name, deliveries(5));
+  for (let begun = advance(); begun.some(({ isSilent }) => !isSilent); begun = advance()) {
+    for (const one of begun) if (!one.isSilent) end(one, 'hangs');
+  }
+  assert.equal(dispatch.reading(0).underWay, 128);
+  add('other', deliveries(50));
+  assert.ok(countOf(advance(), 'other') > 8);
+});
+
+test('a request that was not made changes nothing about its webhook, and is made later', () => {
+  const { dispatch, add, advance } = start();
+  add('a', deliveries(1));
+  const [one] = advance();
+  assert.ok(one);
+  dispatch.ended(one, undefined, 0);
+  assert.deepEqual(advance(rules.notMadeMs - 1), []);
+  assert.equal(advance(rules.notMadeMs).length, 1);
+  assert.deepEqual(dispatch.reading(rules.notMadeMs), { underWay: 1, silent: 0, failing: 0 });
+});
+
+test('a lane that has nothing to do is given up, and is asked for when it has', () => {
+  const { dispatch, add, advance, end } = start();
+  add('a', deliveries(1));
+  const [one] = advance();
+  assert.deepEqual(dispatch.release(1000, 0), []);
+  end(one, 200);
+  advance();
+  assert.deepEqual(dispatch.release(1000, 0), ['a']);
+  add('a', deliveries(1));
+  assert.equal(advance().length, 1);
+});
+
+test('what a lost lane sent is not recorded', () => {
+  const { dispatch, add, advance, end, recorded } = start();
+  add('a', deliveries(1));
+  const [one] = advance();
+  dispatch.lost('a');
+  end(one, 200);
+  advance();
+  assert.deepEqual(recorded, []);
+  assert.ok(dispatch.isIdle());
+});
+
+test('a delivery is noted before it is sent when it may have ended a process, and given up in the end', () => {
+  const { dispatch, add, advance, suspected, recorded } = start();
+  add('a', [delivery('evt_0', { suspicions: 2 }), delivery('evt_1', { suspicions: 3 })]);
+  assert.deepEqual(advance(), []);
+  const [noted] = suspected;
+  assert.ok(noted);
+  dispatch.suspected(noted, true, 0);
+  assert.deepEqual(advance(), [noted]);
+  dispatch.ended(noted, attempt(200, 0), 0);
+  advance();
+  assert.deepEqual(
+    recorded.map(({ next }) => next.state),
+    ['delivered', 'failed'],
+  );
+});
+
+test('what was noted is not sent to a webhook that was changed meanwhile', () => {
+  const { dispatch, add, advance, suspected } = start();
+  add('a', [delivery('evt_0', { suspicions: 1 })]);
+  advance();
+  dispatch.changed('a');
+  assert.ok(suspected[0]);
+  dispatch.suspected(suspected[0], true, 0);
+  assert.deepEqual(advance(), []);
+  assert.equal(suspected.length, 2);
+});
+
+test('of requests under way together only one pauses the webhook, and a success does not end the pause', () => {
+  const { dispatch, add, advance, recorded } = start();
+  add('a', deliveries(100));
+  const [first, second, third] = advance();
+  assert.ok(first && second && third);
+  const busy = { ...attempt(429, 0), retryAfter: '7' };
+  dispatch.ended(first, busy, 0);
+  dispatch.ended(second, busy, 0);
+  dispatch.ended(third, attempt(200, 0), 0);
+  assert.deepEqual(advance(), []);
+  assert.deepEqual(
+    recorded.map(({ begins }) => begins),
+    ['pause', undefined, undefined],
+  );
+  assert.deepEqual(
+    recorded.map(({ standing }) => standing.pausedUntil),
+    [7000, 7000, 7000],
+  );
+  assert.deepEqual(advance(6999), []);
+  assert.ok(advance(7000).length > 0);
+});
+
+test('outcomes are recorded again until the store takes them', () => {
+  const dispatch = createDispatch(rules);
+  dispatch.taken({ webhook: 'a', fence: 1, isInherited: false, isSuspect: false }, 0);
+  dispatch.advance(0);
+  dispatch.hasRead('a', 1, reading({ settings: settings(), due: deliveries(1) }), 0);
+  const [send] = dispatch.advance(0).filter((effect) => effect.do === 'send');
+  assert.ok(send);
+  dispatch.ended(send.sending, attempt(200, 0), 0);
+  const isRecording = (now: number) => dispatch.advance(now).some((effect) => effect.do === 'record');
+  assert.ok(isRecording(0));
+  dispatch.recorded(undefined, 0);
+  assert.ok(!isRecording(99));
+  assert.equal(dispatch.wakeAt(), 100);
+  assert.ok(isRecording(100));
+  assert.ok(!dispatch.isIdle());
+  dispatch.recorded(['settled'], 100);
+  assert.ok(dispatch.isIdle());
+});

@@ -1,0 +1,56 @@
+import type { Attempt } from '../../../src/webhooks/attempt.ts';
+import type { DispatchRules } from '../../../src/webhooks/delivery/dispatch.ts';
+import type { DueDelivery, LaneReading, LaneSettings } from '../../../src/webhooks/delivery/port.ts';
+
+/** What the tests of the delivery core share: rules, and what a store gives. */
+export const rules: DispatchRules = {
+  concurrency: 16,
+  failuresToProbe: 5,
+  probeMs: { first: 100, most: 1000 },
+  rateBurst: 1 / 10,
+  inAll: 256,
+  share: 1 / 8,
+  ahead: 1,
+  readsAtOnce: 1000,
+  rereadMs: 5_000,
+  notMadeMs: 1_000,
+  suspicions: 3,
+  troubledMs: 60_000,
+  unrecorded: 1_000,
+  storeRetryMs: { first: 100, most: 5_000 },
+  schedule: [0, 5_000, 300_000],
+  disableAfterMs: 1e9,
+  random: () => 0.5,
+};
+
+export function delivery(id: string, { isAsked = false, suspicions = 0, due = 0 } = {}): DueDelivery {
+  const plant = { id: 1n, name: id, tag: undefined };
+  const event = { id, type: 'plant.created' as const, at: 0, plant };
+  return { event, due, step: 0, generation: 0, isAsked, suspicions };
+}
+
+export function deliveries(count: number): DueDelivery[] {
+  return Array.from({ length: count }, (_, index) => delivery(`evt_${String(index).padStart(4, '0')}`));
+}
+
+export function settings(more: Partial<LaneSettings> = {}): LaneSettings {
+  return {
+    url: 'https://receiver.example',
+    secrets: [],
+    privateKey: '',
+    rate: undefined,
+    pausedUntil: undefined,
+    failingSince: undefined,
+    generation: 0,
+    ...more,
+  };
+}
+
+export function reading(more: Partial<LaneReading> = {}): LaneReading {
+  return { settings: settings(), asked: [], due: [], nextDue: undefined, ...more };
+}
+
+export function attempt(status: number | 'hangs', at: number): Attempt {
+  const durationMs = 1;
+  return status === 'hangs' ? { at, durationMs, error: 'It hangs.' } : { at, durationMs, status };
+}

@@ -1,0 +1,247 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  type AttemptEnd,
+  begin,
+  isAsNew,
+  type Lane,
+  learn,
+  leave,
+  newLane,
+  nextOf,
+  setStanding,
+  takeIn,
+} from '../../../src/webhooks/delivery/lane.ts';
+import type { DueDelivery, LaneReading, LaneSettings } from '../../../src/webhooks/delivery/port.ts';
+import { deliveries, delivery, reading, rules, settings } from './due.ts';
+
+const WIDE = 1000;
+
+function laneWith(found: Partial<LaneReading>, { isInherited = false, careful = 0, now = 0 } = {}): Lane {
+  const lane = newLane('wh_1', { fence: 1, isInherited, careful });
+  give(lane, found, now);
+  return lane;
+}
+
+/** What a read finds that began just now. */
+function give(lane: Lane, found: Partial<LaneReading>, now = 0, recorded: string[] = []): void {
+  const began = {
+    isStale: false,
+    limit: WIDE,
+    lookAt: Number.POSITIVE_INFINITY,
+    recorded: new Set(recorded),
+  };
+  takeIn(lane, began, reading(found), rules, now);
+}
+
+function laneOf(more: Partial<LaneSettings> = {}): Lane {
+  return laneWith({ settings: settings(more), due: deliveries(200) });
+}
+
+/** The next that may be sent. */
+function next(lane: Lane, now = 0): DueDelivery | undefined {
+  const found = nextOf(lane, WIDE, rules, now);
+  return typeof found === 'object' && 'event' in found ? found : undefined;
+}
+
+/** Begins as many as may be sent now. */
+function fill(lane: Lane, now = 0): DueDelivery[] {
+  const begun: DueDelivery[] = [];
+  for (let one = next(lane, now); one; one = next(lane, now)) {
+    begin(lane, one);
+    begun.push(one);
+  }
+  return begun;
+}
+
+function end(lane: Lane, one: DueDelivery | undefined, how: AttemptEnd, now = 0): void {
+  assert.ok(one);
+  leave(lane, one);
+  learn(lane, how, rules, now);
+}
+
+function attempt(lane: Lane, how: AttemptEnd, now = 0): void {
+  const one = next(lane, now);
+  assert.ok(one);
+  begin(lane, one);
+  end(lane, one, how, now);
+}
+
+/** When the lane may be sent to again. */
+function opensAt(lane: Lane, now: number): number | undefined {
+  const found = nextOf(lane, WIDE, rules, now);
+  return typeof found === 'object' && 'until' in found ? found.until : undefined;
+}
+
+test('a webhook gets its own number of requests and no more', () => {
+  const lane = laneOf();
+  const [first] = fill(lane);
+  assert.equal(lane.sending, 16);
+  end(lane, first, 'success');
+  assert.equal(fill(lane).length, 1);
+});
+
+test('a lane is sent in the order in which it is read', () => {
+  const lane = laneOf();
+  assert.deepEqual(
+    fill(lane).map(({ event }) => event.id),
+    deliveries(16).map(({ event }) => event.id),
+  );
+});
+
+test('a webhook that was silent gets one request at a time until it answers', () => {
+  const lane = laneOf();
+  attempt(lane, 'silence');
+  const [only, ...others] = fill(lane);
+  assert.deepEqual(others, []);
+  end(lane, only, 'failure');
+  assert.equal(fill(lane).length, 16);
+});
+
+test('a webhook that fails again and again is probed, with pauses that grow up to a bound', () => {
+  const lane = laneOf();
+  for (let n = 0; n < 4; n++) attempt(lane, 'failure');
+  let now = 0;
+  const pauses: number[] = [];
+  for (let n = 0; n < 6; n++) {
+    attempt(lane, 'failure', now);
+    const opens = opensAt(lane, now) ?? 0;
+    pauses.push(opens - now);
+    assert.equal(next(lane, opens - 1), undefined);
+    now = opens;
+  }
+  assert.deepEqual(pauses, [100, 200, 400, 800, 1000, 1000]);
+  assert.equal(fill(lane, now).length, 1);
+});
+
+test('requests that fail together count as one probe', () => {
+  const lane = laneOf();
+  for (const one of fill(lane)) end(lane, one, 'failure');
+  assert.equal(opensAt(lane, 0), 200);
+});
+
+test('the first success opens a lane again', () => {
+  const lane = laneOf();
+  const [first, second] = fill(lane);
+  for (let n = 0; n < 20; n++) learn(lane, n % 2 === 0 ? 'failure' : 'silence', rules, 0);
+  end(lane, first, 'success');
+  end(lane, second, 'success');
+  assert.equal(fill(lane).length, 2);
+});
+
+test('a webhook with a rate gets a burst, and then as many as its rate gives back', () => {
+  const lane = laneOf({ rate: 50 });
+  const sent = (now: number) => {
+    const begun = fill(lane, now);
+    for (const one of begun) end(lane, one, 'success', now);
+    return begun.length;
+  };
+  assert.equal(sent(0), 5);
+  assert.equal(sent(0), 0);
+  assert.equal(opensAt(lane, 0), 20);
+  let count = 0;
+  for (let now = 0; now <= 2000; now += 10) count += sent(now);
+  assert.equal(count, 100);
+});
+
+test('a rate of one a second never gives two at once', () => {
+  const lane = laneOf({ rate: 1 });
+  attempt(lane, 'success');
+  assert.equal(next(lane, 999), undefined);
+  assert.equal(fill(lane, 1000).length, 1);
+  assert.equal(fill(lane, 100_000).length, 1);
+});
+
+test('a clock that is set back does not stop a webhook with a rate', () => {
+  const lane = laneWith({ settings: settings({ rate: 10 }), due: deliveries(9) }, { now: 1_000_000 });
+  attempt(lane, 'success', 1_000_000);
+  assert.equal(next(lane, 0), undefined);
+  assert.equal(next(lane, 99), undefined);
+  assert.ok(Number(opensAt(lane, 50)) <= 101);
+});
+
+test('a lane that was another’s just now begins with an empty bucket', () => {
+  const found = { settings: settings({ rate: 10 }), due: deliveries(9) };
+  assert.equal(opensAt(laneWith(found, { isInherited: true }), 0), 100);
+});
+
+test('what a person asked for goes first', () => {
+  const lane = laneWith({ due: deliveries(3), asked: [delivery('evt_asked', { isAsked: true })] });
+  assert.equal(fill(lane)[0]?.event.id, 'evt_asked');
+});
+
+test('a place is kept for what a person asked for, also in a lane that is full, silent or probed', () => {
+  const asked = [delivery('evt_1', { isAsked: true }), delivery('evt_2', { isAsked: true })];
+  for (const prepare of [fill, (lane: Lane) => attempt(lane, 'silence'), failing]) {
+    const lane = laneOf();
+    prepare(lane);
+    fill(lane);
+    give(lane, { asked });
+    assert.deepEqual(fill(lane), [asked[0]]);
+  }
+});
+
+function failing(lane: Lane): void {
+  for (let n = 0; n < rules.failuresToProbe; n++) attempt(lane, 'failure');
+}
+
+test('a pause and a rate hold for what a person asked for, too', () => {
+  const asked = [delivery('evt_1', { isAsked: true }), delivery('evt_2', { isAsked: true })];
+  assert.equal(opensAt(laneWith({ settings: settings({ pausedUntil: 70 }), asked }), 0), 70);
+  const limited = laneWith({ settings: settings({ rate: 1 }), asked });
+  attempt(limited, 'success');
+  assert.equal(opensAt(limited, 0), 1000);
+});
+
+test('after an unclean end the first deliveries are sent one at a time', () => {
+  const lane = laneWith({ due: deliveries(9) }, { careful: 2 });
+  for (let n = 0; n < 2; n++) {
+    const begun = fill(lane);
+    assert.equal(begun.length, 1);
+    end(lane, begun[0], 'success');
+  }
+  assert.equal(fill(lane).length, 7);
+});
+
+test('a delivery that may have ended a process is alone in its lane', () => {
+  const due = [delivery('evt_0'), delivery('evt_1', { suspicions: 1 }), delivery('evt_2')];
+  const lane = laneWith({ due });
+  const [first] = fill(lane);
+  assert.equal(lane.sending, 1);
+  end(lane, first, 'success');
+  assert.deepEqual(fill(lane), [due[1]]);
+});
+
+test('what is under way, waits or was recorded since a read began is not taken from it', () => {
+  const due = deliveries(4);
+  const lane = laneWith({ due: due.slice(0, 2) });
+  const [first] = due;
+  assert.ok(first);
+  begin(lane, first);
+  give(lane, { due }, 0, [`${due[2]?.event.id} 0`]);
+  assert.deepEqual(lane.queue, [due[1], due[3]]);
+});
+
+test('a read that began before a pause was written down does not end it', () => {
+  const lane = laneOf();
+  setStanding(lane, { generation: 0, pausedUntil: 500, failingSince: 3, disabledReason: undefined });
+  give(lane, { settings: settings() });
+  assert.equal(opensAt(lane, 0), 500);
+  give(lane, { settings: settings({ generation: 1 }) });
+  assert.equal(fill(lane).length, 16);
+});
+
+test('another URL ends probing', () => {
+  const lane = laneOf();
+  failing(lane);
+  give(lane, { settings: settings({ generation: 1 }) });
+  assert.equal(fill(lane).length, 16);
+});
+
+test('a lane is as new without trouble, or when that is long over', () => {
+  const lane = laneWith({});
+  assert.ok(isAsNew(lane, rules.troubledMs, 0));
+  learn(lane, 'failure', rules, 0);
+  assert.ok(!isAsNew(lane, rules.troubledMs, rules.troubledMs - 1));
+  assert.ok(isAsNew(lane, rules.troubledMs, rules.troubledMs));
+});
