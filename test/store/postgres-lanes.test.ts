@@ -368,6 +368,49 @@ describe('lanes of several replicas', () => {
       assert.ok(Math.min(...sizes) >= 1);
     });
 
+    test('connections that the server ends under load lose nothing, and all is delivered within 5 s', async () => {
+      const [one, other] = [await delivering(), await delivering()];
+      await seen();
+      const lanes: Awaited<ReturnType<typeof subscribe>>[] = [];
+      for (let n = 0; n < 6; n++) lanes.push(await subscribe(one));
+      let isOver = false;
+      const made = new Set<string>();
+      async function createAll(): Promise<void> {
+        for (let n = 0; !isOver; n++) {
+          const { owner, at } = lanes[n % lanes.length] ?? assert.fail();
+          const event = one.ids.next('evt');
+          const { create } = n % 2 ? one : other;
+          // Those whose outcome nobody knows are sent as well, or not.
+          await create(owner, undefined, { at: at(), event }).then(
+            () => made.add(event),
+            () => {},
+          );
+        }
+      }
+      const creating = Array.from({ length: 4 }, createAll);
+      for (let kills = 0; kills < 24; kills++) {
+        await pause(100);
+        await sql(`SELECT pg_terminate_backend(pid)
+          FROM pg_stat_activity
+          WHERE datname = current_database() AND application_name = 'plant-store'
+          ORDER BY random()
+          LIMIT 1`);
+      }
+      isOver = true;
+      await Promise.all(creating);
+      const ended = performance.now();
+      await until(() => {
+        const received = new Set(eventsIn(receiver.received));
+        return [...made].every((event) => received.has(event)) || undefined;
+      });
+      const tookMs = performance.now() - ended;
+      assert.ok(tookMs < 5_000, `after ${tookMs} ms`);
+      await until(async () => {
+        const { rows } = await sql(`SELECT count(*)::int AS pending FROM deliveries WHERE state = 'pending'`);
+        return rows[0]?.pending === 0 || undefined;
+      });
+    });
+
     test('a receiver gets no more requests at a time than one replica would make', async () => {
       let underWay = 0;
       let most = 0;
