@@ -320,15 +320,15 @@ export const delivery = {
 /** Leases of replicas on one database. With a look and a search, what a killed one had under way goes out in 12 s. */
 export const lanes = {
   /** How long a replica keeps its lanes without a word of it. */
-  leaseMs: 9 * SECOND,
+  leaseMs: 8 * SECOND,
   /** How often it renews the lease: a third of it, so that one renewal may fail. */
-  renewMs: 3 * SECOND,
+  renewMs: 2.5 * SECOND,
   /** So much before its end a replica that could not renew sends no more: time for a request to be on its way. */
   marginMs: 2 * SECOND,
   /** How often a replica looks which others dispatch. */
   lookMs: 1 * SECOND,
-  /** A lane with work that its favourite has not taken for so long is taken by others: several looks and searches. */
-  orphanMs: 5 * SECOND,
+  /** A lane with work that its favourite has not taken for so long is taken by others: a look and two searches. */
+  orphanMs: 2.5 * SECOND,
   /** A search finds what is due so soon, and a later one the rest: what waits for its next attempt is not read each time. */
   foundAheadMs: 5 * SECOND,
   /** Earlier names of a process, so that it does not take itself for one that was killed. */

@@ -32,9 +32,11 @@ export type LeaseParts = {
   log: Log;
   /** Called with lanes that are to be given back, or may be served after all. */
   onChange(webhook: string): void;
+  /** Called with lanes that were given back for others to take. */
+  onHandOver(webhooks: readonly string[]): void;
 };
 
-export async function startLeases({ database, log, onChange }: LeaseParts): Promise<LaneLeases> {
+export async function startLeases({ database, log, onChange, onHandOver }: LeaseParts): Promise<LaneLeases> {
   const { read, write } = database;
   const ownership = createOwnership(limits);
   const listeners: ((webhooks: readonly string[]) => void)[] = [];
@@ -109,6 +111,9 @@ export async function startLeases({ database, log, onChange }: LeaseParts): Prom
     if (dropped.length === 0) return;
     const values = [JSON.stringify(dropped), replica, isStop ? STOPPED : null];
     await write([{ statement: GIVE_BACK, values }]);
+    const webhooks = dropped.map(({ webhook }) => webhook);
+    const forOthers = isStop ? webhooks : webhooks.filter((webhook) => !ownership.isFor(webhook));
+    if (forOthers.length > 0) onHandOver(forOthers);
   }
 
   async function finish(): Promise<void> {

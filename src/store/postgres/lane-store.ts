@@ -1,7 +1,7 @@
 import type { EndedBatch, QueueReading } from '../../measures.ts';
 import type { OwnedLanes } from '../../webhooks/delivery/owned-lanes.ts';
 import type { LaneStore, Outcome, Recorded, Work } from '../../webhooks/delivery/port.ts';
-import type { Lane } from './announced.ts';
+import { type Announced, type Lane, nothingAnnounced } from './announced.ts';
 import type { Database } from './database.ts';
 import { type LaneLeases, type LeaseParts, startLeases } from './lane-owners.ts';
 import { laneReads, NOTHING } from './lanes.ts';
@@ -12,6 +12,7 @@ export type LaneStoreParts = Pick<LeaseParts, 'log'> & {
   news: {
     onWork(listener: (lanes: readonly Lane[]) => void): void;
     onChange(listener: (webhook: string) => void): void;
+    publish(announced: Announced): Promise<void>;
   };
   batchEnded: ((batch: EndedBatch) => void) | undefined;
 };
@@ -25,6 +26,12 @@ export function createLaneStore({ database, log, news, batchEnded }: LaneStorePa
 
   function changed(webhook: string): void {
     for (const listener of changeListeners) listener(webhook);
+  }
+
+  /** Their favourites take them now, and not when they next search. */
+  function handOver(webhooks: readonly string[]): void {
+    const lanes = webhooks.map((webhook) => ({ subscriber: NOBODY, webhook, due: undefined }));
+    void news.publish({ ...nothingAnnounced(), lanes });
   }
 
   async function record(outcomes: readonly Outcome[]): Promise<Recorded[]> {
@@ -61,7 +68,7 @@ export function createLaneStore({ database, log, news, batchEnded }: LaneStorePa
     lanes,
     /** Begins to own lanes: for a replica that dispatches. */
     async own(): Promise<OwnedLanes> {
-      leases = await startLeases({ database, log, onChange: changed });
+      leases = await startLeases({ database, log, onChange: changed, onHandOver: handOver });
       return leases;
     },
     close: async () => leases?.stop(),
@@ -72,6 +79,9 @@ export function createLaneStore({ database, log, news, batchEnded }: LaneStorePa
     }),
   };
 }
+
+/** Only replicas of the version before look at whose webhook it is; these take it for one that is gone. */
+const NOBODY = 0;
 
 function toWork({ webhook, due, isAsked }: Lane): Work {
   return { webhook, due, isAsked };
