@@ -16,6 +16,7 @@ import type { Measures } from './measures.ts';
 import type { Metrics } from './observability/metrics.ts';
 import { version } from './package.ts';
 import { type Clock, createIds, type Runtime } from './runtime.ts';
+import { type SenderStore, type Sending, startSending } from './sender/client.ts';
 import { requireWritable } from './store/sqlite/connection.ts';
 import { recoverStore } from './store/sqlite/durable-log.ts';
 import { fileSize } from './store/sqlite/file-size.ts';
@@ -23,11 +24,9 @@ import { lockForServing } from './store/sqlite/lock.ts';
 import { openSqliteStore } from './store/sqlite/store.ts';
 import type { Store } from './store/store.ts';
 import type { Tracer } from './tracer.ts';
-import type { Tracing } from './tracing/open.ts';
-import { deliver } from './webhooks/delivery/deliver.ts';
+import type { Tracing, TracingOptions } from './tracing/open.ts';
+import { formatNetworks } from './webhooks/addresses.ts';
 import { deliverOwned } from './webhooks/delivery/owned-lanes.ts';
-import type { Delivery } from './webhooks/delivery/runner.ts';
-import { soleOwner } from './webhooks/delivery/sole-owner.ts';
 import { traceAttempts } from './webhooks/delivery-spans.ts';
 import { startHousekeeper } from './webhooks/housekeeper.ts';
 import type { WebhooksContext } from './webhooks/operations.ts';
@@ -61,10 +60,13 @@ export type AppOptions = {
 export async function startApp(config: Config, runtime: Runtime, options: AppOptions): Promise<App> {
   const metrics = await openMetrics(config, runtime);
   const { promise: failed, resolve: onFatal } = Promise.withResolvers<Error>();
-  const { store, wasKilled } = await openStore(config, runtime, { onFatal, measures: metrics?.measures });
+  const { store, embedded, wasKilled } = await openStore(config, runtime, {
+    onFatal,
+    measures: metrics?.measures,
+  });
   try {
     const parts = { config, runtime: timedBy(store.clock, runtime), machine: runtime.clock, options };
-    return await serve({ ...parts, store, wasKilled, failed, metrics });
+    return await serve({ ...parts, store, embedded, wasKilled, failed, metrics });
   } catch (error) {
     await store.close();
     throw error;
@@ -80,6 +82,8 @@ type StoreOptions = Pick<AppOptions, 'onFatal'> & { measures: Measures | undefin
 
 type Opened = {
   store: Store;
+  /** Undefined where it is delivered from another way: on PostgreSQL. */
+  embedded?: SenderStore | undefined;
   /** Whether the process before may have been ended by what it sent. */
   wasKilled: boolean;
 };
@@ -143,7 +147,7 @@ async function openEmbeddedStore(
     else if (isNew) runtime.log.info({ path }, 'created a new, empty store');
     const latest = store.latestEvent();
     if (latest !== undefined) runtime.ids.startAfter(latest);
-    return { store: { ...store, close: () => store.close().finally(unlock) }, wasKilled };
+    return { store: { ...store, close: () => store.close().finally(unlock) }, embedded: store, wasKilled };
   } catch (error) {
     unlock();
     throw error;
@@ -213,10 +217,15 @@ async function serve(parts: Parts): Promise<App> {
 
   async function drain(): Promise<void> {
     draining.abort();
-    await Promise.all([closeServer(server), stopDispatching()]);
+    await Promise.all([closeServer(server).then(stopOwnTraces), stopDispatching()]);
     await exported?.stop();
     await store.close();
     await tracing?.stop();
+  }
+
+  /** The thread that sends has traces of its own, and hands them over meanwhile. */
+  async function stopOwnTraces(): Promise<void> {
+    if (parts.embedded) await tracing?.stop();
   }
 
   void failed.then(async (error) => {
@@ -245,24 +254,41 @@ async function startDispatching(parts: DispatchParts, source: string): Promise<(
   return () => Promise.all([delivery.stop(), housekeeper.stop()]);
 }
 
-async function startDelivering(
-  { config, runtime, machine, store, tracer, metrics, wasKilled }: DispatchParts,
-  source: string,
-): Promise<Delivery> {
+async function startDelivering(parts: DispatchParts, publicUrl: string): Promise<Sending> {
+  const { config, runtime, machine, store, embedded, wasKilled, tracer, metrics } = parts;
   const { webhookAllowedNetworks: allowedNetworks, webhookConcurrency: concurrency } = config;
-  // One more is under way to a webhook that a person asked for.
-  const sender = createThreadSender({ allowedNetworks, version, source, concurrency: concurrency + 1 });
-  const parts = {
-    store: store.lanes,
-    sender: tracer ? traceAttempts(sender, tracer) : sender,
+  const measures = metrics?.measures;
+  const rules = {
     schedule: config.webhookRetrySchedule,
     disableAfterMs: config.webhookDisableAfter,
     concurrency,
-    runtime,
-    measures: metrics?.measures,
   };
-  if (store.own) return deliverOwned({ ...parts, owners: await store.own(), machine });
-  return deliver({ ...parts, owners: soleOwner(store.lanes, wasKilled) });
+  if (embedded) {
+    const settings = {
+      ...rules,
+      networks: formatNetworks(allowedNetworks),
+      version,
+      publicUrl,
+      logsDebug: config.logLevel === 'debug',
+      isMeasured: measures !== undefined,
+      traces: tracingOptions(config),
+    };
+    return startSending({ settings, store: embedded, wasKilled, log: runtime.log, measures });
+  }
+  if (!store.own) throw new Error('who owns which lanes is not known');
+  // One more is under way to a webhook that a person asked for.
+  const sending = { allowedNetworks, version, source: publicUrl, concurrency: concurrency + 1 };
+  const sender = createThreadSender(sending);
+  const delivery = deliverOwned({
+    ...rules,
+    store: store.lanes,
+    owners: await store.own(),
+    sender: tracer ? traceAttempts(sender, tracer) : sender,
+    runtime,
+    machine,
+    measures,
+  });
+  return { reading: async () => delivery.reading(), stop: delivery.stop };
 }
 
 /** Loaded only where it is used: that costs 10 MiB of memory. */
@@ -305,12 +331,18 @@ async function exportMetrics({
 
 /** Loaded only where it is used: that costs 10 MiB of memory. */
 async function openTraces(config: Config, runtime: Runtime): Promise<Tracing | undefined> {
+  const options = tracingOptions(config);
+  if (!options) return undefined;
+  const { openTracing } = await import('./tracing/open.ts');
+  return openTracing(options, runtime);
+}
+
+function tracingOptions(config: Config): TracingOptions | undefined {
   const { otelExporterOtlpEndpoint: endpoint, otelExporterOtlpHeaders: headers } = config;
   if (endpoint === undefined) return undefined;
-  const { openTracing } = await import('./tracing/open.ts');
   const { otelServiceName: name, otelResourceAttributes: attributes } = config;
   const { otelTracesSampler: sampler, otelTracesSamplerArg: ratio } = config;
-  return openTracing({ endpoint, headers, sampler, ratio, service: { name, version, attributes } }, runtime);
+  return { endpoint, headers, sampler, ratio, service: { name, version, attributes } };
 }
 
 function webhooksContext(

@@ -338,6 +338,8 @@ export const lanes = {
 export const sending = {
   /** Of 19: about a tenth of a core that the main thread wants, too, and all of it otherwise. Linux only. */
   nice: 10,
+  /** A thread that sends which ended by a fault is replaced after it: one that always does must not take all of a core. */
+  restartMs: 1 * SECOND,
   /** Attempts that end within it are recorded together: each message wakes a thread, and each commit flushes the disk. */
   gatherMs: 2,
   /** The heap of the thread that sends. Without a bound V8 would let garbage of several times the size lie. */

@@ -33,7 +33,7 @@ export type EndedRequest = {
   durationMs: number;
 };
 
-/** On PostgreSQL the dispatcher's commands have a queue of their own; on the embedded store there is `writes` only. */
+/** What delivery writes has a queue of its own: on the embedded store in the thread that sends. */
 export const queueNames = ['writes', 'dispatch'] as const;
 export type QueueName = (typeof queueNames)[number];
 

@@ -20,6 +20,7 @@ const ALLOWED: Record<string, readonly string[]> = {
   http: ['ground', 'plants', 'access', 'webhooks'],
   tracing: ['ground'],
   observability: ['ground'],
+  sender: ['ground', 'webhooks', 'store/port', 'store/sqlite', 'tracing'],
   app: [
     'ground',
     'plants',
@@ -32,6 +33,7 @@ const ALLOWED: Record<string, readonly string[]> = {
     'http',
     'tracing',
     'observability',
+    'sender',
   ],
   cli: [
     'ground',

@@ -169,9 +169,9 @@ export const bounds: Readonly<Record<LimitName, string>> = {
   'lanes.foundAheadMs': 'A later search finds it.',
   'lanes.livesRemembered': 'Lanes of an earlier name are sent one delivery at a time first.',
   'sending.nice': 'The thread that sends gets less of a core that others want, too.',
+  'sending.restartMs': 'The next thread starts, and sends again what was not recorded.',
   'sending.gatherMs': 'An outcome is recorded this much later.',
-  'sending.heapMegabytes':
-    'The thread ends; what was under way has failed, and the next delivery starts a new thread.',
+  'sending.heapMegabytes': 'The thread ends; another one sends again what was not recorded.',
   'sending.receivers': 'Those without an idle connection are forgotten, and their URL is parsed anew.',
   'sending.idleConnections': 'Further connections are closed after their request.',
   'sending.idleMs': 'The connection is closed.',

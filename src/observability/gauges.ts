@@ -10,7 +10,7 @@ export type Sources = {
   store?: StoreReadings;
   /** Connections of clients. */
   connections?(): Promise<number>;
-  lanes?(): LaneReading;
+  lanes?(): Promise<LaneReading>;
 };
 
 type Parts = { clock: Clock; log: Log; version: string };
@@ -35,10 +35,10 @@ export function createGauges(sources: Sources, { clock, log, version }: Parts): 
 
 function laneGauges(sources: Sources) {
   return {
-    deliveriesUnderWay: () => (sources.lanes ? one(sources.lanes().underWay) : []),
-    lanes(): Sample[] {
+    deliveriesUnderWay: async () => (sources.lanes ? one((await sources.lanes()).underWay) : []),
+    async lanes(): Promise<Sample[]> {
       if (!sources.lanes) return [];
-      const { silent, failing } = sources.lanes();
+      const { silent, failing } = await sources.lanes();
       return by('state', { silent, failing });
     },
   };

@@ -1,13 +1,17 @@
 import type { Attributes, SpanResult, Tracer } from '../tracer.ts';
 import { type Attempt, failureOf } from './attempt.ts';
 import type { Sendable } from './delivery.ts';
-import type { QueueingSender } from './queueing-sender.ts';
+
+type AttemptSender = { send(request: Sendable): Promise<Attempt | undefined> };
 
 /**
  * A sender whose attempts are in the trace in which their event was made, however long ago and wherever that was; the
  * receiver is told to go on from there. One of an event without a trace begins one.
  */
-export function traceAttempts(sender: QueueingSender, tracer: Tracer): QueueingSender {
+export function traceAttempts<S extends AttemptSender>(
+  sender: S,
+  tracer: Tracer,
+): Omit<S, 'send'> & AttemptSender {
   return {
     ...sender,
     async send(claim) {

@@ -12,10 +12,12 @@ import { storePath } from '../../src/config.ts';
 import { type Answer, failed, succeeded } from '../harness/answer.ts';
 import { openRaw } from '../harness/raw-client.ts';
 import { head } from '../harness/raw-request.ts';
+import { startReceiver } from '../harness/receiver.ts';
 import { checkListed, createUntilFailed, type Sent } from '../process/creates.ts';
 import { makePlace, type Place } from '../process/place.ts';
 import { manyPlants } from '../process/plants.ts';
 import { type Server, TOKEN } from '../process/server.ts';
+import { ownerOf } from '../webhooks/owner.ts';
 
 const skip = whyNoFaults() ?? false;
 /** So many plants do not fit into the page cache of a connection: lists read the disk. */
@@ -160,6 +162,33 @@ test('when a flush fails, what is under way gets an answer before the process en
   assert.match(stderr, /\nerror: [^\n]*outcome is unknown: a flush \(fsync\)[^\n]*\n$/);
   assert.ok(stderr.includes(path));
   await (await place.serve()).stop();
+});
+
+test('when the flush of an outcome fails the process ends, and the delivery is sent again', {
+  skip,
+}, async (t) => {
+  const place = await makePlace(t);
+  const receiver = await startReceiver();
+  t.after(receiver.stop);
+  const faults = createDiskFaults(place.folder);
+  const allowed = { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' };
+  const server = await place.serve({ env: { ...faults.env(place.dataDir), ...allowed } });
+  const webhook = await ownerOf(server, TOKEN).subscribe(receiver);
+  // Nothing is written in between.
+  receiver.script((_, response) => {
+    faults.arm({ op: 'fsync', error: 'EIO' });
+    response.writeHead(204).end();
+  });
+  await ownerOf(server, TOKEN).create(1);
+  const { code, stderr } = await server.ended;
+  assert.equal(code, 1);
+  assert.match(stderr, /\nerror: [^\n]*outcome is unknown: a flush \(fsync\)[^\n]*\n$/);
+
+  const next = await place.serve({ env: allowed });
+  await ownerOf(next, TOKEN).settled(webhook);
+  const sent = new Set(receiver.received.map(({ headers }) => headers['webhook-id']));
+  assert.equal(sent.size, 1);
+  assert.equal((await next.stop()).code, 0);
 });
 
 test('a damaged store stops the service, which says that the disk is not at fault', { skip }, async (t) => {

@@ -5,27 +5,36 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
+import { openLanes } from '../../src/store/sqlite/lane-client.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { storeConformance } from './conformance.ts';
 import { given } from './given.ts';
 
-for (const writer of ['thread', 'inline'] as const) {
+const clock = { now: Date.now };
+const senderParts = { clock, batchEnded() {}, couldNotRead: () => assert.fail() };
+
+for (const [writer, isSender] of [
+  ['thread', false],
+  ['thread', true],
+  ['inline', false],
+] as const) {
   storeConformance({
-    name: `SQLite (${writer})`,
+    name: `SQLite (${isSender ? 'lanes as in the thread that sends' : writer})`,
     async open() {
       const folder = mkdtempSync(join(tmpdir(), 'plant-store-'));
       const path = join(folder, 'plant-store.db');
       const store = await openSqliteStore({
         path,
         writer,
-        clock: { now: Date.now },
+        clock,
         deliveryDelayMs: 0,
         onFatal(error) {
           throw error;
         },
       });
+      const sender = isSender ? openLanes(store.connectSender(), senderParts) : undefined;
       return {
-        store,
+        store: sender ? { ...store, lanes: sender.store } : store,
         async change(sql) {
           const db = new DatabaseSync(join(folder, 'plant-store.db'), { timeout: 5000 });
           db.exec(`PRAGMA ignore_check_constraints = ON; ${sql}`);
@@ -34,6 +43,7 @@ for (const writer of ['thread', 'inline'] as const) {
           await setImmediate();
         },
         async drop() {
+          await sender?.close();
           await store.close();
           rmSync(folder, { recursive: true });
         },
@@ -43,7 +53,6 @@ for (const writer of ['thread', 'inline'] as const) {
 }
 
 test('the newest event is known, so that ids go on behind it', async () => {
-  const clock = { now: Date.now };
   const store = await openSqliteStore({
     path: ':memory:',
     writer: 'inline',
@@ -59,4 +68,47 @@ test('the newest event is known, so that ids go on behind it', async () => {
   await create(owner, undefined, { event });
   assert.equal(store.latestEvent(), event);
   await store.close();
+});
+
+test('commands of the main thread and of the one that sends take turns', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'plant-store-'));
+  const path = join(folder, 'plant-store.db');
+  const store = await openSqliteStore({
+    path,
+    writer: 'thread',
+    clock,
+    deliveryDelayMs: 0,
+    onFatal: assert.ifError,
+  });
+  const sender = openLanes(store.connectSender(), senderParts);
+  t.after(async () => {
+    await sender.close();
+    await store.close();
+    rmSync(folder, { recursive: true });
+  });
+  const { user, create } = given(store);
+  const { id: owner } = await user();
+  const counts = { main: 0, sender: 0 };
+  const most = { main: 0, sender: 0 };
+  let isOver = false;
+  /** Always has a command that waits; counts those that are carried out while the other's waits. */
+  async function repeat(mine: keyof typeof counts, others: keyof typeof counts, act: () => Promise<unknown>) {
+    while (!isOver) {
+      const before = counts[others];
+      await act();
+      most[others] = Math.max(most[others], counts[others] - before);
+      counts[mine]++;
+    }
+  }
+  const rounds = async () => {
+    while (Math.min(counts.main, counts.sender) < 200) await setImmediate();
+    isOver = true;
+  };
+  await Promise.all([
+    repeat('main', 'sender', () => create(owner)),
+    repeat('sender', 'main', () => sender.store.suspect('wh_0', 'evt_0', 0)),
+    rounds(),
+  ]);
+  // More than one only while the next command of the other is on its way.
+  assert.ok(Math.max(most.main, most.sender) < 50, JSON.stringify(most));
 });

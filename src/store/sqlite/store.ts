@@ -1,21 +1,24 @@
 import type { Caller, Once } from '../../idempotency.ts';
 import type { Measures } from '../../measures.ts';
 import { type Clock, type Log, silentLog, steadyClock } from '../../runtime.ts';
-import type { Outcome, Work } from '../../webhooks/delivery/port.ts';
+import type { Work } from '../../webhooks/delivery/port.ts';
 import { type Door, type GroupCommit, groupCommit } from '../batch.ts';
 import { refuseUndone } from '../once.ts';
 import type { Store } from '../store.ts';
 import { accessEpoch } from './access-epoch.ts';
 import { activityReads } from './activity.ts';
 import { choreReads } from './chores.ts';
+import { bytesOf, COMMAND_BYTES } from './command-bytes.ts';
 import { openConnection } from './connection.ts';
 import { readCursorKeys } from './cursor-keys.ts';
 import { deliveryReads } from './deliveries.ts';
 import { eventReads } from './events.ts';
 import type { StoreFailure } from './failure.ts';
 import { idempotencyReads } from './idempotency.ts';
+import type { LaneSource } from './lane-client.ts';
 import { laneReads } from './lanes.ts';
 import { migrate } from './migrate.ts';
+import { fromPlain, type PlainError } from './plain-errors.ts';
 import { plantReads } from './plants.ts';
 import { sizeOf, storeReads } from './readings.ts';
 import { shareReads } from './shares.ts';
@@ -46,7 +49,11 @@ type SqliteOptions = WriterRules & {
   onFatal(failure: StoreFailure): void;
 };
 
-type SqliteStore = Store & {
+export type SqliteStore = Store & {
+  /** A way for the thread that sends; the one before is closed. */
+  connectSender(): LaneSource;
+  /** Tells of a read of the thread that sends for which the machine is at fault. */
+  couldNotRead(error: PlainError): void;
   /** The newest event's id: ids go on from there, since their order is that of the feed. */
   latestEvent(): string | undefined;
 };
@@ -59,9 +66,8 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   const rules = { deliveryDelayMs, maxPlantsPerUser };
   const files = options.writer === 'thread' ? storeFiles(lookAtFiles(path)) : undefined;
   const watch = watchStore({ path, db, files, log: options.log ?? silentLog, onFatal: options.onFatal });
-  const writer = files
-    ? threadWriter({ path, files: files.known, rules }, watch.end)
-    : inlineWriter(db, rules);
+  const thread = files && threadWriter({ path, files: files.known, rules }, { died: watch.end, beside });
+  const writer = thread ?? inlineWriter(db, rules);
   if (files) db.exec('PRAGMA query_only = ON');
 
   const snapshot = createSnapshot(db, watch);
@@ -94,6 +100,12 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
      FROM users`,
   );
   let closing: Promise<void> | undefined;
+
+  /** Of a batch of the thread that sends. */
+  function beside(error: unknown): void {
+    if (error === undefined) watch.written();
+    else watch.writeFailed(error);
+  }
 
   async function close(): Promise<void> {
     await commits.close();
@@ -189,6 +201,12 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
       size: () => sizeOf(path),
       webhooks: webhooksReading,
     },
+    couldNotRead: (error) =>
+      void watch.readFailed(fromPlain(error).cause, () => lanes.findWork(undefined, 1)),
+    connectSender() {
+      if (!thread) throw new Error('a store without a thread that writes has no way for the one that sends');
+      return { path, port: thread.connect() };
+    },
     cursorKeys: readCursorKeys(db),
     latestEvent: () => snapshot.read(() => newest.get()?.id?.toString()),
     isFull: commits.isFull,
@@ -200,15 +218,8 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   };
 }
 
-/** What a command without text of any length is counted as in the queue's bound. */
-const COMMAND_BYTES = 512;
-
 function plantBytes({ name, tag }: { name: string; tag: string | undefined }): number {
   return COMMAND_BYTES + 2 * (name.length + (tag?.length ?? 0));
-}
-
-function bytesOf(outcomes: readonly Outcome[]): number {
-  return outcomes.reduce((sum, { attempt }) => sum + COMMAND_BYTES + 2 * (attempt.excerpt?.length ?? 0), 0);
 }
 
 function onceBytes({ answer }: Once): number {

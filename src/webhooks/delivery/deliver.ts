@@ -1,10 +1,9 @@
 import { delivery as limits } from '../../limits.ts';
-import type { Measures } from '../../measures.ts';
 import { type Runtime, steadyClock } from '../../runtime.ts';
 import type { Schedule } from '../schedule.ts';
 import type { DispatchRules } from './dispatch.ts';
 import type { LaneStore } from './port.ts';
-import { createReports } from './reports.ts';
+import { createReports, type DeliveryMeasures } from './reports.ts';
 import {
   type Delivery,
   type DeliveryBounds,
@@ -23,7 +22,7 @@ export type DeliverOptions = {
   /** Requests under way to one webhook. */
   concurrency: number;
   runtime: Pick<Runtime, 'clock' | 'random' | 'log'>;
-  measures?: Measures | undefined;
+  measures?: DeliveryMeasures | undefined;
   /** In place of the limits of the service. */
   bounds?: Partial<DispatchRules & DeliveryBounds>;
 };

@@ -3,10 +3,16 @@ import type { Log } from '../../runtime.ts';
 import { timeText } from '../time.ts';
 import type { Outcome, Recorded } from './port.ts';
 
+/** What is told of deliveries. */
+export type DeliveryMeasures = Pick<
+  Measures,
+  'attemptEnded' | 'attemptNotMade' | 'webhookPaused' | 'webhookDisabled'
+>;
+
 /** Tells the log, and whoever measures, what was recorded. */
 export function createReports(
   log: Log,
-  measures: Measures | undefined,
+  measures: DeliveryMeasures | undefined,
 ): (outcomes: readonly Outcome[], results: readonly Recorded[]) => void {
   function report({ webhook, event, attempt, reason, next }: Outcome): void {
     const { status, durationMs } = attempt;

@@ -1,0 +1,158 @@
+import { stat } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
+import { delivery as limits, sending } from '../limits.ts';
+import type { LaneReading, Measures } from '../measures.ts';
+import type { Log } from '../runtime.ts';
+import type { LaneSource } from '../store/sqlite/lane-client.ts';
+import type { PlainError } from '../store/sqlite/plain-errors.ts';
+import { threadEnvironment } from '../thread-environment.ts';
+import type { LaneStore } from '../webhooks/delivery/port.ts';
+import type { Measured, SenderNews, SenderRequest, SenderSettings, SenderThreadOptions } from './messages.ts';
+
+export type SenderParts = {
+  settings: SenderSettings;
+  store: SenderStore;
+  /** Whether the process before was ended uncleanly, maybe by what it sent. */
+  wasKilled: boolean;
+  log: Log;
+  measures: Measures | undefined;
+};
+
+/** What of the store is needed here. */
+export type SenderStore = {
+  lanes: Pick<LaneStore, 'findWork' | 'onWork'>;
+  connectSender(): LaneSource;
+  /** Tells of a read that failed in the thread. */
+  couldNotRead(error: PlainError): void;
+};
+
+export type Sending = {
+  reading(): Promise<LaneReading>;
+  /** Lets the thread finish what is under way. May be called twice. */
+  stop(): Promise<void>;
+};
+
+/**
+ * Delivers in a thread of its own, which starts with the first work: it takes memory that a service without webhooks
+ * need not pay. When the thread dies, another one takes its place, and sends again what was not recorded.
+ */
+export function startSending({ store, wasKilled, ...parts }: SenderParts): Sending {
+  const { log } = parts;
+  const stopped = new AbortController();
+  let thread: SenderThread | undefined;
+  let isCareful = wasKilled;
+
+  function start(): void {
+    if (thread || stopped.signal.aborted) return;
+    thread = startThread(
+      { ...parts.settings, source: store.connectSender(), isCareful },
+      { ...parts, store },
+    );
+    void restart(thread.died);
+  }
+
+  async function restart(died: Promise<unknown>): Promise<void> {
+    const err = await died;
+    if (stopped.signal.aborted) return;
+    log.error({ err }, 'the thread that sends ended by a fault; another one is started');
+    await pause(sending.restartMs, undefined, { signal: stopped.signal }).catch(() => {});
+    thread = undefined;
+    isCareful = true;
+    start();
+  }
+
+  /** Until the thread looks for itself. */
+  async function lookForWork(): Promise<void> {
+    while (!thread && !stopped.signal.aborted) {
+      // A store that cannot be read is told of by whoever watches it.
+      const work = await store.lanes.findWork(undefined, 1).catch(() => []);
+      if (work.length > 0) start();
+      else await pause(limits.searchMs, undefined, { signal: stopped.signal }).catch(() => {});
+    }
+  }
+
+  store.lanes.onWork(start);
+  const looking = lookForWork();
+
+  async function finish(): Promise<void> {
+    stopped.abort();
+    await Promise.all([looking, thread?.stop()]);
+  }
+
+  let stopping: Promise<void> | undefined;
+  return {
+    reading: async () => (await thread?.reading()) ?? { underWay: 0, silent: 0, failing: 0 },
+    stop: () => (stopping ??= finish()),
+  };
+}
+
+type SenderThread = {
+  /** Undefined when it ends meanwhile. */
+  reading(): Promise<LaneReading | undefined>;
+  /** Resolves with why when it has ended. */
+  died: Promise<unknown>;
+  stop(): Promise<void>;
+};
+
+type ThreadParts = Pick<SenderParts, 'log' | 'measures' | 'store'>;
+
+function startThread(options: SenderThreadOptions, { log, measures, store }: ThreadParts): SenderThread {
+  // Node's pool of helper threads has the priority of the thread that uses it first, which the sender's is not to be.
+  stat(import.meta.filename, () => {});
+  const worker = new Worker(new URL('./thread.ts', import.meta.url), {
+    workerData: options,
+    transferList: [options.source.port],
+    resourceLimits: {
+      maxYoungGenerationSizeMb: sending.heapMegabytes.young,
+      maxOldGenerationSizeMb: sending.heapMegabytes.old,
+    },
+    env: threadEnvironment(),
+  });
+  const died = Promise.withResolvers<unknown>();
+  let asking: PromiseWithResolvers<LaneReading | undefined> | undefined;
+
+  function hear(news: SenderNews): void {
+    if ('log' in news) log[news.log](news.context, news.message);
+    else if ('measured' in news) for (const measured of news.measured) measure(measured);
+    else if ('couldNotRead' in news) store.couldNotRead(news.couldNotRead);
+    else {
+      asking?.resolve(news.reading);
+      asking = undefined;
+    }
+  }
+
+  function measure([name, ...of]: Measured): void {
+    // They are those of the method of this name.
+    (measures?.[name] as ((...of: unknown[]) => void) | undefined)?.(...of);
+  }
+
+  const post = (request: SenderRequest) => worker.postMessage(request);
+  worker.on('message', hear);
+  worker.on('error', died.resolve);
+  worker.on('exit', () => {
+    died.resolve(undefined);
+    asking?.resolve(undefined);
+  });
+  const exited = new Promise<void>((resolve) => worker.once('exit', () => resolve()));
+  let isDead = false;
+  void exited.then(() => {
+    isDead = true;
+  });
+
+  return {
+    died: died.promise,
+    async reading() {
+      if (isDead) return undefined;
+      if (!asking) {
+        asking = Promise.withResolvers();
+        post('reading');
+      }
+      return asking.promise;
+    },
+    async stop() {
+      post('stop');
+      await exited;
+    },
+  };
+}

@@ -1,0 +1,52 @@
+import type { LaneReading, Measures } from '../measures.ts';
+import type { LaneSource } from '../store/sqlite/lane-client.ts';
+import type { PlainError } from '../store/sqlite/plain-errors.ts';
+import type { TracingOptions } from '../tracing/open.ts';
+import type { Schedule } from '../webhooks/schedule.ts';
+
+/** What the main thread and the one that sends tell each other. */
+
+export type SenderThreadOptions = SenderSettings & {
+  source: LaneSource;
+  /** Whether the one before was ended uncleanly, maybe by what it sent. */
+  isCareful: boolean;
+};
+
+export type SenderSettings = {
+  /** `WEBHOOK_ALLOWED_NETWORKS`. */
+  networks: string;
+  /** Of this service, for `user-agent`. */
+  version: string;
+  /** The service's public URL, for `ce-source`. */
+  publicUrl: string;
+  schedule: Schedule;
+  disableAfterMs: number;
+  /** Requests under way to one webhook. */
+  concurrency: number;
+  /** Whether the log shows what is only of use to find a fault. */
+  logsDebug: boolean;
+  isMeasured: boolean;
+  /** Undefined when no traces are collected. */
+  traces: TracingOptions | undefined;
+};
+
+/** To the thread: to tell how lanes stand, and to end. */
+export type SenderRequest = 'reading' | 'stop';
+
+export type SenderNews =
+  | { log: 'debug' | 'info' | 'warn' | 'error'; context: object; message: string }
+  | { measured: readonly Measured[] }
+  | { reading: LaneReading }
+  | { couldNotRead: PlainError };
+
+/** A method of `Measures` and its arguments. */
+export type Measured = {
+  [Name in SenderMeasure]: readonly [Name, ...Parameters<Measures[Name]>];
+}[SenderMeasure];
+
+export type SenderMeasure =
+  | 'attemptEnded'
+  | 'attemptNotMade'
+  | 'webhookPaused'
+  | 'webhookDisabled'
+  | 'batchEnded';

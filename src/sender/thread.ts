@@ -1,0 +1,119 @@
+import { randomBytes } from 'node:crypto';
+import { setPriority } from 'node:os';
+import { parentPort, workerData } from 'node:worker_threads';
+import { sending } from '../limits.ts';
+import type { Measures } from '../measures.ts';
+import type { Log } from '../runtime.ts';
+import { openLanes } from '../store/sqlite/lane-client.ts';
+import type { Tracing } from '../tracing/open.ts';
+import { parseNetworks } from '../webhooks/addresses.ts';
+import { deliver } from '../webhooks/delivery/deliver.ts';
+import { soleOwner } from '../webhooks/delivery/sole-owner.ts';
+import { traceAttempts } from '../webhooks/delivery-spans.ts';
+import { createResolve } from '../webhooks/resolver.ts';
+import { createSender } from '../webhooks/sender.ts';
+import { createTarget } from '../webhooks/target.ts';
+import type { Measured, SenderMeasure, SenderNews, SenderRequest, SenderThreadOptions } from './messages.ts';
+
+/**
+ * The thread that delivers: it reads what is due, decides, sends and records. Receivers that are slow or hostile,
+ * signatures, and a long backlog take nothing of the time in which the main thread answers the API.
+ */
+
+// A clock cannot be handed to a thread.
+const clock = { now: Date.now };
+
+if (parentPort) {
+  yieldToOthers();
+  await serve(parentPort, workerData);
+}
+
+async function serve(port: NonNullable<typeof parentPort>, options: SenderThreadOptions): Promise<void> {
+  const { source, networks, version, publicUrl, schedule, disableAfterMs, concurrency } = options;
+  const tell = (news: SenderNews) => port.postMessage(news);
+  const log = logTo(tell, options.logsDebug);
+  const measures = options.isMeasured ? measuresTo(tell) : undefined;
+  const lanes = openLanes(source, {
+    clock,
+    batchEnded: (batch) => measures?.batchEnded('dispatch', batch),
+    couldNotRead: (error) => tell({ couldNotRead: error }),
+  });
+  const tracing = await openTraces(options, log);
+  const target = createTarget({ allowed: parseNetworks(networks), resolve: createResolve() });
+  const sender = createSender({ target, clock, version, source: publicUrl });
+  const delivery = deliver({
+    store: lanes.store,
+    owners: soleOwner(lanes.store, options.isCareful),
+    sender: tracing ? traceAttempts(sender, tracing.tracer) : sender,
+    schedule,
+    disableAfterMs,
+    concurrency,
+    runtime: { clock, random: randomBytes, log },
+    measures,
+  });
+
+  async function stop(): Promise<void> {
+    await delivery.stop();
+    await Promise.all([lanes.close(), tracing?.stop()]);
+    // What is gathered is on its way; a look-up that hangs would keep the thread alive.
+    setImmediate(() => process.exit());
+  }
+
+  port.on('message', (request: SenderRequest) => {
+    if (request === 'stop') void stop();
+    else tell({ reading: delivery.reading() });
+  });
+}
+
+/** Loaded only where it is used: that costs 10 MiB of memory. */
+async function openTraces({ traces }: SenderThreadOptions, log: Log): Promise<Tracing | undefined> {
+  if (!traces) return undefined;
+  const { openTracing } = await import('../tracing/open.ts');
+  return openTracing(traces, { log, random: randomBytes });
+}
+
+function logTo(tell: (news: SenderNews) => void, logsDebug: boolean): Log {
+  const line = (level: keyof Log) => (context: object, message: string) =>
+    tell({ log: level, context, message });
+  return {
+    debug: logsDebug ? line('debug') : () => {},
+    info: line('info'),
+    warn: line('warn'),
+    error: line('error'),
+  };
+}
+
+/** All of a turn of the event loop in one message. */
+function measuresTo(tell: (news: SenderNews) => void) {
+  let measured: Measured[] = [];
+
+  function flush(): void {
+    tell({ measured });
+    measured = [];
+  }
+
+  function add(one: Measured): void {
+    if (measured.push(one) === 1) setImmediate(flush);
+  }
+
+  return {
+    attemptEnded: (...of) => add(['attemptEnded', ...of]),
+    attemptNotMade: () => add(['attemptNotMade']),
+    webhookPaused: () => add(['webhookPaused']),
+    webhookDisabled: () => add(['webhookDisabled']),
+    batchEnded: (...of) => add(['batchEnded', ...of]),
+  } satisfies Pick<Measures, SenderMeasure>;
+}
+
+/**
+ * On one core an answer of the API does not wait for signatures. Only Linux has a priority for each thread; elsewhere
+ * it would be that of the whole process.
+ */
+function yieldToOthers(): void {
+  if (process.platform !== 'linux') return;
+  try {
+    setPriority(0, sending.nice);
+  } catch {
+    // A sandbox that forbids it costs nothing but some latency.
+  }
+}

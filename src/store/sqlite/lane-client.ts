@@ -1,0 +1,133 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { MessagePort } from 'node:worker_threads';
+import type { EndedBatch } from '../../measures.ts';
+import { type Clock, steadyClock } from '../../runtime.ts';
+import type { LaneStore, Recorded, Work } from '../../webhooks/delivery/port.ts';
+import { groupCommit } from '../batch.ts';
+import { outcomeUnknown, unavailable } from '../failures.ts';
+import { accessEpoch } from './access-epoch.ts';
+import { bytesOf, COMMAND_BYTES } from './command-bytes.ts';
+import { openConnection } from './connection.ts';
+import { COMMIT_FAILED, explain, isEnvironment } from './failure.ts';
+import { laneReads } from './lanes.ts';
+import { type PlainError, toPlain } from './plain-errors.ts';
+import { createSnapshot, type Snapshot } from './snapshot.ts';
+import type { Command, Executed } from './writer.ts';
+import { settle, type WriterReply } from './writer-reply.ts';
+import type { LaneNews } from './writer-thread.ts';
+
+/** The way to an embedded store for the thread that sends. */
+export type LaneSource = { path: string; port: MessagePort };
+
+export type LaneClientParts = {
+  clock: Clock;
+  /** Called with each batch that ended. */
+  batchEnded(batch: EndedBatch): void;
+  /** Called when the machine is at fault for a read that failed. */
+  couldNotRead(error: PlainError): void;
+};
+
+/** Reads by a connection of this thread, and writes straight through the one that writes. */
+export function openLanes({ path, port }: LaneSource, { clock, batchEnded, couldNotRead }: LaneClientParts) {
+  const db = openConnection(path, { readOnly: true });
+  const snapshot = createSnapshot(db, {
+    readFailed(error) {
+      if (!isEnvironment(error)) return error;
+      couldNotRead(toPlain(unavailable(error)));
+      return unavailable(explain(error, { path }));
+    },
+  });
+  const lanes = laneReads(db);
+  const listeners = {
+    work: [] as ((work: readonly Work[]) => void)[],
+    change: [] as ((webhook: string) => void)[],
+  };
+  const changedBeside = changesBeside(db, snapshot);
+  const writer = writerBehind(port, ({ work, changed }) => {
+    snapshot.end();
+    for (const webhook of changed) for (const listener of listeners.change) listener(webhook);
+    if (work.length > 0) for (const listener of listeners.work) listener(work);
+  });
+  const commits = groupCommit<Command>(
+    async (commands) => {
+      try {
+        return await writer.execute(commands);
+      } finally {
+        snapshot.end();
+      }
+    },
+    steadyClock(clock),
+    { batchEnded },
+  );
+
+  const store: LaneStore = {
+    async findWork(after, limit) {
+      if (after === undefined)
+        for (const webhook of changedBeside()) for (const listener of listeners.change) listener(webhook);
+      return snapshot.read(() => lanes.findWork(after, limit));
+    },
+    read: async (request) => snapshot.read(() => lanes.read(request)),
+    record: (outcomes) =>
+      // What the writer returns for it.
+      commits.submit(['record', undefined, undefined, outcomes], bytesOf(outcomes), 'open') as Promise<
+        Recorded[]
+      >,
+    async suspect(...of) {
+      await commits.submit(['suspect', undefined, undefined, ...of], COMMAND_BYTES, 'open');
+    },
+    onWork: (listener) => void listeners.work.push(listener),
+    onChange: (listener) => void listeners.change.push(listener),
+  };
+  return {
+    store,
+    waiting: commits.waiting,
+    async close(): Promise<void> {
+      await commits.close();
+      snapshot.end();
+      port.close();
+      db.close();
+    },
+  };
+}
+
+/** Webhooks that other processes, such as the command line, may have changed with their users since the last call. */
+function changesBeside(db: DatabaseSync, snapshot: Snapshot): () => string[] {
+  const epoch = accessEpoch(db, snapshot);
+  const all = db.prepare('SELECT id FROM webhooks');
+  let known = epoch();
+  return () => {
+    const now = epoch();
+    if (now === known) return [];
+    known = now;
+    return snapshot.read(() => all.all().map(({ id }) => String(id)));
+  };
+}
+
+/** The writer at the other end of a port: one batch at a time. */
+function writerBehind(port: MessagePort, heard: (news: LaneNews) => void) {
+  let waiting: PromiseWithResolvers<Executed> | undefined;
+  let isClosed = false;
+
+  port.on('message', (message: WriterReply | LaneNews) => {
+    if ('work' in message) {
+      heard(message);
+      return;
+    }
+    const batch = waiting;
+    waiting = undefined;
+    if (batch) settle(batch, message);
+  });
+  port.on('close', () => {
+    isClosed = true;
+    waiting?.reject(outcomeUnknown(COMMIT_FAILED, undefined));
+  });
+
+  return {
+    execute(commands: Command[]): Promise<Executed> {
+      if (isClosed) return Promise.reject(unavailable(undefined));
+      waiting = Promise.withResolvers();
+      port.postMessage(commands);
+      return waiting.promise;
+    },
+  };
+}

@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { delivery } from '../../src/limits.ts';
+import { succeeded } from '../harness/answer.ts';
+import { startReceiver } from '../harness/receiver.ts';
+import { ownerOf } from '../webhooks/owner.ts';
+import { makePlace } from './place.ts';
+import { type Server, TOKEN } from './server.ts';
+
+test('a delivery that kills the service each time it is sent is given up, and all others arrive', async (t) => {
+  const place = await makePlace(t);
+  const receiver = await startReceiver();
+  t.after(receiver.stop);
+  const env = { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' };
+  let server: Server = await place.serve({ env });
+  receiver.usually(({ body }, response) => {
+    if (body.toString().includes('Poison')) void server.kill();
+    else response.writeHead(204).end();
+  });
+  const webhook = await ownerOf(server, TOKEN).subscribe(receiver);
+  await ownerOf(server, TOKEN).enable(webhook, false);
+  for (let n = 0; n < 40; n++) {
+    const body = { name: n === 0 ? 'Poison' : `Plant ${n}` };
+    succeeded(await server.request('POST', '/plants', { body }), 201);
+  }
+  await ownerOf(server, TOKEN).enable(webhook, true);
+  const isPoison = ({ body }: { body: Buffer }) => body.toString().includes('Poison');
+  for (let starts = 1; ; starts++) {
+    assert.ok(starts < 10, 'it is sent for ever');
+    const settled = ownerOf(server, TOKEN)
+      .settled(webhook)
+      .then(
+        () => true,
+        () => false,
+      );
+    if (await Promise.race([settled, server.ended.then(() => false)])) break;
+    server = await place.serve({ env });
+  }
+
+  // Once when nobody suspected it.
+  assert.equal(receiver.received.filter(isPoison).length, 1 + delivery.suspicions);
+  const others = receiver.received.filter((received) => !isPoison(received));
+  assert.equal(new Set(others.map(({ headers }) => headers['webhook-id'])).size, 39);
+  const owner = ownerOf(server, TOKEN);
+  const [failed, ...more] = await owner.deliveries(webhook, '?state=failed');
+  assert.deepEqual(more, []);
+  assert.equal(failed?.reason, `The service ended ${delivery.suspicions} times while it sent this.`);
+
+  // Whoever asks for it once more is believed.
+  receiver.usually({ status: 204 });
+  await owner.redeliver(webhook, failed.event);
+  await owner.settled(webhook);
+  assert.equal((await owner.delivery(webhook, failed.event)).state, 'delivered');
+  assert.equal((await server.stop()).code, 0);
+});

@@ -1,0 +1,178 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
+import type { Worker } from 'node:worker_threads';
+import { silentLog, systemRuntime } from '../../src/runtime.ts';
+import { startSending } from '../../src/sender/client.ts';
+import { openSqliteStore } from '../../src/store/sqlite/store.ts';
+import { newKeyPair, newSecret } from '../../src/webhooks/signature.ts';
+import { type Receiver, startReceiver } from '../harness/receiver.ts';
+import { eventsIn, until } from '../webhooks/owner.ts';
+
+const { ids, clock, random } = systemRuntime(silentLog);
+
+const threads: Worker[] = [];
+process.on('worker', (worker) => threads.push(worker));
+
+/** A store with a user, whose webhook leads to a receiver, and the thread that sends from it. */
+async function sending(t: TestContext) {
+  const folder = await mkdtemp(join(tmpdir(), 'plant-store-'));
+  const path = join(folder, 'store.db');
+  const receiver = await startReceiver();
+  const onFatal = assert.ifError;
+  const store = await openSqliteStore({ path, writer: 'thread', clock, deliveryDelayMs: 0, onFatal });
+  const user = await store.access.createUser({ name: 'ann', at: clock.now() });
+  assert.ok(user);
+  const owner = user.id;
+  const errors: string[] = [];
+  // The thread that writes is there before.
+  await setImmediate();
+  threads.length = 0;
+  const sender = startSending({
+    settings: {
+      networks: '127.0.0.0/8',
+      version: '1.2.3',
+      publicUrl: 'https://plants.example',
+      schedule: [0, 1_000],
+      disableAfterMs: 1e9,
+      concurrency: 16,
+      logsDebug: false,
+      isMeasured: false,
+      traces: undefined,
+    },
+    store,
+    wasKilled: false,
+    log: { ...silentLog, error: (_, message) => void errors.push(message) },
+    measures: undefined,
+  });
+  t.after(async () => {
+    await sender.stop();
+    await receiver.stop();
+    await store.close();
+    await rm(folder, { recursive: true });
+  });
+
+  async function subscribe({ url }: Pick<Receiver, 'url'> = receiver): Promise<string> {
+    const id = ids.next('wh');
+    const keys = { secrets: [newSecret(random)], ...newKeyPair(random) };
+    const shown = { url, description: undefined, rate: undefined, createdAt: clock.now() };
+    await store.webhooks.createWebhook({ id, owner, ...shown, ...keys }, 10);
+    return id;
+  }
+
+  /** Gives the ids of the events. */
+  async function create(count: number): Promise<string[]> {
+    const events = Array.from({ length: count }, () => ids.next('evt'));
+    const plant = { owner, id: undefined, name: 'Alder', tag: undefined, at: clock.now() };
+    await Promise.all(events.map((event) => store.plants.create({ ...plant, event })));
+    return events;
+  }
+
+  async function settled(webhook: string): Promise<void> {
+    await until(async () => ((await store.webhooks.health(webhook)).waiting === 0 ? true : undefined));
+  }
+  return { store, receiver, sender, errors, subscribe, create, settled };
+}
+
+test('the thread starts with the first work, and ends with the stop', async (t) => {
+  const { store, receiver, sender, subscribe, create, settled } = await sending(t);
+  await create(3);
+  await setImmediate();
+  assert.equal(threads.length, 0);
+  assert.deepEqual(await sender.reading(), { underWay: 0, silent: 0, failing: 0 });
+  const webhook = await subscribe();
+  const events = await create(3);
+  await receiver.receive(3);
+  await settled(webhook);
+  assert.deepEqual(eventsIn(receiver.received).toSorted(), events);
+  assert.equal(threads.length, 1);
+  await sender.stop();
+  assert.equal(threads[0]?.threadId, -1);
+  // What comes after it waits for the next start.
+  await create(1);
+  assert.equal((await store.webhooks.health(webhook)).waiting, 1);
+  assert.equal(threads.length, 1);
+});
+
+test('how lanes stand is told by the thread', async (t) => {
+  const { receiver, sender, subscribe, create } = await sending(t);
+  receiver.usually('hang');
+  await subscribe();
+  await create(2);
+  await receiver.receive(2);
+  assert.deepEqual(await sender.reading(), { underWay: 2, silent: 0, failing: 0 });
+});
+
+test('a thread that dies is replaced, and what it was sending is sent again', async (t) => {
+  const { receiver, subscribe, create, settled, errors, sender } = await sending(t);
+  receiver.script('hang', 'hang');
+  const webhook = await subscribe();
+  const events = await create(2);
+  await receiver.receive(2);
+  const asked = sender.reading();
+  await threads[0]?.terminate();
+  assert.ok(await asked);
+  await settled(webhook);
+  assert.deepEqual(eventsIn(receiver.received).toSorted(), [...events, ...events].toSorted());
+  assert.deepEqual(errors, ['the thread that sends ended by a fault; another one is started']);
+  assert.equal(threads.length, 2);
+});
+
+test('a thread that dies again and again under load loses nothing', async (t) => {
+  const { receiver, subscribe, create, settled } = await sending(t);
+  const webhook = await subscribe();
+  const events: string[] = [];
+  for (let round = 0; round < 3; round++) {
+    const before = receiver.received.length;
+    events.push(...(await create(100)));
+    await receiver.receive(before + 20);
+    await threads.at(-1)?.terminate();
+  }
+  await settled(webhook);
+  assert.deepEqual([...new Set(eventsIn(receiver.received))].toSorted(), events);
+});
+
+test('what is changed while a request is under way holds for the next one', async (t) => {
+  const { store, receiver, subscribe, create } = await sending(t);
+  const other = await startReceiver();
+  t.after(other.stop);
+  const answers: (() => void)[] = [];
+  receiver.usually((_, response) => answers.push(() => response.writeHead(204).end()));
+  const webhook = await subscribe();
+  const [user] = await store.access.users();
+  assert.ok(user);
+  await create(40);
+  await receiver.receive(16);
+  await store.webhooks.changeWebhook(user.id, webhook, { at: clock.now(), url: other.url });
+  for (const answer of answers) answer();
+  await other.receive(24);
+  assert.equal(receiver.received.length, 16);
+});
+
+test('a stop does not wait for a look-up that hangs', async (t) => {
+  const { sender, subscribe, create } = await sending(t);
+  await subscribe({ url: 'https://a.name.that.is.looked.up.example/' });
+  await create(1);
+  await until(async () => ((await sender.reading()).underWay > 0 ? true : undefined));
+  await sender.stop();
+});
+
+test('the thread yields to the others', { skip: process.platform !== 'linux' }, async (t) => {
+  const { receiver, subscribe, create } = await sending(t);
+  await subscribe();
+  await create(1);
+  await receiver.receive(1);
+  // The 19th field of each thread, behind its name in parentheses (proc(5)).
+  const priorities = readdirSync('/proc/self/task').map((thread) => {
+    const fields = readFileSync(`/proc/self/task/${thread}/stat`, 'utf8')
+      .replace(/^.*\) /s, '')
+      .split(' ');
+    return Number(fields[16]);
+  });
+  assert.ok(priorities.filter((nice) => nice !== 0).every((nice) => nice === 10));
+  assert.ok(priorities.includes(10));
+});
