@@ -11,28 +11,24 @@ import { type Config, storePath } from './config.ts';
 import type { DatabaseUrl } from './database-url.ts';
 import { createCursors } from './http/cursor.ts';
 import { buildServer } from './http/server.ts';
-import { http as limits, processes } from './limits.ts';
+import { database, http as limits, processes } from './limits.ts';
 import type { Measures } from './measures.ts';
 import type { Metrics } from './observability/metrics.ts';
 import { version } from './package.ts';
 import { type Clock, createIds, type Runtime } from './runtime.ts';
-import { type SenderStore, type Sending, startSending } from './sender/client.ts';
+import { type Sending, startSending } from './sender/client.ts';
 import { requireWritable } from './store/sqlite/connection.ts';
 import { recoverStore } from './store/sqlite/durable-log.ts';
 import { fileSize } from './store/sqlite/file-size.ts';
 import { lockForServing } from './store/sqlite/lock.ts';
 import { openSqliteStore } from './store/sqlite/store.ts';
 import type { Store } from './store/store.ts';
-import type { Tracer } from './tracer.ts';
 import type { Tracing, TracingOptions } from './tracing/open.ts';
 import { formatNetworks } from './webhooks/addresses.ts';
-import { deliverOwned } from './webhooks/delivery/owned-lanes.ts';
-import { traceAttempts } from './webhooks/delivery-spans.ts';
 import { startHousekeeper } from './webhooks/housekeeper.ts';
 import type { WebhooksContext } from './webhooks/operations.ts';
 import { createResolve } from './webhooks/resolver.ts';
 import { createTarget } from './webhooks/target.ts';
-import { createThreadSender } from './webhooks/thread-sender.ts';
 
 /** Longer than most files, since it is one thing: the wiring of all parts, which stands nowhere else. */
 
@@ -60,13 +56,10 @@ export type AppOptions = {
 export async function startApp(config: Config, runtime: Runtime, options: AppOptions): Promise<App> {
   const metrics = await openMetrics(config, runtime);
   const { promise: failed, resolve: onFatal } = Promise.withResolvers<Error>();
-  const { store, embedded, wasKilled } = await openStore(config, runtime, {
-    onFatal,
-    measures: metrics?.measures,
-  });
+  const { store, wasKilled } = await openStore(config, runtime, { onFatal, measures: metrics?.measures });
   try {
-    const parts = { config, runtime: timedBy(store.clock, runtime), machine: runtime.clock, options };
-    return await serve({ ...parts, store, embedded, wasKilled, failed, metrics });
+    const parts = { config, runtime: timedBy(store.clock, runtime), options };
+    return await serve({ ...parts, store, wasKilled, failed, metrics });
   } catch (error) {
     await store.close();
     throw error;
@@ -82,8 +75,6 @@ type StoreOptions = Pick<AppOptions, 'onFatal'> & { measures: Measures | undefin
 
 type Opened = {
   store: Store;
-  /** Undefined where it is delivered from another way: on PostgreSQL. */
-  embedded?: SenderStore | undefined;
   /** Whether the process before may have been ended by what it sent. */
   wasKilled: boolean;
 };
@@ -105,9 +96,13 @@ async function openDatabaseStore(
   { clock, log, measures }: Runtime & Pick<StoreOptions, 'measures'>,
 ): Promise<Store> {
   const { openPostgresStore } = await import('./store/postgres/store.ts');
+  const sendingConnections = config.roles.has('dispatch')
+    ? Math.ceil(config.databaseConnections * database.sendingShare)
+    : 0;
   return openPostgresStore({
     url,
-    connections: config.databaseConnections,
+    connections: config.databaseConnections - sendingConnections,
+    sendingConnections,
     pooled: config.databasePooler === 'transaction',
     clock,
     log,
@@ -147,7 +142,7 @@ async function openEmbeddedStore(
     else if (isNew) runtime.log.info({ path }, 'created a new, empty store');
     const latest = store.latestEvent();
     if (latest !== undefined) runtime.ids.startAfter(latest);
-    return { store: { ...store, close: () => store.close().finally(unlock) }, embedded: store, wasKilled };
+    return { store: { ...store, close: () => store.close().finally(unlock) }, wasKilled };
   } catch (error) {
     unlock();
     throw error;
@@ -161,8 +156,6 @@ function deliveryDelay({ webhookRetrySchedule }: Config): number {
 type Parts = Opened & {
   config: Config;
   runtime: Runtime;
-  /** This machine's own clock. */
-  machine: Clock;
   options: AppOptions;
   /** Resolves when the store has failed for good. */
   failed: Promise<Error>;
@@ -211,21 +204,14 @@ async function serve(parts: Parts): Promise<App> {
   // Not before it listens: the first token is shown once, and a start that fails shows nothing.
   const { token } =
     config.bootstrapToken === undefined ? await bootstrap(access, undefined) : { token: undefined };
-  const stopDispatching = config.roles.has('dispatch')
-    ? await startDispatching({ ...parts, tracer }, url)
-    : () => {};
+  const stopDispatching = config.roles.has('dispatch') ? startDispatching(parts, url) : () => {};
 
   async function drain(): Promise<void> {
     draining.abort();
-    await Promise.all([closeServer(server).then(stopOwnTraces), stopDispatching()]);
+    // The thread that sends hands over traces of its own meanwhile.
+    await Promise.all([closeServer(server).then(() => tracing?.stop()), stopDispatching()]);
     await exported?.stop();
     await store.close();
-    await tracing?.stop();
-  }
-
-  /** The thread that sends has traces of its own, and hands them over meanwhile. */
-  async function stopOwnTraces(): Promise<void> {
-    if (parts.embedded) await tracing?.stop();
   }
 
   void failed.then(async (error) => {
@@ -239,13 +225,11 @@ async function serve(parts: Parts): Promise<App> {
   return { url, firstToken: token, metricsUrl: exported?.url, stop: () => (stopping ??= drain()) };
 }
 
-type DispatchParts = Omit<Parts, 'options' | 'failed'> & { tracer: Tracer | undefined };
-
 /** Begins to deliver and to clean up. */
-async function startDispatching(parts: DispatchParts, source: string): Promise<() => Promise<unknown>> {
+function startDispatching(parts: Parts, publicUrl: string): () => Promise<unknown> {
   const { config, runtime, store, metrics } = parts;
-  const delivery = await startDelivering(parts, source);
-  metrics?.read({ lanes: delivery.reading });
+  const delivery = startDelivering(parts, publicUrl);
+  metrics?.read({ sending: delivery.reading });
   const housekeeper = startHousekeeper({
     store: store.chores,
     runtime,
@@ -254,41 +238,20 @@ async function startDispatching(parts: DispatchParts, source: string): Promise<(
   return () => Promise.all([delivery.stop(), housekeeper.stop()]);
 }
 
-async function startDelivering(parts: DispatchParts, publicUrl: string): Promise<Sending> {
-  const { config, runtime, machine, store, embedded, wasKilled, tracer, metrics } = parts;
-  const { webhookAllowedNetworks: allowedNetworks, webhookConcurrency: concurrency } = config;
+function startDelivering({ config, runtime, store, wasKilled, metrics }: Parts, publicUrl: string): Sending {
   const measures = metrics?.measures;
-  const rules = {
+  const settings = {
     schedule: config.webhookRetrySchedule,
     disableAfterMs: config.webhookDisableAfter,
-    concurrency,
+    concurrency: config.webhookConcurrency,
+    networks: formatNetworks(config.webhookAllowedNetworks),
+    version,
+    publicUrl,
+    logsDebug: config.logLevel === 'debug',
+    isMeasured: measures !== undefined,
+    traces: tracingOptions(config),
   };
-  if (embedded) {
-    const settings = {
-      ...rules,
-      networks: formatNetworks(allowedNetworks),
-      version,
-      publicUrl,
-      logsDebug: config.logLevel === 'debug',
-      isMeasured: measures !== undefined,
-      traces: tracingOptions(config),
-    };
-    return startSending({ settings, store: embedded, wasKilled, log: runtime.log, measures });
-  }
-  if (!store.own) throw new Error('who owns which lanes is not known');
-  // One more is under way to a webhook that a person asked for.
-  const sending = { allowedNetworks, version, source: publicUrl, concurrency: concurrency + 1 };
-  const sender = createThreadSender(sending);
-  const delivery = deliverOwned({
-    ...rules,
-    store: store.lanes,
-    owners: await store.own(),
-    sender: tracer ? traceAttempts(sender, tracer) : sender,
-    runtime,
-    machine,
-    measures,
-  });
-  return { reading: async () => delivery.reading(), stop: delivery.stop };
+  return startSending({ settings, lanes: store.lanes, wasKilled, log: runtime.log, measures });
 }
 
 /** Loaded only where it is used: that costs 10 MiB of memory. */

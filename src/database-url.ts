@@ -10,6 +10,8 @@ export type DatabaseUrl = {
   hosts: readonly Host[];
   /** For one host, without its `postgres://user:password@host:port` replaced: what the library reads. */
   urlFor(host: Host): string;
+  /** As it was given, with the password: for another thread. */
+  text: string;
   /** For messages: without password and parameters. */
   shown: string;
 };
@@ -38,6 +40,7 @@ export function parseDatabaseUrl(text: string): DatabaseUrl {
   return {
     hosts: named,
     urlFor,
+    text,
     shown: `postgres://${user === undefined ? '' : `${user}@`}${authority}${path}`,
   };
 }

@@ -195,6 +195,8 @@ export const database = {
   retries: 5,
   /** Connections that `DATABASE_CONNECTIONS` may set: a server has a hundred, unless it was told otherwise. */
   mostConnections: 1_000,
+  /** Of the connections of a replica that sends, how many are those of the thread that does. */
+  sendingShare: 1 / 4,
   /** Connections of a verb of the command line. */
   connectionsOfVerb: 2,
   /** Into how many partitions `migrate` divides a table at most: each costs time to plan and files. */
@@ -258,7 +260,7 @@ export const delivery = {
   /** Webhooks in one part of that search: a few milliseconds. */
   searchedTogether: 1_000,
   /** How long a webhook without anything to send is remembered: its next delivery is sent without asking who may. */
-  lingerMs: 5 * SECOND,
+  lingerMs: 2.5 * SECOND,
   /** Stopping: how long outcomes may take to be recorded when requests have ended, within the time for all. */
   lastRecordMs: 2 * SECOND,
   /** Requests under way in all. */
@@ -291,8 +293,6 @@ export const delivery = {
   failuresToProbe: 5,
   /** The pause between two probes; it doubles from the first to the most, so that a receiver is found soon when it is back. */
   probeMs: { first: 100, most: 5 * SECOND },
-  /** Webhooks whose trouble is remembered: each costs a few bytes. */
-  rememberedLanes: 1_000,
   /** How long after its last attempt a webhook counts as silent or failing: all that wait for a place have one by then. */
   troubledMs: 60 * SECOND,
   /** The longest pause that a receiver may ask for by `Retry-After`. */
@@ -340,8 +340,6 @@ export const sending = {
   nice: 10,
   /** A thread that sends which ended by a fault is replaced after it: one that always does must not take all of a core. */
   restartMs: 1 * SECOND,
-  /** Attempts that end within it are recorded together: each message wakes a thread, and each commit flushes the disk. */
-  gatherMs: 2,
   /** The heap of the thread that sends. Without a bound V8 would let garbage of several times the size lie. */
   heapMegabytes: { young: 8, old: 96 },
   /** Receivers whose parsed URL is kept. */

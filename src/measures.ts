@@ -88,6 +88,9 @@ export type WebhooksReading = {
   dueSince: number | undefined;
 };
 
+/** How sending stands. */
+export type SendingReading = LaneReading & { queue: QueueReading };
+
 /** How lanes stand: each counts once, as the first that is true of it. */
 export type LaneReading = {
   /** Deliveries whose attempt has begun and not ended. */

@@ -20,7 +20,7 @@ const ALLOWED: Record<string, readonly string[]> = {
   http: ['ground', 'plants', 'access', 'webhooks'],
   tracing: ['ground'],
   observability: ['ground'],
-  sender: ['ground', 'webhooks', 'store/port', 'store/sqlite', 'tracing'],
+  sender: ['ground', 'webhooks', 'store/port', 'store/sqlite', 'store/postgres', 'tracing'],
   app: [
     'ground',
     'plants',

@@ -1,5 +1,5 @@
 import { observability as limits } from '../limits.ts';
-import type { LaneReading, SizeReading, StoreReadings } from '../measures.ts';
+import type { QueueReading, SendingReading, SizeReading, StoreReadings } from '../measures.ts';
 import { type Clock, type Log, timeOfId } from '../runtime.ts';
 import { type CountedKey, one } from './counts.ts';
 import type { Sample, Samples } from './registry.ts';
@@ -10,18 +10,23 @@ export type Sources = {
   store?: StoreReadings;
   /** Connections of clients. */
   connections?(): Promise<number>;
-  lanes?(): Promise<LaneReading>;
+  sending?(): Promise<SendingReading>;
 };
 
 type Parts = { clock: Clock; log: Log; version: string };
 
 /** What is read when somebody asks. All of it is at hand, or is read seldom (`seldom.ts`). */
 export function createGauges(sources: Sources, { clock, log, version }: Parts): Omit<Samples, CountedKey> {
-  const queues = () => sources.store?.queues() ?? [];
+  async function queues(): Promise<readonly QueueReading[]> {
+    const sending = await sources.sending?.();
+    return [...(sources.store?.queues() ?? []), ...(sending ? [sending.queue] : [])];
+  }
   return {
     connections: async () => (sources.connections ? one(await sources.connections()) : []),
-    queueCommands: () => queues().map(({ queue, commands }) => ({ labels: { queue }, value: commands })),
-    queueAge: () => queues().map(({ queue, ageMs }) => ({ labels: { queue }, value: ageMs / 1000 })),
+    queueCommands: async () =>
+      (await queues()).map(({ queue, commands }) => ({ labels: { queue }, value: commands })),
+    queueAge: async () =>
+      (await queues()).map(({ queue, ageMs }) => ({ labels: { queue }, value: ageMs / 1000 })),
     ...laneGauges(sources),
     ...webhookGauges(sources, clock, log),
     ...sizeGauges(sources, log),
@@ -35,10 +40,10 @@ export function createGauges(sources: Sources, { clock, log, version }: Parts): 
 
 function laneGauges(sources: Sources) {
   return {
-    deliveriesUnderWay: async () => (sources.lanes ? one((await sources.lanes()).underWay) : []),
+    deliveriesUnderWay: async () => (sources.sending ? one((await sources.sending()).underWay) : []),
     async lanes(): Promise<Sample[]> {
-      if (!sources.lanes) return [];
-      const { silent, failing } = await sources.lanes();
+      if (!sources.sending) return [];
+      const { silent, failing } = await sources.sending();
       return by('state', { silent, failing });
     },
   };

@@ -2,33 +2,30 @@ import { stat } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { delivery as limits, sending } from '../limits.ts';
-import type { LaneReading, Measures } from '../measures.ts';
+import type { Measures, SendingReading } from '../measures.ts';
 import type { Log } from '../runtime.ts';
-import type { LaneSource } from '../store/sqlite/lane-client.ts';
-import type { PlainError } from '../store/sqlite/plain-errors.ts';
+import type { LaneDoor } from '../store/lane-door.ts';
 import { threadEnvironment } from '../thread-environment.ts';
-import type { LaneStore } from '../webhooks/delivery/port.ts';
-import type { Measured, SenderNews, SenderRequest, SenderSettings, SenderThreadOptions } from './messages.ts';
+import {
+  type Measured,
+  NOTHING,
+  type SenderNews,
+  type SenderRequest,
+  type SenderSettings,
+  type SenderThreadOptions,
+} from './messages.ts';
 
 export type SenderParts = {
   settings: SenderSettings;
-  store: SenderStore;
+  lanes: LaneDoor;
   /** Whether the process before was ended uncleanly, maybe by what it sent. */
   wasKilled: boolean;
   log: Log;
   measures: Measures | undefined;
 };
 
-/** What of the store is needed here. */
-export type SenderStore = {
-  lanes: Pick<LaneStore, 'findWork' | 'onWork'>;
-  connectSender(): LaneSource;
-  /** Tells of a read that failed in the thread. */
-  couldNotRead(error: PlainError): void;
-};
-
 export type Sending = {
-  reading(): Promise<LaneReading>;
+  reading(): Promise<SendingReading>;
   /** Lets the thread finish what is under way. May be called twice. */
   stop(): Promise<void>;
 };
@@ -37,7 +34,7 @@ export type Sending = {
  * Delivers in a thread of its own, which starts with the first work: it takes memory that a service without webhooks
  * need not pay. When the thread dies, another one takes its place, and sends again what was not recorded.
  */
-export function startSending({ store, wasKilled, ...parts }: SenderParts): Sending {
+export function startSending({ lanes, wasKilled, ...parts }: SenderParts): Sending {
   const { log } = parts;
   const stopped = new AbortController();
   let thread: SenderThread | undefined;
@@ -45,10 +42,7 @@ export function startSending({ store, wasKilled, ...parts }: SenderParts): Sendi
 
   function start(): void {
     if (thread || stopped.signal.aborted) return;
-    thread = startThread(
-      { ...parts.settings, source: store.connectSender(), isCareful },
-      { ...parts, store },
-    );
+    thread = startThread({ ...parts.settings, source: lanes.connect(), isCareful }, { ...parts, lanes });
     void restart(thread.died);
   }
 
@@ -66,13 +60,13 @@ export function startSending({ store, wasKilled, ...parts }: SenderParts): Sendi
   async function lookForWork(): Promise<void> {
     while (!thread && !stopped.signal.aborted) {
       // A store that cannot be read is told of by whoever watches it.
-      const work = await store.lanes.findWork(undefined, 1).catch(() => []);
-      if (work.length > 0) start();
+      const hasWork = await lanes.hasWork().catch(() => false);
+      if (hasWork) start();
       else await pause(limits.searchMs, undefined, { signal: stopped.signal }).catch(() => {});
     }
   }
 
-  store.lanes.onWork(start);
+  lanes.onWork(start);
   const looking = lookForWork();
 
   async function finish(): Promise<void> {
@@ -82,22 +76,22 @@ export function startSending({ store, wasKilled, ...parts }: SenderParts): Sendi
 
   let stopping: Promise<void> | undefined;
   return {
-    reading: async () => (await thread?.reading()) ?? { underWay: 0, silent: 0, failing: 0 },
+    reading: async () => (await thread?.reading()) ?? NOTHING,
     stop: () => (stopping ??= finish()),
   };
 }
 
 type SenderThread = {
   /** Undefined when it ends meanwhile. */
-  reading(): Promise<LaneReading | undefined>;
+  reading(): Promise<SendingReading | undefined>;
   /** Resolves with why when it has ended. */
   died: Promise<unknown>;
   stop(): Promise<void>;
 };
 
-type ThreadParts = Pick<SenderParts, 'log' | 'measures' | 'store'>;
+type ThreadParts = Pick<SenderParts, 'log' | 'measures' | 'lanes'>;
 
-function startThread(options: SenderThreadOptions, { log, measures, store }: ThreadParts): SenderThread {
+function startThread(options: SenderThreadOptions, { log, measures, lanes }: ThreadParts): SenderThread {
   // Node's pool of helper threads has the priority of the thread that uses it first, which the sender's is not to be.
   stat(import.meta.filename, () => {});
   const worker = new Worker(new URL('./thread.ts', import.meta.url), {
@@ -110,12 +104,12 @@ function startThread(options: SenderThreadOptions, { log, measures, store }: Thr
     env: threadEnvironment(),
   });
   const died = Promise.withResolvers<unknown>();
-  let asking: PromiseWithResolvers<LaneReading | undefined> | undefined;
+  let asking: PromiseWithResolvers<SendingReading | undefined> | undefined;
 
   function hear(news: SenderNews): void {
     if ('log' in news) log[news.log](news.context, news.message);
     else if ('measured' in news) for (const measured of news.measured) measure(measured);
-    else if ('couldNotRead' in news) store.couldNotRead(news.couldNotRead);
+    else if ('couldNotRead' in news) lanes.couldNotRead(news.couldNotRead);
     else {
       asking?.resolve(news.reading);
       asking = undefined;

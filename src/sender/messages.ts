@@ -1,6 +1,6 @@
-import type { LaneReading, Measures } from '../measures.ts';
-import type { LaneSource } from '../store/sqlite/lane-client.ts';
-import type { PlainError } from '../store/sqlite/plain-errors.ts';
+import type { Measures, SendingReading } from '../measures.ts';
+import type { PlainError } from '../store/failures.ts';
+import type { LaneSource } from '../store/lane-door.ts';
 import type { TracingOptions } from '../tracing/open.ts';
 import type { Schedule } from '../webhooks/schedule.ts';
 
@@ -36,7 +36,7 @@ export type SenderRequest = 'reading' | 'stop';
 export type SenderNews =
   | { log: 'debug' | 'info' | 'warn' | 'error'; context: object; message: string }
   | { measured: readonly Measured[] }
-  | { reading: LaneReading }
+  | { reading: SendingReading }
   | { couldNotRead: PlainError };
 
 /** A method of `Measures` and its arguments. */
@@ -50,3 +50,11 @@ export type SenderMeasure =
   | 'webhookPaused'
   | 'webhookDisabled'
   | 'batchEnded';
+
+/** Of a thread that has not begun. */
+export const NOTHING: SendingReading = {
+  underWay: 0,
+  silent: 0,
+  failing: 0,
+  queue: { queue: 'dispatch', commands: 0, ageMs: 0 },
+};

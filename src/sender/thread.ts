@@ -4,24 +4,27 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { sending } from '../limits.ts';
 import type { Measures } from '../measures.ts';
 import type { Log } from '../runtime.ts';
-import { openLanes } from '../store/sqlite/lane-client.ts';
 import type { Tracing } from '../tracing/open.ts';
 import { parseNetworks } from '../webhooks/addresses.ts';
 import { deliver } from '../webhooks/delivery/deliver.ts';
-import { soleOwner } from '../webhooks/delivery/sole-owner.ts';
 import { traceAttempts } from '../webhooks/delivery-spans.ts';
 import { createResolve } from '../webhooks/resolver.ts';
 import { createSender } from '../webhooks/sender.ts';
 import { createTarget } from '../webhooks/target.ts';
-import type { Measured, SenderMeasure, SenderNews, SenderRequest, SenderThreadOptions } from './messages.ts';
+import {
+  type Measured,
+  NOTHING,
+  type SenderMeasure,
+  type SenderNews,
+  type SenderRequest,
+  type SenderThreadOptions,
+} from './messages.ts';
+import { openLanes } from './open-lanes.ts';
 
 /**
  * The thread that delivers: it reads what is due, decides, sends and records. Receivers that are slow or hostile,
  * signatures, and a long backlog take nothing of the time in which the main thread answers the API.
  */
-
-// A clock cannot be handed to a thread.
-const clock = { now: Date.now };
 
 if (parentPort) {
   yieldToOthers();
@@ -29,21 +32,31 @@ if (parentPort) {
 }
 
 async function serve(port: NonNullable<typeof parentPort>, options: SenderThreadOptions): Promise<void> {
-  const { source, networks, version, publicUrl, schedule, disableAfterMs, concurrency } = options;
+  const { source, isCareful, networks, version, publicUrl, schedule, disableAfterMs, concurrency } = options;
   const tell = (news: SenderNews) => port.postMessage(news);
+  // Until there is something to be ended: the database may be away.
+  let stop = async (): Promise<void> => process.exit();
+  let reading = () => NOTHING;
+  port.on('message', (request: SenderRequest) => {
+    if (request === 'stop') void stop();
+    else tell({ reading: reading() });
+  });
+
   const log = logTo(tell, options.logsDebug);
   const measures = options.isMeasured ? measuresTo(tell) : undefined;
-  const lanes = openLanes(source, {
-    clock,
+  const lanes = await openLanes(source, {
+    log,
+    isCareful,
     batchEnded: (batch) => measures?.batchEnded('dispatch', batch),
     couldNotRead: (error) => tell({ couldNotRead: error }),
   });
+  const { clock, store, owners } = lanes;
   const tracing = await openTraces(options, log);
   const target = createTarget({ allowed: parseNetworks(networks), resolve: createResolve() });
   const sender = createSender({ target, clock, version, source: publicUrl });
   const delivery = deliver({
-    store: lanes.store,
-    owners: soleOwner(lanes.store, options.isCareful),
+    store,
+    owners,
     sender: tracing ? traceAttempts(sender, tracing.tracer) : sender,
     schedule,
     disableAfterMs,
@@ -51,18 +64,13 @@ async function serve(port: NonNullable<typeof parentPort>, options: SenderThread
     runtime: { clock, random: randomBytes, log },
     measures,
   });
-
-  async function stop(): Promise<void> {
+  reading = () => ({ ...delivery.reading(), queue: { queue: 'dispatch', ...lanes.waiting() } });
+  stop = async () => {
     await delivery.stop();
     await Promise.all([lanes.close(), tracing?.stop()]);
     // What is gathered is on its way; a look-up that hangs would keep the thread alive.
     setImmediate(() => process.exit());
-  }
-
-  port.on('message', (request: SenderRequest) => {
-    if (request === 'stop') void stop();
-    else tell({ reading: delivery.reading() });
-  });
+  };
 }
 
 /** Loaded only where it is used: that costs 10 MiB of memory. */

@@ -26,6 +26,9 @@ export type GroupCommit<Command> = {
   close(): Promise<void>;
 };
 
+/** What a command without text of any length is counted as. */
+export const COMMAND_BYTES = 512;
+
 /** What of a caller counts while they wait. */
 type Waiter = Pick<Caller, 'hasLeft' | 'span'>;
 

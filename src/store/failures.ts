@@ -1,4 +1,4 @@
-import { AppError } from '../errors.ts';
+import { AppError, type ErrorCode } from '../errors.ts';
 import { http } from '../limits.ts';
 
 export function unavailable(cause: unknown): AppError {
@@ -15,3 +15,19 @@ export function outcomeUnknown(what: string, cause: unknown): AppError {
     cause,
   });
 }
+
+/** Errors as data, for the way from one thread to another: their class does not travel. */
+export type PlainError = {
+  code: ErrorCode;
+  message: string;
+  headers: Record<string, string>;
+  cause: PlainCause | undefined;
+};
+
+/** `isFinal` of a StoreFailure, `errcode` of an error of SQLite. */
+export type PlainCause = {
+  message: string;
+  stack: string | undefined;
+  isFinal: boolean | undefined;
+  errcode: number | undefined;
+};

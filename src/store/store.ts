@@ -3,9 +3,8 @@ import type { KeyStore } from '../idempotency.ts';
 import type { StoreReadings } from '../measures.ts';
 import type { PlantStore } from '../plants/port.ts';
 import type { Clock } from '../runtime.ts';
-import type { OwnedLanes } from '../webhooks/delivery/owned-lanes.ts';
-import type { LaneStore } from '../webhooks/delivery/port.ts';
 import type { ChoreStore, DeliveryStore, EventStore, WebhookStore } from '../webhooks/port.ts';
+import type { LaneDoor } from './lane-door.ts';
 
 /** What cursors are sealed with (`http/cursor.ts`). */
 export type CursorKeys = {
@@ -29,10 +28,7 @@ export type Store = {
   keys: KeyStore;
   webhooks: WebhookStore;
   deliveries: DeliveryStore;
-  /** What delivery reads and records. */
-  lanes: LaneStore;
-  /** Begins to own lanes, where several processes send from one store. Called once at most. */
-  own?(): Promise<OwnedLanes>;
+  lanes: LaneDoor;
   /** By which times in the store are, where that is not this process's own. */
   clock?: Clock;
   events: EventStore;

@@ -13,8 +13,6 @@ export type Sendable = {
   onward?: Trace | undefined;
   /** Attempts that were made since its schedule began. */
   step?: number;
-  /** How far the clock by which deliveries are due is ahead of this machine's, in milliseconds; 0 when absent. */
-  aheadMs?: number;
 };
 
 /** A request that is ready to be sent. */

@@ -18,6 +18,7 @@ export type Sender = {
 
 export type SenderParts = {
   target: Target;
+  /** By which deliveries are due. */
   clock: Clock;
   /** Of this service, for `user-agent`. */
   version: string;
@@ -62,10 +63,9 @@ export function createSender({ target, clock, version, source, attemptMs }: Send
   return {
     send: (claim) =>
       new Promise((resolve) => {
-        const began = clock.now();
-        const at = began + (claim.aheadMs ?? 0);
+        const at = clock.now();
         const done = (answer: Answer) =>
-          resolve({ at, durationMs: Math.max(0, clock.now() - began), ...answer });
+          resolve({ at, durationMs: Math.max(0, clock.now() - at), ...answer });
         if (stopping) done({ error: STOPPED });
         else begin(claim, at, done);
       }),

@@ -7,6 +7,7 @@ import { silentLog } from '../../src/runtime.ts';
 import { openPostgresStore, type PostgresStore } from '../../src/store/postgres/store.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import type { Store } from '../../src/store/store.ts';
+import { lanesOf } from '../harness/lanes.ts';
 import { AT, type Given, given, outcomeOf } from '../store/given.ts';
 
 const clock = { now: () => AT };
@@ -14,7 +15,7 @@ const clock = { now: () => AT };
 export function openEmbedded(folder: string): Promise<Store> {
   return openSqliteStore({
     path: storePath(folder),
-    writer: 'inline',
+    writer: 'thread',
     clock,
     deliveryDelayMs: 0,
     onFatal: assert.ifError,
@@ -38,7 +39,8 @@ export type Filled = { keys: Once[]; users: number[]; webhooks: string[] };
 /** A bit of everything: each table has rows, those in the middle of long work included. */
 export async function fillStore(store: Store): Promise<Filled> {
   const { access, plants, keys } = store;
-  const parts = given(store);
+  const lanes = await lanesOf(store);
+  const parts = given(store, { lanes: lanes.store });
   const users: number[] = [];
   for (const name of ['ann', 'bob', 'Çağla 木村', 'dora', 'eve']) {
     const user = await access.createUser({ name, at: AT });
@@ -69,6 +71,7 @@ export async function fillStore(store: Store): Promise<Filled> {
   await access.deleteUser('dora', AT);
   await access.removeShare({ owner: 'ann', viewer: 'bob' });
   await access.addShare({ owner: 'ann', viewer: 'bob', at: AT + 1 }, 9);
+  await lanes.close();
   return { keys: [once, path], users: [ann, bob, cagla], webhooks };
 }
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { storePath } from '../../src/config.ts';
+import { lanesOf } from '../harness/lanes.ts';
 import { administer, makeDatabase } from '../harness/postgres.ts';
 import { AT, given, outcomeOf as outcomeOfDelivery } from '../store/given.ts';
 import { fillStore, openDatabaseStore, openEmbedded, viewOf } from './copied-store.ts';
@@ -70,7 +71,8 @@ test('what waited in a store that was copied is sent with its secrets', async (t
   const url = await emptyDatabase(t);
   await withFolder(async (folder) => {
     const before = await openEmbedded(folder);
-    const { due, record, create, subscriber } = given(before);
+    const lanes = await lanesOf(before);
+    const { due, record, create, subscriber } = given(before, { lanes: lanes.store });
     const { owner, hook } = await subscriber(1);
     const trace = `00-${'1'.repeat(32)}-${'a'.repeat(16)}-01 a=1`;
     await create(owner, undefined, { trace });
@@ -79,12 +81,14 @@ test('what waited in a store that was copied is sent with its secrets', async (t
     await record(
       outcomeOfDelivery(first, { reason: 'no', next: { state: 'pending', due: AT + 9, step: 1 } }),
     );
+    await lanes.close();
     await before.close();
     assert.equal((await copyFrom(folder, url)).code, 0);
 
     const after = await openDatabaseStore(url);
-    t.after(() => after.close());
-    const waiting = await given(after).due(hook, { now: Date.now() });
+    const copied = await lanesOf(after);
+    t.after(() => copied.close().then(after.close));
+    const waiting = await given(after, { lanes: copied.store }).due(hook, { now: Date.now() });
     assert.deepEqual(
       waiting.map((one) => [one.generation, one.trace, one.webhook.secrets, one.webhook.privateKey]).sort(),
       [

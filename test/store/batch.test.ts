@@ -266,7 +266,7 @@ test('a clock that is set back makes no wait in the queue negative', async () =>
     deliveryDelayMs: 0,
     onFatal: assert.ifError,
   });
-  const done = store.lanes.suspect('wh_1', 'evt_1', 0);
+  const done = store.plants.delete(1, 1n);
   time.now = 0;
   const [reading] = store.readings.queues();
   await done;

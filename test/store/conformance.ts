@@ -5,7 +5,7 @@ import { activityConformance } from './activity.ts';
 import { assignedIdsConformance } from './assigned-ids.ts';
 import { deliveriesConformance } from './deliveries.ts';
 import { eventsConformance } from './events.ts';
-import { type Given, given } from './given.ts';
+import { type Given, type GivenLanes, given } from './given.ts';
 import { keysConformance } from './keys.ts';
 import { lanesConformance } from './lanes.ts';
 import { listsConformance } from './lists.ts';
@@ -23,9 +23,8 @@ import { webhooksConformance } from './webhooks.ts';
  * owners.
  */
 export type Adapter = { name: string; open(): Promise<Opened> };
-type Opened = {
+type Opened = GivenLanes & {
   store: Store;
-  fenceOf?(webhook: string): Promise<number>;
   change(sql: string): Promise<void>;
   drop(): Promise<void>;
 };
@@ -37,7 +36,7 @@ export function storeConformance({ name, open }: Adapter): void {
     let ready: Given;
     before(async () => {
       opened = await open();
-      ready = given(opened.store, opened.fenceOf);
+      ready = given(opened.store, opened);
     });
     after(() => opened.drop());
 

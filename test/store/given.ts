@@ -4,7 +4,13 @@ import type { PlantId } from '../../src/plants/plant.ts';
 import type { NewPlant, PlantField, Position } from '../../src/plants/port.ts';
 import { silentLog, systemRuntime } from '../../src/runtime.ts';
 import type { Store } from '../../src/store/store.ts';
-import type { DueDelivery, LaneSettings, Outcome, Recorded } from '../../src/webhooks/delivery/port.ts';
+import type {
+  DueDelivery,
+  LaneSettings,
+  LaneStore,
+  Outcome,
+  Recorded,
+} from '../../src/webhooks/delivery/port.ts';
 import type { NewWebhook } from '../../src/webhooks/port.ts';
 
 /** What the conformance tests start from: a store, and short ways to fill it and to look into it. */
@@ -48,8 +54,11 @@ export function outcomeOf(due: Due, { standing, ...more }: OutcomeParts = {}): O
   };
 }
 
-/** @param fenceOf takes the lane of a webhook, where that has an owner */
-export function given(store: Store, fenceOf: (webhook: string) => Promise<number> = async () => 0) {
+/** The lanes of a store, as they are given to tests; `fenceOf` takes the lane of a webhook, where that has an owner. */
+export type GivenLanes = { lanes: LaneStore; fenceOf?(webhook: string): Promise<number> };
+
+/** @param delivery undefined where nothing is read of lanes */
+export function given(store: Store, delivery?: GivenLanes) {
   const { ids, random } = systemRuntime(silentLog);
 
   async function user(): Promise<User> {
@@ -112,17 +121,22 @@ export function given(store: Store, fenceOf: (webhook: string) => Promise<number
   /** What may be sent to a webhook, that first which a person asked for; nothing while it is disabled. */
   async function due(hook: string, { now = AT, limit = 1000 } = {}): Promise<Due[]> {
     const request = { webhook: hook, now, after: undefined, limit };
-    const found = await store.lanes.read(request);
+    const found = await lanes().read(request);
     const { settings } = found;
     if (!settings) return [];
     const asked = new Set(found.asked.map(({ event }) => event.id));
     const others = found.due.filter(({ event }) => !asked.has(event.id));
-    const fence = await fenceOf(hook);
+    const fence = (await delivery?.fenceOf?.(hook)) ?? 0;
     return [...found.asked, ...others].map((one) => ({ ...one, webhook: { id: hook, ...settings }, fence }));
   }
 
+  function lanes(): LaneStore {
+    assert.ok(delivery, 'lanes were not opened');
+    return delivery.lanes;
+  }
+
   async function record(outcome: Outcome): Promise<Recorded | undefined> {
-    const [recorded] = await store.lanes.record([outcome]);
+    const [recorded] = await lanes().record([outcome]);
     return recorded;
   }
 
@@ -151,6 +165,7 @@ export function given(store: Store, fenceOf: (webhook: string) => Promise<number
 
   return {
     store,
+    lanes,
     ids,
     user,
     plant,

@@ -6,7 +6,9 @@ import { AT, type Due, type Given, outcomeOf } from './given.ts';
 /** What delivery reads of a store. */
 export function lanesConformance(ready: () => Given): void {
   const read = (webhook: string, more = {}) =>
-    ready().store.lanes.read({ webhook, now: AT, after: undefined, limit: 100, ...more });
+    ready()
+      .lanes()
+      .read({ webhook, now: AT, after: undefined, limit: 100, ...more });
   const idsOf = (found: readonly { event: { id: string } }[]) => found.map(({ event }) => event.id);
   const plantsOf = (found: readonly Pick<Due, 'event'>[]) => found.map(({ event }) => event.plant.id);
 
@@ -168,7 +170,7 @@ export function lanesConformance(ready: () => Given): void {
       const mine = new Set([...busy, off, quiet].map(({ hook }) => hook).concat(idle));
       const found: Work[] = [];
       for (let after: string | undefined; ; ) {
-        const part = await store.lanes.findWork(after, 2);
+        const part = await ready().lanes().findWork(after, 2);
         assert.ok(part.length <= 2);
         found.push(...part);
         after = part.at(-1)?.webhook;
@@ -187,10 +189,12 @@ export function lanesConformance(ready: () => Given): void {
     /** Waits until it is told, after something is done, that a webhook has work that is due at this time. */
     async function told(hook: string, due: number, act: () => Promise<unknown>): Promise<Work> {
       const { promise, resolve } = Promise.withResolvers<Work>();
-      ready().store.lanes.onWork((work) => {
-        const found = work.find((one) => one.webhook === hook && one.due === due);
-        if (found) resolve(found);
-      });
+      ready()
+        .lanes()
+        .onWork((work) => {
+          const found = work.find((one) => one.webhook === hook && one.due === due);
+          if (found) resolve(found);
+        });
       await act();
       return promise;
     }
@@ -238,7 +242,9 @@ export function lanesConformance(ready: () => Given): void {
       };
       for (const change of Object.values(changes)) {
         const { promise, resolve } = Promise.withResolvers<void>();
-        store.lanes.onChange((webhook) => webhook === hook && resolve());
+        ready()
+          .lanes()
+          .onChange((webhook) => webhook === hook && resolve());
         await change();
         await promise;
       }

@@ -37,11 +37,9 @@ export function outcomesConformance(ready: () => Given): void {
       const [first, second, third] = found;
       assert.ok(first && second && third);
       const stranger = { ...third, event: { ...third.event, id: 'evt_0' } };
-      const results = await store.lanes.record([
-        outcomeOf(first),
-        outcomeOf(stranger),
-        outcomeOf(second, failed),
-      ]);
+      const results = await ready()
+        .lanes()
+        .record([outcomeOf(first), outcomeOf(stranger), outcomeOf(second, failed)]);
       assert.deepEqual(results, ['settled', 'gone', 'settled']);
       const states = await store.deliveries.deliveries(all(hook));
       assert.deepEqual(
@@ -155,14 +153,16 @@ export function outcomesConformance(ready: () => Given): void {
     });
 
     test('a delivery is suspected as often as it was about to be sent, until its attempt is recorded', async () => {
-      const { store, due, record } = ready();
+      const { due, record } = ready();
       const { hook, made } = await one();
       const suspicions = async () => (await due(hook))[0]?.suspicions;
       for (const times of [1, 2]) {
-        await store.lanes.suspect(hook, made.event.id, made.generation);
+        await ready().lanes().suspect(hook, made.event.id, made.generation);
         assert.equal(await suspicions(), times);
       }
-      await store.lanes.suspect(hook, made.event.id, made.generation + 1);
+      await ready()
+        .lanes()
+        .suspect(hook, made.event.id, made.generation + 1);
       assert.equal(await suspicions(), 2);
       await record(outcomeOf(made, retried));
       assert.equal(await suspicions(), 0);
@@ -171,7 +171,7 @@ export function outcomesConformance(ready: () => Given): void {
     test('a delivery that a person sends again is not suspected any more', async () => {
       const { store, due } = ready();
       const { owner, hook, made } = await one();
-      await store.lanes.suspect(hook, made.event.id, made.generation);
+      await ready().lanes().suspect(hook, made.event.id, made.generation);
       await store.deliveries.redeliver({ owner, webhook: hook, event: made.event.id, at: AT });
       assert.equal((await due(hook))[0]?.suspicions, 0);
     });
@@ -196,11 +196,13 @@ export function outcomesConformance(ready: () => Given): void {
       const [first, second, third] = found;
       assert.ok(first && second && third);
       const at = (time: number) => ({ ...outcomeOf(first).attempt, at: time });
-      await store.lanes.record([
-        outcomeOf(first, { ...retried, attempt: at(AT + 1), standing: { pausedUntil: AT + 50 } }),
-        outcomeOf(second, { ...retried, attempt: at(AT + 2), standing: { disabledReason: 'it is gone' } }),
-        outcomeOf(third, { attempt: at(AT + 3) }),
-      ]);
+      await ready()
+        .lanes()
+        .record([
+          outcomeOf(first, { ...retried, attempt: at(AT + 1), standing: { pausedUntil: AT + 50 } }),
+          outcomeOf(second, { ...retried, attempt: at(AT + 2), standing: { disabledReason: 'it is gone' } }),
+          outcomeOf(third, { attempt: at(AT + 3) }),
+        ]);
       const webhook = await store.webhooks.webhook(owner, hook);
       assert.deepEqual(
         [webhook?.status, webhook?.disabledReason, webhook?.pausedUntil],

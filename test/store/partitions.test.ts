@@ -3,9 +3,11 @@ import { after, before, describe, mock, test } from 'node:test';
 import pg from 'pg';
 import { parseDatabaseUrl } from '../../src/database-url.ts';
 import { silentLog } from '../../src/runtime.ts';
+import type { Lanes } from '../../src/store/lane-door.ts';
 import { UNSETTLED } from '../../src/store/postgres/events.ts';
 import { FIND_WORK } from '../../src/store/postgres/lanes.ts';
 import { openPostgresStore, type PostgresStore } from '../../src/store/postgres/store.ts';
+import { lanesOf } from '../harness/lanes.ts';
 import {
   administer,
   fencesOf,
@@ -78,13 +80,18 @@ after(async () => {
 for (const mode of MODES) {
   describe(`with ${mode}`, () => {
     let store: PostgresStore;
+    let lanes: Lanes;
     let ready: Given;
     before(async () => {
       await setForAll('plan_cache_mode', mode);
       store = await open();
-      ready = given(store, await fencesOf(store));
+      lanes = await lanesOf(store);
+      ready = given(store, { lanes: lanes.store, fenceOf: fencesOf(lanes) });
     });
-    after(() => store.close());
+    after(async () => {
+      await lanes.close();
+      await store.close();
+    });
 
     test('creating plants looks into one partition', async () => {
       const { owner } = await ready.subscriber(1);
@@ -143,8 +150,8 @@ for (const mode of MODES) {
         assert.ok(first && second && third && fourth);
         const next = { state: 'pending', due: AT + 5, step: 1 } as const;
         const failed = outcomeOf(second, { reason: 'It answered 500.', next });
-        await store.lanes.record([outcomeOf(first), failed, outcomeOf(third)]);
-        await store.lanes.suspect(hook, fourth.event.id, fourth.generation);
+        await lanes.store.record([outcomeOf(first), failed, outcomeOf(third)]);
+        await lanes.store.suspect(hook, fourth.event.id, fourth.generation);
       });
       assertOnePartition(done, ['deliveries', 'events', 'attempts']);
     });

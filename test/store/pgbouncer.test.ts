@@ -10,6 +10,7 @@ import { parseDatabaseUrl } from '../../src/database-url.ts';
 import { silentLog } from '../../src/runtime.ts';
 import { openPostgresStore } from '../../src/store/postgres/store.ts';
 import { freePort } from '../harness/free-port.ts';
+import { lanesOf } from '../harness/lanes.ts';
 import { changeUnchecked, fencesOf, makeDatabase } from '../harness/postgres.ts';
 import { storeConformance } from './conformance.ts';
 
@@ -36,11 +37,14 @@ if (spawnSync('pgbouncer', ['--version']).error) {
         log: silentLog,
         deliveryDelayMs: 0,
       });
+      const lanes = await lanesOf(store);
       return {
         store,
-        fenceOf: await fencesOf(store),
+        lanes: lanes.store,
+        fenceOf: fencesOf(lanes),
         change: (sql) => changeUnchecked(database.url, sql),
         async drop() {
+          await lanes.close();
           await store.close();
           await bouncer.stop();
           await database.drop();

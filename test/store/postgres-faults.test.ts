@@ -7,9 +7,13 @@ import { parseDatabaseUrl } from '../../src/database-url.ts';
 import { AppError } from '../../src/errors.ts';
 import type { Caller } from '../../src/idempotency.ts';
 import { silentLog } from '../../src/runtime.ts';
+import { creates } from '../../src/store/postgres/creates.ts';
 import { type Database, openDatabase } from '../../src/store/postgres/database.ts';
 import { LOCKS } from '../../src/store/postgres/locks.ts';
+import { deletes } from '../../src/store/postgres/plant-deletes.ts';
+import { createQueues } from '../../src/store/postgres/queues.ts';
 import type { PostgresOptions } from '../../src/store/postgres/store.ts';
+import { batched, createWriter } from '../../src/store/postgres/writer.ts';
 import type { Store } from '../../src/store/store.ts';
 import { administer, makeDatabase, openStoreIn, type TestDatabase } from '../harness/postgres.ts';
 import { type Given, given } from './given.ts';
@@ -169,16 +173,17 @@ describe('what once went wrong on PostgreSQL', () => {
 
   test('what fails behind a commit does not carry the batch out again', async () => {
     const { owner } = await replica.subscriber(1);
-    const { plants, lanes } = await open();
-    lanes.onWork(() => {
-      throw new Error('not now');
-    });
+    const url = parseDatabaseUrl(database.url);
+    const own = openDatabase({ url, connections: 1, pooled: false, log: silentLog });
+    const write = createWriter(own, () => Promise.reject(new Error('not now')));
+    const queues = createQueues(write, { now: Date.now });
+    const creating = creates({ deliveryDelayMs: 0 });
+    const create = () => batched(creating, { plant: replica.plant(owner), caller: undefined });
     // A second time there is nothing to delete, and each event is there already.
-    const outcomes = await Promise.allSettled([
-      plants.create(replica.plant(owner)),
-      plants.create(replica.plant(owner)),
-      plants.delete(owner, 1n),
-    ]);
+    const commands = [create(), create(), batched(deletes, { owner, id: 1n, caller: undefined })];
+    const outcomes = await Promise.allSettled(commands.map((command) => queues.submit(command, 1)));
+    await queues.close();
+    await own.close();
     const codes = outcomes.map((outcome) => (outcome.status === 'rejected' ? outcome.reason.code : 'done'));
     assert.deepEqual(codes, [50000, 50000, 50000]);
     assert.deepEqual(await replica.walk(owner, 10), [2n, 3n]);

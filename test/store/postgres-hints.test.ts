@@ -8,6 +8,7 @@ import { parseDatabaseUrl } from '../../src/database-url.ts';
 import type { Announced, Lane } from '../../src/store/postgres/announced.ts';
 import type { PostgresOptions } from '../../src/store/postgres/store.ts';
 import type { Store } from '../../src/store/store.ts';
+import { lanesOf } from '../harness/lanes.ts';
 import { makeDatabase, openStoreIn, type TestDatabase } from '../harness/postgres.ts';
 import { type Given, given } from './given.ts';
 
@@ -21,7 +22,7 @@ describe('hints', () => {
   /** It tells, and does not listen. */
   let teller: Given;
   let session: pg.Client;
-  const opened: Store[] = [];
+  const opened: Pick<Store, 'close'>[] = [];
 
   before(async () => {
     database = await makeDatabase();
@@ -31,7 +32,7 @@ describe('hints', () => {
   });
   after(async () => {
     await session.end();
-    await Promise.all(opened.map((store) => store.close()));
+    for (const one of opened) await one.close();
     await database.drop();
   });
 
@@ -70,12 +71,15 @@ describe('hints', () => {
   }
 
   test('what anybody notifies that is no hint changes nothing', async () => {
-    const { store, due } = given(await openListening());
+    const store = await openListening();
+    const lanes = await lanesOf(store);
+    opened.unshift(lanes);
+    const { due } = given(store, { lanes: lanes.store });
     const { owner, hook } = await teller.subscriber(0);
     let made = 0;
     async function createAndHear(): Promise<void> {
       const heard = soon<void>((done) =>
-        store.lanes.onWork((work) => work.some(({ webhook }) => webhook === hook) && done()),
+        lanes.store.onWork((work) => work.some(({ webhook }) => webhook === hook) && done()),
       );
       await teller.create(owner);
       await heard;
@@ -84,7 +88,7 @@ describe('hints', () => {
     await createAndHear();
     const changed: string[] = [];
     const last = soon<void>((done) =>
-      store.lanes.onChange((webhook) => {
+      lanes.store.onChange((webhook) => {
         changed.push(webhook);
         if (webhook === NO_WEBHOOK) done();
       }),

@@ -3,9 +3,11 @@ import { after, afterEach, before, beforeEach, describe, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises';
 import { lanes as limits } from '../../src/limits.ts';
 import { silentLog, systemRuntime } from '../../src/runtime.ts';
+import type { Lanes } from '../../src/store/lane-door.ts';
 import type { PostgresOptions, PostgresStore } from '../../src/store/postgres/store.ts';
-import { deliverOwned, type OwnedLanes } from '../../src/webhooks/delivery/owned-lanes.ts';
+import { deliver } from '../../src/webhooks/delivery/deliver.ts';
 import { newKeyPair, newSecret } from '../../src/webhooks/signature.ts';
+import { lanesOf } from '../harness/lanes.ts';
 import { administer, makeDatabase, openStoreIn, type TestDatabase } from '../harness/postgres.ts';
 import { type Receiver, startReceiver } from '../harness/receiver.ts';
 import { eventsIn } from '../webhooks/owner.ts';
@@ -20,7 +22,7 @@ const runtime = systemRuntime(silentLog);
 
 type Replica = Given & {
   store: PostgresStore;
-  owners: OwnedLanes;
+  owners: Lanes['owners'];
   take(hook: string): Promise<number | undefined>;
 };
 
@@ -52,12 +54,19 @@ describe('lanes of several replicas', () => {
     return store;
   }
 
+  async function openLanesOf(store: PostgresStore): Promise<Lanes> {
+    const lanes = await lanesOf(store);
+    stopping.push(lanes.close);
+    return lanes;
+  }
+
   /** One that takes lanes by hand. */
   async function replica(): Promise<Replica> {
     const store = await open();
-    const owners = await store.own();
+    const { store: lanes, owners } = await openLanesOf(store);
     const take = async (hook: string) => (await owners.take([hook]))[0]?.fence;
-    return { ...given(store, async (hook) => (await take(hook)) ?? -1), store, owners, take };
+    const fenceOf = async (hook: string) => (await take(hook)) ?? -1;
+    return { ...given(store, { lanes, fenceOf }), store, owners, take };
   }
 
   /** As if the replica had been killed, and its lease had ended. */
@@ -149,8 +158,8 @@ describe('lanes of several replicas', () => {
     test('a search finds the lanes of nobody and those of this replica', async () => {
       const { one, hook } = await two(1);
       const other = await replica();
-      const found = async ({ store }: Replica) =>
-        (await store.lanes.findWork(undefined, 10)).map(({ webhook }) => webhook);
+      const found = async ({ lanes }: Replica) =>
+        (await lanes().findWork(undefined, 10)).map(({ webhook }) => webhook);
       assert.deepEqual(await found(other), [hook]);
       await one.take(hook);
       assert.deepEqual(await found(one), [hook]);
@@ -162,7 +171,7 @@ describe('lanes of several replicas', () => {
     test('a search leaves out what is not due soon', async () => {
       const { one, owner } = await two(0);
       await one.create(owner, undefined, { at: one.store.clock.now() + MINUTE });
-      assert.deepEqual(await one.store.lanes.findWork(undefined, 10), []);
+      assert.deepEqual(await one.lanes().findWork(undefined, 10), []);
     });
 
     test('a lease that a server whose clock was ahead gave does not outlive its replica', async () => {
@@ -171,7 +180,7 @@ describe('lanes of several replicas', () => {
       const other = await replica();
       await sql(`UPDATE replicas SET alive_until = alive_until + ${10 * MINUTE}`);
       assert.deepEqual(
-        (await other.store.lanes.findWork(undefined, 10)).map(({ webhook }) => webhook),
+        (await other.lanes().findWork(undefined, 10)).map(({ webhook }) => webhook),
         [hook],
       );
     });
@@ -222,7 +231,7 @@ describe('lanes of several replicas', () => {
       const { one, hook } = await two(1);
       const now = one.store.clock.now();
       await sql(`UPDATE deliveries SET leased = true, due = ${now + 1000}, fence = fence + 1`);
-      const { due, nextDue } = await one.store.lanes.read({ webhook: hook, now, after: undefined, limit: 9 });
+      const { due, nextDue } = await one.lanes().read({ webhook: hook, now, after: undefined, limit: 9 });
       assert.deepEqual([due, nextDue], [[], now + 1000]);
       const [made] = await one.due(hook, { now: now + 1000 });
       assert.equal(made?.generation, 1);
@@ -266,19 +275,18 @@ describe('lanes of several replicas', () => {
     async function delivering(offMs = 0, more: Partial<PostgresOptions> = {}) {
       const clock = { now: () => Date.now() + offMs };
       const store = await open({ clock, ...more });
-      const owners = await store.own();
-      const delivery = deliverOwned({
-        store: store.lanes,
+      const { store: lanes, owners, clock: ofDatabase } = await openLanesOf(store);
+      const delivery = deliver({
+        store: lanes,
         owners,
-        sender: senderWith({ clock }),
+        sender: senderWith({ clock: ofDatabase }),
         schedule: [0, 1_000],
         disableAfterMs: 1e9,
         concurrency: 4,
-        runtime: { ...runtime, clock: store.clock },
-        machine: clock,
+        runtime: { ...runtime, clock: ofDatabase },
       });
       stopping.unshift(delivery.stop);
-      return { ...given(store), store, owners, delivery };
+      return { ...given(store, { lanes }), store, owners, delivery };
     }
 
     /** Until replicas have seen each other. */

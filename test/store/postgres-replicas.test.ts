@@ -3,7 +3,9 @@ import { after, before, describe, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import pg from 'pg';
 import type { Caller } from '../../src/idempotency.ts';
+import type { Lanes } from '../../src/store/lane-door.ts';
 import { FEED_TX } from '../../src/store/postgres/feed.ts';
+import { lanesOf } from '../harness/lanes.ts';
 import { fencesOf, makeDatabase, openStoreIn, type TestDatabase } from '../harness/postgres.ts';
 import { AT, type Given, given } from './given.ts';
 
@@ -13,14 +15,21 @@ describe('two replicas on one database', () => {
   let database: TestDatabase;
   let one: Given;
   let other: Given;
+  let lanes: Lanes;
+  let otherLanes: Lanes;
 
   before(async () => {
     database = await makeDatabase();
     const store = await open();
-    one = given(store, await fencesOf(store));
-    other = given(await open());
+    lanes = await lanesOf(store);
+    one = given(store, { lanes: lanes.store, fenceOf: fencesOf(lanes) });
+    const otherStore = await open();
+    otherLanes = await lanesOf(otherStore);
+    other = given(otherStore, { lanes: otherLanes.store });
   });
   after(async () => {
+    await lanes.close();
+    await otherLanes.close();
     await one.store.close();
     await other.store.close();
     await database.drop();
@@ -31,7 +40,7 @@ describe('two replicas on one database', () => {
   test('what one replica makes due, the other one is told of', async () => {
     const { owner, hook } = await one.subscriber(0);
     const told = new Promise<unknown>((resolve) =>
-      other.store.lanes.onWork((work) => {
+      other.lanes().onWork((work) => {
         const found = work.find(({ webhook }) => webhook === hook);
         if (found) resolve(found);
       }),

@@ -3,6 +3,7 @@ import { parseDatabaseUrl } from '../../src/database-url.ts';
 import { silentLog } from '../../src/runtime.ts';
 import { RIGHTS } from '../../src/store/postgres/rights.ts';
 import { openPostgresStore } from '../../src/store/postgres/store.ts';
+import { lanesOf } from '../harness/lanes.ts';
 import { administer, changeUnchecked, fencesOf, makeDatabase, makePartitions } from '../harness/postgres.ts';
 import { storeConformance } from './conformance.ts';
 
@@ -28,11 +29,14 @@ for (const { name, pooled, isWhole } of [
         log: silentLog,
         deliveryDelayMs: 0,
       });
+      const lanes = await lanesOf(store);
       return {
         store,
-        fenceOf: await fencesOf(store),
+        lanes: lanes.store,
+        fenceOf: fencesOf(lanes),
         change: (sql) => changeUnchecked(database.url, sql),
         async drop() {
+          await lanes.close();
           await store.close();
           await role?.drop();
           await database.drop();

@@ -5,52 +5,46 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import { openLanes } from '../../src/store/sqlite/lane-client.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
+import { lanesOf } from '../harness/lanes.ts';
 import { storeConformance } from './conformance.ts';
 import { given } from './given.ts';
 
 const clock = { now: Date.now };
-const senderParts = { clock, batchEnded() {}, couldNotRead: () => assert.fail() };
 
-for (const [writer, isSender] of [
-  ['thread', false],
-  ['thread', true],
-  ['inline', false],
-] as const) {
-  storeConformance({
-    name: `SQLite (${isSender ? 'lanes as in the thread that sends' : writer})`,
-    async open() {
-      const folder = mkdtempSync(join(tmpdir(), 'plant-store-'));
-      const path = join(folder, 'plant-store.db');
-      const store = await openSqliteStore({
-        path,
-        writer,
-        clock,
-        deliveryDelayMs: 0,
-        onFatal(error) {
-          throw error;
-        },
-      });
-      const sender = isSender ? openLanes(store.connectSender(), senderParts) : undefined;
-      return {
-        store: sender ? { ...store, lanes: sender.store } : store,
-        async change(sql) {
-          const db = new DatabaseSync(join(folder, 'plant-store.db'), { timeout: 5000 });
-          db.exec(`PRAGMA ignore_check_constraints = ON; ${sql}`);
-          db.close();
-          // Reads of one turn of the event loop are of one moment.
-          await setImmediate();
-        },
-        async drop() {
-          await sender?.close();
-          await store.close();
-          rmSync(folder, { recursive: true });
-        },
-      };
-    },
-  });
-}
+storeConformance({
+  name: 'SQLite',
+  async open() {
+    const folder = mkdtempSync(join(tmpdir(), 'plant-store-'));
+    const path = join(folder, 'plant-store.db');
+    const store = await openSqliteStore({
+      path,
+      writer: 'thread',
+      clock,
+      deliveryDelayMs: 0,
+      onFatal(error) {
+        throw error;
+      },
+    });
+    const lanes = await lanesOf(store);
+    return {
+      store,
+      lanes: lanes.store,
+      async change(sql) {
+        const db = new DatabaseSync(path, { timeout: 5000 });
+        db.exec(`PRAGMA ignore_check_constraints = ON; ${sql}`);
+        db.close();
+        // Reads of one turn of the event loop are of one moment.
+        await setImmediate();
+      },
+      async drop() {
+        await lanes.close();
+        await store.close();
+        rmSync(folder, { recursive: true });
+      },
+    };
+  },
+});
 
 test('the newest event is known, so that ids go on behind it', async () => {
   const store = await openSqliteStore({
@@ -80,7 +74,7 @@ test('commands of the main thread and of the one that sends take turns', async (
     deliveryDelayMs: 0,
     onFatal: assert.ifError,
   });
-  const sender = openLanes(store.connectSender(), senderParts);
+  const sender = await lanesOf(store);
   t.after(async () => {
     await sender.close();
     await store.close();

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
+import { lanesOf } from '../harness/lanes.ts';
 import { AT, given, outcomeOf } from './given.ts';
 
 const MIGRATIONS = new URL('../../src/store/sqlite/migrations/', import.meta.url);
@@ -52,7 +53,7 @@ test('a store of the first version keeps its webhooks and deliveries, and sends 
   const began = Date.now();
   const store = await openSqliteStore({
     path,
-    writer: 'inline',
+    writer: 'thread',
     clock: { now: () => AT },
     deliveryDelayMs: 0,
     onFatal: assert.ifError,
@@ -81,7 +82,8 @@ test('a store of the first version keeps its webhooks and deliveries, and sends 
   const [webhook] = await store.webhooks.webhooks(1);
   assert.deepEqual([webhook?.url, webhook?.status], ['https://example.com/', 'enabled']);
 
-  const { due, record } = given(store);
+  const lanes = await lanesOf(store);
+  const { due, record } = given(store, { lanes: lanes.store });
   const found = await due('wh_1', { now: AT + 9 });
   assert.deepEqual(
     found.map(({ event, trace, step, generation, webhook }) => [
@@ -101,6 +103,7 @@ test('a store of the first version keeps its webhooks and deliveries, and sends 
     (await store.events.events({ viewer: 1, after: undefined, limit: 10 }))?.events.map(({ type }) => type),
     Array(4).fill('plant.created'),
   );
+  await lanes.close();
   await store.close();
   await rm(folder, { recursive: true });
 });
@@ -119,7 +122,7 @@ test('counters begin above every id that a plant has or had, but for those above
   db.close();
   const store = await openSqliteStore({
     path,
-    writer: 'inline',
+    writer: 'thread',
     clock: { now: () => AT },
     deliveryDelayMs: 0,
     onFatal: assert.ifError,
@@ -159,12 +162,13 @@ test('deliveries that an older version had leased when it was killed are due, an
 
   const store = await openSqliteStore({
     path,
-    writer: 'inline',
+    writer: 'thread',
     clock: { now: () => AT },
     deliveryDelayMs: 0,
     onFatal: assert.ifError,
   });
-  const { due, record } = given(store);
+  const lanes = await lanesOf(store);
+  const { due, record } = given(store, { lanes: lanes.store });
   const found = await due('wh_1', { now: Date.now() });
   assert.deepEqual(
     found.map(({ event: { id }, step, generation, suspicions }) => [id, step, generation, suspicions]),
@@ -182,6 +186,7 @@ test('deliveries that an older version had leased when it was killed are due, an
     (await store.deliveries.attempts('wh_1', 'evt_2')).map(({ at }) => at),
     [AT, AT + 1],
   );
+  await lanes.close();
   await store.close();
   await rm(folder, { recursive: true });
 });

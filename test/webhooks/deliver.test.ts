@@ -25,13 +25,14 @@ import { openTemporaryStore } from './temporary-store.ts';
 const runtime = systemRuntime(silentLog);
 const target = createTarget({ allowed: parseNetworks('127.0.0.0/8'), resolve: createResolve() });
 let store: Store;
+let storeLanes: LaneStore;
 let drop: () => Promise<void>;
 let senders: Sender[] = [];
 let running: Delivery[] = [];
 let receivers: Receiver[] = [];
 
 before(async () => {
-  ({ store, drop } = await openTemporaryStore());
+  ({ store, lanes: storeLanes, drop } = await openTemporaryStore());
 });
 afterEach(async () => {
   for (const delivery of running) await delivery.stop();
@@ -96,9 +97,9 @@ function start({ schedule = [0, 20, 20], disableAfterMs = 1e9, concurrency = 16,
   const outcomes = new EventEmitter<{ recorded: [] }>();
   const recorded: Outcome[] = [];
   const lanes: LaneStore = {
-    ...store.lanes,
+    ...storeLanes,
     async record(batch) {
-      const results = await store.lanes.record(batch);
+      const results = await storeLanes.record(batch);
       recorded.push(...batch.filter((_, n) => results[n] === 'settled' || results[n] === 'anew'));
       outcomes.emit('recorded');
       return results;
@@ -326,7 +327,7 @@ test('what a process was sending when it was killed is sent after the next start
     lanes: {
       suspect(id, event, generation) {
         suspected.push(event);
-        return store.lanes.suspect(id, event, generation);
+        return storeLanes.suspect(id, event, generation);
       },
     },
   });
@@ -369,14 +370,13 @@ test('a store that fails for a while loses no delivery', async () => {
     return (...args: Args): Promise<T> =>
       failures[name]-- > 0 ? Promise.reject(new AppError(50302)) : call(...args);
   }
-  const { lanes } = store;
   const over = Promise.withResolvers<void>();
   let kept = 0;
   const flaky: Partial<LaneStore> = {
-    findWork: failing('findWork', lanes.findWork),
-    read: failing('read', lanes.read),
+    findWork: failing('findWork', storeLanes.findWork),
+    read: failing('read', storeLanes.read),
     record: failing('record', async (outcomes) => {
-      const results = await lanes.record(outcomes);
+      const results = await storeLanes.record(outcomes);
       kept += outcomes.length;
       if (kept === 20) over.resolve();
       return results;
@@ -447,7 +447,7 @@ test('a webhook that was deleted while a request was under way does no harm', as
     lanes: {
       async record(outcomes) {
         while (await store.chores.hasChores(0)) await store.chores.advance({ now: 0, limit: 10 });
-        const results = await store.lanes.record(outcomes);
+        const results = await storeLanes.record(outcomes);
         gone.resolve(results);
         return results;
       },

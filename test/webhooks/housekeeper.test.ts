@@ -7,10 +7,12 @@ import { join } from 'node:path';
 import { after, afterEach, before, test } from 'node:test';
 import { AppError } from '../../src/errors.ts';
 import { createIds, type Runtime, silentLog } from '../../src/runtime.ts';
+import type { Lanes } from '../../src/store/lane-door.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { type Housekeeper, type HousekeeperParts, startHousekeeper } from '../../src/webhooks/housekeeper.ts';
 import type { ChoreStore } from '../../src/webhooks/port.ts';
+import { lanesOf } from '../harness/lanes.ts';
 
 const BOUNDS = { slice: 3, pauseMs: 1, pollMs: 2, retentionEveryMs: 5 };
 const DAY = 24 * 60 * 60 * 1000;
@@ -22,6 +24,7 @@ const runtime: Runtime = { clock, random: randomBytes, ids: createIds(clock, ran
 
 let folder: string;
 let store: Store;
+let lanes: Lanes;
 let running: Housekeeper[] = [];
 
 before(async () => {
@@ -34,6 +37,7 @@ before(async () => {
     deliveryDelayMs: 0,
     onFatal: assert.ifError,
   });
+  lanes = await lanesOf(store);
 });
 afterEach(async () => {
   for (const housekeeper of running) await housekeeper.stop();
@@ -41,6 +45,7 @@ afterEach(async () => {
   warnings.length = 0;
 });
 after(async () => {
+  await lanes.close();
   await store.close();
   await rm(folder, { recursive: true });
 });
@@ -77,10 +82,10 @@ async function deliverAll(): Promise<void> {
     error: undefined,
   };
   const standing = { pausedUntil: undefined, failingSince: undefined, disabledReason: undefined };
-  for (const { webhook } of await store.lanes.findWork(undefined, 1000)) {
-    const { settings, due } = await store.lanes.read({ webhook, now, after: undefined, limit: 1000 });
+  for (const { webhook } of await lanes.store.findWork(undefined, 1000)) {
+    const { settings, due } = await lanes.store.read({ webhook, now, after: undefined, limit: 1000 });
     assert.ok(settings);
-    await store.lanes.record(
+    await lanes.store.record(
       due.map(({ event, generation, step }) => ({
         webhook,
         fence: 0,

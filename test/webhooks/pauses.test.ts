@@ -11,6 +11,7 @@ import type { LaneStore } from '../../src/webhooks/delivery/port.ts';
 import type { Delivery } from '../../src/webhooks/delivery/runner.ts';
 import { soleOwner } from '../../src/webhooks/delivery/sole-owner.ts';
 import { newKeyPair, newSecret } from '../../src/webhooks/signature.ts';
+import { lanesOf } from '../harness/lanes.ts';
 import { type Receiver, startReceiver } from '../harness/receiver.ts';
 import { startService } from '../harness/service.ts';
 import { eventsIn, ownerOf, until } from './owner.ts';
@@ -76,15 +77,15 @@ describe('a receiver that asks for a pause', { concurrency: true }, () => {
   });
 
   test('what is read while a receiver asks for a pause is not sent before its end', async (t) => {
-    const { store, owner, receiver, deliverFrom } = await newSubscriber(t);
+    const { store, lanes, owner, receiver, deliverFrom } = await newSubscriber(t);
     const answer = Promise.withResolvers<ServerResponse>();
     receiver.script((_, response) => answer.resolve(response));
     const recorded = Promise.withResolvers<void>();
     const read = Promise.withResolvers<void>();
     deliverFrom({
-      ...store.lanes,
+      ...lanes,
       async read(request) {
-        const found = await store.lanes.read(request);
+        const found = await lanes.read(request);
         if (found.due.length < 2) return found;
         // With the second one: it was read before the answer came, and is known after it.
         read.resolve();
@@ -92,7 +93,7 @@ describe('a receiver that asks for a pause', { concurrency: true }, () => {
         return found;
       },
       async record(outcomes) {
-        const results = await store.lanes.record(outcomes);
+        const results = await lanes.record(outcomes);
         recorded.resolve();
         return results;
       },
@@ -123,10 +124,12 @@ async function newSubscriber(t: TestContext) {
   const path = join(folder, 'store.db');
   const onFatal = assert.ifError;
   const store = await openSqliteStore({ path, writer: 'thread', clock, deliveryDelayMs: 0, onFatal });
+  const { store: lanes, close } = await lanesOf(store);
   const running: Delivery[] = [];
   t.after(async () => {
     for (const delivery of running) await delivery.stop();
     await receiver.stop();
+    await close();
     await store.close();
     await rm(folder, { recursive: true });
   });
@@ -135,8 +138,8 @@ async function newSubscriber(t: TestContext) {
   const keys = { secrets: [newSecret(random)], ...newKeyPair(random) };
   const shown = { url: receiver.url, description: undefined, rate: undefined, createdAt: clock.now() };
   await store.webhooks.createWebhook({ id: ids.next('wh'), owner: user.id, ...shown, ...keys }, 1);
-  const deliverFrom = (lanes: LaneStore): void => void running.push(start(lanes));
-  return { store, owner: user.id, receiver, deliverFrom };
+  const deliverFrom = (from: LaneStore): void => void running.push(start(from));
+  return { store, lanes, owner: user.id, receiver, deliverFrom };
 }
 
 function start(lanes: LaneStore): Delivery {

@@ -4,9 +4,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import type { Store } from '../../src/store/store.ts';
+import type { LaneStore } from '../../src/webhooks/delivery/port.ts';
+import { lanesOf } from '../harness/lanes.ts';
 
 /** A real store in a folder of its own, for one test file. */
-export async function openTemporaryStore(): Promise<{ store: Store; drop(): Promise<void> }> {
+export async function openTemporaryStore(): Promise<{
+  store: Store;
+  lanes: LaneStore;
+  drop(): Promise<void>;
+}> {
   const folder = await mkdtemp(join(tmpdir(), 'plant-store-'));
   const store = await openSqliteStore({
     path: join(folder, 'store.db'),
@@ -15,9 +21,12 @@ export async function openTemporaryStore(): Promise<{ store: Store; drop(): Prom
     deliveryDelayMs: 0,
     onFatal: assert.ifError,
   });
+  const lanes = await lanesOf(store);
   return {
     store,
+    lanes: lanes.store,
     async drop() {
+      await lanes.close();
       await store.close();
       await rm(folder, { recursive: true });
     },

@@ -6,7 +6,7 @@ import type { TakenLane } from '../../webhooks/delivery/dispatch.ts';
 import { createOwnership, type OwnedLane } from '../../webhooks/delivery/ownership.ts';
 import type { LaneOwners } from '../../webhooks/delivery/runner.ts';
 import type { Database, Row, Statement } from './database.ts';
-import { DATABASE_NOW } from './database-clock.ts';
+import { DATABASE_NOW, DATABASE_TIME, type DatabaseClock } from './database-clock.ts';
 import { IS_ALIVE, isOfAnother } from './lanes.ts';
 
 /** The leases of this replica: one row says that it lives, and each of its lanes says that it is its own. */
@@ -29,6 +29,8 @@ export type LaneLeases = LaneOwners & {
 
 export type LeaseParts = {
   database: Pick<Database, 'read' | 'write'>;
+  /** It hears the time with each look at the other replicas. */
+  clock: DatabaseClock;
   log: Log;
   /** Called with lanes that are to be given back, or may be served after all. */
   onChange(webhook: string): void;
@@ -36,7 +38,9 @@ export type LeaseParts = {
   onHandOver(webhooks: readonly string[]): void;
 };
 
-export async function startLeases({ database, log, onChange, onHandOver }: LeaseParts): Promise<LaneLeases> {
+/** Resolves when this replica has its first lease: without the database nothing can be sent. */
+export async function startLeases(parts: LeaseParts): Promise<LaneLeases> {
+  const { database, clock, log, onChange, onHandOver } = parts;
   const { read, write } = database;
   const ownership = createOwnership(limits);
   const listeners: ((webhooks: readonly string[]) => void)[] = [];
@@ -74,8 +78,12 @@ export async function startLeases({ database, log, onChange, onHandOver }: Lease
   }
 
   async function look(): Promise<void> {
-    const members = (await read(MEMBERS)).map(({ id }) => String(id));
-    for (const webhook of ownership.see(members, performance.now())) onChange(webhook);
+    const askedAt = performance.now();
+    const [row] = await read(MEMBERS);
+    const heardAt = performance.now();
+    clock.heard(Number(row?.time), askedAt, heardAt);
+    // The statement builds an array of texts.
+    for (const webhook of ownership.see(row?.members as string[], heardAt)) onChange(webhook);
   }
 
   async function beat(): Promise<void> {
@@ -83,18 +91,25 @@ export async function startLeases({ database, log, onChange, onHandOver }: Lease
     await look();
   }
 
+  let hasFailed = false;
+
+  /** Whether it did. */
+  async function tryToBeat(): Promise<boolean> {
+    try {
+      await beat();
+      hasFailed = false;
+    } catch (error) {
+      log[hasFailed ? 'debug' : 'warn']({ err: error }, 'could not renew the lease of this replica');
+      hasFailed = true;
+    }
+    return !hasFailed;
+  }
+
   async function run(): Promise<void> {
-    let hasFailed = false;
     for (;;) {
       await pause(limits.lookMs, undefined, { signal: stopped.signal }).catch(() => {});
       if (stopped.signal.aborted) return;
-      try {
-        await beat();
-        hasFailed = false;
-      } catch (error) {
-        log[hasFailed ? 'debug' : 'warn']({ err: error }, 'could not renew the lease of this replica');
-        hasFailed = true;
-      }
+      await tryToBeat();
     }
   }
 
@@ -130,9 +145,7 @@ export async function startLeases({ database, log, onChange, onHandOver }: Lease
   }
 
   beginLife();
-  await beat().catch((error: unknown) =>
-    log.warn({ err: error }, 'could not begin a lease: it is tried again'),
-  );
+  while (!(await tryToBeat())) await pause(limits.lookMs);
   const running = run();
   const watching = setInterval(watch, limits.lookMs / 4);
   let stopping: Promise<void> | undefined;
@@ -202,9 +215,11 @@ const END: Statement = { name: 'replicas-end', text: 'DELETE FROM replicas WHERE
 
 const MEMBERS: Statement = {
   name: 'replicas-members',
-  text: `SELECT r.id
-    FROM replicas r
-    WHERE r.dispatches AND ${IS_ALIVE}`,
+  text: `SELECT ${DATABASE_TIME} AS time, array(
+      SELECT r.id
+      FROM replicas r
+      WHERE r.dispatches AND ${IS_ALIVE}
+    ) AS members`,
 };
 
 /** Whoever has a lane and lives keeps it. The locks are in order, as those of `records.ts`. */

@@ -11,6 +11,8 @@ type NewsOptions = Pick<HintsOptions, 'database' | 'log' | 'listens'> & {
   unsettled(owners: readonly number[]): Promise<string | undefined>;
 };
 
+export type News = ReturnType<typeof createNews>;
+
 /** Brings what a transaction announced to whom it concerns, in this replica and in the others. */
 export function createNews(options: NewsOptions) {
   const { heartbeat, unsettled } = options;

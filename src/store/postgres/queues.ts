@@ -2,7 +2,7 @@ import type { Caller } from '../../idempotency.ts';
 import { database as limits } from '../../limits.ts';
 import type { EndedBatch, Measures, QueueReading } from '../../measures.ts';
 import { type Clock, steadyClock } from '../../runtime.ts';
-import { groupCommit } from '../batch.ts';
+import { COMMAND_BYTES, groupCommit } from '../batch.ts';
 import { refuseUndone } from '../once.ts';
 import { alone, type Command, goTogether, type Work, type Write } from './writer.ts';
 
@@ -20,9 +20,6 @@ export type Queues = {
   /** Carries out what is queued. */
   close(): Promise<void>;
 };
-
-/** What a command without text of any length is counted as in a queue's bound. */
-export const COMMAND_BYTES = 512;
 
 export function createQueues(write: Write, clock: Clock, measures?: Measures): Queues {
   const steady = steadyClock(clock);

@@ -1,11 +1,11 @@
 import type { AccessStore } from '../../access/port.ts';
 import type { DatabaseUrl } from '../../database-url.ts';
 import type { KeyStore } from '../../idempotency.ts';
-import type { EndedBatch, Measures } from '../../measures.ts';
+import type { Measures } from '../../measures.ts';
 import type { PlantStore } from '../../plants/port.ts';
 import type { Clock, Log } from '../../runtime.ts';
-import type { OwnedLanes } from '../../webhooks/delivery/owned-lanes.ts';
 import type { ChoreStore } from '../../webhooks/port.ts';
+import { COMMAND_BYTES } from '../batch.ts';
 import { fault } from '../once.ts';
 import type { CursorKeys, Store } from '../store.ts';
 import { choreReads, choreWrites } from './chores.ts';
@@ -16,13 +16,13 @@ import { createTest, deliveryReads, redeliver, startReplay } from './deliveries.
 import { eventReads } from './events.ts';
 import { type Heartbeat, startHeartbeat } from './heartbeat.ts';
 import { keepAnswer, keptAnswer } from './idempotency.ts';
-import { createLaneStore } from './lane-store.ts';
+import { createLaneDoor } from './lane-client.ts';
 import { migrate, SCHEMA_WAITS } from './migrate.ts';
 import { createNews } from './news.ts';
 import { pageReads } from './page-reads.ts';
 import { deletes } from './plant-deletes.ts';
 import { listEnd, plantPages } from './plants.ts';
-import { COMMAND_BYTES, createQueues, type Queues } from './queues.ts';
+import { createQueues, type Queues } from './queues.ts';
 import { storeReads } from './readings.ts';
 import { addShare, removeShare, shareReads } from './shares.ts';
 import { createToken, revokeToken, rotateToken, setBootstrapToken, tokenReads } from './tokens.ts';
@@ -35,6 +35,8 @@ export type PostgresOptions = CreateRules & {
   url: DatabaseUrl;
   /** Connections that are open at a time, at most; one more listens for hints. */
   connections: number;
+  /** As many more has the thread that sends; 1 when absent. */
+  sendingConnections?: number;
   /** Whether a pooler stands between that gives each transaction another session. */
   pooled: boolean;
   clock: Clock;
@@ -45,8 +47,6 @@ export type PostgresOptions = CreateRules & {
 };
 
 export type PostgresStore = Store & {
-  /** Begins to own lanes: for a replica that sends what is in them. Once at most. */
-  own(): Promise<OwnedLanes>;
   /** By which deliveries are due: the database's, which is that of all replicas. */
   clock: Clock;
 };
@@ -77,13 +77,13 @@ function storeOn({ database, cursorKeys, heartbeat }: Opened, options: PostgresO
   const { unsettled, ...events } = eventReads(database, visible);
   const news = createNews({ database, log, listens: !pooled, heartbeat, unsettled });
   const queues = createQueues(createWriter(database, news.publish), clock, measures);
-  const batchEnded = measures && ((batch: EndedBatch) => measures.batchEnded('dispatch', batch));
-  const delivery = createLaneStore({ database, log, news, batchEnded });
+  const { url, sendingConnections = 1 } = options;
+  const lanes = createLaneDoor({ url: url.text, connections: sendingConnections, pooled, news });
   let closing: Promise<void> | undefined;
 
   async function close(): Promise<void> {
     await queues.close();
-    await delivery.close();
+    lanes.close();
     heartbeat.stop();
     await news.close();
     await database.close();
@@ -94,14 +94,13 @@ function storeOn({ database, cursorKeys, heartbeat }: Opened, options: PostgresO
     access: accessStore({ database, queues, visible, heartbeat }),
     keys: keyStore({ database, queues }),
     ...webhookStores({ database, queues, visible }),
-    lanes: delivery.lanes,
-    own: delivery.own,
+    lanes,
     clock: heartbeat.clock,
     events: { ...events, onEvents: news.onEvents },
     chores: choreStore({ database, queues }),
     readings: {
       kind: 'postgres',
-      queues: () => [queues.reading(), delivery.reading()],
+      queues: () => [queues.reading()],
       ...storeReads(database),
     },
     cursorKeys,

@@ -1,34 +1,26 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { MessagePort } from 'node:worker_threads';
-import type { EndedBatch } from '../../measures.ts';
-import { type Clock, steadyClock } from '../../runtime.ts';
-import type { LaneStore, Recorded, Work } from '../../webhooks/delivery/port.ts';
-import { groupCommit } from '../batch.ts';
+import { steadyClock } from '../../runtime.ts';
+import type { LaneStore, Outcome, Recorded, Work } from '../../webhooks/delivery/port.ts';
+import { soleOwner } from '../../webhooks/delivery/sole-owner.ts';
+import { COMMAND_BYTES, groupCommit } from '../batch.ts';
 import { outcomeUnknown, unavailable } from '../failures.ts';
+import type { EmbeddedSource, LaneParts, Lanes } from '../lane-door.ts';
 import { accessEpoch } from './access-epoch.ts';
-import { bytesOf, COMMAND_BYTES } from './command-bytes.ts';
 import { openConnection } from './connection.ts';
 import { COMMIT_FAILED, explain, isEnvironment } from './failure.ts';
 import { laneReads } from './lanes.ts';
-import { type PlainError, toPlain } from './plain-errors.ts';
+import { toPlain } from './plain-errors.ts';
 import { createSnapshot, type Snapshot } from './snapshot.ts';
 import type { Command, Executed } from './writer.ts';
 import { settle, type WriterReply } from './writer-reply.ts';
 import type { LaneNews } from './writer-thread.ts';
 
-/** The way to an embedded store for the thread that sends. */
-export type LaneSource = { path: string; port: MessagePort };
-
-export type LaneClientParts = {
-  clock: Clock;
-  /** Called with each batch that ended. */
-  batchEnded(batch: EndedBatch): void;
-  /** Called when the machine is at fault for a read that failed. */
-  couldNotRead(error: PlainError): void;
-};
+const clock = { now: Date.now };
 
 /** Reads by a connection of this thread, and writes straight through the one that writes. */
-export function openLanes({ path, port }: LaneSource, { clock, batchEnded, couldNotRead }: LaneClientParts) {
+export function openEmbeddedLanes({ path, port }: EmbeddedSource, parts: LaneParts): Lanes {
+  const { isCareful, batchEnded, couldNotRead } = parts;
   const db = openConnection(path, { readOnly: true });
   const snapshot = createSnapshot(db, {
     readFailed(error) {
@@ -80,6 +72,8 @@ export function openLanes({ path, port }: LaneSource, { clock, batchEnded, could
   };
   return {
     store,
+    owners: soleOwner(store, isCareful),
+    clock,
     waiting: commits.waiting,
     async close(): Promise<void> {
       await commits.close();
@@ -88,6 +82,10 @@ export function openLanes({ path, port }: LaneSource, { clock, batchEnded, could
       db.close();
     },
   };
+}
+
+function bytesOf(outcomes: readonly Outcome[]): number {
+  return outcomes.reduce((sum, { attempt }) => sum + COMMAND_BYTES + 2 * (attempt.excerpt?.length ?? 0), 0);
 }
 
 /** Webhooks that other processes, such as the command line, may have changed with their users since the last call. */

@@ -1,21 +1,6 @@
-import { AppError, type ErrorCode } from '../../errors.ts';
+import { AppError } from '../../errors.ts';
+import type { PlainCause, PlainError } from '../failures.ts';
 import { extendedCode, StoreFailure } from './failure.ts';
-
-/** Errors as data, for the way from one thread to another: their class does not travel. */
-export type PlainError = {
-  code: ErrorCode;
-  message: string;
-  headers: Record<string, string>;
-  cause: PlainCause | undefined;
-};
-
-/** `isFinal` of a StoreFailure, `errcode` of an error of SQLite. */
-type PlainCause = {
-  message: string;
-  stack: string | undefined;
-  isFinal: boolean | undefined;
-  errcode: number | undefined;
-};
 
 export function toPlain({ code, message, headers, cause }: AppError): PlainError {
   return {

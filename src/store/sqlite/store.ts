@@ -1,24 +1,21 @@
 import type { Caller, Once } from '../../idempotency.ts';
 import type { Measures } from '../../measures.ts';
 import { type Clock, type Log, silentLog, steadyClock } from '../../runtime.ts';
-import type { Work } from '../../webhooks/delivery/port.ts';
-import { type Door, type GroupCommit, groupCommit } from '../batch.ts';
+import { COMMAND_BYTES, type GroupCommit, groupCommit } from '../batch.ts';
 import { refuseUndone } from '../once.ts';
 import type { Store } from '../store.ts';
 import { accessEpoch } from './access-epoch.ts';
 import { activityReads } from './activity.ts';
 import { choreReads } from './chores.ts';
-import { bytesOf, COMMAND_BYTES } from './command-bytes.ts';
 import { openConnection } from './connection.ts';
 import { readCursorKeys } from './cursor-keys.ts';
 import { deliveryReads } from './deliveries.ts';
 import { eventReads } from './events.ts';
 import type { StoreFailure } from './failure.ts';
 import { idempotencyReads } from './idempotency.ts';
-import type { LaneSource } from './lane-client.ts';
 import { laneReads } from './lanes.ts';
 import { migrate } from './migrate.ts';
-import { fromPlain, type PlainError } from './plain-errors.ts';
+import { fromPlain } from './plain-errors.ts';
 import { plantReads } from './plants.ts';
 import { sizeOf, storeReads } from './readings.ts';
 import { shareReads } from './shares.ts';
@@ -50,10 +47,6 @@ type SqliteOptions = WriterRules & {
 };
 
 export type SqliteStore = Store & {
-  /** A way for the thread that sends; the one before is closed. */
-  connectSender(): LaneSource;
-  /** Tells of a read of the thread that sends for which the machine is at fault. */
-  couldNotRead(error: PlainError): void;
   /** The newest event's id: ids go on from there, since their order is that of the feed. */
   latestEvent(): string | undefined;
 };
@@ -71,14 +64,12 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   if (files) db.exec('PRAGMA query_only = ON');
 
   const snapshot = createSnapshot(db, watch);
-  const hints: Hints = { work: [], events: [], change: [] };
+  const hints: Hints = { work: [], events: [] };
   const context: CommitContext = { writer, snapshot, hints, watch };
   const commits = groupCommit<Command>((commands) => commit(commands, context), steadyClock(options.clock), {
     batchEnded: measures && ((batch) => measures.batchEnded('writes', batch)),
   });
-  const submit = submitTo(commits, 'bounded');
-  // As many as the rules of delivery admit (`unrecorded`).
-  const dispatched = submitTo(commits, 'open');
+  const submit = submitTo(commits);
   const command = <K extends WriteName>(name: K, ...args: Parameters<Writes[K]>) =>
     submit(undefined, COMMAND_BYTES, name, ...args);
   const epoch = accessEpoch(db, snapshot);
@@ -92,6 +83,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   const deliveries = deliveryReads(db, snapshot, visible);
   const { activity } = activityReads(db, snapshot, visible);
   const lanes = laneReads(db);
+  const findWork = () => snapshot.read(() => lanes.findWork(undefined, 1));
   const events = eventReads(db, snapshot, visible);
   const chores = choreReads(db, snapshot);
   const { webhooks: webhooksReading } = storeReads(db, snapshot);
@@ -177,13 +169,13 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
       startReplay: (request, most, caller) => submit(caller, COMMAND_BYTES, 'startReplay', request, most),
     },
     lanes: {
-      findWork: async (after, limit) => snapshot.read(() => lanes.findWork(after, limit)),
-      read: async (request) => snapshot.read(() => lanes.read(request)),
-      record: (outcomes) => dispatched(undefined, bytesOf(outcomes), 'record', outcomes),
-      suspect: (webhook, event, generation) =>
-        dispatched(undefined, COMMAND_BYTES, 'suspect', webhook, event, generation),
+      hasWork: async () => findWork().length > 0,
       onWork: (listener) => void hints.work.push(listener),
-      onChange: (listener) => void hints.change.push(listener),
+      connect() {
+        if (!thread) throw new Error('a store that ends soon has no way for a thread that sends');
+        return { kind: 'sqlite', path, port: thread.connect() };
+      },
+      couldNotRead: (error) => void watch.readFailed(fromPlain(error).cause, findWork),
     },
     events: {
       events: async (query) => events.events(query),
@@ -200,12 +192,6 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
       queues: () => [{ queue: 'writes', ...commits.waiting() }],
       size: () => sizeOf(path),
       webhooks: webhooksReading,
-    },
-    couldNotRead: (error) =>
-      void watch.readFailed(fromPlain(error).cause, () => lanes.findWork(undefined, 1)),
-    connectSender() {
-      if (!thread) throw new Error('a store without a thread that writes has no way for the one that sends');
-      return { path, port: thread.connect() };
     },
     cursorKeys: readCursorKeys(db),
     latestEvent: () => snapshot.read(() => newest.get()?.id?.toString()),
@@ -226,7 +212,7 @@ function onceBytes({ answer }: Once): number {
   return COMMAND_BYTES + 2 * answer.body.length;
 }
 
-function submitTo(commits: GroupCommit<Command>, door: Door) {
+function submitTo(commits: GroupCommit<Command>) {
   return <K extends WriteName>(
     caller: Caller | undefined,
     bytes: number,
@@ -235,11 +221,11 @@ function submitTo(commits: GroupCommit<Command>, door: Door) {
   ) => {
     // The writer runs the function of this name with these arguments, so the outcome is what it returns.
     type Outcome = Promise<ReturnType<Writes[K]>>;
-    if (!caller) return commits.submit([name, undefined, undefined, ...args], bytes, door) as Outcome;
+    if (!caller) return commits.submit([name, undefined, undefined, ...args], bytes) as Outcome;
     const { user, once } = caller;
     const size = once ? bytes + onceBytes(once) : bytes;
     const command = [name, user, once, ...args] as const;
-    return commits.submit(command, size, door, caller).then(refuseUndone) as Outcome;
+    return commits.submit(command, size, 'bounded', caller).then(refuseUndone) as Outcome;
   };
 }
 
@@ -248,9 +234,8 @@ function callerOf({ user }: Once): Caller {
 }
 
 type Hints = {
-  work: ((work: readonly Work[]) => void)[];
+  work: (() => void)[];
   events: ((owners: readonly number[]) => void)[];
-  change: ((webhook: string) => void)[];
 };
 
 type CommitContext = { writer: Writer; snapshot: Snapshot; hints: Hints; watch: Watch };
@@ -263,9 +248,8 @@ async function commit(commands: Command[], { writer, snapshot, hints, watch }: C
   try {
     const executed = await writer.execute(commands);
     watch.written();
-    const { work, owners, changed } = executed.announced;
-    for (const webhook of changed) for (const listener of hints.change) listener(webhook);
-    if (work.length > 0) for (const listener of hints.work) listener(work);
+    const { work, owners } = executed.announced;
+    if (work.length > 0) for (const listener of hints.work) listener();
     if (owners.length > 0) for (const listener of hints.events) listener(owners);
     return executed;
   } catch (error) {

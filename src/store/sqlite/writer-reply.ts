@@ -1,6 +1,7 @@
 import { AppError } from '../../errors.ts';
+import type { PlainError } from '../failures.ts';
 import type { Announced } from './outbox.ts';
-import { fromPlain, type PlainError, toPlain } from './plain-errors.ts';
+import { fromPlain, toPlain } from './plain-errors.ts';
 import type { Executed } from './writer.ts';
 
 /** What the thread that writes answers to a batch of commands. */

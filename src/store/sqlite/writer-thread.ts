@@ -1,10 +1,11 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import type { PlainError } from '../failures.ts';
 import { unavailable } from '../failures.ts';
 import { createCheckpoint } from './checkpoint.ts';
 import { openConnection } from './connection.ts';
 import type { Announced } from './outbox.ts';
-import { type PlainError, toPlain } from './plain-errors.ts';
+import { toPlain } from './plain-errors.ts';
 import { keepSizeRecord } from './size-record.ts';
 import { type KnownFile, type StoreFiles, storeFiles } from './store-files.ts';
 import { type Command, createWriter, type WriterRules } from './writer.ts';

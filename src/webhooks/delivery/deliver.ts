@@ -12,9 +12,19 @@ import {
   startDelivery,
 } from './runner.ts';
 
+/** The lanes of this process, maybe one of several that send from the same store. */
+export type OwnedLanes = LaneOwners & {
+  /** Whether something may be sent of this lane now: its lease may be about to end. */
+  mayServe(webhook: string): boolean;
+  /** Takes no more lanes: they are left to others. */
+  drain(): Promise<void>;
+  /** Gives all lanes back, so that others go on at once. May be called twice. */
+  stop(): Promise<void>;
+};
+
 export type DeliverOptions = {
   store: LaneStore;
-  owners: LaneOwners;
+  owners: OwnedLanes;
   sender: DeliveryParts['sender'];
   schedule: Schedule;
   /** A webhook whose every attempt failed for so long is disabled. */
@@ -27,17 +37,21 @@ export type DeliverOptions = {
   bounds?: Partial<DispatchRules & DeliveryBounds>;
 };
 
-/** Sends what is due in the lanes of this process, by the rules and limits of the service. */
+/**
+ * Sends what is due in the lanes of this process, by the rules and limits of the service, as long as they are its own:
+ * one that was stopped for a while may have lost them without knowing.
+ */
 export function deliver({ store, owners, runtime, measures, bounds, ...options }: DeliverOptions): Delivery {
   const { schedule, disableAfterMs, concurrency, sender } = options;
   const { random, log } = runtime;
   const all = { ...limits, ...bounds };
-  return startDelivery({
+  const delivery = startDelivery({
     store,
     owners,
     sender: {
       async send(request) {
-        const attempt = await sender.send(request);
+        const isOwn = owners.mayServe(request.webhook.id);
+        const attempt = isOwn ? await sender.send(request) : undefined;
         if (attempt === undefined) measures?.attemptNotMade();
         return attempt;
       },
@@ -55,4 +69,13 @@ export function deliver({ store, owners, runtime, measures, bounds, ...options }
     clock: steadyClock(runtime.clock),
     log,
   });
+
+  async function finish(): Promise<void> {
+    await owners.drain();
+    await delivery.stop();
+    await owners.stop();
+  }
+
+  let stopping: Promise<void> | undefined;
+  return { reading: delivery.reading, stop: () => (stopping ??= finish()) };
 }

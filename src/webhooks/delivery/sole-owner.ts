@@ -1,6 +1,6 @@
 import { delivery as limits } from '../../limits.ts';
+import type { OwnedLanes } from './deliver.ts';
 import type { LaneStore } from './port.ts';
-import type { LaneOwners } from './runner.ts';
 
 /**
  * Owns every lane: no other process sends from this store.
@@ -8,7 +8,7 @@ import type { LaneOwners } from './runner.ts';
  * @param isCareful whether the one before was ended uncleanly, maybe by what it sent: the lanes that have work now are
  *   suspect until they are first taken
  */
-export function soleOwner(store: Pick<LaneStore, 'findWork'>, isCareful: boolean): LaneOwners {
+export function soleOwner(store: Pick<LaneStore, 'findWork'>, isCareful: boolean): OwnedLanes {
   let suspects = isCareful ? undefined : new Set<string>();
   return {
     async take(webhooks) {
@@ -21,6 +21,9 @@ export function soleOwner(store: Pick<LaneStore, 'findWork'>, isCareful: boolean
     },
     giveBack: async () => {},
     onLost() {},
+    mayServe: () => true,
+    drain: async () => {},
+    stop: async () => {},
   };
 }
 
