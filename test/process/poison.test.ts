@@ -1,17 +1,27 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { delivery } from '../../src/limits.ts';
 import { succeeded } from '../harness/answer.ts';
+import { makeDatabase } from '../harness/postgres.ts';
 import { startReceiver } from '../harness/receiver.ts';
 import { ownerOf } from '../webhooks/owner.ts';
 import { makePlace } from './place.ts';
 import { type Server, TOKEN } from './server.ts';
 
-test('a delivery that kills the service each time it is sent is given up, and all others arrive', async (t) => {
+test('a delivery that kills the service each time it is sent is given up, and all others arrive', (t) =>
+  poison(t, {}));
+
+test('the same with the store in PostgreSQL, where each death is a lost lease', async (t) => {
+  const database = await makeDatabase();
+  t.after(database.drop);
+  await poison(t, { DATABASE_URL: database.url });
+});
+
+async function poison(t: TestContext, store: Record<string, string>): Promise<void> {
   const place = await makePlace(t);
   const receiver = await startReceiver();
   t.after(receiver.stop);
-  const env = { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' };
+  const env = { ...store, WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' };
   let server: Server = await place.serve({ env });
   receiver.usually(({ body }, response) => {
     if (body.toString().includes('Poison')) void server.kill();
@@ -52,4 +62,4 @@ test('a delivery that kills the service each time it is sent is given up, and al
   await owner.settled(webhook);
   assert.equal((await owner.delivery(webhook, failed.event)).state, 'delivered');
   assert.equal((await server.stop()).code, 0);
-});
+}
