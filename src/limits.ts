@@ -243,7 +243,7 @@ export const delivery = {
   perWebhook: 64,
   /** Deliveries that are read beyond those under way, for each place of a webhook: the next request waits for no read. */
   ahead: 3,
-  /** Deliveries of one webhook that go before the rest, since a person asked for them: nobody asks for more by hand. */
+  /** Deliveries of one webhook that a person asked for that are read at a time: nobody asks for more at once by hand. */
   asked: 16,
   /** Webhooks whose deliveries are read at the same time, so that one long read holds up few others. */
   readsAtOnce: 8,

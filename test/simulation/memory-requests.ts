@@ -100,6 +100,7 @@ export function createMemoryRequests(rows: Rows, firstDelayMs: number): MemoryRe
     redeliver(row) {
       row.generation++;
       row.isAsked = true;
+      row.askedAt = rows.now();
       beginAnew(rows, row);
       row.step = 0;
       tellWork(row.webhook, row.due, true);

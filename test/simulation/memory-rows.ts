@@ -47,6 +47,8 @@ export type DeliveryRow = {
   due: number;
   generation: number;
   isAsked: boolean;
+  /** When it was last sent again. Not part of the port. */
+  askedAt: number;
   suspicions: number;
   reason: string | undefined;
   /** By the generation that followed on them. */
@@ -103,6 +105,7 @@ export function insertDelivery(rows: Rows, webhook: string, event: EventRow, due
     due,
     generation: 0,
     isAsked: false,
+    askedAt: Number.NEGATIVE_INFINITY,
     suspicions: 0,
     reason: undefined,
     kept: new Map(),

@@ -73,7 +73,7 @@ function visiblePending(rows: Rows, webhook: string): DeliveryRow[] {
   return [...pendingOf(rows, webhook).values()].filter(({ event }) => isVisible(rows, webhook, event));
 }
 
-function read(rows: Rows, { webhook: id, now, after, limit }: LaneRequest): LaneReading {
+function read(rows: Rows, { webhook: id, now, after, limit, askedLimit }: LaneRequest): LaneReading {
   const webhook = rows.webhooks.get(id);
   if (webhook?.status !== 'enabled') {
     return { settings: undefined, asked: [], due: [], nextDue: undefined };
@@ -82,14 +82,16 @@ function read(rows: Rows, { webhook: id, now, after, limit }: LaneRequest): Lane
   const due = pending.filter((row) => row.due <= now);
   const behind = (row: DeliveryRow) =>
     after === undefined || row.due > after.due || (row.due === after.due && row.event.id > after.event);
-  const toDelivery = (row: DeliveryRow) => deliveryOf(row, webhook);
   return {
     settings: settingsOf(rows, webhook),
-    asked: due.filter((row) => row.isAsked).map(toDelivery),
+    asked: due
+      .filter((row) => row.isAsked)
+      .slice(0, askedLimit)
+      .map((row) => deliveryOf(row, webhook, true)),
     due: due
-      .filter((row) => !row.isAsked && behind(row))
+      .filter(behind)
       .slice(0, limit)
-      .map(toDelivery),
+      .map((row) => deliveryOf(row, webhook, false)),
     nextDue: pending.find((row) => row.due > now)?.due,
   };
 }
@@ -104,8 +106,8 @@ function settingsOf(rows: Rows, webhook: WebhookRow): StampedSettings {
   return { url, rate, ...keys, pausedUntil, failingSince, generation, version, readAt: rows.now() };
 }
 
-function deliveryOf(row: DeliveryRow, { version }: WebhookRow): DueDelivery {
-  const { due, step, generation, made, isAsked, suspicions } = row;
+function deliveryOf(row: DeliveryRow, { version }: WebhookRow, isAsked: boolean): DueDelivery {
+  const { due, step, generation, made, suspicions } = row;
   const { id, owner, type, at } = row.event;
   const plant = { id: 1n, name: id, tag: undefined };
   const event: StampedEvent = { id, type, at, plant, owner, generation, made, due, isAsked, version };

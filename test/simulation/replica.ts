@@ -158,7 +158,13 @@ function storeOf(ground: Ground, process: Process, { call }: Calls, random: Rand
       }),
     suspect: (webhook, event, generation) => call(() => lanes.suspect(webhook, event, generation)),
     onWork: (listener: (work: readonly Work[]) => void) =>
-      void rows.listeners.work.push((work) => hint(() => listener(work))),
+      void rows.listeners.work.push((work) => {
+        const at = rows.now();
+        hint(() => {
+          for (const { webhook, isAsked } of work) if (isAsked) witness.heardAsk(name, webhook, at);
+          listener(work);
+        });
+      }),
     onChange: (listener) =>
       void rows.listeners.change.push((webhook) => {
         const version = rows.webhooks.get(webhook)?.version ?? 0;

@@ -77,6 +77,7 @@ function drawRules(random: Random): DispatchRules {
     inAll: random.pick([2, 4, 8, 32]),
     share: random.pick([1 / 8, 1 / 2]),
     ahead: random.whole(0, 3),
+    asked: random.pick([1, 2, 16]),
     readsAtOnce: random.pick([1, 2, 8]),
     rereadMs: 5_000,
     notMadeMs: 1_000,

@@ -39,6 +39,7 @@ const WEIGHTS = {
   import: 2,
   test: 12,
   redeliver: 14,
+  redeliverMany: 2,
   replay: 2,
   disable: 3,
   enable: 6,
@@ -66,16 +67,22 @@ function actions({ scenario, time, rows, requests, random, onAsked }: UsersParts
     return there.length > 0 ? random.pick(there) : undefined;
   }
 
+  const theirs = (webhook: WebhookRow) =>
+    [...deliveriesOf(rows, webhook.id).values()].filter(({ event }) => isVisible(rows, webhook.id, event));
+
   function redeliver(): void {
     const webhook = some();
-    if (!webhook) return;
-    const theirs = [...deliveriesOf(rows, webhook.id).values()].filter(({ event }) =>
-      isVisible(rows, webhook.id, event),
-    );
-    if (theirs.length === 0) return;
-    const row = random.pick(theirs);
+    const all = webhook ? theirs(webhook) : [];
+    if (!webhook || all.length === 0) return;
+    const row = random.pick(all);
     requests.redeliver(row);
     onAsked(webhook, row.event.id);
+  }
+
+  /** By a script, one after the other. */
+  function redeliverMany(): void {
+    const webhook = some();
+    if (webhook) for (const row of theirs(webhook).slice(-40)) requests.redeliver(row);
   }
 
   function unshare(): void {
@@ -101,6 +108,7 @@ function actions({ scenario, time, rows, requests, random, onAsked }: UsersParts
       if (webhook) onAsked(webhook, requests.test(webhook).id);
     },
     redeliver,
+    redeliverMany,
     replay() {
       const webhook = some();
       const state = random.pick(['pending', 'delivered', 'failed', 'failed', undefined] as const);

@@ -4,7 +4,7 @@ import type { TakenLane } from '../../src/webhooks/delivery/dispatch.ts';
 import type { Outcome, Recorded } from '../../src/webhooks/delivery/port.ts';
 import type { Sendable } from '../../src/webhooks/delivery.ts';
 import { createHabits } from './habits.ts';
-import { isVisible, type Rows } from './memory-rows.ts';
+import { type DeliveryRow, isVisible, type Rows } from './memory-rows.ts';
 import type { StampedEvent, StampedSettings } from './memory-store.ts';
 import { checkOutcome } from './outcome-check.ts';
 import type { Scenario } from './scenario.ts';
@@ -36,6 +36,8 @@ export type Witness = {
   recorded(process: string, outcomes: readonly Outcome[], results: readonly Recorded[]): void;
   /** A process heard of a change of a webhook. */
   learned(process: string, webhook: string, version: number): void;
+  /** A process heard that somebody asked for a delivery, by a commit at this time. */
+  heardAsk(process: string, webhook: string, at: number): void;
   taken(process: string, lane: TakenLane): void;
   /** Another owner may begin although the one before did not give the lane back. */
   unclean(webhook: string): void;
@@ -59,6 +61,7 @@ export function createWitness(scenario: Scenario, rows: Rows, trace?: (line: str
   const byKey = new Map<string, Send[]>();
   const byAttempt = new Map<string, Send>();
   const versions = new Map<string, number>();
+  const askedAt = new Map<string, number>();
   const uncleanAt = new Map<string, number>();
   const uncleanCounts = new Map<string, number>();
   const failures: string[] = [];
@@ -87,6 +90,14 @@ export function createWitness(scenario: Scenario, rows: Rows, trace?: (line: str
     const isSame = stamp.version === rows.webhooks.get(webhook)?.version;
     if (row && isSame && !isVisible(rows, webhook, row.event)) fail(`${text}, who has no access to it`);
     if ((settings.pausedUntil ?? 0) > rows.now() + CLOCK_MS) fail(`${text}, which is paused`);
+    if (row && row.made === stamp.made) checkAsked(text, row, stamp, askedAt.get(`${process} ${webhook}`));
+  }
+
+  /** What was sent again while it waited is not sent as it waited, and again: unless it was about to be noted. */
+  function checkAsked(text: string, row: DeliveryRow, stamp: StampedEvent, heardAt = 0): void {
+    const isOld = row.generation > stamp.generation && row.askedAt <= heardAt;
+    const isNoted = scenario.faults.kills > 0 || scenario.faults.lostAnswer > 0 || scenario.faults.isPoisoned;
+    if (isOld && !isNoted && !stamp.isAsked) fail(`${text}, after it heard that it is asked for again`);
   }
 
   function checkDuplicate(send: Send): void {
@@ -201,6 +212,10 @@ export function createWitness(scenario: Scenario, rows: Rows, trace?: (line: str
     learned(process, webhook, version) {
       versions.set(`${process} ${webhook}`, version);
       note(process, 'learned', { webhook, version });
+    },
+
+    heardAsk(process, webhook, at) {
+      askedAt.set(`${process} ${webhook}`, at);
     },
 
     taken(process, lane) {

@@ -120,7 +120,7 @@ export function given(store: Store, delivery?: GivenLanes) {
 
   /** What may be sent to a webhook, that first which a person asked for; nothing while it is disabled. */
   async function due(hook: string, { now = AT, limit = 1000 } = {}): Promise<Due[]> {
-    const request = { webhook: hook, now, after: undefined, limit };
+    const request = { webhook: hook, now, after: undefined, limit, askedLimit: limit };
     const found = await lanes().read(request);
     const { settings } = found;
     if (!settings) return [];

@@ -8,7 +8,7 @@ export function lanesConformance(ready: () => Given): void {
   const read = (webhook: string, more = {}) =>
     ready()
       .lanes()
-      .read({ webhook, now: AT, after: undefined, limit: 100, ...more });
+      .read({ webhook, now: AT, after: undefined, limit: 100, askedLimit: 100, ...more });
   const idsOf = (found: readonly { event: { id: string } }[]) => found.map(({ event }) => event.id);
   const plantsOf = (found: readonly Pick<Due, 'event'>[]) => found.map(({ event }) => event.plant.id);
 
@@ -134,6 +134,8 @@ export function lanesConformance(ready: () => Given): void {
         assert.ok(asked.every(({ isAsked }) => isAsked));
       }
       assert.deepEqual(idsOf((await read(hook, { limit: 0 })).due), []);
+      assert.deepEqual(idsOf((await read(hook, { askedLimit: 1 })).asked), [second.event.id]);
+      assert.deepEqual(idsOf((await read(hook)).due).length, 4);
     });
 
     test('what a person asked for is like the rest once its attempt is recorded', async () => {

@@ -231,7 +231,9 @@ describe('lanes of several replicas', () => {
       const { one, hook } = await two(1);
       const now = one.store.clock.now();
       await sql(`UPDATE deliveries SET leased = true, due = ${now + 1000}, fence = fence + 1`);
-      const { due, nextDue } = await one.lanes().read({ webhook: hook, now, after: undefined, limit: 9 });
+      const { due, nextDue } = await one
+        .lanes()
+        .read({ webhook: hook, now, after: undefined, limit: 9, askedLimit: 9 });
       assert.deepEqual([due, nextDue], [[], now + 1000]);
       const [made] = await one.due(hook, { now: now + 1000 });
       assert.equal(made?.generation, 1);

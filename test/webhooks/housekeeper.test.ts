@@ -83,7 +83,13 @@ async function deliverAll(): Promise<void> {
   };
   const standing = { pausedUntil: undefined, failingSince: undefined, disabledReason: undefined };
   for (const { webhook } of await lanes.store.findWork(undefined, 1000)) {
-    const { settings, due } = await lanes.store.read({ webhook, now, after: undefined, limit: 1000 });
+    const { settings, due } = await lanes.store.read({
+      webhook,
+      now,
+      after: undefined,
+      limit: 1000,
+      askedLimit: 0,
+    });
     assert.ok(settings);
     await lanes.store.record(
       due.map(({ event, generation, step }) => ({
@@ -109,7 +115,7 @@ function replayAll(owner: number, webhook: string): Promise<boolean> {
 const waiting = async (webhook: string) => (await store.webhooks.health(webhook)).waiting;
 
 async function eventsOf(owner: number): Promise<number> {
-  const page = await store.events.events({ viewer: owner, after: undefined, limit: 1000 });
+  const page = await store.events.events({ viewer: owner, after: undefined, limit: 1000, askedLimit: 0 });
   return page?.events.length ?? 0;
 }
 

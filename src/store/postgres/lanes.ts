@@ -1,4 +1,4 @@
-import { lanes as leases, delivery as limits } from '../../limits.ts';
+import { lanes as leases } from '../../limits.ts';
 import type {
   DueDelivery,
   LaneReading,
@@ -13,9 +13,9 @@ import { IS_VISIBLE } from './shares.ts';
 
 /** What is due, as the owner of a lane reads it. */
 export function laneReads({ read, write }: Pick<Database, 'read' | 'write'>) {
-  async function look({ webhook, now, after, limit }: LaneRequest) {
+  async function look({ webhook, now, after, limit, askedLimit }: LaneRequest) {
     const { due = -1, event = '' } = after ?? {};
-    const [row] = await read(READ, [webhook, now, due, event, limit, limits.asked]);
+    const [row] = await read(READ, [webhook, now, due, event, limit, askedLimit]);
     // The statement builds arrays of this form, or none.
     const rows = (column: unknown) => (column as DeliveryRow[] | null) ?? [];
     return row && { row, asked: rows(row.asked), due: rows(row.due) };

@@ -1,5 +1,4 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { delivery as limits } from '../../limits.ts';
 import type {
   DueDelivery,
   LaneReading,
@@ -27,13 +26,13 @@ export function laneReads(db: DatabaseSync) {
   return {
     findWork: workIn(db),
     /** All of it of one moment only in a transaction. */
-    read({ webhook, now, after, limit }: LaneRequest): LaneReading {
+    read({ webhook, now, after, limit, askedLimit }: LaneRequest): LaneReading {
       const found = settings(webhook, now);
       if (!found) return { settings: undefined, asked: [], due: [], nextDue: undefined };
       const next = nextDue.get(webhook, now)?.due;
       return {
         settings: found,
-        asked: asked(webhook, now),
+        asked: asked(webhook, now, askedLimit),
         due: limit > 0 ? due(webhook, now, after, limit) : [],
         nextDue: next === undefined ? undefined : Number(next),
       };
@@ -90,10 +89,10 @@ function settingsOf(db: DatabaseSync): (webhook: string, now: number) => LaneSet
   };
 }
 
-/** The first of what a person asked for; what is beyond is read in its order with the rest. */
-function askedOf(db: DatabaseSync): (webhook: string, now: number) => DueDelivery[] {
+/** What a person asked for, which is among the rest as well. */
+function askedOf(db: DatabaseSync): (webhook: string, now: number, limit: number) => DueDelivery[] {
   const asked = deliveriesIn(db, 'deliveries_asked', 'd.asked = 1 AND d.due <= ?');
-  return (webhook, now) => asked.all(webhook, now, limits.asked).map((row) => toDue(row, true));
+  return (webhook, now, limit) => asked.all(webhook, now, limit).map((row) => toDue(row, true));
 }
 
 function dueOf(db: DatabaseSync) {

@@ -14,6 +14,7 @@ import {
   newLane,
   nextOf,
   readAgain,
+  readsAskedAt,
   setStanding,
   takeIn,
 } from './lane.ts';
@@ -87,6 +88,8 @@ export type DispatchRules = LaneRules &
     share: number;
     /** Deliveries that are read for each place of a lane. */
     ahead: number;
+    /** Deliveries that a person asked for that are read at a time, beyond those under way. */
+    asked: number;
     /** Lanes that are read at the same time. */
     readsAtOnce: number;
     /**
@@ -147,6 +150,11 @@ export function createDispatch(rules: DispatchRules): Dispatch {
     // The reading may have begun before.
     if (lane.reading) lane.reading.lookAt = Math.min(lane.reading.lookAt, at);
     ready.add(lane);
+  }
+
+  function askAt(lane: Lane, at: number): void {
+    lane.askAt = Math.min(lane.askAt, at);
+    if (lane.reading) lane.reading.askAt = Math.min(lane.reading.askAt, at);
   }
 
   /** Begins what the lane may do now: one request, so that lanes take turns. */
@@ -263,11 +271,12 @@ export function createDispatch(rules: DispatchRules): Dispatch {
    */
   function read(lane: Lane, isHeld: boolean, now: number, effects: Effect[]): number {
     if (lane.reading || lane.isEnding) return Number.POSITIVE_INFINITY;
-    // What waits and may not be sent now is enough for later.
-    const isLow = lane.queue.length === 0 || (!isHeld && lane.queue.length <= rules.concurrency);
+    // What waits and may not be sent now is enough for later, and nothing of it is while a person waits.
+    const isTurn = lane.asked.length === 0 && lane.askAt > now;
+    const isLow = isTurn && lane.queue.length <= (isHeld ? 0 : rules.concurrency);
     // A change of the webhook of which no hint came must not wait until a pause is over.
-    const isOld = lane.queue.length > 0 && now - lane.readAt >= rules.rereadMs;
-    const lookAt = Math.min(isOld ? now : lane.askAt, isLow ? lane.lookAt : Number.POSITIVE_INFINITY);
+    const isOld = lane.asked.length + lane.queue.length > 0 && now - lane.readAt >= rules.rereadMs;
+    const lookAt = Math.min(isOld ? now : readsAskedAt(lane), isLow ? lane.lookAt : Number.POSITIVE_INFINITY);
     if (now < lookAt) return lookAt;
     if (now < ledger.retryAt()) return ledger.retryAt();
     if (places.reads >= rules.readsAtOnce) {
@@ -283,10 +292,18 @@ export function createDispatch(rules: DispatchRules): Dispatch {
     if (lane.after === undefined) lane.begunAt = now;
     lane.readAt = now;
     places.reads++;
-    lane.askAt = Number.POSITIVE_INFINITY;
     const limit = isLow ? readLimit(lane) : 0;
-    lane.reading = { isStale: false, limit, lookAt: Number.POSITIVE_INFINITY, recorded: new Set() };
-    const request = { webhook: lane.webhook, now, after: lane.after, limit };
+    // Those under way are found once more.
+    const askedLimit = rules.asked + lane.underWay.size;
+    lane.reading = {
+      isStale: false,
+      limit,
+      askedLimit,
+      lookAt: Number.POSITIVE_INFINITY,
+      askAt: lane.askAt > now ? lane.askAt : Number.POSITIVE_INFINITY,
+      recorded: new Set(),
+    };
+    const request = { webhook: lane.webhook, now, after: lane.after, limit, askedLimit };
     effects.push({ do: 'read', fence: lane.fence, request });
   }
 
@@ -323,7 +340,7 @@ export function createDispatch(rules: DispatchRules): Dispatch {
       for (const { webhook, due = now, isAsked } of work) {
         const lane = lanes.get(webhook);
         if (lane) {
-          if (isAsked) lane.askAt = Math.min(lane.askAt, due);
+          if (isAsked) askAt(lane, due);
           lookAt(lane, due);
         } else if (!asking.has(webhook)) wanted.set(webhook, Math.min(wanted.at(webhook) ?? due, due));
       }
@@ -360,11 +377,8 @@ export function createDispatch(rules: DispatchRules): Dispatch {
       const reading = lane?.reading;
       if (!lane || !reading) return;
       lane.reading = undefined;
-      if (!found) {
-        ledger.failed(now);
-        lane.askAt = now;
-      }
-      if (found && !reading.isStale) takeIn(lane, reading, found, rules, now);
+      if (!found) ledger.failed(now);
+      else if (!reading.isStale) takeIn(lane, reading, found, rules, now);
       ready.add(lane);
     },
 

@@ -29,7 +29,7 @@ export type Lane = {
   readAt: number;
   /** When there may be more in the store than was read. */
   lookAt: number;
-  /** When there may be something that a person asked for, which is read whatever waits. */
+  /** When there may be something that a person asked for and was not read: until then nothing of the queue begins. */
   askAt: number;
   reading: Reading | undefined;
   /** Being sent, or not recorded yet, by event and generation. */
@@ -56,8 +56,10 @@ export type Reading = {
   isStale: boolean;
   /** 0 when only what a person asked for is read. */
   limit: number;
+  askedLimit: number;
   /** When there may be more, by what was heard since it began. */
   lookAt: number;
+  askAt: number;
   recorded: Set<string>;
 };
 
@@ -146,8 +148,8 @@ export type Hindrance =
  * @param width requests that may be under way, by what other lanes leave; 0 when only what a person asked for has a place
  */
 export function nextOf(lane: Lane, width: number, rules: LaneRules, now: number): DueDelivery | Hindrance {
-  const { settings, asked, queue, trouble, sending, reserved } = lane;
-  const next = asked[0] ?? queue[0];
+  const { settings, asked, askAt, queue, trouble, sending, reserved } = lane;
+  const next = asked[0] ?? (askAt <= now ? undefined : queue[0]);
   if (!settings || !next || lane.isAlone) return 'itself';
   const admitted = admittedAt(lane, settings, now);
   if (admitted > now) return { until: admitted };
@@ -242,14 +244,17 @@ export function takeIn(
   now: number,
 ): void {
   const { settings, asked, due, nextDue } = found;
+  lane.askAt = asked.length < reading.askedLimit ? reading.askAt : Number.NEGATIVE_INFINITY;
   if (!settings) {
     close(lane);
     lane.lookAt = reading.lookAt;
     return;
   }
   settle(lane, settings, rules, now);
-  if (asked.length > 0) dropOutdated(lane, [...asked, ...due]);
-  const here = new Set([...lane.asked, ...lane.queue].map(keyOf));
+  if (asked.length > 0) dropOutdated(lane, asked, due);
+  const here = new Set(lane.queue.map(keyOf));
+  // What is not among the first of these any more was asked for again.
+  lane.asked = [];
   const add = (queue: DueDelivery[], found: readonly DueDelivery[]): void => {
     for (const delivery of found) {
       const key = keyOf(delivery);
@@ -270,12 +275,18 @@ export function takeIn(
 }
 
 /** What was sent again while it waited is sent once: as it was asked for. */
-function dropOutdated(lane: Lane, found: readonly DueDelivery[]): void {
-  const generations = new Map(found.map(({ event, generation }) => [event.id, generation]));
-  const isCurrent = ({ event, generation }: DueDelivery) =>
-    (generations.get(event.id) ?? generation) <= generation;
-  lane.asked = lane.asked.filter(isCurrent);
-  lane.queue = lane.queue.filter(isCurrent);
+function dropOutdated(lane: Lane, asked: readonly DueDelivery[], due: readonly DueDelivery[]): void {
+  const isAsked = new Set(asked.map(({ event }) => event.id));
+  const generations = new Map(due.map(({ event, generation }) => [event.id, generation]));
+  lane.queue = lane.queue.filter(
+    ({ event, generation }) =>
+      !isAsked.has(event.id) && (generations.get(event.id) ?? generation) <= generation,
+  );
+}
+
+/** When the store is to be asked for what a person asked for: for the next part of many once all of the last has begun. */
+export function readsAskedAt({ asked, askAt }: Lane): number {
+  return asked.length > 0 && !Number.isFinite(askAt) ? Number.POSITIVE_INFINITY : askAt;
 }
 
 /** Of what the store tells, only a change by its owner is newer than what this process has learned of the webhook. */

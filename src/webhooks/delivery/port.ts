@@ -48,14 +48,16 @@ export type LaneRequest = {
   /** Only what is behind it; what a person asked for is read whatever it is. Undefined for the beginning. */
   after: Position | undefined;
   limit: number;
+  /** How many of those that a person asked for, from the first. */
+  askedLimit: number;
 };
 
 export type LaneReading = {
   /** Undefined when nothing may be sent: the webhook is disabled or gone. */
   settings: LaneSettings | undefined;
-  /** What a person asked for, in order. */
+  /** What a person asked for: at most `askedLimit`, in order; fewer when that is all that is due. */
   asked: DueDelivery[];
-  /** At most `limit`, in order; fewer when that is all that is due. */
+  /** At most `limit`, in order, those included that a person asked for; fewer when that is all that is due. */
   due: DueDelivery[];
   /** When the first delivery is due that is not due yet. */
   nextDue: number | undefined;

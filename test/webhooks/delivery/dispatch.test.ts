@@ -6,7 +6,7 @@ import {
   type Effect,
   type Sending,
 } from '../../../src/webhooks/delivery/dispatch.ts';
-import type { DueDelivery, Outcome } from '../../../src/webhooks/delivery/port.ts';
+import type { DueDelivery, Outcome, Recorded } from '../../../src/webhooks/delivery/port.ts';
 import { attempt, deliveries, delivery, reading, rules, settings } from './due.ts';
 
 type Call = Extract<Effect, { do: 'read' }>;
@@ -41,25 +41,25 @@ function start(more: Partial<DispatchRules> = {}) {
     } else if (effect.do === 'suspect') {
       suspected.push(effect.sending);
     } else {
-      for (const outcome of effect.outcomes) recorded.push(outcome);
-      for (const { webhook, event } of effect.outcomes) remove(webhook, event);
-      dispatch.recorded(
-        effect.outcomes.map(() => 'settled'),
-        now,
-      );
+      recorded.push(...effect.outcomes);
+      dispatch.recorded(effect.outcomes.map(settle), now);
     }
   }
 
-  function answer({ request: { webhook, after, limit } }: Call) {
+  function answer({ request: { webhook, after, limit, askedLimit } }: Call) {
     const all = backlogs.get(webhook) ?? [];
-    const from = after === undefined ? 0 : all.findIndex(({ event }) => event.id > after.event);
-    const due = from < 0 ? [] : all.filter(({ isAsked }) => !isAsked).slice(from, from + limit);
-    return reading({ asked: all.filter(({ isAsked }) => isAsked), due });
+    const behind = all.filter(({ due, event }) => !after || due > after.due || event.id > after.event);
+    return reading({
+      asked: all.filter(({ isAsked }) => isAsked).slice(0, askedLimit),
+      due: behind.slice(0, limit).map((one) => ({ ...one, isAsked: false })),
+    });
   }
 
-  function remove(webhook: string, event: string): void {
-    const left = (backlogs.get(webhook) ?? []).filter((one) => one.event.id !== event);
+  function settle({ webhook, event: id, generation }: Outcome): Recorded {
+    const before = backlogs.get(webhook) ?? [];
+    const left = before.filter((one) => one.event.id !== id || one.generation !== generation);
     backlogs.set(webhook, left);
+    return left.length < before.length ? 'settled' : 'late';
   }
 
   function add(webhook: string, due: DueDelivery[], now = 0): void {
@@ -114,6 +114,46 @@ test('one more request may be under way that a person asked for', () => {
   advance();
   for (const name of ['x', 'y']) add(name, [delivery(`evt_${name}`, { isAsked: true })]);
   assert.equal(advance().length, 1);
+});
+
+test('a thousand deliveries that a person sends again while they wait are each sent once, in order', () => {
+  const { add, advance, end, reads } = start({ concurrency: 4, ahead: 3 });
+  const waiting = deliveries(1000);
+  add('a', waiting);
+  const before = advance();
+  const under = new Set(before.map(({ delivery: { event } }) => event.id));
+  const again = waiting.map((one) =>
+    under.has(one.event.id) ? one : { ...one, generation: 1, isAsked: true, due: 1 },
+  );
+  const readBefore = reads.length;
+  // Each of them is a hint; the store has them all before the first is heard.
+  for (let n = 0; n < 1000; n++) add('a', again);
+  const sent: Sending[] = [];
+  for (let begun = [...before, ...advance(1)]; begun.length > 0; begun = advance(1)) {
+    for (const one of begun) end(one, 200, 1);
+    sent.push(...begun);
+  }
+  assert.deepEqual(
+    sent.map(({ delivery: { event, generation } }) => `${event.id} ${generation}`),
+    again.map(({ event, generation }) => `${event.id} ${generation}`),
+  );
+  assert.ok(reads.length - readBefore <= 1000 / rules.asked + 5, `${reads.length} reads`);
+  const most = Math.max(...reads.map(({ request }) => request.askedLimit));
+  assert.ok(most <= rules.asked + 10, `${most} are read at a time`);
+});
+
+test('nothing that waited begins before it is read whether a person sent it again', () => {
+  const { dispatch, add, advance, end, reads } = start({ concurrency: 1, ahead: 3, readsAtOnce: 1 });
+  add('a', deliveries(4));
+  const [first] = advance();
+  end(first, 200);
+  dispatch.work([{ webhook: 'a', due: 0, isAsked: true }], 0);
+  const effects = dispatch.advance(0);
+  assert.deepEqual(
+    effects.map((effect) => effect.do),
+    ['read', 'record'],
+  );
+  assert.equal(reads.length, 1);
 });
 
 test('a hundred slow receivers leave places free for one more', () => {

@@ -11,6 +11,7 @@ export const rules: DispatchRules = {
   inAll: 256,
   share: 1 / 8,
   ahead: 1,
+  asked: 16,
   readsAtOnce: 1000,
   rereadMs: 5_000,
   notMadeMs: 1_000,

@@ -28,7 +28,9 @@ function give(lane: Lane, found: Partial<LaneReading>, now = 0, recorded: string
   const began = {
     isStale: false,
     limit: WIDE,
+    askedLimit: WIDE,
     lookAt: Number.POSITIVE_INFINITY,
+    askAt: Number.POSITIVE_INFINITY,
     recorded: new Set(recorded),
   };
   takeIn(lane, began, reading(found), rules, now);
@@ -184,6 +186,14 @@ test('a place is kept for what a person asked for, also in a lane that is full, 
 function failing(lane: Lane): void {
   for (let n = 0; n < rules.failuresToProbe; n++) attempt(lane, 'failure');
 }
+
+test('of what a person asked for again while it waited only the last is sent', () => {
+  const [first, second] = [delivery('evt_1', { isAsked: true }), delivery('evt_2', { isAsked: true })];
+  const lane = laneWith({ asked: [first, second], due: [delivery('evt_3')] });
+  const again = { ...first, generation: 1, due: 1 };
+  give(lane, { asked: [second, again], due: [delivery('evt_3'), second, again] });
+  assert.deepEqual(fill(lane), [second, again, delivery('evt_3')]);
+});
 
 test('a pause and a rate hold for what a person asked for, too', () => {
   const asked = [delivery('evt_1', { isAsked: true }), delivery('evt_2', { isAsked: true })];
