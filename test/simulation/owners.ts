@@ -15,7 +15,12 @@ export type LeaseOwners = LaneOwners & {
   /** Gives back what it has. */
   stop(): Promise<void>;
   held(): number;
+  /** Others are to have its lanes. Those that it has now. */
+  leave(): TakenFence[];
+  owns(lane: TakenFence): boolean;
 };
+
+type TakenFence = Pick<TakenLane, 'webhook' | 'fence'>;
 
 const RENEW_MS = LEASE_MS / 3;
 const RENEW_AGAIN_MS = 500;
@@ -29,12 +34,14 @@ export function createLeaseOwners(
   { call }: Calls,
   leases: MemoryLeases,
   now: () => number,
+  onHandOver: (webhooks: readonly string[]) => void,
 ): LeaseOwners {
   const { timers, name: replica } = process;
   const held = new Map<string, number>();
   const stopped = new AbortController();
   const ready = Promise.withResolvers<void>();
   const listeners: ((webhooks: readonly string[]) => void)[] = [];
+  const leaveListeners: ((webhooks: readonly string[]) => void)[] = [];
   let deadline = Number.NEGATIVE_INFINITY;
   let cancelDeadline = () => {};
   /** Rises when all lanes are lost: what was taken before is not had. */
@@ -101,7 +108,7 @@ export function createLeaseOwners(
   const beating = beat();
   return {
     take: (webhooks) => inTurn(() => take(webhooks)),
-    giveBack: (webhooks) =>
+    giveBack: (webhooks, isUsed) =>
       inTurn(async () => {
         const given = webhooks.flatMap((webhook) => {
           const fence = held.get(webhook);
@@ -109,8 +116,16 @@ export function createLeaseOwners(
         });
         for (const { webhook } of given) held.delete(webhook);
         await call(() => leases.giveBack(replica, given));
+        if (isUsed) onHandOver(webhooks);
       }),
     onLost: (listener) => void listeners.push(listener),
+    onLeave: (listener) => void leaveListeners.push(listener),
+    leave() {
+      const leaving = [...held].map(([webhook, fence]) => ({ webhook, fence }));
+      for (const listener of leaveListeners) listener(leaving.map(({ webhook }) => webhook));
+      return leaving;
+    },
+    owns: ({ webhook, fence }) => held.get(webhook) === fence,
     clock: {
       now: () => {
         shown = Math.max(shown, Math.floor(process.clock.now() + offset));

@@ -9,7 +9,7 @@ import type { MemoryLanes } from './memory-store.ts';
 import { createLeaseOwners, createSoleOwners, type LeaseOwners } from './owners.ts';
 import { createProcess, type Process } from './process.ts';
 import type { Random } from './random.ts';
-import type { Receivers } from './receivers.ts';
+import { ATTEMPT_MS, type Receivers } from './receivers.ts';
 import type { Scenario } from './scenario.ts';
 import type { VirtualTime } from './virtual-time.ts';
 import type { Send, Witness } from './witness.ts';
@@ -38,6 +38,8 @@ export type Replica = {
   held(): number;
   kill(): void;
   freeze(ms: number): void;
+  /** Others are to have its lanes: it goes on with what it takes again. */
+  handOver(): void;
   stop(): Promise<void>;
 };
 
@@ -70,7 +72,12 @@ export function startReplica({ ground, name, random, isSuspect, onDeath }: Repli
     onFault,
     onUnknown: kill,
   });
-  const leased = scenario.isEmbedded ? undefined : createLeaseOwners(process, calls, leases, rows.now);
+  const tellAll = (webhooks: readonly string[]) => {
+    for (const webhook of webhooks) for (const listener of rows.listeners.work) listener([{ webhook }]);
+  };
+  const leased = scenario.isEmbedded
+    ? undefined
+    : createLeaseOwners(process, calls, leases, rows.now, tellAll);
   const waiting = [...rows.pending].flatMap(([webhook, pending]) => (pending.size > 0 ? [webhook] : []));
   const suspects = new Set(isSuspect ? waiting : []);
   const owners = watched(leased ?? createSoleOwners(suspects), name, witness);
@@ -89,6 +96,15 @@ export function startReplica({ ground, name, random, isSuspect, onDeath }: Repli
   void (leased?.ready ?? Promise.resolve()).then(() =>
     process.enter(() => (delivery = startDelivery(parts))),
   );
+
+  function handOver(): void {
+    const lanes = leased?.leave() ?? [];
+    for (const { webhook } of lanes) witness.left(name, webhook);
+    time.at(time.now() + HAND_OVER_MS, () => {
+      const kept = lanes.filter((lane) => leased?.owns(lane) && process.isAlive());
+      if (scenario.isQuiet) for (const { webhook } of kept) witness.fail(`${name} keeps ${webhook}`);
+    });
+  }
 
   async function stop(): Promise<void> {
     await delivery?.stop();
@@ -111,9 +127,13 @@ export function startReplica({ ground, name, random, isSuspect, onDeath }: Repli
       process.freeze(ms);
       time.at(time.now() + ms, onFault);
     },
+    handOver: () => process.enter(handOver),
     stop,
   };
 }
+
+/** What was under way has ended by then, and was recorded. */
+const HAND_OVER_MS = ATTEMPT_MS + 1_000;
 
 function watched(owners: LeaseOwners | ReturnType<typeof createSoleOwners>, name: string, witness: Witness) {
   const fences = new Map<string, number>();

@@ -9,6 +9,8 @@ export type Scenario = {
   busyMs: number;
   /** One process without leases, which dies when it does not know the outcome of a commit. */
   isEmbedded: boolean;
+  /** Neither the store nor a process fails. */
+  isQuiet: boolean;
   owners: number;
   rules: DispatchRules;
   bounds: DeliveryBounds;
@@ -33,6 +35,8 @@ export type Faults = {
   kills: number;
   stops: number;
   freezes: number;
+  /** How often a replica is to hand its lanes over. */
+  moves: number;
   /** How far the clocks of owners are off. */
   skewMs: number;
   /** Of requests: the machine could not make them. */
@@ -51,6 +55,7 @@ export function drawScenario(random: Random): Scenario {
     start: 1_800_000_000_000,
     busyMs: random.pick([20_000, 60_000, 120_000]),
     isEmbedded,
+    isQuiet,
     owners: isEmbedded ? 1 : random.whole(1, 3),
     rules: drawRules(random.fork('rules')),
     bounds: {
@@ -106,6 +111,7 @@ function drawFaults(random: Random, isEmbedded: boolean, isQuiet: boolean): Faul
     kills: some(0.4, random.whole(1, 3), 0),
     stops: some(0.3, random.whole(1, 3), 0),
     freezes: isEmbedded ? 0 : some(0.2, random.whole(1, 2), 0),
+    moves: isEmbedded ? 0 : some(0.3, random.whole(1, 4), 0),
     skewMs: some(0.5, 600_000, 0),
     notMade: some(0.2, 0.02, 0),
     illness: random.whole(0, 3),

@@ -143,6 +143,10 @@ function startReplicas(ground: Ground, running: Replica[], random: Random): void
   for (let place = 0; place < owners; place++) begin(place, false);
   some(faults.kills, (replica) => replica.kill());
   some(faults.freezes, (replica) => replica.freeze(random.whole(1_000, 25_000)));
+  some(faults.moves, (replica) => {
+    ground.onFault();
+    replica.handOver();
+  });
   some(faults.stops, (replica) => {
     isStopping.add(replica.name);
     ground.onFault();

@@ -39,6 +39,8 @@ export type Witness = {
   /** A process heard that somebody asked for a delivery, by a commit at this time. */
   heardAsk(process: string, webhook: string, at: number): void;
   taken(process: string, lane: TakenLane): void;
+  /** A process is to send nothing more of the lane until it takes it again. */
+  left(process: string, webhook: string): void;
   /** Another owner may begin although the one before did not give the lane back. */
   unclean(webhook: string): void;
   uncleanCount(webhook: string): number;
@@ -61,6 +63,7 @@ export function createWitness(scenario: Scenario, rows: Rows, trace?: (line: str
   const byKey = new Map<string, Send[]>();
   const byAttempt = new Map<string, Send>();
   const versions = new Map<string, number>();
+  const leaving = new Set<string>();
   const askedAt = new Map<string, number>();
   const uncleanAt = new Map<string, number>();
   const uncleanCounts = new Map<string, number>();
@@ -83,6 +86,7 @@ export function createWitness(scenario: Scenario, rows: Rows, trace?: (line: str
   function checkKnowledge({ process, webhook, event, settings }: Send, stamp: StampedEvent): void {
     const learned = versions.get(`${process} ${webhook}`) ?? 0;
     const text = `${process} sent ${event} to ${webhook}`;
+    if (leaving.has(`${process} ${webhook}`)) fail(`${text}, which is to be handed over`);
     if (settings.version < learned) fail(`${text} after it learned of a change of it`);
     else if (stamp.version < learned) fail(`${text}, read before a change that it learned of`);
     if (stamp.due > rows.now() + CLOCK_MS) fail(`${text} ${stamp.due - rows.now()} ms before it was due`);
@@ -95,7 +99,8 @@ export function createWitness(scenario: Scenario, rows: Rows, trace?: (line: str
 
   /** What was sent again while it waited is not sent as it waited, and again: unless it was about to be noted. */
   function checkAsked(text: string, row: DeliveryRow, stamp: StampedEvent, heardAt = 0): void {
-    const isOld = row.generation > stamp.generation && row.askedAt <= heardAt;
+    const isOld =
+      row.generation > stamp.generation && row.askedAt <= heardAt && heardAt + CLOCK_MS < rows.now();
     const isNoted = scenario.faults.kills > 0 || scenario.faults.lostAnswer > 0 || scenario.faults.isPoisoned;
     if (isOld && !isNoted && !stamp.isAsked) fail(`${text}, after it heard that it is asked for again`);
   }
@@ -218,7 +223,13 @@ export function createWitness(scenario: Scenario, rows: Rows, trace?: (line: str
       askedAt.set(`${process} ${webhook}`, at);
     },
 
+    left(process, webhook) {
+      leaving.add(`${process} ${webhook}`);
+      note(process, 'is to hand over', { webhook });
+    },
+
     taken(process, lane) {
+      leaving.delete(`${process} ${lane.webhook}`);
       habits.forget(process, lane.webhook);
       note(process, 'took', lane);
     },

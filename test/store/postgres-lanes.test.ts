@@ -93,7 +93,7 @@ describe('lanes of several replicas', () => {
       const other = await replica();
       assert.equal(await one.take(hook), 1);
       assert.equal(await until(async () => (await other.take(hook)) ?? 'none'), 'none');
-      await one.owners.giveBack([hook]);
+      await one.owners.giveBack([hook], false);
       const [taken] = await until(async () => {
         const [lane] = await other.owners.take([hook]);
         return lane ? [lane] : undefined;
@@ -149,7 +149,7 @@ describe('lanes of several replicas', () => {
     test('what is given back after it was taken again stays taken', async () => {
       const { one, hook } = await two(1);
       await one.take(hook);
-      const [given] = await Promise.all([one.owners.giveBack([hook]), one.take(hook)]);
+      const [given] = await Promise.all([one.owners.giveBack([hook], false), one.take(hook)]);
       assert.equal(given, undefined);
       const { rows } = await sql('SELECT replica IS NOT NULL AS is_owned, fence::int FROM lanes');
       assert.deepEqual(rows, [{ is_owned: true, fence: 2 }]);

@@ -115,7 +115,7 @@ function replayAll(owner: number, webhook: string): Promise<boolean> {
 const waiting = async (webhook: string) => (await store.webhooks.health(webhook)).waiting;
 
 async function eventsOf(owner: number): Promise<number> {
-  const page = await store.events.events({ viewer: owner, after: undefined, limit: 1000, askedLimit: 0 });
+  const page = await store.events.events({ viewer: owner, after: undefined, limit: 1000 });
   return page?.events.length ?? 0;
 }
 

@@ -73,22 +73,19 @@ describe('a replica', () => {
       moved,
       own.filter((webhook) => favouriteOf(webhook, ['a', 'b', 'c']) === 'c'),
     );
-    for (const webhook of own) {
-      assert.equal(ownership.isLeaving(webhook), moved.includes(webhook));
-      assert.equal(ownership.mayServe(webhook, 3), !moved.includes(webhook));
-    }
     assert.deepEqual(ownership.see(['a', 'b', 'c'], 3), []);
-    assert.ok(moved.every((webhook) => !ownership.isFor(webhook)));
     ownership.drop(moved);
-    assert.ok(moved.every((webhook) => !ownership.isFor(webhook) && !ownership.isLeaving(webhook)));
+    assert.ok(moved.every((webhook) => !ownership.isFor(webhook)));
+    assert.deepEqual(ownership.wants(moved, 4), []);
   });
 
-  test('keeps what it was about to hand over to one that is gone', () => {
+  test('takes again what it handed over to one that is gone', () => {
     const ownership = replica('a', ['a']);
     takeAll(ownership, 1);
     const moved = ownership.see(['a', 'b'], 2);
-    assert.deepEqual(ownership.see(['a'], 3), moved);
-    assert.ok(moved.every((webhook) => ownership.mayServe(webhook, 4)));
+    ownership.drop(moved);
+    assert.deepEqual(ownership.see(['a'], 3), []);
+    assert.deepEqual(ownership.wants(moved, 4), moved);
   });
 
   test('takes the lanes of one that is gone at once, when it is not seen any more', () => {

@@ -6,7 +6,7 @@ import { nothingAnnounced } from './announced.ts';
 import { type Database, openDatabase } from './database.ts';
 import { createDatabaseClock } from './database-clock.ts';
 import { type LaneLeases, startLeases } from './lane-owners.ts';
-import { laneReads, NOTHING } from './lanes.ts';
+import { laneReads } from './lanes.ts';
 import type { News } from './news.ts';
 import { recordOutcomes } from './records.ts';
 
@@ -69,19 +69,14 @@ export async function openDatabaseLanes(source: DatabaseSource, parts: LaneParts
     change: [] as ((webhook: string) => void)[],
   };
 
-  function changed(webhook: string): void {
-    for (const listener of listeners.change) listener(webhook);
-  }
-
   const leases = await startLeases({
     database,
     clock,
     log,
-    onChange: changed,
     onHandOver: (webhooks) => port.postMessage(webhooks satisfies HandedOver),
   });
   port.on('message', (news: LaneNews) => {
-    for (const webhook of news.changed) changed(webhook);
+    for (const webhook of news.changed) for (const listener of listeners.change) listener(webhook);
     const own = news.work.filter(({ webhook }) => leases.isFor(webhook));
     if (own.length > 0) for (const listener of listeners.work) listener(own);
   });
@@ -90,8 +85,7 @@ export async function openDatabaseLanes(source: DatabaseSource, parts: LaneParts
   const { record, waiting } = recorder(database, leases, batchEnded);
   const store: LaneStore = {
     findWork: (after, limit) => reads.findWork(leases.replica(), after, limit),
-    // What is under way of a lane that is to be handed over comes to its end, and no more is begun.
-    read: async (request) => (leases.isLeaving(request.webhook) ? NOTHING : reads.read(request)),
+    read: reads.read,
     record,
     suspect: reads.suspect,
     onWork: (listener) => void listeners.work.push(listener),

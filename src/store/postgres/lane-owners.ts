@@ -15,8 +15,6 @@ export type LaneLeases = LaneOwners & {
   replica(): string;
   /** Whether something may be sent of this lane now. */
   mayServe(webhook: string): boolean;
-  /** Whether it is to be given back when nothing of it is under way. */
-  isLeaving(webhook: string): boolean;
   /** Whether work of this lane is for this replica. */
   isFor(webhook: string): boolean;
   /** The store found that these are another's. */
@@ -32,18 +30,17 @@ export type LeaseParts = {
   /** It hears the time with each look at the other replicas. */
   clock: DatabaseClock;
   log: Log;
-  /** Called with lanes that are to be given back, or may be served after all. */
-  onChange(webhook: string): void;
   /** Called with lanes that were given back for others to take. */
   onHandOver(webhooks: readonly string[]): void;
 };
 
 /** Resolves when this replica has its first lease: without the database nothing can be sent. */
 export async function startLeases(parts: LeaseParts): Promise<LaneLeases> {
-  const { database, clock, log, onChange, onHandOver } = parts;
+  const { database, clock, log, onHandOver } = parts;
   const { read, write } = database;
   const ownership = createOwnership(limits);
   const listeners: ((webhooks: readonly string[]) => void)[] = [];
+  const leaveListeners: ((webhooks: readonly string[]) => void)[] = [];
   const stopped = new AbortController();
   /** All of this process, so that it does not take itself for one that was killed. */
   const lives: string[] = [];
@@ -83,7 +80,8 @@ export async function startLeases(parts: LeaseParts): Promise<LaneLeases> {
     const heardAt = performance.now();
     clock.heard(Number(row?.time), askedAt, heardAt);
     // The statement builds an array of texts.
-    for (const webhook of ownership.see(row?.members as string[], heardAt)) onChange(webhook);
+    const leaving = ownership.see(row?.members as string[], heardAt);
+    if (leaving.length > 0) for (const listener of leaveListeners) listener(leaving);
   }
 
   async function beat(): Promise<void> {
@@ -122,13 +120,11 @@ export async function startLeases(parts: LeaseParts): Promise<LaneLeases> {
     }
   }
 
-  async function giveBack(dropped: readonly OwnedLane[], isStop: boolean): Promise<void> {
+  async function giveBack(dropped: readonly OwnedLane[], isUsed: boolean): Promise<void> {
     if (dropped.length === 0) return;
-    const values = [JSON.stringify(dropped), replica, isStop ? STOPPED : null];
+    const values = [JSON.stringify(dropped), replica, isUsed ? USED : null];
     await write([{ statement: GIVE_BACK, values }]);
-    const webhooks = dropped.map(({ webhook }) => webhook);
-    const forOthers = isStop ? webhooks : webhooks.filter((webhook) => !ownership.isFor(webhook));
-    if (forOthers.length > 0) onHandOver(forOthers);
+    if (isUsed) onHandOver(dropped.map(({ webhook }) => webhook));
   }
 
   async function finish(): Promise<void> {
@@ -160,11 +156,11 @@ export async function startLeases(parts: LeaseParts): Promise<LaneLeases> {
       for (const { webhook, fence } of taken) ownership.taken(webhook, fence);
       return taken;
     },
-    giveBack: (webhooks) => giveBack(ownership.drop(webhooks), false),
+    giveBack: (webhooks, isUsed) => giveBack(ownership.drop(webhooks), isUsed),
     onLost: (listener) => void listeners.push(listener),
+    onLeave: (listener) => void leaveListeners.push(listener),
     replica: () => replica,
     mayServe: (webhook) => ownership.mayServe(webhook, performance.now()),
-    isLeaving: ownership.isLeaving,
     isFor: ownership.isFor,
     lost(lanes) {
       const own = new Map(ownership.owned().map(({ webhook, fence }) => [webhook, fence]));
@@ -178,15 +174,15 @@ export async function startLeases(parts: LeaseParts): Promise<LaneLeases> {
   };
 }
 
-/** In the place of its replica, of a lane that was given back at a stop: its rate may have been used just now. */
-const STOPPED = '';
+/** In the place of its replica, of a lane that was given back while it had work: its rate may have been used just now. */
+const USED = '';
 
 function toTaken({ webhook, fence, before }: Row, lives: readonly string[]): TakenLane {
   return {
     webhook: String(webhook),
     fence: Number(fence),
     isInherited: before !== null,
-    isSuspect: before !== null && before !== STOPPED && !lives.includes(String(before)),
+    isSuspect: before !== null && before !== USED && !lives.includes(String(before)),
   };
 }
 

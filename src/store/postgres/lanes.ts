@@ -63,7 +63,7 @@ export const isOfAnother = (webhook: string, self: string) => `EXISTS (
         WHERE l.webhook = ${webhook} AND l.replica <> ${self}
       )`;
 
-export const NOTHING: LaneReading = { settings: undefined, asked: [], due: [], nextDue: undefined };
+const NOTHING: LaneReading = { settings: undefined, asked: [], due: [], nextDue: undefined };
 
 /**
  * Looks once for each enabled webhook. What is due later than in $4 milliseconds is found by a later search; what

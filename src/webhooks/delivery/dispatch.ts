@@ -36,6 +36,8 @@ export type Dispatch = {
   lost(webhook: string): void;
   /** A webhook was deleted, or is sent to elsewhere, or not, or again. */
   changed(webhook: string): void;
+  /** A lane is to be handed over: nothing more of it begins, and it is given back when all that began is recorded. */
+  leave(webhook: string): void;
   /** A `read` ended; undefined when the store failed. */
   hasRead(webhook: string, fence: number, reading: LaneReading | undefined, now: number): void;
   /** A `suspect` was written down; false when the store failed. */
@@ -52,8 +54,8 @@ export type Dispatch = {
   wakeAt(): number | undefined;
   /** Whether nothing is being sent or recorded. */
   isIdle(): boolean;
-  /** Gives up lanes that have nothing to do before this time, and says which. */
-  release(until: number, now: number): string[];
+  /** Gives back lanes that have nothing to do before this time. */
+  release(until: number, now: number): void;
   reading(now: number): DispatchReading;
 };
 
@@ -71,6 +73,8 @@ export type Sending = Sent & {
 
 export type Effect =
   | { do: 'take'; webhook: string }
+  /** `isUsed`: the next owner must take it that something was sent just now. */
+  | { do: 'giveBack'; webhooks: readonly string[]; isUsed: boolean }
   | { do: 'read'; fence: number; request: LaneRequest }
   | { do: 'suspect'; sending: Sending }
   | { do: 'send'; sending: Sending }
@@ -118,6 +122,7 @@ export function createDispatch(rules: DispatchRules): Dispatch {
   const places = { taken: 0, silent: 0, suspicious: 0, reads: 0 };
   const ledger = createLedger(rules);
   const written: Sending[] = [];
+  const given = { idle: [] as string[], used: [] as string[] };
   let isDraining = false;
 
   const isSilentFree = () => places.silent < rules.inAll / 2;
@@ -160,6 +165,10 @@ export function createDispatch(rules: DispatchRules): Dispatch {
   /** Begins what the lane may do now: one request, so that lanes take turns. */
   function serve(lane: Lane, now: number, effects: Effect[]): void {
     if (isDraining) return;
+    if (lane.isLeaving) {
+      handOver(lane);
+      return;
+    }
     const next = nextOf(lane, widthFor(lane), rules, now);
     const until = typeof next === 'object' && 'until' in next ? next.until : Number.POSITIVE_INFINITY;
     const lookAt = read(lane, Number.isFinite(until), now, effects);
@@ -168,6 +177,12 @@ export function createDispatch(rules: DispatchRules): Dispatch {
     else if (typeof next === 'object' && !('until' in next)) beginOrWait(lane, next, now, effects);
     const wakeAt = Math.min(lookAt, until);
     if (Number.isFinite(wakeAt)) wakes.set(lane, wakeAt);
+  }
+
+  function handOver(lane: Lane): void {
+    if (lane.underWay.size > 0) return;
+    drop(lane);
+    given.used.push(lane.webhook);
   }
 
   function widthFor(lane: Lane): number {
@@ -315,6 +330,15 @@ export function createDispatch(rules: DispatchRules): Dispatch {
     return lane.after === undefined ? wanted + lane.underWay.size + lane.queue.length : wanted;
   }
 
+  function giveBack(effects: Effect[]): void {
+    for (const [webhooks, isUsed] of [
+      [given.idle.splice(0), false],
+      [given.used.splice(0), true],
+    ] as const) {
+      if (webhooks.length > 0) effects.push({ do: 'giveBack', webhooks, isUsed });
+    }
+  }
+
   function settleOutcome(outcome: Outcome, result: Recorded): void {
     const lane = ownLane(outcome);
     if (!lane) return;
@@ -367,6 +391,14 @@ export function createDispatch(rules: DispatchRules): Dispatch {
     changed(webhook) {
       const lane = lanes.get(webhook);
       if (!lane) return;
+      forget(lane);
+      ready.add(lane);
+    },
+
+    leave(webhook) {
+      const lane = lanes.get(webhook);
+      if (!lane) return;
+      lane.isLeaving = true;
       forget(lane);
       ready.add(lane);
     },
@@ -428,6 +460,7 @@ export function createDispatch(rules: DispatchRules): Dispatch {
         ready.delete(lane);
         serve(lane, now, effects);
       }
+      giveBack(effects);
       const outcomes = ledger.next(now);
       if (outcomes) effects.push({ do: 'record', outcomes });
       return effects;
@@ -447,9 +480,9 @@ export function createDispatch(rules: DispatchRules): Dispatch {
       );
       for (const lane of idle) {
         drop(lane);
+        given.idle.push(lane.webhook);
         if (Number.isFinite(lane.lookAt)) wanted.set(lane.webhook, lane.lookAt);
       }
-      return idle.map(({ webhook }) => webhook);
     },
 
     reading(now) {

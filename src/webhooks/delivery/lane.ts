@@ -20,6 +20,8 @@ export type Lane = {
   standing: Omit<Standing, 'disabledReason'> | undefined;
   /** Whether an outcome that disables the webhook is not recorded yet: until then the store believes it to be enabled. */
   isEnding: boolean;
+  /** Whether it is handed over when nothing of it is under way. */
+  isLeaving: boolean;
   asked: DueDelivery[];
   queue: DueDelivery[];
   /** Where the next read of the queue goes on; undefined for the beginning. */
@@ -99,6 +101,7 @@ export function newLane(
     settings: undefined,
     standing: undefined,
     isEnding: false,
+    isLeaving: false,
     asked: [],
     queue: [],
     after: undefined,

@@ -16,13 +16,11 @@ export type Ownership = {
   owned(): OwnedLane[];
   /** Whether something may be sent of this lane: it is this replica's own, and the lease has not ended. */
   mayServe(webhook: string, now: number): boolean;
-  /** Whether the lane is this replica's own, and is to be handed over when nothing of it is under way. */
-  isLeaving(webhook: string): boolean;
-  /** Whether work of this lane is for this replica: not what comes to a lane that is to be handed over. */
+  /** Whether work of this lane is for this replica. */
   isFor(webhook: string): boolean;
   /** The lease was renewed by a question that was sent at this time. */
   renewed(sentAt: number): void;
-  /** These replicas dispatch. The own lanes that are to be handed over from now on, or are to stay after all. */
+  /** These replicas dispatch. The own lanes that are to be handed over. */
   see(members: readonly string[], now: number): string[];
   /** When the lease ends for this replica: before it ends for all others. */
   endsAt(): number;
@@ -47,8 +45,6 @@ export function createOwnership({ leaseMs, marginMs, orphanMs }: OwnershipRules)
   let members: readonly string[] = [];
   let leaseEndsAt = Number.NEGATIVE_INFINITY;
   let fences = new Map<string, number>();
-  /** Own lanes that are to be handed over. */
-  let leaving = new Set<string>();
   /** Lanes of others that nobody owned when they were last seen. */
   const orphans = new Map<string, Unowned>();
 
@@ -71,7 +67,6 @@ export function createOwnership({ leaseMs, marginMs, orphanMs }: OwnershipRules)
       now < leaseEndsAt ? webhooks.filter((webhook) => isFavourite(webhook) || isOrphan(webhook, now)) : [],
     taken(webhook, fence) {
       fences.set(webhook, fence);
-      leaving.delete(webhook);
       orphans.delete(webhook);
     },
     drop(webhooks) {
@@ -79,16 +74,12 @@ export function createOwnership({ leaseMs, marginMs, orphanMs }: OwnershipRules)
         const fence = fences.get(webhook);
         return fence === undefined ? [] : [{ webhook, fence }];
       });
-      for (const { webhook } of dropped) {
-        fences.delete(webhook);
-        leaving.delete(webhook);
-      }
+      for (const { webhook } of dropped) fences.delete(webhook);
       return dropped;
     },
     owned: () => lanesOf(fences),
-    mayServe: (webhook, now) => now < leaseEndsAt && fences.has(webhook) && !leaving.has(webhook),
-    isLeaving: (webhook) => leaving.has(webhook),
-    isFor: (webhook) => (fences.has(webhook) ? !leaving.has(webhook) : isFavourite(webhook)),
+    mayServe: (webhook, now) => now < leaseEndsAt && fences.has(webhook),
+    isFor: (webhook) => fences.has(webhook) || isFavourite(webhook),
     renewed(sentAt) {
       leaseEndsAt = sentAt + leaseMs - marginMs;
     },
@@ -98,9 +89,7 @@ export function createOwnership({ leaseMs, marginMs, orphanMs }: OwnershipRules)
       const next = [self, ...others].sort();
       if (next.join() === members.join()) return [];
       members = next;
-      const before = leaving;
-      leaving = new Set([...fences.keys()].filter((webhook) => !isFavourite(webhook)));
-      return [...fences.keys()].filter((webhook) => before.has(webhook) !== leaving.has(webhook));
+      return [...fences.keys()].filter((webhook) => !isFavourite(webhook));
     },
     endsAt: () => leaseEndsAt,
     begin(replica) {
@@ -109,7 +98,6 @@ export function createOwnership({ leaseMs, marginMs, orphanMs }: OwnershipRules)
       members = [replica];
       leaseEndsAt = Number.NEGATIVE_INFINITY;
       fences = new Map();
-      leaving = new Set();
       return lost;
     },
   };

@@ -17,10 +17,12 @@ import { pause, systemTimers, type Timers } from './timers.ts';
 export interface LaneOwners {
   /** Those of the lanes that are this process's own now. Rejects when nobody can tell: they are asked for again. */
   take(webhooks: readonly string[]): Promise<readonly TakenLane[]>;
-  /** They have nothing to do. */
-  giveBack(webhooks: readonly string[]): Promise<void>;
+  /** @param isUsed false for lanes that have nothing to do, and have sent nothing for a while */
+  giveBack(webhooks: readonly string[], isUsed: boolean): Promise<void>;
   /** Calls back with lanes that are no longer this process's own. */
   onLost(listener: (webhooks: readonly string[]) => void): void;
+  /** Calls back with lanes that others are to have: they are given back as soon as nothing of them is under way. */
+  onLeave?(listener: (webhooks: readonly string[]) => void): void;
   /** Called before anything is begun: a process that stood still may have lost lanes that it has not heard of yet. */
   check?(): void;
 }
@@ -87,8 +89,9 @@ export function startDelivery(parts: DeliveryParts): Delivery {
     owners.check?.();
     const now = clock.now();
     const effects = dispatch.advance(now);
-    takeLanes(effects);
     for (const effect of effects) carryOut(effect);
+    // After lanes were given back, of which one may be asked for again already.
+    takeLanes(effects);
     const wakeAt = dispatch.wakeAt();
     if (wakeAt !== undefined) cancelTimer = timers.later(turn, Math.max(0, wakeAt - clock.now()));
     if (dispatch.isIdle()) idle?.resolve();
@@ -96,6 +99,9 @@ export function startDelivery(parts: DeliveryParts): Delivery {
 
   function carryOut(effect: Effect): void {
     switch (effect.do) {
+      case 'giveBack':
+        void giveBack(effect);
+        return;
       case 'read':
         void read(effect);
         return;
@@ -206,17 +212,12 @@ export function startDelivery(parts: DeliveryParts): Delivery {
   async function giveBackIdle(): Promise<void> {
     while (!stopped.signal.aborted) {
       await pause(timers, bounds.lingerMs, stopped.signal);
-      if (!stopped.signal.aborted) giveBack();
+      if (!stopped.signal.aborted) tell((dispatch, now) => dispatch.release(now + bounds.lingerMs, now));
     }
   }
 
-  function giveBack(): void {
-    let idleLanes: string[] = [];
-    tell((dispatch, now) => {
-      idleLanes = dispatch.release(now + bounds.lingerMs, now);
-    });
-    if (idleLanes.length > 0)
-      owners.giveBack(idleLanes).catch((error: unknown) => failed('give lanes back', error));
+  async function giveBack({ webhooks, isUsed }: Extract<Effect, { do: 'giveBack' }>): Promise<void> {
+    await owners.giveBack(webhooks, isUsed).catch((error: unknown) => failed('give lanes back', error));
   }
 
   async function finish(): Promise<void> {
@@ -245,6 +246,11 @@ export function startDelivery(parts: DeliveryParts): Delivery {
   owners.onLost((webhooks) =>
     tell((dispatch) => {
       for (const webhook of webhooks) dispatch.lost(webhook);
+    }),
+  );
+  owners.onLeave?.((webhooks) =>
+    tell((dispatch) => {
+      for (const webhook of webhooks) dispatch.leave(webhook);
     }),
   );
   const searching = search();

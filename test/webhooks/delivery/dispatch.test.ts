@@ -18,6 +18,7 @@ function start(more: Partial<DispatchRules> = {}) {
   const reads: Call[] = [];
   const recorded: Outcome[] = [];
   const suspected: Sending[] = [];
+  const given: string[] = [];
 
   /** Requests that begin now. */
   function advance(now = 0): Sending[] {
@@ -40,6 +41,8 @@ function start(more: Partial<DispatchRules> = {}) {
       dispatch.hasRead(effect.request.webhook, effect.fence, answer(effect), now);
     } else if (effect.do === 'suspect') {
       suspected.push(effect.sending);
+    } else if (effect.do === 'giveBack') {
+      given.push(...effect.webhooks.map((webhook) => (effect.isUsed ? `${webhook}, used` : webhook)));
     } else {
       recorded.push(...effect.outcomes);
       dispatch.recorded(effect.outcomes.map(settle), now);
@@ -71,7 +74,7 @@ function start(more: Partial<DispatchRules> = {}) {
     assert.ok(sending);
     dispatch.ended(sending, attempt(status, now), now);
   };
-  return { dispatch, add, advance, end, reads, recorded, suspected };
+  return { dispatch, add, advance, end, reads, recorded, suspected, given };
 }
 
 function countOf(sendings: readonly Sending[], webhook: string): number {
@@ -198,15 +201,52 @@ test('a request that was not made changes nothing about its webhook, and is made
 });
 
 test('a lane that has nothing to do is given up, and is asked for when it has', () => {
-  const { dispatch, add, advance, end } = start();
+  const { dispatch, add, advance, end, given } = start();
   add('a', deliveries(1));
   const [one] = advance();
-  assert.deepEqual(dispatch.release(1000, 0), []);
+  dispatch.release(1000, 0);
+  advance();
+  assert.deepEqual(given, []);
   end(one, 200);
   advance();
-  assert.deepEqual(dispatch.release(1000, 0), ['a']);
+  dispatch.release(1000, 0);
+  advance();
+  assert.deepEqual(given, ['a']);
   add('a', deliveries(1));
   assert.equal(advance().length, 1);
+});
+
+test('a lane that is to be handed over begins nothing, and is given back with its last outcome', () => {
+  const { dispatch, add, advance, end, recorded, given } = start({ concurrency: 2 });
+  add('a', deliveries(9));
+  const [first, second] = advance();
+  end(first, 'hangs');
+  dispatch.leave('a');
+  assert.deepEqual(advance(), []);
+  dispatch.work([{ webhook: 'a' }], 0);
+  dispatch.changed('a');
+  assert.deepEqual(advance(), []);
+  assert.deepEqual(given, []);
+  end(second, 'hangs');
+  assert.deepEqual(advance(), []);
+  assert.equal(recorded.length, 2);
+  assert.deepEqual(given, ['a, used']);
+  add('a', deliveries(1));
+  assert.equal(advance().length, 1);
+});
+
+test('a lane that has nothing under way is handed over at once, and what was noted of it is not sent', () => {
+  const { dispatch, add, advance, suspected, given } = start();
+  dispatch.leave('a');
+  add('a', [delivery('evt_0', { suspicions: 1 })]);
+  advance();
+  dispatch.leave('a');
+  advance();
+  const [noted] = suspected;
+  assert.ok(noted);
+  dispatch.suspected(noted, true, 0);
+  assert.deepEqual(advance(), []);
+  assert.deepEqual(given, ['a, used']);
 });
 
 test('what a lost lane sent is not recorded', () => {
