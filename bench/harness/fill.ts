@@ -53,11 +53,11 @@ export function addPlants(dataDir: string, plants: number): void {
 }
 
 /**
- * What stands before the last 16 digits of an event's id that was made now. With an older one the service would
+ * What stands before the last 16 digits of an event's id that was made now. With a much older one the service would
  * soon be busy with removing the event.
  */
-export function eventPrefix(): string {
-  return firstId('evt', Date.now()).slice(0, -RANDOM_DIGITS);
+export function eventPrefix(at = Date.now()): string {
+  return firstId('evt', at).slice(0, -RANDOM_DIGITS);
 }
 
 /** Of the 26 digits of an id; the others are its time. */

@@ -20,22 +20,32 @@ export async function addPlantsIn(url: string, count: number): Promise<void> {
   await runSql(url, 'VACUUM ANALYZE plants');
 }
 
-/** As `addBacklog` of `backlog.ts`. */
+/** Plants that were made in a millisecond of a backlog: some service made as many. */
+const MADE_IN_MS = 20;
+
+/** As `addBacklog` of `backlog.ts`, but made over time: indexes are as large as ids and due times are different. */
 export async function addBacklogIn(url: string, count: number): Promise<void> {
   const { names, values } = await startOf(url);
+  const now = Date.now();
+  const times = Array.from({ length: Math.ceil(count / MADE_IN_MS) }, (_, n) => now - n).reverse();
   await runSql(
     url,
-    `WITH written AS (
+    `WITH made AS (
+       SELECT n, t.at, t.prefix || lpad(n::text, 16, '0') AS id
+       FROM unnest($1::int8[], $2::text[]) WITH ORDINALITY AS t (at, prefix, ms)
+       CROSS JOIN LATERAL generate_series((t.ms - 1) * $3 + 1, least(t.ms * $3, $4::int8)) n
+     ), written AS (
        INSERT INTO events (owner, id, tx, type, plant, name, tag, created_at)
-       SELECT 1, $1 || lpad(n::text, 16, '0'), ${FEED_TX}, 'plant.created', n, 'Plant ' || n, 'Species ' || n % 630, $2
-       FROM generate_series(1, $3::int8) n
-       RETURNING id, owner
+       SELECT 1, id, ${FEED_TX}, 'plant.created', n, 'Plant ' || n, 'Species ' || n % 630, at
+       FROM made
+       ORDER BY id
+       RETURNING id, owner, created_at
      )
      INSERT INTO deliveries (subscriber, webhook, event, owner, state, due, ${names})
-     SELECT w.owner, w.id, e.id, e.owner, 'pending', $2, ${values}
+     SELECT w.owner, w.id, e.id, e.owner, 'pending', e.created_at, ${values}
      FROM written e
      JOIN webhooks w ON w.owner = e.owner`,
-    [eventPrefix(), Date.now(), count],
+    [times, times.map((at) => eventPrefix(at)), MADE_IN_MS, count],
   );
   await runSql(url, 'ANALYZE');
 }

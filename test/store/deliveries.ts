@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { describe, test } from 'node:test';
+import { createIds } from '../../src/runtime.ts';
 import { ANEW } from '../../src/webhooks/delivery/port.ts';
 import type { DeliveryState } from '../../src/webhooks/port.ts';
 import { AT, type Given, outcomeOf } from './given.ts';
@@ -52,6 +54,35 @@ export function deliveriesConformance(ready: () => Given): void {
       await store.webhooks.changeWebhook(owner, hook, { at: AT, enabled: false });
       assert.deepEqual(await list(hook, 'pending'), []);
       assert.deepEqual(await list(hook, 'held'), [3n]);
+    });
+
+    test('deliveries in one state are listed page by page, however close together they were made', async () => {
+      const { store, create } = ready();
+      const { owner, hook } = await ready().subscriber(0);
+      let now = AT;
+      const ids = createIds({ now: () => now }, randomBytes);
+      for (let n = 0; n < 20; n++) {
+        // Some in the same millisecond, some a few apart, some far.
+        now += [0, 0, 1, 20, 500][n % 5] ?? 0;
+        await create(owner, undefined, { event: ids.next('evt') });
+      }
+      for (const state of ['pending', 'failed'] as const) {
+        for (const limit of [1, 3, 7]) {
+          const seen: bigint[] = [];
+          for (let before: string | undefined; ; ) {
+            const page = await store.deliveries.deliveries({ webhook: hook, state, before, limit });
+            assert.ok(page.length <= limit);
+            seen.push(...page.map(({ event }) => event.plant.id));
+            before = page.at(-1)?.event.id;
+            if (page.length < limit) break;
+          }
+          assert.deepEqual(
+            seen,
+            Array.from({ length: 20 }, (_, n) => BigInt(20 - n)),
+          );
+        }
+        await ready().attemptAll(hook, failed);
+      }
     });
 
     test('a delivery that is not there is not found', async () => {

@@ -20,7 +20,8 @@ async function firstVersion() {
     `DROP TABLE assigned_ids, ids_without_counter, cursor_key, lanes, replicas;
      ALTER TABLE webhooks DROP COLUMN generation;
      ALTER TABLE deliveries DROP COLUMN asked, DROP COLUMN suspicions;
-     DROP INDEX deliveries_undelivered;
+     DROP INDEX deliveries_pending, deliveries_undelivered;
+     CREATE INDEX deliveries_due ON deliveries (subscriber, webhook, due, event) WHERE state = 'pending';
      CREATE INDEX deliveries_by_state ON deliveries (subscriber, webhook, state, event);
      DROP FUNCTION plants_added_without_counter CASCADE;
      ALTER TABLE events DROP COLUMN trace;

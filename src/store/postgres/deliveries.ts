@@ -12,7 +12,14 @@ import { KNOWN_TYPES, toAttempt, toDelivery } from '../rows.ts';
 import { activityReads } from './activity.ts';
 import type { Database, Row, Statement } from './database.ts';
 import { deliveryCounts } from './delivery-counts.ts';
-import { disabledWith, IS_DISABLED, IS_UNDELIVERED, OF_WEBHOOK, unplanned } from './delivery-states.ts';
+import {
+  disabledWith,
+  IS_DISABLED,
+  IS_UNDELIVERED,
+  momentOf,
+  OF_WEBHOOK,
+  unplanned,
+} from './delivery-states.ts';
 import { FEED_TX } from './feed.ts';
 import { pathId } from './path-ids.ts';
 import { IS_VISIBLE } from './shares.ts';
@@ -165,9 +172,15 @@ const LIST_DELIVERED: Statement = {
 
 const LIST_UNDELIVERED: Statement = {
   name: 'deliveries-list-undelivered',
-  text: `${DELIVERIES} AND d.event < $2 AND d.state = $4 AND ${IS_UNDELIVERED}
-      AND ($5::boolean IS NULL OR $5 = ${IS_DISABLED})
-    ${NEWEST_FIRST}`,
+  text: `SELECT *
+    FROM (
+      ${DELIVERIES} AND ${momentOf('d.event')} <= ${momentOf('$2')} AND d.event < $2 AND d.state = $4
+        AND ${IS_UNDELIVERED} AND ($5::boolean IS NULL OR $5 = ${IS_DISABLED})
+      ORDER BY ${momentOf('d.event')} DESC
+      FETCH FIRST ${unplanned('$3')} ROWS WITH TIES
+    ) d
+    ORDER BY id DESC
+    LIMIT $3`,
 };
 
 const FIND: Statement = {

@@ -3,7 +3,14 @@ import type { ReplayRequest, WebhookHealth } from '../../webhooks/port.ts';
 import { storedState } from '../delivery-states.ts';
 import { behind } from '../event-ids.ts';
 import type { Database, Row, Statement } from './database.ts';
-import { disabledWith, IS_DISABLED, IS_UNDELIVERED, OF_WEBHOOK, unplanned } from './delivery-states.ts';
+import {
+  disabledWith,
+  IS_DISABLED,
+  IS_UNDELIVERED,
+  momentOf,
+  OF_WEBHOOK,
+  unplanned,
+} from './delivery-states.ts';
 import { pathId } from './path-ids.ts';
 import type { VisibleOwners } from './visible-owners.ts';
 
@@ -25,10 +32,10 @@ const COUNT_UNDELIVERED: Statement = {
     FROM (
       SELECT d.event
       FROM deliveries d
-      WHERE ${OF_WEBHOOK} AND d.state = $3 AND d.event >= $2 AND ${IS_UNDELIVERED}
-        AND ($4::boolean IS NULL OR $4 = ${IS_DISABLED})
-      ORDER BY d.event
-      LIMIT ${unplanned(limits.counted)}
+      WHERE ${OF_WEBHOOK} AND d.state = $3 AND ${momentOf('d.event')} >= ${momentOf('$2')} AND d.event >= $2
+        AND ${IS_UNDELIVERED} AND ($4::boolean IS NULL OR $4 = ${IS_DISABLED})
+      ORDER BY ${momentOf('d.event')}
+      FETCH FIRST ${unplanned(limits.counted)} ROWS WITH TIES
     ) part`,
 };
 
@@ -47,14 +54,19 @@ const COUNT_EVENTS: Statement = {
 const OLDEST: Statement = {
   name: 'deliveries-oldest',
   text: `SELECT e.created_at AS at
-    FROM deliveries d
+    FROM (
+      SELECT d.owner, d.event
+      FROM deliveries d
+      WHERE ${OF_WEBHOOK} AND d.state = 'pending'
+      ORDER BY ${momentOf('d.event')}
+      FETCH FIRST ROW WITH TIES
+    ) d
     CROSS JOIN LATERAL (
       SELECT created_at
       FROM events
       WHERE owner = d.owner AND id = d.event
       LIMIT 1
     ) e
-    WHERE ${OF_WEBHOOK} AND d.state = 'pending'
     ORDER BY d.event
     LIMIT 1`,
 };
@@ -94,7 +106,7 @@ async function count(readPart: (from: string) => Promise<Row[]>, from: string): 
   for (let next: string | undefined = from; next !== undefined; ) {
     const [part]: Row[] = await readPart(next);
     total += Number(part?.count);
-    next = Number(part?.seen) === limits.counted ? behind(String(part?.last)) : undefined;
+    next = Number(part?.seen) >= limits.counted ? behind(String(part?.last)) : undefined;
   }
   return total;
 }

@@ -9,6 +9,7 @@ import type {
 import { KNOWN_TYPES, toEvent, toTrace } from '../rows.ts';
 import type { Database, Row, Statement } from './database.ts';
 import { DATABASE_NOW } from './database-clock.ts';
+import { momentOf } from './delivery-states.ts';
 import { IS_VISIBLE } from './shares.ts';
 
 /** What is due, as the owner of a lane reads it. */
@@ -98,20 +99,28 @@ function toWork({ webhook, due, is_asked }: Row): Work {
 const deliveriesOf = (isMeant: string, limit: string) => `(
       SELECT json_agg(to_json(d) ORDER BY d.due, d.key)
       FROM (
-        SELECT d.event AS key, d.due, d.step, d.fence AS generation, d.suspicions, e.*
-        FROM deliveries d
-        LEFT JOIN LATERAL (
-          SELECT id, type, created_at, plant::text AS plant, name, tag, trace
-          FROM events
-          WHERE owner = d.owner AND id = d.event
-          LIMIT 1
-        ) e ON true
-        WHERE d.subscriber = w.owner AND d.webhook = w.id AND d.state = 'pending' AND d.due <= $2 AND ${isMeant}
-          AND ${IS_VISIBLE} AND (e.type IS NULL OR e.type IN (${KNOWN_TYPES}))
-        ORDER BY d.due, d.event
+        SELECT *
+        FROM (
+          SELECT d.event AS key, d.due, d.step, d.fence AS generation, d.suspicions, e.*
+          FROM deliveries d
+          LEFT JOIN LATERAL (
+            SELECT id, type, created_at, plant::text AS plant, name, tag, trace
+            FROM events
+            WHERE owner = d.owner AND id = d.event
+            LIMIT 1
+          ) e ON true
+          WHERE d.subscriber = w.owner AND d.webhook = w.id AND d.state = 'pending' AND d.due <= $2 AND ${isMeant}
+            AND ${IS_VISIBLE} AND (e.type IS NULL OR e.type IN (${KNOWN_TYPES}))
+          ORDER BY d.due, ${momentOf('d.event')}
+          FETCH FIRST ${limit} ROWS WITH TIES
+        ) d
+        ORDER BY d.due, d.key
         LIMIT ${limit}
       ) d
     )`;
+
+/** Behind $3 and $4. The first condition is for the index: within a due time that many share, too, it begins there. */
+const IS_BEHIND = `(d.due, ${momentOf('d.event')}) >= ($3, ${momentOf('$4')}) AND (d.due, d.event) > ($3, $4)`;
 
 /**
  * $1 the webhook, $2 now, $3 and $4 the position, $5 how many, $6 how many of those that a person asked for, which are
@@ -125,7 +134,7 @@ const READ: Statement = {
       WHERE s.webhook = w.id AND (s.expires_at IS NULL OR s.expires_at > $2)
     ) AS secrets,
     ${deliveriesOf('d.asked', '$6')} AS asked,
-    ${deliveriesOf('(d.due, d.event) > ($3, $4)', '$5')} AS due, (
+    ${deliveriesOf(IS_BEHIND, '$5')} AS due, (
       SELECT d.due
       FROM deliveries d
       WHERE d.subscriber = w.owner AND d.webhook = w.id AND d.state = 'pending' AND d.due > $2

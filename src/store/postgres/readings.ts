@@ -1,6 +1,7 @@
 import type { SizeReading, WebhooksReading } from '../../measures.ts';
 import { addWebhooks, noWebhooks, type WebhooksRow } from '../webhooks-reading.ts';
 import type { Database, Statement } from './database.ts';
+import { momentOf } from './delivery-states.ts';
 
 /** Looks twice for each webhook, as a search for work does (`lanes.ts`). */
 export const WEBHOOKS: Statement = {
@@ -13,11 +14,14 @@ export const WEBHOOKS: Statement = {
       min(d.due) FILTER (WHERE w.status = 'enabled' AND d.due <= $1 AND coalesce(w.paused_until, 0) <= $1) AS due_since
     FROM webhooks w
     LEFT JOIN LATERAL (
-      SELECT event
-      FROM deliveries
-      WHERE subscriber = w.owner AND webhook = w.id AND state = 'pending'
-      ORDER BY event
-      LIMIT 1
+      SELECT min(event) AS event
+      FROM (
+        SELECT event
+        FROM deliveries
+        WHERE subscriber = w.owner AND webhook = w.id AND state = 'pending'
+        ORDER BY ${momentOf('event')}
+        FETCH FIRST ROW WITH TIES
+      ) d
     ) o ON true
     LEFT JOIN LATERAL (
       SELECT due

@@ -2,6 +2,7 @@ import { ANEW } from '../../webhooks/delivery/port.ts';
 import { behind } from '../event-ids.ts';
 import type { Announced } from './announced.ts';
 import type { Query, Row, Statement } from './database.ts';
+import { momentOf } from './delivery-states.ts';
 import { walkEvents } from './event-walk.ts';
 
 type Replay = {
@@ -93,22 +94,30 @@ const EVENTS_AGAIN: Statement = {
 
 const DELIVERED_AGAIN: Statement = {
   name: 'replays-delivered',
-  text: deliveriesAgain(`state = 'delivered'`),
+  text: deliveriesAgain({
+    isMeant: `state = 'delivered'`,
+    first: `event >= $3
+      ORDER BY event
+      LIMIT $5`,
+  }),
 };
 
 const UNDELIVERED_AGAIN: Statement = {
   name: 'replays-undelivered',
-  text: deliveriesAgain(`state = $7 AND state <> 'delivered'`),
+  text: deliveriesAgain({
+    isMeant: `state = $7 AND state <> 'delivered'`,
+    first: `${momentOf('event')} >= ${momentOf('$3')} AND event >= $3
+      ORDER BY ${momentOf('event')}
+      FETCH FIRST $5 ROWS WITH TIES`,
+  }),
 };
 
 /** The deliveries in one state. One that leaves it meanwhile counts as looked at. */
-function deliveriesAgain(isMeant: string): string {
+function deliveriesAgain({ isMeant, first }: { isMeant: string; first: string }): string {
   return `WITH found AS MATERIALIZED (
       SELECT event
       FROM deliveries
-      WHERE subscriber = $1 AND webhook = $2 AND ${isMeant} AND event >= $3 AND event <= $4
-      ORDER BY event
-      LIMIT $5
+      WHERE subscriber = $1 AND webhook = $2 AND ${isMeant} AND event <= $4 AND ${first}
     ), locked AS MATERIALIZED (
       SELECT f.event
       FROM found f

@@ -2,6 +2,7 @@ import type { NewWebhook, Rotation, RotationOutcome, Webhook, WebhookChange } fr
 import { toWebhook } from '../rows.ts';
 import type { Announced } from './announced.ts';
 import type { Database, Query, Row, Statement } from './database.ts';
+import { momentOf } from './delivery-states.ts';
 import { pathId } from './path-ids.ts';
 import type { Work } from './writer.ts';
 
@@ -89,8 +90,13 @@ const HASTEN: Statement = {
   name: 'webhooks-hasten',
   text: `INSERT INTO replays (subscriber, webhook, hastens, state, next, through)
     SELECT subscriber, webhook, true, 'pending', '', event
-    FROM deliveries
-    WHERE subscriber = $1 AND webhook = $2 AND state = 'pending'
+    FROM (
+      SELECT subscriber, webhook, event
+      FROM deliveries
+      WHERE subscriber = $1 AND webhook = $2 AND state = 'pending'
+      ORDER BY ${momentOf('event')} DESC
+      FETCH FIRST ROW WITH TIES
+    ) d
     ORDER BY event DESC
     LIMIT 1
     ON CONFLICT (webhook) WHERE hastens DO UPDATE
