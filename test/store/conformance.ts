@@ -51,7 +51,10 @@ export function storeConformance({ name, open }: Adapter): void {
     sharesConformance(() => ready);
     keysConformance(() => ready);
     webhooksConformance(() => ready);
-    lanesConformance(() => ready);
+    lanesConformance(
+      () => ready,
+      (sql) => opened.change(sql),
+    );
     outcomesConformance(() => ready);
     deliveriesConformance(() => ready);
     eventsConformance(() => ready);

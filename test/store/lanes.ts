@@ -4,7 +4,7 @@ import type { Work } from '../../src/webhooks/delivery/port.ts';
 import { AT, type Due, type Given, outcomeOf } from './given.ts';
 
 /** What delivery reads of a store. */
-export function lanesConformance(ready: () => Given): void {
+export function lanesConformance(ready: () => Given, change: (sql: string) => Promise<void>): void {
   const read = (webhook: string, more = {}) =>
     ready()
       .lanes()
@@ -160,6 +160,19 @@ export function lanesConformance(ready: () => Given): void {
         const { settings, asked, due } = await read(hook);
         assert.deepEqual([settings, asked, due], [undefined, [], []]);
       }
+    });
+
+    test('a delivery whose event is missing is given up, and holds up none behind it', async () => {
+      const { store, due } = ready();
+      const { owner, hook } = await ready().subscriber(4);
+      const [first, second, third, fourth] = (await due(hook)).map(({ event }) => event.id);
+      assert.ok(first && second && third);
+      await store.deliveries.redeliver({ owner, webhook: hook, event: third, at: AT });
+      await change(`DELETE FROM events WHERE owner = ${owner} AND id IN ('${first}', '${third}')`);
+      const { asked, due: rest } = await read(hook, { limit: 2 });
+      assert.deepEqual([idsOf(asked), idsOf(rest)], [[], [second, fourth]]);
+      // What has no event is not listed, but counted.
+      assert.equal((await store.webhooks.health(hook)).failed, 2);
     });
 
     test('lanes with something pending are found part by part, in the order of their webhooks', async () => {

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import pg from 'pg';
+import type { Lanes } from '../../src/store/lane-door.ts';
 import type { PostgresStore } from '../../src/store/postgres/store.ts';
+import { lanesOf } from '../harness/lanes.ts';
 import { fencesOf, makeDatabase, openStoreIn, type TestDatabase } from '../harness/postgres.ts';
 import { type Given, given, outcomeOf } from './given.ts';
 
@@ -15,17 +17,20 @@ describe('the indexes of deliveries', () => {
   let database: TestDatabase;
   let store: PostgresStore;
   let client: pg.Client;
+  let lanes: Lanes;
   let ready: Given;
   before(async () => {
     database = await makeDatabase();
     store = await openStoreIn(database.url);
-    ready = given(store, await fencesOf(store));
+    lanes = await lanesOf(store);
+    ready = given(store, { lanes: lanes.store, fenceOf: fencesOf(lanes) });
     client = new pg.Client({ connectionString: database.url });
     await client.connect();
     await client.query('ALTER TABLE deliveries SET (autovacuum_enabled = false)');
   });
   after(async () => {
     await client.end();
+    await lanes.close();
     await store.close();
     await database.drop();
   });
@@ -39,7 +44,7 @@ describe('the indexes of deliveries', () => {
     for (;;) {
       const found = await ready.due(hook, { limit: TOGETHER });
       if (found.length === 0) return;
-      await store.lanes.record(found.map((due) => outcomeOf(due)));
+      await lanes.store.record(found.map((due) => outcomeOf(due)));
     }
   }
 

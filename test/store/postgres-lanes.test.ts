@@ -252,18 +252,6 @@ describe('lanes of several replicas', () => {
       const { rows } = await sql('SELECT state, leased, fence, attempts FROM deliveries');
       assert.deepEqual(rows, [{ state: 'pending', leased: true, fence: 1, attempts: 1 }]);
     });
-
-    test('a delivery whose event is missing is given up, and holds up none behind it', async () => {
-      const { one, hook } = await two(2);
-      await sql('DELETE FROM events WHERE id = (SELECT min(id) FROM events)');
-      const found = await one.due(hook);
-      assert.deepEqual(
-        found.map(({ event }) => event.plant.id),
-        [2n],
-      );
-      const { rows } = await sql('SELECT state, reason FROM deliveries ORDER BY event LIMIT 1');
-      assert.deepEqual(rows, [{ state: 'failed', reason: 'Its event is missing.' }]);
-    });
   });
 
   describe('delivery', () => {

@@ -9,7 +9,7 @@ import type { EmbeddedSource, LaneParts, Lanes } from '../lane-door.ts';
 import { accessEpoch } from './access-epoch.ts';
 import { openConnection } from './connection.ts';
 import { COMMIT_FAILED, explain, isEnvironment } from './failure.ts';
-import { laneReads } from './lanes.ts';
+import { laneReads, readSound } from './lanes.ts';
 import { toPlain } from './plain-errors.ts';
 import { createSnapshot, type Snapshot } from './snapshot.ts';
 import type { Command, Executed } from './writer.ts';
@@ -52,20 +52,25 @@ export function openEmbeddedLanes({ path, port }: EmbeddedSource, parts: LanePar
     { batchEnded },
   );
 
+  const submit = (command: Command) => commits.submit(command, COMMAND_BYTES, 'open');
   const store: LaneStore = {
     async findWork(after, limit) {
       if (after === undefined)
         for (const webhook of changedBeside()) for (const listener of listeners.change) listener(webhook);
       return snapshot.read(() => lanes.findWork(after, limit));
     },
-    read: async (request) => snapshot.read(() => lanes.read(request)),
+    read: (request) =>
+      readSound(
+        () => snapshot.read(() => lanes.read(request)),
+        (events) => submit(['giveUp', undefined, undefined, request.webhook, events]),
+      ),
     record: (outcomes) =>
       // What the writer returns for it.
       commits.submit(['record', undefined, undefined, outcomes], bytesOf(outcomes), 'open') as Promise<
         Recorded[]
       >,
     async suspect(...of) {
-      await commits.submit(['suspect', undefined, undefined, ...of], COMMAND_BYTES, 'open');
+      await submit(['suspect', undefined, undefined, ...of]);
     },
     onWork: (listener) => void listeners.work.push(listener),
     onChange: (listener) => void listeners.change.push(listener),

@@ -26,18 +26,38 @@ export function laneReads(db: DatabaseSync) {
   return {
     findWork: workIn(db),
     /** All of it of one moment only in a transaction. */
-    read({ webhook, now, after, limit, askedLimit }: LaneRequest): LaneReading {
+    read({ webhook, now, after, limit, askedLimit }: LaneRequest): LaneFound {
       const found = settings(webhook, now);
-      if (!found) return { settings: undefined, asked: [], due: [], nextDue: undefined };
+      if (!found) return { settings: undefined, asked: [], due: [], nextDue: undefined, missing: [] };
       const next = nextDue.get(webhook, now)?.due;
+      const first = asked(webhook, now, askedLimit);
+      const rest = limit > 0 ? due(webhook, now, after, limit) : [];
       return {
         settings: found,
-        asked: asked(webhook, now, askedLimit),
-        due: limit > 0 ? due(webhook, now, after, limit) : [],
+        asked: first.filter(hasEvent).map((row) => toDue(row, true)),
+        due: rest.filter(hasEvent).map((row) => toDue(row, false)),
         nextDue: next === undefined ? undefined : Number(next),
+        missing: [...first, ...rest].filter((row) => !hasEvent(row)).map(({ event }) => String(event)),
       };
     },
   };
+}
+
+type LaneFound = LaneReading & {
+  /** Events of which there are deliveries only. */
+  missing: string[];
+};
+
+/** A reading without deliveries whose event is missing: in a store that was damaged they must not stop all others. */
+export async function readSound(
+  read: () => LaneFound,
+  giveUp: (events: readonly string[]) => Promise<unknown>,
+): Promise<LaneReading> {
+  for (;;) {
+    const { missing, ...reading } = read();
+    if (missing.length === 0) return reading;
+    await giveUp(missing);
+  }
 }
 
 /** Goes from lane to lane: those without anything pending cost nothing. */
@@ -90,36 +110,37 @@ function settingsOf(db: DatabaseSync): (webhook: string, now: number) => LaneSet
 }
 
 /** What a person asked for, which is among the rest as well. */
-function askedOf(db: DatabaseSync): (webhook: string, now: number, limit: number) => DueDelivery[] {
+function askedOf(db: DatabaseSync): (webhook: string, now: number, limit: number) => Row[] {
   const asked = deliveriesIn(db, 'deliveries_asked', 'd.asked = 1 AND d.due <= ?');
-  return (webhook, now, limit) => asked.all(webhook, now, limit).map((row) => toDue(row, true));
+  return (webhook, now, limit) => asked.all(webhook, now, limit);
 }
 
 function dueOf(db: DatabaseSync) {
   const first = deliveriesIn(db, 'deliveries_due', 'd.due <= ?');
   const behind = deliveriesIn(db, 'deliveries_due', 'd.due <= ? AND (d.due, d.event) > (?, ?)');
-  return (webhook: string, now: number, after: Position | undefined, limit: number): DueDelivery[] => {
-    const rows = after
-      ? behind.all(webhook, now, after.due, after.event, limit)
-      : first.all(webhook, now, limit);
-    return rows.map((row) => toDue(row, false));
-  };
+  return (webhook: string, now: number, after: Position | undefined, limit: number): Row[] =>
+    after ? behind.all(webhook, now, after.due, after.event, limit) : first.all(webhook, now, limit);
 }
 
-/** The event of each is looked up by its key: of the joins that SQLite could choose, the order of the index needs this. */
+/** In the order of the index. Events of a type that only a newer version knows are left to that one. */
 function deliveriesIn(db: DatabaseSync, index: string, condition: string): StatementSync {
   return db.prepare(
-    `SELECT d.due, d.step, d.generation, d.suspicions,
+    `SELECT d.event, d.due, d.step, d.generation, d.suspicions,
        e.id, e.type, e.created_at, CAST(e.plant AS TEXT) AS plant, e.name, e.tag, e.trace
      FROM deliveries d INDEXED BY ${index}
-     CROSS JOIN events e ON e.owner = d.owner AND e.id = d.event AND e.type IN (${KNOWN_TYPES})
+     LEFT JOIN events e ON e.owner = d.owner AND e.id = d.event
      WHERE d.webhook = ? AND d.state = 'pending' AND ${condition} AND ${IS_VISIBLE}
+       AND (e.type IS NULL OR e.type IN (${KNOWN_TYPES}))
      ORDER BY d.due, d.event
      LIMIT CAST(? AS INTEGER)`,
   );
 }
 
-function toDue(row: Record<string, unknown>, isAsked: boolean): DueDelivery {
+type Row = Record<string, unknown>;
+
+const hasEvent = ({ id }: Row) => id !== null;
+
+function toDue(row: Row, isAsked: boolean): DueDelivery {
   return {
     event: toEvent(row),
     trace: toTrace(row),

@@ -13,6 +13,11 @@ export function outcomeWrites(db: DatabaseSync) {
      SET suspicions = suspicions + 1
      WHERE webhook = ? AND event = ? AND generation = ?`,
   );
+  const giveUp = db.prepare(
+    `UPDATE deliveries
+     SET state = 'failed', asked = 0, reason = 'Its event is missing.'
+     WHERE webhook = ? AND event = ? AND state = 'pending'`,
+  );
   return {
     record(outcomes: readonly Outcome[]): Recorded[] {
       const stands = new Map<string, Stand>();
@@ -28,6 +33,9 @@ export function outcomeWrites(db: DatabaseSync) {
     },
     suspect: (webhook: string, event: string, generation: number): void =>
       void suspect.run(webhook, event, generation),
+    giveUp(webhook: string, events: readonly string[]): void {
+      for (const event of events) giveUp.run(webhook, event);
+    },
   };
 }
 
