@@ -15,21 +15,18 @@ describe('two replicas on one database', () => {
   let database: TestDatabase;
   let one: Given;
   let other: Given;
+  /** Of the other one, which alone sends. */
   let lanes: Lanes;
-  let otherLanes: Lanes;
 
   before(async () => {
     database = await makeDatabase();
+    one = given(await open());
     const store = await open();
     lanes = await lanesOf(store);
-    one = given(store, { lanes: lanes.store, fenceOf: fencesOf(lanes) });
-    const otherStore = await open();
-    otherLanes = await lanesOf(otherStore);
-    other = given(otherStore, { lanes: otherLanes.store });
+    other = given(store, { lanes: lanes.store, fenceOf: fencesOf(lanes) });
   });
   after(async () => {
     await lanes.close();
-    await otherLanes.close();
     await one.store.close();
     await other.store.close();
     await database.drop();
@@ -136,7 +133,7 @@ describe('two replicas on one database', () => {
 
   test('long work is done once, whichever replica does it', async () => {
     const { owner, hook } = await one.subscriber(20);
-    await one.attemptAll(hook);
+    await other.attemptAll(hook);
     await one.store.deliveries.startReplay(
       { owner, webhook: hook, from: 'evt_0', state: undefined, at: AT },
       10,
