@@ -211,7 +211,7 @@ export function createDispatch(rules: DispatchRules): Dispatch {
     const sending = { webhook, fence, delivery, settings, isSilent, changes: lane.changes };
     begin(lane, delivery);
     if (delivery.suspicions >= rules.suspicions) {
-      leave(lane, delivery);
+      leave(lane, delivery, true);
       ledger.add(poisonedOutcome(sending, now));
       return;
     }
@@ -222,13 +222,13 @@ export function createDispatch(rules: DispatchRules): Dispatch {
     effects.push({ do: lane.isAlone ? 'suspect' : 'send', sending });
   }
 
-  function end({ delivery, isSilent, ...of }: Sending): Lane | undefined {
+  function end({ delivery, isSilent, ...of }: Sending, wasSent: boolean): Lane | undefined {
     places.taken--;
     if (isSilent) places.silent--;
     if (delivery.suspicions > 0) places.suspicious--;
     const lane = ownLane(of);
     if (!lane) return undefined;
-    leave(lane, delivery);
+    leave(lane, delivery, wasSent);
     ready.add(lane);
     return lane;
   }
@@ -267,7 +267,7 @@ export function createDispatch(rules: DispatchRules): Dispatch {
 
   /** Nothing was sent. */
   function giveUp(sending: Sending, now: number): void {
-    const lane = end(sending);
+    const lane = end(sending, false);
     if (lane) putBack(lane, sending.delivery, now);
   }
 
@@ -376,8 +376,9 @@ export function createDispatch(rules: DispatchRules): Dispatch {
       const known = lanes.get(webhook);
       if (known?.fence === fence) return;
       if (known) drop(known);
+      // With the one that a person asked for.
       const careful = isSuspect ? rules.concurrency + 1 : 0;
-      const lane = newLane(webhook, { fence, isInherited, careful });
+      const lane = newLane(webhook, { fence, isInherited, careful, takenAt: now });
       lanes.set(webhook, lane);
       lookAt(lane, now);
     },
@@ -421,7 +422,7 @@ export function createDispatch(rules: DispatchRules): Dispatch {
     },
 
     ended(sending, attempt, now) {
-      const lane = end(sending);
+      const lane = end(sending, attempt !== undefined);
       if (!lane) return;
       if (!attempt) {
         putBack(lane, sending.delivery, now + rules.notMadeMs);

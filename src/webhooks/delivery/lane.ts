@@ -9,7 +9,9 @@ import type { DueDelivery, LaneReading, LaneSettings, Position, Standing } from 
  * - A lane with a rate begins no more requests than that in a second.
  * - What a person asked for goes first. One place is kept for it, also while the lane is silent or probed; a pause and a
  *   rate hold for it, too.
- * - After an unclean end the first deliveries are sent one at a time: one of them may have ended the process.
+ * - After an unclean end the first deliveries are sent one at a time, as many as may have been under way: one of them may
+ *   have ended the process. Those that were answered, but not recorded, may come before them: then each unclean end gets
+ *   as many deliveries further, until what ends processes is among the first.
  */
 export type Lane = {
   readonly webhook: string;
@@ -41,8 +43,9 @@ export type Lane = {
   reserved: DueDelivery | undefined;
   /** Whether one is sent that must be alone in its lane. */
   isAlone: boolean;
-  /** How many are still to be sent one at a time. */
+  /** How many of those that were due when it was taken are still to be sent one at a time. */
   careful: number;
+  readonly takenAt: number;
   /** Suspicions of what was noted since the lane is owned, from before: this process has not ended by it. */
   noted: Map<string, number>;
   /** How often its webhook was changed since the lane is owned. */
@@ -93,7 +96,7 @@ export type AttemptEnd = 'success' | 'failure' | 'silence';
 
 export function newLane(
   webhook: string,
-  { fence, isInherited, careful }: Pick<Lane, 'fence' | 'isInherited' | 'careful'>,
+  { fence, isInherited, careful, takenAt }: Pick<Lane, 'fence' | 'isInherited' | 'careful' | 'takenAt'>,
 ): Lane {
   return {
     webhook,
@@ -115,6 +118,7 @@ export function newLane(
     reserved: undefined,
     isAlone: false,
     careful,
+    takenAt,
     noted: new Map(),
     changes: 0,
     trouble: noTrouble(),
@@ -184,11 +188,15 @@ export function begin(lane: Lane, delivery: DueDelivery): void {
   if (lane.bucket) lane.bucket.tokens--;
 }
 
-/** The delivery is no longer sent; it stays under way until it is recorded. */
-export function leave(lane: Lane, delivery: DueDelivery): void {
+/**
+ * The delivery is no longer sent; it stays under way until it is recorded.
+ *
+ * @param wasSent this process has not ended by it
+ */
+export function leave(lane: Lane, delivery: DueDelivery, wasSent: boolean): void {
   lane.sending--;
   if (lane.reserved === delivery) lane.reserved = undefined;
-  if (lane.isAlone) lane.careful = Math.max(0, lane.careful - 1);
+  if (wasSent && lane.careful > 0 && delivery.due <= lane.takenAt) lane.careful--;
   lane.isAlone = false;
 }
 

@@ -276,6 +276,51 @@ test('a delivery is noted before it is sent when it may have ended a process, an
   );
 });
 
+test('what ends each process is found behind many that were answered and not recorded', () => {
+  const [concurrency, unrecorded, poison] = [4, 40, 'evt_0100'];
+  const waiting = new Map(deliveries(200).map((one) => [one.event.id, one]));
+
+  /** Until all are sent, or the process ends. The store records what was answered only when it has to. */
+  function live(): 'ended' | 'done' {
+    const dispatch = createDispatch({ ...rules, concurrency, unrecorded });
+    dispatch.taken({ webhook: 'a', fence: 1, isInherited: false, isSuspect: true }, 0);
+    let batch: readonly Outcome[] = [];
+
+    function commit(): void {
+      for (const { event } of batch) waiting.delete(event);
+      if (batch.length > 0) dispatch.recorded(Array(batch.length).fill('settled'), 0);
+      batch = [];
+    }
+
+    for (let effects = dispatch.advance(0); ; effects = dispatch.advance(0)) {
+      if (effects.length === 0 && batch.length === 0) return 'done';
+      if (effects.length === 0) commit();
+      for (const effect of effects) {
+        if (effect.do === 'record') batch = effect.outcomes;
+        else if (effect.do === 'read') {
+          const { after, limit } = effect.request;
+          const behind = [...waiting.values()].filter(({ event }) => !after || event.id > after.event);
+          dispatch.hasRead('a', 1, reading({ due: behind.slice(0, limit) }), 0);
+        } else if (effect.do === 'suspect') {
+          commit();
+          const { delivery } = effect.sending;
+          waiting.set(delivery.event.id, { ...delivery, suspicions: delivery.suspicions + 1 });
+          dispatch.suspected(effect.sending, true, 0);
+        } else if (effect.do === 'send') {
+          if (effect.sending.delivery.event.id === poison) return 'ended';
+          dispatch.ended(effect.sending, attempt(200, 0), 0);
+        }
+      }
+    }
+  }
+
+  let ends = 0;
+  while (live() === 'ended') ends++;
+  assert.equal(waiting.size, 0);
+  const most = rules.suspicions + Math.ceil(unrecorded / (concurrency + 1));
+  assert.ok(ends > rules.suspicions && ends <= most, `${ends} ends`);
+});
+
 test('what was noted is not sent to a webhook that was changed meanwhile', () => {
   const { dispatch, add, advance, suspected } = start();
   add('a', [delivery('evt_0', { suspicions: 1 })]);

@@ -18,7 +18,7 @@ import { deliveries, delivery, reading, rules, settings } from './due.ts';
 const WIDE = 1000;
 
 function laneWith(found: Partial<LaneReading>, { isInherited = false, careful = 0, now = 0 } = {}): Lane {
-  const lane = newLane('wh_1', { fence: 1, isInherited, careful });
+  const lane = newLane('wh_1', { fence: 1, isInherited, careful, takenAt: now });
   give(lane, found, now);
   return lane;
 }
@@ -58,7 +58,7 @@ function fill(lane: Lane, now = 0): DueDelivery[] {
 
 function end(lane: Lane, one: DueDelivery | undefined, how: AttemptEnd, now = 0): void {
   assert.ok(one);
-  leave(lane, one);
+  leave(lane, one, true);
   learn(lane, how, rules, now);
 }
 
@@ -211,6 +211,20 @@ test('after an unclean end the first deliveries are sent one at a time', () => {
     end(lane, begun[0], 'success');
   }
   assert.equal(fill(lane).length, 7);
+});
+
+test('after an unclean end what came since, or was not sent, is none of the first deliveries', () => {
+  const lane = laneWith(
+    { due: deliveries(9), asked: [delivery('evt_new', { isAsked: true, due: 1 })] },
+    { careful: 1 },
+  );
+  const [first, ...others] = fill(lane);
+  assert.deepEqual([first?.event.id, others], ['evt_new', []]);
+  end(lane, first, 'success');
+  const [second] = fill(lane);
+  assert.ok(second);
+  leave(lane, second, false);
+  assert.equal(fill(lane).length, 1);
 });
 
 test('a delivery that may have ended a process is alone in its lane', () => {
