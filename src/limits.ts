@@ -251,6 +251,8 @@ export const delivery = {
   unrecorded: 2_000,
   /** A webhook whose deliveries never run out is read from the first one as often: what came late may be before the rest. */
   rereadMs: 1 * SECOND,
+  /** For each webhook so much later: 1 000 reads a second at most, some hundredths of a core, for those that only wait. */
+  rereadEachMs: 1,
   /** How long a webhook waits when a request to it could not even be made. */
   notMadeMs: 1 * SECOND,
   /** A delivery is given up when the service ended uncleanly as often while it sent it: it may be the cause. */

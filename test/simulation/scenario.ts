@@ -85,6 +85,7 @@ function drawRules(random: Random): DispatchRules {
     asked: random.pick([1, 2, 16]),
     readsAtOnce: random.pick([1, 2, 8]),
     rereadMs: 5_000,
+    rereadEachMs: random.pick([0, 1_000]),
     notMadeMs: 1_000,
     suspicions: 3,
     troubledMs: 10_000,

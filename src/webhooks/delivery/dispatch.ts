@@ -5,6 +5,7 @@ import {
   close,
   forget,
   isAsNew,
+  isBusy,
   isProbed,
   keyOf,
   type Lane,
@@ -30,6 +31,8 @@ import { createWakes } from './wakes.ts';
 export type Dispatch = {
   /** Lanes have work. Those that are not owned are asked for (`take`). */
   work(work: readonly Work[], now: number): void;
+  /** A search found lanes that have work: the hint of it may have been lost, or it is what they have already. */
+  found(work: readonly Work[], now: number): void;
   /** A lane is this process's own from now on. */
   taken(lane: TakenLane, now: number): void;
   /** A lane was not given, or is another's. What is under way is not recorded. */
@@ -98,9 +101,11 @@ export type DispatchRules = LaneRules &
     readsAtOnce: number;
     /**
      * A lane that never runs dry is read from its beginning as often: what came late may be before the rest. One whose
-     * queue waits is asked as often whether its webhook was changed.
+     * queue waits is asked as often whether its webhook was changed, and one that is busy whether a hint was lost.
      */
     rereadMs: number;
+    /** For each lane so much later: what many lanes cost that only wait has a bound. */
+    rereadEachMs: number;
     /** How long a lane waits when a request could not be made. */
     notMadeMs: number;
     /** How often a process may end uncleanly while it sends a delivery until that is given up. */
@@ -290,8 +295,8 @@ export function createDispatch(rules: DispatchRules): Dispatch {
     const isTurn = lane.asked.length === 0 && lane.askAt > now;
     const isLow = isTurn && lane.queue.length <= (isHeld ? 0 : rules.concurrency);
     // A change of the webhook of which no hint came must not wait until a pause is over.
-    const isOld = lane.asked.length + lane.queue.length > 0 && now - lane.readAt >= rules.rereadMs;
-    const lookAt = Math.min(isOld ? now : readsAskedAt(lane), isLow ? lane.lookAt : Number.POSITIVE_INFINITY);
+    const oldAt = lane.asked.length + lane.queue.length > 0 ? rereadAt(lane) : Number.POSITIVE_INFINITY;
+    const lookAt = Math.min(oldAt, readsAskedAt(lane), isLow ? lane.lookAt : Number.POSITIVE_INFINITY);
     if (now < lookAt) return lookAt;
     if (now < ledger.retryAt()) return ledger.retryAt();
     if (places.reads >= rules.readsAtOnce) {
@@ -301,6 +306,8 @@ export function createDispatch(rules: DispatchRules): Dispatch {
     beginReading(lane, isLow && now >= lane.lookAt, now, effects);
     return Number.POSITIVE_INFINITY;
   }
+
+  const rereadAt = ({ readAt }: Lane) => readAt + Math.max(rules.rereadMs, lanes.size * rules.rereadEachMs);
 
   function beginReading(lane: Lane, isLow: boolean, now: number, effects: Effect[]): void {
     if (now - lane.begunAt >= rules.rereadMs) lane.after = undefined;
@@ -359,16 +366,19 @@ export function createDispatch(rules: DispatchRules): Dispatch {
     ready.add(lane);
   }
 
+  function hear(work: readonly Work[], now: number, isSearch: boolean): void {
+    for (const { webhook, due = now, isAsked } of work) {
+      const lane = lanes.get(webhook);
+      if (lane) {
+        if (isAsked) askAt(lane, due);
+        lookAt(lane, isSearch && isBusy(lane) ? Math.max(due, rereadAt(lane)) : due);
+      } else if (!asking.has(webhook)) wanted.set(webhook, Math.min(wanted.at(webhook) ?? due, due));
+    }
+  }
+
   return {
-    work(work, now) {
-      for (const { webhook, due = now, isAsked } of work) {
-        const lane = lanes.get(webhook);
-        if (lane) {
-          if (isAsked) askAt(lane, due);
-          lookAt(lane, due);
-        } else if (!asking.has(webhook)) wanted.set(webhook, Math.min(wanted.at(webhook) ?? due, due));
-      }
-    },
+    work: (work, now) => hear(work, now, false),
+    found: (work, now) => hear(work, now, true),
 
     taken({ webhook, fence, isInherited, isSuspect }, now) {
       asking.delete(webhook);

@@ -329,6 +329,10 @@ function fill(bucket: Bucket, now: number): void {
   bucket.filledAt = now;
 }
 
+export function isBusy({ asked, queue, underWay }: Lane): boolean {
+  return asked.length + queue.length + underWay.size > 0;
+}
+
 /**
  * Whether little is lost when it is forgotten: a new lane would be the same.
  *
@@ -337,8 +341,7 @@ function fill(bucket: Bucket, now: number): void {
 export function isAsNew(lane: Lane, troubledMs: number, now: number): boolean {
   if (lane.bucket) fill(lane.bucket, now);
   return (
-    lane.underWay.size === 0 &&
-    lane.asked.length + lane.queue.length === 0 &&
+    !isBusy(lane) &&
     lane.reading === undefined &&
     (lane.trouble.failures === 0 || now - lane.trouble.lastAt >= troubledMs) &&
     (lane.bucket === undefined || lane.bucket.tokens >= lane.bucket.most)

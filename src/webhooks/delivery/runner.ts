@@ -195,7 +195,7 @@ export function startDelivery(parts: DeliveryParts): Delivery {
       try {
         for (let after: string | undefined; ; ) {
           const work = await store.findWork(after, bounds.searchedTogether);
-          tell((dispatch, now) => dispatch.work(work, now));
+          tell((dispatch, now) => dispatch.found(work, now));
           after = work.at(-1)?.webhook;
           if (work.length < bounds.searchedTogether || stopped.signal.aborted) break;
         }

@@ -159,6 +159,40 @@ test('nothing that waited begins before it is read whether a person sent it agai
   assert.equal(reads.length, 1);
 });
 
+test('a lane that is busy is read again for a search once in a while only, and later among many', () => {
+  for (const [lanes, rereadMs] of [
+    [10, 5_000],
+    [100, 10_000],
+  ] as const) {
+    const { dispatch, add, advance, reads } = start({ concurrency: 4, rereadEachMs: 100, inAll: 8 });
+    for (const name of names(lanes)) add(name, deliveries(2));
+    advance();
+    const before = reads.length;
+    const found = names(lanes).map((webhook) => ({ webhook, due: 0 }));
+    for (let now = 0; now < rereadMs; now += 1_000) {
+      dispatch.found(found, now);
+      advance(now);
+    }
+    assert.equal(reads.length, before);
+    dispatch.found(found, rereadMs);
+    advance(rereadMs);
+    assert.equal(reads.length, before + lanes);
+  }
+});
+
+test('a lane whose queue waits is asked whether its webhook was changed, also when no search finds it', () => {
+  const { dispatch, add, advance, reads } = start({ concurrency: 1 });
+  add('a', deliveries(2));
+  const [one] = advance();
+  assert.ok(one);
+  dispatch.ended(one, { ...attempt(429, 0), retryAfter: '3600' }, 0);
+  advance();
+  const before = reads.length;
+  assert.ok((dispatch.wakeAt() ?? 0) <= rules.rereadMs);
+  advance(rules.rereadMs);
+  assert.equal(reads.length, before + 1);
+});
+
 test('a hundred slow receivers leave places free for one more', () => {
   const { add, advance } = start();
   for (const name of names(100)) add(name, deliveries(50));

@@ -14,6 +14,7 @@ export const rules: DispatchRules = {
   asked: 16,
   readsAtOnce: 1000,
   rereadMs: 5_000,
+  rereadEachMs: 0,
   notMadeMs: 1_000,
   suspicions: 3,
   troubledMs: 60_000,
