@@ -185,6 +185,8 @@ export const database = {
   migrationPauseMs: 5 * SECOND,
   /** How often it is said that a migration waits. */
   migrationTellMs: 60 * SECOND,
+  /** A table of so many bytes has a new index within a moment, for which writers may wait. A larger one gets it beside them. */
+  briefIndexBytes: 16 * MIB,
   /** When the service gives up an answer, COMMIT included, which the server's own limits do not bound. */
   answerMs: 10 * SECOND,
   /** A connection without a statement is closed after it. */

@@ -94,6 +94,7 @@ export const bounds: Readonly<Record<LimitName, string>> = {
   'database.lateCheckMs': 'A write that waits too long is answered at most this much later.',
   'database.migrationLockMs': 'The migration is rolled back, and tried again.',
   'database.migrationPauseMs': 'The migration is tried again.',
+  'database.briefIndexBytes': 'A migration builds the index beside writes, before its transaction.',
   'database.migrationTellMs': 'The log says again that the schema waits.',
   'database.answerMs': 'The connection is given up: 503 `50302` for a read. A write was answered before.',
   'database.idleMs': 'The connection is closed.',

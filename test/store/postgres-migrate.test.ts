@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { type TestContext, test } from 'node:test';
 import pg from 'pg';
 import { parseDatabaseUrl } from '../../src/database-url.ts';
+import { database as limits } from '../../src/limits.ts';
 import { silentLog } from '../../src/runtime.ts';
 import { openDatabase } from '../../src/store/postgres/database.ts';
 import { migrate } from '../../src/store/postgres/migrate.ts';
@@ -53,7 +54,7 @@ test('a migration that finds a table locked by pg_dump leaves it to the other re
     told++;
     waits.resolve();
   };
-  const bounds = { migrationLockMs: 20, migrationPauseMs: 20 };
+  const bounds = { ...limits, migrationLockMs: 20, migrationPauseMs: 20 };
   const migrated = migrate(database, { now: 0, onWait, bounds });
   await waits.promise;
   // As a create of an old replica does.
@@ -155,4 +156,109 @@ test('a replica of the version before adds plants after the migration with the r
   );
   await administer(url, `DROP OWNED BY ${role}; DROP ROLE ${role}`);
   assert.equal(await create(owner), 2n);
+});
+
+/** A store of the version that has no indexes of what waits, with deliveries of several users. */
+async function withoutPendingIndexes(t: TestContext, partitions?: number) {
+  const { url, drop } = await makeDatabase();
+  if (partitions === undefined) await (await openStoreIn(url)).close();
+  else await makePartitions(url, partitions);
+  await administer(
+    url,
+    `DROP INDEX deliveries_asked, deliveries_pending, deliveries_undelivered;
+     CREATE INDEX deliveries_due ON deliveries (subscriber, webhook, due, event) WHERE state = 'pending';
+     CREATE INDEX deliveries_by_state ON deliveries (subscriber, webhook, state, event);
+     DELETE FROM migrations WHERE version > 5;
+     ${ADD_DELIVERIES}`,
+  );
+  const parts = { connections: 2, pooled: false, log: silentLog };
+  const database = openDatabase({ url: parseDatabaseUrl(url), ...parts });
+  const clients: pg.Client[] = [];
+  t.after(async () => {
+    await Promise.all([database.close(), ...clients.map((client) => client.end())]);
+    await drop();
+  });
+  async function connect(): Promise<pg.Client> {
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    clients.push(client);
+    return client;
+  }
+  return { url, database, connect };
+}
+
+const ADD_DELIVERIES = `INSERT INTO deliveries (subscriber, webhook, event, owner, state, attempts, step, due, leased, fence)
+  SELECT n, 'wh_1', 'evt_' || random(), n, 'pending', 0, 0, 0, false, 0 FROM generate_series(1, 20) n`;
+
+/** Every table counts as large. */
+const buildsAll = {
+  ...limits,
+  migrationLockMs: 20,
+  migrationPauseMs: 20,
+  migrationTellMs: 20,
+  briefIndexBytes: 0,
+};
+
+/** The indexes that are valid, of the table or of all its partitions, with what they hold. */
+async function validIndexes(url: string): Promise<string[]> {
+  const { rows } = await administer(
+    url,
+    `SELECT t.relname || ': ' || substring(pg_get_indexdef(i.indexrelid) FROM '\\(.*') AS text
+     FROM pg_index i
+     JOIN pg_class t ON t.oid = i.indrelid
+     JOIN pg_class c ON c.oid = i.indexrelid
+     WHERE t.relkind = 'r' AND t.relname LIKE 'deliveries%' AND i.indisvalid AND NOT i.indisprimary
+       AND (NOT t.relispartition OR c.relispartition)
+     ORDER BY 1`,
+  );
+  return rows.map(({ text }) => text);
+}
+
+for (const partitions of [undefined, 2]) {
+  const kind = partitions === undefined ? 'a large table' : 'large partitions';
+  test(`while a migration indexes ${kind}, others write`, async (t) => {
+    const { url, database, connect } = await withoutPendingIndexes(t, partitions);
+    const fresh = await makeDatabase();
+    t.after(fresh.drop);
+    await (partitions === undefined ? (await openStoreIn(fresh.url)).close() : makePartitions(fresh.url, 2));
+    const writer = await connect();
+    await writer.query('BEGIN');
+    await writer.query(ADD_DELIVERIES);
+    const waits = Promise.withResolvers<void>();
+    const migrated = migrate(database, { now: 0, onWait: waits.resolve, bounds: buildsAll });
+    await waits.promise;
+    const { rows } = await administer(
+      url,
+      'SELECT count(*)::int AS builds FROM pg_stat_progress_create_index',
+    );
+    assert.deepEqual(rows, [{ builds: 1 }]);
+    for (let n = 0; n < 10; n++) await administer(url, `SET lock_timeout = '1s'; ${ADD_DELIVERIES}`);
+    await writer.query('COMMIT');
+    assert.deepEqual(await migrated, ['0006_pending_indexes.sql']);
+    assert.deepEqual(await validIndexes(url), await validIndexes(fresh.url));
+  });
+}
+
+test('an index whose build was broken off is built anew', async (t) => {
+  const { url, database, connect } = await withoutPendingIndexes(t);
+  const [writer, builder] = [await connect(), await connect()];
+  await writer.query('BEGIN');
+  await writer.query(ADD_DELIVERIES);
+  await builder.query(`SET lock_timeout = '10ms'`);
+  await assert.rejects(
+    builder.query('CREATE INDEX CONCURRENTLY deliveries_pending ON deliveries (subscriber)'),
+  );
+  await writer.query('COMMIT');
+  await migrate(database, { now: 0, onWait() {}, bounds: { ...buildsAll, briefIndexBytes: 1e9 } });
+  const found = (await validIndexes(url)).filter((text) =>
+    text.includes('(subscriber, webhook, due, "left"(event, 13))'),
+  );
+  assert.equal(found.length, 2);
+});
+
+test('programs that migrate at the same time build an index once', async (t) => {
+  const { database } = await withoutPendingIndexes(t, 2);
+  const options = { now: 0, onWait() {}, bounds: { ...buildsAll, migrationTellMs: 60_000 } };
+  const applied = await Promise.all([1, 2, 3].map(() => migrate(database, options)));
+  assert.deepEqual(applied.flat(), ['0006_pending_indexes.sql']);
 });

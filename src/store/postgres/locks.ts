@@ -9,4 +9,6 @@ export const LOCKS = {
   migration: [SERVICE, 1],
   /** One replica at a time does a slice of the long work. */
   chores: [SERVICE, 2],
+  /** One program at a time builds indexes. */
+  indexes: [SERVICE, 3],
 };

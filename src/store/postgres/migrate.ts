@@ -10,6 +10,7 @@ import {
 } from '../migrations.ts';
 import type { Database, Statement } from './database.ts';
 import { LOCK_NOT_AVAILABLE, sqlState } from './failure.ts';
+import { buildIndexes } from './index-builds.ts';
 import { LOCKS } from './locks.ts';
 import { withOwnClient } from './own-client.ts';
 
@@ -28,7 +29,7 @@ export type MigrateOptions = {
   allowsCopy?: boolean;
   /** Called when the schema waits for a transaction of somebody else, and once in a while as long as it does. */
   onWait(): void;
-  bounds?: { migrationLockMs: number; migrationPauseMs: number };
+  bounds?: Record<'migrationLockMs' | 'migrationPauseMs' | 'migrationTellMs' | 'briefIndexBytes', number>;
 };
 
 /**
@@ -48,9 +49,17 @@ export async function migrate(database: Database, options: MigrateOptions): Prom
     await refuseServer(client);
     const names: string[] = [];
     for (;;) {
-      const name = await insist(() => applyNext(client, known, options), options);
-      if (name === undefined) break;
-      names.push(name);
+      const migration = nextOf(await appliedMigrations(client), known);
+      if (!migration) break;
+      const isMissing = async () => nextOf(await appliedMigrations(client), known) === migration;
+      const { onWait, bounds = limits } = options;
+      await insist(
+        () => buildIndexes(database, client, migration.sql, { isMissing, onWait, bounds }),
+        options,
+      );
+      if (await insist(() => applyNext(client, { migration, isMissing }, options), options)) {
+        names.push(migration.name);
+      }
     }
     await adoptServer(client);
     if (!options.allowsCopy) await refuseUnfinishedCopy(client);
@@ -89,7 +98,7 @@ async function refuseServer(client: pg.Client): Promise<void> {
 /** Tries again, for as long as it takes, while somebody holds a lock on what the work needs. */
 async function insist<T>(
   work: () => Promise<T>,
-  { onWait, bounds: { migrationPauseMs } = limits }: MigrateOptions,
+  { onWait, bounds: { migrationPauseMs, migrationTellMs } = limits }: MigrateOptions,
 ): Promise<T> {
   let toldAt = Number.NEGATIVE_INFINITY;
   for (;;) {
@@ -98,7 +107,7 @@ async function insist<T>(
     } catch (error) {
       if (sqlState(error) !== LOCK_NOT_AVAILABLE) throw error;
     }
-    if (performance.now() - toldAt >= limits.migrationTellMs) {
+    if (performance.now() - toldAt >= migrationTellMs) {
       toldAt = performance.now();
       onWait();
     }
@@ -106,13 +115,14 @@ async function insist<T>(
   }
 }
 
-/** The name of the file that was applied; undefined when none is missing. */
+type Next = { migration: Migration; isMissing(): Promise<boolean> };
+
+/** False when another program was faster. */
 async function applyNext(
   client: pg.Client,
-  known: readonly Migration[],
+  { migration, isMissing }: Next,
   { now, partitions, bounds: { migrationLockMs } = limits }: MigrateOptions,
-): Promise<string | undefined> {
-  if (nextOf(await appliedMigrations(client), known) === undefined) return undefined;
+): Promise<boolean> {
   await client.query('BEGIN');
   try {
     // For this one as long as it takes: who holds it migrates.
@@ -128,11 +138,10 @@ async function applyNext(
          applied_at      bigint NOT NULL
        )`,
     );
-    // Another program may have been faster.
-    const migration = nextOf(await appliedMigrations(client), known);
-    if (migration) await apply(client, migration, { now, partitions });
+    const applies = await isMissing();
+    if (applies) await apply(client, migration, { now, partitions });
     await client.query('COMMIT');
-    return migration?.name;
+    return applies;
   } catch (error) {
     await client.query('ROLLBACK').catch(() => {});
     throw error;

@@ -1,11 +1,11 @@
 -- compatible from: 2
 -- Only what is not delivered is indexed, and by the moment of an event (`momentOf`) instead of its id: deliveries that
 -- were made together share one entry.
-CREATE INDEX IF NOT EXISTS deliveries_asked ON deliveries (subscriber, webhook, due, left(event, 13))
+CREATE INDEX IF NOT EXISTS deliveries_asked /* beside writes */ ON deliveries (subscriber, webhook, due, left(event, 13))
   WHERE asked AND state = 'pending';
-CREATE INDEX IF NOT EXISTS deliveries_pending ON deliveries (subscriber, webhook, due, left(event, 13))
+CREATE INDEX IF NOT EXISTS deliveries_pending /* beside writes */ ON deliveries (subscriber, webhook, due, left(event, 13))
   WHERE state = 'pending';
-CREATE INDEX IF NOT EXISTS deliveries_undelivered ON deliveries (subscriber, webhook, state, left(event, 13))
+CREATE INDEX IF NOT EXISTS deliveries_undelivered /* beside writes */ ON deliveries (subscriber, webhook, state, left(event, 13))
   WHERE state <> 'delivered';
 
 -- The first had what waits by the whole id, the second every delivery twice: as a pending one and as a delivered one.

@@ -1,0 +1,120 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type pg from 'pg';
+import type { Database } from './database.ts';
+import { LOCKS } from './locks.ts';
+import { withOwnClient } from './own-client.ts';
+
+/**
+ * Indexes that a migration adds to tables which may be large. `CREATE INDEX` lets nobody write to the table while it
+ * reads all of it, and `CONCURRENTLY` cannot be in the transaction of a migration. So what a file marks as
+ * `beside writes` is built before that, table by table; its transaction finds these indexes, and takes them over.
+ */
+
+export type BuildOptions = {
+  /** Whether it is still to be done: another program may have been faster. */
+  isMissing(): Promise<boolean>;
+  /** Called once in a while as long as a build waits for a transaction of somebody else. */
+  onWait(): void;
+  bounds: Record<'migrationPauseMs' | 'migrationTellMs' | 'briefIndexBytes', number>;
+};
+
+type Index = { name: string; table: string; definition: string };
+
+const MARKED = /CREATE INDEX IF NOT EXISTS (\w+) \/\* beside writes \*\/ ON (\w+) ([^;]+);/g;
+
+/** Builds the indexes that a migration marks. What a build that was broken off left is built anew. */
+export async function buildIndexes(
+  database: Pick<Database, 'primaryUrl'>,
+  client: pg.Client,
+  sql: string,
+  options: BuildOptions,
+): Promise<void> {
+  const wanted = [...sql.matchAll(MARKED)].map(([, name = '', table = '', definition = '']) => {
+    return { name, table, definition };
+  });
+  if (wanted.length === 0) return;
+  await withOwnClient(database, 'migrate guard', async (guard) => {
+    await lockAlone(guard, options);
+    if (!(await options.isMissing())) return;
+    for (const index of wanted) {
+      for (const part of await toBuild(client, index, options)) {
+        await build(client, part, (work) => tellWaits(guard, work, options));
+      }
+    }
+  });
+}
+
+/**
+ * Two builds on one table wait for each other until the server ends one of them. The lock is that of a transaction,
+ * for a pooler, and not of `client`, whose builds each are several. Nobody waits for it in a statement: a build waits
+ * for all that have begun before it.
+ */
+async function lockAlone(guard: pg.Client, { bounds: { migrationPauseMs } }: BuildOptions): Promise<void> {
+  for (;;) {
+    await guard.query('BEGIN ISOLATION LEVEL READ COMMITTED');
+    await guard.query(
+      `SELECT set_config(name, '0', true)
+       FROM pg_settings
+       WHERE name IN ('idle_in_transaction_session_timeout', 'transaction_timeout')`,
+    );
+    // Without parameters: the portal of a statement that has some keeps its snapshot, for which a build would wait.
+    const { rows } = await guard.query(`SELECT pg_try_advisory_xact_lock(${LOCKS.indexes}) AS is_held`);
+    if (rows[0].is_held) return;
+    await guard.query('ROLLBACK');
+    await pause(migrationPauseMs);
+  }
+}
+
+type Part = Index & { isBroken: boolean };
+
+/** Of the table, or of each of its partitions: what is not there. Small tables are left to the migration. */
+async function toBuild(
+  client: pg.Client,
+  { name, table, definition }: Index,
+  { bounds: { briefIndexBytes } }: BuildOptions,
+): Promise<Part[]> {
+  const { rows } = await client.query(
+    `SELECT t.table, t.index, x.indexrelid IS NOT NULL AS is_broken
+     FROM (
+       SELECT c.oid, c.relname AS table, replace($1, $2, c.relname) AS index
+       FROM pg_class c
+       WHERE c.relkind = 'r' AND (c.oid = to_regclass($2) OR c.oid IN (
+         SELECT inhrelid FROM pg_inherits WHERE inhparent = to_regclass($2)
+       ))
+     ) t
+     LEFT JOIN pg_index x ON x.indexrelid = to_regclass(t.index)
+     WHERE NOT x.indisvalid OR (x.indexrelid IS NULL AND pg_relation_size(t.oid) > $3)
+     ORDER BY t.oid`,
+    [name, table, briefIndexBytes],
+  );
+  return rows.map((row) => ({ name: row.index, table: row.table, definition, isBroken: row.is_broken }));
+}
+
+async function build(
+  client: pg.Client,
+  { name, table, definition, isBroken }: Part,
+  told: (work: Promise<unknown>) => Promise<void>,
+): Promise<void> {
+  if (isBroken) await told(client.query(`DROP INDEX CONCURRENTLY ${name}`));
+  await told(client.query(`CREATE INDEX CONCURRENTLY ${name} ON ${table} ${definition}`));
+}
+
+const WAITS = `SELECT 1 FROM pg_stat_progress_create_index WHERE datname = current_database() AND phase LIKE 'waiting%'`;
+
+async function tellWaits(
+  guard: pg.Client,
+  work: Promise<unknown>,
+  { onWait, bounds: { migrationTellMs } }: BuildOptions,
+): Promise<void> {
+  const over = new AbortController();
+  const ended = work.finally(() => over.abort());
+  // Its failure is that of the work.
+  ended.catch(() => {});
+  for (;;) {
+    await pause(migrationTellMs, undefined, { signal: over.signal }).catch(() => {});
+    if (over.signal.aborted) break;
+    const { rows } = await guard.query(WAITS);
+    if (rows.length > 0) onWait();
+  }
+  await ended;
+}
