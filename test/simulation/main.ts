@@ -10,7 +10,7 @@ const USAGE = `Usage: npm run simulate -- [--seeds 500] [--seed 1] [--first] [--
   --seed     the seed of the first; the others follow
   --first    ends with the first seed that fails
   --trace    prints what happens
-  --mutants  breaks one rule after the other, and says which seed notices
+  --mutants  breaks one rule after the other, and says how many seeds notice
 `;
 
 process.exitCode = await main();

@@ -72,13 +72,13 @@ const mutants: readonly Mutant[] = [
   },
   {
     breaks: 'a pause is forgotten',
-    file: `${CORE}/lane.ts`,
+    file: `${CORE}/lane-reads.ts`,
     from: 'lane.settings = { ...found, ...lane.standing };',
     to: 'lane.settings = found;',
   },
   {
     breaks: 'an attempt that was under way ends a pause',
-    file: `${CORE}/dispatch.ts`,
+    file: `${CORE}/requests.ts`,
     from: 'const standing = isVoid ? sending.settings : { ...sending.settings, ...lane.standing };',
     to: 'const standing = sending.settings;',
   },
@@ -90,25 +90,25 @@ const mutants: readonly Mutant[] = [
   },
   {
     breaks: 'a retry is not waited for',
-    file: `${CORE}/dispatch.ts`,
-    from: "if (result === 'settled' && outcome.next.state === 'pending') lookAt(lane, outcome.next.due);\n    else if",
-    to: 'if',
+    file: `${CORE}/requests.ts`,
+    from: 'lookAt(lane, outcome.next.due);',
+    to: 'void lane;',
   },
   {
     breaks: 'a stale read is believed',
-    file: `${CORE}/lane.ts`,
+    file: `${CORE}/lane-reads.ts`,
     from: ' || reading.recorded.has(key)',
     to: '',
   },
   {
     breaks: 'a read that began before a change is believed',
     file: `${CORE}/dispatch.ts`,
-    from: 'if (found && !reading.isStale) takeIn',
-    to: 'if (found) takeIn',
+    from: 'else if (!reading.isStale) takeIn',
+    to: 'else takeIn',
   },
   {
     breaks: 'a token bucket is inherited full',
-    file: `${CORE}/lane.ts`,
+    file: `${CORE}/lane-reads.ts`,
     from: 'lane.isInherited ? 0 : ',
     to: '',
   },
@@ -121,8 +121,38 @@ const mutants: readonly Mutant[] = [
   {
     breaks: 'what was asked for does not go first',
     file: `${CORE}/lane.ts`,
-    from: 'const next = asked[0] ?? queue[0];',
+    from: 'const next = asked[0] ?? (askAt <= now ? undefined : queue[0]);',
     to: 'const next = queue[0] ?? asked[0];',
+  },
+  {
+    breaks: 'what was asked for again is also sent as it waited',
+    file: `${CORE}/lane.ts`,
+    from: '(askAt <= now ? undefined : queue[0])',
+    to: 'queue[0]',
+  },
+  {
+    breaks: 'only the first of what was asked for goes first',
+    file: `${CORE}/lane-reads.ts`,
+    from: 'asked.length < reading.askedLimit ? reading.askAt : Number.NEGATIVE_INFINITY',
+    to: 'reading.askAt',
+  },
+  {
+    breaks: 'a lane that is to be handed over is still sent to',
+    file: `${CORE}/dispatch.ts`,
+    from: 'if (lane.isLeaving) {',
+    to: 'if (lane.isLeaving && lane.underWay.size === 0) {',
+  },
+  {
+    breaks: 'a lane is handed over before its last outcome',
+    file: `${CORE}/dispatch.ts`,
+    from: 'if (lane.underWay.size > 0) return;',
+    to: '',
+  },
+  {
+    breaks: 'lanes are taken before others are given back',
+    file: `${CORE}/runner.ts`,
+    from: 'giveBack(dispatch.release(now + bounds.lingerMs, now), false)',
+    to: 'timers.later(() => giveBack(dispatch.release(now + bounds.lingerMs, now), false), 1)',
   },
   {
     breaks: 'no place is kept for what was asked for',
@@ -133,60 +163,60 @@ const mutants: readonly Mutant[] = [
   {
     breaks: 'what was asked for is read only when the queue runs dry',
     file: `${CORE}/dispatch.ts`,
-    from: 'if (isAsked) lane.askAt = Math.min(lane.askAt, due);',
+    from: 'if (isAsked) askAt(lane, due);',
     to: 'void isAsked;',
   },
   {
     breaks: 'silent receivers take all places',
-    file: `${CORE}/dispatch.ts`,
-    from: 'const isSilentFree = () => places.silent < rules.inAll / 2;',
+    file: `${CORE}/places.ts`,
+    from: 'const isSilentFree = () => taken.silent < inAll / 2;',
     to: 'const isSilentFree = () => true;',
   },
   {
     breaks: 'a receiver that fails is not probed',
-    file: `${CORE}/lane.ts`,
-    from: 'return trouble.isSilent || trouble.failures >= failuresToProbe;',
-    to: 'return trouble.failures < 0 && failuresToProbe > 0;',
+    file: `${CORE}/trouble.ts`,
+    from: 'return isSilent || failures >= failuresToProbe;',
+    to: 'return isSilent && failures < 0 && failuresToProbe > 0;',
   },
   {
     breaks: 'probes have no pauses',
-    file: `${CORE}/lane.ts`,
+    file: `${CORE}/trouble.ts`,
     from: 'trouble.opensAt = now + trouble.pauseMs;',
     to: '',
   },
   {
     breaks: 'a lane is wider than its limit',
     file: `${CORE}/lane.ts`,
-    from: '(isProbed(lane, rules) ? 1 : rules.concurrency)) return',
-    to: '(isProbed(lane, rules) ? 1 : 2 * rules.concurrency)) return',
+    from: '(isProbed(trouble, rules) ? 1 : rules.concurrency)) return',
+    to: '(isProbed(trouble, rules) ? 1 : 2 * rules.concurrency)) return',
   },
   {
     breaks: 'more requests are under way than in all',
-    file: `${CORE}/dispatch.ts`,
-    from: 'const free = rules.inAll - places.taken;',
-    to: 'const free = rules.inAll;\n    places.taken = 0;',
+    file: `${CORE}/places.ts`,
+    from: 'const free = inAll - taken.all;',
+    to: 'const free = inAll;\n      taken.all = 0;',
   },
   {
     breaks: 'a webhook that is gone is sent to until that is recorded',
-    file: `${CORE}/dispatch.ts`,
-    from: 'if (lane.reading || lane.isEnding)',
-    to: 'if (lane.reading)',
+    file: `${CORE}/lane-reads.ts`,
+    from: 'if (reading || isEnding)',
+    to: 'if (reading)',
   },
   {
     breaks: 'a change of a webhook is not heeded',
     file: `${CORE}/dispatch.ts`,
-    from: '      forget(lane);\n',
+    from: '    forget(lane);\n',
     to: '',
   },
   {
     breaks: 'what was noted is sent after a change',
-    file: `${CORE}/dispatch.ts`,
-    from: 'if (ownLane(sending)?.changes === sending.changes) effects',
-    to: 'if (sending.changes >= 0) effects',
+    file: `${CORE}/requests.ts`,
+    from: 'if (ownLane(sending)?.changes === sending.changes) return',
+    to: 'if (sending.changes >= 0) return',
   },
   {
     breaks: 'the failure at a URL before counts for the new one',
-    file: `${CORE}/dispatch.ts`,
+    file: `${CORE}/requests.ts`,
     from: 'const isVoid = lane.standing?.generation !== sending.settings.generation;',
     to: 'const isVoid = lane.standing === undefined;',
   },
@@ -198,13 +228,13 @@ const mutants: readonly Mutant[] = [
   },
   {
     breaks: 'lanes that wait for a place are not let in',
-    file: `${CORE}/dispatch.ts`,
-    from: '        if (!isFree()) break;',
-    to: '        if (places.taken > 0 || !isFree()) break;',
+    file: `${CORE}/places.ts`,
+    from: '          if (!isFree()) break;',
+    to: '          if (taken.all > 0 || !isFree()) break;',
   },
   {
     breaks: 'a delivery that ends every process is never given up',
-    file: `${CORE}/dispatch.ts`,
+    file: `${CORE}/requests.ts`,
     from: 'if (delivery.suspicions >= rules.suspicions) {',
     to: 'if (delivery.suspicions > 1_000_000) {',
   },
@@ -219,7 +249,7 @@ const mutants: readonly Mutant[] = [
 /** How long the seeds may take with a mutant that makes time pass without end. */
 const LIMIT_MS = 300_000;
 
-/** Runs the seeds with each mutant, and prints which one notices. False when one is not noticed. */
+/** Runs the seeds with each mutant, and prints how many notice. False when one is not noticed. */
 export async function tryMutants(seeds: number): Promise<boolean> {
   const root = join(import.meta.dirname, '..', '..');
   const copy = mkdtempSync(join(tmpdir(), 'mutants-'));
@@ -230,10 +260,10 @@ export async function tryMutants(seeds: number): Promise<boolean> {
     cpSync(join(root, 'package.json'), join(copy, 'package.json'));
     symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
     for (const mutant of mutants) {
-      const noticed = tryMutant(copy, mutant, seeds);
-      if (noticed === undefined) missed++;
+      const { count, first } = tryMutant(copy, mutant, seeds);
+      if (count === 0) missed++;
       process.stdout.write(
-        `${noticed ? 'caught' : 'MISSED'}: ${mutant.breaks}${noticed ? ` (${noticed})` : ''}\n`,
+        `${count === 0 ? 'MISSED' : `${count} of ${seeds}`}: ${mutant.breaks} (${first})\n`,
       );
     }
   } finally {
@@ -243,8 +273,8 @@ export async function tryMutants(seeds: number): Promise<boolean> {
   return missed === 0;
 }
 
-/** What noticed it. */
-function tryMutant(copy: string, { file, from, to, breaks }: Mutant, seeds: number): string | undefined {
+/** How many seeds notice it, of those that end in time, and what the first says. */
+function tryMutant(copy: string, { file, from, to, breaks }: Mutant, seeds: number) {
   const path = join(copy, file);
   const text = readFileSync(path, 'utf8');
   if (text.split(from).length !== 2) throw new Error(`"${breaks}": its text is not once in ${file}.`);
@@ -252,12 +282,14 @@ function tryMutant(copy: string, { file, from, to, breaks }: Mutant, seeds: numb
     path,
     text.replace(from, () => to),
   );
-  const args = [join(copy, SIMULATION, 'main.ts'), '--seeds', String(seeds), '--first'];
+  const args = [join(copy, SIMULATION, 'main.ts'), '--seeds', String(seeds)];
   const { status, stdout, signal } = spawnSync(process.execPath, args, {
     encoding: 'utf8',
     timeout: LIMIT_MS,
   });
   writeFileSync(path, text);
-  if (status === 0) return undefined;
-  return signal ? 'it does not end' : stdout.split('\n')[0] || 'an error';
+  const noticed = stdout.split('\n').filter((line) => line.startsWith('seed '));
+  const isBroken = signal !== null || status !== 0;
+  const first = noticed[0] ?? (signal ? 'it does not end' : 'an error');
+  return { count: Math.max(noticed.length, isBroken ? 1 : 0), first: isBroken ? first : 'no seed' };
 }

@@ -1,4 +1,6 @@
-import type { DueDelivery, LaneReading, LaneSettings, Position, Standing } from './port.ts';
+import { admitsAt, type Bucket, type BucketRules, isFull } from './bucket.ts';
+import type { DueDelivery, LaneSettings, Position, Standing } from './port.ts';
+import { isProbed, noTrouble, type Trouble, type TroubleRules } from './trouble.ts';
 
 /**
  * One lane and its rules, without I/O: what may be sent now, and when what may not be sent now may be.
@@ -68,31 +70,11 @@ export type Reading = {
   recorded: Set<string>;
 };
 
-/** How the lane's last attempts ended. */
-type Trouble = {
-  failures: number;
-  isSilent: boolean;
-  /** Before the next probe. */
-  pauseMs: number;
-  opensAt: number;
-  /** When the last attempt ended. */
-  lastAt: number;
-};
-
-/** A token bucket: each request takes a token, and they come back at the webhook's rate. */
-type Bucket = { rate: number; most: number; tokens: number; filledAt: number };
-
-export type LaneRules = {
-  /** Requests under way to one webhook. */
-  concurrency: number;
-  failuresToProbe: number;
-  probeMs: { first: number; most: number };
-  /** Of a second's requests, how many may follow on each other at once. */
-  rateBurst: number;
-};
-
-/** How a request ended: as a success, with an answer that is none, or with no whole answer. */
-export type AttemptEnd = 'success' | 'failure' | 'silence';
+export type LaneRules = TroubleRules &
+  BucketRules & {
+    /** Requests under way to one webhook. */
+    concurrency: number;
+  };
 
 export function newLane(
   webhook: string,
@@ -127,17 +109,9 @@ export function newLane(
   };
 }
 
-function noTrouble(): Trouble {
-  return { failures: 0, isSilent: false, pauseMs: 0, opensAt: 0, lastAt: Number.NEGATIVE_INFINITY };
-}
-
 /** Two generations of a delivery may be under way together: what was under way when it was sent again. */
 export function keyOf({ event, generation }: { event: { id: string }; generation: number }): string {
   return `${event.id} ${generation}`;
-}
-
-export function isProbed({ trouble }: Lane, { failuresToProbe }: LaneRules): boolean {
-  return trouble.isSilent || trouble.failures >= failuresToProbe;
 }
 
 /** Why the lane's next delivery cannot be sent now: undefined when it can, else when that may have changed. */
@@ -164,7 +138,7 @@ export function nextOf(lane: Lane, width: number, rules: LaneRules, now: number)
   if (next.isAsked && !reserved) return next;
   if (now < trouble.opensAt) return { until: trouble.opensAt };
   const ordinary = reserved ? sending - 1 : sending;
-  if (ordinary >= (isProbed(lane, rules) ? 1 : rules.concurrency)) return 'itself';
+  if (ordinary >= (isProbed(trouble, rules) ? 1 : rules.concurrency)) return 'itself';
   if (ordinary < width) return next;
   return sending > 0 ? 'itself' : 'places';
 }
@@ -172,9 +146,7 @@ export function nextOf(lane: Lane, width: number, rules: LaneRules, now: number)
 /** When the pause and the rate admit a request. */
 function admittedAt({ bucket }: Lane, { pausedUntil = 0 }: LaneSettings, now: number): number {
   if (pausedUntil > now) return pausedUntil;
-  if (!bucket) return now;
-  fill(bucket, now);
-  return bucket.tokens >= 1 ? now : now + Math.ceil(((1 - bucket.tokens) * 1000) / bucket.rate);
+  return bucket ? admitsAt(bucket, now) : now;
 }
 
 /** Takes the delivery, which `nextOf` gave, out of the lane's queues. */
@@ -200,133 +172,10 @@ export function leave(lane: Lane, delivery: DueDelivery, wasSent: boolean): void
   lane.isAlone = false;
 }
 
-/** What the end of an attempt means for the attempts behind it. */
-export function learn(lane: Lane, end: AttemptEnd, rules: LaneRules, now: number): void {
-  if (end === 'success') {
-    lane.trouble = { ...noTrouble(), lastAt: now };
-    return;
-  }
-  const { trouble } = lane;
-  trouble.isSilent = end === 'silence';
-  trouble.failures++;
-  trouble.lastAt = now;
-  if (trouble.failures < rules.failuresToProbe) return;
-  if (trouble.pauseMs === 0) trouble.pauseMs = rules.probeMs.first;
-  // Requests that were under way together count as one probe.
-  else if (lane.sending === 0) trouble.pauseMs = Math.min(2 * trouble.pauseMs, rules.probeMs.most);
-  trouble.opensAt = now + trouble.pauseMs;
-}
-
-/** The webhook was changed: nothing of what was read holds. */
-export function forget(lane: Lane): void {
-  lane.settings = undefined;
-  lane.changes++;
-  readAgain(lane);
-}
-
 /** What an attempt has told of the webhook itself, with the generation that it still has. */
 export function setStanding(lane: Lane, { generation, pausedUntil, failingSince }: Standing): void {
   lane.standing = { generation, pausedUntil, failingSince };
   if (lane.settings) lane.settings = { ...lane.settings, pausedUntil, failingSince };
-}
-
-/** What is waiting is read again from the beginning. */
-export function readAgain(lane: Lane): void {
-  lane.asked = [];
-  lane.queue = [];
-  lane.after = undefined;
-  lane.lookAt = Number.NEGATIVE_INFINITY;
-  if (lane.reading) lane.reading.isStale = true;
-}
-
-/** What is waiting is sent no more, until the webhook is changed. */
-export function close(lane: Lane): void {
-  readAgain(lane);
-  lane.settings = undefined;
-  lane.lookAt = Number.POSITIVE_INFINITY;
-}
-
-/** Adds what was found and is not here yet. */
-export function takeIn(
-  lane: Lane,
-  reading: Reading,
-  found: LaneReading,
-  rules: LaneRules,
-  now: number,
-): void {
-  const { settings, asked, due, nextDue } = found;
-  lane.askAt = asked.length < reading.askedLimit ? reading.askAt : Number.NEGATIVE_INFINITY;
-  if (!settings) {
-    close(lane);
-    lane.lookAt = reading.lookAt;
-    return;
-  }
-  settle(lane, settings, rules, now);
-  if (asked.length > 0) dropOutdated(lane, asked, due);
-  const here = new Set(lane.queue.map(keyOf));
-  // What is not among the first of these any more was asked for again.
-  lane.asked = [];
-  const add = (queue: DueDelivery[], found: readonly DueDelivery[]): void => {
-    for (const delivery of found) {
-      const key = keyOf(delivery);
-      if (here.has(key) || lane.underWay.has(key) || reading.recorded.has(key)) continue;
-      here.add(key);
-      const suspicions = lane.noted.get(key) ?? delivery.suspicions;
-      queue.push(suspicions === delivery.suspicions ? delivery : { ...delivery, suspicions });
-    }
-  };
-  add(lane.asked, asked);
-  if (reading.limit === 0) return;
-  add(lane.queue, due);
-  const last = due.at(-1);
-  const isAll = last === undefined || due.length < reading.limit;
-  lane.after = isAll ? undefined : { due: last.due, event: last.event.id };
-  const more = isAll ? (nextDue ?? Number.POSITIVE_INFINITY) : Number.NEGATIVE_INFINITY;
-  lane.lookAt = Math.min(more, reading.lookAt);
-}
-
-/** What was sent again while it waited is sent once: as it was asked for. */
-function dropOutdated(lane: Lane, asked: readonly DueDelivery[], due: readonly DueDelivery[]): void {
-  const isAsked = new Set(asked.map(({ event }) => event.id));
-  const generations = new Map(due.map(({ event, generation }) => [event.id, generation]));
-  lane.queue = lane.queue.filter(
-    ({ event, generation }) =>
-      !isAsked.has(event.id) && (generations.get(event.id) ?? generation) <= generation,
-  );
-}
-
-/** When the store is to be asked for what a person asked for: for the next part of many once all of the last has begun. */
-export function readsAskedAt({ asked, askAt }: Lane): number {
-  return asked.length > 0 && !Number.isFinite(askAt) ? Number.POSITIVE_INFINITY : askAt;
-}
-
-/** Of what the store tells, only a change by its owner is newer than what this process has learned of the webhook. */
-function settle(lane: Lane, found: LaneSettings, rules: LaneRules, now: number): void {
-  const { generation, pausedUntil, failingSince } = found;
-  if (lane.standing?.generation !== generation) {
-    lane.standing = { generation, pausedUntil, failingSince };
-    lane.trouble = noTrouble();
-  }
-  lane.settings = { ...found, ...lane.standing };
-  setRate(lane, found.rate, rules, now);
-}
-
-/** A lane that is taken over begins with an empty bucket: the one before may have drawn from it just now. */
-function setRate(lane: Lane, rate: number | undefined, rules: LaneRules, now: number): void {
-  if (rate === lane.bucket?.rate) return;
-  if (rate === undefined) lane.bucket = undefined;
-  else {
-    const most = Math.max(1, Math.floor(rate * rules.rateBurst));
-    const tokens = lane.isInherited ? 0 : Math.min(most, lane.bucket?.tokens ?? most);
-    lane.bucket = { rate, most, tokens, filledAt: now };
-  }
-}
-
-function fill(bucket: Bucket, now: number): void {
-  // A clock that was set back must not stop the flow.
-  const passed = Math.max(0, now - bucket.filledAt);
-  bucket.tokens = Math.min(bucket.most, bucket.tokens + (passed / 1000) * bucket.rate);
-  bucket.filledAt = now;
 }
 
 export function isBusy({ asked, queue, underWay }: Lane): boolean {
@@ -339,11 +188,10 @@ export function isBusy({ asked, queue, underWay }: Lane): boolean {
  * @param troubledMs how long after its last attempt trouble is remembered
  */
 export function isAsNew(lane: Lane, troubledMs: number, now: number): boolean {
-  if (lane.bucket) fill(lane.bucket, now);
   return (
     !isBusy(lane) &&
     lane.reading === undefined &&
     (lane.trouble.failures === 0 || now - lane.trouble.lastAt >= troubledMs) &&
-    (lane.bucket === undefined || lane.bucket.tokens >= lane.bucket.most)
+    (lane.bucket === undefined || isFull(lane.bucket, now))
   );
 }

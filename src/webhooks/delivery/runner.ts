@@ -7,10 +7,10 @@ import {
   type DispatchReading,
   type DispatchRules,
   type Effect,
-  type Sending,
   type TakenLane,
 } from './dispatch.ts';
 import type { LaneStore, Outcome, Recorded } from './port.ts';
+import type { Sending } from './requests.ts';
 import { pause, systemTimers, type Timers } from './timers.ts';
 
 /** Who owns which lane. */
@@ -89,9 +89,9 @@ export function startDelivery(parts: DeliveryParts): Delivery {
     owners.check?.();
     const now = clock.now();
     const effects = dispatch.advance(now);
+    takeLanes(lanesOf(effects, 'take'));
+    giveBack(lanesOf(effects, 'handOver'), true);
     for (const effect of effects) carryOut(effect);
-    // After lanes were given back, of which one may be asked for again already.
-    takeLanes(effects);
     const wakeAt = dispatch.wakeAt();
     if (wakeAt !== undefined) cancelTimer = timers.later(turn, Math.max(0, wakeAt - clock.now()));
     if (dispatch.isIdle()) idle?.resolve();
@@ -99,9 +99,6 @@ export function startDelivery(parts: DeliveryParts): Delivery {
 
   function carryOut(effect: Effect): void {
     switch (effect.do) {
-      case 'giveBack':
-        void giveBack(effect);
-        return;
       case 'read':
         void read(effect);
         return;
@@ -116,8 +113,7 @@ export function startDelivery(parts: DeliveryParts): Delivery {
     }
   }
 
-  function takeLanes(effects: readonly Effect[]): void {
-    const webhooks = effects.flatMap((effect) => (effect.do === 'take' ? [effect.webhook] : []));
+  function takeLanes(webhooks: readonly string[]): void {
     if (webhooks.length === 0) return;
     const refuse = (refused: Iterable<string>) =>
       tell((dispatch) => {
@@ -212,12 +208,14 @@ export function startDelivery(parts: DeliveryParts): Delivery {
   async function giveBackIdle(): Promise<void> {
     while (!stopped.signal.aborted) {
       await pause(timers, bounds.lingerMs, stopped.signal);
-      if (!stopped.signal.aborted) tell((dispatch, now) => dispatch.release(now + bounds.lingerMs, now));
+      if (!stopped.signal.aborted)
+        tell((dispatch, now) => giveBack(dispatch.release(now + bounds.lingerMs, now), false));
     }
   }
 
-  async function giveBack({ webhooks, isUsed }: Extract<Effect, { do: 'giveBack' }>): Promise<void> {
-    await owners.giveBack(webhooks, isUsed).catch((error: unknown) => failed('give lanes back', error));
+  function giveBack(webhooks: readonly string[], isUsed: boolean): void {
+    if (webhooks.length === 0) return;
+    owners.giveBack(webhooks, isUsed).catch((error: unknown) => failed('give lanes back', error));
   }
 
   async function finish(): Promise<void> {
@@ -260,6 +258,10 @@ export function startDelivery(parts: DeliveryParts): Delivery {
     reading: () => dispatch.reading(clock.now()),
     stop: () => (stopping ??= finish()),
   };
+}
+
+function lanesOf(effects: readonly Effect[], what: 'take' | 'handOver'): string[] {
+  return effects.flatMap((effect) => (effect.do === what ? [effect.webhook] : []));
 }
 
 /** After how many times its usual pause the next search comes at the latest. */

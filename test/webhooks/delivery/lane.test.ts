@@ -1,18 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
-  type AttemptEnd,
   begin,
   isAsNew,
   type Lane,
-  learn,
   leave,
   newLane,
   nextOf,
   setStanding,
-  takeIn,
 } from '../../../src/webhooks/delivery/lane.ts';
+import { takeIn } from '../../../src/webhooks/delivery/lane-reads.ts';
 import type { DueDelivery, LaneReading, LaneSettings } from '../../../src/webhooks/delivery/port.ts';
+import { type AttemptEnd, troubleAfter } from '../../../src/webhooks/delivery/trouble.ts';
 import { deliveries, delivery, reading, rules, settings } from './due.ts';
 
 const WIDE = 1000;
@@ -59,7 +58,11 @@ function fill(lane: Lane, now = 0): DueDelivery[] {
 function end(lane: Lane, one: DueDelivery | undefined, how: AttemptEnd, now = 0): void {
   assert.ok(one);
   leave(lane, one, true);
-  learn(lane, how, rules, now);
+  learn(lane, how, now);
+}
+
+function learn(lane: Lane, how: AttemptEnd, now: number): void {
+  lane.trouble = troubleAfter(lane.trouble, how, lane.sending === 0, rules, now);
 }
 
 function attempt(lane: Lane, how: AttemptEnd, now = 0): void {
@@ -125,7 +128,7 @@ test('requests that fail together count as one probe', () => {
 test('the first success opens a lane again', () => {
   const lane = laneOf();
   const [first, second] = fill(lane);
-  for (let n = 0; n < 20; n++) learn(lane, n % 2 === 0 ? 'failure' : 'silence', rules, 0);
+  for (let n = 0; n < 20; n++) learn(lane, n % 2 === 0 ? 'failure' : 'silence', 0);
   end(lane, first, 'success');
   end(lane, second, 'success');
   assert.equal(fill(lane).length, 2);
@@ -265,7 +268,7 @@ test('another URL ends probing', () => {
 test('a lane is as new without trouble, or when that is long over', () => {
   const lane = laneWith({});
   assert.ok(isAsNew(lane, rules.troubledMs, 0));
-  learn(lane, 'failure', rules, 0);
+  learn(lane, 'failure', 0);
   assert.ok(!isAsNew(lane, rules.troubledMs, rules.troubledMs - 1));
   assert.ok(isAsNew(lane, rules.troubledMs, rules.troubledMs));
 });

@@ -1,0 +1,91 @@
+import type { Lane } from './lane.ts';
+import type { Ledger } from './ledger.ts';
+import type { DueDelivery } from './port.ts';
+
+/** `isSilent`: whether its lane was when it began. */
+export type Placed = { delivery: DueDelivery; isSilent: boolean };
+
+export type PlaceRules = {
+  /** Requests under way in all. One more may be under way that a person asked for. */
+  inAll: number;
+  /** Of the free places, how many one lane may take. */
+  share: number;
+  /** Lanes that are read at the same time. */
+  readsAtOnce: number;
+};
+
+export type Places = ReturnType<typeof createPlaces>;
+
+/** What all lanes of a process share. Lanes that find nothing free wait, in turn. */
+export function createPlaces({ inAll, share, readsAtOnce }: PlaceRules, { isFull }: Ledger) {
+  const taken = { all: 0, silent: 0, suspicious: 0, reads: 0 };
+  const isFree = () => taken.all < inAll;
+  // The silent ones together take at most half of the places.
+  const isSilentFree = () => taken.silent < inAll / 2;
+  const waiting = {
+    read: queueFor(() => taken.reads < readsAtOnce),
+    ledger: queueFor(() => !isFull()),
+    suspicious: queueFor(() => taken.suspicious === 0),
+    asked: queueFor(() => taken.all <= inAll),
+    silent: queueFor(() => isFree() && isSilentFree()),
+    place: queueFor(isFree),
+  };
+  const queues = Object.values(waiting);
+
+  function admits(lane: Lane, of: keyof typeof waiting): boolean {
+    const { lanes, isFree } = waiting[of];
+    if (isFree()) return true;
+    lanes.add(lane);
+    return false;
+  }
+
+  function count({ delivery, isSilent }: Placed, by: 1 | -1): void {
+    taken.all += by;
+    if (isSilent) taken.silent += by;
+    if (delivery.suspicions > 0) taken.suspicious += by;
+  }
+
+  return {
+    /** Requests of the lane that may be under way, by what the others leave. */
+    widthFor({ trouble }: Lane): number {
+      const free = inAll - taken.all;
+      if (free <= 0 || (trouble.isSilent && !isSilentFree())) return 0;
+      return Math.max(1, Math.floor(free * share));
+    },
+    wait: (lane: Lane) =>
+      void waiting[lane.trouble.isSilent && !isSilentFree() ? 'silent' : 'place'].lanes.add(lane),
+    /** Whether there is a place for this delivery of the lane. When there is none, the lane waits. */
+    admits: (lane: Lane, { isAsked, suspicions }: DueDelivery) =>
+      admits(lane, 'ledger') &&
+      (suspicions === 0 || admits(lane, 'suspicious')) &&
+      admits(lane, isAsked ? 'asked' : 'place'),
+    take: (of: Placed) => count(of, 1),
+    free: (of: Placed) => count(of, -1),
+    /** Likewise for a read, which takes its place. */
+    admitsRead(lane: Lane): boolean {
+      const isAdmitted = admits(lane, 'read');
+      if (isAdmitted) taken.reads++;
+      return isAdmitted;
+    },
+    freeRead: () => void taken.reads--,
+    /** Lets those in that wait for what has become free: each either takes it, or waits for something else. */
+    letIn(serve: (lane: Lane) => void): void {
+      for (const { lanes, isFree } of queues) {
+        for (const lane of lanes) {
+          if (!isFree()) break;
+          lanes.delete(lane);
+          serve(lane);
+          if (lanes.has(lane)) break;
+        }
+      }
+    },
+    forget(lane: Lane): void {
+      for (const { lanes } of queues) lanes.delete(lane);
+    },
+    taken: () => taken.all,
+  };
+}
+
+function queueFor(isFree: () => boolean) {
+  return { lanes: new Set<Lane>(), isFree };
+}

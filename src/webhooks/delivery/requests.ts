@@ -1,0 +1,141 @@
+import type { Attempt } from '../attempt.ts';
+import { begin, keyOf, type Lane, leave, setStanding } from './lane.ts';
+import { close, lookAt, readAgain } from './lane-reads.ts';
+import type { Ledger } from './ledger.ts';
+import { type OutcomeRules, outcomeOf, poisonedOutcome, type Sent } from './outcome.ts';
+import type { Placed, Places } from './places.ts';
+import type { DueDelivery, Outcome, Recorded } from './port.ts';
+import { endOf, type TroubleRules, troubleAfter } from './trouble.ts';
+
+/** One request. `changes`: how often its webhook had been changed when it began. */
+export type Sending = Sent & Placed & { changes: number };
+
+export type RequestEffect = { do: 'suspect'; sending: Sending } | { do: 'send'; sending: Sending };
+
+export type RequestRules = OutcomeRules &
+  TroubleRules & {
+    /** How long a lane waits when a request could not be made. */
+    notMadeMs: number;
+    /** How often a process may end uncleanly while it sends a delivery until that is given up. */
+    suspicions: number;
+    /** From 0 to 1, for the spread of delays. */
+    random(): number;
+  };
+
+export type RequestParts = {
+  rules: RequestRules;
+  ledger: Ledger;
+  places: Places;
+  /** The lane, unless it was lost meanwhile. */
+  ownLane(of: { webhook: string; fence: number }): Lane | undefined;
+  drop(lane: Lane): void;
+  /** The lane may have something to do. */
+  wake(lane: Lane): void;
+};
+
+/** Requests from their beginning until their outcomes are recorded. */
+export function createRequests({ rules, ledger, places, ownLane, drop, wake }: RequestParts) {
+  const written: Sending[] = [];
+
+  function end({ delivery, isSilent, ...of }: Sending, wasSent: boolean): Lane | undefined {
+    places.free({ delivery, isSilent });
+    const lane = ownLane(of);
+    if (!lane) return undefined;
+    leave(lane, delivery, wasSent);
+    wake(lane);
+    return lane;
+  }
+
+  /** Nothing was sent: it stays in the store. */
+  function giveUp(sending: Sending, until: number): void {
+    const lane = end(sending, false);
+    if (!lane) return;
+    lane.underWay.delete(keyOf(sending.delivery));
+    readAgain(lane);
+    lane.lookAt = until;
+  }
+
+  /** What an attempt means for the whole lane. */
+  function follow(lane: Lane, { attempt, standing }: Outcome): Outcome['begins'] {
+    const wasPaused = (lane.standing?.pausedUntil ?? 0) > attempt.at;
+    setStanding(lane, standing);
+    if (standing.disabledReason !== undefined) {
+      if (lane.isEnding) return undefined;
+      lane.isEnding = true;
+      close(lane);
+      return 'end';
+    }
+    return !wasPaused && (standing.pausedUntil ?? 0) > attempt.at ? 'pause' : undefined;
+  }
+
+  function settle(outcome: Outcome, result: Recorded): void {
+    const lane = ownLane(outcome);
+    if (!lane) return;
+    if (result === 'lost') {
+      drop(lane);
+      return;
+    }
+    const key = keyOf({ event: { id: outcome.event }, generation: outcome.generation });
+    lane.underWay.delete(key);
+    lane.noted.delete(key);
+    lane.reading?.recorded.add(key);
+    if (outcome.begins === 'end') lane.isEnding = false;
+    if (outcome.begins === 'end' || result === 'anew' || result === 'late') {
+      lookAt(lane, Number.NEGATIVE_INFINITY);
+    } else if (result === 'settled' && outcome.next.state === 'pending') lookAt(lane, outcome.next.due);
+    wake(lane);
+  }
+
+  return {
+    start(lane: Lane, delivery: DueDelivery, now: number): RequestEffect[] {
+      const { webhook, fence, settings, changes } = lane;
+      // `nextOf` gives nothing of a lane without.
+      if (!settings) return [];
+      const { isSilent } = lane.trouble;
+      const sending = { webhook, fence, delivery, settings, isSilent, changes };
+      begin(lane, delivery);
+      if (delivery.suspicions >= rules.suspicions) {
+        leave(lane, delivery, true);
+        ledger.add(poisonedOutcome(sending, now));
+        return [];
+      }
+      places.take(sending);
+      if (lane.isAlone) lane.noted.set(keyOf(delivery), delivery.suspicions);
+      return [{ do: lane.isAlone ? 'suspect' : 'send', sending }];
+    },
+
+    suspected(sending: Sending, isWritten: boolean, now: number): void {
+      if (isWritten) written.push(sending);
+      else giveUp(sending, now);
+    },
+
+    /** What was noted is sent, unless the lane was lost or the webhook changed meanwhile. */
+    sendWritten(now: number): RequestEffect[] {
+      return written.splice(0).flatMap((sending) => {
+        if (ownLane(sending)?.changes === sending.changes) return [{ do: 'send', sending }];
+        giveUp(sending, now);
+        return [];
+      });
+    },
+
+    ended(sending: Sending, attempt: Attempt | undefined, now: number): void {
+      if (!attempt) {
+        giveUp(sending, now + rules.notMadeMs);
+        return;
+      }
+      const lane = end(sending, true);
+      if (!lane) return;
+      // What an attempt to the URL before says of the webhook is void.
+      const isVoid = lane.standing?.generation !== sending.settings.generation;
+      const standing = isVoid ? sending.settings : { ...sending.settings, ...lane.standing };
+      const outcome = outcomeOf({ ...sending, settings: standing }, attempt, rules, now, rules.random());
+      if (!isVoid) lane.trouble = troubleAfter(lane.trouble, endOf(attempt), lane.sending === 0, rules, now);
+      ledger.add(isVoid ? outcome : { ...outcome, begins: follow(lane, outcome) });
+    },
+
+    recorded(results: readonly Recorded[] | undefined, now: number): void {
+      const outcomes = ledger.recorded(results !== undefined, now);
+      for (const [index, outcome] of outcomes.entries()) settle(outcome, results?.[index] ?? 'gone');
+    },
+  };
+}

@@ -1,0 +1,59 @@
+import { type Attempt, failureOf } from '../attempt.ts';
+
+/**
+ * How the last attempts of a lane ended. One whose last attempt got no whole answer is silent, and one that fails again
+ * and again is probed, with growing pauses. The first success ends it.
+ */
+export type Trouble = {
+  failures: number;
+  isSilent: boolean;
+  /** Before the next probe. */
+  pauseMs: number;
+  opensAt: number;
+  /** When the last attempt ended. */
+  lastAt: number;
+};
+
+export type TroubleRules = {
+  failuresToProbe: number;
+  probeMs: { first: number; most: number };
+};
+
+/** How a request ended: as a success, with an answer that is none, or with no whole answer. */
+export type AttemptEnd = 'success' | 'failure' | 'silence';
+
+export function endOf(attempt: Attempt): AttemptEnd {
+  if (attempt.error !== undefined) return 'silence';
+  return failureOf(attempt) === undefined ? 'success' : 'failure';
+}
+
+export function noTrouble(lastAt = Number.NEGATIVE_INFINITY): Trouble {
+  return { failures: 0, isSilent: false, pauseMs: 0, opensAt: 0, lastAt };
+}
+
+/** Whether one request at a time is enough. */
+export function isProbed({ isSilent, failures }: Trouble, { failuresToProbe }: TroubleRules): boolean {
+  return isSilent || failures >= failuresToProbe;
+}
+
+/**
+ * What the end of an attempt means for the attempts behind it.
+ *
+ * @param isLast whether no other is under way: those that were together count as one probe
+ */
+export function troubleAfter(
+  before: Trouble,
+  end: AttemptEnd,
+  isLast: boolean,
+  { failuresToProbe, probeMs }: TroubleRules,
+  now: number,
+): Trouble {
+  if (end === 'success') return noTrouble(now);
+  const failures = before.failures + 1;
+  const trouble = { ...before, failures, isSilent: end === 'silence', lastAt: now };
+  if (failures < failuresToProbe) return trouble;
+  if (before.pauseMs === 0) trouble.pauseMs = probeMs.first;
+  else if (isLast) trouble.pauseMs = Math.min(2 * before.pauseMs, probeMs.most);
+  trouble.opensAt = now + trouble.pauseMs;
+  return trouble;
+}
