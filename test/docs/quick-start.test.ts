@@ -13,6 +13,7 @@ const PATIENCE_MS = 20_000;
 
 const quickStart = /^## Quick start\n(.*?)^## /ms.exec(README)?.[1] ?? '';
 const [receiver = ''] = blocks('js');
+const [response = ''] = blocks('http');
 const [start = '', ...pasted] = blocks('bash');
 
 test('the README names the two commands', () => {
@@ -44,7 +45,9 @@ test('the quick start of the README, pasted block by block, verifies 630 plants'
 
   const [prepare = '', subscribe = '', operate = '', count = '', end = '', ...others] = pasted;
   assert.deepEqual(others, []);
-  await shell.paste(fill(prepare));
+  const created = await shell.paste(fill(prepare));
+  const [, status, location, body] = /^(.+)\n(.+)\n\n(.+)$/m.exec(response) ?? [];
+  for (const line of [status, location, body]) assert.ok(created.includes(line ?? 'missing'), created);
   await shell.paste(fill(subscribe));
   const operated = await shell.paste(fill(operate));
   assert.deepEqual(operated.match(/(?<=^HTTP\/1\.1 )\d+/gm), ['200', '200', '204']);

@@ -32,3 +32,12 @@ test('the decisions are numbered without a gap and listed in their index', () =>
     listed.map((_, i) => i + 1),
   );
 });
+
+test('the table of operations names every operation of the OpenAPI document, and no other', () => {
+  const { paths }: { paths: Record<string, object> } = JSON.parse(read('docs/reference/openapi.json'));
+  const operations = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+  );
+  const listed = read('docs/reference/operations.md').matchAll(/^\| `([A-Z]+ [^`]+)` \|/gm);
+  assert.deepEqual([...listed].map(([, operation]) => operation).sort(), operations.sort());
+});
