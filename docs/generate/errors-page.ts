@@ -1,5 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import { catalogue, type ErrorCode, statusOf } from '../../src/errors.ts';
+import { pathTemplate } from '../../src/http/openapi.ts';
+import { failuresOf, type Operation } from '../../src/http/operation.ts';
 import { code, table } from './table.ts';
 
 const INTRODUCTION = `# Errors
@@ -25,39 +27,17 @@ const OPERATIONS = `The last column names the operations whose description in [o
 need a token. Where it is empty, the code is answered before an operation is known (no such path, no such method, a
 request that cannot be read), or is kept for a part of the service that is still to come.`;
 
-/** @param document the OpenAPI document: it says which operation answers which code. */
-export function errorsPage(document: object): string {
-  const answered = operationsByCode(document);
-  const total = new Set([...answered.values()].flat()).size;
+export function errorsPage(operations: readonly Operation[]): string {
   // Object.keys gives strings; the catalogue's keys are these numbers.
   const codes = Object.keys(catalogue).map((key) => Number(key) as ErrorCode);
   const sections = [...Map.groupBy(codes, statusOf)].map(([status, group]) => {
     const rows = group.map((error) => {
-      const operations = answered.get(error) ?? [];
-      const names = operations.length === total ? 'any' : operations.map(code).join(', ');
-      return [code(String(error)), catalogue[error], names];
+      const answering = operations.filter((operation) => failuresOf(operation).includes(error));
+      const names = answering.map((operation) => code(`${operation.method} ${pathTemplate(operation)}`));
+      const isAny = answering.length === operations.length;
+      return [code(String(error)), catalogue[error], isAny ? 'any' : names.join(', ')];
     });
     return `## ${status} ${STATUS_CODES[status] ?? ''}\n\n${table(['error', 'Meaning', 'Operations'], rows)}`;
   });
   return [INTRODUCTION, OPERATIONS, ...sections].join('\n\n');
-}
-
-/** The parts of an OpenAPI document that are read here. */
-type Document = { paths: Record<string, Record<string, Operation>> };
-type Operation = { responses: Record<string, { description: string }> };
-
-function operationsByCode(document: object): Map<number, string[]> {
-  // `openapiDocument` promises an OpenAPI document; every operation in it has responses.
-  const { paths } = document as Document;
-  const found = new Map<number, string[]>();
-  for (const [path, methods] of Object.entries(paths)) {
-    for (const [method, { responses }] of Object.entries(methods)) {
-      const text = Object.values(responses).map(({ description }) => description);
-      for (const [, digits] of text.join('\n').matchAll(/`(\d{5})`/g)) {
-        const error = Number(digits);
-        found.set(error, [...(found.get(error) ?? []), `${method.toUpperCase()} ${path}`]);
-      }
-    }
-  }
-  return found;
 }

@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import { silentLog, systemRuntime } from '../runtime.ts';
 import { examplesFirst } from './examples.ts';
 import { printJson } from './terminal.ts';
 
@@ -8,8 +7,7 @@ export function openapi(command: Command): void {
   command
     .configureHelp(examplesFirst('openapi > openapi.json', "openapi | jq '.paths | keys'"))
     .action(async () => {
-      const { openapiDocument } = await import('../app.ts');
-      const document = await openapiDocument(systemRuntime(silentLog));
-      printJson(document);
+      const { openapiDocument } = await import('../http/openapi.ts');
+      printJson(openapiDocument());
     });
 }

@@ -2,6 +2,16 @@
 
 import type { Int64, Int64Input } from './json.ts';
 
+/** The plant to add to the store. */
+export type PlantInput = {
+  /** a string of 1 to 255 Unicode code points, not only white space, without NUL and lone surrogates */
+  name: string;
+  /** a string of at most 255 Unicode code points, without NUL and lone surrogates */
+  tag?: string | undefined;
+  /** a 64-bit signed integer (-9223372036854775808 to 9223372036854775807) */
+  id?: Int64Input | undefined;
+};
+
 /** A plant with the fields that were asked for; by default `name` and `tag`. */
 export type ListedPlant = {
   /** a 64-bit signed integer (-9223372036854775808 to 9223372036854775807) */
@@ -14,16 +24,6 @@ export type ListedPlant = {
   owner?: string;
 };
 
-/** The plant to add to the store. */
-export type PlantInput = {
-  /** a string of 1 to 255 Unicode code points, not only white space, without NUL and lone surrogates */
-  name: string;
-  /** a string of at most 255 Unicode code points, without NUL and lone surrogates */
-  tag?: string | undefined;
-  /** a 64-bit signed integer (-9223372036854775808 to 9223372036854775807) */
-  id?: Int64Input | undefined;
-};
-
 /** The receiver of new plants. */
 export type WebhookInput = {
   /** an https URL of at most 2048 characters whose host has a public address */
@@ -34,16 +34,10 @@ export type WebhookInput = {
   rate?: number | undefined;
 };
 
-/** The members to change; the others stay as they are. */
-export type WebhookPatch = {
-  /** an https URL of at most 2048 characters whose host has a public address */
-  url?: string | undefined;
-  /** a string of at most 255 Unicode code points, without NUL and lone surrogates, or null for none */
-  description?: string | null | undefined;
-  /** an integer from 1 to 1000: the most attempts that begin in a second, or null for no bound */
-  rate?: number | null | undefined;
-  /** true or false: whether deliveries are sent */
-  enabled?: boolean | undefined;
+/** A webhook that was just made, with its secret. */
+export type WebhookCreated = Webhook & {
+  /** the key that verifies `v1` signatures (Standard Webhooks); shown this once */
+  secret: string;
 };
 
 /** A webhook and how it is doing. What it does not have is left out. */
@@ -78,10 +72,16 @@ export type Webhook = {
   oldestWaitingAge?: number;
 };
 
-/** A webhook that was just made, with its secret. */
-export type WebhookCreated = Webhook & {
-  /** the key that verifies `v1` signatures (Standard Webhooks); shown this once */
-  secret: string;
+/** The members to change; the others stay as they are. */
+export type WebhookPatch = {
+  /** an https URL of at most 2048 characters whose host has a public address */
+  url?: string | undefined;
+  /** a string of at most 255 Unicode code points, without NUL and lone surrogates, or null for none */
+  description?: string | null | undefined;
+  /** an integer from 1 to 1000: the most attempts that begin in a second, or null for no bound */
+  rate?: number | null | undefined;
+  /** true or false: whether deliveries are sent */
+  enabled?: boolean | undefined;
 };
 
 /** How the old secret ends. */
@@ -123,6 +123,16 @@ export type Delivery = {
   createdAt: string;
 };
 
+/** The plant that was added to the store, as it was created. */
+export type NewPlant = {
+  /** a 64-bit signed integer (-9223372036854775808 to 9223372036854775807) */
+  id: Int64;
+  /** a string of 1 to 255 Unicode code points, not only white space, without NUL and lone surrogates */
+  name: string;
+  /** a string of at most 255 Unicode code points, without NUL and lone surrogates */
+  tag?: string;
+};
+
 /** A delivery with its attempts. */
 export type DeliveryWithHistory = Delivery & {
   /** the attempts, oldest first */
@@ -156,6 +166,17 @@ export type ReplayInput = {
   state?: 'pending' | 'held' | 'delivered' | 'failed' | undefined;
 };
 
+/** Something that happened to a plant. */
+export type PlantEvent = {
+  /** the id of the event: the `webhook-id` of its deliveries */
+  id: string;
+  /** what happened; `plant.test` is a test that its owner asked for */
+  type: 'plant.created' | 'plant.test';
+  /** when it happened (RFC 3339) */
+  createdAt: string;
+  plant: NewPlant;
+};
+
 /** What happened in an hour. A delivery counts in the hour of its event, in the state it has now. */
 export type ActiveHour = {
   /** When the hour begins, in UTC. */
@@ -168,25 +189,4 @@ export type ActiveHour = {
   failed: number;
   /** Deliveries that are pending or held. */
   waiting: number;
-};
-
-/** Something that happened to a plant. */
-export type PlantEvent = {
-  /** the id of the event: the `webhook-id` of its deliveries */
-  id: string;
-  /** what happened; `plant.test` is a test that its owner asked for */
-  type: 'plant.created' | 'plant.test';
-  /** when it happened (RFC 3339) */
-  createdAt: string;
-  plant: NewPlant;
-};
-
-/** The plant that was added to the store, as it was created. */
-export type NewPlant = {
-  /** a 64-bit signed integer (-9223372036854775808 to 9223372036854775807) */
-  id: Int64;
-  /** a string of 1 to 255 Unicode code points, not only white space, without NUL and lone surrogates */
-  name: string;
-  /** a string of at most 255 Unicode code points, without NUL and lone surrogates */
-  tag?: string;
 };

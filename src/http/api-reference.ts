@@ -1,6 +1,8 @@
+import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { applyPageRules } from './page-rules.ts';
+import type { PagesContext } from './pages-routes.ts';
 
 /** Style attributes are what the page's own library sets. */
 const POLICY = [
@@ -35,13 +37,18 @@ document.body.prepend(nav);
 }
 
 /** The interactive reference at `/docs/api`; works without any other host. */
-export async function apiReference(app: FastifyInstance, basePath: string): Promise<void> {
+export async function apiReference(
+  app: FastifyInstance,
+  { basePath, document }: PagesContext,
+): Promise<void> {
   await app.register(async (scope) => {
     applyPageRules(scope, POLICY);
     scope.addHook('onRequest', (request, reply, done) => {
       if (isStockPage(request)) reply.callNotFound();
       else done();
     });
+    // It has types for older versions of OpenAPI only; it passes on the document as it is.
+    await scope.register(swagger, { mode: 'static', specification: { document: document as never } });
     await scope.register(swaggerUi, {
       routePrefix: '/docs/api',
       indexPrefix: basePath,

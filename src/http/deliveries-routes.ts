@@ -11,26 +11,14 @@ import {
 } from '../webhooks/delivery-view.ts';
 import { type Delivery, deliveryStates } from '../webhooks/port.ts';
 import { ReplayInput, replay } from '../webhooks/replay.ts';
-import { answerJson } from './answer.ts';
-import type { RouteContext } from './context.ts';
-import {
-  answers,
-  BODY_CODES,
-  EmptyInput,
-  errorAnswers,
-  KEY_CODES,
-  NoQuery,
-  pageLimit,
-  pathParameters,
-  ref,
-} from './documentation.ts';
 import { callerOf, sendAnswer } from './idempotency.ts';
+import { EmptyInput, type Operations, pageLimit, pathText } from './operation.ts';
+import { answerJson, type RouteContext } from './route.ts';
 
 type OfWebhook = { id: string };
 type OfDelivery = { id: string; event: string };
-const ofWebhook = pathParameters({ id: 'the id of the webhook' });
-const ofDelivery = pathParameters({ id: 'the id of the webhook', event: 'the id of the event' });
-const tags = ['Deliveries'];
+const OF_WEBHOOK = { id: pathText('the id of the webhook') };
+const OF_DELIVERY = { ...OF_WEBHOOK, event: pathText('the id of the event') };
 
 const ListQuery = {
   type: 'object',
@@ -49,6 +37,98 @@ const ListQuery = {
 } as const;
 type ListQuery = FromSchema<typeof ListQuery>;
 
+export const deliveriesOperations = {
+  testWebhook: {
+    method: 'POST',
+    url: '/webhooks/:id/test',
+    scope: 'webhooks:write',
+    summary: 'Send a test event',
+    description:
+      'Sends an event of the type `plant.test` to this webhook alone: signed, listed and retried like any other.',
+    tag: 'Deliveries',
+    path: OF_WEBHOOK,
+    body: EmptyInput,
+    success: {
+      status: 202,
+      description: 'The delivery of the test event.',
+      schema: DeliveryView,
+      headers: { Location: 'Where the delivery is.' },
+    },
+    failures: [40402],
+  },
+  listDeliveries: {
+    method: 'GET',
+    url: '/webhooks/:id/deliveries',
+    scope: 'webhooks:read',
+    summary: 'List deliveries',
+    description: 'Returns the deliveries of the webhook, newest first.',
+    tag: 'Deliveries',
+    query: ListQuery,
+    path: OF_WEBHOOK,
+    success: {
+      status: 200,
+      description: 'The deliveries.',
+      schema: { type: 'array', items: DeliveryView },
+      headers: {
+        Link: 'When there are more: the URL of the next page, as `<…>; rel="next"`.',
+      },
+    },
+    failures: [40007, 40402],
+  },
+  getDelivery: {
+    method: 'GET',
+    url: '/webhooks/:id/deliveries/:event',
+    scope: 'webhooks:read',
+    summary: 'Get a delivery',
+    description: 'Returns the delivery with its attempts: when, to which address, and what came back.',
+    tag: 'Deliveries',
+    path: OF_DELIVERY,
+    success: { status: 200, description: 'The delivery.', schema: DeliveryWithHistory },
+    failures: [40402, 40403],
+  },
+  redeliver: {
+    method: 'POST',
+    url: '/webhooks/:id/deliveries/:event/redeliver',
+    scope: 'webhooks:write',
+    summary: 'Redeliver an event',
+    description:
+      'Makes the delivery due now, whatever became of it, and begins its retry schedule anew. It is held while the ' +
+      'webhook is disabled.',
+    tag: 'Deliveries',
+    path: OF_DELIVERY,
+    body: EmptyInput,
+    success: {
+      status: 202,
+      description: 'The delivery as it is now.',
+      schema: DeliveryView,
+      headers: { Location: 'Where the delivery is.' },
+    },
+    failures: [40402, 40403],
+  },
+  replay: {
+    method: 'POST',
+    url: '/webhooks/:id/replay',
+    scope: 'webhooks:write',
+    summary: 'Replay events',
+    description:
+      'Sends again what happened since a time: every event of the plants that you have access to, or the ' +
+      'deliveries in one state. It goes on after a restart, and each is retried like a new one.',
+    tag: 'Deliveries',
+    path: OF_WEBHOOK,
+    body: ReplayInput,
+    success: {
+      status: 202,
+      description: 'The replay was written down.',
+      schema: {
+        type: 'object',
+        required: ['count'],
+        properties: { count: { type: 'integer', minimum: 0, description: 'how many are sent' } },
+      },
+    },
+    failures: [40402, 40902],
+  },
+} satisfies Operations;
+
 /** What was sent to a webhook, what waits, and how to send again. */
 export function deliveriesRoutes(app: FastifyInstance, context: RouteContext): void {
   testRoute(app, context);
@@ -59,27 +139,9 @@ export function deliveriesRoutes(app: FastifyInstance, context: RouteContext): v
 }
 
 function testRoute(app: FastifyInstance, context: RouteContext): void {
-  const { webhooks, requires } = context;
+  const { webhooks, routeOf } = context;
   app.route<{ Params: OfWebhook }>({
-    method: 'POST',
-    url: '/webhooks/:id/test',
-    onRequest: requires('webhooks:write'),
-    schema: {
-      operationId: 'testWebhook',
-      summary: 'Send a test event',
-      description:
-        'Sends an event of the type `plant.test` to this webhook alone: signed, listed and retried like any other.',
-      tags,
-      querystring: NoQuery,
-      params: ofWebhook,
-      body: ref(EmptyInput),
-      response: {
-        202: answers(ref(DeliveryView), 'The delivery of the test event.', {
-          Location: 'Where the delivery is.',
-        }),
-        ...errorAnswers(...BODY_CODES, ...KEY_CODES, 40402, 50301),
-      },
-    },
+    ...routeOf(deliveriesOperations.testWebhook),
     async handler(request, reply) {
       const { id } = request.params;
       const answer = (delivery: Delivery) => accepted(context, id, delivery);
@@ -93,23 +155,7 @@ function testRoute(app: FastifyInstance, context: RouteContext): void {
 
 function listRoute(app: FastifyInstance, context: RouteContext): void {
   app.route<{ Params: OfWebhook; Querystring: ListQuery }>({
-    method: 'GET',
-    url: '/webhooks/:id/deliveries',
-    onRequest: context.requires('webhooks:read'),
-    schema: {
-      operationId: 'listDeliveries',
-      summary: 'List deliveries',
-      description: 'Returns the deliveries of the webhook, newest first.',
-      tags,
-      querystring: ListQuery,
-      params: ofWebhook,
-      response: {
-        200: answers({ type: 'array', items: ref(DeliveryView) }, 'The deliveries.', {
-          Link: 'When there are more: the URL of the next page, as `<…>; rel="next"`.',
-        }),
-        ...errorAnswers(40007, 40402),
-      },
-    },
+    ...context.routeOf(deliveriesOperations.listDeliveries),
     handler: listHandler(context),
   });
 }
@@ -137,23 +183,9 @@ function listHandler({ webhooks, basePath, cursors }: RouteContext) {
   };
 }
 
-function getRoute(app: FastifyInstance, { webhooks, requires }: RouteContext): void {
+function getRoute(app: FastifyInstance, { webhooks, routeOf }: RouteContext): void {
   app.route<{ Params: OfDelivery }>({
-    method: 'GET',
-    url: '/webhooks/:id/deliveries/:event',
-    onRequest: requires('webhooks:read'),
-    schema: {
-      operationId: 'getDelivery',
-      summary: 'Get a delivery',
-      description: 'Returns the delivery with its attempts: when, to which address, and what came back.',
-      tags,
-      querystring: NoQuery,
-      params: ofDelivery,
-      response: {
-        200: answers(ref(DeliveryWithHistory), 'The delivery.'),
-        ...errorAnswers(40402, 40403),
-      },
-    },
+    ...routeOf(deliveriesOperations.getDelivery),
     async handler({ params, principal }, reply) {
       const { delivery, attempts } = await getDelivery(webhooks, principal.user.id, params.id, params.event);
       answerJson(reply);
@@ -163,26 +195,9 @@ function getRoute(app: FastifyInstance, { webhooks, requires }: RouteContext): v
 }
 
 function redeliverRoute(app: FastifyInstance, context: RouteContext): void {
-  const { webhooks, requires } = context;
+  const { webhooks, routeOf } = context;
   app.route<{ Params: OfDelivery }>({
-    method: 'POST',
-    url: '/webhooks/:id/deliveries/:event/redeliver',
-    onRequest: requires('webhooks:write'),
-    schema: {
-      operationId: 'redeliver',
-      summary: 'Redeliver an event',
-      description:
-        'Makes the delivery due now, whatever became of it, and begins its retry schedule anew. It is held while the ' +
-        'webhook is disabled.',
-      tags,
-      querystring: NoQuery,
-      params: ofDelivery,
-      body: ref(EmptyInput),
-      response: {
-        202: answers(ref(DeliveryView), 'The delivery as it is now.', { Location: 'Where the delivery is.' }),
-        ...errorAnswers(...BODY_CODES, ...KEY_CODES, 40402, 40403, 50301),
-      },
-    },
+    ...routeOf(deliveriesOperations.redeliver),
     async handler(request, reply) {
       const { id, event } = request.params;
       const answer = (delivery: Delivery) => accepted(context, id, delivery);
@@ -194,33 +209,9 @@ function redeliverRoute(app: FastifyInstance, context: RouteContext): void {
   });
 }
 
-function replayRoute(app: FastifyInstance, { webhooks, requires }: RouteContext): void {
+function replayRoute(app: FastifyInstance, { webhooks, routeOf }: RouteContext): void {
   app.route<{ Params: OfWebhook; Body: ReplayInput }>({
-    method: 'POST',
-    url: '/webhooks/:id/replay',
-    onRequest: requires('webhooks:write'),
-    schema: {
-      operationId: 'replay',
-      summary: 'Replay events',
-      description:
-        'Sends again what happened since a time: every event of the plants that you have access to, or the ' +
-        'deliveries in one state. It goes on after a restart, and each is retried like a new one.',
-      tags,
-      querystring: NoQuery,
-      params: ofWebhook,
-      body: ref(ReplayInput),
-      response: {
-        202: answers(
-          {
-            type: 'object',
-            required: ['count'],
-            properties: { count: { type: 'integer', minimum: 0, description: 'how many are sent' } },
-          },
-          'The replay was written down.',
-        ),
-        ...errorAnswers(...BODY_CODES, ...KEY_CODES, 40402, 40902, 50301),
-      },
-    },
+    ...routeOf(deliveriesOperations.replay),
     async handler(request, reply) {
       const answer = (count: number) => ({
         status: 202,

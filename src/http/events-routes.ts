@@ -4,14 +4,11 @@ import type { FromSchema } from 'json-schema-to-ts';
 import { feeds as limits } from '../limits.ts';
 import { EventView, eventJson } from '../webhooks/event.ts';
 import { listEvents } from '../webhooks/event-feed.ts';
-import { answerJson } from './answer.ts';
-import type { RouteContext } from './context.ts';
 import { EVENTS } from './cursor.ts';
-import { answers, errorAnswers, NoQuery, pageLimit, ref } from './documentation.ts';
 import { createEventStreams } from './event-stream.ts';
+import { type Operations, pageLimit } from './operation.ts';
 import { linesOf } from './request-log.ts';
-
-const tags = ['Events'];
+import { answerJson, type RouteContext } from './route.ts';
 
 const ListQuery = {
   type: 'object',
@@ -26,41 +23,65 @@ const ListQuery = {
 } as const;
 type ListQuery = FromSchema<typeof ListQuery>;
 
+export const eventsOperations = {
+  listEvents: {
+    method: 'GET',
+    url: '/events',
+    scope: 'webhooks:read',
+    summary: 'List events',
+    description:
+      'Returns the events of the plants that you have access to, oldest first, and a cursor. Asked with it again, ' +
+      'now or later, the answer goes on behind the last event; none is ever skipped. Fewer events than `limit` ' +
+      'are all there are for now.',
+    tag: 'Events',
+    query: ListQuery,
+    success: {
+      status: 200,
+      description: 'The events.',
+      schema: {
+        type: 'object',
+        required: ['events', 'cursor'],
+        properties: {
+          events: { type: 'array', items: EventView },
+          cursor: { type: 'string', description: 'where to go on; there also when there are no events' },
+        },
+      },
+    },
+    failures: [40007],
+  },
+  streamEvents: {
+    method: 'GET',
+    url: '/events/stream',
+    scope: 'webhooks:read',
+    summary: 'Follow events',
+    description:
+      'The same events as server-sent events, as they come: behind `Last-Event-ID`, else from now on. The first ' +
+      `lines carry the id of where that is. A comment follows whenever it was quiet for ${limits.heartbeatMs / 1000} ` +
+      'seconds. The stream ends when the service stops and when the token no longer counts; connect again with the ' +
+      'last id.',
+    tag: 'Events',
+    headers: {
+      'Last-Event-ID': { type: 'string', description: 'the id of an event of this stream, or a cursor' },
+    },
+    success: {
+      status: 200,
+      description: 'The stream: `id` is a cursor, `event` the type, `data` the Event as JSON in one line.',
+      type: 'text/event-stream',
+      schema: { type: 'string' },
+    },
+    failures: [40007],
+  },
+} satisfies Operations;
+
 /** The events of the plants that the caller has access to, to be asked for or followed. */
 export function eventsRoutes(app: FastifyInstance, context: RouteContext): void {
   listRoute(app, context);
   streamRoute(app, context);
 }
 
-function listRoute(app: FastifyInstance, { webhooks, cursors, requires }: RouteContext): void {
+function listRoute(app: FastifyInstance, { webhooks, cursors, routeOf }: RouteContext): void {
   app.route<{ Querystring: ListQuery }>({
-    method: 'GET',
-    url: '/events',
-    onRequest: requires('webhooks:read'),
-    schema: {
-      operationId: 'listEvents',
-      summary: 'List events',
-      description:
-        'Returns the events of the plants that you have access to, oldest first, and a cursor. Asked with it again, ' +
-        'now or later, the answer goes on behind the last event; none is ever skipped. Fewer events than `limit` ' +
-        'are all there are for now.',
-      tags,
-      querystring: ListQuery,
-      response: {
-        200: answers(
-          {
-            type: 'object',
-            required: ['events', 'cursor'],
-            properties: {
-              events: { type: 'array', items: ref(EventView) },
-              cursor: { type: 'string', description: 'where to go on; there also when there are no events' },
-            },
-          },
-          'The events.',
-        ),
-        ...errorAnswers(40007),
-      },
-    },
+    ...routeOf(eventsOperations.listEvents),
     async handler({ query, principal }, reply) {
       const viewer = principal.user.id;
       const origin = eventsOrigin(viewer);
@@ -77,37 +98,7 @@ function listRoute(app: FastifyInstance, { webhooks, cursors, requires }: RouteC
 }
 
 function streamRoute(app: FastifyInstance, context: RouteContext): void {
-  app.route({
-    method: 'GET',
-    url: '/events/stream',
-    onRequest: context.requires('webhooks:read'),
-    schema: {
-      operationId: 'streamEvents',
-      summary: 'Follow events',
-      description:
-        'The same events as server-sent events, as they come: behind `Last-Event-ID`, else from now on. The first ' +
-        `lines carry the id of where that is. A comment follows whenever it was quiet for ${limits.heartbeatMs / 1000} ` +
-        'seconds. The stream ends when the service stops and when the token no longer counts; connect again with the ' +
-        'last id.',
-      tags,
-      querystring: NoQuery,
-      headers: {
-        type: 'object',
-        properties: {
-          'Last-Event-ID': { type: 'string', description: 'the id of an event of this stream, or a cursor' },
-        },
-      },
-      response: {
-        200: {
-          description:
-            'The stream: `id` is a cursor, `event` the type, `data` the Event as JSON in one line.',
-          content: { 'text/event-stream': { schema: { type: 'string' } } },
-        },
-        ...errorAnswers(40007, 42900),
-      },
-    },
-    handler: streamHandler(context),
-  });
+  app.route({ ...context.routeOf(eventsOperations.streamEvents), handler: streamHandler(context) });
 }
 
 function streamHandler(context: RouteContext) {

@@ -1,13 +1,13 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { AppError, type ErrorCode, errorBody } from '../errors.ts';
 import type { Measures } from '../measures.ts';
-import { answerJson } from './answer.ts';
 import { withChallenge } from './authorization.ts';
 import { notJson } from './body.ts';
 import { closeAfterAnswers } from './closing.ts';
 import { waitsForContinue } from './continue.ts';
 import { asksHealth } from './door.ts';
 import { linesOf } from './request-log.ts';
+import { answerJson } from './route.ts';
 
 /** Fastify's own refusals, by their code (https://fastify.dev/docs/latest/Reference/Errors/). */
 const FRAMEWORK: Record<string, () => AppError> = {

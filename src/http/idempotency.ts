@@ -4,9 +4,9 @@ import { AppError, type ErrorCode, errorBody, statusOf } from '../errors.ts';
 import type { Caller, KeptAnswer, KeyStore, Once } from '../idempotency.ts';
 import { idempotency as limits } from '../limits.ts';
 import type { Runtime } from '../runtime.ts';
-import { answerJson } from './answer.ts';
 import { parseKey, unreadableKey } from './idempotency-key.ts';
 import { linesOf } from './request-log.ts';
+import { answerJson } from './route.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -1,8 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { scopes } from '../access/scopes.ts';
-import { answerJson } from './answer.ts';
-import type { RouteContext } from './context.ts';
-import { answers, errorAnswers, NoQuery } from './documentation.ts';
+import type { Operations } from './operation.ts';
+import { answerJson, type RouteContext } from './route.ts';
 
 const Me = {
   type: 'object',
@@ -18,20 +17,22 @@ const Me = {
   },
 } as const;
 
-/** Tells a program whose token it was given: by whom it is signed in, and what it need not offer. */
-export function meRoutes(app: FastifyInstance, { requires }: RouteContext): void {
-  app.route({
+export const meOperations = {
+  getMe: {
     method: 'GET',
     url: '/me',
-    onRequest: requires(undefined),
-    schema: {
-      operationId: 'getMe',
-      summary: 'Show whom the token acts for',
-      description: 'Returns the user and the scopes of the token. It takes a token, and no scope.',
-      tags: ['Tokens'],
-      querystring: NoQuery,
-      response: { 200: answers(Me, 'The user and the scopes.'), ...errorAnswers() },
-    },
+    scope: undefined,
+    summary: 'Show whom the token acts for',
+    description: 'Returns the user and the scopes of the token. It takes a token, and no scope.',
+    tag: 'Tokens',
+    success: { status: 200, description: 'The user and the scopes.', schema: Me },
+  },
+} satisfies Operations;
+
+/** Tells a program whose token it was given: by whom it is signed in, and what it need not offer. */
+export function meRoutes(app: FastifyInstance, { routeOf }: RouteContext): void {
+  app.route({
+    ...routeOf(meOperations.getMe),
     handler({ principal }, reply) {
       const { user, expiresAt } = principal;
       answerJson(reply);

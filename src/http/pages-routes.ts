@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { AppError } from '../errors.ts';
 import { http as limits } from '../limits.ts';
-import { answerJson } from './answer.ts';
+import { answerJson } from './route.ts';
 
 export type HealthContext = {
   /** Throws when the store cannot answer. */
@@ -10,10 +10,8 @@ export type HealthContext = {
 
 /** Whether the process lives, and whether it can serve. */
 export function healthRoutes(app: FastifyInstance, { checkStore }: HealthContext): void {
-  app.get('/healthz', { schema: { hide: true } }, (_request, reply) =>
-    answerJson(reply).send('{"status":"alive"}'),
-  );
-  app.get('/readyz', { schema: { hide: true } }, (_request, reply) => {
+  app.get('/healthz', (_request, reply) => answerJson(reply).send('{"status":"alive"}'));
+  app.get('/readyz', (_request, reply) => {
     try {
       checkStore();
     } catch (cause) {
@@ -26,13 +24,11 @@ export function healthRoutes(app: FastifyInstance, { checkStore }: HealthContext
   });
 }
 
+export type PagesContext = { basePath: string; document: object };
+
 /** What else needs no token: the way to the console, and the OpenAPI document. */
-export function pagesRoutes(app: FastifyInstance, { basePath }: { basePath: string }): void {
-  app.get('/', { schema: { hide: true } }, (_request, reply) => reply.redirect(`${basePath}/console`));
-  // It does not change while the service runs, and anybody may ask for it.
-  let document: string | undefined;
-  app.get('/openapi.json', { schema: { hide: true } }, (_request, reply) => {
-    document ??= JSON.stringify(app.swagger());
-    return answerJson(reply).send(document);
-  });
+export function pagesRoutes(app: FastifyInstance, { basePath, document }: PagesContext): void {
+  app.get('/', (_request, reply) => reply.redirect(`${basePath}/console`));
+  const text = JSON.stringify(document);
+  app.get('/openapi.json', (_request, reply) => answerJson(reply).send(text));
 }

@@ -13,11 +13,10 @@ import {
   parsePlantId,
 } from '../plants/plant.ts';
 import { type PlantField, plantFields } from '../plants/port.ts';
-import { answerJson } from './answer.ts';
-import type { RouteContext } from './context.ts';
 import { openPosition, sealPosition } from './cursor.ts';
-import { answers, BODY_CODES, errorAnswers, KEY_CODES, NoBody, NoQuery, ref } from './documentation.ts';
 import { callerOf, sendAnswer } from './idempotency.ts';
+import type { Operations } from './operation.ts';
+import { answerJson, type RouteContext } from './route.ts';
 
 const MAX_LIMIT = 2 ** 31 - 1;
 const DEFAULT_FIELDS: readonly PlantField[] = ['name', 'tag'];
@@ -44,40 +43,73 @@ const ListQuery = {
     },
   },
   additionalProperties: false,
-  // For the document: a list is one parameter with commas in it.
-  style: 'form',
-  explode: false,
 } as const;
 type ListQuery = FromSchema<typeof ListQuery>;
 
+export const plantsOperations = {
+  createPlant: {
+    method: 'POST',
+    url: '/plants',
+    scope: 'plants:write',
+    summary: 'Create a plant',
+    description:
+      'Adds a plant to the store and announces it to your webhooks and to those of the users that you share with. ' +
+      'To repeat safely what may have been done, send an `Idempotency-Key`, or give an `id`: when the plant is ' +
+      'there already, the answer is `40900`. Without an `id` the service assigns one, from 1 up to ' +
+      `${LAST_ASSIGNED_ID}. It steps over ids that are taken, may leave gaps, and never assigns an id twice, ` +
+      'also when its plant is deleted. When none is left, the answer is `40902`.',
+    tag: 'Plants',
+    body: PlantInput,
+    success: {
+      status: 201,
+      description: 'The plant was added.',
+      schema: Plant,
+      headers: {
+        Location: 'Where the plant is. The last segment is its id, also when the service assigned it.',
+      },
+    },
+    failures: [40900, 40902],
+  },
+  listPlants: {
+    method: 'GET',
+    url: '/plants',
+    scope: 'plants:read',
+    summary: 'List plants',
+    description:
+      'Returns the plants that you have access to: your own by id, then those that other users share with you, by the ' +
+      "owner's name and id.",
+    tag: 'Plants',
+    query: ListQuery,
+    success: {
+      status: 200,
+      description: 'The plants.',
+      schema: { type: 'array', items: ListedPlant },
+      headers: {
+        Link: 'With `limit`, when there are more: the URL of the next page, as `<…>; rel="next"`.',
+      },
+    },
+    failures: [40007],
+  },
+  deletePlant: {
+    method: 'DELETE',
+    url: '/plants/:id',
+    scope: 'plants:write',
+    summary: 'Delete a plant',
+    description: 'Removes your plant with this id. A plant that another user shares with you is not found.',
+    tag: 'Plants',
+    path: { id: Id },
+    success: { status: 204, description: 'The plant was removed.' },
+    failures: [40004, 40401],
+  },
+} satisfies Operations;
+
 /** The three operations of the specification. */
 export function plantsRoutes(app: FastifyInstance, context: RouteContext): void {
-  const { basePath, requires } = context;
+  const { basePath, routeOf } = context;
   const plants = { store: context.plants, runtime: context.runtime };
 
   app.route<{ Body: PlantInput }>({
-    method: 'POST',
-    url: '/plants',
-    onRequest: requires('plants:write'),
-    schema: {
-      operationId: 'createPlant',
-      summary: 'Create a plant',
-      description:
-        'Adds a plant to the store and announces it to your webhooks and to those of the users that you share with. ' +
-        'To repeat safely what may have been done, send an `Idempotency-Key`, or give an `id`: when the plant is ' +
-        'there already, the answer is `40900`. Without an `id` the service assigns one, from 1 up to ' +
-        `${LAST_ASSIGNED_ID}. It steps over ids that are taken, may leave gaps, and never assigns an id twice, ` +
-        'also when its plant is deleted. When none is left, the answer is `40902`.',
-      tags: ['Plants'],
-      querystring: NoQuery,
-      body: ref(PlantInput),
-      response: {
-        201: answers(ref(Plant), 'The plant was added.', {
-          Location: 'Where the plant is. The last segment is its id, also when the service assigned it.',
-        }),
-        ...errorAnswers(...BODY_CODES, ...KEY_CODES, 40900, 40902, 50301),
-      },
-    },
+    ...routeOf(plantsOperations.createPlant),
     async handler(request, reply) {
       const { name, tag, id: wanted } = request.body;
       const answer = (id: PlantId | undefined) => ({
@@ -92,40 +124,12 @@ export function plantsRoutes(app: FastifyInstance, context: RouteContext): void 
   });
 
   app.route<{ Querystring: ListQuery }>({
-    method: 'GET',
-    url: '/plants',
-    onRequest: requires('plants:read'),
-    schema: {
-      operationId: 'listPlants',
-      summary: 'List plants',
-      description:
-        'Returns the plants that you have access to: your own by id, then those that other users share with you, by the ' +
-        "owner's name and id.",
-      tags: ['Plants'],
-      querystring: ListQuery,
-      response: {
-        200: answers({ type: 'array', items: ref(ListedPlant) }, 'The plants.', {
-          Link: 'With `limit`, when there are more: the URL of the next page, as `<…>; rel="next"`.',
-        }),
-        ...errorAnswers(40007),
-      },
-    },
+    ...routeOf(plantsOperations.listPlants),
     handler: listHandler(context),
   });
 
   app.route<{ Params: { id: string } }>({
-    method: 'DELETE',
-    url: '/plants/:id',
-    onRequest: requires('plants:write'),
-    schema: {
-      operationId: 'deletePlant',
-      summary: 'Delete a plant',
-      description: 'Removes your plant with this id. A plant that another user shares with you is not found.',
-      tags: ['Plants'],
-      querystring: NoQuery,
-      params: { type: 'object', required: ['id'], properties: { id: Id } },
-      response: { 204: answers(NoBody, 'The plant was removed.'), ...errorAnswers(40004, 40401, 50301) },
-    },
+    ...routeOf(plantsOperations.deletePlant),
     async handler(request, reply) {
       const caller = callerOf(request);
       await deletePlant(plants, request.principal.user.id, parsePlantId(request.params.id), caller);

@@ -21,7 +21,6 @@ import { acceptJsonOnly } from './body.ts';
 import { clientNetwork } from './client-address.ts';
 import { finishAnswersFirst, HttpRequest } from './closing.ts';
 import { shareConnections } from './connection-share.ts';
-import type { RouteContext } from './context.ts';
 import { acceptExpectations } from './continue.ts';
 import { deliveriesRoutes } from './deliveries-routes.ts';
 import { asksHealth, refuseAtTheDoor } from './door.ts';
@@ -30,7 +29,7 @@ import { answerFailure } from './failures.ts';
 import { acceptIdempotencyKeys } from './idempotency.ts';
 import { sendToReaders } from './list-readers.ts';
 import { meRoutes } from './me-routes.ts';
-import { collectOpenApi, sharedSchemas } from './openapi.ts';
+import { openapiDocument } from './openapi.ts';
 import { healthRoutes, pagesRoutes } from './pages-routes.ts';
 import { answerOtherPaths } from './paths.ts';
 import { isPipelined, queuePipelines } from './pipelining.ts';
@@ -39,6 +38,7 @@ import { limitRate, type Rate } from './rate-limit.ts';
 import { requestGuard } from './request-guard.ts';
 import { traceRequests } from './request-spans.ts';
 import { watchRequests } from './request-watch.ts';
+import { type RouteContext, routeOf } from './route.ts';
 import { serveSites } from './sites.ts';
 import { answerParserFailure } from './socket-failures.ts';
 import { closeStalledReaders } from './stalled-readers.ts';
@@ -77,8 +77,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   const app = createFastify(options);
   const basePath = options.publicUrl ? new URL(options.publicUrl).pathname.replace(/\/$/, '') : '';
 
-  app.setValidatorCompiler(createValidatorCompiler(sharedSchemas));
-  app.setSerializerCompiler(() => JSON.stringify);
+  app.setValidatorCompiler(createValidatorCompiler());
   app.setErrorHandler(answerFailureWith(options));
   app.decorateRequest('principal');
   app.decorateRequest('span', undefined);
@@ -98,13 +97,13 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   finishAnswersFirst(app.server, options.drain);
   shareConnections(app.server, { places: limits.connections, trusted: options.trustProxy });
 
-  await collectOpenApi(app, options.publicUrl ?? '/');
+  const document = openapiDocument(options.publicUrl);
   const admission = admissionOf(options);
   const context: RouteContext = {
     ...options,
     sendParts: sendToReaders({ inTurn: turns.later, measures: options.measures }),
     basePath,
-    requires: (scope) => requireScope(admission, scope),
+    routeOf: (operation) => routeOf(operation, requireScope(admission, operation.scope)),
     stillAdmits: (scope, request) => isStillAdmitted(options.authenticate, scope, request),
   };
   await app.register(async (api) => {
@@ -116,11 +115,11 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     eventsRoutes(api, context);
     activityRoutes(api, context);
     meRoutes(api, context);
-    pagesRoutes(api, { basePath });
+    pagesRoutes(api, { basePath, document });
   });
   if (options.answersApi) {
     await serveSites(app, basePath);
-    await apiReference(app, basePath);
+    await apiReference(app, { basePath, document });
   }
   return app;
 }

@@ -20,7 +20,7 @@ export async function serveSite(
   { path, folder, policy }: Site,
   basePath: string,
 ): Promise<void> {
-  app.get(path, { schema: { hide: true } }, (_request, reply) => reply.redirect(`${basePath}${path}/`));
+  app.get(path, (_request, reply) => reply.redirect(`${basePath}${path}/`));
   if (!existsSync(join(folder, 'index.html'))) return answerNotBuilt(app, path);
   await app.register(async (scope) => {
     applyPageRules(scope, policy);
@@ -28,7 +28,6 @@ export async function serveSite(
       root: folder,
       prefix: `${path}/`,
       preCompressed: true,
-      schemaHide: true,
       dotfiles: 'ignore',
       setHeaders(reply, file) {
         const isHashed = file.startsWith(join(folder, 'assets') + sep);
@@ -36,12 +35,12 @@ export async function serveSite(
       },
     });
     // A route of its own, so that it is known which methods it has.
-    scope.get(`${path}/`, { schema: { hide: true } }, (_request, reply) => reply.sendFile('index.html'));
+    scope.get(`${path}/`, (_request, reply) => reply.sendFile('index.html'));
   });
 }
 
 function answerNotBuilt(app: FastifyInstance, path: string): void {
-  app.get(`${path}/`, { schema: { hide: true } }, () => {
+  app.get(`${path}/`, () => {
     throw new AppError(40400, 'This page is not built. In a checkout "npm run prepare" builds it.');
   });
 }

@@ -1,27 +1,18 @@
 import { Ajv, type ErrorObject } from 'ajv';
 import type { FastifySchemaCompiler } from 'fastify';
 import { AppError } from '../errors.ts';
+import type { Schema } from './operation.ts';
 import { parseQuery } from './query.ts';
 import { quote } from './quote.ts';
-
-/** A JSON Schema as plain data. */
-type Schema = { readonly [keyword: string]: unknown };
 
 /**
  * Checks requests against the schemas that the OpenAPI document shows. A refusal names the member or the
  * parameter, and its rule, which is the schema's description.
  */
-export function createValidatorCompiler(shared: readonly Schema[]): FastifySchemaCompiler<Schema> {
+export function createValidatorCompiler(): FastifySchemaCompiler<Schema> {
   const ajv = createAjv();
-  const byId = new Map(shared.map((schema) => [schema.$id, schema]));
-  const resolve = (schema: Schema) => byId.get(schema.$ref) ?? schema;
-
-  return ({ schema, httpPart }) => {
-    if (httpPart === 'querystring') return queryValidator(ajv, resolve(schema));
-    if (httpPart === 'body') return bodyValidator(ajv, resolve(schema));
-    // Path parameters are read by the rule of their noun, headers by the request guard.
-    return (value: unknown) => ({ value });
-  };
+  return ({ schema, httpPart }) =>
+    httpPart === 'querystring' ? queryValidator(ajv, schema) : bodyValidator(ajv, schema);
 }
 
 /** Lengths are in code points and patterns are read as Unicode, as Ajv does by itself. */
@@ -31,7 +22,7 @@ function createAjv(): Ajv {
     // The tests compare the schemas with their meta-schema; to compile that here would cost every start.
     meta: false,
     validateSchema: false,
-    // The schemas are found by `byId` above.
+    // An operation's schema may be that of another one, too.
     addUsedSchema: false,
     // Formats are for the document; what a value must be stands in other keywords.
     validateFormats: false,
@@ -39,9 +30,6 @@ function createAjv(): Ajv {
     keywords: [
       // What `asRead` writes.
       { keyword: 'bigint', validate: (_: true, value: unknown) => typeof value === 'bigint', errors: false },
-      // OpenAPI's.
-      'style',
-      'explode',
     ],
   });
 }

@@ -19,23 +19,90 @@ import {
   WebhookPatch,
   WebhookView,
 } from '../webhooks/webhook.ts';
-import { answerJson } from './answer.ts';
-import type { RouteContext } from './context.ts';
-import {
-  answers,
-  BODY_CODES,
-  errorAnswers,
-  KEY_CODES,
-  NoBody,
-  NoQuery,
-  pathParameters,
-  ref,
-} from './documentation.ts';
 import { callerOf, sendAnswer } from './idempotency.ts';
+import { type Operations, pathText } from './operation.ts';
+import { answerJson, type RouteContext } from './route.ts';
 
 type Params = { id: string };
-const params = pathParameters({ id: 'the id of the webhook' });
-const tags = ['Webhooks'];
+const PATH = { id: pathText('the id of the webhook') };
+export const webhooksOperations = {
+  createWebhook: {
+    method: 'POST',
+    url: '/webhooks',
+    scope: 'webhooks:write',
+    summary: 'Create a webhook',
+    description:
+      'From now on each new plant that you have access to is sent to the URL. The secret is shown this once.',
+    tag: 'Webhooks',
+    body: WebhookInput,
+    success: {
+      status: 201,
+      description: 'The webhook was made.',
+      schema: WebhookCreated,
+      headers: { Location: 'Where the webhook is.' },
+    },
+    failures: [40902, 42201],
+  },
+  listWebhooks: {
+    method: 'GET',
+    url: '/webhooks',
+    scope: 'webhooks:read',
+    summary: 'List webhooks',
+    description: 'Returns your webhooks, oldest first, without their secrets.',
+    tag: 'Webhooks',
+    success: { status: 200, description: 'The webhooks.', schema: { type: 'array', items: WebhookView } },
+  },
+  getWebhook: {
+    method: 'GET',
+    url: '/webhooks/:id',
+    scope: 'webhooks:read',
+    summary: 'Get a webhook',
+    description: 'Returns the webhook and how it is doing, without its secret.',
+    tag: 'Webhooks',
+    path: PATH,
+    success: { status: 200, description: 'The webhook.', schema: WebhookView },
+    failures: [40402],
+  },
+  changeWebhook: {
+    method: 'PATCH',
+    url: '/webhooks/:id',
+    scope: 'webhooks:write',
+    summary: 'Change a webhook',
+    description:
+      'Changes the members that are given. While it is disabled, deliveries are made and held; enabling it makes ' +
+      'all that wait due at once. Enabling, and another URL, also end a pause.',
+    tag: 'Webhooks',
+    path: PATH,
+    body: WebhookPatch,
+    success: { status: 200, description: 'The webhook as it is now.', schema: WebhookView },
+    failures: [40402, 42201],
+  },
+  deleteWebhook: {
+    method: 'DELETE',
+    url: '/webhooks/:id',
+    scope: 'webhooks:write',
+    summary: 'Delete a webhook',
+    description: 'Removes the webhook and its deliveries, those that still wait included.',
+    tag: 'Webhooks',
+    path: PATH,
+    success: { status: 204, description: 'The webhook was removed.' },
+    failures: [40402],
+  },
+  rotateSecret: {
+    method: 'POST',
+    url: '/webhooks/:id/rotate-secret',
+    scope: 'webhooks:write',
+    summary: 'Rotate the secret',
+    description:
+      'Gives the webhook a new secret, which is shown this once. For the overlap each delivery is signed under ' +
+      'the old secret as well, so that the receiver can change over in between.',
+    tag: 'Webhooks',
+    path: PATH,
+    body: RotationInput,
+    success: { status: 200, description: 'The new secret.', schema: RotatedSecret },
+    failures: [40402, 40902],
+  },
+} satisfies Operations;
 
 /** Webhooks and their secrets. */
 export function webhooksRoutes(app: FastifyInstance, context: RouteContext): void {
@@ -47,26 +114,9 @@ export function webhooksRoutes(app: FastifyInstance, context: RouteContext): voi
   rotateRoute(app, context);
 }
 
-function createRoute(app: FastifyInstance, { webhooks, runtime, requires, basePath }: RouteContext): void {
+function createRoute(app: FastifyInstance, { webhooks, runtime, routeOf, basePath }: RouteContext): void {
   app.route<{ Body: WebhookInput }>({
-    method: 'POST',
-    url: '/webhooks',
-    onRequest: requires('webhooks:write'),
-    schema: {
-      operationId: 'createWebhook',
-      summary: 'Create a webhook',
-      description:
-        'From now on each new plant that you have access to is sent to the URL. The secret is shown this once.',
-      tags,
-      querystring: NoQuery,
-      body: ref(WebhookInput),
-      response: {
-        201: answers(ref(WebhookCreated), 'The webhook was made.', {
-          Location: 'Where the webhook is.',
-        }),
-        ...errorAnswers(...BODY_CODES, ...KEY_CODES, 40902, 42201, 50301),
-      },
-    },
+    ...routeOf(webhooksOperations.createWebhook),
     async handler(request, reply) {
       const answer = ({ secret, ...created }: CreatedWebhook) => ({
         status: 201,
@@ -82,22 +132,9 @@ function createRoute(app: FastifyInstance, { webhooks, runtime, requires, basePa
   });
 }
 
-function listRoute(app: FastifyInstance, { webhooks, runtime, requires }: RouteContext): void {
+function listRoute(app: FastifyInstance, { webhooks, runtime, routeOf }: RouteContext): void {
   app.route({
-    method: 'GET',
-    url: '/webhooks',
-    onRequest: requires('webhooks:read'),
-    schema: {
-      operationId: 'listWebhooks',
-      summary: 'List webhooks',
-      description: 'Returns your webhooks, oldest first, without their secrets.',
-      tags,
-      querystring: NoQuery,
-      response: {
-        200: answers({ type: 'array', items: ref(WebhookView) }, 'The webhooks.'),
-        ...errorAnswers(),
-      },
-    },
+    ...routeOf(webhooksOperations.listWebhooks),
     async handler({ principal }, reply) {
       const found = await listWebhooks(webhooks, principal.user.id);
       const now = runtime.clock.now();
@@ -107,20 +144,9 @@ function listRoute(app: FastifyInstance, { webhooks, runtime, requires }: RouteC
   });
 }
 
-function getRoute(app: FastifyInstance, { webhooks, runtime, requires }: RouteContext): void {
+function getRoute(app: FastifyInstance, { webhooks, runtime, routeOf }: RouteContext): void {
   app.route<{ Params: Params }>({
-    method: 'GET',
-    url: '/webhooks/:id',
-    onRequest: requires('webhooks:read'),
-    schema: {
-      operationId: 'getWebhook',
-      summary: 'Get a webhook',
-      description: 'Returns the webhook and how it is doing, without its secret.',
-      tags,
-      querystring: NoQuery,
-      params,
-      response: { 200: answers(ref(WebhookView), 'The webhook.'), ...errorAnswers(40402) },
-    },
+    ...routeOf(webhooksOperations.getWebhook),
     async handler({ params, principal }, reply) {
       const found = await getWebhook(webhooks, principal.user.id, params.id);
       answerJson(reply);
@@ -129,26 +155,9 @@ function getRoute(app: FastifyInstance, { webhooks, runtime, requires }: RouteCo
   });
 }
 
-function changeRoute(app: FastifyInstance, { webhooks, runtime, requires }: RouteContext): void {
+function changeRoute(app: FastifyInstance, { webhooks, runtime, routeOf }: RouteContext): void {
   app.route<{ Params: Params; Body: WebhookPatch }>({
-    method: 'PATCH',
-    url: '/webhooks/:id',
-    onRequest: requires('webhooks:write'),
-    schema: {
-      operationId: 'changeWebhook',
-      summary: 'Change a webhook',
-      description:
-        'Changes the members that are given. While it is disabled, deliveries are made and held; enabling it makes ' +
-        'all that wait due at once. Enabling, and another URL, also end a pause.',
-      tags,
-      querystring: NoQuery,
-      params,
-      body: ref(WebhookPatch),
-      response: {
-        200: answers(ref(WebhookView), 'The webhook as it is now.'),
-        ...errorAnswers(...BODY_CODES, 40402, 42201, 50301),
-      },
-    },
+    ...routeOf(webhooksOperations.changeWebhook),
     async handler(request, reply) {
       const { params, body, principal } = request;
       const caller = callerOf(request);
@@ -159,20 +168,9 @@ function changeRoute(app: FastifyInstance, { webhooks, runtime, requires }: Rout
   });
 }
 
-function deleteRoute(app: FastifyInstance, { webhooks, requires }: RouteContext): void {
+function deleteRoute(app: FastifyInstance, { webhooks, routeOf }: RouteContext): void {
   app.route<{ Params: Params }>({
-    method: 'DELETE',
-    url: '/webhooks/:id',
-    onRequest: requires('webhooks:write'),
-    schema: {
-      operationId: 'deleteWebhook',
-      summary: 'Delete a webhook',
-      description: 'Removes the webhook and its deliveries, those that still wait included.',
-      tags,
-      querystring: NoQuery,
-      params,
-      response: { 204: answers(NoBody, 'The webhook was removed.'), ...errorAnswers(40402, 50301) },
-    },
+    ...routeOf(webhooksOperations.deleteWebhook),
     async handler(request, reply) {
       const { params, principal } = request;
       await deleteWebhook(webhooks, principal.user.id, params.id, callerOf(request));
@@ -181,26 +179,9 @@ function deleteRoute(app: FastifyInstance, { webhooks, requires }: RouteContext)
   });
 }
 
-function rotateRoute(app: FastifyInstance, { webhooks, requires }: RouteContext): void {
+function rotateRoute(app: FastifyInstance, { webhooks, routeOf }: RouteContext): void {
   app.route<{ Params: Params; Body: RotationInput }>({
-    method: 'POST',
-    url: '/webhooks/:id/rotate-secret',
-    onRequest: requires('webhooks:write'),
-    schema: {
-      operationId: 'rotateSecret',
-      summary: 'Rotate the secret',
-      description:
-        'Gives the webhook a new secret, which is shown this once. For the overlap each delivery is signed under ' +
-        'the old secret as well, so that the receiver can change over in between.',
-      tags,
-      querystring: NoQuery,
-      params,
-      body: ref(RotationInput),
-      response: {
-        200: answers(ref(RotatedSecret), 'The new secret.'),
-        ...errorAnswers(...BODY_CODES, ...KEY_CODES, 40402, 40902, 50301),
-      },
-    },
+    ...routeOf(webhooksOperations.rotateSecret),
     async handler(request, reply) {
       const answer = ({ secret, overlapUntil }: SecretRotation) => ({
         status: 200,

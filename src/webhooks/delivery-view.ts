@@ -19,7 +19,7 @@ const required = ['event', 'type', 'plant', 'state', 'attempts', 'createdAt'] as
 const properties = {
   event: EventId,
   type: EventType,
-  plant: { $ref: PlantCreatedPayload.$id },
+  plant: PlantCreatedPayload,
   state: {
     enum: deliveryStates,
     description:

@@ -31,7 +31,7 @@ export const EventView = {
     id: EventId,
     type: EventType,
     createdAt: { type: 'string', format: 'date-time', description: 'when it happened (RFC 3339)' },
-    plant: { $ref: PlantCreatedPayload.$id },
+    plant: PlantCreatedPayload,
   },
   description: 'Something that happened to a plant.',
 } as const;

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { catalogue } from '../../src/errors.ts';
+import { openapiDocument } from '../../src/http/openapi.ts';
 import { type Answer, succeeded } from '../harness/answer.ts';
 import { exchange } from '../harness/raw-client.ts';
 import { chunk, head, usual } from '../harness/raw-request.ts';
@@ -43,21 +44,35 @@ const ajv = new Ajv2020({
   formats: { int64: true, 'date-time': /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/ },
 });
 
-/** A schema of the document with what it refers to in place. */
-function resolved(schema: Json): Json {
-  if (Array.isArray(schema)) return schema.map(resolved);
-  if (typeof schema !== 'object' || schema === null) return schema;
-  if (typeof schema.$ref === 'string') {
-    const name = schema.$ref.replace('#/components/schemas/', '');
-    assert.ok(name in document.components.schemas, schema.$ref);
-    return resolved(document.components.schemas[name]);
+/** A part of the document with what it refers to in place. */
+function resolved(part: Json): Json {
+  if (Array.isArray(part)) return part.map(resolved);
+  if (typeof part !== 'object' || part === null) return part;
+  if (typeof part.$ref === 'string') return resolved(referred(part.$ref));
+  return Object.fromEntries(Object.entries(part).map(([key, value]) => [key, resolved(value)]));
+}
+
+/** What a reference such as `#/components/schemas/Plant` leads to. */
+function referred(reference: string): Json {
+  const [root, ...names] = reference.split('/');
+  assert.equal(root, '#', reference);
+  let part = document;
+  for (const name of names) {
+    assert.ok(Object.hasOwn(part, name), reference);
+    part = part[name];
   }
-  return Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, resolved(value)]));
+  return part;
+}
+
+/** Every reference in a part of the document. */
+function references(part: Json): string[] {
+  if (typeof part !== 'object' || part === null) return [];
+  return typeof part.$ref === 'string' ? [part.$ref] : Object.values(part).flatMap(references);
 }
 
 /** That the document describes this answer of the operation: status, type, headers and body. */
 function conforms(answer: Answer, method: string, path: string): void {
-  const described = document.paths[path][method].responses[answer.status];
+  const described = resolved(document.paths[path][method].responses[answer.status]);
   assert.ok(described !== undefined, `${method} ${path} has no ${answer.status}: ${answer.text}`);
   for (const name of ['location', 'link', 'www-authenticate', 'retry-after']) {
     const known = Object.keys(described.headers ?? {}).some((header) => header.toLowerCase() === name);
@@ -71,7 +86,7 @@ function conforms(answer: Answer, method: string, path: string): void {
     return;
   }
   const { schema } = described.content[answer.headers.get('content-type') ?? ''];
-  const check = ajv.compile(resolved(schema));
+  const check = ajv.compile(schema);
   assert.ok(
     check(JSON.parse(answer.text)),
     `${method} ${path}: ${answer.text} ${JSON.stringify(check.errors)}`,
@@ -121,14 +136,45 @@ test('every error code appears with its meaning', () => {
   assert.deepEqual([...document.components.schemas.Error.required].sort(), ['error', 'message']);
 });
 
-test('everything that the document refers to is in it', () => {
-  assert.ok(resolved(document.paths) && resolved(document.webhooks) && resolved(document.components));
+test('everything that the document refers to is in it, and nothing else is shared', () => {
+  const used = new Set(references(document));
+  for (const reference of used) referred(reference);
+  const { securitySchemes, ...shared } = document.components;
+  const all = Object.entries<Json>(shared).flatMap(([kind, parts]) =>
+    Object.keys(parts).map((name) => `#/components/${kind}/${name}`),
+  );
+  assert.deepEqual(all.sort(), [...used].sort());
+});
+
+test('each failure is described once', () => {
+  for (const [method, path] of operations) {
+    for (const [status, answer] of Object.entries<Json>(document.paths[path][method].responses)) {
+      if (Number(status) >= 400)
+        assert.deepEqual(Object.keys(answer), ['$ref'], `${method} ${path} ${status}`);
+    }
+  }
+  const { responses } = document.components;
+  const texts = Object.values<Json>(responses).map((response) => JSON.stringify(response));
+  assert.equal(new Set(texts).size, texts.length);
+});
+
+test('the name of a component has only characters that OpenAPI allows', () => {
+  for (const parts of Object.values<Json>(document.components)) {
+    for (const name of Object.keys(parts)) assert.match(name, /^[\w.-]+$/);
+  }
+});
+
+test('the document is the one that is printed without a server, and under 120 KB', () => {
+  const { servers, ...printed }: Json = openapiDocument();
+  assert.deepEqual(servers, [{ url: '/' }]);
+  assert.deepEqual(document, { ...printed, servers: document.servers });
+  assert.ok(JSON.stringify(openapiDocument(), null, 2).length < 120_000);
 });
 
 test('every schema of the document keeps to JSON Schema', () => {
   const parameters = Object.values<Json>(document.paths)
     .flatMap((methods) => Object.values<Json>(methods))
-    .flatMap((operation) => operation.parameters ?? []);
+    .flatMap((operation) => resolved(operation.parameters ?? []));
   assert.ok(parameters.length > 0);
   for (const schema of [
     ...Object.values<Json>(document.components.schemas),

@@ -43,21 +43,28 @@ export type Described = {
 /** The parts of the document that are looked at. */
 type Document = {
   paths: Record<string, Record<string, DocumentOperation>>;
-  components: { schemas: Record<string, Schema> };
+  components: {
+    schemas: Record<string, Schema>;
+    parameters: Record<string, Parameter>;
+    responses: Record<string, Response>;
+  };
 };
 type DocumentOperation = {
   operationId: string;
-  parameters?: Parameter[];
+  parameters?: (Parameter | Reference)[];
   requestBody?: { required?: boolean; content: Content };
-  responses: Record<string, { headers?: object; content?: Content }>;
+  responses: Record<string, Response | Reference>;
 };
+type Response = { headers?: object; content?: Content };
+type Reference = { $ref: string };
 type Content = Record<string, { schema: Schema }>;
 
 /** Reads the OpenAPI document that the service serves. */
 export function readDocument(text: string): Operation[] {
   // The project's tests of the document itself hold its shape.
   const document = JSON.parse(text) as Document;
-  const { schemas } = document.components;
+  const { components } = document;
+  const { schemas } = components;
   const ajv = new Ajv2020({
     strict: true,
     formats: { int64: true, 'date-time': /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/ },
@@ -65,12 +72,12 @@ export function readDocument(text: string): Operation[] {
   const compile = (schema: Schema) => ajv.compile(closed(resolved(schema, schemas)));
   return Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, described]) =>
-      operationOf(method.toUpperCase(), path, described, { schemas, compile }),
+      operationOf(method.toUpperCase(), path, described, { components, compile }),
     ),
   );
 }
 
-type Context = { schemas: Record<string, Schema>; compile(schema: Schema): ValidateFunction };
+type Context = { components: Document['components']; compile(schema: Schema): ValidateFunction };
 
 /** Contract, section 2. */
 function scopeOf(method: string, path: string): Scope | undefined {
@@ -82,7 +89,7 @@ function operationOf(
   method: string,
   path: string,
   { operationId, parameters = [], requestBody, responses }: DocumentOperation,
-  context: Context,
+  { components, compile }: Context,
 ): Operation {
   const body = requestBody?.content['application/json']?.schema;
   return {
@@ -90,20 +97,30 @@ function operationOf(
     method,
     path,
     scope: scopeOf(method, path),
-    parameters,
+    parameters: parameters.map((parameter) => found(parameter, components.parameters)),
     body: body && {
       name: body.$ref?.split('/').at(-1) ?? '',
-      schema: resolved(body, context.schemas),
+      schema: resolved(body, components.schemas),
       isRequired: requestBody?.required !== false,
     },
     responses: Object.fromEntries(
-      Object.entries(responses).map(([status, { headers = {}, content = {} }]) => {
+      Object.entries(responses).map(([status, response]) => {
+        const { headers = {}, content = {} } = found(response, components.responses);
         const [[type, described] = []] = Object.entries(content);
         const names = Object.keys(headers).map((name) => name.toLowerCase());
-        return [status, { headers: names, type, isValid: described && context.compile(described.schema) }];
+        return [status, { headers: names, type, isValid: described && compile(described.schema) }];
       }),
     ),
   };
+}
+
+/** What stands for itself, or what a reference to a component leads to. */
+function found<Part extends object>(part: Part | Reference, components: Record<string, Part>): Part {
+  if (!('$ref' in part)) return part;
+  const name = part.$ref.split('/').at(-1) ?? '';
+  const component = components[name];
+  if (!component) throw new Error(`The document refers to ${part.$ref}, which it does not have.`);
+  return component;
 }
 
 /** A schema with what it refers to in place. */
