@@ -1,8 +1,8 @@
 import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { applyPageRules } from './page-rules.ts';
 import type { PagesContext } from './pages-routes.ts';
+import { applyPageRules } from './sites.ts';
 
 /** Style attributes are what the page's own library sets. */
 const POLICY = [

@@ -1,8 +1,7 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { AppError } from '../errors.ts';
 import { http as limits } from '../limits.ts';
-import { askForBody } from './continue.ts';
 import { type JsonValue, parseJson } from './json.ts';
 
 /** A charset other than UTF-8 is refused; `utf8` is what many clients call it. */
@@ -86,4 +85,28 @@ function readBody(request: FastifyRequest, payload: IncomingMessage, done: Done)
     finish(undefined, chunks.length === 1 ? (chunks[0] ?? NONE) : Buffer.concat(chunks)),
   );
   payload.on('error', (error) => finish(error, NONE));
+}
+
+/** Requests whose client waits for 100 Continue before it sends the body (RFC 9110 §10.1.1). */
+const waiting = new WeakMap<IncomingMessage, ServerResponse>();
+
+/** Treats requests with an expectation like all others; Node would answer some of them itself. */
+export function acceptExpectations(server: Server): void {
+  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+    server.emit('request', request, response);
+  });
+  server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
+    waiting.set(request, response);
+    server.emit('request', request, response);
+  });
+}
+
+export function waitsForContinue(request: IncomingMessage): boolean {
+  return waiting.has(request);
+}
+
+/** Asks for the body, when it is about to be read: what is refused before need not be sent. */
+function askForBody(request: IncomingMessage): void {
+  waiting.get(request)?.writeContinue();
+  waiting.delete(request);
 }

@@ -1,5 +1,4 @@
 import { AppError } from '../errors.ts';
-import { quote } from './quote.ts';
 
 const CANONICAL_COUNT = /^[1-9]\d*$/;
 
@@ -44,4 +43,12 @@ function convert(text: string, schema: { [keyword: string]: unknown } | undefine
   if (schema?.type === 'integer') return CANONICAL_COUNT.test(text) ? Number(text) : text;
   if (schema?.type === 'array') return text.split(',');
   return text;
+}
+
+/** A longer name is cut: room for every name that the service knows, and for no token that was put in its place. */
+const LONGEST = 24;
+
+/** A name that the client chose, as a message shows it. */
+export function quote(name: string): string {
+  return JSON.stringify(name.length > LONGEST ? `${name.slice(0, LONGEST)}…` : name);
 }

@@ -1,7 +1,9 @@
-import { join } from 'node:path';
+import { existsSync } from 'node:fs';
+import { join, sep } from 'node:path';
+import fastifyStatic from '@fastify/static';
 import type { FastifyInstance } from 'fastify';
+import { AppError } from '../errors.ts';
 import { packageFolder } from '../package.ts';
-import { serveSite } from './site.ts';
 
 /** What every page of ours keeps to: nothing inline, and nothing but what this service itself serves. */
 const STRICT = [
@@ -24,4 +26,65 @@ export async function serveSites(app: FastifyInstance, basePath: string): Promis
 
 function built(name: string): string {
   return join(packageFolder, 'build', name);
+}
+
+export type Site = {
+  /** Where it is, such as `/console`. Its pages stand under it, and refer to each other by relative URLs. */
+  path: string;
+  /** The built files. Those in `assets/` have a hash in their name, so they never change. */
+  folder: string;
+  /** The directives of the Content-Security-Policy. */
+  policy: readonly string[];
+};
+
+/** Serves built files; a file `x.br` or `x.gz` beside `x` is what a client that takes it gets. */
+export async function serveSite(
+  app: FastifyInstance,
+  { path, folder, policy }: Site,
+  basePath: string,
+): Promise<void> {
+  app.get(path, (_request, reply) => reply.redirect(`${basePath}${path}/`));
+  if (!existsSync(join(folder, 'index.html'))) return answerNotBuilt(app, path);
+  await app.register(async (scope) => {
+    applyPageRules(scope, policy);
+    await scope.register(fastifyStatic, {
+      root: folder,
+      prefix: `${path}/`,
+      preCompressed: true,
+      dotfiles: 'ignore',
+      setHeaders(reply, file) {
+        const isHashed = file.startsWith(join(folder, 'assets') + sep);
+        reply.header('cache-control', isHashed ? 'public, max-age=31536000, immutable' : 'no-cache');
+      },
+    });
+    // A route of its own, so that it is known which methods it has.
+    scope.get(`${path}/`, (_request, reply) => reply.sendFile('index.html'));
+  });
+}
+
+function answerNotBuilt(app: FastifyInstance, path: string): void {
+  app.get(`${path}/`, () => {
+    throw new AppError(40400, 'This page is not built. In a checkout "npm run prepare" builds it.');
+  });
+}
+
+/** What holds for every page and file of this scope, beside the Content-Security-Policy of its pages. */
+export function applyPageRules(scope: FastifyInstance, policy: readonly string[]): void {
+  const joined = policy.join('; ');
+  scope.addHook('onSend', (_request, reply, payload, done) => {
+    reply.header('content-security-policy', joined);
+    reply.header('x-content-type-options', 'nosniff');
+    reply.header('referrer-policy', 'no-referrer');
+    done(null, payload);
+  });
+  // Conditions and ranges have no place in the error catalogue; the files are small.
+  scope.addHook('onRequest', (request, _reply, done) => {
+    for (const name of ['if-match', 'if-unmodified-since', 'range']) delete request.headers[name];
+    done();
+  });
+  const answerFailure = scope.errorHandler;
+  scope.setErrorHandler((error, request, reply) => {
+    const isMissing = error instanceof Error && 'statusCode' in error && error.statusCode !== 500;
+    answerFailure(isMissing ? new AppError(40400) : error, request, reply);
+  });
 }

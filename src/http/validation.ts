@@ -2,8 +2,7 @@ import { Ajv, type ErrorObject } from 'ajv';
 import type { FastifySchemaCompiler } from 'fastify';
 import { AppError } from '../errors.ts';
 import type { Schema } from './operation.ts';
-import { parseQuery } from './query.ts';
-import { quote } from './quote.ts';
+import { parseQuery, quote } from './query.ts';
 
 /**
  * Checks requests against the schemas that the OpenAPI document shows. A refusal names the member or the
