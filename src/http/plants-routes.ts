@@ -11,6 +11,7 @@ import {
   type PlantId,
   PlantInput,
   parsePlantId,
+  plantJson,
 } from '../plants/plant.ts';
 import { type PlantField, plantFields } from '../plants/port.ts';
 import { openPosition, sealPosition } from './cursor.ts';
@@ -115,7 +116,7 @@ export function plantsRoutes(app: FastifyInstance, context: RouteContext): void 
       const answer = (id: PlantId | undefined) => ({
         status: 201,
         location: `${basePath}/plants/${id ?? ''}`,
-        body: JSON.stringify({ name, tag }),
+        body: plantJson({ name, tag }),
       });
       const caller = callerOf(request, () => answer(wanted));
       const id = await createPlant(plants, request.principal.user.id, request.body, caller);

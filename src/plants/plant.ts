@@ -82,6 +82,23 @@ export const ListedPlant = {
   description: 'A plant with the fields that were asked for; by default `name` and `tag`.',
 } as const;
 
+/**
+ * A plant as JSON text, with the members that it has and every digit of its id: a number would lose some, and
+ * `JSON.stringify` refuses a bigint. The stores write the members of listed plants in SQL.
+ */
+export function plantJson({ id, name, tag, owner }: PlantMembers): string {
+  const rest = JSON.stringify({ name, tag, owner });
+  return id === undefined ? rest : `{"id":${id},${rest.slice(1)}`;
+}
+
+export type PlantMembers = {
+  id?: PlantId | undefined;
+  name: string;
+  tag?: string | undefined;
+  /** The owner's user name. */
+  owner?: string | undefined;
+};
+
 const CANONICAL = /^(?:0|-?[1-9]\d{0,18})$/;
 
 /** Reads the id in a path: the canonical decimal form only, so that a plant has one URL. */

@@ -1,4 +1,5 @@
-import { EventId, EventType, PlantCreatedPayload, plantJson } from './event.ts';
+import { plantJson } from '../plants/plant.ts';
+import { EventId, EventType, PlantCreatedPayload } from './event.ts';
 import { type AttemptRecord, type Delivery, deliveryStates } from './port.ts';
 import { timeText } from './time.ts';
 

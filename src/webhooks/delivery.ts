@@ -1,5 +1,5 @@
+import { plantJson } from '../plants/plant.ts';
 import { type Trace, traceHeaders } from '../tracer.ts';
-import { plantJson } from './event.ts';
 import type { PlantEvent, SigningKeys } from './port.ts';
 import { sign } from './signature.ts';
 

@@ -1,4 +1,4 @@
-import { Id, Name, Tag } from '../plants/plant.ts';
+import { Id, Name, plantJson, Tag } from '../plants/plant.ts';
 import { eventTypes, type PlantEvent } from './port.ts';
 import { timeText } from './time.ts';
 
@@ -40,10 +40,4 @@ export const EventView = {
 export function eventJson({ id, type, at, plant }: PlantEvent): string {
   const head = JSON.stringify({ id, type, createdAt: timeText(at) });
   return `${head.slice(0, -1)},"plant":${plantJson(plant)}}`;
-}
-
-/** Written by hand, because `JSON.stringify` refuses a bigint and a number would lose its last digits. */
-export function plantJson({ id, name, tag }: PlantEvent['plant']): string {
-  const rest = tag === undefined ? '' : `,"tag":${JSON.stringify(tag)}`;
-  return `{"id":${id},"name":${JSON.stringify(name)}${rest}}`;
 }

@@ -94,12 +94,13 @@ function partOf(row: Row): PagePart | undefined {
 }
 
 /**
- * JSON made by the server: a row for each plant would cost far more here. An aggregate takes its rows in the order of
- * the sorted subquery (https://www.postgresql.org/docs/current/functions-aggregate.html).
+ * JSON made by the server, with the members that `plantJson` writes: a row for each plant would cost far more here. An
+ * aggregate takes its rows in the order of the sorted subquery
+ * (https://www.postgresql.org/docs/current/functions-aggregate.html).
  */
 export function pageSql(fields: readonly PlantField[]): string {
   const members = (names: readonly PlantField[]) =>
-    names.map((field) => `${JSON_KEY[field]}${MEMBER[field]}`).join(` || ',' || `);
+    names.map((field) => `'"${field}":' || ${MEMBER[field]}`).join(` || ',' || `);
   const whole = `'{' || ${members(fields)} || '}'`;
   const withoutTag = fields.filter((field) => field !== 'tag');
   const object = fields.includes('tag')
@@ -118,13 +119,6 @@ export function pageSql(fields: readonly PlantField[]): string {
       ) rows
     ) p`;
 }
-
-const JSON_KEY: Record<PlantField, string> = {
-  id: `'"id":' || `,
-  name: `'"name":' || `,
-  tag: `'"tag":' || `,
-  owner: `'"owner":' || `,
-};
 
 const MEMBER: Record<PlantField, string> = {
   id: 'id',

@@ -214,9 +214,9 @@ const SEPARATOR = ',\n';
 type PageRow = [json: string | null, count: number, last: string];
 
 /**
- * JSON made by SQLite: reading rows and turning them into JSON here takes twice the time. A bare parameter
- * behind LIMIT would make SQLite plan the statement anew for each value that is bound, at twice the cost of
- * running it; hence the CAST.
+ * JSON made by SQLite, with the members that `plantJson` writes: reading rows and turning them into JSON here takes
+ * twice the time. A bare parameter behind LIMIT would make SQLite plan the statement anew for each value that is bound,
+ * at twice the cost of running it; hence the CAST.
  */
 function pageSql(fields: readonly PlantField[]): string {
   const members = (names: readonly PlantField[]) =>
