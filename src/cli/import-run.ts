@@ -1,4 +1,5 @@
 import type { Draft } from '../import/rows.ts';
+import { plantJson } from '../plants/plant.ts';
 import type { ErrorReport } from './import-errors.ts';
 import type { ImportCounts, Journal } from './import-journal.ts';
 import type { ImportRow } from './import-rows.ts';
@@ -81,7 +82,7 @@ export async function runImport(parts: RunParts): Promise<void> {
 
 async function settle(parts: RunParts, row: ImportRow, draft: Draft): Promise<void> {
   const { sender, keyOf, counts, isFirstRun, journal } = parts;
-  const sent = await sender.send(keyOf(row.number), bodyOf(draft));
+  const sent = await sender.send(keyOf(row.number), plantJson(draft));
   switch (sent.was) {
     case 'left':
       return;
@@ -104,12 +105,4 @@ function failed(
   counts.failed++;
   counts.report = report.mark();
   journal?.done(number, { ...counts });
-}
-
-/** The same text whenever the row is sent, as the service compares it. */
-function bodyOf({ id, name, tag }: Draft): string {
-  const members = [`"name":${JSON.stringify(name)}`];
-  if (id !== undefined) members.unshift(`"id":${id}`);
-  if (tag !== undefined) members.push(`"tag":${JSON.stringify(tag)}`);
-  return `{${members.join()}}`;
 }

@@ -1,13 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { type Command, InvalidArgumentError } from 'commander';
 import { idempotency as limits } from '../limits.ts';
-import { Id, MAX_ID, MIN_ID, type PlantId } from '../plants/plant.ts';
+import { Id, MAX_ID, MIN_ID, type PlantId, plantJson } from '../plants/plant.ts';
 import { call } from './api.ts';
 import { ApiFailure } from './api-failure.ts';
 import { type Api, type ApiFlags, addApiOptions, readApi } from './api-options.ts';
 import { examplesFirst } from './examples.ts';
 import { Failure } from './failure.ts';
-import { plantJson } from './plant-json.ts';
 import { persist } from './retry.ts';
 import { print, say, shellWord, writeJson } from './terminal.ts';
 

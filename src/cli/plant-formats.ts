@@ -1,4 +1,4 @@
-import { plantJson } from './plant-json.ts';
+import { plantJson } from '../plants/plant.ts';
 import type { ListedPlant } from './plant-pages.ts';
 
 export const plantFormats = ['csv', 'ndjson', 'json'] as const;

@@ -1,8 +1,8 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { plantJson } from '../plants/plant.ts';
 import { type Api, type ApiFlags, addApiOptions, readApi } from './api-options.ts';
 import { examplesFirst } from './examples.ts';
 import { userOf } from './me.ts';
-import { plantJson } from './plant-json.ts';
 import { type PlantPage, plantPages } from './plant-pages.ts';
 import { persist } from './retry.ts';
 import { growingTable } from './table.ts';
