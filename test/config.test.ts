@@ -11,9 +11,9 @@ import {
   type Flags,
   readConfig,
   readStoreConfig,
-  settings,
   storePath,
 } from '../src/config.ts';
+import { settings } from '../src/config-settings.ts';
 
 const TOKEN = 'chosen-by-the-operator-0123456789abcdef';
 

@@ -1,16 +1,16 @@
-import { type Setting, settings } from '../../src/config.ts';
+import { type Setting, settings } from '../../src/config-settings.ts';
 
 const WIDTH = 100;
 
-const INTRODUCTION = `# Made by "npm run docs" from src/config.ts. Change that, not this.
+const INTRODUCTION = `# Made by "npm run docs" from src/config-settings.ts. Change that, not this.
 #
-# Every setting of plant-store, with its default. Copy this file, and remove the # before what you change:
+# Every setting of plant-store, with its default. Copy this file and remove the # from the lines you change:
 #
 #   node --env-file=.env node_modules/.bin/plant-store serve     or, for systemd,
 #   EnvironmentFile=/etc/plant-store/env
 #
-# A line holds one setting, without spaces around the =. What is empty counts as not set. Nobody but the service's own
-# user should be able to read a file with a DATABASE_URL or a BOOTSTRAP_TOKEN in it.`;
+# A line holds one setting, without spaces around the =. An empty value counts as not set. If the file has a
+# DATABASE_URL or a BOOTSTRAP_TOKEN, let only the user of the service read it.`;
 
 /** `.env.example`: every setting as a comment, in the syntax that Node, systemd and Docker have in common. */
 export function envExample(): string {
@@ -18,7 +18,7 @@ export function envExample(): string {
 }
 
 function entry({ env, description, default: value, defaultText }: Setting<unknown>): string {
-  // A default that is made up at the start stands in the comment: it is no value that could be set.
+  // A default that is not a value one could set goes into the comment.
   const isValue = value !== undefined;
   const note = defaultText === undefined || isValue ? description : `${description} Default: ${defaultText}.`;
   return [...wrapped(note), `#${env}=${isValue ? (defaultText ?? '') : ''}`].join('\n');

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { type SettingName, settings } from '../config.ts';
+import { type SettingName, settings } from '../config-settings.ts';
 
 /** The flag of a setting, described as the table of settings describes it. */
 export function settingOption(name: SettingName): Option {

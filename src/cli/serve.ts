@@ -4,44 +4,14 @@ import { systemRuntime } from '../runtime.ts';
 import { examplesFirst } from './examples.ts';
 import { messageOf } from './failure.ts';
 import { greeting } from './greeting.ts';
-import { settingOption } from './options.ts';
+import { addSettingOptions } from './options.ts';
 import { stopSignal } from './signals.ts';
 import { startFailure } from './start-failure.ts';
 import { insist, say } from './terminal.ts';
 
 /** `serve` */
 export function serve(command: Command): void {
-  command
-    .addOption(settingOption('port'))
-    .addOption(settingOption('host'))
-    .addOption(settingOption('dataDir'))
-    .addOption(settingOption('databaseConnections'))
-    .addOption(settingOption('databasePooler'))
-    .addOption(settingOption('roles'))
-    .addOption(settingOption('publicUrl'))
-    .addOption(settingOption('logLevel'))
-    .addOption(settingOption('logFormat'))
-    .addOption(settingOption('metricsPort'))
-    .addOption(settingOption('metricsHost'))
-    .addOption(settingOption('webhookAllowedNetworks'))
-    .addOption(settingOption('webhookRetrySchedule'))
-    .addOption(settingOption('webhookConcurrency'))
-    .addOption(settingOption('webhookDisableAfter'))
-    .addOption(settingOption('retentionDays'))
-    .addOption(settingOption('bootstrapTokenFile'))
-    .addOption(settingOption('jwtIssuer'))
-    .addOption(settingOption('jwtAudience'))
-    .addOption(settingOption('jwtJwksUrl'))
-    .addOption(settingOption('jwtUserClaim'))
-    .addOption(settingOption('rateLimit'))
-    .addOption(settingOption('authFailureLimit'))
-    .addOption(settingOption('trustProxy'))
-    .addOption(settingOption('maxPlantsPerUser'))
-    .addOption(settingOption('otelExporterOtlpEndpoint'))
-    .addOption(settingOption('otelServiceName'))
-    .addOption(settingOption('otelResourceAttributes'))
-    .addOption(settingOption('otelTracesSampler'))
-    .addOption(settingOption('otelTracesSamplerArg'))
+  addSettingOptions(command)
     .addHelpText(
       'after',
       '\nWith DATABASE_URL=postgres://… the store is in that database, for any number of replicas.\n' +
