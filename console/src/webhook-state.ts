@@ -1,5 +1,5 @@
+import { hasFailedLast, isFailing } from '../../src/client/attention.ts';
 import type { Delivery, Webhook } from '../../src/client/client.ts';
-import { hasFailedLast, isFailing } from './attention.ts';
 import type { IconName } from './components/icon.tsx';
 
 /** A state as it is shown: a word, a color, a picture. */

@@ -4,7 +4,7 @@ import { listOf } from './answer-reader.ts';
 import { call } from './api.ts';
 import { ApiFailure } from './api-failure.ts';
 import { type Api, type ApiFlags, addApiOptions, readApi } from './api-options.ts';
-import { type Attention, needingAttention } from './attention.ts';
+import { type Attention, attentionOf } from './attention.ts';
 import { examplesFirst } from './examples.ts';
 import { renderFields } from './table.ts';
 import { type Line, print, printJson, say } from './terminal.ts';
@@ -91,7 +91,7 @@ async function webhooksOf(api: Api): Promise<Webhooks | string> {
       count: webhooks.length,
       waiting: sum('waiting'),
       failed: sum('failed'),
-      attention: needingAttention(webhooks),
+      attention: attentionOf(webhooks),
     };
   } catch (error) {
     return problemOf(error);

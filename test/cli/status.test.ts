@@ -1,8 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { membersOf } from '../../src/cli/answer-reader.ts';
-import { needingAttention } from '../../src/cli/attention.ts';
-import type { JsonValue } from '../../src/cli/json.ts';
 import { freePort } from '../harness/free-port.ts';
 import { run } from './program.ts';
 import { dataOf, startRemote } from './remote.ts';
@@ -26,7 +23,7 @@ test('status shows the webhooks that need attention, and what to do', async (t) 
   assert.match(shown, /Webhooks {2}1, 1 needs attention; 0 waiting, 1 failed\n/);
   assert.ok(
     shown.includes(
-      `! ${id} ${receiver.url}\n  1 delivery failed for good\n  see why: plant-store delivery list ${id}`,
+      `! ${id} ${receiver.url}\n  The last attempt failed. 1 delivery failed for good.\n  see why: plant-store delivery list ${id}`,
     ),
   );
   const { webhooks } = JSON.parse(dataOf(await verb('status', '--json')));
@@ -55,31 +52,4 @@ test('status says that a token is refused', async (t) => {
   const { code, stdout } = await run(['status', '--url', service.url, '--token', 'pst_no']);
   assert.equal(code, 0);
   assert.match(stdout, /Plants {4}cannot be read: .*40101/);
-});
-
-const WELL = { url: 'https://a.example/', status: 'enabled', waiting: 0n, failed: 0n };
-
-test('of several webhooks those that need attention most come first', () => {
-  const found = needingAttention(
-    (
-      [
-        { ...WELL, id: 'well' },
-        { ...WELL, id: 'busy', waiting: 9n, oldestWaitingAge: 5n },
-        { ...WELL, id: 'late', waiting: 9n, oldestWaitingAge: 7200n },
-        { ...WELL, id: 'paused', pausedUntil: '2026-11-21T12:00:00Z' },
-        { ...WELL, id: 'failed', failed: 2n },
-        { ...WELL, id: 'off', status: 'disabled' },
-        { ...WELL, id: 'given up', status: 'disabled', disabledReason: 'It failed for 5 days.', waiting: 1n },
-      ] satisfies JsonValue[]
-    ).map((webhook) => membersOf(webhook)),
-  );
-  assert.deepEqual(
-    found.map(({ webhook, problem }) => [webhook, problem]),
-    [
-      ['given up', 'disabled: It failed for 5 days, 1 delivery held'],
-      ['failed', '2 deliveries failed for good'],
-      ['paused', 'paused until 2026-11-21T12:00:00Z, as its receiver asked'],
-      ['late', '9 deliveries waiting, the oldest for 2h'],
-    ],
-  );
 });

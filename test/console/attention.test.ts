@@ -23,7 +23,7 @@ async function create(path: string, token: string, body: unknown): Promise<{ id:
 const disable = (token: string, id: string) =>
   service.request('PATCH', `/webhooks/${id}`, { token, body: { enabled: false } });
 
-test('a webhook whose deliveries were given up is not said to be well, and they are replayed from there', async () => {
+test('a webhook whose deliveries failed for good is not said to be well, and they are replayed from there', async () => {
   const token = await service.tokenFor('ann');
   receiver.usually({ status: 500 });
   await create('/webhooks', token, { url: receiver.url, description: 'The broken one' });
@@ -33,7 +33,7 @@ test('a webhook whose deliveries were given up is not said to be well, and they 
     await page.getByRole('link', { name: 'Webhooks' }).click();
     await page.getByText('Last attempt failed', { exact: true }).waitFor();
     await page.getByRole('link', { name: 'Overview' }).click();
-    await page.getByText('The last attempt failed. 1 delivery was given up.').waitFor();
+    await page.getByText('The last attempt failed. 1 delivery failed for good.').waitFor();
     await inspect(page, 'overview-given-up');
 
     receiver.usually({ status: 204 });
@@ -63,6 +63,7 @@ test('of many webhooks that need attention ten are shown, and the way to the oth
     create('/webhooks', token, { url: receiver.url, description: `Shop ${n}` }),
   );
   for (const { id } of await Promise.all(made)) await disable(token, id);
+  await create('/plants', token, { name: 'Alder' });
   await browser.visit(service, { token }, async (page) => {
     await page.getByRole('link', { name: 'and 2 more webhooks' }).waitFor();
     assert.equal(await page.locator('.attention li').count(), 10);

@@ -41,7 +41,7 @@ test('the overview shows what happened and what needs attention, in numbers and 
     const tile = (name: string) => page.locator('.tile').filter({ hasText: name });
     await tile('New plants').getByText('6', { exact: true }).waitFor();
     // What is shown follows what happens.
-    await page.getByText('The last attempt failed. Waiting to be sent: 1.').waitFor();
+    await page.getByText('The last attempt failed. 1 delivery is waiting.').waitFor();
     await tile('Delivered').getByText('6', { exact: true }).waitFor();
     const chart = page.getByRole('img', { name: /^New plants by hour: 6 in all/ });
     await chart.waitFor();

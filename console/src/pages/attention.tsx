@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { useRef } from 'preact/hooks';
+import type { Concern } from '../../../src/client/attention.ts';
 import type { Webhook } from '../../../src/client/client.ts';
-import type { Concern } from '../attention.ts';
 import { Badge } from '../components/badge.tsx';
 import { Button, ButtonLink } from '../components/button.tsx';
 import { Icon } from '../components/icon.tsx';
@@ -17,7 +17,7 @@ const SHOWN = 10;
 /** As long as failed deliveries are kept, unless the operator says otherwise. */
 const HOURS_BACK = '720';
 
-type AttentionProps = { concerns: readonly Concern[]; hasWebhooks: boolean; onChanged(): void };
+type AttentionProps = { concerns: readonly Concern<Webhook>[]; hasWebhooks: boolean; onChanged(): void };
 
 /** What somebody should look at, each with the step that helps. */
 export function Attention({ concerns, hasWebhooks, onChanged }: AttentionProps) {
@@ -71,9 +71,9 @@ export function Attention({ concerns, hasWebhooks, onChanged }: AttentionProps) 
   );
 }
 
-type LineProps = { concern: Concern; replay(): void; onEnabled(): void };
+type LineProps = { concern: Concern<Webhook>; replay(): void; onEnabled(): void };
 
-function Line({ concern: { webhook, kind, text, step }, replay, onEnabled }: LineProps) {
+function Line({ concern: { webhook, kind, problem, step }, replay, onEnabled }: LineProps) {
   const name = webhook.description ?? webhook.url;
   const refusal = may('webhooks:write') ? undefined : 'Your token lacks the scope webhooks:write.';
   return (
@@ -85,7 +85,7 @@ function Line({ concern: { webhook, kind, text, step }, replay, onEnabled }: Lin
         <a class="clamped" href={href(`/webhooks/${webhook.id}`)}>
           {name}
         </a>
-        <p>{text}</p>
+        <p>{problem}</p>
       </div>
       <div class="actions">
         {step.do === 'enable' && <Enable webhook={webhook} refusal={refusal} onEnabled={onEnabled} />}

@@ -1,5 +1,5 @@
+import { needingAttention } from '../../../src/client/attention.ts';
 import type { ActiveHour, Webhook } from '../../../src/client/client.ts';
-import { concernsOf } from '../attention.ts';
 import { Bars } from '../charts/bars.tsx';
 import { ButtonLink } from '../components/button.tsx';
 import { Notice } from '../components/notice.tsx';
@@ -91,7 +91,7 @@ function Beginning() {
 }
 
 function Everything({ news: { hours, webhooks }, onChanged }: { news: News; onChanged(): void }) {
-  const concerns = concernsOf(webhooks, Date.now());
+  const concerns = needingAttention(webhooks);
   return (
     <div class="overview">
       <Tiles hours={hours} webhooks={webhooks} />

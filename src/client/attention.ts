@@ -1,0 +1,88 @@
+import type { Delivery, Webhook } from './schemas.ts';
+
+/** A webhook that somebody should look at. */
+export type Concern<W> = {
+  webhook: W;
+  kind: 'bad' | 'warn';
+  /** In sentences. */
+  problem: string;
+  step: Step;
+};
+
+/** What helps: enable it, send again what failed, or look at its deliveries in a state. */
+export type Step = { do: 'enable' } | { do: 'replay' } | { do: 'look'; at: Delivery['state'] | undefined };
+
+/** What of a webhook decides it. */
+export type WebhookHealth = Pick<Webhook, 'status' | 'waiting' | 'failed'> & {
+  [K in 'disabledReason' | 'pausedUntil' | 'lastSuccessAt' | 'lastFailureAt' | 'oldestWaitingAge']?:
+    | Webhook[K]
+    | undefined;
+};
+
+/** A delivery that waits no longer than this waits for its turn, not for help: the first retry comes after 5 s. */
+const LATE_SECONDS = 60;
+
+/** The webhooks that need attention, the most urgent first. One that its owner disabled does so only if it holds deliveries. */
+export function needingAttention<W extends WebhookHealth>(webhooks: readonly W[]): Concern<W>[] {
+  return webhooks
+    .flatMap((webhook) => {
+      const trouble = troubleOf(webhook);
+      return trouble ? [{ webhook, ...trouble }] : [];
+    })
+    .sort((a, b) => a.rank - b.rank)
+    .map(({ rank: _, ...concern }) => concern);
+}
+
+type Trouble = Omit<Concern<unknown>, 'webhook'> & {
+  /** 0 for the most urgent. */
+  rank: number;
+};
+
+function troubleOf(webhook: WebhookHealth): Trouble | undefined {
+  const { status, disabledReason, pausedUntil, failed, waiting, oldestWaitingAge: age = 0 } = webhook;
+  const held = waiting > 0 ? `${counted(waiting, 'delivery is', 'deliveries are')} held.` : '';
+  const oldest = age < LATE_SECONDS ? '' : `, the oldest for ${roughly(age)}`;
+  const waits = waiting > 0 ? `${counted(waiting, 'delivery is', 'deliveries are')} waiting${oldest}.` : '';
+  const lost = failed > 0 ? `${counted(failed, 'delivery', 'deliveries')} failed for good.` : '';
+  const lastFailed = hasFailedLast(webhook) ? 'The last attempt failed.' : '';
+  const enable: Step = { do: 'enable' };
+  const lookAtWaiting: Step = { do: 'look', at: 'pending' };
+
+  if (disabledReason !== undefined) {
+    return trouble(0, enable, `The service disabled it: ${disabledReason}`, held);
+  }
+  if (status === 'disabled') return waiting > 0 ? trouble(2, enable, 'It is disabled.', held) : undefined;
+  if (isFailing(webhook)) return trouble(1, lookAtWaiting, lastFailed, waits, lost);
+  if (failed > 0) return trouble(3, { do: 'replay' }, lastFailed, lost, waits);
+  if (pausedUntil !== undefined) {
+    return trouble(4, lookAtWaiting, `Its receiver asked for a pause until ${pausedUntil}.`, waits);
+  }
+  if (oldest !== '') return trouble(5, lookAtWaiting, waits);
+  return lastFailed === '' ? undefined : trouble(6, { do: 'look', at: undefined }, lastFailed);
+}
+
+function trouble(rank: number, step: Step, ...sentences: string[]): Trouble {
+  const problem = sentences.filter((sentence) => sentence !== '').join(' ');
+  return { rank, kind: rank < 2 ? 'bad' : 'warn', step, problem };
+}
+
+/** Whether nothing has arrived since an attempt failed, and something waits. */
+export function isFailing(webhook: WebhookHealth): boolean {
+  return webhook.waiting > 0 && hasFailedLast(webhook);
+}
+
+/** Whether nothing has arrived since an attempt failed. */
+export function hasFailedLast({ lastFailureAt, lastSuccessAt }: WebhookHealth): boolean {
+  if (lastFailureAt === undefined) return false;
+  return lastSuccessAt === undefined || Date.parse(lastSuccessAt) < Date.parse(lastFailureAt);
+}
+
+function counted(count: number, one: string, many: string): string {
+  return `${count} ${count === 1 ? one : many}`;
+}
+
+/** A length of time in its largest unit, rounded down: `3 min`, `2 h`, `4 d`. */
+function roughly(seconds: number): string {
+  if (seconds < 3_600) return `${Math.floor(seconds / 60)} min`;
+  return seconds < 86_400 ? `${Math.floor(seconds / 3_600)} h` : `${Math.floor(seconds / 86_400)} d`;
+}
