@@ -6,7 +6,8 @@ COPY package.json package-lock.json .npmrc ./
 # Without the install scripts of packages: the Node of this image is the right one, and the build needs no other.
 RUN npm ci --ignore-scripts
 COPY . .
-RUN npm run build && npm prune --omit=dev --ignore-scripts
+# The image can make traces: their packages, which are optional elsewhere, stay.
+RUN npm run build && npm pkg delete devDependencies peerDependenciesMeta && npm prune --ignore-scripts
 
 FROM node:26-slim
 WORKDIR /opt/plant-store

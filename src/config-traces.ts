@@ -2,17 +2,35 @@
 // (https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/).
 // Each function reads the text of a setting, or throws an `Error` whose message is a sentence with the rule.
 
+import { tracePackages } from './package.ts';
+
 /** By name. */
 export type Pairs = Readonly<Record<string, string>>;
 
-/** The URL of a collector, without a slash at its end. */
+/** The URL of a collector, without a slash at its end. Also throws when the packages that traces need are missing. */
 export function parseEndpoint(text: string): string {
   const url = /[\s\\?#]/.test(text) ? null : URL.parse(text);
-  if (url && /^https?:$/.test(url.protocol)) return url.href.replace(/\/+$/, '');
+  if (url && /^https?:$/.test(url.protocol)) {
+    requireTracePackages();
+    return url.href.replace(/\/+$/, '');
+  }
   // The value is not repeated: it may hold a password.
   throw new Error(
     'The collector must be an http or https URL without query and fragment, such as http://localhost:4318.',
   );
+}
+
+function requireTracePackages(): void {
+  try {
+    for (const name of Object.keys(tracePackages)) import.meta.resolve(name);
+  } catch (cause) {
+    // The lowest version of each range, so that they fit each other.
+    const wanted = Object.entries(tracePackages).map(([name, range]) => `${name}@${range.replace('^', '')}`);
+    throw new Error(
+      `Traces need packages that are not installed. Install them beside plant-store: npm install ${wanted.join(' ')}`,
+      { cause },
+    );
+  }
 }
 
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;

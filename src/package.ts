@@ -4,15 +4,18 @@ import { dirname, join } from 'node:path';
 /** The folder of the package: the checkout, or where npm installed it. The code is at another depth in each. */
 export const packageFolder: string = folderAbove(import.meta.dirname);
 
-/** The version of the program, as its package says. */
-export const version: string = versionIn(packageFolder);
+// Written by npm, or by us.
+const manifest = JSON.parse(readFileSync(join(packageFolder, 'package.json'), 'utf8')) as {
+  version: string;
+  peerDependencies: Readonly<Record<string, string>>;
+};
+
+/** The version of the program. */
+export const { version } = manifest;
+
+/** The packages that only traces need, by name, each with the range of versions that will do. */
+export const tracePackages = manifest.peerDependencies;
 
 function folderAbove(folder: string): string {
   return existsSync(join(folder, 'package.json')) ? folder : folderAbove(dirname(folder));
-}
-
-function versionIn(folder: string): string {
-  const manifest: unknown = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
-  const isManifest = typeof manifest === 'object' && manifest !== null && 'version' in manifest;
-  return isManifest ? String(manifest.version) : '';
 }

@@ -33,8 +33,10 @@ requests are answered 429 \`42900\`. Answers then carry \`RateLimit\` and \`Rate
 **\`TRUST_PROXY\`**: CIDRs separated by commas. Without it, every client behind a proxy has the proxy's address, so they
 all share one count of failed authentications.
 
-**\`OTEL_…\`**: the service makes traces only if \`OTEL_EXPORTER_OTLP_ENDPOINT\` is set. The names are OpenTelemetry's own.
-\`OTEL_EXPORTER_OTLP_HEADERS\` has no flag, because it may hold a key. See [Traces](../how-to/trace.md).`;
+**\`OTEL_…\`**: the service makes traces only if \`OTEL_EXPORTER_OTLP_ENDPOINT\` is set. They need packages that
+only the container image has; without them the service does not start, and says which to install. The names are
+OpenTelemetry's own. \`OTEL_EXPORTER_OTLP_HEADERS\` has no flag, because it may hold a key. See
+[Traces](../how-to/trace.md).`;
 
 export function configurationPage(): string {
   const rows = Object.values(settings).map(({ env, flag, defaultText, description }) => [

@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { execSync } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import manifest from '../../package.json' with { type: 'json' };
+import lock from '../../package-lock.json' with { type: 'json' };
 
 /** What can be said about the image without an engine that builds it. */
 
@@ -25,6 +29,25 @@ test('there are two stages, and what builds is not in the image', () => {
 test('the images that it stands on have the major version of Node that the program needs', () => {
   const needed = /NEEDED = (\d+)/.exec(read('bin/plant-store'))?.[1];
   for (const [from = ''] of stages) assert.match(from, new RegExp(`^FROM node:${needed}-slim\\b`));
+});
+
+test('the image has the packages that traces need, and none that only development needs', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'plant-store-image-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  for (const file of ['package.json', 'package-lock.json', '.npmrc'])
+    cpSync(join(ROOT, file), join(folder, file));
+  const commands = build.flatMap((line) => line.replace(/^RUN /, '').split(' && '));
+  for (const command of commands.filter((text) => /^npm (?:pkg|prune) /.test(text))) {
+    execSync(`${command} --package-lock-only --offline`, { cwd: folder, stdio: 'pipe' });
+  }
+  const { packages } = JSON.parse(readFileSync(join(folder, 'package-lock.json'), 'utf8'));
+  const needed = Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies });
+  const missing = needed.filter((name) => !(`node_modules/${name}` in packages));
+  assert.deepEqual(missing, []);
+  const kept = Object.entries(lock.packages)
+    .filter(([path, entry]) => 'dev' in entry && path in packages)
+    .map(([path]) => path.replace(/^node_modules\/(@opentelemetry)?.*/, '$1'));
+  assert.deepEqual([...new Set(kept)], ['@opentelemetry']);
 });
 
 test('it runs as a user by number, who is not root and owns only the data', () => {

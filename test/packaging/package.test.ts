@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { globSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  globSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { after, before, test } from 'node:test';
 import manifest from '../../package.json' with { type: 'json' };
@@ -55,6 +64,25 @@ test('a service of the package serves its pages, adds a plant, and sends its web
   assert.equal(request?.body.toString(), '{"id":7,"name":"Monstera"}');
   const { code, stderr } = await stop();
   assert.equal(code, 0, stderr);
+});
+
+test('a service that is to make traces without their packages says how to install them, and then starts', async () => {
+  const env = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' };
+  const program = join(packed.project, 'node_modules', '.bin', 'plant-store');
+  const { status, stderr } = spawnSync(process.execPath, [program, 'serve'], {
+    cwd: packed.project,
+    env: { ...env, DATA_DIR: 'untouched' },
+    encoding: 'utf8',
+  });
+  const [, command = ''] =
+    /^error: OTEL_EXPORTER_OTLP_ENDPOINT: Traces need .*: npm (install( @opentelemetry\/[a-z-]+@[\d.]+)+)\n$/.exec(
+      stderr,
+    ) ?? [];
+  assert.deepEqual([status, existsSync(join(packed.project, 'untouched'))], [2, false], stderr);
+  await npm(packed.project, ...command.split(' '), '--ignore-scripts', '--prefer-offline');
+  const { stop } = await serve(env);
+  const { code, stderr: said } = await stop();
+  assert.equal(code, 0, said);
 });
 
 test('the client and its types come with the package', () => {
@@ -197,11 +225,11 @@ test('a checkout runs its sources, whatever was compiled there', () => {
   assert.equal(status, 0, stderr);
 });
 
-async function serve() {
+async function serve(more: Record<string, string> = {}) {
   const program = join(packed.project, 'node_modules', '.bin', 'plant-store');
   const child = spawn(process.execPath, [program, 'serve'], {
     cwd: packed.project,
-    env: { PORT: '0', BOOTSTRAP_TOKEN: TOKEN, WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' },
+    env: { PORT: '0', BOOTSTRAP_TOKEN: TOKEN, WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', ...more },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const ended = outcomeOf(child);
