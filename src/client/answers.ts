@@ -9,7 +9,11 @@ export async function jsonOf(base: string, response: Response): Promise<unknown>
   const text = await response.text().catch((cause) => {
     throw unanswered(base, cause);
   });
-  if (status === 204) return undefined;
+  return status === 204 ? undefined : parsed(base, status, text);
+}
+
+/** @throws PlantStoreError for what is not JSON */
+export function parsed(base: string, status: number, text: string): unknown {
   try {
     return readJson(text);
   } catch (cause) {

@@ -1,9 +1,8 @@
-import { foreign, unanswered } from './answers.ts';
+import { foreign, parsed, unanswered } from './answers.ts';
 import { linkedTo, pause, within } from './deadlines.ts';
-import { readJson } from './json.ts';
 import { PlantStoreError } from './plant-store-error.ts';
 import type { Requests } from './requests.ts';
-import { passes, pauseBehind } from './retries.ts';
+import { mayPass, pauseAfter } from './retries.ts';
 import type { PlantEvent } from './schemas.ts';
 
 export type StreamOptions = {
@@ -22,6 +21,8 @@ export type StreamedEvent = PlantEvent & { cursor: string };
 
 /** The service says something every 15 seconds. */
 const SILENCE_MS = 45_000;
+/** Characters of one event: the longest, escaped throughout, takes under 4 000. */
+const LONGEST_EVENT = 16_384;
 
 /** Follows the events of the service (https://html.spec.whatwg.org/multipage/server-sent-events.html). */
 export async function* streamEvents(
@@ -31,7 +32,7 @@ export async function* streamEvents(
   let reconnectMs = 1000;
   let faults = 0;
   for (let tries = 0; !signal?.aborted; tries++) {
-    let failure: PlantStoreError;
+    let failure = new PlantStoreError('The service ended the event stream.');
     let isOpen = false;
     try {
       for await (const message of messages(requests, cursor, signal)) {
@@ -39,23 +40,25 @@ export async function* streamEvents(
         // The first one says where the stream is: from here on nothing can be missed.
         if (!isOpen) onOpen?.();
         isOpen = true;
-        tries = 0;
-        faults = 0;
+        // The id goes back to the service in a header.
+        if (/[^!-~]/.test(`${message.id}`)) throw foreign(requests.base, { status: 200 });
+        tries = faults = 0;
         cursor = message.id ?? cursor;
         reconnectMs = Number(message.retry) || reconnectMs;
         // What the service sends is an event, and it sends none without an id.
-        if (message.data) yield { ...(readJson(message.data) as PlantEvent), cursor: cursor as string };
+        if (message.data)
+          yield { ...(parsed(requests.base, 200, message.data) as PlantEvent), cursor: cursor as string };
       }
-      failure = new PlantStoreError('The service ended the stream.');
     } catch (error) {
       if (signal?.aborted) return;
       if (!(error instanceof PlantStoreError)) throw error;
       // Nobody asks again for a stream that ended, so a fault of the service gets some more chances here.
-      if (!passes(error) && !(error.status === 500 && faults++ < requests.retries)) throw error;
+      if (!mayPass(error, faults < requests.retries)) throw error;
+      if (error.status === 500) faults++;
       failure = error;
     }
     onError?.(failure);
-    await pause(pauseBehind(tries, failure, reconnectMs), signal).catch(() => {});
+    await pause(pauseAfter(tries, failure, reconnectMs), signal).catch(() => {});
   }
 }
 
@@ -68,7 +71,7 @@ async function* messages(
 ): AsyncGenerator<Message, void, void> {
   const { ending, unlink } = linkedTo(signal);
   const heard = <T>(ms: number, step: () => Promise<T>) =>
-    within(ms, ending, `The stream was silent for ${ms} ms.`, step);
+    within(ms, ending, `The event stream was silent for ${ms / 1000} s.`, step);
   const headers = { accept: 'text/event-stream', ...(cursor && { 'last-event-id': cursor }) };
   const request = { path: ['events', 'stream'], headers, signal: ending.signal };
   try {
@@ -84,6 +87,7 @@ async function* messages(
       const parts = (text + value).split('\n\n');
       // What is not whole yet comes once more when the stream breaks off here.
       text = parts.pop() ?? '';
+      if (text.length > LONGEST_EVENT) throw foreign(base, { status: 200 });
       yield* parts.map(messageOf);
     }
   } finally {
@@ -98,7 +102,12 @@ function readerOf(base: string, { body, status, headers }: Response): ReadableSt
   return body.pipeThrough(new TextDecoderStream()).getReader();
 }
 
-/** The service ends each line with a line feed, and gives each field at most once. */
+/** The service ends each line with a line feed, and gives each field at most once, but for the lines of its data. */
 function messageOf(text: string): Message {
-  return Object.fromEntries(text.split('\n').map((line) => line.split(/: ?(.*)/s)));
+  const message: Record<string, string> = {};
+  for (const line of text.split('\n')) {
+    const [name = '', value = ''] = line.split(/: ?(.*)/s);
+    message[name] = message[name] ? `${message[name]}\n${value}` : value;
+  }
+  return message;
 }

@@ -18,9 +18,7 @@ export function readJson(text: string): unknown {
 function exactInteger(_name: string, value: unknown, context?: { source?: string }): unknown {
   if (!Number.isInteger(value) || Number.isSafeInteger(value)) return value;
   if (context?.source === undefined) {
-    throw new TypeError(
-      'This runtime reads no integer beyond 2^53 exactly: its JSON.parse shows no source text.',
-    );
+    throw new TypeError("This runtime's JSON.parse reads no integer beyond 2^53 exactly.");
   }
   return BigInt(context.source);
 }

@@ -1,6 +1,6 @@
 import { jsonOf, refused, unanswered } from './answers.ts';
 import { linkedTo, within } from './deadlines.ts';
-import { retried } from './retries.ts';
+import { retried, retriesOf } from './retries.ts';
 
 export type PlantStoreOptions = {
   /** Where the service is, its base path included. `http://127.0.0.1:3000` when absent. */
@@ -66,7 +66,7 @@ export function createRequests(options: PlantStoreOptions): Requests {
   function send<Body>(request: ApiRequest): Promise<ApiAnswer<Body>> {
     const { method, signal, idempotencyKey = method === 'POST' ? randomKey() : undefined } = request;
     return retried(() => attempt<Body>({ ...request, idempotencyKey }, { base, timeoutMs, open }), {
-      retries,
+      waitAfter: retriesOf(retries),
       signal,
       // A DELETE is answered without a body.
       gone: method === 'DELETE' ? { body: undefined as Body, headers: new Headers() } : undefined,

@@ -52,7 +52,7 @@ for (const [what, options] of [
         ending.abort();
       };
       assert.deepEqual(await Array.fromAsync(store.events.stream({ signal: ending.signal, onError })), []);
-      assert.match(errors[0]?.message ?? '', /silent for 50 ms/);
+      assert.match(errors[0]?.message ?? '', /silent for 0.05 s/);
     });
   });
 }

@@ -93,7 +93,7 @@ test('a stream that breaks off, cannot be opened, or stays silent is opened agai
       [undefined, undefined],
     ],
   );
-  assert.match(errors[2]?.message ?? '', /silent for 300 ms/);
+  assert.match(errors[2]?.message ?? '', /silent for 0.3 s/);
   const streams = gateway.received.slice(opened).filter(({ path }) => path === '/events/stream');
   assert.deepEqual(
     streams.map(({ headers }) => headers['last-event-id']),
@@ -167,7 +167,7 @@ test('a stream on which not even a comment comes for 45 seconds is opened again'
     },
   });
   assert.deepEqual(await Array.fromAsync(stream), []);
-  assert.deepEqual(errors, ['The stream was silent for 45000 ms.']);
+  assert.deepEqual(errors, ['The event stream was silent for 45 s.']);
 });
 
 test('a signal ends a stream that waits for an event, or for its next attempt', async () => {
@@ -180,3 +180,28 @@ test('a signal ends a stream that waits for an event, or for its next attempt', 
     assert.deepEqual(await Array.fromAsync(stream), []);
   }
 });
+
+const head = { 'content-type': 'text/event-stream' };
+
+test('the data of an event may stand in several lines', async () => {
+  const store = await clientOf('lines');
+  gateway.script((_, response) => {
+    response.writeHead(200, head).write('id: 1\ndata: {"plant":\ndata: {"id":7}}\n\n');
+  });
+  for await (const event of store.events.stream()) {
+    assert.deepEqual(event, { plant: { id: 7 }, cursor: '1' });
+    break;
+  }
+});
+
+for (const [what, text] of [
+  ['an event without end', `data: ${'x'.repeat(100_000)}`],
+  ['an event that is not JSON', 'id: 1\ndata: x\n\n'],
+  ['an id that no header holds', 'id: \u202e\n\n'],
+] as const) {
+  test(`${what} is not of a plant store, and ends the stream`, async () => {
+    const store = await clientOf('strange');
+    gateway.script((_, response) => void response.writeHead(200, head).write(text));
+    await assert.rejects(store.events.stream().next(), { status: 200, message: /not as a plant store/ });
+  });
+}
