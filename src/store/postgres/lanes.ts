@@ -68,16 +68,22 @@ const NOTHING: LaneReading = { settings: undefined, asked: [], due: [], nextDue:
 
 /**
  * Looks once for each enabled webhook. What is due later than in $4 milliseconds is found by a later search; what
- * another replica that lives sends is that one's.
+ * another replica that lives sends is that one's. Who lives, and what time it is, are asked once for all of them.
  */
 export const FIND_WORK: Statement = {
   name: 'lanes-find-work',
-  text: `SELECT w.id AS webhook, d.due, EXISTS (
+  text: `WITH others AS MATERIALIZED (
+      SELECT r.id
+      FROM replicas r
+      WHERE r.id <> $1 AND ${IS_ALIVE}
+    )
+    SELECT w.id AS webhook, d.due, EXISTS (
         SELECT 1
         FROM deliveries
         WHERE subscriber = w.owner AND webhook = w.id AND asked AND state = 'pending'
       ) AS is_asked
     FROM webhooks w
+    LEFT JOIN lanes l ON l.webhook = w.id
     CROSS JOIN LATERAL (
       SELECT due
       FROM deliveries
@@ -85,8 +91,8 @@ export const FIND_WORK: Statement = {
       ORDER BY due
       LIMIT 1
     ) d
-    WHERE w.id > $2 AND w.status = 'enabled' AND d.due <= ${DATABASE_NOW} + $4::int8
-      AND NOT ${isOfAnother('w.id', '$1')}
+    WHERE w.id > $2 AND w.status = 'enabled' AND d.due <= (SELECT ${DATABASE_NOW} + $4::int8)
+      AND (l.replica IN (SELECT id FROM others)) IS NOT TRUE
     ORDER BY w.id
     LIMIT $3`,
 };
