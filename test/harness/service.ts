@@ -60,9 +60,8 @@ export async function startService(env: Environment = {}): Promise<Service> {
     BOOTSTRAP_TOKEN: TOKEN,
     ...env,
   });
-  const { databaseUrl } = config;
   const workBeside: Service['beside'] = (use) =>
-    using(databaseUrl ? openDatabase(databaseUrl) : openFile(dataDir), use);
+    using(config.databaseUrl ? openDatabase(config.databaseUrl) : openFile(config.dataDir), use);
   const runtime = systemRuntime(silentLog);
   const failures: unknown[] = [];
   const app = await startApp(config, runtime, { onFatal: (error) => failures.push(error) });

@@ -1,12 +1,7 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rm } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
-import { storePath } from '../../src/config.ts';
-import { silentLog, systemRuntime } from '../../src/runtime.ts';
-import { openSqliteStore } from '../../src/store/sqlite/store.ts';
+import { keptStore } from '../harness/kept-store.ts';
 import { type Receiver, startReceiver } from '../harness/receiver.ts';
 import { type Service, startService } from '../harness/service.ts';
 import { eventsIn, ownerOf, until } from './owner.ts';
@@ -16,15 +11,15 @@ const ENV = { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', WEBHOOK_RETRY_SCHEDULE: '
 // Each has a service of its own, and waits for it now and then.
 describe('a replay', { concurrency: true }, () => {
   test('a replay that the service is stopped in the middle of goes on, and every event arrives', async (t) => {
-    const dataDir = await mkdtemp(join(tmpdir(), 'plant-store-'));
-    const env = { ...ENV, DATA_DIR: dataDir };
+    const { settings, drop } = await keptStore();
+    const env = { ...ENV, ...settings };
     const receiver = await startReceiver();
     let service = await startService(env);
     t.after(async () => {
       await Promise.all([receiver.stop(), service.stop()]);
-      await rm(dataDir, { recursive: true });
+      await drop();
     });
-    await addPlants(dataDir, 1200);
+    await addPlants(service, 1200);
     const owner = ownerOf(service, service.token);
     const events = await owner.events();
     const webhook = await owner.subscribe(receiver);
@@ -119,19 +114,16 @@ async function newReceiver(t: TestContext, port?: number): Promise<Receiver> {
 }
 
 /** Adds plants of the first user beside the service: quicker than by requests. */
-async function addPlants(dataDir: string, count: number): Promise<void> {
-  const { ids, clock } = systemRuntime(silentLog);
-  const path = storePath(dataDir);
-  const onFatal = assert.ifError;
-  const store = await openSqliteStore({ path, writer: 'inline', clock, deliveryDelayMs: 0, onFatal });
-  const [admin] = await store.access.users();
-  assert.ok(admin);
-  const added = Array.from({ length: count }, (_, i) => {
-    const plant = { owner: admin.id, id: undefined, name: `Plant ${i}`, tag: undefined };
-    return store.plants.create({ ...plant, event: ids.next('evt'), at: clock.now() });
+function addPlants(service: Service, count: number): Promise<void> {
+  return service.beside(async ({ store, runtime: { ids, clock } }) => {
+    const [admin] = await store.access.users();
+    assert.ok(admin);
+    const added = Array.from({ length: count }, (_, i) => {
+      const plant = { owner: admin.id, id: undefined, name: `Plant ${i}`, tag: undefined };
+      return store.plants.create({ ...plant, event: ids.next('evt'), at: clock.now() });
+    });
+    await Promise.all(added);
   });
-  await Promise.all(added);
-  await store.close();
 }
 
 /** Resolves when no replay is left to go on with. */
