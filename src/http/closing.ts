@@ -116,8 +116,7 @@ function lingerBeforeClose(socket: Socket): void {
 
 /**
  * Lets answers that are under way when the service drains arrive whole, and tells their clients that the connection
- * ends with them. Node takes a connection for idle as soon as its answer was handed over, and closes it, although
- * most of a long answer is still to be sent.
+ * ends with them.
  */
 export function finishAnswersFirst(server: Server, drain: AbortSignal): void {
   const connections = new Set<Connection>();
@@ -127,21 +126,28 @@ export function finishAnswersFirst(server: Server, drain: AbortSignal): void {
     socket.once('close', () => connections.delete(socket));
   });
 
-  const closeIdle = server.closeIdleConnections.bind(server);
-  server.closeIdleConnections = () => {
-    const unsent = [...connections].flatMap(({ _httpMessage: answer, writableLength }) =>
-      answer?.finished && writableLength > 0 ? [answer] : [],
-    );
-    // What Node looks at; nothing else runs meanwhile.
-    for (const answer of unsent) answer.finished = false;
-    closeIdle();
-    for (const answer of unsent) answer.finished = true;
-  };
-
+  keepUnsentAnswers(server, connections);
   drain.addEventListener('abort', () => {
     for (const socket of connections) {
       const answer = newestAnswer(socket);
       if (answer && !answer.headersSent) answer.shouldKeepAlive = false;
     }
   });
+}
+
+/**
+ * Makes `closeIdleConnections` spare connections whose answer is not sent yet. Node calls a connection idle as soon as
+ * its answer was handed over, and closes it although most of a long answer is still to be sent. It looks at `finished`
+ * of the answer, so that says no for as long as Node looks; the tests tell whether it still does.
+ */
+export function keepUnsentAnswers(server: Server, connections: ReadonlySet<Connection>): void {
+  const closeIdle = server.closeIdleConnections.bind(server);
+  server.closeIdleConnections = () => {
+    const unsent = [...connections].flatMap(({ _httpMessage: answer, writableLength }) =>
+      answer?.finished && writableLength > 0 ? [answer] : [],
+    );
+    for (const answer of unsent) answer.finished = false;
+    closeIdle();
+    for (const answer of unsent) answer.finished = true;
+  };
 }

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { buffer } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
-import { finishAnswersFirst, HttpRequest, noteRequest } from '../../src/http/closing.ts';
+import manifest from '../../package.json' with { type: 'json' };
+import { finishAnswersFirst, HttpRequest, keepUnsentAnswers, noteRequest } from '../../src/http/closing.ts';
 import { answerParserFailure } from '../../src/http/socket-failures.ts';
 import { failed } from '../harness/answer.ts';
 import { openRaw } from '../harness/raw-client.ts';
@@ -54,4 +56,55 @@ test('a request that does not arrive in time is answered after the one before it
   failed(await connection.answer(), 40800);
   assert.equal(await connection.ended(), 'closed');
   connection.close();
+});
+
+/** More than the system takes of an answer that its client does not read. */
+const LONG = Buffer.alloc(32 * 1024 * 1024, 'x');
+
+/** A server with one connection that rests and one whose client has not read its long answer. */
+async function unsentAnswer(t: TestContext) {
+  const server = createServer((request, response) => void response.end(request.url === '/long' ? LONG : ''));
+  const connections = new Set<Socket>();
+  server.on('connection', (socket: Socket) => connections.add(socket));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  // A server that listens on TCP has an address of this form.
+  const { port } = server.address() as AddressInfo;
+  const resting = await openRaw(port);
+  t.after(() => {
+    resting.close();
+    server.close();
+  });
+  await resting.send(head('GET / HTTP/1.1', 'Host: x'));
+  await resting.answer();
+  const reading = connect(port, '127.0.0.1');
+  reading.write(head('GET /long HTTP/1.1', 'Host: x', 'Connection: close'));
+  await once(reading, 'readable');
+  return { server, connections, resting, reading };
+}
+
+/** Node versions for which these tests were seen to pass: what they are about is no public interface. */
+const SEEN = [26];
+const [version] = process.versions.node.split('.');
+
+test(`Node ${version} is one for which closing idle connections was looked at`, () => {
+  assert.ok(SEEN.includes(Number(version)));
+  assert.equal(manifest.engines.node, `>=${Math.min(...SEEN)}`);
+});
+
+test(`Node ${version} itself closes connections whose answer is not sent yet`, async (t) => {
+  const { server, resting, reading } = await unsentAnswer(t);
+  server.closeIdleConnections();
+  assert.equal(await resting.ended(), 'closed');
+  const received = await buffer(reading).catch(() => Buffer.alloc(0));
+  assert.ok(received.length < LONG.length, 'it no longer does: keepUnsentAnswers can go');
+});
+
+test(`on Node ${version} an answer that is not sent yet arrives whole, and idle connections are closed`, async (t) => {
+  const { server, connections, resting, reading } = await unsentAnswer(t);
+  keepUnsentAnswers(server, connections);
+  server.closeIdleConnections();
+  assert.equal(await resting.ended(), 'closed');
+  const received = (await buffer(reading)).toString('latin1');
+  assert.equal(received.length - received.indexOf('\r\n\r\n') - 4, LONG.length);
 });
