@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { closeSync, constants, fsyncSync, lstatSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { constants, lstatSync } from 'node:fs';
 import { type FileHandle, open, readlink, realpath, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { isatty } from 'node:tty';
@@ -32,25 +32,6 @@ export async function writeAtomically(path: string, { mode }: FileOptions, work:
     await work((text) => file.writeFile(text), isatty(file.fd));
   } finally {
     await file.close();
-  }
-}
-
-/**
- * Does the same with a text, at once, and gives the descriptor of the file, to which more can be added. A link is
- * replaced, not followed.
- */
-export function writeWhole(path: string, mode: number, text: string): number {
-  const draft = draftOf(path);
-  const fd = openSync(draft, 'wx', mode);
-  try {
-    writeFileSync(fd, text);
-    fsyncSync(fd);
-    replaceFile(draft, path);
-    return fd;
-  } catch (error) {
-    closeSync(fd);
-    rmSync(draft, { force: true });
-    throw error;
   }
 }
 
@@ -118,6 +99,6 @@ async function targetOf(path: string): Promise<Target> {
 }
 
 /** Whether it has one of these codes. */
-export function isOf(error: unknown, ...codes: readonly string[]): boolean {
+function isOf(error: unknown, ...codes: readonly string[]): boolean {
   return error instanceof Error && 'code' in error && codes.includes(String(error.code));
 }

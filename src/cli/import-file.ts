@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, type Hash } from 'node:crypto';
 import { createReadStream, fstatSync, open, statSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { addAbortSignal, type Readable } from 'node:stream';
@@ -10,9 +10,11 @@ import { systemReasonOrCode } from './system-failure.ts';
 
 /** A file that was read once from end to end, so that nothing in it can surprise an import that runs. */
 export type ImportFile = {
-  /** SHA-256 of what is in it, as hexadecimal digits. */
+  /** SHA-256 of the content, as hexadecimal digits. */
   sha256: string;
   rows: number;
+  /** Whether every row that can be sent has an id. */
+  hasIds: boolean;
 };
 
 /** Where the text of an import comes from, in pieces of bytes. */
@@ -51,24 +53,26 @@ export function endWith(stopping: AbortSignal, bytes: Readable): Readable {
 /**
  * Reads a file to its end, or until it is stopped. Throws a `Failure` when the file is not what its format says.
  *
- * @param onRead is told now and then that there is more
+ * @param onRows called with all rows, some at a time
  */
 export async function inspect(
-  path: string,
+  bytes: Bytes,
+  name: string,
   format: ImportFormat,
-  { stopping, onRead }: { stopping: AbortSignal; onRead(): void },
+  onRows: (rows: readonly ImportRow[]) => void,
 ): Promise<ImportFile> {
   const hash = createHash('sha256');
   let rows = 0;
-  for await (const some of rowsOf(hashed(bytesOf(path), hash), path, format)) {
+  let hasIds = true;
+  for await (const some of rowsOf(hashed(bytes, hash), name, format)) {
     rows += some.length;
-    onRead();
-    if (stopping.aborted) throw new Failure('Stopped before anything was sent.');
+    hasIds &&= some.every(({ row }) => !('draft' in row) || row.draft.id !== undefined);
+    onRows(some);
   }
-  return { sha256: hash.digest('hex'), rows };
+  return { sha256: hash.digest('hex'), rows, hasIds };
 }
 
-async function* hashed(bytes: Bytes, hash: { update(piece: Uint8Array): unknown }): Bytes {
+async function* hashed(bytes: Bytes, hash: Hash): Bytes {
   for await (const piece of bytes) {
     hash.update(piece);
     yield piece;
@@ -113,9 +117,7 @@ function unreadable(name: string, error: unknown): unknown {
   if (error instanceof TypeError && 'code' in error && error.code === 'ERR_ENCODING_INVALID_ENCODED_DATA') {
     return new Failure(
       `${name} is not text in UTF-8. Save it as UTF-8 ("CSV UTF-8" in a spreadsheet), and import that.`,
-      {
-        cause: error,
-      },
+      { cause: error },
     );
   }
   if (error instanceof Error && 'syscall' in error) {

@@ -25,8 +25,8 @@ export type ImportProgress = {
  * @param state asked whenever something is shown
  */
 export function showImportProgress(state: () => ImportState): ImportProgress {
-  const began = { at: performance.now(), rows: state().rows };
-  const pace = () => paceText(state(), began);
+  const beganAt = performance.now();
+  const pace = () => paceText(state(), performance.now() - beganAt);
   const bar = () => replaceLine(fitting(`${barOf(state())}${pace()}`));
   const line = () => say(pace());
   const isTerminal = isWatched();
@@ -58,9 +58,8 @@ function barOf({ rows, of }: ImportState): string {
 }
 
 /** `43210 of 100000 rows, 8112 rows/s, 7s left, 3 failed` */
-export function paceText({ rows, of, failed }: ImportState, began: { at: number; rows: number }): string {
-  const seconds = (performance.now() - began.at) / 1000;
-  const rate = (rows - began.rows) / Math.max(seconds, 0.001);
+function paceText({ rows, of, failed }: ImportState, ms: number): string {
+  const rate = (1000 * rows) / Math.max(ms, 1);
   const parts = [of === undefined ? `${rows} rows` : `${rows} of ${of} rows`, `${Math.round(rate)} rows/s`];
   if (of !== undefined && rate > 0) parts.push(`${roughDuration(((of - rows) / rate) * 1000)} left`);
   if (failed > 0) parts.push(`${failed} failed`);

@@ -1,108 +1,94 @@
 import type { Draft } from '../import/rows.ts';
 import { plantJson } from '../plants/plant.ts';
+import type { Clock } from '../runtime.ts';
+import { Failure } from './failure.ts';
 import type { ErrorReport } from './import-errors.ts';
-import type { ImportCounts, Journal } from './import-journal.ts';
 import type { ImportRow } from './import-rows.ts';
 import type { Sender } from './import-sender.ts';
 import { imports } from './limits.ts';
 
+/** Rows by what became of them. */
+export type ImportCounts = {
+  added: number;
+  /** Rows that an earlier run with the same file had added within a day. */
+  addedBefore: number;
+  /** Rows that are in the error report. */
+  failed: number;
+};
+
 export type RunParts = {
   rows: AsyncIterable<ImportRow[]>;
-  /** The key of a row, by its number: the same whenever the row is sent. */
-  keyOf(row: number): string;
-  sender: Sender;
-  report: ErrorReport;
-  /** Undefined where the rows come only once. */
-  journal: Journal | undefined;
+  /** The key of a row is this and its number: the same whenever the row is sent. */
+  keyBase: string;
+  sender: Pick<Sender, 'send'>;
+  report: Pick<ErrorReport, 'add'>;
   /** Changed as rows are done. */
   counts: ImportCounts;
-  /** Whether a row that was added before was added by an earlier import, rather than by this one before it was stopped. */
-  isFirstRun: boolean;
   /** Rows under way at a time. */
   concurrency: number;
   /** Aborted when no further row is to be sent. */
   stopping: AbortController;
+  clock: Clock;
+  /** From when on the service may have forgotten rows that an earlier run has added; infinite without such a run. */
+  forgottenAt: number;
 };
 
 /**
- * Sends the rows that are not done yet. Resolves when none is under way any more: at the end of the rows, or soon after
- * `stopping` was aborted. Rejects, then too, with what made it impossible to go on.
+ * Sends the rows. Resolves when none is under way any more: at the end of the rows, or soon after `stopping` was
+ * aborted. Rejects, then too, with what made it impossible to go on.
  */
 export async function runImport(parts: RunParts): Promise<void> {
-  const { rows, journal, stopping, concurrency } = parts;
-  const failures: unknown[] = [];
-  let underWay = 0;
-  let goOn: (() => void) | undefined;
+  const { stopping, concurrency } = parts;
+  const settle = createSettler(parts);
+  const rows = eachOf(parts.rows);
 
-  async function send(row: ImportRow, draft: Draft): Promise<void> {
-    try {
-      await settle(parts, row, draft);
-    } catch (error) {
-      failures.push(error);
-      stopping.abort();
+  async function work(): Promise<void> {
+    for await (const row of rows) {
+      if (stopping.signal.aborted) return;
+      // Before the loop waits for the rows to end, which may come from a pipe that is silent.
+      await settle(row).catch((error) => {
+        stopping.abort();
+        throw error;
+      });
     }
-    underWay--;
-    goOn?.();
   }
 
-  /** Waits for rows under way, as long as there are any. */
-  const whileBusy = async (isBusy: () => boolean) => {
-    while (underWay > 0 && isBusy()) {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      goOn = resolve;
-      await promise;
+  const ends = await Promise.allSettled(Array.from({ length: concurrency }, work));
+  for (const end of ends) if (end.status === 'rejected') throw end.reason;
+}
+
+/** Its callers may share it: each row goes to one of them. */
+async function* eachOf<T>(groups: AsyncIterable<T[]>): AsyncGenerator<T> {
+  for await (const group of groups) yield* group;
+}
+
+function createSettler({ sender, report, counts, keyBase, clock, forgottenAt }: RunParts) {
+  /** Rows since the last one that had been added before. */
+  let newInARow = 0;
+
+  /**
+   * An earlier run had at most `requests.most` rows under way when it ended, so after as many new ones in a row, no
+   * other row of it follows.
+   */
+  const mayBeForgotten = ({ id }: Draft) =>
+    id === undefined && newInARow < imports.requests.most && clock.now() >= forgottenAt;
+
+  return async ({ row, number, cells }: ImportRow): Promise<void> => {
+    if ('problem' in row) return fail(row.problem);
+    if (mayBeForgotten(row.draft)) throw new Failure(FORGOTTEN);
+    const sent = await sender.send(`${keyBase}-${number}`, plantJson(row.draft));
+    if (sent.was === 'refused') return fail(sent.error);
+    if (sent.was === 'left') return;
+    newInARow = sent.before ? 0 : newInARow + 1;
+    counts[sent.before ? 'addedBefore' : 'added']++;
+
+    function fail(error: string): void {
+      report.add(cells(), row.line, error);
+      counts.failed++;
     }
   };
-
-  // Each entry of the journal lists the rows that ran ahead of one that is slow.
-  const isFarAhead = (row: number) =>
-    journal !== undefined && row - journal.upTo() > imports.requests.ahead * concurrency;
-
-  try {
-    for await (const some of rows) {
-      for (const row of some) {
-        if (journal?.isDone(row.number)) continue;
-        if (isFarAhead(row.number)) await whileBusy(() => isFarAhead(row.number) && !stopping.signal.aborted);
-        if (stopping.signal.aborted) break;
-        if ('problem' in row.row) {
-          failed(parts, row, row.row.problem);
-          continue;
-        }
-        underWay++;
-        void send(row, row.row.draft);
-        if (underWay >= concurrency) await whileBusy(() => underWay >= concurrency);
-      }
-      if (stopping.signal.aborted) break;
-    }
-  } finally {
-    await whileBusy(() => true);
-  }
-  if (failures.length > 0) throw failures[0];
 }
 
-async function settle(parts: RunParts, row: ImportRow, draft: Draft): Promise<void> {
-  const { sender, keyOf, counts, isFirstRun, journal } = parts;
-  const sent = await sender.send(keyOf(row.number), plantJson(draft));
-  switch (sent.was) {
-    case 'left':
-      return;
-    case 'refused':
-      return failed(parts, row, sent.error);
-    case 'added':
-      if (sent.before && isFirstRun) counts.addedBefore++;
-      else counts.added++;
-      journal?.done(row.number, { ...counts });
-  }
-}
-
-/** The report first: the journal says how much of it counts. */
-function failed(
-  { report, journal, counts }: RunParts,
-  { row, number, cells }: ImportRow,
-  error: string,
-): void {
-  report.add(cells(), row.line, error);
-  counts.failed++;
-  counts.report = report.mark();
-  journal?.done(number, { ...counts });
-}
+/** What to do when the keys of an import are too old. */
+export const FORGOTTEN =
+  'The import began more than 24 hours ago, so the service no longer knows which rows without an id it has added. Export your plants, remove the rows that are among them from the file, and import the rest with --again.';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'undici';
-import { pauseOf } from '../webhooks/retry-after.ts';
+import { mayPass } from '../client/retries.ts';
 import { type ApiFailure, refused, unanswered } from './api-failure.ts';
 import type { Api } from './api-options.ts';
 import { Failure } from './failure.ts';
@@ -9,7 +9,7 @@ import { roughDuration } from './time.ts';
 
 /** What became of a row. */
 export type SentRow =
-  /** `before`: by an earlier request with the same key, whose answer was asked for once more. */
+  /** `before`: by an earlier run, which used the same key. */
   | { was: 'added'; before: boolean }
   /** The service will not have it. `error` is a sentence and its code. */
   | { was: 'refused'; error: string }
@@ -19,6 +19,8 @@ export type SentRow =
 export type Sender = {
   /** Sends one row until it is clear what became of it. Rejects with a `Failure` when no row can be sent any more. */
   send(key: string, body: string): Promise<SentRow>;
+  /** Whether any row was added, as far as is known. */
+  mayHaveAdded(): boolean;
   close(): Promise<void>;
 };
 
@@ -30,29 +32,14 @@ export type SenderParts = {
   patienceMs: number;
   /** Aborted when no request is to be repeated any more. */
   stopping: AbortSignal;
-  /** Is told what is in the way, once, and undefined when it is no longer. */
+  /** Called once with what is in the way, and with undefined when it is gone. */
   onTrouble(what: string | undefined): void;
 };
 
-type Answer = { status: number; headers: Record<string, string | string[] | undefined>; text: string };
-
-/** What came of one request. */
+/** `before`: the answer is that of an earlier request with the same key. */
 type Outcome =
   | { was: 'added'; before: boolean }
-  /** `isFinal`: it would be the same for every other row. */
-  | { was: 'refused'; failure: ApiFailure; isFinal: boolean; before: boolean }
-  | NotAnswered;
-
-/** There is no answer that says what became of the row. */
-type NotAnswered = {
-  was: 'not answered';
-  what: string;
-  /** When it may be asked again, as `performance.now()` tells time. */
-  notBefore: number;
-  isFault: boolean;
-  /** Whether there was no answer at all. */
-  isSilence: boolean;
-};
+  | { was: 'refused' | 'unclear'; failure: ApiFailure; before: boolean };
 
 /** Sends rows to `POST /plants`, each under its own key, so that a row is added once however often it is sent. */
 export function createSender({ api, concurrency, patienceMs, stopping, onTrouble }: SenderParts): Sender {
@@ -64,94 +51,84 @@ export function createSender({ api, concurrency, patienceMs, stopping, onTrouble
     connect: { timeout: deadline },
     headersTimeout: deadline,
     bodyTimeout: deadline,
+    maxResponseSize: requests.answerBytes,
   });
-  const authorization = `Bearer ${api.token}`;
+  const headers = { authorization: `Bearer ${api.token}`, 'content-type': 'application/json' };
   const health = createHealth(patienceMs, onTrouble);
-
-  async function post(key: string, body: string): Promise<Answer> {
-    const answer = await pool.request({
-      method: 'POST',
-      path: pathname,
-      headers: { authorization, 'content-type': 'application/json', 'idempotency-key': key },
-      body,
-    });
-    // The body of a success is the plant as it was sent.
-    if (answer.statusCode === 201) {
-      await answer.body.dump();
-      return { status: 201, headers: answer.headers, text: '' };
-    }
-    return { status: answer.statusCode, headers: answer.headers, text: await answer.body.text() };
-  }
+  let mayHaveAdded = false;
 
   async function send(rowKey: string, body: string): Promise<SentRow> {
     let keys = 1;
-    let faults = 0;
-    for (let tries = 0; ; tries++) {
+    let tries = 0;
+    for (;;) {
       await until(health.pausedUntil(), stopping);
       if (stopping.aborted) return { was: 'left' };
       const outcome = await attempt(keys === 1 ? rowKey : `${rowKey}.${keys}`, body);
-      switch (outcome.was) {
-        case 'added':
-          // When it was sent before, the first answer may have been lost on its way.
-          return { was: 'added', before: outcome.before && tries === 0 };
-        case 'refused':
-          // By an earlier import of the file: what was in the way then may be gone.
-          if (outcome.before && keys < imports.keysOfRow) {
-            keys++;
-            break;
-          }
-          if (outcome.isFinal) throw outcome.failure;
-          return { was: 'refused', error: outcome.failure.message };
-        case 'not answered':
-          if (outcome.isFault && ++faults === imports.faults) return { was: 'refused', error: outcome.what };
-          health.troubled(outcome);
-          await until(Math.min(performance.now() + backoff(tries), health.patientUntil()), stopping);
+      if (outcome.was === 'unclear') {
+        mayHaveAdded ||= isDoubtful(outcome.failure);
+        health.troubled(outcome.failure);
+        await until(Math.min(performance.now() + backoff(tries++), health.patientUntil()), stopping);
+        continue;
       }
+      health.well();
+      if (outcome.was === 'added') {
+        mayHaveAdded = true;
+        // When it was sent before, the first answer may have been lost on its way.
+        return { was: 'added', before: outcome.before && tries === 0 };
+      }
+      // An earlier run of the import was refused: what was in the way then may be gone.
+      if (outcome.before && keys++ < imports.keysOfRow) continue;
+      if (isFinal(outcome.failure)) throw outcome.failure;
+      return { was: 'refused', error: outcome.failure.message };
     }
   }
 
   async function attempt(key: string, body: string): Promise<Outcome> {
-    let answer: Answer;
     try {
-      answer = await post(key, body);
+      const answer = await pool.request({
+        method: 'POST',
+        path: pathname,
+        headers: { ...headers, 'idempotency-key': key },
+        body,
+      });
+      const before = answer.headers['idempotent-replayed'] === 'true';
+      if (answer.statusCode === 201) {
+        // The body of a success is the plant as it was sent.
+        await answer.body.dump();
+        return { was: 'added', before };
+      }
+      const failure = refused(api, headOf(answer), Buffer.from(await answer.body.arrayBuffer()));
+      return {
+        was: mayPass({ error: failure.code, status: failure.status }) ? 'unclear' : 'refused',
+        failure,
+        before,
+      };
     } catch (error) {
-      const { message } = unanswered(api, 'POST', error);
-      return { was: 'not answered', what: message, notBefore: 0, isFault: false, isSilence: true };
+      return { was: 'unclear', failure: unanswered(api, 'POST', error), before: false };
     }
-    const outcome = judge(api, answer);
-    if (outcome.was !== 'not answered') health.well();
-    return outcome;
   }
 
-  return { send, close: () => pool.destroy() };
+  return { send, mayHaveAdded: () => mayHaveAdded, close: () => pool.destroy() };
 }
 
-/** What an answer means. */
-function judge(api: Api, { status, headers, text }: Answer): Outcome {
-  const before = headers['idempotent-replayed'] === 'true';
-  if (status === 201) return { was: 'added', before };
-  const response = new Response(null, { status, headers: locationOf(headers) });
-  const failure = refused(api, response, Buffer.from(text));
-  const { code, message } = failure;
-  if (status === 408 || status === 429 || status >= 500 || code === 40901) {
-    const notBefore = performance.now() + waitOf(headers['retry-after']);
-    // A fault of the service may be brought about by the row itself; what comes without a code is of a proxy.
-    return { was: 'not answered', what: message, notBefore, isFault: code === 50000, isSilence: false };
-  }
-  const isFinal = code === undefined || FINAL.has(code) || status === 401 || status === 403;
-  return { was: 'refused', failure, isFinal, before };
+function headOf({ statusCode, headers }: { statusCode: number; headers: NodeJS.Dict<string | string[]> }) {
+  const fields = ['location', 'retry-after'].map((name) => [name, String(headers[name] ?? '')]);
+  return new Response(null, {
+    status: statusCode,
+    headers: Object.fromEntries(fields.filter(([, value]) => value)),
+  });
 }
 
-function waitOf(retryAfter: string | string[] | undefined): number {
-  const now = Date.now();
-  return (pauseOf(typeof retryAfter === 'string' ? retryAfter : undefined, now) ?? now) - now;
+/** Whether the row may have been added all the same: nothing answered, or it is unknown, or still under way. */
+function isDoubtful({ code, lacks }: ApiFailure): boolean {
+  return code === undefined ? lacks !== 'service' : code === 50301 || code === 40901;
 }
 
-/** As many plants as the user may have; no such path or method: not this service. */
-const FINAL: ReadonlySet<number> = new Set([40005, 40400, 40500, 40902]);
-
-function locationOf({ location }: Answer['headers']): Record<string, string> {
-  return typeof location === 'string' ? { location } : {};
+/** Whether it would be the same for every other row: it is not this service, or the token or the limit of its user. */
+function isFinal({ code, status }: ApiFailure): boolean {
+  return (
+    code === undefined || [40005, 40400, 40500, 40902].includes(code) || status === 401 || status === 403
+  );
 }
 
 /** Watches whether the service answers at all. */
@@ -174,14 +151,15 @@ function createHealth(patienceMs: number, onTrouble: SenderParts['onTrouble']) {
       isTroubled = false;
     },
     /** Throws when it has lasted too long. */
-    troubled({ what, notBefore, isSilence }: NotAnswered): void {
-      hasAnswered ||= !isSilence;
-      if (performance.now() >= patientUntil()) {
-        throw new Failure(`${what} It was tried for ${roughDuration(patience())}.`);
+    troubled({ message, status, retryAfterMs = 0 }: ApiFailure): void {
+      hasAnswered ||= status !== undefined;
+      const now = performance.now();
+      if (now >= patientUntil()) {
+        throw new Failure(`${message} It was tried for ${roughDuration(patience())}.`);
       }
-      // Then it is asked for the last time.
-      pausedUntil = Math.max(pausedUntil, Math.min(notBefore, patientUntil()));
-      if (!isTroubled) onTrouble(what);
+      // It is asked for the last time when patience ends.
+      pausedUntil = Math.max(pausedUntil, Math.min(now + retryAfterMs, patientUntil()));
+      if (!isTroubled) onTrouble(message);
       isTroubled = true;
     },
   };

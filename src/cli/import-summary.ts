@@ -1,7 +1,7 @@
-import type { ImportCounts } from './import-journal.ts';
+import type { ImportCounts } from './import-run.ts';
 import { insist, printJson } from './terminal.ts';
 
-/** What an import has done, all of its runs together. */
+/** What one run of an import has done. */
 export type ImportSummary = {
   counts: ImportCounts;
   /** Rows that are not done; undefined when it is not known how many there are. */
@@ -9,61 +9,65 @@ export type ImportSummary = {
   /** Where the rows are that failed. */
   errors: string;
   seconds: number;
-  /** Rows that were done in this run. */
-  rowsNow: number;
-  /** Undefined for one that cannot go on later. */
-  journal: string | undefined;
   isStopped: boolean;
+  /** Whether the next run reads the same rows: not from a pipe. */
+  comesAgain: boolean;
 };
 
 /** Says what was done and what to do next. */
-export function saySummary({
-  counts,
-  left,
-  errors,
-  seconds,
-  rowsNow,
-  journal,
-  isStopped,
-}: ImportSummary): void {
+export function saySummary({ counts, left, errors, seconds, isStopped, comesAgain }: ImportSummary): void {
   const { added, addedBefore, failed } = counts;
-  const isGoingOn = isStopped && journal !== undefined;
-  const rate = `${seconds.toFixed(1)} s, ${Math.round(rowsNow / Math.max(seconds, 0.001))} rows/s`;
+  const rate = Math.round((added + addedBefore + failed) / Math.max(seconds, 0.001));
   insist(
-    `${isStopped ? 'Stopped: ' : ''}${rowsText(added)} added${failed > 0 ? `, ${failed} failed` : ''} (${rate}).`,
+    `${isStopped ? 'Stopped: ' : ''}${rowsText(added)} added${failed > 0 ? `, ${failed} failed` : ''} (${seconds.toFixed(1)} s, ${rate} rows/s).`,
   );
   if (addedBefore > 0) {
     insist(
-      `${rowsText(addedBefore)} had been added before, by an import of the same file within a day. To add them once more: --restart`,
+      `${rowsText(addedBefore)} had been added before, by an import of the same file. To add every row once more: --again`,
     );
   }
-  const mend = isGoingOn ? 'go on first, then mend them' : 'mend them there and import that file';
-  if (failed > 0) insist(`The rows that failed are in ${errors}: ${mend}.`);
+  if (failed > 0) {
+    const next =
+      isStopped && comesAgain
+        ? 'finish the import first, then correct them'
+        : 'correct them there and import that file';
+    insist(`The rows that failed are in ${errors}: ${next}.`);
+  }
   if (!isStopped) return;
-  if (journal === undefined) insist('What came from a pipe cannot be gone on with.');
-  else
-    insist(
-      `${left === undefined ? 'Some' : rowsText(left)} to go: the same command goes on there (${journal} says where).`,
-    );
+  insist(
+    comesAgain
+      ? `${left === undefined ? 'Some rows' : rowsText(left)} to go. ${CONTINUE}`
+      : 'An import from a pipe cannot be continued.',
+  );
+}
+
+const CONTINUE = 'To continue, run the same command again, without --again.';
+
+/** Said before what ended the import. */
+export function sayEnded(
+  { added, addedBefore, failed }: ImportCounts,
+  errors: string,
+  comesAgain: boolean,
+): void {
+  const sum = added + addedBefore;
+  const place = failed > 0 ? ` (see ${errors})` : '';
+  insist(
+    `${rowsText(sum)} ${sum === 1 ? 'was' : 'were'} added and ${failed} failed${place} before the import ended.${comesAgain ? ` ${CONTINUE}` : ''}`,
+  );
 }
 
 /** Prints the same as a JSON object. */
-export function printSummary({ counts, left, errors, seconds, journal, isStopped }: ImportSummary): void {
-  const { added, addedBefore, failed } = counts;
-  const summary = {
-    complete: !isStopped && failed === 0,
-    added,
-    addedBefore,
-    failed,
+export function printSummary({ counts, left, errors, seconds, isStopped }: ImportSummary): void {
+  printJson({
+    complete: !isStopped && counts.failed === 0,
+    ...counts,
     left: left ?? null,
-    errors: failed > 0 ? errors : null,
-    journal: isStopped ? (journal ?? null) : null,
+    errors: counts.failed > 0 ? errors : null,
     seconds: Math.round(seconds * 1000) / 1000,
-  };
-  printJson(summary);
+  });
 }
 
 /** `1 row`, `2 rows` */
-export function rowsText(count: number): string {
+function rowsText(count: number): string {
   return `${count} ${count === 1 ? 'row' : 'rows'}`;
 }

@@ -1,158 +1,198 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { statSync } from 'node:fs';
-import { resolve } from 'node:path';
 import type { Readable } from 'node:stream';
+import { idempotency } from '../limits.ts';
+import type { Clock } from '../runtime.ts';
+import type { Api, ApiFlags } from './api-options.ts';
 import { Failure } from './failure.ts';
-import { openErrorReport, refuseOldReport } from './import-errors.ts';
+import { createErrorReport, prepareReport } from './import-errors.ts';
 import { bytesOf, endWith, type ImportFile, inspect, pipedBytes, rowsOf } from './import-file.ts';
-import type { ImportOrder } from './import-flags.ts';
-import {
-  type ImportCounts,
-  type ImportIdentity,
-  type Journal,
-  type LeftJournal,
-  NO_COUNTS,
-  openJournal,
-  readJournal,
-  removeJournal,
-} from './import-journal.ts';
+import { createMarker, type Marker, readMarker, removeMarker } from './import-marker.ts';
 import { showImportProgress } from './import-progress.ts';
-import { runImport } from './import-run.ts';
+import type { ImportFormat } from './import-rows.ts';
+import { FORGOTTEN, type ImportCounts, runImport } from './import-run.ts';
 import { createSender } from './import-sender.ts';
-import { type ImportSummary, printSummary, rowsText, saySummary } from './import-summary.ts';
+import { type ImportSummary, printSummary, sayEnded, saySummary } from './import-summary.ts';
 import { imports } from './limits.ts';
 import { showProgress } from './progress.ts';
-import { insist, say } from './terminal.ts';
+import { say } from './terminal.ts';
+
+export type ImportFlags = ApiFlags & {
+  format?: ImportFormat;
+  dryRun?: true;
+  errors?: string;
+  again?: true;
+  concurrency?: number;
+  /** Milliseconds. */
+  patience?: number;
+  quiet?: true;
+  json?: true;
+};
+
+/** What an import was asked to do. */
+export type ImportOrder = {
+  /** `-` is standard input. */
+  file: string;
+  format: ImportFormat;
+  flags: ImportFlags;
+  api: Api;
+  /** Aborted when no further row is to be sent. */
+  stopping: AbortController;
+  clock: Clock;
+};
 
 /** Imports a file, or goes on with an import of it. Gives whether every row was added. */
 export async function importFile(order: ImportOrder): Promise<boolean> {
-  const { file, flags } = order;
-  const path = flags.journal ?? `${file}.import`;
-  // Also when it is not gone on with: it is written over, and must be one.
-  const found = readJournal(path);
-  const left = flags.restart ? undefined : found;
-  const errors = errorsPath(order, left);
-  if (left === undefined || left.counts.report.bytes === 0) refuseOldReport(errors);
+  const { file } = order;
   const stamp = stampOf(file);
-  const { sha256, rows } = await inspected(order);
-  const identity = identify(order, sha256, errors);
-  if (left) refuseAnother(order, path, left.identity, identity);
-  const run = left ? left.identity.run : flags.restart ? randomBytes(6).toString('hex') : '';
-  const journal = openJournal(path, { ...identity, run }, left?.entry);
-  if (left && !flags.quiet)
-    say(`Going on with the import in ${path}: ${left.rows} of ${rows} rows are done.`);
-  const begun: Begun = { bytes: bytesOf(file), keyBase: keyBase(sha256, run), journal, rows, left, errors };
-  const summary = await work(order, begun).finally(() => {
-    journal.close();
-    // It would keep nothing but the way to go on with what has not begun: a wrong token, say.
-    if (journal.rows() === 0 && run === '') removeJournal(path);
+  const content = await inspected(order);
+  const { sha256, run, ...begun } = begin(order, content);
+  const summary = await work(order, {
+    ...begun,
+    bytes: bytesOf(file),
+    rows: content.rows,
+    // The same for the same file, so that a row is added once within a day.
+    keyBase: `import-${sha256.slice(0, 32)}${run}`,
+    comesAgain: true,
   });
-  if (stampOf(file) !== stamp) throw changedMeanwhile(file, path);
-  if (!summary.isStopped) removeJournal(path);
-  return finish(order, { ...summary, journal: path });
+  if (stampOf(file) !== stamp) {
+    throw new Failure(
+      `${file} was changed or removed while it was imported, so rows of the old and of the new content may be in the store.`,
+    );
+  }
+  if (!summary.isStopped) removeMarker(markerPath(file));
+  return finish(order, summary);
+}
+
+/** Imports what can be read only once. */
+export async function importStream(order: ImportOrder): Promise<boolean> {
+  prepareReport(errorsPath(order), false);
+  const summary = await work(order, {
+    bytes: await pipedBytes(order.file),
+    rows: undefined,
+    // Nothing tells whether it is the same that comes another time.
+    keyBase: `import-${randomBytes(16).toString('hex')}`,
+    comesAgain: false,
+    forgottenAt: Number.POSITIVE_INFINITY,
+    onUntouched() {},
+  });
+  return finish(order, summary);
 }
 
 /** A large file takes a while, of which a terminal is told. */
 async function inspected({ file, format, flags, stopping }: ImportOrder): Promise<ImportFile> {
   const progress = showProgress(`Reading ${file}`);
   const began = performance.now();
-  const isLong = () => performance.now() - began > imports.silentReadMs;
-  const onRead = () => !flags.quiet && isLong() && progress.update();
-  return inspect(file, format, { stopping: stopping.signal, onRead }).finally(progress.end);
+  const onRows = () => {
+    if (!flags.quiet && performance.now() - began > imports.silentReadMs) progress.update();
+  };
+  const bytes = endWith(stopping.signal, bytesOf(file));
+  const content = await inspect(bytes, file, format, onRows).finally(progress.end);
+  if (stopping.signal.aborted) throw new Failure('Stopped before anything was sent.');
+  return content;
 }
 
 /** Changes when somebody writes to the file, or removes it. */
 function stampOf(file: string): string {
-  const there = statSync(file, { bigint: true, throwIfNoEntry: false });
-  return there ? `${there.size} ${there.mtimeNs} ${there.ino}` : 'gone';
+  const found = statSync(file, { bigint: true, throwIfNoEntry: false });
+  return found ? `${found.size} ${found.mtimeNs} ${found.ino}` : 'gone';
 }
 
-function changedMeanwhile(file: string, journal: string): Failure {
-  return new Failure(
-    `${file} was changed or removed while it was imported, so rows of before and after may be in the store. ${journal} knows the one of before.`,
-  );
+function markerPath(file: string): string {
+  return `${file}.import`;
 }
 
-/** Imports what can be read only once. */
-export async function importStream(order: ImportOrder): Promise<boolean> {
-  const { file } = order;
-  const errors = errorsPath(order, undefined);
-  refuseOldReport(errors);
-  const bytes = await pipedBytes(file);
-  // Nothing tells whether it is the same that comes another time.
-  const base = keyBase(randomBytes(32).toString('hex'), '');
-  const begun = { bytes, keyBase: base, journal: undefined, rows: undefined, left: undefined, errors };
-  return finish(order, { ...(await work(order, begun)), journal: undefined });
+type Begun = Pick<Marker, 'sha256' | 'run'> & Pick<Work, 'forgottenAt' | 'onUntouched'>;
+
+/** Finds the marker of an import that has not ended, or makes one. Throws a `Failure` unless that is an import of this content. */
+function begin(order: ImportOrder, { sha256, hasIds }: ImportFile): Begun {
+  const { file, flags, api, clock } = order;
+  const path = markerPath(file);
+  const left = readMarker(path);
+  if (left !== undefined && !flags.again) {
+    refuseAnother(order, left, sha256);
+    const forgottenAt = hasIds ? Number.POSITIVE_INFINITY : Date.parse(left.begunAt) + idempotency.keptMs;
+    if (clock.now() >= forgottenAt) throw new Failure(FORGOTTEN);
+    prepareReport(errorsPath(order), true);
+    if (!flags.quiet) say(`Continuing the import that began at ${left.begunAt}.`);
+    return { ...left, forgottenAt, onUntouched() {} };
+  }
+  prepareReport(errorsPath(order), true);
+  const run = flags.again ? randomBytes(6).toString('hex') : '';
+  if (left) removeMarker(path);
+  createMarker(path, { sha256, url: api.url, begunAt: new Date(clock.now()).toISOString(), run });
+  return { sha256, run, forgottenAt: Number.POSITIVE_INFINITY, onUntouched: () => removeMarker(path) };
 }
 
-/** What is known when the first row is sent. */
-type Begun = {
+function refuseAnother({ file, api }: ImportOrder, left: Marker, sha256: string): void {
+  const begun = `An import of ${file} was begun (see ${markerPath(file)}) and did not end.`;
+  if (left.sha256 !== sha256) {
+    throw new Failure(
+      `${begun} The file has changed since. Put it back as it was, or add every row of it with --again.`,
+    );
+  }
+  if (left.url !== api.url) {
+    throw new Failure(
+      `${begun} It went to ${left.url}. Continue it with that --url, or add every row with --again.`,
+    );
+  }
+}
+
+type Work = {
   bytes: Readable;
   keyBase: string;
-  journal: Journal | undefined;
   /** How many there are; undefined when only the end will tell. */
   rows: number | undefined;
-  left: LeftJournal | undefined;
-  errors: string;
+  /** Whether the next run reads the same rows: not from a pipe. */
+  comesAgain: boolean;
+  /** From when on the service may have forgotten rows that an earlier run has added; infinite without such a run. */
+  forgottenAt: number;
+  /** Called when the import ends and has certainly added no row. */
+  onUntouched(): void;
 };
 
-async function work(order: ImportOrder, begun: Begun): Promise<Omit<ImportSummary, 'journal'>> {
-  const { file, format, flags, api, stopping } = order;
-  const { left, errors, journal } = begun;
-  const counts: ImportCounts = { ...(left?.counts ?? NO_COUNTS) };
-  const doneRows = () => counts.added + counts.addedBefore + counts.failed;
-  const before = doneRows();
-  const began = performance.now();
+async function work(order: ImportOrder, parts: Work): Promise<ImportSummary> {
+  const { bytes, rows: of, comesAgain, onUntouched } = parts;
+  const { file, format, flags, api, stopping, clock } = order;
   const { concurrency = imports.requests.default, patience: patienceMs = imports.patienceMs } = flags;
+  const counts: ImportCounts = { added: 0, addedBefore: 0, failed: 0 };
+  const doneRows = () => counts.added + counts.addedBefore + counts.failed;
+  const began = performance.now();
 
   let titles: readonly string[] = [];
-  const bytes = endWith(stopping.signal, begun.bytes);
-  const rows = rowsOf(bytes, file === '-' ? 'Standard input' : file, format, (found) => {
+  const name = file === '-' ? 'Standard input' : file;
+  const rows = rowsOf(endWith(stopping.signal, bytes), name, format, (found) => {
     titles = found;
   });
-  const report = await openErrorReport(errors, {
-    mark: counts.report,
-    isExact: left?.entry.isClosed ?? true,
-    titles: () => titles,
-  });
-  const state = () => ({ rows: doneRows(), failed: counts.failed, of: begun.rows });
+  const report = createErrorReport(errorsPath(order), () => titles);
+  const state = () => ({ rows: doneRows(), failed: counts.failed, of });
   const progress = flags.quiet ? undefined : showImportProgress(state);
   const onTrouble = (what: string | undefined) =>
     progress?.note(what ? `${what} Trying again …` : 'It answers again.');
   const sender = createSender({ api, concurrency, patienceMs, stopping: stopping.signal, onTrouble });
-  const keyOf = (row: number) => `${begun.keyBase}-${row}`;
   try {
-    await runImport({
-      rows,
-      keyOf,
-      sender,
-      report,
-      journal,
-      counts,
-      isFirstRun: !left,
-      concurrency,
-      stopping,
-    });
+    await runImport({ ...parts, rows, sender, report, counts, concurrency, stopping, clock });
   } catch (error) {
     progress?.end();
-    if (doneRows() > 0) insist(soFar(counts, journal));
+    report.end(!comesAgain);
+    if (doneRows() > 0) sayEnded(counts, report.path(), comesAgain);
     throw error;
   } finally {
     progress?.end();
-    report.close();
     await sender.close();
+    if (!sender.mayHaveAdded()) onUntouched();
   }
-  const remaining = begun.rows === undefined ? undefined : begun.rows - doneRows();
-  const isStopped = stopping.signal.aborted && remaining !== 0;
+  const isStopped = stopping.signal.aborted && doneRows() !== of;
+  report.end(!isStopped || !comesAgain);
   const seconds = (performance.now() - began) / 1000;
-  return { counts, left: remaining, errors, seconds, rowsNow: doneRows() - before, isStopped };
-}
-
-/** Said before what ended the import. */
-function soFar({ added, addedBefore, failed }: ImportCounts, journal: Journal | undefined): string {
-  const goesOn = journal === undefined ? '' : ' The same command goes on there.';
-  const sum = added + addedBefore;
-  return `${rowsText(sum)} ${sum === 1 ? 'was' : 'were'} added and ${failed} failed until the import ended.${goesOn}`;
+  return {
+    counts,
+    left: of === undefined ? undefined : of - doneRows(),
+    errors: report.path(),
+    seconds,
+    isStopped,
+    comesAgain,
+  };
 }
 
 function finish({ flags }: ImportOrder, summary: ImportSummary): boolean {
@@ -163,46 +203,6 @@ function finish({ flags }: ImportOrder, summary: ImportSummary): boolean {
   return isComplete;
 }
 
-/** An import that goes on goes on with its report. */
-function errorsPath({ file, flags }: ImportOrder, left: LeftJournal | undefined): string {
-  const wanted = flags.errors ?? (file === '-' ? 'stdin.errors.csv' : `${file}.errors.csv`);
-  const kept = left?.identity.errors;
-  if (kept === undefined || kept === resolve(wanted)) return wanted;
-  if (flags.errors === undefined) return kept;
-  if (left?.counts.report.bytes === 0) return wanted;
-  throw new Failure(
-    `The rows that failed so far are in ${kept}. Go on without --errors, or anew with --restart.`,
-  );
-}
-
-function identify({ format, api }: ImportOrder, sha256: string, errors: string): ImportIdentity {
-  const token = createHash('sha256').update(api.token).digest('hex');
-  return { sha256, format, url: api.url, token, run: '', errors: resolve(errors) };
-}
-
-/** Throws unless the import that was left is this one. */
-function refuseAnother(
-  { file, flags }: ImportOrder,
-  path: string,
-  was: ImportIdentity,
-  is: ImportIdentity,
-): void {
-  const begun = `An import of ${file} was begun (${path}), and`;
-  const anew = 'or begin anew with --restart, which adds every row.';
-  if (was.sha256 !== is.sha256 || was.format !== is.format) {
-    throw new Failure(`${begun} the file has changed since. Put it back as it was, ${anew}`);
-  }
-  if (was.url !== is.url) {
-    throw new Failure(`${begun} it went to ${was.url}. Go on with that --url, ${anew}`);
-  }
-  if (was.token !== is.token && !flags.newToken) {
-    throw new Failure(
-      `${begun} it was with another token. Go on with that one or, with another token of the same user, with --new-token, ${anew}`,
-    );
-  }
-}
-
-/** The key of a row is this and its number: the same for the same file, so that a row is added once within a day. */
-function keyBase(sha256: string, run: string): string {
-  return `import-${sha256.slice(0, 32)}${run}`;
+function errorsPath({ file, flags }: ImportOrder): string {
+  return flags.errors ?? (file === '-' ? 'stdin.errors.csv' : `${file}.errors.csv`);
 }

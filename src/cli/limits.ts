@@ -55,24 +55,17 @@ export const imports = {
   /** Of a file that are read together. */
   readBytes: 256 * 1024,
   /** Requests under way at a time, unless `--concurrency` says otherwise; what it may say. */
-  requests: {
-    default: 64,
-    most: 1_000,
-    /** How many times as many rows may run ahead of the first that is not done: each entry of the journal lists them. */
-    ahead: 4,
-  },
+  requests: { default: 64, most: 1_000 },
   /** How long the service may give no answer that counts, before an import stops: longer than a restart takes. */
   patienceMs: 5 * 60 * SECOND,
   /** The same for one that has never answered at all: the URL may be wrong. */
   firstAnswerMs: 5 * SECOND,
   /** Between two tries of a row; it doubles from the first to the most, and is spread by a half. */
   retryMs: { first: 100, most: 5 * SECOND },
-  /** Tries of a row that the service answers with a fault of its own: it may have one with this very row. */
-  faults: 5,
   /** Keys of a row whose earlier refusals are kept: one for each import of the file within a day. */
   keysOfRow: 10,
-  /** A journal that has become larger is written anew, with its last entry only. */
-  journalBytes: MIB,
+  /** What is read of a marker: many times what is written, unless the URL is a very long one. */
+  markerBytes: 16 * 1024,
   /** Problems that a dry run shows; the others are counted. */
   shownProblems: 20,
   /** Reading a file that takes no longer is not worth a line on a terminal. */

@@ -3,14 +3,12 @@ import { ConfigError } from '../config.ts';
 import { silentLog, systemRuntime } from '../runtime.ts';
 import { addApiOptions, readApi } from './api-options.ts';
 import { examplesFirst } from './examples.ts';
-import { checkRows } from './import-check.ts';
-import { bytesOf, isRereadable } from './import-file.ts';
-import type { ImportFlags } from './import-flags.ts';
+import { bytesOf, inspect, isRereadable } from './import-file.ts';
 import { type ImportFormat, importFormats } from './import-rows.ts';
-import { importFile, importStream } from './import-work.ts';
+import { type ImportFlags, importFile, importStream } from './import-work.ts';
 import { imports } from './limits.ts';
 import { stopSignal } from './signals.ts';
-import { isQuiet } from './terminal.ts';
+import { insist, isQuiet, printJson, say } from './terminal.ts';
 import { durationRule, parseDuration, roughDuration } from './time.ts';
 
 /** `plant import FILE` */
@@ -22,9 +20,7 @@ export function plantImport(plant: Command): void {
     .addOption(new Option('--format <format>', 'what is in it, whatever it is called').choices(importFormats))
     .option('--dry-run', 'read the file and show what is wrong in it; send nothing')
     .option('--errors <file>', 'where rows go that fail (default: FILE.errors.csv)')
-    .option('--journal <file>', 'where it is noted which rows are done (default: FILE.import)')
-    .option('--restart', 'forget what an earlier import of this file has done: add every row')
-    .option('--new-token', 'go on with an import that was begun with another token of the same user')
+    .option('--again', 'add every row, also those that an earlier import of this file has added')
     .addOption(
       new Option(
         '--concurrency <count>',
@@ -51,9 +47,11 @@ export function plantImport(plant: Command): void {
 The first line of a CSV file names the columns: name, and if you like id and tag, in any order. The other formats hold
 objects {"name", "id"?, "tag"?}: one in each line of .ndjson, an array of them in .json.
 
-Ctrl+C stops after the requests that are under way; the same command then goes on where it was, also after a crash. A
-row that fails does not stop the others: it goes to FILE.errors.csv, which you can mend and import. The exit code is 0
-when every row was added, and 1 otherwise.`,
+Ctrl+C stops the import once the requests under way are answered. Run the same command again to continue, also after a
+crash: within 24 hours, no row is added twice. Until the import is done, FILE.import marks that it was begun.
+
+A row that fails does not stop the others: it goes to FILE.errors.csv, which you can correct and import. The exit code
+is 0 when every row was added, and 1 otherwise.`,
     )
     .action(run);
   addApiOptions(command);
@@ -64,16 +62,36 @@ async function run(file: string, given: ImportFlags): Promise<void> {
   const format = flags.format ?? formatOf(file);
   const isStream = file === '-' || !isRereadable(file);
   if (flags.dryRun) {
-    const bytes = file === '-' ? process.stdin : bytesOf(file);
-    if (!(await checkRows(bytes, file === '-' ? 'Standard input' : file, format, flags)))
-      process.exitCode = 1;
+    if (!(await check(file, format, flags))) process.exitCode = 1;
     return;
   }
   const api = readApi(process.env, flags);
   const stopping = new AbortController();
-  void stopSignal(systemRuntime(silentLog).clock).then(() => stopping.abort());
-  const isComplete = await (isStream ? importStream : importFile)({ file, format, flags, api, stopping });
-  if (!isComplete) process.exitCode = 1;
+  const { clock } = systemRuntime(silentLog);
+  void stopSignal(clock).then(() => stopping.abort());
+  const order = { file, format, flags, api, stopping, clock };
+  if (!(await (isStream ? importStream : importFile)(order))) process.exitCode = 1;
+}
+
+/** Reads a file to its end and shows what is wrong in it. Gives whether nothing is. */
+async function check(file: string, format: ImportFormat, { quiet, json }: ImportFlags): Promise<boolean> {
+  const bytes = file === '-' ? process.stdin : bytesOf(file);
+  let failed = 0;
+  const { rows } = await inspect(bytes, file === '-' ? 'Standard input' : file, format, (some) => {
+    for (const { row } of some) {
+      if (!('problem' in row)) continue;
+      failed++;
+      if (failed <= imports.shownProblems) insist(`line ${row.line}: ${row.problem}`);
+    }
+  });
+  if (failed > imports.shownProblems) insist(`… and ${failed - imports.shownProblems} more rows like these`);
+  if (json) printJson({ rows, failed });
+  if (!quiet) {
+    say(
+      `${rows} rows read, ${failed === 0 ? 'nothing wrong with them' : `${failed} of them wrong`}. Nothing was sent.`,
+    );
+  }
+  return failed === 0;
 }
 
 function formatOf(file: string): ImportFormat {

@@ -54,7 +54,10 @@ export function retriesOf(count: number): Retrying<unknown>['waitAfter'] {
  * @param mayFault whether a fault of the service (500) counts as passing. The request itself may bring it about, so only
  *   what goes on for long tries again, and not for ever: a stream, and an import.
  */
-export function mayPass({ error, status }: PlantStoreError, mayFault = false): boolean {
+export function mayPass(
+  { error, status }: Pick<PlantStoreError, 'error' | 'status'>,
+  mayFault = false,
+): boolean {
   return error === 40901 || [undefined, 408, 429, 502, 503, 504, mayFault ? 500 : 0].includes(status);
 }
 

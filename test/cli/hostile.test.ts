@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -21,7 +21,7 @@ const VERBS: readonly (readonly [verb: string, args: readonly string[], json?: '
   ['plant list', [], 'json'],
   ['plant create', ['Alder'], 'json'],
   ['plant delete', ['7']],
-  ['plant import', ['plants.csv', '--restart', '--errors'], 'json'],
+  ['plant import', ['plants.csv', '--again'], 'json'],
   ['plant export', ['--shared']],
   ['webhook create', ['http://x.example'], 'json'],
   ['webhook list', [], 'json'],
@@ -73,16 +73,18 @@ test('the verbs that talk to a service are all here', () => {
 test('nothing that a hostile service sends reaches a terminal raw', { skip, concurrency: 3 }, async (t) => {
   const server = await startHostileServer(t);
   await withFolder(async (folder) => {
-    const file = join(folder, 'plants.csv');
-    await writeFile(file, 'name\nAlder\n');
     let runs = 0;
-    const argsOf = (verb: string, args: readonly string[], ...more: string[]) => {
-      const all = args.map((arg) => (arg === 'plants.csv' ? file : arg));
-      // Each import has its files.
-      if (verb === 'plant import')
-        all.push(`${file}.${++runs}.errors`, '--journal', `${file}.${runs}.journal`);
-      return [...verb.split(' '), ...all, ...more];
+    /** Each import has a file of its own. */
+    const plants = () => {
+      const file = join(folder, `plants-${++runs}.csv`);
+      writeFileSync(file, 'name\nAlder\n');
+      return file;
     };
+    const argsOf = (verb: string, args: readonly string[], ...more: string[]) => [
+      ...verb.split(' '),
+      ...args.map((arg) => (arg === 'plants.csv' ? plants() : arg)),
+      ...more,
+    ];
     const envOf = (hostility: string) => ({
       PLANT_STORE_URL: `${server}/${hostility}`,
       // The stream of events ends when a token is seen again.

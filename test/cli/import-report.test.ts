@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { appendFileSync, existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
 import { type Import, withImport, wordsOf } from './importing.ts';
 import { launch, outcomeOf } from './program.ts';
@@ -8,7 +8,7 @@ import { launch, outcomeOf } from './program.ts';
 const ROWS = 'name,tag\nAlder,\n,Quercus\nBeech,\nCedar,\n';
 const FAILED = 'name,tag,line,error\n,Quercus,3,There is no name.\n';
 
-/** Gives the work an import that stopped, and its report. */
+/** Gives the work an import that stopped, and its report, which it has not finished. */
 async function withStopped(
   t: TestContext,
   work: (parts: Import & { file: string; report: string }) => Promise<void>,
@@ -18,59 +18,52 @@ async function withStopped(
     async (parts) => {
       const file = parts.write('p.csv', ROWS);
       const said = wordsOf(await parts.load(file, '--concurrency', '1'), 1);
-      assert.match(said, /^2 rows were added and 1 failed until the import ended\./);
-      assert.equal(readFileSync(`${file}.errors.csv`, 'utf8'), FAILED);
+      assert.match(
+        said,
+        /^2 rows were added and 1 failed \(see .*p\.csv\.errors\.csv\.part\) before the import ended\./,
+      );
+      assert.equal(readFileSync(`${file}.errors.csv.part`, 'utf8'), FAILED);
       await work({ ...parts, file, report: `${file}.errors.csv` });
     },
     { MAX_PLANTS_PER_USER: '2' },
   );
 }
 
-test('going on with an import destroyed a report that somebody had mended meanwhile', async (t) => {
+test('an import that continues reports the rows anew, and leaves a report that somebody has made meanwhile', async (t) => {
   await withStopped(t, async ({ load, service, file, report }) => {
-    for (const mended of [
-      FAILED.replace(',Quercus', 'Oak,Quercus'),
-      `${FAILED}Fir,Abies,,\n`,
-      'name\nOak\n',
-    ]) {
-      writeFileSync(report, mended);
-      assert.match(
-        wordsOf(await load(file), 1),
-        /was changed or removed since the import was stopped\. Put it back,/,
-      );
-      assert.equal(readFileSync(report, 'utf8'), mended);
-    }
-    writeFileSync(report, FAILED);
+    writeFileSync(report, 'mine');
+    assert.match(
+      wordsOf(await load(file), 1),
+      /p\.csv\.errors\.csv already exists, with the rows that failed/,
+    );
+    assert.equal(readFileSync(report, 'utf8'), 'mine');
+    assert.equal(readFileSync(`${report}.part`, 'utf8'), FAILED);
+    rmSync(report);
+    appendFileSync(`${report}.part`, ',half a');
     await service.request('DELETE', '/plants/1');
     assert.match(
       wordsOf(await load(file), 1),
-      /3 rows added, 1 failed .*\n.*mend them there and import that file\.\n$/,
+      /1 row added, 1 failed .*\n2 rows had .*\n.*correct them there and import that file\.\n$/,
     );
     assert.equal(readFileSync(report, 'utf8'), FAILED);
+    assert.deepEqual([existsSync(`${report}.part`), existsSync(`${file}.import`)], [false, false]);
   });
 });
 
-test('going on with an import emptied a report that another import had made since', async (t) => {
-  await withImport(
-    t,
-    async ({ write, load, service, plant }) => {
-      const [one, other] = [write('one.csv', 'name\nAlder\n'), write('other.csv', 'name\n""\n')];
-      const all = `${one}.all`;
-      await plant('{"id":7,"name":"in the way"}');
-      // Nothing is done, but a run of its own is worth going on with.
-      wordsOf(await load(one, '--errors', all, '--restart'), 1);
-      assert.match(wordsOf(await load(other, '--errors', all), 1), /^0 rows added, 1 failed/);
-      const report = readFileSync(all, 'utf8');
-      await service.request('DELETE', '/plants/7');
-      assert.match(wordsOf(await load(one), 1), /is there already, with the rows that failed/);
-      assert.equal(readFileSync(all, 'utf8'), report);
-      assert.match(wordsOf(await load(one, '--errors', `${all}.own`), 0), /1 row added/);
-    },
-    { MAX_PLANTS_PER_USER: '1' },
-  );
+test('what is no report of failed rows stays where an import would write its own', async (t) => {
+  await withImport(t, async ({ write, load, plants }) => {
+    const file = write('p.csv', 'name\n""\n');
+    const notes = write('p.csv.errors.csv.part', 'my notes\n');
+    assert.match(
+      wordsOf(await load(file), 1),
+      /part is not a report of failed rows\. Rename or remove it\.\n$/,
+    );
+    assert.equal(readFileSync(notes, 'utf8'), 'my notes\n');
+    assert.equal(await plants(), '[]');
+  });
 });
 
-test('an import that was stopped says not to mend yet', async (t) => {
+test('an import that was stopped says not to correct rows yet', async (t) => {
   await withImport(t, async ({ write, env, receiver }) => {
     const file = write('p.csv', `name\n""\n${'Alder\n'.repeat(10_000)}`);
     const child = launch(['plant', 'import', file, '--concurrency', '1'], {
@@ -85,7 +78,7 @@ test('an import that was stopped says not to mend yet', async (t) => {
     const said = wordsOf(await ended, 1);
     assert.match(
       said,
-      /^Stopped: \d+ rows? added, 1 failed .*\n.*: go on first, then mend them\.\n\d+ rows to go/,
+      /^Stopped: \d+ rows? added, 1 failed .*\n.*\.part: finish the import first, then correct them\.\n\d+ rows to go/,
     );
   });
 });
@@ -101,7 +94,7 @@ test('a disk that was full lost a part of a row that failed', async (t) => {
     const said = wordsOf(await outcomeOf(launch(['plant', 'import', file], env, small)), 1);
     assert.match(
       said,
-      /^0 rows were added and \d+ failed .*\nerror: The rows that fail cannot be written to .*p\.csv\.errors\.csv: the file would be larger .*\n$/,
+      /^0 rows were added and \d+ failed .*\nerror: The rows that fail cannot be written to .*p\.csv\.errors\.csv\.part: the file would be larger .*\n$/,
     );
     assert.match(wordsOf(await load(file), 1), /0 rows added, 200 failed/);
     const [, ...rows] = readFileSync(`${file}.errors.csv`, 'utf8').trimEnd().split('\n');
@@ -112,15 +105,15 @@ test('a disk that was full lost a part of a row that failed', async (t) => {
   });
 });
 
-test('--restart destroyed a file that was no journal', async (t) => {
+test('a file that is no marker stays where an import would write its own', async (t) => {
   await withImport(t, async ({ write, load, plants }) => {
     const file = write('p.csv', 'name\nAlder\n');
-    for (const text of ['no line break', 'my notes\nof today\n', '{"identity":{}}\n']) {
-      const notes = write('notes', text);
-      for (const more of [[], ['--restart']]) {
+    for (const text of ['', 'no line break', 'my notes\nof today\n', '{"sha256":"x"}\n']) {
+      const notes = write('p.csv.import', text);
+      for (const more of [[], ['--again']]) {
         assert.match(
-          wordsOf(await load(file, '--journal', notes, ...more), 1),
-          /notes is not a journal of an import\. Remove it, or name another place with --journal\.\n$/,
+          wordsOf(await load(file, ...more), 1),
+          /p\.csv\.import is not the marker of an import\. Rename or remove it\.\n$/,
         );
         assert.equal(readFileSync(notes, 'utf8'), text);
       }
@@ -160,17 +153,5 @@ test('the report made the text null of a null, and nothing of a line that is no 
     // Imported before it is mended, only what is right now becomes a plant.
     assert.match(wordsOf(await load(report), 1), /^1 row added, 3 failed/);
     assert.equal(await plants(), '[{"id":1,"name":"Alder"}]');
-  });
-});
-
-test('what a killed import wrote of its last row is not taken for a change', async (t) => {
-  await withStopped(t, async ({ load, service, file, report }) => {
-    const journal = `${file}.import`;
-    writeFileSync(journal, readFileSync(journal, 'utf8').replaceAll('"isClosed":true', '"isClosed":false'));
-    appendFileSync(report, ',half a');
-    await service.request('DELETE', '/plants/1');
-    assert.match(wordsOf(await load(file), 1), /3 rows added, 1 failed/);
-    assert.equal(readFileSync(report, 'utf8'), FAILED);
-    assert.equal(existsSync(journal), false);
   });
 });

@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createWriteStream, existsSync, readFileSync, rmSync } from 'node:fs';
+import { createWriteStream, existsSync, rmSync } from 'node:fs';
 import { test } from 'node:test';
-import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import type { Received } from '../harness/receiver.ts';
 import { withImport, wordsOf } from './importing.ts';
 import { launch, outcomeOf, run } from './program.ts';
 
@@ -27,36 +25,6 @@ test('a Retry-After of an hour, or silence, is not waited for longer than --pati
     );
   });
 });
-
-test('one slow row made the journal list all rows behind it', async (t) => {
-  await withImport(t, async ({ write, env, receiver }) => {
-    const count = 200;
-    const file = write('p.csv', `name\n${Array.from({ length: count }, (_, i) => `${i}\n`).join('')}`);
-    const numberOf = ({ body }: Received) => Number(JSON.parse(body.toString()).name);
-    const { promise: released, resolve: release } = Promise.withResolvers<void>();
-    receiver.usually((request, response) => {
-      if (numberOf(request) > 0) return response.writeHead(201).end();
-      void released.then(() => response.writeHead(201).end());
-    });
-    const child = launch(['plant', 'import', file, '--concurrency', '4'], {
-      ...env,
-      PLANT_STORE_URL: receiver.url,
-    });
-    const ended = outcomeOf(child);
-    // Sixteen are under way at most, and of these the journal knows all but the first.
-    const ahead = () => journalOf(file)?.also.length ?? 0;
-    while (ahead() < 15) await pause(5);
-    assert.ok(receiver.received.every((request) => numberOf(request) < 16));
-    release();
-    assert.match(wordsOf(await ended, 0), /^200 rows added/);
-  });
-});
-
-function journalOf(file: string): { also: number[] } | undefined {
-  if (!existsSync(`${file}.import`)) return undefined;
-  const entry = readFileSync(`${file}.import`, 'utf8').split('\n').at(-2) ?? '';
-  return entry.includes('"also"') ? JSON.parse(entry) : undefined;
-}
 
 test('Ctrl+C and a failure end an import from a pipe in which nothing comes', async (t) => {
   await withImport(t, async ({ write, env, receiver }) => {

@@ -46,7 +46,7 @@ test('rows that fail are in a report that can be mended and imported by itself',
     );
     assert.equal(
       wordsOf(await load(file), 1).replace(/\(.*?\)/, '()'),
-      `2 rows added, 4 failed ().\nThe rows that failed are in ${file}.errors.csv: mend them there and import that file.\n`,
+      `2 rows added, 4 failed ().\nThe rows that failed are in ${file}.errors.csv: correct them there and import that file.\n`,
     );
     const report = `${file}.errors.csv`;
     const lines = readFileSync(report, 'utf8').trim().split('\n');
@@ -86,25 +86,25 @@ test('a report that is there is not written over, as somebody may be mending it'
     write('p.csv.errors.csv', 'mine');
     assert.match(
       wordsOf(await load(file), 1),
-      /p\.csv\.errors\.csv is there already, with the rows that failed/,
+      /p\.csv\.errors\.csv already exists, with the rows that failed/,
     );
     assert.equal(await plants(), '[]');
     assert.match(wordsOf(await load(file, '--errors', `${file}.other`), 0), /^1 row added/);
   });
 });
 
-test('a file that is imported twice within a day is added once, unless it is asked for with --restart', async (t) => {
+test('a file that is imported twice within a day is added once, unless --again asks for more', async (t) => {
   await withImport(t, async ({ write, load, service }) => {
     const file = write('p.csv', 'name\nAlder\nBeech\n');
     const count = async () => JSON.parse((await service.request('GET', '/plants')).text).length;
     wordsOf(await load(file), 0);
     assert.match(
       wordsOf(await load(file), 0),
-      /^0 rows added .*\n2 rows had been added before, by an import of the same file within a day\. .*--restart\n$/,
+      /^0 rows added .*\n2 rows had been added before, by an import of the same file\. .*--again\n$/,
     );
     assert.match(wordsOf(await load(file, '--quiet'), 0), /^0 rows added .*\n2 rows had been added before/);
     assert.equal(await count(), 2);
-    assert.match(wordsOf(await load(file, '--restart'), 0), /^2 rows added/);
+    assert.match(wordsOf(await load(file, '--again'), 0), /^2 rows added/);
     assert.equal(await count(), 4);
   });
 });
@@ -133,19 +133,17 @@ test('rows from a pipe are added, and cannot be gone on with', async (t) => {
   });
 });
 
-test('a journal that cannot be written is said before anything is sent', async (t) => {
+test('a marker that cannot be written is said before anything is sent', async (t) => {
   await withImport(t, async ({ write, load, plants }) => {
-    const file = write('p.csv', 'name\nAlder\n');
-    const words = wordsOf(await load(file, '--journal', `${file}.d/none`), 1);
-    assert.match(
-      words,
-      /The journal .*p\.csv\.d\/none, .* cannot be written: there is no such file or folder\. Make room, or name another place with --journal\./,
-    );
+    // No name is left for what the marker is written to first.
+    const file = write(`${'p'.repeat(240)}.csv`, 'name\nAlder\n');
+    const words = wordsOf(await load(file, '--errors', write('errors', '')), 1);
+    assert.match(words, /\.csv\.import, which marks .*, cannot be written: ENAMETOOLONG\. Copy the file/);
     assert.equal(await plants(), '[]');
   });
 });
 
-test('an import that ended goes on where it was', async (t) => {
+test('an import that ended adds the rest when it is run again', async (t) => {
   await withImport(
     t,
     async (parts) => {
@@ -155,7 +153,7 @@ test('an import that ended goes on where it was', async (t) => {
       const words = wordsOf(await load(file), 0);
       assert.match(
         words,
-        /^Going on with the import in .*p\.csv\.import: 3 of 6 rows are done\.\n6 rows added/,
+        /^Continuing the import that began at .*\.\n3 rows added .*\n3 rows had been added before/,
       );
       const names = [...(await plants()).matchAll(/"name":"(.)"/g)].map(([, name]) => name);
       assert.deepEqual(names.toSorted(), ['D', 'E', 'F']);
@@ -165,25 +163,24 @@ test('an import that ended goes on where it was', async (t) => {
   );
 });
 
-test('an import does not go on with another service or another token', async (t) => {
+test('an import does not continue with another service, and does with another token of the user', async (t) => {
   await withImport(
     t,
     async (parts) => {
       const { load, service, env } = parts;
       const file = await stopped(parts);
-      const bob = await service.tokenFor('bob');
-      const as = (token: string, ...args: string[]) =>
-        run(['plant', 'import', file, ...args], { ...env, PLANT_STORE_TOKEN: token });
-      assert.match(wordsOf(await as(bob), 1), /another token\. .*--new-token, or begin anew with --restart/);
       const other = service.url.replace('127.0.0.1', 'localhost');
-      assert.match(wordsOf(await load(file, '--url', other), 1), /it went to http:\/\/127\.0\.0\.1:\d+\./);
-      assert.match(wordsOf(await as(bob, '--new-token'), 0), /3 of 6 rows are done/);
+      assert.match(wordsOf(await load(file, '--url', other), 1), /It went to http:\/\/127\.0\.0\.1:\d+\./);
+      for (const id of [1, 2, 3]) succeeded(await service.request('DELETE', `/plants/${id}`), 204);
+      const PLANT_STORE_TOKEN = await service.tokenFor('admin');
+      const words = wordsOf(await run(['plant', 'import', file], { ...env, PLANT_STORE_TOKEN }), 0);
+      assert.match(words, /3 rows added .*\n3 rows had been added before/);
     },
     room,
   );
 });
 
-test('an import does not go on with a file that was changed', async (t) => {
+test('an import does not continue with a file that was changed', async (t) => {
   await withImport(
     t,
     async (parts) => {
@@ -192,24 +189,53 @@ test('an import does not go on with a file that was changed', async (t) => {
       parts.write('p.csv', text.replace('F', 'G'));
       assert.match(
         wordsOf(await parts.load(file), 1),
-        /the file has changed since\. Put it back as it was, or/,
+        /The file has changed since\. Put it back as it was, or/,
       );
       parts.write('p.csv', text);
-      assert.match(wordsOf(await parts.load(file), 1), /3 of 6 rows are done/);
+      assert.match(wordsOf(await parts.load(file), 1), /^Continuing the import/);
     },
     room,
   );
 });
 
-test('a journal that was cut off in the middle of a line counts as far as it is whole', async (t) => {
+/** Lets the marker of an import say that it began so many hours ago. */
+function backdate(file: string, hours: number): void {
+  const marker = JSON.parse(readFileSync(`${file}.import`, 'utf8'));
+  const begunAt = new Date(Date.now() - hours * 3_600_000).toISOString();
+  writeFileSync(`${file}.import`, `${JSON.stringify({ ...marker, begunAt })}\n`);
+}
+
+test('an import of rows without ids does not continue after 24 hours, unless with --again', async (t) => {
   await withImport(
     t,
     async (parts) => {
-      const { load, service } = parts;
+      const { load, service, plants } = parts;
       const file = await stopped(parts);
-      writeFileSync(`${file}.import`, '{"upTo":6,"al', { flag: 'a' });
       for (const id of [1, 2, 3]) succeeded(await service.request('DELETE', `/plants/${id}`), 204);
-      assert.match(wordsOf(await load(file), 0), /3 of 6 rows are done\.\n6 rows added/);
+      backdate(file, 24);
+      assert.match(
+        wordsOf(await load(file), 1),
+        /^error: The import began more than 24 hours ago, .*--again\.\n$/,
+      );
+      assert.equal(await plants(), '[]');
+      // All six are too many for this user, but three are added once more.
+      assert.match(wordsOf(await load(file, '--again'), 1), /^3 rows were added/);
+      for (const id of [4, 5, 6]) succeeded(await service.request('DELETE', `/plants/${id}`), 204);
+      assert.match(wordsOf(await load(file), 0), /^Continuing .*\n3 rows added .*\n3 rows had been added/);
+    },
+    room,
+  );
+});
+
+test('an import of rows that all have ids continues after 24 hours, too', async (t) => {
+  await withImport(
+    t,
+    async ({ write, load, service }) => {
+      const file = write('p.csv', 'id,name\n11,A\n12,B\n13,C\n14,D\n');
+      wordsOf(await load(file, '--concurrency', '1'), 1);
+      succeeded(await service.request('DELETE', '/plants/11'), 204);
+      backdate(file, 25);
+      assert.match(wordsOf(await load(file), 0), /^Continuing .*\n1 row added .*\n3 rows had been added/);
     },
     room,
   );
@@ -276,7 +302,6 @@ test('--quiet says nothing when all is well, and --json tells it as data', async
       failed: 0,
       left: 0,
       errors: null,
-      journal: null,
     });
   });
 });

@@ -12,18 +12,22 @@ import { failureOf, startRemote } from './remote.ts';
 /** What somebody wants this user to write over. */
 const VICTIM = 'precious';
 
-test('an import follows no link that stands where it writes its journal', async (t) => {
+test('an import follows no link that stands where it writes its marker', async (t) => {
   await withImport(t, async ({ write, load, plants }) => {
     const file = write('p.csv', 'name\nAlder\n');
-    const [victim, empty] = [write('victim', VICTIM), write('empty', '')];
-    symlinkSync(victim, `${file}.import.new`);
-    symlinkSync(empty, `${file}.import`);
-    wordsOf(await load(file), 0);
-    assert.equal(readFileSync(victim, 'utf8'), VICTIM);
-    assert.equal(readFileSync(empty, 'utf8'), '');
-    assert.equal(await plants(), '[{"id":1,"name":"Alder"}]');
-    const names = readdirSync(join(file, '..')).toSorted();
-    assert.deepEqual(names, ['empty', 'p.csv', 'p.csv.import.new', 'victim']);
+    for (const victim of [write('victim', VICTIM), write('empty', ''), `${file}.none`]) {
+      symlinkSync(victim, `${file}.import`);
+      for (const more of [[], ['--again']]) {
+        assert.match(
+          wordsOf(await load(file, ...more), 1),
+          /p\.csv\.import cannot be read: it is a link, which is not followed\./,
+        );
+      }
+      rmSync(`${file}.import`);
+    }
+    assert.equal(await plants(), '[]');
+    assert.equal(readFileSync(join(file, '../victim'), 'utf8'), VICTIM);
+    assert.deepEqual(readdirSync(join(file, '..')).toSorted(), ['empty', 'p.csv', 'victim']);
   });
 });
 
@@ -45,17 +49,22 @@ test('an import follows no link that comes to be where it writes the rows that f
   });
 });
 
-test('an import does not go on in a file that a link leads to', async (t) => {
+test('an import that continues writes into no file that a link leads to', async (t) => {
   await withImport(
     t,
     async (parts) => {
       const file = parts.write('p.csv', 'name,tag\n,x\nA,\nB,\nC,\nD,\n');
       wordsOf(await parts.load(file, '--concurrency', '1'), 1);
-      const report = `${file}.errors.csv`;
-      const victim = parts.write('victim', readFileSync(report, 'utf8'));
-      rmSync(report);
-      symlinkSync(victim, report);
-      assert.match(wordsOf(await parts.load(file), 1), /was changed or removed since/);
+      const draft = `${file}.errors.csv.part`;
+      const text = readFileSync(draft, 'utf8');
+      const victim = parts.write('victim', text);
+      rmSync(draft);
+      symlinkSync(victim, draft);
+      assert.match(
+        wordsOf(await parts.load(file), 1),
+        /\.part cannot be read: it is a link, which is not followed\./,
+      );
+      assert.equal(readFileSync(victim, 'utf8'), text);
     },
     room,
   );
