@@ -63,9 +63,9 @@ await step('console: sign in, add a plant, see it', async () => {
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByRole('link', { name: 'Plants' }).first().click();
   await page.getByRole('button', { name: 'Add a plant' }).click();
-  await page.getByLabel('Name').fill('Alder');
+  await page.getByLabel('Name').fill('Rowan');
   await page.getByRole('button', { name: 'Add', exact: true }).click();
-  await page.getByRole('cell', { name: 'Alder', exact: true }).waitFor();
+  await page.getByRole('cell', { name: 'Rowan', exact: true }).waitFor();
 });
 await step('its webhook, received and verified', async () => {
   while (!readFileSync(join(folder, 'receiver.log'), 'utf8').includes('verified')) await pause(20);
