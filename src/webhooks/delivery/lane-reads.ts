@@ -23,6 +23,7 @@ export type ReadRules = LaneRules & {
 /** There may be something in the store that was not read. */
 export function lookAt(lane: Lane, at: number): void {
   lane.lookAt = Math.min(lane.lookAt, at);
+  if (lane.after && at <= lane.after.due) lane.after = undefined;
   // The reading may have begun before.
   if (lane.reading) lane.reading.lookAt = Math.min(lane.reading.lookAt, at);
 }
@@ -137,7 +138,8 @@ export function takeIn(
   add(lane.queue, due);
   const last = due.at(-1);
   const isAll = last === undefined || due.length < reading.limit;
-  lane.after = isAll ? undefined : { due: last.due, event: last.event.id };
+  const isBefore = last !== undefined && reading.lookAt <= last.due;
+  lane.after = isAll || isBefore ? undefined : { due: last.due, event: last.event.id };
   const more = isAll ? (nextDue ?? Number.POSITIVE_INFINITY) : Number.NEGATIVE_INFINITY;
   lane.lookAt = Math.min(more, reading.lookAt);
 }

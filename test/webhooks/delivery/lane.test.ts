@@ -9,21 +9,24 @@ import {
   nextOf,
   setStanding,
 } from '../../../src/webhooks/delivery/lane.ts';
-import { takeIn } from '../../../src/webhooks/delivery/lane-reads.ts';
+import { lookAt, takeIn } from '../../../src/webhooks/delivery/lane-reads.ts';
 import type { DueDelivery, LaneReading, LaneSettings } from '../../../src/webhooks/delivery/port.ts';
 import { type AttemptEnd, troubleAfter } from '../../../src/webhooks/delivery/trouble.ts';
 import { deliveries, delivery, reading, rules, settings } from './due.ts';
 
 const WIDE = 1000;
 
-function laneWith(found: Partial<LaneReading>, { isInherited = false, careful = 0, now = 0 } = {}): Lane {
+function laneWith(
+  found: Partial<LaneReading>,
+  { isInherited = false, careful = 0, now = 0, limit = WIDE, lookAt = Number.POSITIVE_INFINITY } = {},
+): Lane {
   const lane = newLane('wh_1', { fence: 1, isInherited, careful, takenAt: now });
-  give(lane, found, now);
+  give(lane, found, now, [], { limit, lookAt });
   return lane;
 }
 
 /** What a read finds that began just now. */
-function give(lane: Lane, found: Partial<LaneReading>, now = 0, recorded: string[] = []): void {
+function give(lane: Lane, found: Partial<LaneReading>, now = 0, recorded: string[] = [], more = {}): void {
   const began = {
     isStale: false,
     limit: WIDE,
@@ -31,6 +34,7 @@ function give(lane: Lane, found: Partial<LaneReading>, now = 0, recorded: string
     lookAt: Number.POSITIVE_INFINITY,
     askAt: Number.POSITIVE_INFINITY,
     recorded: new Set(recorded),
+    ...more,
   };
   takeIn(lane, began, reading(found), rules, now);
 }
@@ -247,6 +251,18 @@ test('what is under way, waits or was recorded since a read began is not taken f
   begin(lane, first);
   give(lane, { due }, 0, [`${due[2]?.event.id} 0`]);
   assert.deepEqual(lane.queue, [due[1], due[3]]);
+});
+
+test('what is due anew before what was read is read from the beginning, also when it is told during a read', () => {
+  const due = [delivery('evt_0', { due: 5 }), delivery('evt_1', { due: 6 })];
+  const lane = laneWith({ due, settings: settings() }, { limit: 2 });
+  assert.deepEqual(lane.after, { due: 6, event: 'evt_1' });
+  lookAt(lane, 7);
+  assert.deepEqual(lane.after, { due: 6, event: 'evt_1' });
+  lookAt(lane, 5);
+  assert.equal(lane.after, undefined);
+  const told = laneWith({ due }, { limit: 2, lookAt: 5 });
+  assert.equal(told.after, undefined);
 });
 
 test('a read that began before a pause was written down does not end it', () => {
