@@ -1,15 +1,17 @@
 import { parseArgs } from 'node:util';
 import { tryMutants } from './mutants.ts';
+import { openReal } from './real-stores.ts';
 import { simulate } from './simulate.ts';
 
 /** `npm run simulate`: the delivery core against faults. Exit code 1 when a seed fails; that seed replays exactly. */
 
-const USAGE = `Usage: npm run simulate -- [--seeds 500] [--seed 1] [--first] [--trace] [--mutants] [--help]
+const USAGE = `Usage: npm run simulate -- [--seeds 500] [--seed 1] [--first] [--trace] [--mutants] [--store sqlite|postgres] [--help]
 
   --seeds    how many runs
   --seed     the seed of the first; the others follow
   --first    ends with the first seed that fails
   --trace    prints what happens
+  --store    does the same with a real store, which must give the same answers
   --mutants  breaks one rule after the other, and says how many seeds notice
 `;
 
@@ -22,13 +24,16 @@ async function main(): Promise<number> {
       seed: { type: 'string', default: '1' },
       first: { type: 'boolean', default: false },
       mutants: { type: 'boolean', default: false },
+      store: { type: 'string' },
       trace: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
   });
   const first = Number(values.seed);
   const seeds = Number(values.seeds ?? 500);
-  if (values.help || !Number.isInteger(first) || !(seeds > 0)) {
+  const kind = values.store;
+  const isKnown = kind === undefined || kind === 'sqlite' || kind === 'postgres';
+  if (values.help || !isKnown || !Number.isInteger(first) || !(seeds > 0)) {
     process.stdout.write(USAGE);
     return values.help ? 0 : 2;
   }
@@ -37,7 +42,9 @@ async function main(): Promise<number> {
   const started = performance.now();
   const sum = { events: 0, sends: 0, virtualMs: 0, lanes: 0, asked: 0, failed: 0 };
   for (let seed = first; seed < first + seeds; seed++) {
-    const { failures, events, sends, virtualMs, judged } = await simulate(seed, trace);
+    const real = kind && (await openReal(kind));
+    const { failures, events, sends, virtualMs, judged } = await simulate(seed, trace, real);
+    await real?.close();
     sum.events += events;
     sum.sends += sends;
     sum.virtualMs += virtualMs;

@@ -40,7 +40,7 @@ export function createMemoryLeases(rows: Rows, onUnclean: (webhook: string) => v
 
   const owns = (replica: string, webhook: string, fence: number): boolean => {
     const lane = lanes.get(webhook);
-    return lane?.replica === replica && lane.fence === fence && isAlive(replica);
+    return lane?.replica === replica && lane.fence === fence;
   };
 
   return {

@@ -107,21 +107,24 @@ export function createMemoryRequests(rows: Rows, firstDelayMs: number): MemoryRe
     },
 
     replay(webhook, state) {
+      const theirs = deliveriesOf(rows, webhook.id);
+      const isTheirs = ({ event }: DeliveryRow) => isVisible(rows, webhook.id, event);
+      // A test is for once.
+      const isMeant = (row: DeliveryRow) =>
+        state === undefined ? row.event.type === 'plant.created' : row.state === state;
+      for (const row of theirs.values()) if (isTheirs(row) && isMeant(row)) beginAnew(rows, row);
       if (state === undefined) {
         for (const event of rows.events.values()) {
-          const isMissing = !deliveriesOf(rows, webhook.id).has(event.id);
-          const isSent = event.type === 'plant.created' && isVisible(rows, webhook.id, event);
-          if (isMissing && isSent) insertDelivery(rows, webhook.id, event, rows.now());
+          const isMissing = !theirs.has(event.id) && event.type === 'plant.created';
+          if (isMissing && isVisible(rows, webhook.id, event))
+            insertDelivery(rows, webhook.id, event, rows.now());
         }
-      }
-      for (const row of deliveriesOf(rows, webhook.id).values()) {
-        if (!isVisible(rows, webhook.id, row.event)) continue;
-        if (state === undefined || row.state === state) beginAnew(rows, row);
       }
       tellWork(webhook.id);
     },
 
     changeUrl(webhook, url) {
+      if (webhook.url === url) return;
       webhook.url = url;
       hasten(webhook);
     },

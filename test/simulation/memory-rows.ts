@@ -122,6 +122,6 @@ export function removeDelivery(rows: Rows, { webhook, event }: DeliveryRow): voi
 
 /** Due now, with the whole schedule before it, whatever became of it and whether it is under way or not. */
 export function beginAnew(rows: Rows, row: DeliveryRow): void {
-  Object.assign(row, { state: 'pending', step: ANEW, due: rows.now() });
+  Object.assign(row, { state: 'pending', step: ANEW, due: rows.now(), suspicions: 0 });
   pendingOf(rows, row.webhook).set(row.event.id, row);
 }

@@ -26,8 +26,12 @@ import {
 export type MemoryLanes = {
   findWork(after: string | undefined, limit: number): Work[];
   read(request: LaneRequest): LaneReading;
-  /** `owns` says whether the lane is, under this fence, that of who asks. */
-  record(outcomes: readonly Outcome[], owns: (webhook: string, fence: number) => boolean): Recorded[];
+  /** `owns` says whether the lane is, under this fence, that of the replica. */
+  record(
+    replica: string,
+    outcomes: readonly Outcome[],
+    owns: (webhook: string, fence: number) => boolean,
+  ): Recorded[];
   suspect(webhook: string, event: string, generation: number): void;
 };
 
@@ -56,7 +60,7 @@ export function createMemoryLanes(rows: Rows): MemoryLanes {
       return work;
     },
     read: (request) => read(rows, request),
-    record: (outcomes, owns) =>
+    record: (_, outcomes, owns) =>
       outcomes.map((outcome) => (owns(outcome.webhook, outcome.fence) ? recordOne(rows, outcome) : 'lost')),
     suspect(webhook, event, generation) {
       const row = pendingOf(rows, webhook).get(event);
@@ -128,16 +132,16 @@ function recordOne(rows: Rows, outcome: Outcome): Recorded {
   if (known === undefined) {
     row.kept.set(number, outcome.attempt);
     row.attempts++;
+    follow(webhook, outcome.standing);
   }
-  follow(webhook, outcome.standing);
   if (row.generation !== outcome.generation || row.state !== 'pending') return 'late';
   Object.assign(row, { generation: number, isAsked: false, suspicions: 0, reason: outcome.reason });
   return settle(rows, row, outcome);
 }
 
-function settle(rows: Rows, row: DeliveryRow, { next, step }: Outcome): Recorded {
+function settle(rows: Rows, row: DeliveryRow, { next, step, attempt }: Outcome): Recorded {
   if (next.state !== 'delivered' && row.step !== step) {
-    Object.assign(row, { due: rows.now(), step: 0 });
+    Object.assign(row, { due: attempt.at, step: 0 });
     return 'anew';
   }
   Object.assign(row, next);

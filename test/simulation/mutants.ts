@@ -13,7 +13,7 @@ const mutants: readonly Mutant[] = [
   {
     breaks: 'the fence is not compared',
     file: `${SIMULATION}/memory-leases.ts`,
-    from: 'return lane?.replica === replica && lane.fence === fence && isAlive(replica);',
+    from: 'return lane?.replica === replica && lane.fence === fence;',
     to: 'return lane !== undefined && fence > 0;',
   },
   {

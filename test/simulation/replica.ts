@@ -172,7 +172,7 @@ function storeOf(ground: Ground, process: Process, { call }: Calls, random: Rand
     },
     record: (outcomes: readonly Outcome[]) =>
       call(() => {
-        const results = lanes.record(outcomes, owns);
+        const results = lanes.record(name, outcomes, owns);
         witness.recorded(name, outcomes, results);
         return results;
       }),
@@ -221,7 +221,7 @@ function senderOf(
         const end = (answer: Partial<Attempt>) => {
           cuts.delete(cut);
           cancel();
-          const attempt: Attempt = { at, durationMs: Math.max(1, time.now() - begin), ...answer };
+          const attempt: Attempt = { at, durationMs: Math.max(1, Math.round(time.now() - begin)), ...answer };
           ending(witness, send, attempt);
           resolve(attempt);
         };

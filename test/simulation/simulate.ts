@@ -8,6 +8,7 @@ import { createRandom, type Random } from './random.ts';
 import { createReceivers } from './receivers.ts';
 import { type Ground, type Replica, startReplica } from './replica.ts';
 import { drawScenario, type Scenario } from './scenario.ts';
+import { createShadow, type RealStore } from './shadow.ts';
 import { startUsers } from './users.ts';
 import { createVirtualTime } from './virtual-time.ts';
 import { createWitness } from './witness.ts';
@@ -22,22 +23,31 @@ export type Run = {
   judged: ReturnType<Progress['judged']>;
 };
 
-/** Runs the service as the seed decides, and says what was wrong. The same seed always does the same. */
-export async function simulate(seed: number, trace?: (line: string) => void): Promise<Run> {
+/**
+ * Runs the service as the seed decides, and says what was wrong. The same seed always does the same.
+ *
+ * @param real a store that is to give the same answers
+ */
+export async function simulate(seed: number, trace?: (line: string) => void, real?: RealStore): Promise<Run> {
   const random = createRandom(seed);
   const scenario = drawScenario(random.fork('scenario'));
   const time = createVirtualTime(scenario.start, random.fork('order'));
-  const rows = createRows(time.now);
+  const rows = createRows(() => Math.floor(time.now()));
   const witness = createWitness(scenario, rows, trace);
   trace?.(JSON.stringify(scenario));
   const outages = drawOutages(scenario, random.fork('outages'));
   const poison = new Set<string>();
+  const shadow = real && createShadow({ real, rows, time, fail: witness.fail });
+  const lanes = createMemoryLanes(rows);
+  const made = createMemoryRequests(rows, scenario.rules.schedule[0] ?? 0);
+  const requests = shadow?.requests(made) ?? made;
+  shadow?.createUsers(scenario.users);
   const ground: Ground = {
     scenario,
     time,
     rows,
     witness,
-    lanes: createMemoryLanes(rows),
+    lanes: shadow?.lanes(lanes) ?? lanes,
     leases: createMemoryLeases(rows, witness.unclean),
     receivers: createReceivers(scenario, random.fork('receivers')),
     isOut: (now) => outages.some(({ from, until }) => from <= now && now < until),
@@ -47,7 +57,6 @@ export async function simulate(seed: number, trace?: (line: string) => void): Pr
   const replicas: Replica[] = [];
   const progress = watchProgress(ground, replicas);
   startReplicas(ground, replicas, random.fork('replicas'));
-  const requests = createMemoryRequests(rows, scenario.rules.schedule[0] ?? 0);
   startUsers({
     scenario,
     time,
@@ -67,6 +76,7 @@ export async function simulate(seed: number, trace?: (line: string) => void): Pr
   recover(rows, requests);
   const isOver = () => witness.failures().length > 0 || isDone(rows, replicas);
   events += await time.run(end + (scenario.faults.isPoisoned ? 5 : 1) * RECOVERY_MS, isOver);
+  await shadow?.check();
   if (witness.failures().length === 0) checkEnd(ground, replicas);
   const { length } = witness.sends();
   return {

@@ -6,6 +6,8 @@ export type VirtualTime = {
   now(): number;
   /** Returns what cancels it. What is put off to the same time runs in an order that the seed decides. */
   at(time: number, run: () => void): () => void;
+  /** Time stands still until this is done. */
+  hold(work: Promise<void>): void;
   /** Resolves with how many ran, at the time `until`, or as soon as `isOver` says so. */
   run(until: number, isOver: () => boolean): Promise<number>;
 };
@@ -15,7 +17,11 @@ type Event = { at: number; tie: number; run: (() => void) | undefined };
 export function createVirtualTime(start: number, random: Random): VirtualTime {
   const heap: Event[] = [];
   let now = start;
+  let held: Promise<void> | undefined;
   return {
+    hold(work) {
+      held = work;
+    },
     now: () => now,
     at(time, run) {
       const event: Event = { at: Math.max(now, time), tie: random.next(), run };
@@ -42,8 +48,11 @@ export function createVirtualTime(start: number, random: Random): VirtualTime {
             reject(error);
             return;
           }
+          const waited = held;
+          held = undefined;
+          if (waited) void waited.then(step, reject);
           // Behind all microtasks, those included that these lead to.
-          queueMicrotask(() => process.nextTick(step));
+          else queueMicrotask(() => process.nextTick(step));
         };
         step();
       });
