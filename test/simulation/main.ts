@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { tryMutants } from './mutants.ts';
-import { openReal } from './real-stores.ts';
+import { keepReal, openReal } from './real-stores.ts';
 import { simulate } from './simulate.ts';
 
 /** `npm run simulate`: the delivery core against faults. Exit code 1 when a seed fails; that seed replays exactly. */
@@ -39,6 +39,7 @@ async function main(): Promise<number> {
   }
   if (values.mutants) return (await tryMutants(seeds)) ? 0 : 1;
   const trace = values.trace ? (line: string) => void process.stdout.write(`${line}\n`) : undefined;
+  const letGo = kind && (await keepReal(kind));
   const started = performance.now();
   const sum = { events: 0, sends: 0, virtualMs: 0, lanes: 0, asked: 0, failed: 0 };
   for (let seed = first; seed < first + seeds; seed++) {
@@ -53,8 +54,9 @@ async function main(): Promise<number> {
     if (failures.length === 0) continue;
     sum.failed++;
     process.stdout.write(`seed ${seed}: ${failures.slice(0, 3).join('\n  ')}\n`);
-    if (values.first) return 1;
+    if (values.first) break;
   }
+  await letGo?.();
   const seconds = ((performance.now() - started) / 1000).toFixed(1);
   process.stdout.write(
     `${seeds} seeds in ${seconds} s, ${(sum.virtualMs / 3_600_000).toFixed(1)} h of virtual time, ` +

@@ -12,6 +12,11 @@ import type { RealStore } from './shadow.ts';
 
 export type StoreKind = 'sqlite' | 'postgres';
 
+/** Keeps what stores of this kind need between two runs, such as a server, until it is let go. */
+export async function keepReal(kind: StoreKind): Promise<() => Promise<void>> {
+  return kind === 'sqlite' ? async () => {} : (await makeDatabase()).drop;
+}
+
 /** Opens a new store for a run. */
 export function openReal(kind: StoreKind): Promise<RealStore & { close(): Promise<void> }> {
   return kind === 'sqlite' ? openFile() : openServer();
