@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Service } from '../harness/service.ts';
@@ -22,12 +24,16 @@ async function manyPlants(service: Service, user: string): Promise<void> {
   });
 }
 
-/** Waits until nothing more arrives: the buffers on the way are full. */
-async function untilStalled({ socket }: { socket: { bytesRead: number } }): Promise<number> {
+/**
+ * Waits until the buffers on the way are full: bytes wait in the service, and none of them leaves. Resolves with how many
+ * have arrived.
+ */
+async function untilStalled(client: { socket: Socket }, service: ServerResponse): Promise<number> {
   for (let before = -1; ; ) {
-    const arrived = socket.bytesRead;
-    if (arrived === before) return arrived;
-    before = arrived;
+    const arrived = client.socket.bytesRead;
+    const waiting = service.socket?.writableLength ?? 0;
+    if (waiting > 0 && arrived === before) return arrived;
+    before = waiting > 0 ? arrived : -1;
     await delay(200);
   }
 }
@@ -37,17 +43,17 @@ test('a client that does not read costs bounded memory, and gets every event in 
     const token = await service.tokenFor('sleeper');
     const sending = nextResponse();
     const follower = await follow(service, token);
-    const { socket } = await sending;
+    const sent = await sending;
     follower.response.pause();
     await manyPlants(service, 'sleeper');
     const before = process.memoryUsage().rss;
     // Wakes the stream: it looks at once, and not at the next poll.
     await plant(service, token, { name: 'Last', id: COUNT + 1 });
-    const arrived = await untilStalled(follower.response);
+    const arrived = await untilStalled(follower.response, sent);
     const growth = process.memoryUsage().rss - before;
     assert.ok(arrived < 20 * 2 ** 20, `${arrived} bytes were sent to a client that does not read`);
     assert.ok(growth < 32 * 2 ** 20, `the process grew by ${growth} bytes`);
-    const waiting = socket?.writableLength ?? 0;
+    const waiting = sent.socket?.writableLength ?? 0;
     assert.ok(waiting > 0 && waiting < 2 ** 20, `${waiting} bytes wait in the service`);
 
     // Others are served meanwhile.
@@ -67,11 +73,13 @@ test('a client that does not read costs bounded memory, and gets every event in 
 test('a client that does not read does not hold up the stop', () =>
   withService(async (service) => {
     const token = await service.tokenFor('stuck');
+    const sending = nextResponse();
     const follower = await follow(service, token);
+    const sent = await sending;
     follower.response.pause();
     await manyPlants(service, 'stuck');
     await plant(service, token, { name: 'Last', id: COUNT + 1 });
-    await untilStalled(follower.response);
+    await untilStalled(follower.response, sent);
     const started = performance.now();
     await service.stop();
     assert.ok(performance.now() - started < 5000);
