@@ -72,81 +72,39 @@ type Found = {
   lines: number;
 };
 
-/** Undefined when the record may go on behind the end of the text. `isWhole`: nothing comes behind it. */
-function readRecord(text: string, start: number, isWhole: boolean): Found | undefined {
-  const lineEnd = endOfLine(text, start);
-  if (lineEnd === -1 && !isWhole) return undefined;
-  const end = lineEnd === -1 ? text.length : lineEnd;
-  const line = text.slice(start, withoutBreak(text, start, end));
-  if (!line.includes('"')) return { cells: line.split(','), isQuoted: false, end, lines: 1 };
-
-  const broken = (problem: string): Found => ({ cells: [line], problem, isQuoted: true, end, lines: 1 });
-  const found = readQuoted(text, start);
-  switch (found) {
-    case 'cut':
-      return isWhole ? broken('A double quote is opened in this line and never closed.') : undefined;
-    case 'wrong':
-      return broken(QUOTES_RULE);
-    default:
-      // Without its line break it may go on: with the second half of a doubled quote, for one.
-      return isWhole || text[found.end - 1] === '\n' ? found : undefined;
-  }
-}
+/** A cell, quoted or not, and what ends it; nothing at the end of the text. */
+const CELL = /(?:"([^"]*(?:""[^"]*)*)"|([^",\n]*?))(,|\r?\n|$)/y;
+/** A quoted cell whose end may follow. */
+const CUT = /"[^"]*(?:""[^"]*)*(?:"\r)?$/y;
 
 const QUOTES_RULE =
   'The double quotes are wrong. Put the whole value in double quotes, and write each double quote in it twice.';
 
-/** A record with double quotes in its first line: `cut` when the text ends too early to know what it is. */
-function readQuoted(text: string, start: number): Found | 'cut' | 'wrong' {
+/** Undefined when the record may continue after the end of the text. `isWhole`: nothing follows. */
+function readRecord(text: string, start: number, isWhole: boolean): Found | undefined {
+  const end = text.indexOf('\n', start) + 1 || (isWhole ? text.length : 0);
+  if (end === 0) return undefined;
+  const lineBreak = text[end - 1] !== '\n' ? 0 : text[end - 2] === '\r' ? 2 : 1;
+  const line = text.slice(start, end - lineBreak);
+  if (!line.includes('"')) return { cells: line.split(','), isQuoted: false, end, lines: 1 };
+
+  const broken = (problem: string): Found => ({ cells: [line], problem, isQuoted: true, end, lines: 1 });
   const cells: string[] = [];
   let at = start;
-  let lines = 1;
   for (;;) {
-    if (text[at] === '"') {
-      const close = closingQuote(text, at + 1);
-      if (close === -1) return 'cut';
-      const value = text.slice(at + 1, close);
-      cells.push(value.replaceAll('""', '"'));
-      lines += value.split('\n').length - 1;
-      at = close + 1;
-      if (text[at] === '\r' && at + 1 === text.length) return 'cut';
-      if (text[at] === '\r' && text[at + 1] === '\n') at++;
-    } else {
-      const stop = endOfPlain(text, at);
-      if (text[stop] === '"') return 'wrong';
-      cells.push(text.slice(at, text[stop] === '\n' ? withoutBreak(text, at, stop + 1) : stop));
-      at = stop;
+    CELL.lastIndex = CUT.lastIndex = at;
+    const found = CELL.exec(text);
+    if (found === null) {
+      if (!CUT.test(text)) return broken(QUOTES_RULE);
+      return isWhole ? broken('A double quote is opened in this line and never closed.') : undefined;
     }
-    if (at >= text.length) return { cells, isQuoted: true, end: text.length, lines };
-    if (text[at] === '\n') return { cells, isQuoted: true, end: at + 1, lines };
-    if (text[at] !== ',') return 'wrong';
-    at++;
+    const [{ length }, quoted, plain = '', separator] = found;
+    cells.push(quoted?.replaceAll('""', '"') ?? plain);
+    at += length;
+    if (separator === ',') continue;
+    if (separator === '' && !isWhole) return undefined;
+    return { cells, isQuoted: true, end: at, lines: text.slice(start, at).split('\n').length - 1 };
   }
-}
-
-/** Where the quote is that ends a quoted value; -1 when there is none. */
-function closingQuote(text: string, from: number): number {
-  let at = text.indexOf('"', from);
-  while (at !== -1 && text[at + 1] === '"') at = text.indexOf('"', at + 2);
-  return at;
-}
-
-/** Where a value without quotes ends: at a comma, a quote, a line break, or the end of the text. */
-function endOfPlain(text: string, from: number): number {
-  let at = from;
-  while (at < text.length && text[at] !== ',' && text[at] !== '"' && text[at] !== '\n') at++;
-  return at;
-}
-
-/** Behind the line break; -1 when there is none. */
-function endOfLine(text: string, from: number): number {
-  return text.indexOf('\n', from) + 1 || -1;
-}
-
-/** Where a line ends without its LF or CRLF. `end` is behind the line break, if there is one. */
-function withoutBreak(text: string, start: number, end: number): number {
-  if (end === start || text[end - 1] !== '\n') return end;
-  return end - 2 >= start && text[end - 2] === '\r' ? end - 2 : end - 1;
 }
 
 const NEEDS_QUOTES = /[",\r\n]|^\s|\s$/;
