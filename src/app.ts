@@ -26,7 +26,6 @@ import type { Store } from './store/store.ts';
 import type { Tracing, TracingOptions } from './tracing/open.ts';
 import { formatNetworks } from './webhooks/addresses.ts';
 import { startHousekeeper } from './webhooks/housekeeper.ts';
-import type { WebhooksContext } from './webhooks/operations.ts';
 import { createResolve } from './webhooks/resolver.ts';
 import { createTarget } from './webhooks/target.ts';
 
@@ -164,6 +163,7 @@ type Parts = Opened & {
 
 async function serve(parts: Parts): Promise<App> {
   const { config, runtime, options, store, failed, metrics } = parts;
+  const { webhooks, deliveries, events } = store;
   const access = { store: store.access, runtime };
   if (config.bootstrapToken !== undefined) await bootstrap(access, config.bootstrapToken);
   const target = createTarget({ allowed: config.webhookAllowedNetworks, resolve: createResolve() });
@@ -174,7 +174,7 @@ async function serve(parts: Parts): Promise<App> {
     plants: store.plants,
     keys: store.keys,
     visibleOwners: store.access.visibleOwners,
-    webhooks: webhooksContext(store, { runtime, target, deliveryDelayMs: deliveryDelay(config) }),
+    webhooks: { webhooks, deliveries, events, runtime, target, deliveryDelayMs: deliveryDelay(config) },
     runtime,
     cursors: createCursors({
       ...store.cursorKeys,
@@ -306,13 +306,6 @@ function tracingOptions(config: Config): TracingOptions | undefined {
   const { otelServiceName: name, otelResourceAttributes: attributes } = config;
   const { otelTracesSampler: sampler, otelTracesSamplerArg: ratio } = config;
   return { endpoint, headers, sampler, ratio, service: { name, version, attributes } };
-}
-
-function webhooksContext(
-  { webhooks, deliveries, events }: Store,
-  parts: Pick<WebhooksContext, 'runtime' | 'target' | 'deliveryDelayMs'>,
-): WebhooksContext {
-  return { webhooks, deliveries, events, ...parts };
 }
 
 function listeningUrl(server: FastifyInstance, host: string): string {

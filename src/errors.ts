@@ -1,3 +1,5 @@
+import { http } from './limits.ts';
+
 /**
  * The catalogue of failures: the only place where a code and its meaning are written down.
  *
@@ -70,6 +72,15 @@ export class AppError extends Error {
   get status(): number {
     return statusOf(this.code);
   }
+}
+
+/** A failure that passes by itself: `Retry-After` says in how many seconds to try again. */
+export function retryLater(
+  code: ErrorCode,
+  message: string,
+  { seconds = http.retryAfterSeconds, cause }: { seconds?: number; cause?: unknown } = {},
+): AppError {
+  return new AppError(code, message, { headers: { 'retry-after': String(seconds) }, cause });
 }
 
 export function statusOf(code: ErrorCode): number {

@@ -6,7 +6,7 @@ import {
   type JWSHeaderParameters,
   type LocalJWKSet,
 } from 'jose';
-import { AppError } from '../errors.ts';
+import { type AppError, retryLater } from '../errors.ts';
 import { identityProvider as limits } from '../limits.ts';
 import type { Clock, Log } from '../runtime.ts';
 
@@ -124,10 +124,9 @@ export function createKeySet({ fetchKeys, clock, log, stopped }: KeySetParts): K
 }
 
 function outOfReach(retryMs: number): AppError {
-  const seconds = Math.max(1, Math.ceil(retryMs / 1000));
-  return new AppError(
+  return retryLater(
     50304,
     'The identity provider cannot be reached, so the token cannot be checked; nothing was done. Retry later.',
-    { headers: { 'retry-after': String(seconds) } },
+    { seconds: Math.max(1, Math.ceil(retryMs / 1000)) },
   );
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Authenticate, Principal } from '../access/authentication.ts';
 import { hashToken } from '../access/tokens.ts';
-import { AppError } from '../errors.ts';
+import { AppError, retryLater } from '../errors.ts';
 import { access as limits } from '../limits.ts';
 import type { Clock } from '../runtime.ts';
 import { type CountedWindow, countWindows, secondsLeft } from './counted-windows.ts';
@@ -86,9 +86,9 @@ function rememberProven(claimant: Authenticate['claimant']) {
 
 function tooManyFailures(window: CountedWindow, clock: Clock): AppError {
   const wait = secondsLeft(window, clock);
-  return new AppError(
+  return retryLater(
     42901,
     `Too many tokens of your address were refused in the last minute; try again in ${wait} s.`,
-    { headers: { 'retry-after': String(wait) } },
+    { seconds: wait },
   );
 }

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
-import { AppError, type ErrorCode } from '../errors.ts';
+import { retryLater } from '../errors.ts';
 import { feeds as limits } from '../limits.ts';
 import { eventJson } from '../webhooks/event.ts';
 import { type FollowParts, followEvents } from '../webhooks/event-feed.ts';
@@ -77,20 +77,20 @@ export function createEventStreams({
 }
 
 function refuseTooMany(streams: ReadonlySet<Live>, user: number): void {
+  const seconds = limits.retryAfterSeconds;
   if (streams.size >= limits.streams) {
-    throw tooMany(50300, 'The service has as many event streams as it admits; nothing was done.');
+    throw retryLater(50300, 'The service has as many event streams as it admits; nothing was done.', {
+      seconds,
+    });
   }
   const own = [...streams].filter((stream) => stream.user === user);
   if (own.length >= limits.streamsPerUser) {
-    throw tooMany(
+    throw retryLater(
       42900,
       `You have ${own.length} event streams, which is the most there may be; end one first.`,
+      { seconds },
     );
   }
-}
-
-function tooMany(code: ErrorCode, message: string): AppError {
-  return new AppError(code, message, { headers: { 'retry-after': String(limits.retryAfterSeconds) } });
 }
 
 async function* toText(

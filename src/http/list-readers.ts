@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { list as limits, observability } from '../limits.ts';
+import { list as limits } from '../limits.ts';
 import type { Measures } from '../measures.ts';
 import type { NextPart } from '../plants/list.ts';
-import { linesOf } from './request-log.ts';
+import { linesOf, slowLines } from './request-log.ts';
 import { responseEnds } from './response-end.ts';
 
 /** Answers with a list in parts: each is read when the system has taken all of the one before. */
@@ -30,7 +30,7 @@ type Reader = {
  */
 export function sendToReaders({ inTurn, measures }: ReadersOptions): SendParts {
   const onEnd = responseEnds();
-  const tell = slowReaders(measures);
+  const tellSlow = slowLines(() => performance.now());
   /** In the order in which they were sent their parts. */
   const readers = new Set<Reader>();
   const readersOf = new Map<string, Set<Reader>>();
@@ -55,9 +55,15 @@ export function sendToReaders({ inTurn, measures }: ReadersOptions): SendParts {
 
   function resetFirst([slowest]: Iterable<Reader>): void {
     if (!slowest) return;
+    const { request, since } = slowest;
     remove(slowest);
-    tell(slowest);
-    slowest.request.raw.socket.resetAndDestroy();
+    measures?.listReset();
+    tellSlow((untold) => {
+      const waitedMs = Math.round(performance.now() - since);
+      const about = { ...linesOf(request), user: request.principal.user.name, waitedMs, ...untold };
+      request.log.warn(about, 'too many lists wait for their readers; the slowest was reset');
+    });
+    request.raw.socket.resetAndDestroy();
   }
 
   /** Fills the reader's buffer; resolves with whether that is the last part. */
@@ -112,27 +118,3 @@ export function sendToReaders({ inTurn, measures }: ReadersOptions): SendParts {
 
 /** As many as lists that are sent at the same time on most days: 4 MiB. */
 const KEPT_BUFFERS = 64;
-
-/** Tells of readers that are reset: the log of some only, lest many of them make the service slower. */
-function slowReaders(measures: Measures | undefined): (reader: Reader) => void {
-  let toldAt = Number.NEGATIVE_INFINITY;
-  let untold = 0;
-
-  return ({ request, since }) => {
-    measures?.listReset();
-    const now = performance.now();
-    if (now - toldAt < observability.slowLineMs) {
-      untold++;
-      return;
-    }
-    toldAt = now;
-    const about = {
-      ...linesOf(request),
-      user: request.principal.user.name,
-      waitedMs: Math.round(now - since),
-      ...(untold > 0 && { untold }),
-    };
-    request.log.warn(about, 'too many lists wait for their readers; the slowest was reset');
-    untold = 0;
-  };
-}

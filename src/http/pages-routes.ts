@@ -1,6 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { AppError } from '../errors.ts';
-import { http as limits } from '../limits.ts';
+import { retryLater } from '../errors.ts';
 import { answerJson } from './route.ts';
 
 export type HealthContext = {
@@ -15,10 +14,7 @@ export function healthRoutes(app: FastifyInstance, { checkStore }: HealthContext
     try {
       checkStore();
     } catch (cause) {
-      throw new AppError(50302, 'The store cannot be used now.', {
-        headers: { 'retry-after': String(limits.retryAfterSeconds) },
-        cause,
-      });
+      throw retryLater(50302, 'The store cannot be used now.', { cause });
     }
     return answerJson(reply).send('{"status":"ready"}');
   });

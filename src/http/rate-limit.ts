@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import type { Principal } from '../access/authentication.ts';
-import { AppError } from '../errors.ts';
+import { type AppError, retryLater } from '../errors.ts';
 import { access as limits } from '../limits.ts';
 import type { Clock } from '../runtime.ts';
 import { countWindows, secondsLeft } from './counted-windows.ts';
@@ -32,9 +32,9 @@ export function limitRate({ requests, seconds }: Rate, clock: Clock): CountReque
 }
 
 function tooManyRequests({ requests, seconds }: Rate, wait: number): AppError {
-  return new AppError(
+  return retryLater(
     42900,
     `The token may make ${requests} requests in ${seconds} s and has made them; try again in ${wait} s.`,
-    { headers: { 'retry-after': String(wait) } },
+    { seconds: wait },
   );
 }

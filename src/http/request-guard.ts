@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { isIPv6 } from 'node:net';
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
-import { AppError } from '../errors.ts';
+import { AppError, retryLater } from '../errors.ts';
 import { http as limits } from '../limits.ts';
 import { malformed } from './authorization.ts';
 
@@ -27,9 +27,7 @@ export function requestGuard(drain: AbortSignal) {
 }
 
 function shuttingDown(): AppError {
-  return new AppError(50303, 'The service is shutting down; nothing was done. Retry in a moment.', {
-    headers: { 'retry-after': String(limits.retryAfterSeconds) },
-  });
+  return retryLater(50303, 'The service is shutting down; nothing was done. Retry in a moment.');
 }
 
 function problemOf({ raw, originalUrl }: FastifyRequest): AppError | undefined {

@@ -16,6 +16,25 @@ export function linesOf({
   return traceId === undefined ? { reqId: id } : { reqId: id, traceId };
 }
 
+/**
+ * Lets a line be written now and then only, so that many of them do not make the service slower. The next one says how
+ * many were not written: `untold`, where there are any.
+ */
+export function slowLines(now: () => number): (write: (untold: { untold?: number }) => void) => void {
+  let toldAt = Number.NEGATIVE_INFINITY;
+  let untold = 0;
+
+  return (write) => {
+    if (now() - toldAt < limits.slowLineMs) {
+      untold++;
+      return;
+    }
+    toldAt = now();
+    write(untold > 0 ? { untold } : {});
+    untold = 0;
+  };
+}
+
 /** Tells the log of requests that have ended: of each at `debug`, at `info` of those that took long. */
 export type RequestLog = {
   /** Whether the level is one at which anything is told. */
@@ -28,24 +47,14 @@ export type RequestLog = {
 /** Of the path that was asked for only the pattern of its route: a path and a query may hold anything. */
 export function createRequestLog(log: FastifyBaseLogger, now: () => number): RequestLog {
   const tellsAll = log.level === 'debug' || log.level === 'trace';
-  let toldAt = Number.NEGATIVE_INFINITY;
-  let untold = 0;
-
-  function tellSlow(request: FastifyRequest, ended: EndedRequest): void {
-    if (now() - toldAt < limits.slowLineMs) {
-      untold++;
-      return;
-    }
-    toldAt = now();
-    log.info({ ...aboutOf(request, ended), ...(untold > 0 && { untold }) }, 'a request took long');
-    untold = 0;
-  }
+  const tellSlow = slowLines(now);
 
   return {
     tellsAny: tellsAll || log.level === 'info',
     tells: (durationMs) => tellsAll || durationMs >= limits.slowRequestMs,
     tell(request, ended) {
-      if (ended.durationMs >= limits.slowRequestMs && !isEndless(request)) tellSlow(request, ended);
+      if (ended.durationMs >= limits.slowRequestMs && !isEndless(request))
+        tellSlow((untold) => log.info({ ...aboutOf(request, ended), ...untold }, 'a request took long'));
       else if (tellsAll) log.debug(aboutOf(request, ended), 'a request ended');
     },
   };

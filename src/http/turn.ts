@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { AppError } from '../errors.ts';
+import { type AppError, retryLater } from '../errors.ts';
 import { http as limits, list } from '../limits.ts';
 import { type Overload, watchOverload } from './overload.ts';
 import { createPacedQueue } from './paced-queue.ts';
@@ -177,6 +177,8 @@ export function gatherTurns(now: () => number, overload: Overload = watchOverloa
 
 /** Another one each time: it carries the place where it was made. */
 export function overloaded(): AppError {
-  const message = 'More requests come in than the service can answer; nothing was done. Retry in a moment.';
-  return new AppError(50300, message, { headers: { 'retry-after': String(limits.retryAfterSeconds) } });
+  return retryLater(
+    50300,
+    'More requests come in than the service can answer; nothing was done. Retry in a moment.',
+  );
 }

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { AppError, type ErrorCode } from '../errors.ts';
+import { AppError, type ErrorCode, retryLater } from '../errors.ts';
 import type { Caller } from '../idempotency.ts';
-import { http, writes } from '../limits.ts';
+import { writes } from '../limits.ts';
 import type { EndedBatch } from '../measures.ts';
 import type { Clock } from '../runtime.ts';
 import type { Span } from '../tracer.ts';
@@ -145,7 +145,7 @@ export function groupCommit<Command>(
     drop(
       // Whoever has only said that nothing more will be sent reads it.
       ({ at, caller }) => now - at > writes.desertedMs && caller?.hasLeft() === true,
-      () => refusal(50300, 'The write waited too long; nothing was done.'),
+      () => retryLater(50300, 'The write waited too long; nothing was done.'),
     );
     if (patience)
       drop(
@@ -191,11 +191,11 @@ export function groupCommit<Command>(
 
   return {
     submit(command, bytes, door = 'bounded', caller) {
-      if (closed) return Promise.reject(refusal(50303, 'The service is shutting down; nothing was done.'));
+      if (closed) return Promise.reject(retryLater(50303, 'The service is shutting down; nothing was done.'));
       const at = clock.now();
       if (door === 'bounded' && isFullAt(at)) {
         return Promise.reject(
-          refusal(50300, 'Too many writes are waiting; nothing was done. Retry in a moment.'),
+          retryLater(50300, 'Too many writes are waiting; nothing was done. Retry in a moment.'),
         );
       }
       queuedBytes += bytes;
@@ -253,10 +253,6 @@ function failuresOf(result: PromiseSettledResult<BatchResult>, commands: number)
 
 function rejectAll(waiting: readonly Waiting<unknown>[], error: unknown): void {
   for (const { reject } of waiting) reject(error);
-}
-
-function refusal(code: 50300 | 50303, message: string): AppError {
-  return new AppError(code, message, { headers: { 'retry-after': String(http.retryAfterSeconds) } });
 }
 
 function settle(batch: Waiting<unknown>[], { outcomes, failures }: BatchResult): void {

@@ -1,19 +1,12 @@
-import { AppError, type ErrorCode } from '../errors.ts';
-import { http } from '../limits.ts';
+import { type AppError, type ErrorCode, retryLater } from '../errors.ts';
 
 export function unavailable(cause: unknown): AppError {
-  return new AppError(50302, 'The store cannot be used now; nothing was done. Retry in a moment.', {
-    headers: { 'retry-after': String(http.retryAfterSeconds) },
-    cause,
-  });
+  return retryLater(50302, 'The store cannot be used now; nothing was done. Retry in a moment.', { cause });
 }
 
 /** @param what what happened, as the beginning of a sentence */
 export function outcomeUnknown(what: string, cause: unknown): AppError {
-  return new AppError(50301, `${what}, so the outcome is unknown. Retry with the same key or id.`, {
-    headers: { 'retry-after': String(http.retryAfterSeconds) },
-    cause,
-  });
+  return retryLater(50301, `${what}, so the outcome is unknown. Retry with the same key or id.`, { cause });
 }
 
 /** Errors as data, for the way from one thread to another: their class does not travel. */

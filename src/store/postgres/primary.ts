@@ -2,8 +2,8 @@ import { Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import type { DatabaseUrl, Host } from '../../database-url.ts';
-import { AppError } from '../../errors.ts';
-import { http, database as limits } from '../../limits.ts';
+import { AppError, retryLater } from '../../errors.ts';
+import { database as limits } from '../../limits.ts';
 import type { Log } from '../../runtime.ts';
 import { unavailable } from '../failures.ts';
 import { isOfConnection, isTooManyConnections } from './failure.ts';
@@ -199,10 +199,8 @@ function refuse(error: unknown): never {
 
 /** The database may be well: more is asked of it than it answers in time. */
 function refuseCrowd(cause: unknown): never {
-  throw new AppError(50300, 'Too many requests wait for the store; nothing was done. Retry in a moment.', {
-    headers: { 'retry-after': String(http.retryAfterSeconds) },
-    cause,
-  });
+  const message = 'Too many requests wait for the store; nothing was done. Retry in a moment.';
+  throw retryLater(50300, message, { cause });
 }
 
 const IS_READ_ONLY: TimedQuery = { text: 'SHOW transaction_read_only', query_timeout: limits.connectMs };
