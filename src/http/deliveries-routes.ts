@@ -12,7 +12,7 @@ import {
 import { type Delivery, deliveryStates } from '../webhooks/port.ts';
 import { ReplayInput, replay } from '../webhooks/replay.ts';
 import { callerOf, sendAnswer } from './idempotency.ts';
-import { EmptyInput, type Operations, pageLimit, pathText } from './operation.ts';
+import { EmptyInput, type Operations, PAGE_CURSOR, pageLimit, pathText } from './operation.ts';
 import { answerJson, type RouteContext } from './route.ts';
 
 type OfWebhook = { id: string };
@@ -28,10 +28,7 @@ const ListQuery = {
       description: `one of ${deliveryStates.join(', ')}: only deliveries in this state; without it, all`,
     },
     limit: pageLimit('deliveries'),
-    cursor: {
-      type: 'string',
-      description: 'a cursor out of the Link header of an earlier answer: the list goes on from there',
-    },
+    cursor: PAGE_CURSOR,
   },
   additionalProperties: false,
 } as const;

@@ -78,6 +78,12 @@ export function pathText(description: string) {
   return { type: 'string', description } as const;
 }
 
+/** The query parameter `cursor` of a list whose next page is a link. */
+export const PAGE_CURSOR = {
+  type: 'string',
+  description: 'a cursor out of the Link header of an earlier answer: the list goes on from there',
+} as const;
+
 /** The query parameter `limit` of a list that is never given whole. */
 export function pageLimit(nouns: string) {
   return {

@@ -16,7 +16,7 @@ import {
 import { type PlantField, plantFields } from '../plants/port.ts';
 import { openPosition, sealPosition } from './cursor.ts';
 import { callerOf, sendAnswer } from './idempotency.ts';
-import type { Operations } from './operation.ts';
+import { type Operations, PAGE_CURSOR } from './operation.ts';
 import { answerJson, type RouteContext } from './route.ts';
 
 const MAX_LIMIT = 2 ** 31 - 1;
@@ -31,10 +31,7 @@ const ListQuery = {
       maximum: MAX_LIMIT,
       description: `an integer from 1 to ${MAX_LIMIT}: the most plants that the answer holds; without it, all`,
     },
-    cursor: {
-      type: 'string',
-      description: 'a cursor out of the Link header of an earlier answer: the list goes on from there',
-    },
+    cursor: PAGE_CURSOR,
     fields: {
       type: 'array',
       items: { enum: plantFields },

@@ -25,6 +25,7 @@ import { answerJson, type RouteContext } from './route.ts';
 
 type Params = { id: string };
 const PATH = { id: pathText('the id of the webhook') };
+
 export const webhooksOperations = {
   createWebhook: {
     method: 'POST',
