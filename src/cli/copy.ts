@@ -5,7 +5,6 @@ import { ConfigError, readStoreConfig, type StoreConfig, storePath } from '../co
 import { parseDatabaseUrl } from '../database-url.ts';
 import { AppError } from '../errors.ts';
 import { silentLog, systemRuntime } from '../runtime.ts';
-import { copiedTables } from '../store/copied-tables.ts';
 import { type CopySource, type CopyTarget, copyStore, type VerifiedTable } from '../store/copy.ts';
 import { sqliteCode } from '../store/sqlite/failure.ts';
 import { showCopyProgress } from './copy-progress.ts';
@@ -64,17 +63,13 @@ async function run({ from, to, databasePooler, json }: CopyFlags): Promise<void>
     return copyInto(target, source).finally(target.close);
   });
   if (json) return printJson(copied);
-  const rows = copied.map(({ table, rows, checksum }) => [
-    table,
-    String(rows),
-    `${checksum.slice(0, 16)} ok`,
-  ]);
+  const rows = copied.map(({ table, rows, checksum }) => [table, String(rows), `${checksum} ok`]);
   print(...renderTable(['TABLE', 'ROWS', 'CHECKSUM'], rows));
   say('The copy is done. Start the service with DATABASE_URL from now on: the old store gets nothing new.');
 }
 
 async function copyInto(target: CopyTarget, source: CopySource): Promise<VerifiedTable[]> {
-  const rows = copiedTables.reduce((sum, table) => sum + source.count(table), 0);
+  const rows = source.tables.reduce((sum, table) => sum + table.count(), 0);
   const report = showCopyProgress(rows);
   try {
     return await copyStore({ source, target, report });

@@ -157,9 +157,7 @@ test('a store that was changed between two parts of a copy is found out', async 
     await untilSaid(child.stderr, 'Copying events', ended);
     child.kill('SIGKILL');
     await ended;
-    const db = new DatabaseSync(storePath(folder));
-    db.exec(`UPDATE plants SET name = 'Oak' WHERE id = 7`);
-    db.close();
+    change(folder, `UPDATE plants SET name = 'Oak' WHERE id = 7`);
 
     const { code, stdout, stderr } = await copyFrom(folder, url);
     assert.deepEqual([code, stdout], [1, '']);
@@ -168,6 +166,9 @@ test('a store that was changed between two parts of a copy is found out', async 
       /error: The copy of plants differs: 20000 rows with the checksum .*Make the database anew/,
     );
     await assert.rejects(serve(folder, { DATABASE_URL: url }), /A copy into this database/);
+    change(folder, `INSERT INTO plants (owner, id, name, created_at) VALUES (1, -1, 'Ash', 0)`);
+    const { stderr: said } = await copyFrom(folder, url);
+    assert.match(said, /error: The database has other rows of plants: .* the store was changed/);
   });
 });
 
@@ -276,10 +277,15 @@ for (const { name, args, env, code, says } of [
   });
 }
 
+function change(folder: string, sql: string): void {
+  const db = new DatabaseSync(storePath(folder));
+  db.exec(sql);
+  db.close();
+}
+
 /** A user who has so many plants, with their events. */
 function addPlants(folder: string, count: number): void {
-  const db = new DatabaseSync(storePath(folder));
-  db.exec(`
+  const sql = `
     BEGIN;
     INSERT INTO users (id, name, created_at) VALUES (1, 'ann', 0);
     INSERT INTO plants (owner, id, name, tag, created_at)
@@ -287,8 +293,8 @@ function addPlants(folder: string, count: number): void {
       SELECT 1, id, 'Alder', NULL, 0 FROM ids;
     INSERT INTO events (owner, id, type, plant, name, tag, created_at)
       SELECT owner, printf('evt_%026d', id), 'plant.created', id, name, tag, created_at FROM plants;
-    COMMIT`);
-  db.close();
+    COMMIT`;
+  change(folder, sql);
 }
 
 test('a target that is no database URL is refused without being repeated', async () => {

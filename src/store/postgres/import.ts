@@ -1,8 +1,9 @@
 import type { DatabaseUrl } from '../../database-url.ts';
 import { database as limits } from '../../limits.ts';
 import type { Log } from '../../runtime.ts';
-import { type CopiedTable, copiedTables } from '../copied-tables.ts';
-import type { Chunk, Copied, CopiedRow, CopyTarget, StoreFacts } from '../copy.ts';
+import { checksumInSql, type Summary, summaryOf } from '../checksum.ts';
+import type { CopiedRow, CopiedTable, CopySource, CopyTarget } from '../copy.ts';
+import { unavailable } from '../failures.ts';
 import { HEEDS_COUNTERS } from './assigned-ids.ts';
 import { type Database, openDatabase, type Query, type Row, type Statement } from './database.ts';
 import { LOCKS } from './locks.ts';
@@ -34,11 +35,10 @@ export async function openImport({ url, pooled, now, log }: ImportOptions): Prom
     throw error;
   }
   return {
-    begin: (facts) => begin(database, facts),
-    read: (table, after, limit) => read(database, table, { after, limit }),
-    add: (table, chunk, after) => add(database, table, { chunk, after }),
-    analyze: () => analyze(database),
-    finish: (facts) => finish(database, facts, now),
+    begin: (source) => begin(database, source),
+    add: (table, rows, before) => add(database, table, { rows, before }),
+    summary: (table) => summarize(database, table),
+    finish: (source) => finish(database, source, now),
     close: database.close,
   };
 }
@@ -59,9 +59,7 @@ const MAKE_PROGRESS: Statement = {
       -- What is copied.
       source bigint NOT NULL,
       name   text COLLATE "C" NOT NULL PRIMARY KEY,
-      copied bigint NOT NULL,
-      -- Of the last row; null when there is none yet.
-      position text
+      copied bigint NOT NULL
     )`,
 };
 
@@ -74,39 +72,38 @@ const NOTE_TABLES: Statement = {
 
 const PROGRESS: Statement = {
   name: 'copy-progress',
-  text: 'SELECT source, name, copied, position FROM copy_progress',
+  text: 'SELECT source, name, copied FROM copy_progress',
 };
 
 async function begin(
   { transaction }: Database,
-  { cursorKeys }: StoreFacts,
-): Promise<ReadonlyMap<string, Copied>> {
+  { facts, tables }: CopySource,
+): Promise<ReadonlyMap<string, number>> {
   // It is another one in every store.
-  const { oldKey: source } = cursorKeys;
-  const progress = await transaction((query) => mark(query, source));
+  const { oldKey: source } = facts.cursorKeys;
+  const progress = await transaction((query) => mark(query, source, tables));
   if (!progress) {
     throw new Error('There is a store with users in the database already. A copy needs an empty database.');
   }
   if (progress.some((row) => Number(row.source) !== source)) {
     throw new Error('The database holds a part of the copy of another store. Make the database anew.');
   }
-  return new Map(
-    progress.map(({ name, copied, position }) => [
-      String(name),
-      { rows: Number(copied), end: position === null ? undefined : String(position) },
-    ]),
-  );
+  return new Map(progress.map(({ name, copied }) => [String(name), Number(copied)]));
 }
 
 /** How far a copy has come, this one or another; undefined when there is a store. */
-async function mark(query: Query, source: number): Promise<Row[] | undefined> {
+async function mark(
+  query: Query,
+  source: number,
+  tables: readonly CopiedTable[],
+): Promise<Row[] | undefined> {
   await query(ONE_AT_A_TIME, LOCKS.migration);
   const [standing] = await query(STANDING);
   if (standing?.is_begun !== true) {
     // Everything in a store belongs to a user.
     if (standing?.is_used === true) return undefined;
     await query(MAKE_PROGRESS);
-    await query(NOTE_TABLES, [source, copiedTables.map(({ name }) => name)]);
+    await query(NOTE_TABLES, [source, tables.map(({ name }) => name)]);
   }
   return query(PROGRESS);
 }
@@ -120,25 +117,22 @@ const DELETED: Readonly<Record<string, string>> = {
   webhooks: `CASE WHEN i.status = 'deleted' THEN '0'::xid8 END`,
 };
 
-const TYPES = { integer: 'int8', text: 'text', boolean: 'boolean' } as const;
-
 /** The rows and the mark are one statement, so that two copies at a time cannot add the same. */
 function addTo({ name, columns }: CopiedTable): Statement {
-  const names = Object.keys(columns);
-  const types = Object.entries(columns).map(([column, type]) => `${column} ${TYPES[type]}`);
   const deleted = DELETED[name];
   return {
     name: `copy-add-${name}`,
     text: `WITH moved AS (
         UPDATE copy_progress
-        SET position = $2, copied = copied + $3::int8
-        WHERE name = $1 AND position IS NOT DISTINCT FROM $4
+        SET copied = copied + $2::int8
+        WHERE name = $1 AND copied = $3::int8
         RETURNING ${HEEDS_COUNTERS}
       ), added AS (
-        INSERT INTO ${name} (${[...names, ...(deleted ? ['deleted_tx'] : [])].join(', ')})
-        SELECT ${[...names.map((column) => `i.${column}`), ...(deleted ? [deleted] : [])].join(', ')}
-        FROM json_to_recordset($5) AS i(${types.join(', ')})
+        INSERT INTO ${name} (${[...columns, ...(deleted ? ['deleted_tx'] : [])].join(', ')})
+        SELECT ${[...columns.map((column) => `i.${column}`), ...(deleted ? [deleted] : [])].join(', ')}
+        FROM json_populate_recordset(NULL::${name}, $4) AS i
         WHERE EXISTS (SELECT 1 FROM moved)
+        ON CONFLICT DO NOTHING
         RETURNING 1
       )
       SELECT count(*) AS added
@@ -149,47 +143,31 @@ function addTo({ name, columns }: CopiedTable): Statement {
 async function add(
   { write }: Database,
   table: CopiedTable,
-  { chunk: { rows, end }, after }: { chunk: Chunk; after: string | undefined },
+  { rows, before }: { rows: readonly CopiedRow[]; before: number },
 ): Promise<void> {
-  const values = [table.name, end, rows.length, after ?? null, JSON.stringify(rows)];
+  const values = [table.name, rows.length, before, JSON.stringify(rows)];
   const [result] = await write([{ statement: addTo(table), values }]);
-  if (Number(result?.[0]?.added) !== rows.length)
-    throw new Error('Another copy into this database is under way.');
+  if (Number(result?.[0]?.added) === rows.length) return;
+  throw new Error(
+    `The database has other rows of ${table.name}: another copy into it is under way, or the store was changed ` +
+      'between two runs. Then make the database anew, and copy again.',
+  );
 }
 
-/** A position is the key of a row, as a JSON array of texts. */
-async function read(
-  { read }: Database,
-  table: CopiedTable,
-  { after, limit }: { after: string | undefined; limit: number },
-): Promise<Chunk> {
-  // It was made below.
-  const position = after === undefined ? [] : (JSON.parse(after) as string[]);
-  const found = await read(readOf(table, position.length > 0), [limit, ...position]);
-  // Every column is asked for as text.
-  const rows = found as CopiedRow[];
-  return { rows, end: JSON.stringify(table.key.map((column) => rows.at(-1)?.[column])) };
-}
-
-function readOf({ name, key, columns }: CopiedTable, isBehind: boolean): Statement {
-  const values = Object.keys(columns).map((column) => `t.${column}::text AS ${column}`);
-  const keys = key.map((column) => `t.${column}`).join(', ');
-  const position = key.map((column, n) => `$${n + 2}::${TYPES[columns[column] ?? 'text']}`).join(', ');
-  return {
-    name: `copy-read-${name}${isBehind ? '-behind' : ''}`,
-    text: `SELECT ${values.join(', ')}
-      FROM ${name} t
-      ${isBehind ? `WHERE (${keys}) > (${position})` : ''}
-      ORDER BY ${keys}
-      LIMIT $1`,
-  };
-}
-
-/** Without it statements would be planned as for empty tables. Partitioned ones the server never analyzes by itself. */
-async function analyze(database: Database): Promise<void> {
-  await withOwnClient(database, 'copy', async (client) => {
-    for (const { name } of copiedTables) await client.query(`ANALYZE ${name}`);
-  });
+/**
+ * Reads a whole table, however long that takes. Analyzes it as well, so that later statements are not planned as for an
+ * empty one: the server never analyzes partitioned tables by itself.
+ */
+async function summarize(database: Database, { name, columns }: CopiedTable): Promise<Summary> {
+  try {
+    return await withOwnClient(database, 'copy', async (client) => {
+      await client.query(`ANALYZE ${name}`);
+      const { rows } = await client.query(checksumInSql(name, columns));
+      return summaryOf(Number(rows[0].rows), BigInt(rows[0].sum));
+    });
+  } catch (error) {
+    throw unavailable(error);
+  }
 }
 
 const GO_ON_BEHIND_USERS: Statement = {
@@ -226,7 +204,8 @@ const END_LEASES: Statement = {
 
 const FORGET_PROGRESS: Statement = { name: 'copy-forget-progress', text: 'DROP TABLE copy_progress' };
 
-async function finish({ write }: Database, { cursorKeys, lastUser }: StoreFacts, now: number): Promise<void> {
+async function finish({ write }: Database, { facts }: CopySource, now: number): Promise<void> {
+  const { cursorKeys, lastUser } = facts;
   await write([
     { statement: GO_ON_BEHIND_USERS, values: [lastUser] },
     { statement: GO_ON_BEHIND_REPLAYS, values: [] },

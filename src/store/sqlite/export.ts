@@ -1,7 +1,6 @@
-import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import type { RequestKey } from '../../idempotency.ts';
-import type { ColumnType, CopiedTable } from '../copied-tables.ts';
-import type { Chunk, CopiedRow, CopySource, StoreFacts } from '../copy.ts';
+import type { CopiedRow, CopySource, SourceTable, StoreFacts } from '../copy.ts';
 import { openConnection } from './connection.ts';
 import { readCursorKeys } from './cursor-keys.ts';
 import { recoverStore } from './durable-log.ts';
@@ -31,18 +30,9 @@ export function openExport({ path, now, requestOf }: ExportOptions): CopySource 
   db.function('request_of', { deterministic: true }, (method, path, key) =>
     requestOf({ method: String(method), path: String(path), key: String(key) }),
   );
-  const readers = new Map<string, Reader>();
-
-  function readerOf(table: CopiedTable): Reader {
-    const reader = readers.get(table.name) ?? createReader(db, table);
-    readers.set(table.name, reader);
-    return reader;
-  }
-
   return {
+    tables: Object.entries(origins).map(([name, origin]) => sourceTable(db, name, origin)),
     facts: factsOf(db),
-    count: ({ name }) => Number(db.prepare(`SELECT count(*) AS count FROM ${name}`).get()?.count),
-    read: async (table, after, limit) => readerOf(table)(after, limit),
     close: () => db.close(),
   };
 }
@@ -56,117 +46,101 @@ function factsOf(db: DatabaseSync): StoreFacts {
   };
 }
 
-/** How a table is read where it differs from the one that it becomes. */
+/** A table of the other store, and what its rows come from. */
 type Origin = {
-  /** With the alias `t`. */
-  from: string;
-  /** Columns that have another name, or none, as SQL. */
-  columns?: Readonly<Record<string, string>>;
-  /** The primary key. */
-  key: readonly string[];
+  columns: string;
+  /** The primary key here. */
+  key: string;
+  /** As SQL, the columns that this store keeps under another name, in another form, or not at all. */
+  differing?: Readonly<Record<string, string>>;
 };
 
 const SUBSCRIBER = '(SELECT owner FROM webhooks WHERE id = t.webhook)';
 
 const origins: Readonly<Record<string, Origin>> = {
-  users: { from: 'users t', key: ['t.id'] },
-  assigned_ids: { from: 'assigned_ids t', key: ['t.owner'] },
-  tokens: { from: 'tokens t', columns: { user_id: 't.user' }, key: ['t.hash'] },
-  shares: {
-    from: 'shares t',
-    // Events of this store are in the order of their ids: to the other one all were written at once, before its own.
-    columns: { removed_tx: 'iif(t.removed IS NULL, NULL, 0)', removed_event: 't.removed' },
-    key: ['t.owner', 't.viewer'],
+  users: { columns: 'id name created_at disabled_at deleted_at', key: 'id' },
+  assigned_ids: { columns: 'owner last', key: 'owner' },
+  tokens: {
+    columns: 'hash id user_id label scopes bootstrap created_at expires_at revoked_at replaced_by',
+    differing: { user_id: 't.user', bootstrap: asBoolean('t.bootstrap') },
+    key: 'hash',
   },
-  webhooks: { from: 'webhooks t', key: ['t.owner', 't.id'] },
-  webhook_secrets: { from: 'webhook_secrets t', key: ['t.webhook', 't.created_at', 't.secret'] },
-  plants: { from: 'plants t', key: ['t.owner', 't.id'] },
-  events: { from: 'events t', columns: { tx: '0' }, key: ['t.owner', 't.id'] },
-  removed_events: { from: 'removed_events t', columns: { tx: '0' }, key: ['t.owner'] },
+  shares: {
+    columns: 'owner viewer created_at removed_tx removed_event',
+    // Events of this store are in the order of their ids: to the other one all were written at once, before its own.
+    differing: { removed_tx: 'iif(t.removed IS NULL, NULL, 0)', removed_event: 't.removed' },
+    key: 'owner, viewer',
+  },
+  webhooks: {
+    columns:
+      'owner id url description rate status disabled_reason paused_until failing_since last_success_at ' +
+      'last_failure_at private_key public_key created_at',
+    key: 'owner, id',
+  },
+  webhook_secrets: { columns: 'webhook created_at secret expires_at', key: 'webhook, created_at, secret' },
+  plants: { columns: 'owner id name tag created_at', key: 'owner, id' },
+  events: {
+    columns: 'owner id tx type plant name tag created_at trace',
+    differing: { tx: '0' },
+    key: 'owner, id',
+  },
+  removed_events: { columns: 'owner tx event', differing: { tx: '0' }, key: 'owner' },
   deliveries: {
-    from: 'deliveries t',
-    columns: { subscriber: SUBSCRIBER, leased: '0', fence: 't.generation' },
-    key: ['t.webhook', 't.event'],
+    columns: 'subscriber webhook event owner state attempts step due leased fence reason',
+    differing: { subscriber: SUBSCRIBER, leased: asBoolean('0'), fence: 't.generation' },
+    key: 'webhook, event',
   },
   attempts: {
-    from: 'attempts t',
-    columns: { subscriber: SUBSCRIBER, fence: 't.generation' },
-    key: ['t.webhook', 't.event', 't.generation'],
+    columns: 'subscriber webhook event fence at duration_ms address status excerpt error',
+    differing: { subscriber: SUBSCRIBER, fence: 't.generation' },
+    key: 'webhook, event, generation',
   },
-  replays: { from: 'replays t', columns: { subscriber: 't.owner' }, key: ['t.id'] },
+  replays: {
+    columns: 'id subscriber webhook hastens state next through',
+    differing: { subscriber: 't.owner', hastens: asBoolean('t.hastens') },
+    key: 'id',
+  },
   withdrawals: {
-    from: 'withdrawals t',
-    columns: { subscriber: SUBSCRIBER },
-    key: ['t.webhook', 't.owner'],
+    columns: 'subscriber webhook owner next through',
+    differing: { subscriber: SUBSCRIBER },
+    key: 'webhook, owner',
   },
   idempotency: {
-    from: 'idempotency t',
-    columns: { user_id: 't.user', request: 'request_of(t.method, t.path, t.key)' },
-    key: ['t.user', 't.method', 't.path', 't.key'],
+    columns: 'user_id request fingerprint status location body expires_at',
+    differing: { user_id: 't.user', request: 'request_of(t.method, t.path, t.key)' },
+    key: 'user, method, path, key',
   },
 };
 
-type Reader = (after: string | undefined, limit: number) => Chunk;
-type Stored = Record<string, unknown>;
-
-/** A position is the key of a row, as a JSON array. */
-function createReader(db: DatabaseSync, { name, columns }: CopiedTable): Reader {
-  const origin = origins[name];
-  if (!origin) throw new Error(`nothing becomes the table ${name}`);
-  const { from, key, columns: differing = {} } = origin;
-  const names = Object.keys(columns);
-  const values = Object.entries(columns).map(
-    ([column, type]) => `${textOf(differing[column] ?? `t.${column}`, type)} AS ${column}`,
+function sourceTable(db: DatabaseSync, name: string, origin: Origin): SourceTable {
+  const columns = origin.columns.split(' ');
+  const values = columns.map(
+    (column) => `CAST(${origin.differing?.[column] ?? `t.${column}`} AS TEXT) AS ${column}`,
   );
-  const keys = key.map((column, n) => `${column} AS key_${n}`);
-  const read = (where: string) => `SELECT ${[...values, ...keys].join(', ')}
-     FROM ${from}
-     ${where}
-     ORDER BY ${key.join(', ')}
-     LIMIT CAST(? AS INTEGER)`;
-  const first = db.prepare(read(''));
-  const behind = db.prepare(read(`WHERE (${key.join(', ')}) > (${key.map(() => '?').join(', ')})`));
-
-  return (after, limit) => {
-    const found = after === undefined ? all(first, [limit]) : all(behind, [...positionOf(after), limit]);
-    return {
-      rows: found.map((row) => rowOf(row, names)),
-      end: JSON.stringify(
-        key.map((_, n) => found.at(-1)?.[`key_${n}`]),
-        exactly,
-      ),
-    };
+  const all = `SELECT ${values.join(', ')}
+     FROM ${name} t
+     ORDER BY ${origin.key.replaceAll(/\w+/g, 't.$&')}
+     LIMIT -1 OFFSET CAST(? AS INTEGER)`;
+  return {
+    name,
+    columns,
+    count: () => Number(db.prepare(`SELECT count(*) AS count FROM ${name}`).get()?.count),
+    *rows(skipped) {
+      for (const row of db.prepare(all).iterate(skipped)) yield rowOf(row);
+    },
   };
 }
 
-/** Keys have 64-bit integers. */
-function all(statement: StatementSync, values: readonly SQLInputValue[]): Stored[] {
-  statement.setReadBigInts(true);
-  return statement.all(...values);
-}
-
-function textOf(value: string, type: ColumnType): string {
-  if (type === 'boolean') return `iif(${value}, 'true', 'false')`;
-  return type === 'integer' ? `CAST(${value} AS TEXT)` : value;
-}
-
-function rowOf(row: Stored, names: readonly string[]): CopiedRow {
+/** Every value is asked for as text. */
+function rowOf(row: Readonly<Record<string, unknown>>): CopiedRow {
   const copied: Record<string, string | null> = {};
-  for (const name of names) {
-    const value = row[name];
-    // The other store has no place for it; this one may have some, in what receivers answered.
-    copied[name] = typeof value === 'string' ? value.replaceAll('\0', '\uFFFD') : null;
+  for (const [column, value] of Object.entries(row)) {
+    // The other store has no place for NUL; this one may have some, in what receivers answered.
+    copied[column] = typeof value === 'string' ? value.replaceAll('\0', '\uFFFD') : null;
   }
   return copied;
 }
 
-/** Integers as objects: a JSON number would lose digits, and a text is not equal to an integer. */
-function exactly(_: string, value: unknown): unknown {
-  return typeof value === 'bigint' ? { integer: String(value) } : value;
-}
-
-function positionOf(after: string): SQLInputValue[] {
-  // It was made by the function above.
-  const key = JSON.parse(after) as (string | { integer: string })[];
-  return key.map((value) => (typeof value === 'string' ? value : BigInt(value.integer)));
+function asBoolean(value: string): string {
+  return `iif(${value}, 'true', 'false')`;
 }
