@@ -7,6 +7,7 @@ import { openDatabase, type Statement } from '../../src/store/postgres/database.
 import { laneReads } from '../../src/store/postgres/lanes.ts';
 import { recordOutcomes } from '../../src/store/postgres/records.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
+import { lanesOf } from '../harness/lanes.ts';
 import { makeDatabase, openStoreIn } from '../harness/postgres.ts';
 import type { RealStore } from './shadow.ts';
 
@@ -26,20 +27,22 @@ async function openFile() {
   const folder = mkdtempSync(join(tmpdir(), 'simulated-'));
   const store = await openSqliteStore({
     path: join(folder, 'plant-store.db'),
-    writer: 'inline',
+    writer: 'thread',
     clock: { now: Date.now },
     deliveryDelayMs: 0,
     onFatal(error) {
       throw error;
     },
   });
-  const { read, suspect, record } = store.lanes;
+  const lanes = await lanesOf(store);
+  const { read, suspect, record } = lanes.store;
   return {
     store,
     read,
     suspect,
     record: (_: string, outcomes: Parameters<typeof record>[0]) => record(outcomes),
     async close() {
+      await lanes.close();
       await store.close();
       rmSync(folder, { recursive: true });
     },
