@@ -26,6 +26,17 @@ export function buildSite(folder: string): void {
     if (file.kind === 'copy') write(copyOf(file.source), readFileSync(join(root, file.source)));
     if (file.kind === 'listing') write(listingOf(file.source), listing(file.source, around));
   }
+  writeApiReference(write);
+}
+
+/** The interactive reference, as Swagger UI makes it of the service's document: `api/`. */
+function writeApiReference(write: Write): void {
+  const ours = join(import.meta.dirname, 'api');
+  const library = join(root, 'node_modules', '@fastify', 'swagger-ui', 'static');
+  const copy = (from: string, name: string) => write(`api/${name}`, readFileSync(join(from, name)));
+  for (const name of ['index.html', 'page.css', 'start.js']) copy(ours, name);
+  for (const name of ['swagger-ui.css', 'swagger-ui-bundle.js']) copy(library, name);
+  copy(join(import.meta.dirname, 'assets'), 'icon.svg');
 }
 
 /** A page that shows a file as it is. */

@@ -14,7 +14,6 @@ import { type Clock, steadyClock } from '../runtime.ts';
 import type { Tracer } from '../tracer.ts';
 import type { AllowedNetworks } from '../webhooks/addresses.ts';
 import { activityRoutes } from './activity-routes.ts';
-import { apiReference } from './api-reference.ts';
 import { limitFailures } from './auth-failures.ts';
 import { type Admission, isStillAdmitted, requireScope } from './authorization.ts';
 import { acceptExpectations, acceptJsonOnly } from './body.ts';
@@ -116,10 +115,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     meRoutes(api, context);
     pagesRoutes(api, { basePath, document });
   });
-  if (options.answersApi) {
-    await serveSites(app, basePath);
-    await apiReference(app, { basePath, document });
-  }
+  if (options.answersApi) await serveSites(app, basePath);
   return app;
 }
 

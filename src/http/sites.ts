@@ -15,13 +15,30 @@ const STRICT = [
   "frame-ancestors 'none'",
 ];
 
-/** The console at `/console`, and the documentation at `/docs`. `npm run prepare` builds both. */
+/** Of the interactive reference: style attributes are what its library sets. */
+const REFERENCE = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self' data:",
+  "font-src 'self'",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+];
+
+/**
+ * The console at `/console`, the documentation at `/docs`, and the interactive reference at `/docs/api`. `npm run
+ * prepare` builds them.
+ */
 export async function serveSites(app: FastifyInstance, basePath: string): Promise<void> {
   const console = { path: '/console', folder: built('console') };
   const docs = { path: '/docs', folder: built('docs') };
   const talksToTheApi = ["script-src 'self'", "connect-src 'self'", "require-trusted-types-for 'script'"];
   await serveSite(app, { ...console, policy: [...STRICT, ...talksToTheApi] }, basePath);
   await serveSite(app, { ...docs, policy: [...STRICT, "script-src 'self'", "connect-src 'self'"] }, basePath);
+  await serveSite(app, { path: '/docs/api', folder: built('docs/api'), policy: REFERENCE }, basePath);
 }
 
 function built(name: string): string {

@@ -40,6 +40,17 @@ for (const path of [
   });
 }
 
+test('the reference shows the operations of this service, and leads back to the other pages', async () => {
+  await read('api/', async (page) => {
+    const refused: string[] = [];
+    page.on('console', (message) => message.type() === 'error' && refused.push(message.text()));
+    await page.locator('.opblock').filter({ hasText: '/plants/{id}' }).first().waitFor();
+    await page.getByRole('link', { name: 'Documentation' }).click();
+    await page.waitForURL('**/docs/index.html');
+    assert.deepEqual(refused, []);
+  });
+});
+
 test('the search finds a section by its words, by keyboard alone, and leads to it', async () => {
   await read('how-to/tokens.html', async (page) => {
     await page.keyboard.press('/');

@@ -32,7 +32,7 @@ export function unreadable(text: string, authorization: string): Placed[] {
     'the version': `GET /plants ${text}`,
     'a path, in another version': `GET /${text} HTTP/2.0`,
     'a path that is not there': `GET /${text} HTTP/1.1`,
-    'a path behind a file': `GET /docs/api/static/${text} HTTP/1.1`,
+    'a path behind a file': `GET /docs/api/${text} HTTP/1.1`,
     'an absolute target': `GET http://${text}@x/${text} HTTP/1.1`,
     'a target with an escape that cannot be read': `GET /plants/${text}%zz HTTP/1.1`,
     'a target that is too long': `GET /plants?${long.slice(0, 9_000)} HTTP/1.1`,
