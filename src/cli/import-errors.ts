@@ -2,6 +2,7 @@ import { closeSync, lstatSync, openSync, renameSync, rmSync, writeFileSync } fro
 import { csvLine } from '../import/csv.ts';
 import { Failure } from './failure.ts';
 import { headOf } from './import-marker.ts';
+import type { ImportRow } from './import-rows.ts';
 import { systemReasonOrCode } from './system-failure.ts';
 import { visible } from './terminal.ts';
 
@@ -10,9 +11,9 @@ export type ErrorReport = {
   /**
    * Throws a `Failure` when the row cannot be written.
    *
-   * @param cells what the file has of the row; `line` where it begins there; `error` for a person, and so shown safely
+   * @param error for a person, and so shown safely
    */
-  add(cells: readonly string[], line: number, error: string): void;
+  add(row: ImportRow, error: string): void;
   /** Where the rows are by now. */
   path(): string;
   /** Closes it and, when it is done, gives it its name. Throws a `Failure` when something else has taken that. */
@@ -52,22 +53,20 @@ function refuseOldReport(path: string): void {
 /**
  * The report has a name of its own until the import is done, because an import that stopped reports the same rows again
  * when it goes on.
- *
- * @param titles of the cells; asked when the first row is added
  */
-export function createErrorReport(path: string, titles: () => readonly string[]): ErrorReport {
+export function createErrorReport(path: string): ErrorReport {
   const draft = draftOf(path);
   let fd: number | undefined;
   let place = draft;
 
   return {
-    add(cells, line, error) {
-      const row = csvLine([...cells, String(line), visible(error)]);
+    add({ row, cells, titles }, error) {
+      const text = csvLine([...cells(), String(row.line), visible(error)]);
       try {
-        const header = fd === undefined ? csvLine([...titles(), 'line', 'error']) : '';
+        const header = fd === undefined ? csvLine([...titles, 'line', 'error']) : '';
         // It follows no link, and adds to no file that somebody else has put there.
         fd ??= openSync(draft, 'wx', 0o600);
-        writeFileSync(fd, header + row);
+        writeFileSync(fd, header + text);
       } catch (cause) {
         throw new Failure(
           `The rows that fail cannot be written to ${draft}: ${systemReasonOrCode(cause)}. Correct that, then run the same command again.`,

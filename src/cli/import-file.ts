@@ -84,26 +84,13 @@ async function* hashed(bytes: Bytes, hash: Hash): Bytes {
  * be read on.
  *
  * @param name of the file, for a person
- * @param onTitles is told what stands above the cells in an error report, before the first row
  */
-export async function* rowsOf(
-  bytes: Bytes,
-  name: string,
-  format: ImportFormat,
-  onTitles: (titles: readonly string[]) => void = () => {},
-): AsyncGenerator<ImportRow[]> {
+export async function* rowsOf(bytes: Bytes, name: string, format: ImportFormat): AsyncGenerator<ImportRow[]> {
   const reader = createRowReader(format);
   const decoder = new TextDecoder('utf-8', { fatal: true });
-  let isFirst = true;
-  function* given(rows: ImportRow[]) {
-    if (rows.length === 0) return;
-    if (isFirst) onTitles(reader.titles());
-    isFirst = false;
-    yield rows;
-  }
   try {
-    for await (const piece of bytes) yield* given(reader.push(decoder.decode(piece, { stream: true })));
-    yield* given([...reader.push(decoder.decode()), ...reader.end()]);
+    for await (const piece of bytes) yield reader.push(decoder.decode(piece, { stream: true }));
+    yield [...reader.push(decoder.decode()), ...reader.end()];
   } catch (error) {
     if (!isAbort(error)) throw unreadable(name, error);
   }

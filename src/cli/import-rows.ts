@@ -13,16 +13,15 @@ export type ImportRow = {
   /** Its place among the rows, from 1: the same whenever the file is read. */
   number: number;
   row: Row;
-  /** What an error report shows of it, without what an earlier report has added. */
+  /** What an error report shows of it, without what an earlier report has added, and what stands above that. */
   cells(): readonly string[];
+  titles: readonly string[];
 };
 
 /** Takes the text of a file in pieces. Both throw an `Error` with a sentence when the file cannot be read on. */
 export type RowReader = {
   push(text: string): ImportRow[];
   end(): ImportRow[];
-  /** What stands above the cells in an error report. To be asked when there is a row. */
-  titles(): readonly string[];
 };
 
 /** A reader that keeps no more than one row of the file. */
@@ -36,6 +35,7 @@ export function createRowReader(format: ImportFormat): RowReader {
 function createTableReader(): RowReader {
   const reader = createCsvReader(imports.rowLength);
   let columns: Columns | undefined;
+  let titles: readonly string[] = [];
   let number = 0;
 
   function take(records: ReturnType<typeof reader.push>): ImportRow[] {
@@ -44,11 +44,13 @@ function createTableReader(): RowReader {
       if (columns === undefined) {
         if (problem !== undefined) throw new Error(`The first line cannot be read. ${problem}`);
         columns = columnsOf(cells);
+        titles = columns.own.map(({ title }) => title);
         continue;
       }
       const known = columns;
       const row = problem === undefined ? rowOf(known, cells, line) : { line, problem };
-      rows.push({ number: ++number, row, cells: () => reportedCells(known, cells, problem !== undefined) });
+      const reported = () => reportedCells(known, cells, problem !== undefined);
+      rows.push({ number: ++number, row, cells: reported, titles });
     }
     return rows;
   }
@@ -60,7 +62,6 @@ function createTableReader(): RowReader {
       if (columns === undefined) throw new Error('The file is empty; its first line must name the columns.');
       return rows;
     },
-    titles: () => columns?.own.map(({ title }) => title) ?? [],
   };
 }
 
@@ -72,13 +73,12 @@ function createObjectReader(reader: JsonReader): RowReader {
       number++;
       const value = readValue(text);
       const row = value instanceof AppError ? { line, problem: problemOf(value) } : rowOfJson(value, line);
-      return { number, row, cells: () => cellsOf(value, text) };
+      return { number, row, cells: () => cellsOf(value, text), titles: ['id', 'name', 'tag'] };
     });
 
   return {
     push: (text) => take(reader.push(text)),
     end: () => take(reader.end()),
-    titles: () => ['id', 'name', 'tag'],
   };
 }
 

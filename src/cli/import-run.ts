@@ -73,7 +73,8 @@ function createSettler({ sender, report, counts, keyBase, clock, forgottenAt }: 
   const mayBeForgotten = ({ id }: Draft) =>
     id === undefined && newInARow < imports.requests.most && clock.now() >= forgottenAt;
 
-  return async ({ row, number, cells }: ImportRow): Promise<void> => {
+  return async (importRow: ImportRow): Promise<void> => {
+    const { row, number } = importRow;
     if ('problem' in row) return fail(row.problem);
     if (mayBeForgotten(row.draft)) throw new Failure(FORGOTTEN);
     const sent = await sender.send(`${keyBase}-${number}`, plantJson(row.draft));
@@ -83,7 +84,7 @@ function createSettler({ sender, report, counts, keyBase, clock, forgottenAt }: 
     counts[sent.before ? 'addedBefore' : 'added']++;
 
     function fail(error: string): void {
-      report.add(cells(), row.line, error);
+      report.add(importRow, error);
       counts.failed++;
     }
   };

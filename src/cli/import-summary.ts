@@ -36,23 +36,8 @@ export function saySummary({ counts, left, errors, seconds, isStopped, comesAgai
   if (!isStopped) return;
   insist(
     comesAgain
-      ? `${left === undefined ? 'Some rows' : rowsText(left)} to go. ${CONTINUE}`
+      ? `${left === undefined ? 'Some rows' : rowsText(left)} to go. To continue, run the same command again, without --again.`
       : 'An import from a pipe cannot be continued.',
-  );
-}
-
-const CONTINUE = 'To continue, run the same command again, without --again.';
-
-/** Said before what ended the import. */
-export function sayEnded(
-  { added, addedBefore, failed }: ImportCounts,
-  errors: string,
-  comesAgain: boolean,
-): void {
-  const sum = added + addedBefore;
-  const place = failed > 0 ? ` (see ${errors})` : '';
-  insist(
-    `${rowsText(sum)} ${sum === 1 ? 'was' : 'were'} added and ${failed} failed${place} before the import ended.${comesAgain ? ` ${CONTINUE}` : ''}`,
   );
 }
 

@@ -12,7 +12,7 @@ import { showImportProgress } from './import-progress.ts';
 import type { ImportFormat } from './import-rows.ts';
 import { FORGOTTEN, type ImportCounts, runImport } from './import-run.ts';
 import { createSender } from './import-sender.ts';
-import { type ImportSummary, printSummary, sayEnded, saySummary } from './import-summary.ts';
+import { type ImportSummary, printSummary, saySummary } from './import-summary.ts';
 import { imports } from './limits.ts';
 import { showProgress } from './progress.ts';
 import { say } from './terminal.ts';
@@ -159,40 +159,33 @@ async function work(order: ImportOrder, parts: Work): Promise<ImportSummary> {
   const doneRows = () => counts.added + counts.addedBefore + counts.failed;
   const began = performance.now();
 
-  let titles: readonly string[] = [];
-  const name = file === '-' ? 'Standard input' : file;
-  const rows = rowsOf(endWith(stopping.signal, bytes), name, format, (found) => {
-    titles = found;
-  });
-  const report = createErrorReport(errorsPath(order), () => titles);
+  const rows = rowsOf(endWith(stopping.signal, bytes), file === '-' ? 'Standard input' : file, format);
+  const report = createErrorReport(errorsPath(order));
   const state = () => ({ rows: doneRows(), failed: counts.failed, of });
   const progress = flags.quiet ? undefined : showImportProgress(state);
   const onTrouble = (what: string | undefined) =>
     progress?.note(what ? `${what} Trying again …` : 'It answers again.');
   const sender = createSender({ api, concurrency, patienceMs, stopping: stopping.signal, onTrouble });
+  /** What is done by now. */
+  function conclude(isStopped: boolean): ImportSummary {
+    progress?.end();
+    report.end(!isStopped || !comesAgain);
+    const left = of === undefined ? undefined : of - doneRows();
+    const seconds = (performance.now() - began) / 1000;
+    return { counts, left, errors: report.path(), seconds, isStopped, comesAgain };
+  }
+
   try {
     await runImport({ ...parts, rows, sender, report, counts, concurrency, stopping, clock });
   } catch (error) {
-    progress?.end();
-    report.end(!comesAgain);
-    if (doneRows() > 0) sayEnded(counts, report.path(), comesAgain);
+    if (doneRows() > 0) saySummary(conclude(true));
     throw error;
   } finally {
     progress?.end();
     await sender.close();
     if (!sender.mayHaveAdded()) onUntouched();
   }
-  const isStopped = stopping.signal.aborted && doneRows() !== of;
-  report.end(!isStopped || !comesAgain);
-  const seconds = (performance.now() - began) / 1000;
-  return {
-    counts,
-    left: of === undefined ? undefined : of - doneRows(),
-    errors: report.path(),
-    seconds,
-    isStopped,
-    comesAgain,
-  };
+  return conclude(stopping.signal.aborted && doneRows() !== of);
 }
 
 function finish({ flags }: ImportOrder, summary: ImportSummary): boolean {

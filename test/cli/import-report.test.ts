@@ -20,7 +20,7 @@ async function withStopped(
       const said = wordsOf(await parts.load(file, '--concurrency', '1'), 1);
       assert.match(
         said,
-        /^2 rows were added and 1 failed \(see .*p\.csv\.errors\.csv\.part\) before the import ended\./,
+        /^Stopped: 2 rows added, 1 failed .*\n.* are in .*p\.csv\.errors\.csv\.part: finish the import first/,
       );
       assert.equal(readFileSync(`${file}.errors.csv.part`, 'utf8'), FAILED);
       await work({ ...parts, file, report: `${file}.errors.csv` });
@@ -94,7 +94,7 @@ test('a disk that was full lost a part of a row that failed', async (t) => {
     const said = wordsOf(await outcomeOf(launch(['plant', 'import', file], env, small)), 1);
     assert.match(
       said,
-      /^0 rows were added and \d+ failed .*\nerror: The rows that fail cannot be written to .*p\.csv\.errors\.csv\.part: the file would be larger .*\n$/,
+      /^Stopped: 0 rows added, \d+ failed .*\n(?:.*\n)*error: The rows that fail cannot be written to .*p\.csv\.errors\.csv\.part: the file would be larger .*\n$/,
     );
     assert.match(wordsOf(await load(file), 1), /0 rows added, 200 failed/);
     const [, ...rows] = readFileSync(`${file}.errors.csv`, 'utf8').trimEnd().split('\n');

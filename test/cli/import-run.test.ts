@@ -7,7 +7,12 @@ import { imports } from '../../src/cli/limits.ts';
 const FORGOTTEN_AT = 1_000;
 
 async function* rowsFrom(drafts: readonly { name: string; id?: bigint }[]): AsyncGenerator<ImportRow[]> {
-  yield drafts.map((draft, i) => ({ number: i + 1, row: { line: i + 1, draft }, cells: () => [] }));
+  yield drafts.map((draft, i) => ({
+    number: i + 1,
+    row: { line: i + 1, draft },
+    cells: () => [],
+    titles: [],
+  }));
 }
 
 /** Continues an import until so many rows are sent, when the keys of its earlier run are forgotten. */

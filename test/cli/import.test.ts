@@ -219,7 +219,7 @@ test('an import of rows without ids does not continue after 24 hours, unless wit
       );
       assert.equal(await plants(), '[]');
       // All six are too many for this user, but three are added once more.
-      assert.match(wordsOf(await load(file, '--again'), 1), /^3 rows were added/);
+      assert.match(wordsOf(await load(file, '--again'), 1), /^Stopped: 3 rows added/);
       for (const id of [4, 5, 6]) succeeded(await service.request('DELETE', `/plants/${id}`), 204);
       assert.match(wordsOf(await load(file), 0), /^Continuing .*\n3 rows added .*\n3 rows had been added/);
     },

@@ -43,7 +43,7 @@ export async function stopped({ write, load }: Import): Promise<string> {
   const said = wordsOf(await load(file, '--concurrency', '1'), 1);
   assert.match(
     said,
-    /^3 rows were added and 0 failed before the import ended\. To continue, run the same command again, without --again\.\nerror: .*40902/,
+    /^Stopped: 3 rows added \(.*\)\.\n3 rows to go\. To continue, run the same command .*\nerror: .*40902/,
   );
   return file;
 }
