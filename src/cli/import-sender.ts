@@ -63,7 +63,8 @@ export function createSender({ api, concurrency, patienceMs, stopping, onTrouble
     for (;;) {
       await until(health.pausedUntil(), stopping);
       if (stopping.aborted) return { was: 'left' };
-      const outcome = await attempt(keys === 1 ? rowKey : `${rowKey}.${keys}`, body);
+      const key = keys === 1 ? rowKey : `${rowKey}.${keys}`;
+      const outcome = await attempt(key, body, tries < imports.faultTries - 1);
       if (outcome.was === 'unclear') {
         mayHaveAdded ||= isDoubtful(outcome.failure);
         health.troubled(outcome.failure);
@@ -83,7 +84,8 @@ export function createSender({ api, concurrency, patienceMs, stopping, onTrouble
     }
   }
 
-  async function attempt(key: string, body: string): Promise<Outcome> {
+  /** @param mayFault whether a fault of the service may pass: the row itself may bring it about */
+  async function attempt(key: string, body: string, mayFault: boolean): Promise<Outcome> {
     try {
       const answer = await pool.request({
         method: 'POST',
@@ -99,7 +101,7 @@ export function createSender({ api, concurrency, patienceMs, stopping, onTrouble
       }
       const failure = refused(api, headOf(answer), Buffer.from(await answer.body.arrayBuffer()));
       return {
-        was: mayPass({ error: failure.code, status: failure.status }) ? 'unclear' : 'refused',
+        was: mayPass({ error: failure.code, status: failure.status }, mayFault) ? 'unclear' : 'refused',
         failure,
         before,
       };
@@ -121,7 +123,7 @@ function headOf({ statusCode, headers }: { statusCode: number; headers: NodeJS.D
 
 /** Whether the row may have been added all the same: nothing answered, or it is unknown, or still under way. */
 function isDoubtful({ code, lacks }: ApiFailure): boolean {
-  return code === undefined ? lacks !== 'service' : code === 50301 || code === 40901;
+  return code === undefined ? lacks !== 'service' : [50000, 50301, 40901].includes(code);
 }
 
 /** Whether it would be the same for every other row: it is not this service, or the token or the limit of its user. */

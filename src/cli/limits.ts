@@ -62,6 +62,8 @@ export const imports = {
   firstAnswerMs: 5 * SECOND,
   /** Between two tries of a row; it doubles from the first to the most, and is spread by a half. */
   retryMs: { first: 100, most: 5 * SECOND },
+  /** Tries of a row before a fault of the service counts as a refusal of this very row. */
+  faultTries: 5,
   /** Keys of a row whose earlier refusals are kept: one for each import of the file within a day. */
   keysOfRow: 10,
   /** What is read of a marker: many times what is written, unless the URL is a very long one. */

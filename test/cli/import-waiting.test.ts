@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createWriteStream, existsSync, rmSync } from 'node:fs';
+import { createWriteStream, existsSync, readFileSync, rmSync } from 'node:fs';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { withImport, wordsOf } from './importing.ts';
@@ -22,6 +22,26 @@ test('a Retry-After of an hour, or silence, is not waited for longer than --pati
     assert.match(
       wordsOf(await load(), 1),
       /error: There is no whole answer from .* It was tried for 1s\.\n$/,
+    );
+  });
+});
+
+test('a fault of the service passes or, for a row that always meets it, fails that row alone', async (t) => {
+  await withImport(t, async ({ write, env, receiver }) => {
+    const file = write('p.csv', 'name\nAlder\nBeech\n');
+    const fault = JSON.stringify({ error: 50000, message: 'The service failed.' });
+    receiver.usually(({ body }, response) => {
+      const isFirst = receiver.received.length === 1;
+      const isFault = isFirst || body.toString().includes('Beech');
+      response.writeHead(isFault ? 500 : 201).end(isFault ? fault : '');
+    });
+    const load = ['plant', 'import', file, '--concurrency', '1'];
+    const said = wordsOf(await run(load, { ...env, PLANT_STORE_URL: receiver.url }), 1);
+    assert.match(said, /\(error 50000\) Trying again …\nIt answers again\.\n(?:.*\n)*1 row added, 1 failed/);
+    assert.equal(receiver.received.length, 7);
+    assert.match(
+      readFileSync(`${file}.errors.csv`, 'utf8'),
+      /^Beech,3,The service failed\. \(error 50000\)$/m,
     );
   });
 });
