@@ -1,54 +1,48 @@
+import { refused as refusedAt } from '../client/answers.ts';
+import { PlantStoreError } from '../client/plant-store-error.ts';
 import type { Api } from './api-options.ts';
 import { Failure } from './failure.ts';
-import { type JsonValue, readJson } from './json.ts';
 
-/** A request to the service that did not succeed. */
-export class ApiFailure extends Failure {
-  /** Of the answer; undefined when there was none. */
-  readonly status: number | undefined;
-  /** Of the Error object; undefined when the answer held none. */
-  readonly code: number | undefined;
-  /** How long the service wants to be left alone. */
-  readonly retryAfterMs: number | undefined;
-  /** When nothing was answered, what may be there later: somebody to send it to, or an answer that is whole. */
-  readonly lacks: 'service' | 'answer' | undefined;
-
-  constructor(message: string, parts: ApiFailureParts = {}) {
-    super(message, { cause: parts.cause });
-    this.name = 'ApiFailure';
-    this.status = parts.status;
-    this.code = parts.code;
-    this.retryAfterMs = parts.retryAfterMs;
-    this.lacks = parts.lacks;
-  }
-}
-
-type ApiFailureParts = {
-  status?: number;
-  code?: number;
-  retryAfterMs?: number | undefined;
-  lacks?: 'service' | 'answer';
-  cause?: unknown;
+/** The request that failed. */
+export type Asked = {
+  api: Api;
+  method: string | undefined;
+  /** Of the answer. */
+  location: string | null;
+  /** How long it could take. */
+  deadlineMs: number;
 };
 
-/** An answer that says that the request failed: what the service says, its code, and what helps. */
-export function refused(api: Api, { status, headers }: Response, text: Buffer): ApiFailure {
-  const { error: code, message } = errorObject(readJson(text));
-  if (code !== undefined && message !== undefined) {
-    return new ApiFailure(`${message} (error ${code})${status === 401 ? otherToken(api) : ''}`, {
-      status,
-      code,
-      retryAfterMs: retryAfterOf(headers),
-    });
+/** The same failure of a request, in a sentence that says what helps. Anything else is given back as it is. */
+export function explained(error: unknown, asked: Asked): unknown {
+  if (!(error instanceof PlantStoreError)) return error;
+  // What the reader of the answer has found itself.
+  if (error.cause instanceof Failure) return error.cause;
+  const { error: code, status, retryAfter, cause } = error;
+  return new PlantStoreError(sentenceOf(error, asked), { error: code, status, retryAfter, cause });
+}
+
+/** What an answer other than 2xx says, to a request that was not sent by the client. */
+export async function refused(api: Api, method: string, response: Response): Promise<PlantStoreError> {
+  const error = await refusedAt(api.url, '', response);
+  const asked = { api, method, location: response.headers.get('location'), deadlineMs: 0 };
+  return new PlantStoreError(sentenceOf(error, asked), error);
+}
+
+/** What `error`, with which such a request failed, says. */
+export function unanswered(api: Api, method: string, error: unknown): PlantStoreError {
+  const asked = { api, method, location: null, deadlineMs: 0 };
+  return new PlantStoreError(silence(error, asked), { cause: error });
+}
+
+function sentenceOf({ error: code, status, message, cause }: PlantStoreError, asked: Asked): string {
+  const { api, location } = asked;
+  if (code !== undefined) return `${message} (error ${code})${status === 401 ? otherToken(api) : ''}`;
+  if (status === undefined) return silence(cause, asked);
+  if (status < 400 && location !== null) {
+    return `${api.url} leads on to ${location}. Give the URL of the service itself with --url.`;
   }
-  const location = status >= 300 && status < 400 ? headers.get('location') : null;
-  if (location !== null) {
-    return new ApiFailure(
-      `${api.url} leads on to ${location}. Give the URL of the service itself with --url.`,
-      { status },
-    );
-  }
-  return notOfPlantStore(api, status);
+  return strange(api, status).message;
 }
 
 function otherToken({ tokenFrom }: Api): string {
@@ -60,29 +54,12 @@ function otherToken({ tokenFrom }: Api): string {
 const PROXY: ReadonlySet<number> = new Set([502, 503, 504]);
 
 /** An answer that no plant store gives. */
-export function notOfPlantStore({ url }: Api, status: number): ApiFailure {
-  if (PROXY.has(status)) {
-    return new ApiFailure(
-      `${url} answers ${status}: a proxy there does not reach the service at the moment.`,
-      { status },
-    );
-  }
-  return new ApiFailure(
-    `What answers at ${url} (with status ${status}) does not seem to be a plant store. Name another place with --url.`,
-    { status },
+export function strange({ url }: Api, status: number): Failure {
+  return new Failure(
+    PROXY.has(status)
+      ? `${url} answers ${status}: a proxy there does not reach the service at the moment.`
+      : `What answers at ${url} (with status ${status}) does not seem to be a plant store. Name another place with --url.`,
   );
-}
-
-/** The service gives seconds; a date (RFC 9110 §10.2.3), which a proxy may give, is not worth reading. */
-function retryAfterOf(headers: Headers): number | undefined {
-  const seconds = headers.get('retry-after') ?? '';
-  return /^\d{1,6}$/.test(seconds) ? Number(seconds) * 1000 : undefined;
-}
-
-function errorObject(value: JsonValue | undefined): { error?: number; message?: string } {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return {};
-  const { error, message } = value;
-  return typeof error === 'bigint' && typeof message === 'string' ? { error: Number(error), message } : {};
 }
 
 const noConnection: Readonly<Record<string, (api: Api) => string>> = {
@@ -97,28 +74,26 @@ const TEMPORARY =
   /^(?:E(?:TIMEDOUT|HOSTUNREACH|NETUNREACH|NETDOWN|CONNABORTED)|UND_ERR_(?:CONNECT|HEADERS|BODY)_TIMEOUT)$/;
 const BROKEN_OFF = /^(?:ECONNRESET|EPIPE|UND_ERR_SOCKET|UND_ERR_RES_CONTENT_LENGTH_MISMATCH)$/;
 
-/** Why there was no whole answer. `error` is what `fetch` failed with. */
-export function unanswered(api: Api, method: string, error: unknown): ApiFailure {
-  const code = codeOf(error);
+/** Whether nobody was there: a service that has answered before may come back, another one is not waited for. */
+export function isUnreachable({ status, cause }: PlantStoreError): boolean {
+  const code = codeOf(cause);
+  return status === undefined && cause !== undefined && !TEMPORARY.test(code) && !BROKEN_OFF.test(code);
+}
+
+/** Whether nobody was there to take the request, so that it certainly did nothing. */
+export function isUnsent({ cause }: PlantStoreError): boolean {
+  return Object.hasOwn(noConnection, codeOf(cause));
+}
+
+/** Why there was no whole answer. `cause` is what `fetch` failed with; undefined when the time was over. */
+function silence(cause: unknown, { api, method = 'GET', deadlineMs }: Asked): string {
+  const code = codeOf(cause);
   const known = noConnection[code]?.(api);
-  if (known !== undefined) return new ApiFailure(known, { lacks: 'service', cause: error });
+  if (known !== undefined) return known;
+  const doubt = method === 'GET' ? '' : ' It is unknown whether it was done.';
   const reason = BROKEN_OFF.test(code) ? 'the connection broke off' : code;
-  const mayPass = BROKEN_OFF.test(code) || TEMPORARY.test(code);
-  return new ApiFailure(`There is no whole answer from ${api.url}: ${reason}.${doubt(method)}`, {
-    ...(mayPass && { lacks: 'answer' }),
-    cause: error,
-  });
-}
-
-/** The deadline is over. */
-export function late(api: Api, method: string, ms: number): ApiFailure {
-  return new ApiFailure(`There is no whole answer from ${api.url} within ${ms / 1000} s.${doubt(method)}`, {
-    lacks: 'answer',
-  });
-}
-
-function doubt(method: string): string {
-  return method === 'GET' ? '' : ' It is unknown whether it was done.';
+  const why = cause === undefined ? ` within ${deadlineMs / 1000} s` : `: ${reason}`;
+  return `There is no whole answer from ${api.url}${why}.${doubt}`;
 }
 
 /** `fetch` hides the reason in the cause; what the system says is a code. */

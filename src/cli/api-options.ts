@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
 import { ConfigError, type Environment } from '../config.ts';
 import { DEFAULT_PROFILE, isProfileName, type Profile, profileNameRule, readProfiles } from './profiles.ts';
 import { shellWord } from './terminal.ts';
@@ -19,18 +19,18 @@ export const DEFAULT_URL = 'http://127.0.0.1:3000';
 export const URL_RULE = `an http or https URL without user name, password, query and fragment, such as ${DEFAULT_URL}`;
 export const TOKEN_RULE = 'A token has one or more printable ASCII characters, and no white space.';
 
-/** Adds `--url`, `--token` and `--profile`, and the warning that belongs to the second. */
-export function addApiOptions(command: Command): Command {
-  return command
-    .addOption(new Option('--url <url>', `where the service is (PLANT_STORE_URL, default: ${DEFAULT_URL})`))
-    .addOption(new Option('--token <token>', 'the token to act with (PLANT_STORE_TOKEN)'))
-    .addOption(profileOption('what login has saved, for both of them'))
-    .addHelpText(
-      'after',
-      '\nSave the token with "plant-store login", or give it in PLANT_STORE_TOKEN, rather than with --token: a command\n' +
-        'line is visible to everybody on the machine.',
-    );
+/** `--url`, `--token` and `--profile`. */
+export function apiOptions(): Option[] {
+  return [
+    new Option('--url <url>', `where the service is (PLANT_STORE_URL, default: ${DEFAULT_URL})`),
+    new Option('--token <token>', 'the token to act with (PLANT_STORE_TOKEN)'),
+    profileOption('what login has saved, for both of them'),
+  ];
 }
+
+/** What belongs to the second. */
+export const API_NOTE = `Save the token with "plant-store login", or give it in PLANT_STORE_TOKEN, rather than with --token: a command
+line is visible to everybody on the machine.`;
 
 /** `--profile`, for what it is meant here. */
 export function profileOption(description: string): Option {

@@ -1,86 +1,137 @@
-import { late, notOfPlantStore, refused, unanswered } from './api-failure.ts';
+import { randomUUID } from 'node:crypto';
+import { type Events, eventsOf } from '../client/events.ts';
+import type { PlantStoreError } from '../client/plant-store-error.ts';
+import { type Plants, plantsOf } from '../client/plants.ts';
+import { type ApiAnswer, type ApiRequest, createRequests, type Requests } from '../client/requests.ts';
+import { mayPass, pauseAfter, type Retrying, retried } from '../client/retries.ts';
+import { type Webhooks, webhooksOf } from '../client/webhooks.ts';
+import { refuseUnknown } from './answers.ts';
+import { explained, isUnreachable, strange } from './api-failure.ts';
 import type { Api } from './api-options.ts';
-import { type JsonValue, readJson } from './json.ts';
-import { requests } from './limits.ts';
+import { requests as limits, retrying } from './limits.ts';
+import { say } from './terminal.ts';
 
-export type ApiRequest = {
-  /** Sent as JSON. */
-  body?: Readonly<Record<string, unknown>>;
-  /** With which the request may be sent again, and is done once. */
-  idempotencyKey?: string;
-  deadlineMs?: number;
-  /** Ends it before it is answered. */
-  signal?: AbortSignal;
+/** The service, as verbs talk to it: the typed client, whose failures say what a person can do. */
+export type Service = {
+  plants: Plants;
+  webhooks: Webhooks;
+  events: Events;
+  read: Requests['read'];
+  /** The name of the user whom the token acts for. */
+  user(): Promise<string>;
+  /** What `events.stream` throws, as the others throw it. */
+  explain(error: unknown): unknown;
+  /** Whether the newest answer was given before, to a request with the same key. */
+  isReplay(): boolean;
 };
 
-export type ApiAnswer = {
-  /** Null for an answer without a body. */
-  body: JsonValue;
-  headers: Headers;
+/** For a verb that waits for a service that is away: every request is tried again for `retrying.giveUpMs`. */
+export type Patience = {
+  /** Ends the waiting: what went wrong last is thrown. */
+  stopping?: AbortSignal;
+  /** Said with the first failure: what a person needs who ends the program now. */
+  hint?: string;
 };
 
-/** One request to the service, read to its end. Throws `ApiFailure` unless it succeeded. */
-export async function call(
+/** Without patience the first failure is thrown. Every failure is a `PlantStoreError` or a `Failure`. */
+export function connect(
   api: Api,
-  method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
-  path: string,
-  { body, idempotencyKey, deadlineMs = requests.deadlineMs, signal: stop }: ApiRequest = {},
-): Promise<ApiAnswer> {
-  const deadline = AbortSignal.timeout(deadlineMs);
-  const signal = stop ? AbortSignal.any([deadline, stop]) : deadline;
-  const fields = new Headers();
-  const init: RequestInit = { method, signal, headers: fields };
-  if (idempotencyKey !== undefined) fields.set('idempotency-key', quoted(idempotencyKey));
-  if (body !== undefined) {
-    fields.set('content-type', 'application/json');
-    init.body = JSON.stringify(body);
-  }
-  try {
-    const response = await send(api, path, init);
-    const { status, headers } = response;
-    if (status === 204) return { body: null, headers };
-    const value = readJson(await bytesOf(api, method, response));
-    if (value === undefined) throw notOfPlantStore(api, status);
-    return { body: value, headers };
-  } catch (error) {
-    throw deadline.aborted ? late(api, method, deadlineMs) : error;
-  }
-}
+  { patience, deadlineMs = limits.deadlineMs }: { patience?: Patience; deadlineMs?: number } = {},
+): Service {
+  let newest = new Headers();
+  let isKnown = false;
+  const plain = createRequests({
+    ...api,
+    timeoutMs: deadlineMs,
+    retries: 0,
+    async fetch(url, init) {
+      const response = await fetch(url, init);
+      newest = response.headers;
+      return bounded(api, response);
+    },
+  });
 
-/** Sends a request as the owner of the token, and resolves as soon as it is answered with 2xx. Throws `ApiFailure`. */
-export async function send(api: Api, path: string, init: RequestInit): Promise<Response> {
-  const { method = 'GET' } = init;
-  const headers = new Headers(init.headers);
-  headers.set('authorization', `Bearer ${api.token}`);
-  if (!headers.has('accept')) headers.set('accept', 'application/json');
-  let response: Response;
-  try {
-    // The token goes to the place that was named, and to no other.
-    response = await fetch(api.url + path, { ...init, headers, redirect: 'manual' });
-  } catch (error) {
-    throw unanswered(api, method, error);
-  }
-  if (response.ok) return response;
-  throw refused(api, response, await bytesOf(api, method, response));
-}
+  const explain = (error: unknown, method?: string) =>
+    explained(error, { api, method, location: newest.get('location'), deadlineMs });
 
-/** A string of RFC 8941 §3.3.3. */
-function quoted(text: string): string {
-  return `"${text.replaceAll(/["\\]/g, '\\$&')}"`;
-}
+  const send: Requests['send'] = <Body>(request: ApiRequest) => {
+    const { method, idempotencyKey = method === 'POST' ? randomUUID() : undefined } = request;
+    let failure: unknown;
 
-async function bytesOf(api: Api, method: string, { body, status }: Response): Promise<Buffer> {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  try {
-    for await (const chunk of body ?? []) {
-      chunks.push(chunk);
-      length += chunk.length;
-      if (length > requests.answerBytes) break;
+    async function attempt(): Promise<ApiAnswer<Body>> {
+      const answer = await plain.send<Body>({ ...request, idempotencyKey }).catch((error: unknown) => {
+        throw explain(error, method);
+      });
+      refuseUnknown(request, answer.body);
+      isKnown = true;
+      return answer;
     }
-  } catch (error) {
-    throw unanswered(api, method, error);
-  }
-  if (length > requests.answerBytes) throw notOfPlantStore(api, status);
-  return Buffer.concat(chunks);
+
+    return retried(
+      () =>
+        attempt().catch((error: unknown) => {
+          failure = error;
+          throw error;
+        }),
+      {
+        signal: patience?.stopping,
+        waitAfter: patience
+          ? waitsOf(patience, (error) => isKnown || !isUnreachable(error))
+          : () => undefined,
+        gone: method === 'DELETE' ? { body: undefined as Body, headers: new Headers() } : undefined,
+      },
+    ).catch((error: unknown) => {
+      // An abort ends the wait: the last failure says how it is.
+      throw failure ?? error;
+    });
+  };
+
+  const requests: Requests = {
+    ...plain,
+    send,
+    // What a stream gives a service that has a fault.
+    retries: retrying.faults,
+    read: async <Body>(request: ApiRequest) => (await send<Body>(request)).body,
+  };
+  return {
+    plants: plantsOf(requests),
+    webhooks: webhooksOf(requests),
+    events: eventsOf(requests),
+    read: requests.read,
+    user: async () => (await requests.read<{ user: string }>({ path: ['me'] })).user,
+    explain,
+    isReplay: () => newest.has('idempotent-replayed'),
+  };
+}
+
+/** How long one request is waited with, from its first failure on, which is told. */
+function waitsOf(
+  { stopping, hint = '' }: Patience,
+  isWorthwhile: (error: PlantStoreError) => boolean,
+): Retrying<unknown>['waitAfter'] {
+  let failedAt: number | undefined;
+  return (error, tries) => {
+    const now = performance.now();
+    failedAt ??= now;
+    const ms = pauseAfter(Math.min(tries, retrying.doublings), error);
+    const isLate = now - failedAt + ms > retrying.giveUpMs;
+    if (stopping?.aborted || isLate || !mayPass(error) || !isWorthwhile(error)) return undefined;
+    if (tries === 0) say(`${error.message} It is tried again for ${retrying.giveUpMs / 1000} s.${hint}`);
+    return ms;
+  };
+}
+
+/** An answer that is read no further than `limits.answerBytes`. An event stream has no end, and bounds of its own. */
+function bounded(api: Api, response: Response): Response {
+  const { body, headers, status } = response;
+  if (!body || headers.get('content-type')?.startsWith('text/event-stream')) return response;
+  let bytes = 0;
+  const count = new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, stream) {
+      bytes += chunk.length;
+      if (bytes > limits.answerBytes) stream.error(strange(api, status));
+      else stream.enqueue(chunk);
+    },
+  });
+  return new Response(body.pipeThrough(count), response);
 }

@@ -2,42 +2,37 @@ import { existsSync, lstatSync, realpathSync, statSync } from 'node:fs';
 import { constants, setPriority } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import type { Command } from 'commander';
 import type { Draft } from '../store/sqlite/drafts.ts';
 import { sqliteCode } from '../store/sqlite/failure.ts';
 import { fileSize } from '../store/sqlite/file-size.ts';
 import { refuseForeignLink } from './atomic-file.ts';
 import { type EmbeddedStore, embeddedStore, fileFailure } from './embedded-store.ts';
-import { examplesFirst } from './examples.ts';
 import { Failure } from './failure.ts';
-import { settingOption } from './options.ts';
 import type { StoreFlags } from './store.ts';
 import { printJson, say, shellWord } from './terminal.ts';
+import { argument, option, settingOption, type Verb } from './verb.ts';
 import { showWholeProgress, sizeText } from './whole-progress.ts';
 
 type BackupFlags = StoreFlags & { force?: true; json?: true };
 
 /** `backup FILE` */
-export function backup(command: Command): void {
-  command
-    .argument('<file>', 'what to write')
-    .addOption(settingOption('dataDir'))
-    .option('--force', 'replace the file if it is there')
-    .option('--json', 'print JSON: {path, bytes, plants, seconds}')
-    .configureHelp(examplesFirst('backup plants.backup', 'backup /backup/plants-$(date +%F).backup --json'))
-    .addHelpText(
-      'after',
-      `
-Writes all that is in the data folder's store at one moment to one file. A service that runs goes on meanwhile. The
+export const verb: Verb = {
+  arguments: [argument('<file>', 'what to write')],
+  options: [
+    settingOption('dataDir'),
+    option('--force', 'replace the file if it is there'),
+    option('--json', 'print JSON: {path, bytes, plants, seconds}'),
+  ],
+  examples: ['backup plants.backup', 'backup /backup/plants-$(date +%F).backup --json'],
+  notes: `Writes all that is in the data folder's store at one moment to one file. A service that runs goes on meanwhile. The
 file gets its name when it is whole, on disk, and was read back and checked; until then what has that name stays.
 
 It holds what the store holds: hashes of tokens, and the secrets of webhooks as they are. Only its owner may read it; keep
 it so. To go back to it: plant-store restore FILE.`,
-    )
-    .action(run);
-}
+  run,
+};
 
-async function run(file: string, flags: BackupFlags): Promise<void> {
+async function run(flags: BackupFlags, file: string): Promise<void> {
   const store = embeddedStore(flags, 'backup');
   const to = behindLinks(resolve(file));
   await refuseStore(store);

@@ -1,7 +1,7 @@
-import { PROFILES, placesOf, type Values, type Verb } from './completion-verbs.ts';
+import { type KnownVerb, PROFILES, placesOf, type Values } from './completion-verbs.ts';
 
 /** For bash 3.2 and newer; files from 4.0 on. Nothing is run while one types, but for the names of profiles. */
-export function bashCompletion(verbs: readonly Verb[]): string {
+export function bashCompletion(verbs: readonly KnownVerb[]): string {
   return `# bash completion of plant-store, made by: plant-store completion bash
 _plant_store() {
   local word=\${COMP_WORDS[COMP_CWORD]} before=\${COMP_WORDS[COMP_CWORD - 1]} verb='' longer i
@@ -26,7 +26,7 @@ ${verbs.map((verb) => `    ${quoted(verb.path)}) ${offerOf(verb)} ;;`).join('\n'
 complete -F _plant_store plant-store`;
 }
 
-function offerOf({ below, options, values }: Verb): string {
+function offerOf({ below, options, values }: KnownVerb): string {
   const flags = compgen(options.flatMap((option) => option.flags).join(' '));
   const rest = below.length > 0 ? compgen(below.map(({ name }) => name).join(' ')) : offer(values);
   return `if [[ $word == -* ]]; then ${flags}; else ${rest}; fi`;

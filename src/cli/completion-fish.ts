@@ -1,7 +1,7 @@
-import { PROFILES, type Values, type Verb, type VerbOption } from './completion-verbs.ts';
+import { type KnownVerb, PROFILES, type Values, type VerbOption } from './completion-verbs.ts';
 
 /** For `~/.config/fish/completions/plant-store.fish`. */
-export function fishCompletion(verbs: readonly Verb[]): string {
+export function fishCompletion(verbs: readonly KnownVerb[]): string {
   const paths = verbs.map(({ path }) => path).filter((path) => path !== '');
   return `# fish completion of plant-store, made by: plant-store completion fish
 function __plant_store_at
@@ -16,7 +16,7 @@ complete -c plant-store -f
 ${verbs.flatMap(linesOf).join('\n')}`;
 }
 
-function linesOf({ path, below, options, values }: Verb): string[] {
+function linesOf({ path, below, options, values }: KnownVerb): string[] {
   const at = `complete -c plant-store -n ${quoted(`__plant_store_at ${quoted(path)}`)}`;
   return [
     ...below.map(({ name, description }) => `${at} -a ${quoted(name)} -d ${quoted(description)}`),

@@ -4,7 +4,7 @@ import type { Argument, Command, Option } from 'commander';
 export type Values = { choices: readonly string[] } | 'profile' | 'file' | 'anything';
 
 /** A verb as shells see it; also a group of verbs, and the program itself. */
-export type Verb = {
+export type KnownVerb = {
   /** Without the name of the program, such as `plant list`; empty for the program. */
   path: string;
   /** The verbs below it. */
@@ -23,7 +23,7 @@ export type VerbOption = {
 };
 
 /** The command and all below it. */
-export function verbsOf(command: Command, path = ''): Verb[] {
+export function verbsOf(command: Command, path = ''): KnownVerb[] {
   const help = command.createHelp();
   const below = help.visibleCommands(command).filter((verb) => verb.name() !== 'help');
   const options = [...help.visibleOptions(command), ...help.visibleGlobalOptions(command)];
@@ -37,7 +37,7 @@ export function verbsOf(command: Command, path = ''): Verb[] {
 }
 
 /** The flags with a value by what may stand there, each behind the verb that it belongs to: `plant export --format`. */
-export function placesOf(verbs: readonly Verb[]): { place: string; values: Values }[] {
+export function placesOf(verbs: readonly KnownVerb[]): { place: string; values: Values }[] {
   return verbs.flatMap(({ path, options }) =>
     options.flatMap(({ flags, values }) =>
       values === undefined ? [] : flags.map((flag) => ({ place: `${path} ${flag}`.trim(), values })),

@@ -1,7 +1,7 @@
-import { PROFILES, placesOf, type Values, type Verb } from './completion-verbs.ts';
+import { type KnownVerb, PROFILES, placesOf, type Values } from './completion-verbs.ts';
 
 /** For a file `_plant-store` in the `fpath` of zsh, or to be sourced behind `compinit`. */
-export function zshCompletion(verbs: readonly Verb[]): string {
+export function zshCompletion(verbs: readonly KnownVerb[]): string {
   return `#compdef plant-store
 # zsh completion of plant-store, made by: plant-store completion zsh
 _plant_store() {
@@ -28,7 +28,7 @@ ${verbs.map(offerOf).join('\n')}
 if [[ \${funcstack[1]} == _plant_store ]]; then _plant_store "$@"; else compdef _plant_store plant-store; fi`;
 }
 
-function offerOf({ path, below, options, values }: Verb): string {
+function offerOf({ path, below, options, values }: KnownVerb): string {
   const flags = options.flatMap((option) => option.flags.map((flag) => described(flag, option.description)));
   const verbs = below.map(({ name, description }) => described(name, description));
   const rest = verbs.length > 0 ? '_describe verb verbs' : offer(values);

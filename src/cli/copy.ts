@@ -1,6 +1,6 @@
 import { existsSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { type Command, InvalidArgumentError } from 'commander';
+import { InvalidArgumentError } from 'commander';
 import { ConfigError, readStoreConfig, type StoreConfig, storePath } from '../config.ts';
 import { parseDatabaseUrl } from '../database-url.ts';
 import { AppError } from '../errors.ts';
@@ -9,44 +9,34 @@ import { type CopySource, type CopyTarget, copyStore, type VerifiedTable } from 
 import { sqliteCode } from '../store/sqlite/failure.ts';
 import { showCopyProgress } from './copy-progress.ts';
 import { onDatabase } from './database-failure.ts';
-import { examplesFirst } from './examples.ts';
 import { Failure } from './failure.ts';
-import { settingOption } from './options.ts';
 import { renderTable } from './table.ts';
 import { print, printJson, say } from './terminal.ts';
+import { option, required, settingOption, type Verb } from './verb.ts';
 
 type CopyFlags = { from: string; to?: string; databasePooler?: string; json?: true };
 
 /** `copy` */
-export function copy(command: Command): void {
-  command
-    .requiredOption(
-      '--from <store>',
-      'the embedded store: sqlite: and its data folder, or its file',
-      parseSource,
-    )
-    .option('--to <url>', 'the PostgreSQL database (default: DATABASE_URL)')
-    .option('--json', 'print a JSON array of {table, rows, checksum}')
-    .addOption(settingOption('databasePooler'))
-    .addHelpText(
-      'after',
-      `
-Everything moves: users, tokens, shares, plants, events, webhooks with their secrets, deliveries, kept answers. Tokens,
+export const verb: Verb = {
+  options: [
+    required('--from <store>', 'the embedded store: sqlite: and its data folder, or its file', parseSource),
+    option('--to <url>', 'the PostgreSQL database (default: DATABASE_URL)'),
+    option('--json', 'print a JSON array of {table, rows, checksum}'),
+    settingOption('databasePooler'),
+  ],
+  examples: [
+    'copy --from sqlite:/var/lib/plant-store',
+    'copy --from sqlite:./data --to postgres://plants@db.example.org/plants',
+  ],
+  notes: `Everything moves: users, tokens, shares, plants, events, webhooks with their secrets, deliveries, kept answers. Tokens,
 cursors and positions in feeds stay valid. The store that is copied keeps what it has; no service may run on it. The
 database must be empty, or hold a copy that was broken off: then the same command goes on where that was. Until it is
 done no service starts on the database. In the end every row is read back and compared.
 
 A command line is visible to everybody on the machine, so a password has no place in it: set DATABASE_URL, or PGPASSWORD
 beside --to.`,
-    )
-    .configureHelp(
-      examplesFirst(
-        'copy --from sqlite:/var/lib/plant-store',
-        'copy --from sqlite:./data --to postgres://plants@db.example.org/plants',
-      ),
-    )
-    .action(run);
-}
+  run,
+};
 
 async function run({ from, to, databasePooler, json }: CopyFlags): Promise<void> {
   const flags = databasePooler === undefined ? {} : { databasePooler };

@@ -1,4 +1,4 @@
-import type { Members } from './answer-reader.ts';
+import type { Delivery, DeliveryWithHistory } from '../client/schemas.ts';
 import { display } from './limits.ts';
 import { type Field, renderFields, renderTable } from './table.ts';
 import type { Line } from './terminal.ts';
@@ -16,57 +16,38 @@ export const deliveryHeadings = [
 ] as const;
 
 /** A delivery in a list, under `deliveryHeadings`. */
-export function deliveryRow(delivery: Members): string[] {
-  const plant = delivery.members('plant');
-  return [
-    delivery.text('event'),
-    delivery.text('type'),
-    delivery.text('state'),
-    String(delivery.count('attempts')),
-    delivery.optionalText('nextAttemptAt') ?? '-',
-    String(plant.integer('id')),
-    plant.text('name'),
-    delivery.optionalText('reason') ?? '',
-  ];
+export function deliveryRow(delivery: Delivery): string[] {
+  const { event, type, state, attempts, nextAttemptAt = '-', plant, reason = '' } = delivery;
+  return [event, type, state, String(attempts), nextAttemptAt, String(plant.id), plant.name, reason];
 }
 
 /** A delivery with its attempts. */
-export function renderDelivery(delivery: Members): Line[] {
-  const fields = renderFields(deliveryFields(delivery));
-  const attempts = delivery.list('history').map(attemptRow);
-  if (attempts.length === 0) return fields;
-  const table = renderTable(['ATTEMPT AT', 'DURATION', 'ADDRESS', 'STATUS', 'ANSWER'], attempts);
-  return [...fields, '', ...table];
-}
-
-function deliveryFields(delivery: Members): Field[] {
-  const plant = delivery.members('plant');
-  return [
-    ['Event', delivery.text('event')],
-    ['Type', delivery.text('type')],
-    ['Created', delivery.text('createdAt')],
-    ['Plant', String(plant.integer('id'))],
-    ['Name', plant.text('name')],
-    ['Tag', plant.optionalText('tag')],
-    ['State', delivery.text('state')],
-    ['Attempts', String(delivery.count('attempts'))],
-    ['Next attempt', delivery.optionalText('nextAttemptAt')],
-    ['Reason', delivery.optionalText('reason')],
+export function renderDelivery(delivery: DeliveryWithHistory): Line[] {
+  const { plant, history } = delivery;
+  const fields: Field[] = [
+    ['Event', delivery.event],
+    ['Type', delivery.type],
+    ['Created', delivery.createdAt],
+    ['Plant', String(plant.id)],
+    ['Name', plant.name],
+    ['Tag', plant.tag],
+    ['State', delivery.state],
+    ['Attempts', String(delivery.attempts)],
+    ['Next attempt', delivery.nextAttemptAt],
+    ['Reason', delivery.reason],
   ];
+  if (history.length === 0) return renderFields(fields);
+  const headings = ['ATTEMPT AT', 'DURATION', 'ADDRESS', 'STATUS', 'ANSWER'];
+  return [...renderFields(fields), '', ...renderTable(headings, history.map(attemptRow))];
 }
 
-function attemptRow(attempt: Members): string[] {
-  return [
-    attempt.text('at'),
-    `${attempt.count('durationMs')} ms`,
-    attempt.optionalText('address') ?? '-',
-    String(attempt.optionalCount('status') ?? '-'),
-    attempt.optionalText('error') ?? excerptOf(attempt.optionalText('excerpt') ?? ''),
-  ];
+function attemptRow(attempt: DeliveryWithHistory['history'][number]): string[] {
+  const { at, durationMs, address = '-', status = '-', error, excerpt = '' } = attempt;
+  return [at, `${durationMs} ms`, address, String(status), error ?? firstLineOf(excerpt)];
 }
 
-/** The first line of an answer, cut where it is long. */
-function excerptOf(text: string): string {
+/** Of an answer, cut where it is long. */
+function firstLineOf(text: string): string {
   const [line = ''] = text.trim().split(/[\r\n]/, 1);
   // By code points, so that no character is cut in two.
   const characters = [...line];

@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Command } from 'commander';
 import {
   type Config,
   ConfigError,
@@ -20,29 +19,26 @@ import { checkProvider } from './doctor/provider.ts';
 import { checkService } from './doctor/service.ts';
 import { checkIntegrity, lookAtStore } from './doctor/store.ts';
 import { checkReceivers, type Receiver } from './doctor/webhooks.ts';
-import { examplesFirst } from './examples.ts';
-import { addSettingOptions } from './options.ts';
 import { print, printJson, say } from './terminal.ts';
+import { option, settingOptions, type Verb } from './verb.ts';
 
 /** `doctor` */
-export function doctor(command: Command): void {
-  addSettingOptions(command)
-    .option(
+export const verb: Verb = {
+  options: [
+    ...settingOptions(),
+    option(
       '--json',
       'print a JSON array of {name, verdict, text, advice}; verdict is ok, warning or problem',
-    )
-    .configureHelp(examplesFirst('doctor', 'doctor --data-dir /var/lib/plant-store --json'))
-    .addHelpText(
-      'after',
-      `
-Looks at all that the service needs, and says what is wrong and what to do: Node, settings, data folder, disk, store or
+    ),
+  ],
+  examples: ['doctor', 'doctor --data-dir /var/lib/plant-store --json'],
+  notes: `Looks at all that the service needs, and says what is wrong and what to do: Node, settings, data folder, disk, store or
 database, clock, server and ports, identity provider, the receivers of webhooks. Run it where the service runs, as its
 user, with its settings. It changes nothing, sends nothing to receivers, and does not disturb a service that runs.
 
 The exit code is 1 when there is a problem; with warnings only it is 0.`,
-    )
-    .action(run);
-}
+  run,
+};
 
 async function run({ json, ...flags }: Flags & { json?: true }): Promise<void> {
   const findings = await examine(flags, json ? () => {} : show);

@@ -1,4 +1,5 @@
 import { CommanderError } from 'commander';
+import { PlantStoreError } from '../client/plant-store-error.ts';
 import { ConfigError } from '../config.ts';
 import { AppError } from '../errors.ts';
 import { StoreFailure } from '../store/sqlite/failure.ts';
@@ -10,6 +11,9 @@ export class Failure extends Error {
     this.name = 'Failure';
   }
 }
+
+/** A command line that asks for what cannot be: told like one that the parser refuses. */
+export class Misuse extends Error {}
 
 /** 0 done, 1 failed, 2 wrong usage. */
 export function exitCodeOf(error: unknown): number {
@@ -26,7 +30,8 @@ export function messageOf(error: unknown): string[] {
 
 /** Anything but a fault of the program itself, such as a `TypeError`. */
 function isExpected(error: Error): boolean {
-  if (error instanceof Failure || error instanceof AppError || error instanceof StoreFailure) return true;
+  const expected = [Failure, PlantStoreError, AppError, StoreFailure];
+  if (expected.some((kind) => error instanceof kind)) return true;
   if (error.constructor === Error) return true;
   return 'syscall' in error || 'errcode' in error;
 }

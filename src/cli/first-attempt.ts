@@ -1,16 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { membersOf } from './answer-reader.ts';
-import { call } from './api.ts';
-import type { Api } from './api-options.ts';
+import type { Delivery, DeliveryWithHistory } from '../client/schemas.ts';
+import type { Webhooks } from '../client/webhooks.ts';
 import { Failure } from './failure.ts';
-import type { JsonValue } from './json.ts';
 import { waiting } from './limits.ts';
 import { shellWord } from './terminal.ts';
 
 export type Awaited = {
   webhook: string;
   /** The delivery as the service answered when it was made. */
-  sent: JsonValue;
+  sent: Delivery;
   /** How long to wait. */
   withinMs?: number;
 };
@@ -20,18 +18,18 @@ export type Awaited = {
  * time (the webhook is disabled or pauses), and when there was none.
  */
 export async function firstAttempt(
-  api: Api,
+  webhooks: Webhooks,
   { webhook, sent, withinMs = waiting.attemptMs }: Awaited,
-): Promise<JsonValue> {
-  const event = membersOf(sent).text('event');
-  const path = `/webhooks/${webhook}/deliveries/${event}`;
+): Promise<DeliveryWithHistory> {
+  const { event } = sent;
   const end = Date.now() + withinMs;
   let seen = sent;
   refuseToWait(seen, webhook, withinMs);
   for (let ms: number = waiting.lookMs.first; Date.now() < end; ms = Math.min(2 * ms, waiting.lookMs.most)) {
     await pause(Math.min(ms, end - Date.now()));
-    seen = (await call(api, 'GET', path)).body;
-    if (membersOf(seen).list('history').length > 0) return seen;
+    const delivery = await webhooks.delivery(webhook, event);
+    if (delivery.history.length > 0) return delivery;
+    seen = delivery;
     refuseToWait(seen, webhook, withinMs);
   }
   throw new Failure(
@@ -41,24 +39,25 @@ export async function firstAttempt(
 }
 
 /** Throws a `Failure` where waiting is in vain. */
-function refuseToWait(seen: JsonValue, webhook: string, withinMs: number): void {
-  const delivery = membersOf(seen);
+function refuseToWait(
+  { state, nextAttemptAt, createdAt }: Delivery,
+  webhook: string,
+  withinMs: number,
+): void {
   const enable = `plant-store webhook enable ${webhook}`;
-  if (delivery.text('state') === 'held') {
+  if (state === 'held') {
     throw new Failure(`The webhook is disabled, so the test event is held; it goes out with: ${enable}`);
   }
-  const next = delivery.optionalText('nextAttemptAt');
   // Both times are the service's, so that its clock need not agree with the one here.
-  if (next === undefined || Date.parse(next) - Date.parse(delivery.text('createdAt')) <= withinMs) return;
+  if (nextAttemptAt === undefined || Date.parse(nextAttemptAt) - Date.parse(createdAt) <= withinMs) return;
   throw new Failure(
-    `There is no attempt before ${next}, which is not waited for. If the webhook pauses, this ends the pause: ${enable}`,
+    `There is no attempt before ${nextAttemptAt}, which is not waited for. If the webhook pauses, this ends the pause: ${enable}`,
   );
 }
 
 /** Why there was no attempt yet. What a replica of an earlier version is sending has no next attempt. */
-function holdUp(seen: JsonValue): string {
-  const next = membersOf(seen).optionalText('nextAttemptAt');
-  return next === undefined
+function holdUp({ nextAttemptAt }: Delivery): string {
+  return nextAttemptAt === undefined
     ? 'it is under way, or others wait before it'
-    : `it is due at ${next}, and others wait before it`;
+    : `it is due at ${nextAttemptAt}, and others wait before it`;
 }

@@ -1,19 +1,18 @@
-import { InvalidArgumentError } from 'commander';
+import { type Argument, InvalidArgumentError } from 'commander';
+import { argument } from './verb.ts';
 
-/** For an argument that names a webhook. */
-export function parseWebhookId(text: string): string {
-  if (/^wh_[0-9a-z]+$/.test(text)) return text;
-  throw new InvalidArgumentError('It is the id that is needed (wh_…), as webhook list shows it.');
-}
+/** `<id>`, or another name of it: one of a webhook. */
+export const webhookId = (name = 'id') => idArgument(name, 'wh', 'webhook list');
 
-/** For an argument that names a token: not the token itself. */
-export function parseTokenId(text: string): string {
-  if (/^tok_[0-9a-z]+$/.test(text)) return text;
-  throw new InvalidArgumentError('It is the id that is needed (tok_…), as token list shows it.');
-}
+/** One of a token: not the token itself. */
+export const tokenId = () => idArgument('id', 'tok', 'token list');
 
-/** For an argument that names an event. */
-export function parseEventId(text: string): string {
-  if (/^evt_[0-9a-z]+$/.test(text)) return text;
-  throw new InvalidArgumentError('It is the id that is needed (evt_…), as delivery list shows it.');
+/** One of an event. */
+export const eventId = () => idArgument('event', 'evt', 'delivery list');
+
+function idArgument(name: string, prefix: string, shownBy: string): Argument {
+  return argument(`<${name}>`, `the id that ${shownBy} shows: ${prefix}_…`, (text) => {
+    if (text.startsWith(`${prefix}_`) && /^[a-z]+_[0-9a-z]+$/.test(text)) return text;
+    throw new InvalidArgumentError(`It is the id that is needed (${prefix}_…), as ${shownBy} shows it.`);
+  });
 }

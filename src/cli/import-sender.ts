@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'undici';
+import type { PlantStoreError } from '../client/plant-store-error.ts';
 import { mayPass } from '../client/retries.ts';
-import { type ApiFailure, refused, unanswered } from './api-failure.ts';
+import { isUnsent, refused, unanswered } from './api-failure.ts';
 import type { Api } from './api-options.ts';
 import { Failure } from './failure.ts';
 import { imports, requests } from './limits.ts';
@@ -39,7 +40,7 @@ export type SenderParts = {
 /** `before`: the answer is that of an earlier request with the same key. */
 type Outcome =
   | { was: 'added'; before: boolean }
-  | { was: 'refused' | 'unclear'; failure: ApiFailure; before: boolean };
+  | { was: 'refused' | 'unclear'; failure: PlantStoreError; before: boolean };
 
 /** Sends rows to `POST /plants`, each under its own key, so that a row is added once however often it is sent. */
 export function createSender({ api, concurrency, patienceMs, stopping, onTrouble }: SenderParts): Sender {
@@ -99,12 +100,8 @@ export function createSender({ api, concurrency, patienceMs, stopping, onTrouble
         await answer.body.dump();
         return { was: 'added', before };
       }
-      const failure = refused(api, headOf(answer), Buffer.from(await answer.body.arrayBuffer()));
-      return {
-        was: mayPass({ error: failure.code, status: failure.status }, mayFault) ? 'unclear' : 'refused',
-        failure,
-        before,
-      };
+      const failure = await refused(api, 'POST', responseOf(answer, await answer.body.text()));
+      return { was: mayPass(failure, mayFault) ? 'unclear' : 'refused', failure, before };
     } catch (error) {
       return { was: 'unclear', failure: unanswered(api, 'POST', error), before: false };
     }
@@ -113,23 +110,26 @@ export function createSender({ api, concurrency, patienceMs, stopping, onTrouble
   return { send, mayHaveAdded: () => mayHaveAdded, close: () => pool.destroy() };
 }
 
-function headOf({ statusCode, headers }: { statusCode: number; headers: NodeJS.Dict<string | string[]> }) {
+type Head = { statusCode: number; headers: NodeJS.Dict<string | string[]> };
+
+function responseOf({ statusCode, headers }: Head, text: string): Response {
   const fields = ['location', 'retry-after'].map((name) => [name, String(headers[name] ?? '')]);
-  return new Response(null, {
+  return new Response(text || null, {
     status: statusCode,
     headers: Object.fromEntries(fields.filter(([, value]) => value)),
   });
 }
 
 /** Whether the row may have been added all the same: nothing answered, or it is unknown, or still under way. */
-function isDoubtful({ code, lacks }: ApiFailure): boolean {
-  return code === undefined ? lacks !== 'service' : [50000, 50301, 40901].includes(code);
+function isDoubtful(failure: PlantStoreError): boolean {
+  const { error } = failure;
+  return error === undefined ? !isUnsent(failure) : [50000, 50301, 40901].includes(error);
 }
 
 /** Whether it would be the same for every other row: it is not this service, or the token or the limit of its user. */
-function isFinal({ code, status }: ApiFailure): boolean {
+function isFinal({ error, status }: PlantStoreError): boolean {
   return (
-    code === undefined || [40005, 40400, 40500, 40902].includes(code) || status === 401 || status === 403
+    error === undefined || [40005, 40400, 40500, 40902].includes(error) || status === 401 || status === 403
   );
 }
 
@@ -153,14 +153,14 @@ function createHealth(patienceMs: number, onTrouble: SenderParts['onTrouble']) {
       isTroubled = false;
     },
     /** Throws when it has lasted too long. */
-    troubled({ message, status, retryAfterMs = 0 }: ApiFailure): void {
+    troubled({ message, status, retryAfter = 0 }: PlantStoreError): void {
       hasAnswered ||= status !== undefined;
       const now = performance.now();
       if (now >= patientUntil()) {
         throw new Failure(`${message} It was tried for ${roughDuration(patience())}.`);
       }
       // It is asked for the last time when patience ends.
-      pausedUntil = Math.max(pausedUntil, Math.min(now + retryAfterMs, patientUntil()));
+      pausedUntil = Math.max(pausedUntil, Math.min(now + retryAfter * 1000, patientUntil()));
       if (!isTroubled) onTrouble(message);
       isTroubled = true;
     },

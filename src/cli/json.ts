@@ -1,7 +1,3 @@
-import { type JsonValue, parseJson } from '../http/json.ts';
-
-export type { JsonValue };
-
 declare global {
   interface JSON {
     /** ECMAScript 2026, in Node since 22; TypeScript's library does not declare it. */
@@ -9,16 +5,12 @@ declare global {
   }
 }
 
-/** Reads JSON without losing a digit: 64-bit integers are bigints. Undefined for what is not JSON. */
-export function readJson(text: string | Buffer): JsonValue | undefined {
-  try {
-    return parseJson(typeof text === 'string' ? Buffer.from(text) : text);
-  } catch {
-    return undefined;
-  }
+/** The value as JSON on one line, every integer with all of its digits. */
+export function exactJson(value: unknown): string {
+  return JSON.stringify(value, exactly);
 }
 
-/** The value as indented JSON, every integer with all of its digits. */
+/** The same, indented. */
 export function prettyJson(value: unknown): string {
   return JSON.stringify(value, exactly, 2);
 }

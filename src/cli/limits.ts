@@ -8,15 +8,15 @@ export const requests = {
   deadlineMs: 30 * SECOND,
   /** Four times the longest there is: a page of 1000 deliveries, escaped throughout, takes under 4 MB. */
   answerBytes: 16 * MIB,
-  /** Deliveries that are asked for at a time: as many as the service gives. */
-  pageDeliveries: 1_000,
-  /** Plants that are asked for at a time: the longest, escaped throughout, take under 5 MB. */
-  pagePlants: 1_000,
+  /** Deliveries or plants that are asked for at a time: the longest plants, escaped throughout, take under 5 MB. */
+  pageItems: 1_000,
 } as const;
 
 export const retrying = {
-  /** Between two tries of one request; it doubles from the first to the most, unless the service says how long. */
-  waitMs: { first: 100, most: 5 * SECOND },
+  /** How often the time between two tries of a request is doubled: up to 4 seconds, unless the service says how long. */
+  doublings: 4,
+  /** Faults of the service (500) in a row that `listen` forgives. */
+  faults: 4,
   /** From the first failure of a request on: long enough for a restart of the service. */
   giveUpMs: 60 * SECOND,
 } as const;
@@ -38,15 +38,6 @@ export const waiting = {
   attemptMs: 30 * SECOND,
   /** Between two looks at the delivery; it doubles from the first to the most. */
   lookMs: { first: 100, most: 1 * SECOND },
-} as const;
-
-export const stream = {
-  /** Between two tries to connect again; it doubles from the first to the most. */
-  reconnectMs: { first: 1 * SECOND, most: 30 * SECOND },
-  /** A stream that is silent for so long is taken for dead: three heartbeats of the service. */
-  silenceMs: 45 * SECOND,
-  /** Characters of one event: the longest, escaped throughout, takes under 4 000. */
-  eventLength: 16 * 1024,
 } as const;
 
 export const imports = {

@@ -1,6 +1,6 @@
-import type { Command } from 'commander';
+import { PlantStoreError } from '../client/plant-store-error.ts';
 import { ConfigError } from '../config.ts';
-import { ApiFailure } from './api-failure.ts';
+import { connect } from './api.ts';
 import {
   type Api,
   DEFAULT_URL,
@@ -11,55 +11,45 @@ import {
   TOKEN_RULE,
   URL_RULE,
 } from './api-options.ts';
-import { examplesFirst } from './examples.ts';
-import { Failure } from './failure.ts';
+import { Failure, Misuse } from './failure.ts';
 import { tokens } from './limits.ts';
-import { userOf } from './me.ts';
 import { changeProfiles, DEFAULT_PROFILE, type Profiles, readProfiles } from './profiles.ts';
 import { startQuestions } from './question.ts';
 import { renderTable } from './table.ts';
 import { canAsk, print, printJson, say } from './terminal.ts';
+import { option, type Verb } from './verb.ts';
 
 /** `login` */
-export function login(command: Command): void {
-  command
-    .option('--url <url>', `where the service is (PLANT_STORE_URL, default: ${DEFAULT_URL})`)
-    .option('--token-stdin', 'read the token from standard input instead of asking for it')
-    .addOption(profileOption('under which name to save them'))
-    .option('--list', 'show the profiles that are saved, without their tokens')
-    .option('--json', 'with --list, print a JSON array of {name, url, user, counts}')
-    .configureHelp(
-      examplesFirst(
-        'login',
-        'login --url https://plants.example.org --profile work',
-        'plant list --profile work',
-        'login --token-stdin < token',
-        'login --list',
-      ),
-    )
-    .addHelpText(
-      'after',
-      '\nAsks for what is not given, tries the token, and saves both for every verb that talks to a service, in\n' +
-        '$XDG_CONFIG_HOME/plant-store/config.json or below ~/.config, which nobody else may read. What counts is: --url and\n' +
-        '--token, --profile, PLANT_STORE_URL and PLANT_STORE_TOKEN, PLANT_STORE_PROFILE, the profile "default", in this\n' +
-        'order. The token of a profile is sent to the URL of that profile, and to no other; that of the environment to\n' +
-        '--url, PLANT_STORE_URL or the default URL, and to none of a profile.',
-    )
-    .action(run);
-}
+export const verb: Verb = {
+  options: [
+    option('--url <url>', `where the service is (PLANT_STORE_URL, default: ${DEFAULT_URL})`),
+    option('--token-stdin', 'read the token from standard input instead of asking for it'),
+    profileOption('under which name to save them'),
+    option('--list', 'show the profiles that are saved, without their tokens'),
+    option('--json', 'with --list, print a JSON array of {name, url, user, counts}'),
+  ],
+  examples: [
+    'login',
+    'login --url https://plants.example.org --profile work',
+    'plant list --profile work',
+    'login --token-stdin < token',
+    'login --list',
+  ],
+  notes: `Asks for what is not given, tries the token, and saves both for every verb that talks to a service, in
+$XDG_CONFIG_HOME/plant-store/config.json or below ~/.config, which nobody else may read. What counts is: --url and
+--token, --profile, PLANT_STORE_URL and PLANT_STORE_TOKEN, PLANT_STORE_PROFILE, the profile "default", in this
+order. The token of a profile is sent to the URL of that profile, and to no other; that of the environment to
+--url, PLANT_STORE_URL or the default URL, and to none of a profile.`,
+  run,
+};
 
 type LoginFlags = { url?: string; tokenStdin?: true; profile?: string; list?: true; json?: true };
 
-async function run(flags: LoginFlags, command: Command): Promise<void> {
+async function run(flags: LoginFlags): Promise<void> {
   const profiles = readProfiles(process.env);
   if (flags.list) return show(profiles, flags.json);
   if (!flags.tokenStdin && !canAsk()) {
-    command.error(
-      'error: there is no terminal to ask on; --token-stdin reads the token from standard input',
-      {
-        exitCode: 2,
-      },
-    );
+    throw new Misuse('there is no terminal to ask on; --token-stdin reads the token from standard input');
   }
   const name = profileNameOf(process.env, flags);
   const api = await apiFor(flags, process.env.PLANT_STORE_URL || profiles.get(name)?.url || DEFAULT_URL);
@@ -135,9 +125,9 @@ async function tokenFromInput(): Promise<string> {
 /** The user whom the token acts for, whatever it may do. Throws a `Failure` unless the service takes it. */
 async function check(api: Api): Promise<string> {
   try {
-    return await userOf(api);
+    return await connect(api).user();
   } catch (error) {
-    if (!(error instanceof ApiFailure) || error.status !== 401) throw error;
+    if (!(error instanceof PlantStoreError) || error.status !== 401) throw error;
     throw new Failure(
       `${api.url} does not take this token, and nothing was saved. To make one, where the store is: plant-store token create --user NAME`,
       { cause: error },

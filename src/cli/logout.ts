@@ -1,21 +1,16 @@
-import type { Command } from 'commander';
 import { profileNameOf, profileOption } from './api-options.ts';
-import { examplesFirst } from './examples.ts';
 import { Failure } from './failure.ts';
 import { changeProfiles } from './profiles.ts';
 import { say } from './terminal.ts';
+import type { Verb } from './verb.ts';
 
 /** `logout` */
-export function logout(command: Command): void {
-  command
-    .addOption(profileOption('which one to forget'))
-    .configureHelp(examplesFirst('logout', 'logout --profile work'))
-    .addHelpText(
-      'after',
-      '\nThe token itself goes on working for whoever else has it; "plant-store token revoke" ends it.',
-    )
-    .action(run);
-}
+export const verb: Verb = {
+  options: [profileOption('which one to forget')],
+  examples: ['logout', 'logout --profile work'],
+  notes: 'The token itself goes on working for whoever else has it; "plant-store token revoke" ends it.',
+  run,
+};
 
 async function run(flags: { profile?: string }): Promise<void> {
   const name = profileNameOf(process.env, flags);

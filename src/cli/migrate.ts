@@ -1,40 +1,36 @@
-import { type Command, InvalidArgumentError } from 'commander';
+import { InvalidArgumentError } from 'commander';
 import { ConfigError, readStoreConfig } from '../config.ts';
 import { parseCount } from '../config-values.ts';
 import { database as limits } from '../limits.ts';
 import { silentLog, systemRuntime } from '../runtime.ts';
 import { onDatabase } from './database-failure.ts';
-import { examplesFirst } from './examples.ts';
 import { Failure } from './failure.ts';
-import { settingOption } from './options.ts';
 import { printJson, say } from './terminal.ts';
+import { option, settingOption, type Verb } from './verb.ts';
 
 type MigrateFlags = { partitions?: number; json?: true; databasePooler?: string };
 
 /** `migrate` */
-export function migrate(command: Command): void {
-  command
-    .option(
+export const verb: Verb = {
+  options: [
+    option(
       '--partitions <number>',
       'divide the tables that grow into so many partitions by owner, from 2 to 1024; only when the store is made',
       parsePartitions,
-    )
-    .option('--json', 'print JSON: {applied, partitions}; partitions is 0 for tables that are not divided')
-    .addOption(settingOption('databasePooler'))
-    .addHelpText(
-      'after',
-      `
-Makes the store in the database that DATABASE_URL names, or brings its schema up to date. Every start of the service does
+    ),
+    option('--json', 'print JSON: {applied, partitions}; partitions is 0 for tables that are not divided'),
+    settingOption('databasePooler'),
+  ],
+  examples: ['migrate', 'migrate --partitions 8'],
+  notes: `Makes the store in the database that DATABASE_URL names, or brings its schema up to date. Every start of the service does
 the same; this does it without one: as a role that may make tables, say, or with partitions. Programs that do it at the
 same time wait for each other, and each migration is a transaction: all of it, or nothing.
 
 Replicas of the version before go on working beside it, so that a rolling update replaces one after the other: every
 migration says which is the oldest version that understands the schema behind it. Only a replica that is older than that
 does not start any more.`,
-    )
-    .configureHelp(examplesFirst('migrate', 'migrate --partitions 8'))
-    .action(run);
-}
+  run,
+};
 
 async function run({ partitions, json, databasePooler }: MigrateFlags): Promise<void> {
   const config = readStoreConfig(process.env, databasePooler === undefined ? {} : { databasePooler });

@@ -1,13 +1,11 @@
-import type { Command } from 'commander';
-import { examplesFirst } from './examples.ts';
 import { printJson } from './terminal.ts';
+import type { Verb } from './verb.ts';
 
 /** `openapi` */
-export function openapi(command: Command): void {
-  command
-    .configureHelp(examplesFirst('openapi > openapi.json', "openapi | jq '.paths | keys'"))
-    .action(async () => {
-      const { openapiDocument } = await import('../http/openapi.ts');
-      printJson(openapiDocument());
-    });
-}
+export const verb: Verb = {
+  examples: ['openapi > openapi.json', "openapi | jq '.paths | keys'"],
+  async run() {
+    const { openapiDocument } = await import('../http/openapi.ts');
+    printJson(openapiDocument());
+  },
+};

@@ -1,12 +1,12 @@
+import type { Page } from '../client/pages.ts';
 import { Failure } from './failure.ts';
-import type { PlantWriter } from './plant-formats.ts';
-import type { ListedPlant, PlantPage } from './plant-pages.ts';
+import type { ListedPlant, PlantWriter } from './plant-formats.ts';
 
 /** All that the user may read, or the plants of one: the user, or somebody who shares with them. */
 export type Whose = 'all' | { owner: string; isUser: boolean };
 
 export type ExportParts = {
-  pages: AsyncIterable<PlantPage>;
+  pages: AsyncIterable<Page<ListedPlant>>;
   whose: Whose;
   writer: PlantWriter;
   write(text: string): Promise<void>;
@@ -36,7 +36,7 @@ export async function exportPlants({
   const isOwn = whose !== 'all' && whose.isUser;
   const isWanted = ({ owner }: ListedPlant) => whose === 'all' || owner === whose.owner;
   let [count, emptyTags, others] = [0, 0, false];
-  for await (const { plants } of pages) {
+  for await (const { items: plants } of pages) {
     const wanted = plants.filter(isWanted);
     if (wanted.length > 0) {
       await write((count === 0 ? writer.begin : '') + writer.rows(wanted, count === 0));

@@ -1,56 +1,20 @@
-import { type Command, Option } from 'commander';
+import { Option } from 'commander';
 import { ConfigError } from '../config.ts';
-import { type ApiFlags, addApiOptions, readApi } from './api-options.ts';
+import { connect } from './api.ts';
+import { type ApiFlags, readApi } from './api-options.ts';
 import { unwritable, type Write, writeAtomically } from './atomic-file.ts';
-import { examplesFirst } from './examples.ts';
 import { Failure } from './failure.ts';
 import { interrupted } from './interruption.ts';
-import { userOf } from './me.ts';
+import { pagesOf } from './pages.ts';
 import { type Exported, exportPlants, type Whose } from './plant-export-walk.ts';
 import { formatOf, type PlantFormat, plantFormats, plantWriter } from './plant-formats.ts';
-import { plantPages } from './plant-pages.ts';
 import { showProgress } from './progress.ts';
-import { persist } from './retry.ts';
 import { isOutputShown, outputAbandoned, safeCsv, safeJson, say, writeCsv, writeJson } from './terminal.ts';
-
-/** `plant export [FILE]` */
-export function plantExport(plant: Command): void {
-  const command = plant
-    .command('export')
-    .description('write all of your plants into a file that plant import reads again')
-    .argument('[file]', 'a name that ends in .csv, .ndjson or .json (default: standard output)')
-    .addOption(
-      new Option('--format <format>', 'what to write (default: what the name says, else csv)').choices(
-        plantFormats,
-      ),
-    )
-    .addOption(new Option('--owner <name>', 'the plants of this user: your own, or shared with you'))
-    .addOption(
-      new Option(
-        '--shared',
-        'all that you may read, with a column for the owner; plant import does not take it',
-      ).conflicts('owner'),
-    )
-    .configureHelp(
-      examplesFirst(
-        'plant export plants.csv',
-        'plant export plants.ndjson --quiet',
-        'plant export --format ndjson | gzip > plants.ndjson.gz',
-        'plant export everything.csv --shared',
-      ),
-    )
-    .addHelpText(
-      'after',
-      '\nThe file gets its name, and replaces an older one, once all of it is on disk. A connection that breaks off is opened\n' +
-        'again where it was. CSV cannot tell an empty tag from none; ndjson and json can, and hold all else exactly, too.',
-    )
-    .action(run);
-  addApiOptions(command);
-}
+import { argument, option, type Verb } from './verb.ts';
 
 type ExportFlags = ApiFlags & { format?: PlantFormat; owner?: string; shared?: true };
 
-async function run(name: string | undefined, flags: ExportFlags): Promise<void> {
+async function run(flags: ExportFlags, name?: string): Promise<void> {
   const file = OUTPUT.includes(name) ? undefined : name;
   const format = flags.format ?? (file === undefined ? 'csv' : formatOf(file));
   if (format === undefined) {
@@ -58,8 +22,8 @@ async function run(name: string | undefined, flags: ExportFlags): Promise<void> 
       `The name of ${file} does not say what to write: give --format csv, ndjson or json.`,
     ]);
   }
-  const api = readApi(process.env, flags);
-  const user = await persist(() => userOf(api));
+  const service = connect(readApi(process.env, flags), { patience: {} });
+  const user = await service.user();
   const whose: Whose = flags.shared
     ? 'all'
     : { owner: flags.owner ?? user, isUser: (flags.owner ?? user) === user };
@@ -67,7 +31,7 @@ async function run(name: string | undefined, flags: ExportFlags): Promise<void> 
   const progress = showProgress('Exporting');
   const walk = (write: Write) =>
     exportPlants({
-      pages: plantPages(api, { limit: Number.POSITIVE_INFINITY, signal }),
+      pages: pagesOf(service.plants.page, { limit: Number.POSITIVE_INFINITY, signal }),
       whose,
       writer: plantWriter(format, whose === 'all'),
       write,
@@ -86,6 +50,32 @@ async function run(name: string | undefined, flags: ExportFlags): Promise<void> 
     progress.end();
   }
 }
+
+/** `plant export [FILE]` */
+export const plantExport: Verb = {
+  description: 'write all of your plants into a file that plant import reads again',
+  arguments: [argument('[file]', 'a name that ends in .csv, .ndjson or .json (default: standard output)')],
+  options: [
+    option('--format <format>', 'what to write (default: what the name says, else csv)').choices(
+      plantFormats,
+    ),
+    option('--owner <name>', 'the plants of this user: your own, or shared with you'),
+    new Option(
+      '--shared',
+      'all that you may read, with a column for the owner; plant import does not take it',
+    ).conflicts('owner'),
+  ],
+  examples: [
+    'plant export plants.csv',
+    'plant export plants.ndjson --quiet',
+    'plant export --format ndjson | gzip > plants.ndjson.gz',
+    'plant export everything.csv --shared',
+  ],
+  notes: `The file gets its name, and replaces an older one, once all of it is on disk. A connection that breaks off is opened
+again where it was. CSV cannot tell an empty tag from none; ndjson and json can, and hold all else exactly, too.`,
+  isRemote: true,
+  run,
+};
 
 /** Names of standard output. */
 const OUTPUT: readonly (string | undefined)[] = [undefined, '-', '/dev/stdout', '/dev/fd/1'];

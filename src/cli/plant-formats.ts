@@ -1,5 +1,8 @@
+import type { PlantField, PlantWith } from '../client/plants.ts';
 import { plantJson } from '../plants/plant.ts';
-import type { ListedPlant } from './plant-pages.ts';
+
+/** A plant out of a list. */
+export type ListedPlant = PlantWith<PlantField>;
 
 export const plantFormats = ['csv', 'ndjson', 'json'] as const;
 export type PlantFormat = (typeof plantFormats)[number];

@@ -1,8 +1,6 @@
-import { type Command, InvalidArgumentError, Option } from 'commander';
 import { ConfigError } from '../config.ts';
 import { silentLog, systemRuntime } from '../runtime.ts';
-import { addApiOptions, readApi } from './api-options.ts';
-import { examplesFirst } from './examples.ts';
+import { readApi } from './api-options.ts';
 import { bytesOf, inspect, isRereadable } from './import-file.ts';
 import { type ImportFormat, importFormats } from './import-rows.ts';
 import { type ImportFlags, importFile, importStream } from './import-work.ts';
@@ -10,41 +8,35 @@ import { imports } from './limits.ts';
 import { stopSignal } from './signals.ts';
 import { insist, isQuiet, printJson, say } from './terminal.ts';
 import { durationRule, parseDuration, roughDuration } from './time.ts';
+import { argument, option, refuseValue, type Verb } from './verb.ts';
 
 /** `plant import FILE` */
-export function plantImport(plant: Command): void {
-  const command = plant
-    .command('import')
-    .description('add the plants of a file, each exactly once')
-    .argument('<file>', 'a .csv, .ndjson or .json file; - is standard input')
-    .addOption(new Option('--format <format>', 'what is in it, whatever it is called').choices(importFormats))
-    .option('--dry-run', 'read the file and show what is wrong in it; send nothing')
-    .option('--errors <file>', 'where rows go that fail (default: FILE.errors.csv)')
-    .option('--again', 'add every row, also those that an earlier import of this file has added')
-    .addOption(
-      new Option(
-        '--concurrency <count>',
-        `requests under way at a time (default: ${imports.requests.default})`,
-      ).argParser(parseConcurrency),
-    )
-    .addOption(
-      new Option(
-        '--patience <time>',
-        `how long to try while the service does not answer: ${durationRule} (default: ${roughDuration(imports.patienceMs)})`,
-      ).argParser(parsePatience),
-    )
-    .option('--json', 'print a JSON object with what was done')
-    .configureHelp(
-      examplesFirst(
-        'plant import plants.csv',
-        'plant import plants.csv --dry-run',
-        'plant import - --format ndjson < plants.ndjson',
-      ),
-    )
-    .addHelpText(
-      'after',
-      `
-The first line of a CSV file names the columns: name, and if you like id and tag, in any order. The other formats hold
+export const plantImport: Verb = {
+  description: 'add the plants of a file, each exactly once',
+  arguments: [argument('<file>', 'a .csv, .ndjson or .json file; - is standard input')],
+  options: [
+    option('--format <format>', 'what is in it, whatever it is called').choices(importFormats),
+    option('--dry-run', 'read the file and show what is wrong in it; send nothing'),
+    option('--errors <file>', 'where rows go that fail (default: FILE.errors.csv)'),
+    option('--again', 'add every row, also those that an earlier import of this file has added'),
+    option(
+      '--concurrency <count>',
+      `requests under way at a time (default: ${imports.requests.default})`,
+      parseConcurrency,
+    ),
+    option(
+      '--patience <time>',
+      `how long to try while the service does not answer: ${durationRule} (default: ${roughDuration(imports.patienceMs)})`,
+      parsePatience,
+    ),
+    option('--json', 'print a JSON object with what was done'),
+  ],
+  examples: [
+    'plant import plants.csv',
+    'plant import plants.csv --dry-run',
+    'plant import - --format ndjson < plants.ndjson',
+  ],
+  notes: `The first line of a CSV file names the columns: name, and if you like id and tag, in any order. The other formats hold
 objects {"name", "id"?, "tag"?}: one in each line of .ndjson, an array of them in .json.
 
 Ctrl+C stops the import once the requests under way are answered. Run the same command again to continue, also after a
@@ -52,12 +44,11 @@ crash: within 24 hours, no row is added twice. Until the import is done, FILE.im
 
 A row that fails does not stop the others: it goes to FILE.errors.csv, which you can correct and import. The exit code
 is 0 when every row was added, and 1 otherwise.`,
-    )
-    .action(run);
-  addApiOptions(command);
-}
+  isRemote: true,
+  run,
+};
 
-async function run(file: string, given: ImportFlags): Promise<void> {
+async function run(given: ImportFlags, file: string): Promise<void> {
   const flags: ImportFlags = isQuiet() ? { ...given, quiet: true } : given;
   const format = flags.format ?? formatOf(file);
   const isStream = file === '-' || !isRereadable(file);
@@ -106,11 +97,9 @@ function formatOf(file: string): ImportFormat {
 function parseConcurrency(text: string): number {
   const { most } = imports.requests;
   if (/^[1-9]\d{0,3}$/.test(text) && Number(text) <= most) return Number(text);
-  throw new InvalidArgumentError(`It must be an integer from 1 to ${most}.`);
+  return refuseValue(`an integer from 1 to ${most}`);
 }
 
 function parsePatience(text: string): number {
-  const ms = parseDuration(text);
-  if (ms === undefined) throw new InvalidArgumentError(`It must be ${durationRule}.`);
-  return ms;
+  return parseDuration(text) ?? refuseValue(durationRule);
 }

@@ -1,7 +1,7 @@
 import { Command, Help } from 'commander';
 import { version } from '../package.ts';
-import { examplesFirst } from './examples.ts';
 import { beQuiet, columnsOf, insist, print } from './terminal.ts';
+import { examplesFirst } from './verb.ts';
 
 /** The program without verbs: what is the same for each of them. */
 export function emptyProgram(): Command {

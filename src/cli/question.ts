@@ -1,12 +1,11 @@
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
-import type { Command } from 'commander';
+import { Misuse } from './failure.ts';
 import { canAsk, columnsOf, echo, insist } from './terminal.ts';
 
-/** Ends the program with 2 when nobody can be asked. For what cannot be undone, before anything else is done. */
-export function refuseWithoutTerminal(command: Command): void {
-  if (canAsk()) return;
-  command.error('error: there is no terminal to ask on; --yes deletes without asking', { exitCode: 2 });
+/** Throws when nobody can be asked. For what cannot be undone, before anything else is done. */
+export function refuseWithoutTerminal(): void {
+  if (!canAsk()) throw new Misuse('there is no terminal to ask on; --yes deletes without asking');
 }
 
 /** The answer, trimmed; the empty text when the person ends the input (Ctrl+D) or interrupts (Ctrl+C). */

@@ -1,46 +1,39 @@
 import { existsSync, mkdirSync, realpathSync, rmdirSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
-import type { Command } from 'commander';
 import { silentLog, systemRuntime } from '../runtime.ts';
 import { isServed } from '../store/sqlite/glance.ts';
 import { giveToOwnerOf, type Restored, restoreStore } from '../store/sqlite/restore.ts';
 import { DamagedStore } from '../store/sqlite/whole-store.ts';
 import { type EmbeddedStore, embeddedStore, fileFailure, lockAgainstServers } from './embedded-store.ts';
-import { examplesFirst } from './examples.ts';
 import { Failure } from './failure.ts';
-import { settingOption } from './options.ts';
 import type { StoreFlags } from './store.ts';
 import { insist, printJson, say, shellWord } from './terminal.ts';
+import { argument, option, settingOption, type Verb } from './verb.ts';
 import { showWholeProgress } from './whole-progress.ts';
 
 type RestoreFlags = StoreFlags & { json?: true };
 
 /** `restore FILE` */
-export function restore(command: Command): void {
-  command
-    .argument('<file>', 'what backup wrote')
-    .addOption(settingOption('dataDir'))
-    .option('--json', 'print JSON: {path, before, plants, waiting, revived}')
-    .configureHelp(
-      examplesFirst(
-        'restore plants.backup',
-        'restore /backup/plants-2026-11-21.backup --data-dir /var/lib/plant-store',
-      ),
-    )
-    .addHelpText(
-      'after',
-      `
-Puts a backup in place of the store in the data folder, or into a folder without one. No service may run on it. The
+export const verb: Verb = {
+  arguments: [argument('<file>', 'what backup wrote')],
+  options: [
+    settingOption('dataDir'),
+    option('--json', 'print JSON: {path, before, plants, waiting, revived}'),
+  ],
+  examples: [
+    'restore plants.backup',
+    'restore /backup/plants-2026-11-21.backup --data-dir /var/lib/plant-store',
+  ],
+  notes: `Puts a backup in place of the store in the data folder, or into a folder without one. No service may run on it. The
 backup is copied and checked before anything is replaced, and the store that was there is kept beside it under another
 name. Whenever this is broken off, the folder has the one or the other, whole.
 
 Everything is as it was when the backup was made. Deliveries that waited then are sent at the next start, those that
 went out since once more; tokens that were revoked or rotated since are good again, and are named.`,
-    )
-    .action(run);
-}
+  run,
+};
 
-async function run(file: string, flags: RestoreFlags): Promise<void> {
+async function run(flags: RestoreFlags, file: string): Promise<void> {
   const store = embeddedStore(flags, 'restore');
   const from = resolve(file);
   refuseSource(from, store);

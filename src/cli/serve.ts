@@ -1,32 +1,25 @@
-import type { Command } from 'commander';
 import { type Config, type Flags, readConfig } from '../config.ts';
 import { systemRuntime } from '../runtime.ts';
-import { examplesFirst } from './examples.ts';
 import { messageOf } from './failure.ts';
 import { greeting } from './greeting.ts';
-import { addSettingOptions } from './options.ts';
 import { stopSignal } from './signals.ts';
 import { startFailure } from './start-failure.ts';
 import { insist, say } from './terminal.ts';
+import { settingOptions, type Verb } from './verb.ts';
 
 /** `serve` */
-export function serve(command: Command): void {
-  addSettingOptions(command)
-    .addHelpText(
-      'after',
-      '\nWith DATABASE_URL=postgres://… the store is in that database, for any number of replicas.\n' +
-        'Each setting is also an environment variable, named in brackets; the flag wins. BOOTSTRAP_TOKEN,\n' +
-        'DATABASE_URL and OTEL_EXPORTER_OTLP_HEADERS have none, since a command line is visible to everybody.',
-    )
-    .configureHelp(
-      examplesFirst(
-        'serve',
-        'serve --port 8080 --host 0.0.0.0 --data-dir /var/lib/plant-store',
-        'serve --webhook-allowed-networks 10.0.0.0/8,127.0.0.0/8',
-      ),
-    )
-    .action(run);
-}
+export const verb: Verb = {
+  options: settingOptions(),
+  examples: [
+    'serve',
+    'serve --port 8080 --host 0.0.0.0 --data-dir /var/lib/plant-store',
+    'serve --webhook-allowed-networks 10.0.0.0/8,127.0.0.0/8',
+  ],
+  notes: `With DATABASE_URL=postgres://… the store is in that database, for any number of replicas.
+Each setting is also an environment variable, named in brackets; the flag wins. BOOTSTRAP_TOKEN,
+DATABASE_URL and OTEL_EXPORTER_OTLP_HEADERS have none, since a command line is visible to everybody.`,
+  run,
+};
 
 async function run(flags: Flags): Promise<void> {
   const config = readConfig(process.env, flags);

@@ -1,13 +1,12 @@
-import type { Command } from 'commander';
+import { PlantStoreError } from '../client/plant-store-error.ts';
 import { ConfigError } from '../config.ts';
-import { listOf } from './answer-reader.ts';
-import { call } from './api.ts';
-import { ApiFailure } from './api-failure.ts';
-import { type Api, type ApiFlags, addApiOptions, readApi } from './api-options.ts';
+import { connect, type Service } from './api.ts';
+import { type Api, type ApiFlags, readApi } from './api-options.ts';
 import { type Attention, attentionOf } from './attention.ts';
-import { examplesFirst } from './examples.ts';
+import { Failure } from './failure.ts';
 import { renderFields } from './table.ts';
 import { type Line, print, printJson, say } from './terminal.ts';
+import { option, type Verb } from './verb.ts';
 
 type StatusFlags = ApiFlags & { json?: true };
 
@@ -28,20 +27,14 @@ type Status = {
 };
 
 /** `status` */
-export function status(command: Command): void {
-  addApiOptions(
-    command
-      .option('--json', 'print JSON: {url, alive, ready, plants, webhooks}')
-      .configureHelp(examplesFirst('status', 'status --url https://plants.example.org --json'))
-      .addHelpText(
-        'after',
-        `
-Whether a service lives and can serve, how long it takes to say so, and with a token also how your webhooks are: those
+export const verb: Verb = {
+  options: [option('--json', 'print JSON: {url, alive, ready, plants, webhooks}')],
+  examples: ['status', 'status --url https://plants.example.org --json'],
+  notes: `Whether a service lives and can serve, how long it takes to say so, and with a token also how your webhooks are: those
 that need attention first, each with what to do. The exit code is 1 when it is not ready.`,
-      )
-      .action(run),
-  );
-}
+  isRemote: true,
+  run,
+};
 
 async function run(flags: StatusFlags): Promise<void> {
   const { api, hasToken } = apiOf(flags);
@@ -64,33 +57,33 @@ function apiOf(flags: ApiFlags): { api: Api; hasToken: boolean } {
 }
 
 async function look(api: Api, hasToken: boolean): Promise<Status> {
-  const alive = await probe(api, '/healthz');
-  const ready = alive.ok ? await probe(api, '/readyz') : undefined;
+  const service = connect(api);
+  const alive = await probe(service, ['healthz']);
+  const ready = alive.ok ? await probe(service, ['readyz']) : undefined;
   const isOpen = hasToken && ready?.ok === true;
   return {
     url: api.url,
     alive,
     ready,
-    plants: isOpen ? await probe(api, '/plants?limit=1') : undefined,
-    webhooks: isOpen ? await webhooksOf(api) : undefined,
+    plants: isOpen ? await probe(service, ['plants'], { limit: 1, fields: 'id,name,tag,owner' }) : undefined,
+    webhooks: isOpen ? await webhooksOf(service) : undefined,
   };
 }
 
-async function probe(api: Api, path: string): Promise<Probe> {
+async function probe({ read }: Service, path: readonly string[], query = {}): Promise<Probe> {
   const startedAt = performance.now();
-  const problem = await call(api, 'GET', path).then(() => undefined, problemOf);
+  const problem = await read({ path, query }).then(() => undefined, problemOf);
   const latencyMs = Number((performance.now() - startedAt).toFixed(1));
   return { ok: problem === undefined, latencyMs, problem };
 }
 
-async function webhooksOf(api: Api): Promise<Webhooks | string> {
+async function webhooksOf(service: Service): Promise<Webhooks | string> {
   try {
-    const webhooks = listOf((await call(api, 'GET', '/webhooks')).body);
-    const sum = (name: string) => webhooks.reduce((total, webhook) => total + webhook.count(name), 0);
+    const webhooks = await service.webhooks.list();
     return {
       count: webhooks.length,
-      waiting: sum('waiting'),
-      failed: sum('failed'),
+      waiting: webhooks.reduce((sum, { waiting }) => sum + waiting, 0),
+      failed: webhooks.reduce((sum, { failed }) => sum + failed, 0),
       attention: attentionOf(webhooks),
     };
   } catch (error) {
@@ -100,7 +93,7 @@ async function webhooksOf(api: Api): Promise<Webhooks | string> {
 
 /** Throws what is no answer of the service, nor the lack of one. */
 function problemOf(error: unknown): string {
-  if (error instanceof ApiFailure) return error.message;
+  if (error instanceof PlantStoreError || error instanceof Failure) return error.message;
   throw error;
 }
 

@@ -1,54 +1,43 @@
-import type { Members } from './answer-reader.ts';
+import type { Webhook, WebhookCreated } from '../client/schemas.ts';
 import type { Field } from './table.ts';
 import { roughDuration } from './time.ts';
 
 /** What a webhook is, in the order in which a person asks. */
-export function identityFields(webhook: Members): Field[] {
-  const rate = webhook.optionalCount('rate');
+export function identityFields({ id, url, description, rate, publicKey }: Webhook | WebhookCreated): Field[] {
   return [
-    ['ID', webhook.text('id')],
-    ['URL', webhook.text('url')],
-    ['Description', webhook.optionalText('description')],
-    ['Rate', rate === undefined ? undefined : `at most ${rate} attempts per second`],
-    ['Public key', webhook.text('publicKey')],
+    ['ID', id],
+    ['URL', url],
+    ['Description', description],
+    ['Rate', rate === undefined ? rate : `at most ${rate} attempts per second`],
+    ['Public key', publicKey],
   ];
 }
 
 /** How a webhook does. */
-export function healthFields(webhook: Members): Field[] {
-  const reason = webhook.optionalText('disabledReason');
-  const paused = webhook.optionalText('pausedUntil');
+export function healthFields(webhook: Webhook): Field[] {
+  const { status, disabledReason, pausedUntil, waiting, failed } = webhook;
   const oldest = oldestOf(webhook);
   return [
-    ['Status', webhook.text('status') + (reason === undefined ? '' : `: ${reason}`)],
-    ['Paused', paused === undefined ? undefined : `until ${paused}, as the receiver asked`],
-    ['Waiting', webhook.count('waiting') + (oldest === undefined ? '' : `, the oldest for ${oldest}`)],
-    ['Failed', String(webhook.count('failed'))],
-    ['Last success', webhook.optionalText('lastSuccessAt') ?? 'never'],
-    ['Last failure', webhook.optionalText('lastFailureAt') ?? 'never'],
-    ['Created', webhook.text('createdAt')],
+    ['Status', status + (disabledReason === undefined ? '' : `: ${disabledReason}`)],
+    ['Paused', pausedUntil && `until ${pausedUntil}, as the receiver asked`],
+    ['Waiting', waiting + (oldest === undefined ? '' : `, the oldest for ${oldest}`)],
+    ['Failed', String(failed)],
+    ['Last success', webhook.lastSuccessAt ?? 'never'],
+    ['Last failure', webhook.lastFailureAt ?? 'never'],
+    ['Created', webhook.createdAt],
   ];
 }
 
-export const webhookHeadings = ['ID', 'STATUS', 'WAITING', 'OLDEST', 'FAILED', 'URL', 'DESCRIPTION'] as const;
+export const webhookHeadings = ['ID', 'STATUS', 'WAITING', 'OLDEST', 'FAILED', 'URL', 'DESCRIPTION'];
 
 /** A webhook in the table of all, under `webhookHeadings`. */
-export function webhookRow(webhook: Members): string[] {
-  const paused = webhook.optionalText('pausedUntil') !== undefined;
-  const status = webhook.text('status');
-  return [
-    webhook.text('id'),
-    paused && status === 'enabled' ? 'paused' : status,
-    String(webhook.count('waiting')),
-    oldestOf(webhook) ?? '-',
-    String(webhook.count('failed')),
-    webhook.text('url'),
-    webhook.optionalText('description') ?? '',
-  ];
+export function webhookRow(webhook: Webhook): string[] {
+  const { id, status, pausedUntil, waiting, failed, url, description = '' } = webhook;
+  const shown = pausedUntil !== undefined && status === 'enabled' ? 'paused' : status;
+  return [id, shown, String(waiting), oldestOf(webhook) ?? '-', String(failed), url, description];
 }
 
 /** The age of the oldest delivery that waits. */
-function oldestOf(webhook: Members): string | undefined {
-  const seconds = webhook.optionalCount('oldestWaitingAge');
+function oldestOf({ oldestWaitingAge: seconds }: Webhook): string | undefined {
   return seconds === undefined ? undefined : roughDuration(seconds * 1000);
 }

@@ -92,7 +92,8 @@ export function plantJson({ id, name, tag, owner }: PlantMembers): string {
 }
 
 export type PlantMembers = {
-  id?: PlantId | undefined;
+  /** The client gives a number while that is exact. */
+  id?: PlantId | number | undefined;
   name: string;
   tag?: string | undefined;
   /** The owner's user name. */

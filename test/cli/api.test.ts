@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import { type TestContext, test } from 'node:test';
-import { call } from '../../src/cli/api.ts';
+import { connect } from '../../src/cli/api.ts';
 import { type Outcome, run } from './program.ts';
 import { failureOf, startRemote } from './remote.ts';
 
@@ -126,11 +126,11 @@ test('a redirect does not take the token elsewhere', async (t) => {
 
 test('an answer that does not come is given up, and of a change it is said that it may have been made', async (t) => {
   const url = await startStranger(t, () => {});
-  const api = { url, token: TOKEN };
-  await assert.rejects(call(api, 'GET', '/webhooks', { deadlineMs: 50 }), {
+  const { webhooks } = connect({ url, token: TOKEN }, { deadlineMs: 50 });
+  await assert.rejects(webhooks.list(), {
     message: `There is no whole answer from ${url} within 0.05 s.`,
   });
-  await assert.rejects(call(api, 'POST', '/webhooks', { deadlineMs: 50 }), {
+  await assert.rejects(webhooks.create({ url }), {
     message: `There is no whole answer from ${url} within 0.05 s. It is unknown whether it was done.`,
   });
 });

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { test } from 'node:test';
-import { deliveryPages } from '../../src/cli/delivery-pages.ts';
+import { connect } from '../../src/cli/api.ts';
+import { pagesOf } from '../../src/cli/pages.ts';
 import { dataOf, failureOf, type Remote, startRemote, wordsOf } from './remote.ts';
 
 const NO_EVENT = 'evt_01m7xzsn3sskhbnh27akn17wp9';
@@ -111,11 +112,21 @@ test('delivery list --all follows the pages to the end', async (t) => {
 
 test('a link to the public URL is followed where the service was reached, below its path', async (t) => {
   const asked: (string | undefined)[] = [];
+  const at = '2026-11-21T09:00:00Z';
+  const plant = { id: 7, name: 'Alder' };
+  const delivery = {
+    event: 'evt_1',
+    type: 'plant.created',
+    state: 'held',
+    createdAt: at,
+    attempts: 0,
+    plant,
+  };
   const service = createServer(({ url }, response) => {
     asked.push(url);
     const link =
       '<https://plants.example.org/store/webhooks/wh_1/deliveries?limit=2&cursor=a%2Bb>; rel="next"';
-    response.writeHead(200, asked.length === 1 ? { link } : {}).end('[{}]');
+    response.writeHead(200, asked.length === 1 ? { link } : {}).end(JSON.stringify([delivery]));
   });
   service.listen(0, '127.0.0.1');
   await once(service, 'listening');
@@ -124,11 +135,12 @@ test('a link to the public URL is followed where the service was reached, below 
   assert.ok(typeof address === 'object' && address !== null);
 
   const api = { url: `http://127.0.0.1:${address.port}/store`, token: 'x' };
-  const pages = deliveryPages(api, { webhook: 'wh_1', state: 'held', limit: 2 });
-  assert.deepEqual(await Array.fromAsync(pages, ({ more }) => more), [true, false]);
+  const { webhooks } = connect(api);
+  const pages = pagesOf((page) => webhooks.deliveriesPage('wh_1', { ...page, state: 'held' }), { limit: 2 });
+  assert.deepEqual(await Array.fromAsync(pages, ({ next }) => next), ['a+b', undefined]);
   assert.deepEqual(asked, [
-    '/store/webhooks/wh_1/deliveries?limit=2&state=held',
-    '/store/webhooks/wh_1/deliveries?limit=1&state=held&cursor=a%2Bb',
+    '/store/webhooks/wh_1/deliveries?state=held&limit=2',
+    '/store/webhooks/wh_1/deliveries?state=held&limit=1&cursor=a%2Bb',
   ]);
 });
 

@@ -2,13 +2,14 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import { type TestContext, test } from 'node:test';
-import { type FollowOptions, followEvents } from '../../src/cli/event-stream.ts';
+import { connect } from '../../src/cli/api.ts';
+import { followEvents } from '../../src/cli/events.ts';
 
 type Answer = (response: ServerResponse) => void;
 
 type Followed = {
-  /** The events, up to as many as asked for. */
-  seen: string[];
+  /** The plants of the events, up to as many as asked for. */
+  seen: unknown[];
   /** What was said to the person, without the URL. */
   said: string[];
   /** `Last-Event-ID` of each connection. */
@@ -20,7 +21,7 @@ async function follow(
   t: TestContext,
   answers: readonly Answer[],
   count: number,
-  times: Partial<FollowOptions> = {},
+  onChange: (message: string) => void = () => {},
 ): Promise<Followed> {
   const followed: Followed = { seen: [], said: [], asked: [] };
   const server = createServer(({ headers }, response) => {
@@ -36,27 +37,32 @@ async function follow(
   assert.ok(typeof address === 'object' && address !== null);
 
   const url = `http://127.0.0.1:${address.port}`;
-  const options: FollowOptions = {
+  const api = { url, token: 'x' };
+  const events = followEvents(api, connect(api), {
     signal: new AbortController().signal,
-    onChange: (message) => void followed.said.push(message.replaceAll(url, 'URL')),
-    reconnectMs: { first: 1, most: 4 },
-    ...times,
-  };
-  for await (const data of followEvents({ url, token: 'x' }, options)) {
-    if (followed.seen.push(data) === count) break;
+    onChange(message) {
+      followed.said.push(message.replaceAll(url, 'URL'));
+      onChange(message);
+    },
+  });
+  for await (const { plant } of events) {
+    if (followed.seen.push(plant) === count) break;
   }
   return followed;
 }
 
+/** So that the stream is soon connected again. */
+const RETRY = 'retry: 1\n\n';
+
 function stream(text: string): Answer {
   return (response) => {
-    response.writeHead(200, { 'content-type': 'text/event-stream' }).write(text);
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).write(RETRY + text);
   };
 }
 
 function streamAndEnd(text: string): Answer {
   return (response) => {
-    response.writeHead(200, { 'content-type': 'text/event-stream' }).end(text);
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).end(RETRY + text);
   };
 }
 
@@ -70,9 +76,13 @@ const LISTENING = 'Listening to URL. Ctrl+C ends it.';
 
 test('it is tried again until the service is back, and this is said once', async (t) => {
   const down = [refuse(503, 50303), refuse(429, 42900), refuse(500, 50000), refuse(408, 40800)];
-  const answers = [streamAndEnd('id: a\ndata: 1\n\n'), ...down, stream('id: b\ndata: 2\n\n')];
+  const answers = [
+    streamAndEnd('id: a\ndata: {"plant":1}\n\n'),
+    ...down,
+    stream('id: b\ndata: {"plant":2}\n\n'),
+  ];
   const { seen, said, asked } = await follow(t, answers, 2);
-  assert.deepEqual(seen, ['1', '2']);
+  assert.deepEqual(seen, [1, 2]);
   assert.deepEqual(asked, [undefined, 'a', 'a', 'a', 'a', 'a']);
   assert.deepEqual(said, [
     LISTENING,
@@ -82,35 +92,51 @@ test('it is tried again until the service is back, and this is said once', async
 });
 
 test('a position without an event is where it goes on', async (t) => {
-  const answers = [streamAndEnd('id: a\nretry: 1000\n\n: heartbeat\n\n'), stream('id: b\ndata: 1\n\n')];
+  const answers = [
+    streamAndEnd('id: a\nretry: 1\n\n: heartbeat\n\n'),
+    stream('id: b\ndata: {"plant":1}\n\n'),
+  ];
   const { seen, asked } = await follow(t, answers, 1);
-  assert.deepEqual([seen, asked], [['1'], [undefined, 'a']]);
+  assert.deepEqual([seen, asked], [[1], [undefined, 'a']]);
 });
 
 test('an event that breaks off is not seen before it is whole', async (t) => {
-  const answers = [streamAndEnd('id: a\ndata: 1\n\nid: b\ndata: 2'), stream('id: b\ndata: 2\n\n')];
+  const answers = [
+    streamAndEnd('id: a\ndata: {"plant":1}\n\nid: b\ndata: {"plant":2}'),
+    stream('id: b\ndata: {"plant":2}\n\n'),
+  ];
   const { seen, asked } = await follow(t, answers, 2);
   assert.deepEqual(
     [seen, asked],
     [
-      ['1', '2'],
+      [1, 2],
       [undefined, 'a'],
     ],
   );
 });
 
 test('a stream that is silent for too long is taken for dead', async (t) => {
-  const answers = [stream('id: a\ndata: 1\n\n'), stream('id: b\ndata: 2\n\n')];
-  const { seen, said, asked } = await follow(t, answers, 2, { silenceMs: 50 });
-  assert.deepEqual(seen, ['1', '2']);
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const answers = [stream('id: a\ndata: {"plant":1}\n\n'), stream('id: b\ndata: {"plant":2}\n\n')];
+  // Behind what it has to do before it waits: for the next word of the service, then to connect again.
+  const wait = (said: string) => {
+    if (said.startsWith('Listening')) setImmediate(() => t.mock.timers.tick(45_000));
+    if (said.endsWith('Connecting again.')) setImmediate(() => t.mock.timers.tick(10));
+  };
+  const { seen, said, asked } = await follow(t, answers, 2, wait);
+  assert.deepEqual(seen, [1, 2]);
   assert.deepEqual(asked, [undefined, 'a']);
-  assert.equal(said[1], 'The event stream was silent for 0.05 s. Connecting again.');
+  assert.equal(said[1], 'The event stream was silent for 45 s. Connecting again.');
 });
 
 test('where the service does not know the last event any more, it goes on from now and says so', async (t) => {
-  const answers = [streamAndEnd('id: a\ndata: 1\n\n'), refuse(400, 40007), stream('id: b\ndata: 2\n\n')];
+  const answers = [
+    streamAndEnd('id: a\ndata: {"plant":1}\n\n'),
+    refuse(400, 40007),
+    stream('id: b\ndata: {"plant":2}\n\n'),
+  ];
   const { seen, said, asked } = await follow(t, answers, 2);
-  assert.deepEqual(seen, ['1', '2']);
+  assert.deepEqual(seen, [1, 2]);
   assert.deepEqual(asked, [undefined, 'a', undefined]);
   assert.equal(said.at(-1), 'Connected again. Events that came meanwhile may be missing.');
 });
@@ -138,7 +164,7 @@ for (const { what, answer, says } of wrong) {
 }
 
 test('a first connection that fails is not tried again, whatever the reason', async (t) => {
-  await assert.rejects(follow(t, [refuse(503, 50303), stream('data: 1\n\n')], 1), {
+  await assert.rejects(follow(t, [refuse(503, 50303), stream('data: {"plant":1}\n\n')], 1), {
     message: 'No. (error 50303)',
   });
 });

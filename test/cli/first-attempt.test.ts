@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { call } from '../../src/cli/api.ts';
-import type { Api } from '../../src/cli/api-options.ts';
+import { connect } from '../../src/cli/api.ts';
 import { firstAttempt } from '../../src/cli/first-attempt.ts';
 import { dataOf, failureOf, type Remote, startRemote } from './remote.ts';
 
-function apiOf({ service }: Remote): Api {
-  return { url: service.url, token: service.token };
+function webhooksOf({ service }: Remote) {
+  return connect({ url: service.url, token: service.token }).webhooks;
 }
 
 /** Makes the webhook pause for an hour, and gives the end of that. */
@@ -35,25 +34,25 @@ test('webhook test --wait does not wait for a webhook that pauses, and says unti
 
 test('a webhook that is disabled while its test is waited for ends the waiting', async (t) => {
   const remote = await startRemote(t, { WEBHOOK_RETRY_SCHEDULE: '20s' });
-  const api = apiOf(remote);
+  const webhooks = webhooksOf(remote);
   const webhook = await remote.webhook();
-  const { body: sent } = await call(api, 'POST', `/webhooks/${webhook}/test`);
-  const waited = assert.rejects(firstAttempt(api, { webhook, sent }), {
+  const sent = await webhooks.test(webhook);
+  const waited = assert.rejects(firstAttempt(webhooks, { webhook, sent }), {
     message: `The webhook is disabled, so the test event is held; it goes out with: plant-store webhook enable ${webhook}`,
   });
-  await call(api, 'PATCH', `/webhooks/${webhook}`, { body: { enabled: false } });
+  await webhooks.update(webhook, { enabled: false });
   await waited;
 });
 
 test('when the time is over it is said when the attempt is due, or that others wait before it', async (t) => {
   const remote = await startRemote(t, { WEBHOOK_CONCURRENCY: '1' });
-  const api = apiOf(remote);
+  const webhooks = webhooksOf(remote);
   const webhook = await remote.webhook();
   remote.receiver.usually('hang');
   await remote.plant('{"name":"Alder"}');
   await remote.receiver.receive(1);
-  const { body: sent } = await call(api, 'POST', `/webhooks/${webhook}/test`);
-  await assert.rejects(firstAttempt(api, { webhook, sent, withinMs: 50 }), {
+  const sent = await webhooks.test(webhook);
+  await assert.rejects(firstAttempt(webhooks, { webhook, sent, withinMs: 50 }), {
     message:
       /^There was no attempt within 0\.05 s: it is (?:due at 2\S+Z, and|under way, or) others wait before it\. To see it once there is one: plant-store delivery show wh_\w+ evt_\w+$/,
   });

@@ -149,6 +149,18 @@ test('an event is one line of JSON in a pipe, with every character as it came', 
   assert.ok(line.includes('\u009b35m\u009d\u061c\u200e'), 'characters that JSON does not escape stay');
 });
 
+test('an array of JSON holds every text as it came, line separators included', async (t) => {
+  const server = await startHostileServer(t);
+  const env = { PLANT_STORE_URL: `${server}/fields`, PLANT_STORE_TOKEN: 'x' };
+  for (const args of [
+    ['delivery', 'list', WEBHOOK],
+    ['plant', 'list'],
+  ]) {
+    const { stdout } = await run([...args, '--json'], env);
+    assert.ok(stdout.includes(JSON.stringify(HOSTILE)), args.join(' '));
+  }
+});
+
 test('an event that is no JSON, or has an id that no header can hold, is not printed', async (t) => {
   const server = await startHostileServer(t);
   for (const hostility of ['notes', 'ids']) {
