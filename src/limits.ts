@@ -251,6 +251,8 @@ export const delivery = {
   readsAtOnce: 8,
   /** Outcomes that are not recorded yet: memory, and what is sent again after a crash. No request begins at the bound. */
   unrecorded: 2_000,
+  /** Between the beginnings of two batches of outcomes: a commit costs as much as several deliveries. */
+  recordEveryMs: 10,
   /** A webhook whose deliveries never run out is read from the first one as often: what came late may be before the rest. */
   rereadMs: 1 * SECOND,
   /** For each webhook so much later: 1 000 reads a second at most, some hundredths of a core, for those that only wait. */

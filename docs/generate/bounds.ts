@@ -147,6 +147,7 @@ export const bounds: Readonly<Record<LimitName, string>> = {
   'delivery.retryDelayMs': 'The service does not start, exit code 2.',
   'delivery.answerHeaderBytes': 'The attempt counts as failed.',
   'delivery.drainMs': 'Requests that are still under way are cut short, and sent again after the next start.',
+  'delivery.recordEveryMs': 'The next batch is recorded.',
   'delivery.storeRetryMs': 'The call is tried again, with a line in the log each time.',
   'delivery.failuresToProbe':
     'One attempt at a time is made, after a pause, until one succeeds; the others wait.',

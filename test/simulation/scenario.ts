@@ -90,6 +90,7 @@ function drawRules(random: Random): DispatchRules {
     suspicions: 3,
     troubledMs: 10_000,
     unrecorded: random.pick([3, 20, 100]),
+    recordEveryMs: 10,
     storeRetryMs: { first: 100, most: 2_000 },
     schedule: random.pick([
       [0, 5_000, 20_000, 60_000],

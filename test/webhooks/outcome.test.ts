@@ -30,7 +30,7 @@ function outcome(attempt: Partial<Attempt>, of: Parameters<typeof sent>[0] = {})
     { at: NOW - 5, durationMs: 5, ...attempt },
     rules,
     NOW,
-    0.5,
+    () => 0.5,
   );
   return { ...rest, ...standing };
 }

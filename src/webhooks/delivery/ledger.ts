@@ -19,13 +19,19 @@ export type Ledger = {
 export type LedgerRules = {
   /** Outcomes that are not recorded yet; no request begins while there are more. */
   unrecorded: number;
+  /** A batch begins so long after the one before, so that each commit is shared by many when there are many. */
+  recordEveryMs: number;
   storeRetryMs: { first: number; most: number };
 };
 
-export function createLedger({ unrecorded, storeRetryMs: { first, most } }: LedgerRules): Ledger {
+export function createLedger({ unrecorded, recordEveryMs, storeRetryMs }: LedgerRules): Ledger {
+  const { first, most } = storeRetryMs;
   let waiting: Outcome[] = [];
   let underWay: Outcome[] = [];
   let retry = { ms: 0, at: Number.NEGATIVE_INFINITY };
+  let begunAt = Number.NEGATIVE_INFINITY;
+
+  const nextAt = () => Math.max(retry.at, begunAt + recordEveryMs);
 
   function failed(now: number): void {
     // Calls that were under way together count as one.
@@ -37,7 +43,8 @@ export function createLedger({ unrecorded, storeRetryMs: { first, most } }: Ledg
   return {
     add: (outcome) => void waiting.push(outcome),
     next(now) {
-      if (underWay.length > 0 || waiting.length === 0 || now < retry.at) return undefined;
+      if (underWay.length > 0 || waiting.length === 0 || now < nextAt()) return undefined;
+      begunAt = now;
       underWay = waiting;
       waiting = [];
       return underWay;
@@ -54,7 +61,7 @@ export function createLedger({ unrecorded, storeRetryMs: { first, most } }: Ledg
     },
     failed,
     retryAt: () => retry.at,
-    wakeAt: () => (underWay.length > 0 || waiting.length === 0 ? undefined : retry.at),
+    wakeAt: () => (underWay.length > 0 || waiting.length === 0 ? undefined : nextAt()),
     isFull: () => waiting.length + underWay.length >= unrecorded,
     isEmpty: () => waiting.length + underWay.length === 0,
   };

@@ -20,14 +20,14 @@ const GONE = 410;
  * What follows from an attempt: for its delivery, and for its webhook.
  *
  * @param now when the attempt ended
- * @param random01 a random number from 0 to 1, for the spread of the next delay
+ * @param random gives a number from 0 to 1, for the spread of the next delay
  */
 export function outcomeOf(
   { webhook, fence, delivery, settings }: Sent,
   attempt: Attempt,
   rules: OutcomeRules,
   now: number,
-  random01: number,
+  random: () => number,
 ): Outcome {
   const { event, generation, step } = delivery;
   const reason = failureOf(attempt);
@@ -50,7 +50,7 @@ export function outcomeOf(
     const made = Math.max(0, step);
     // It waits for its receiver, who may come back: the schedule goes on where it was.
     if (status === GONE) return { state: 'pending', due: now, step: made };
-    return nextAttempt(rules.schedule, made + 1, now, random01);
+    return nextAttempt(rules.schedule, made + 1, now, random());
   }
 }
 

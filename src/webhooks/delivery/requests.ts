@@ -128,7 +128,7 @@ export function createRequests({ rules, ledger, places, ownLane, drop, wake }: R
       // What an attempt to the URL before says of the webhook is void.
       const isVoid = lane.standing?.generation !== sending.settings.generation;
       const standing = isVoid ? sending.settings : { ...sending.settings, ...lane.standing };
-      const outcome = outcomeOf({ ...sending, settings: standing }, attempt, rules, now, rules.random());
+      const outcome = outcomeOf({ ...sending, settings: standing }, attempt, rules, now, rules.random);
       if (!isVoid) lane.trouble = troubleAfter(lane.trouble, endOf(attempt), lane.sending === 0, rules, now);
       ledger.add(isVoid ? outcome : { ...outcome, begins: follow(lane, outcome) });
     },

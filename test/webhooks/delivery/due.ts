@@ -19,6 +19,7 @@ export const rules: DispatchRules = {
   suspicions: 3,
   troubledMs: 60_000,
   unrecorded: 1_000,
+  recordEveryMs: 0,
   storeRetryMs: { first: 100, most: 5_000 },
   schedule: [0, 5_000, 300_000],
   disableAfterMs: 1e9,
