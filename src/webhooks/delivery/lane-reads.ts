@@ -82,6 +82,7 @@ export function beginReading(
   const askedLimit = rules.asked + lane.underWay.size;
   lane.reading = {
     isStale: false,
+    isWhole: isDue && lane.after === undefined,
     limit,
     askedLimit,
     lookAt: Number.POSITIVE_INFINITY,
@@ -120,6 +121,8 @@ export function takeIn(
     return;
   }
   settle(lane, settings, rules, now);
+  // What is not found from the beginning is gone, and what came late has its place.
+  if (reading.isWhole) lane.queue = [];
   if (asked.length > 0) dropOutdated(lane, asked, due);
   const here = new Set(lane.queue.map(keyOf));
   // What is not among the first of these any more was asked for again.

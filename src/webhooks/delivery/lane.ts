@@ -61,6 +61,8 @@ export type Lane = {
 /** A read of the store that has begun. What was recorded meanwhile may still be part of what it finds. */
 export type Reading = {
   isStale: boolean;
+  /** Whether all that waits here is part of what it finds, unless it is gone. */
+  isWhole: boolean;
   /** 0 when only what a person asked for is read. */
   limit: number;
   askedLimit: number;

@@ -29,6 +29,7 @@ function laneWith(
 function give(lane: Lane, found: Partial<LaneReading>, now = 0, recorded: string[] = [], more = {}): void {
   const began = {
     isStale: false,
+    isWhole: false,
     limit: WIDE,
     askedLimit: WIDE,
     lookAt: Number.POSITIVE_INFINITY,
@@ -251,6 +252,14 @@ test('what is under way, waits or was recorded since a read began is not taken f
   begin(lane, first);
   give(lane, { due }, 0, [`${due[2]?.event.id} 0`]);
   assert.deepEqual(lane.queue, [due[1], due[3]]);
+});
+
+test('what a read from the beginning does not find is sent no more, and what came late has its place', () => {
+  const [first, second, third] = deliveries(3);
+  assert.ok(first && second && third);
+  const lane = laneWith({ due: [second, third] });
+  give(lane, { due: [first, third] }, 0, [], { isWhole: true });
+  assert.deepEqual(lane.queue, [first, third]);
 });
 
 test('what is due anew before what was read is read from the beginning, also when it is told during a read', () => {
