@@ -89,7 +89,7 @@ const EVENTS_AGAIN: Statement = {
     FROM json_to_recordset($3) AS e(id text, owner int8)
     ORDER BY e.id
     ON CONFLICT (subscriber, webhook, event) DO UPDATE
-    SET state = 'pending', step = ${ANEW}, due = excluded.due`,
+    SET state = 'pending', step = ${ANEW}, due = excluded.due, suspicions = 0`,
 };
 
 const DELIVERED_AGAIN: Statement = {
@@ -129,7 +129,7 @@ function deliveriesAgain({ isMeant, first }: { isMeant: string; first: string })
       ) d
     ), changed AS (
       UPDATE deliveries d
-      SET state = 'pending', step = ${ANEW}, due = $6
+      SET state = 'pending', step = ${ANEW}, due = $6, suspicions = 0
       FROM locked l
       WHERE d.subscriber = $1 AND d.webhook = $2 AND d.event = l.event
     )
