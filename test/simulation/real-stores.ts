@@ -8,14 +8,15 @@ import { laneReads } from '../../src/store/postgres/lanes.ts';
 import { recordOutcomes } from '../../src/store/postgres/records.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { lanesOf } from '../harness/lanes.ts';
-import { makeDatabase, openStoreIn } from '../harness/postgres.ts';
 import type { RealStore } from './shadow.ts';
 
 export type StoreKind = 'sqlite' | 'postgres';
 
 /** Keeps what stores of this kind need between two runs, such as a server, until it is let go. */
 export async function keepReal(kind: StoreKind): Promise<() => Promise<void>> {
-  return kind === 'sqlite' ? async () => {} : (await makeDatabase()).drop;
+  if (kind === 'sqlite') return async () => {};
+  const { makeDatabase } = await import('../harness/postgres.ts');
+  return (await makeDatabase()).drop;
 }
 
 /** Opens a new store for a run. */
@@ -38,6 +39,7 @@ async function openFile() {
   const { read, suspect, record } = lanes.store;
   return {
     store,
+    hasFences: false,
     read,
     suspect,
     record: (_: string, outcomes: Parameters<typeof record>[0]) => record(outcomes),
@@ -51,6 +53,8 @@ async function openFile() {
 
 /** Leases live by the clock of the server, which does not stand still: what they say is written before each record. */
 async function openServer(): Promise<RealStore & { close(): Promise<void> }> {
+  // Its libraries listen for signals and the exit, also when nobody needs a server.
+  const { makeDatabase, openStoreIn } = await import('../harness/postgres.ts');
   const database = await makeDatabase();
   const store = await openStoreIn(database.url);
   const lanes = openDatabase({
@@ -62,6 +66,7 @@ async function openServer(): Promise<RealStore & { close(): Promise<void> }> {
   const { read, suspect } = laneReads(lanes);
   return {
     store,
+    hasFences: true,
     read,
     suspect,
     async record(replica, outcomes, leases) {

@@ -94,7 +94,8 @@ export function createWitness(scenario: Scenario, rows: Rows, trace?: (line: str
     const isSame = stamp.version === rows.webhooks.get(webhook)?.version;
     if (row && isSame && !isVisible(rows, webhook, row.event)) fail(`${text}, who has no access to it`);
     if ((settings.pausedUntil ?? 0) > rows.now() + CLOCK_MS) fail(`${text}, which is paused`);
-    if (row && row.made === stamp.made) checkAsked(text, row, stamp, askedAt.get(`${process} ${webhook}`));
+    const isSeen = row !== undefined && isVisible(rows, webhook, row.event);
+    if (isSeen && row.made === stamp.made) checkAsked(text, row, stamp, askedAt.get(`${process} ${webhook}`));
   }
 
   /** What was sent again while it waited is not sent as it waited, and again: unless it was about to be noted. */
