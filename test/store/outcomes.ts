@@ -175,7 +175,9 @@ export function outcomesConformance(ready: () => Given): void {
       await store.deliveries.redeliver({ owner, webhook: hook, event: made.event.id, at: AT });
       assert.equal((await due(hook))[0]?.suspicions, 0);
       for (const state of ['pending', undefined] as const) {
-        await store.lanes.suspect(hook, made.event.id, made.generation + 1);
+        await ready()
+          .lanes()
+          .suspect(hook, made.event.id, made.generation + 1);
         assert.equal((await due(hook))[0]?.suspicions, 1);
         await store.deliveries.startReplay({ owner, webhook: hook, from: 'evt_', state, at: AT }, 10);
         await ready().finishChores();
