@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { storePath } from '../src/config.ts';
+import { storePath } from '../src/config/config.ts';
 import { startCreates } from './backup/load.ts';
 import { violationsIn } from './backup/verify.ts';
 import { temporaryFolder } from './harness/cleanup.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { storePath } from '../src/config.ts';
+import { storePath } from '../src/config/config.ts';
 import { type ClientsOptions, retryUnknown, runClients } from './crash/clients.ts';
 import { createLedger } from './crash/ledger.ts';
 import { seededRandom } from './crash/random.ts';

@@ -12,8 +12,8 @@ import {
   readConfig,
   readStoreConfig,
   storePath,
-} from '../src/config.ts';
-import { settings } from '../src/config-settings.ts';
+} from '../src/config/config.ts';
+import { settings } from '../src/config/settings.ts';
 
 const TOKEN = 'chosen-by-the-operator-0123456789abcdef';
 

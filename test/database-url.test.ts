@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import pg from 'pg';
-import { parseDatabaseUrl } from '../src/database-url.ts';
+import { parseDatabaseUrl } from '../src/config/database-url.ts';
 
 test('a URL names a host, and the port is 5432 when it names none', () => {
   assert.deepEqual(parseDatabaseUrl('postgres://ann@db.example.org/plants').hosts, [

@@ -1,5 +1,5 @@
 import { DatabaseSync } from 'node:sqlite';
-import { verifyStore } from '../../src/store/sqlite/inspect.ts';
+import { verifyStore } from '../../src/store/sqlite/files/inspect.ts';
 
 /** What is known of a backup's creates. */
 export type Expected = {

@@ -82,7 +82,7 @@ function isPlace(text: string): text is Plan['at'] {
 }
 
 const LOG_AS_IT_IS = {
-  file: 'src/store/sqlite/durable-log.ts',
+  file: 'src/store/sqlite/files/durable-log.ts',
   from: '      rewrite(log);\n',
   to: '',
 };

@@ -1,7 +1,7 @@
 import { copyFile, cp, mkdir, rename, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { storePath } from '../../src/config.ts';
+import { storePath } from '../../src/config/config.ts';
 import type { Outcome } from '../../test/cli/program.ts';
 import type { Server } from '../../test/process/server.ts';
 import type { Entry } from '../crash/ledger.ts';

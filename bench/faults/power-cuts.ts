@@ -75,7 +75,7 @@ async function main(): Promise<number> {
 }
 
 const SYNCHRONOUS_NORMAL = {
-  file: 'src/store/sqlite/connection.ts',
+  file: 'src/store/sqlite/engine/connection.ts',
   from: 'PRAGMA synchronous = FULL',
   to: 'PRAGMA synchronous = NORMAL',
 };

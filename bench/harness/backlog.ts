@@ -1,5 +1,5 @@
 import { DatabaseSync } from 'node:sqlite';
-import { storePath } from '../../src/config.ts';
+import { storePath } from '../../src/config/config.ts';
 import { eventPrefix, filledPlant } from './fill.ts';
 
 /** Deliveries written by SQL past the service, which may run meanwhile, as the command line does. */

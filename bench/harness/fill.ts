@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { storePath } from '../../src/config.ts';
+import { storePath } from '../../src/config/config.ts';
 import { firstId } from '../../src/runtime.ts';
 import { startService } from './service.ts';
 

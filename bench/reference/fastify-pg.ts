@@ -5,7 +5,7 @@ import Fastify, {
   type RouteShorthandOptionsWithHandler,
 } from 'fastify';
 import pg from 'pg';
-import { pageSql, SEPARATOR } from '../../src/store/postgres/page-reads.ts';
+import { pageSql, SEPARATOR } from '../../src/store/postgres/plants/page-reads.ts';
 import { serve } from './serve.ts';
 
 /**

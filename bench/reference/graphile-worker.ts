@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events';
 import { createServer } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { Logger, type Runner, run, runMigrations, type Task, type WorkerEvents } from 'graphile-worker';
-import { newKeyPair, newSecret, sign } from '../../src/webhooks/signature.ts';
+import { newKeyPair, newSecret, sign } from '../../src/webhooks/sending/signature.ts';
 import type { WorkerOrder } from '../harness/graphile-worker.ts';
 import { serve } from './serve.ts';
 

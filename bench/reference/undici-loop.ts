@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { createServer } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { Pool } from 'undici';
-import { newKeyPair, newSecret, sign } from '../../src/webhooks/signature.ts';
+import { newKeyPair, newSecret, sign } from '../../src/webhooks/sending/signature.ts';
 import type { LoopOrder } from '../harness/undici-loop.ts';
 import { serve } from './serve.ts';
 

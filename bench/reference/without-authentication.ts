@@ -5,13 +5,13 @@ import { scopes } from '../../src/access/scopes.ts';
 
 /**
  * The service without authentication: to be loaded before it (`--import`). This module takes the place of
- * `src/http/authorization.ts`, so that nobody reads a header or looks for a token: each request is one of the
+ * `src/http/request/authorization.ts`, so that nobody reads a header or looks for a token: each request is one of the
  * first user's. All the rest is the service as it is.
  */
 
-export * from '../../src/http/authorization.ts';
+export * from '../../src/http/request/authorization.ts';
 
-const REPLACED = new URL('../../src/http/authorization.ts', import.meta.url).href;
+const REPLACED = new URL('../../src/http/request/authorization.ts', import.meta.url).href;
 
 registerHooks({
   resolve(specifier, context, next) {

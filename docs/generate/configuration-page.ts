@@ -1,4 +1,4 @@
-import { settings } from '../../src/config-settings.ts';
+import { settings } from '../../src/config/settings.ts';
 import { code, table } from './table.ts';
 
 const INTRODUCTION = `# Configuration

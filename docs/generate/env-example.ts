@@ -1,8 +1,8 @@
-import { type Setting, settings } from '../../src/config-settings.ts';
+import { type Setting, settings } from '../../src/config/settings.ts';
 
 const WIDTH = 100;
 
-const INTRODUCTION = `# Made by "npm run docs" from src/config-settings.ts. Change that, not this.
+const INTRODUCTION = `# Made by "npm run docs" from src/config/settings.ts. Change that, not this.
 #
 # Every setting of plant-store, with its default. Copy this file and remove the # from the lines you change:
 #

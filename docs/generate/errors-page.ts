@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import { catalogue, type ErrorCode, statusOf } from '../../src/errors.ts';
-import { pathTemplate } from '../../src/http/openapi.ts';
-import { failuresOf, type Operation } from '../../src/http/operation.ts';
+import { pathTemplate } from '../../src/http/routes/openapi.ts';
+import { failuresOf, type Operation } from '../../src/http/routes/operation.ts';
 import { code, table } from './table.ts';
 
 const INTRODUCTION = `# Errors

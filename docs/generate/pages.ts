@@ -1,4 +1,4 @@
-import { openapiDocument, operations } from '../../src/http/openapi.ts';
+import { openapiDocument, operations } from '../../src/http/routes/openapi.ts';
 import { cliPage } from './cli-page.ts';
 import { clientSchemas } from './client-schemas.ts';
 import { configurationPage } from './configuration-page.ts';
@@ -15,7 +15,7 @@ export async function referencePages(): Promise<ReadonlyMap<string, string>> {
   const document = openapiDocument();
   return new Map([
     ['docs/reference/errors.md', page('src/errors.ts', errorsPage(Object.values(operations)))],
-    ['docs/reference/configuration.md', page('src/config-settings.ts', configurationPage())],
+    ['docs/reference/configuration.md', page('src/config/settings.ts', configurationPage())],
     ['docs/reference/limits.md', page('src/limits.ts', limitsPage())],
     ['docs/reference/metrics.md', page('src/observability/catalogue.ts', await metricsPage())],
     ['docs/reference/cli.md', page('the help of each verb', await cliPage())],

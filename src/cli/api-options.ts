@@ -1,7 +1,7 @@
 import { InvalidArgumentError, Option } from 'commander';
-import { ConfigError, type Environment } from '../config.ts';
+import { ConfigError, type Environment } from '../config/config.ts';
 import { DEFAULT_PROFILE, isProfileName, type Profile, profileNameRule, readProfiles } from './profiles.ts';
-import { shellWord } from './terminal.ts';
+import { shellWord } from './terminal/terminal.ts';
 
 /** What every verb that talks to a running service takes. */
 export type ApiFlags = { url?: string; token?: string; profile?: string };

@@ -9,7 +9,7 @@ import { refuseUnknown } from './answers.ts';
 import { explained, isUnreachable, strange } from './api-failure.ts';
 import type { Api } from './api-options.ts';
 import { requests as limits, retrying } from './limits.ts';
-import { say } from './terminal.ts';
+import { say } from './terminal/terminal.ts';
 
 /** The service, as verbs talk to it: the typed client, whose failures say what a person can do. */
 export type Service = {

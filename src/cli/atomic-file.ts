@@ -3,9 +3,9 @@ import { constants, lstatSync } from 'node:fs';
 import { type FileHandle, open, readlink, realpath, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { isatty } from 'node:tty';
-import { replaceFile } from '../store/sqlite/durable-files.ts';
+import { replaceFile } from '../store/sqlite/files/durable-files.ts';
 import { Failure } from './failure.ts';
-import { systemReasonOrCode } from './system-failure.ts';
+import { systemReasonOrCode } from './service/system-failure.ts';
 
 /** Writes text behind what was written before. */
 export type Write = (text: string) => Promise<void>;

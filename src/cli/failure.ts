@@ -1,8 +1,8 @@
 import { CommanderError } from 'commander';
 import { PlantStoreError } from '../client/plant-store-error.ts';
-import { ConfigError } from '../config.ts';
+import { ConfigError } from '../config/config.ts';
 import { AppError } from '../errors.ts';
-import { StoreFailure } from '../store/sqlite/failure.ts';
+import { StoreFailure } from '../store/sqlite/engine/failure.ts';
 
 /** What could not be done, in one sentence for the person who asked for it. */
 export class Failure extends Error {

@@ -1,7 +1,7 @@
 import { type Command, CommanderError } from 'commander';
 import { exitCodeOf, messageOf } from './failure.ts';
 import { emptyProgram, reportTyposFirst } from './program.ts';
-import { ignoreBrokenPipes, insist } from './terminal.ts';
+import { ignoreBrokenPipes, insist } from './terminal/terminal.ts';
 import { meantArgs } from './unknown-verb.ts';
 import { define, examplesFirst, type Verb, type Verbs } from './verb.ts';
 
@@ -19,88 +19,92 @@ type Entry = {
 
 /** A verb, or a noun with verbs of its own. */
 const entries: Readonly<Record<string, Entry>> = {
-  serve: { heading: ofStore, description: 'run the service', load: () => import('./serve.ts') },
+  serve: { heading: ofStore, description: 'run the service', load: () => import('./service/serve.ts') },
   user: {
     heading: ofStore,
     description: 'make, list, disable and delete users',
-    load: () => import('./user.ts'),
+    load: () => import('./verbs/user.ts'),
   },
   token: {
     heading: ofStore,
     description: 'make, list, rotate and revoke tokens',
-    load: () => import('./token.ts'),
+    load: () => import('./verbs/token.ts'),
   },
   share: {
     heading: ofStore,
     description: 'let users read the plants of others',
-    load: () => import('./share.ts'),
+    load: () => import('./verbs/share.ts'),
   },
   plant: {
     heading: ofService,
     description: 'list, create, delete, import and export plants',
-    load: () => import('./plant.ts'),
+    load: () => import('./verbs/plant.ts'),
   },
   webhook: {
     heading: ofService,
     description: 'make, list, try and change webhooks',
-    load: () => import('./webhook.ts'),
+    load: () => import('./verbs/webhook.ts'),
   },
   delivery: {
     heading: ofService,
     description: 'list, show and repeat deliveries',
-    load: () => import('./delivery.ts'),
+    load: () => import('./verbs/delivery.ts'),
   },
   listen: {
     heading: ofService,
     description: 'show new plants as they come, and send them to a receiver of yours',
-    load: () => import('./listen.ts'),
+    load: () => import('./verbs/listen.ts'),
   },
   migrate: {
     heading: ofStore,
     description: 'make or update the schema of a PostgreSQL store',
-    load: () => import('./migrate.ts'),
+    load: () => import('./service/migrate.ts'),
   },
   copy: {
     heading: ofStore,
     description: 'move an embedded store into a PostgreSQL database',
-    load: () => import('./copy.ts'),
+    load: () => import('./service/copy.ts'),
   },
   status: {
     heading: ofService,
     description: 'say how a running service and your webhooks are',
-    load: () => import('./status.ts'),
+    load: () => import('./verbs/status.ts'),
   },
   doctor: {
     heading: ofStore,
     description: 'check all that the service needs, and say what to do',
-    load: () => import('./doctor.ts'),
+    load: () => import('./doctor/doctor.ts'),
   },
   backup: {
     heading: ofStore,
     description: 'write the store of the data folder to a file, while a service runs on it',
-    load: () => import('./backup.ts'),
+    load: () => import('./service/backup.ts'),
   },
   restore: {
     heading: ofStore,
     description: 'put a backup in place of the store in the data folder',
-    load: () => import('./restore.ts'),
+    load: () => import('./service/restore.ts'),
   },
   login: {
     heading: ofService,
     description: 'save where a service is, and the token to act with',
-    load: () => import('./login.ts'),
+    load: () => import('./verbs/login.ts'),
   },
   logout: {
     heading: ofService,
     description: 'forget a token that login has saved',
-    load: () => import('./logout.ts'),
+    load: () => import('./verbs/logout.ts'),
   },
   completion: {
     heading: others,
     description: 'print what makes a shell complete verbs and options',
-    load: () => import('./completion.ts'),
+    load: () => import('./completion/completion.ts'),
   },
-  openapi: { heading: others, description: 'print the OpenAPI document', load: () => import('./openapi.ts') },
+  openapi: {
+    heading: others,
+    description: 'print the OpenAPI document',
+    load: () => import('./verbs/openapi.ts'),
+  },
 };
 
 /**

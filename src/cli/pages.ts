@@ -1,7 +1,7 @@
 import type { Page } from '../client/pages.ts';
 import { requests } from './limits.ts';
-import { growingTable } from './table.ts';
-import { print, writeJson } from './terminal.ts';
+import { growingTable } from './terminal/table.ts';
+import { print, writeJson } from './terminal/terminal.ts';
 import { refuseValue } from './verb.ts';
 
 export type PageQuery = { limit: number; cursor: string | undefined; signal: AbortSignal | undefined };

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { mkdir, open, rm } from 'node:fs/promises';
 import { dirname, isAbsolute, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { ConfigError, type Environment } from '../config.ts';
+import { ConfigError, type Environment } from '../config/config.ts';
 import { unwritable, writeAtomically } from './atomic-file.ts';
 import { Failure } from './failure.ts';
 import { profiles as limits } from './limits.ts';

@@ -1,6 +1,6 @@
 import { Command, Help } from 'commander';
-import { version } from '../package.ts';
-import { beQuiet, columnsOf, insist, print } from './terminal.ts';
+import { version } from '../config/package.ts';
+import { beQuiet, columnsOf, insist, print } from './terminal/terminal.ts';
 import { examplesFirst } from './verb.ts';
 
 /** The program without verbs: what is the same for each of them. */

@@ -1,5 +1,5 @@
 import { Argument, type Command, Help, InvalidArgumentError, Option } from 'commander';
-import { type SettingName, settings } from '../config-settings.ts';
+import { type SettingName, settings } from '../config/settings.ts';
 import { API_NOTE, apiOptions } from './api-options.ts';
 import { Misuse } from './failure.ts';
 

@@ -1,4 +1,5 @@
 import { catalogue as errors } from '../errors.ts';
+import { catalogue, type MetricKey } from './catalogue.ts';
 import {
   type AttemptEnd,
   attemptEnds,
@@ -6,8 +7,7 @@ import {
   type Measures,
   type QueueName,
   queueNames,
-} from '../measures.ts';
-import { catalogue, type MetricKey } from './catalogue.ts';
+} from './port.ts';
 import type { Sample, Samples } from './registry.ts';
 import { createTally, type Tally } from './tally.ts';
 

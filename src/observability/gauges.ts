@@ -1,7 +1,7 @@
 import { observability as limits } from '../limits.ts';
-import type { QueueReading, SendingReading, SizeReading, StoreReadings } from '../measures.ts';
 import { type Clock, type Log, timeOfId } from '../runtime.ts';
 import { type CountedKey, one } from './counts.ts';
+import type { QueueReading, SendingReading, SizeReading, StoreReadings } from './port.ts';
 import type { Sample, Samples } from './registry.ts';
 import { seldom } from './seldom.ts';
 

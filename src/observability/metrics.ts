@@ -1,8 +1,8 @@
-import type { Measures } from '../measures.ts';
 import type { Clock, Log } from '../runtime.ts';
 import { createCounts } from './counts.ts';
 import { createGauges, type Sources } from './gauges.ts';
 import { type MetricsServer, serveMetrics } from './metrics-server.ts';
+import type { Measures } from './port.ts';
 import { createRegistry } from './registry.ts';
 
 /** Loaded only when METRICS_PORT is set. */

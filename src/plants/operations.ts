@@ -1,5 +1,5 @@
 import { AppError } from '../errors.ts';
-import type { Caller } from '../idempotency.ts';
+import type { Caller } from '../idempotency/port.ts';
 import type { Runtime } from '../runtime.ts';
 import { LAST_ASSIGNED_ID, type PlantId, type PlantInput } from './plant.ts';
 import type { PlantStore } from './port.ts';

@@ -1,5 +1,5 @@
-import type { Caller } from '../idempotency.ts';
-import type { Trace } from '../tracer.ts';
+import type { Caller } from '../idempotency/port.ts';
+import type { Trace } from '../tracing/port.ts';
 import type { PlantId } from './plant.ts';
 
 /** What plants need of a store. Both adapters pass the suite in `test/store/`. */

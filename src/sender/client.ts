@@ -2,10 +2,10 @@ import { stat } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { delivery as limits, sending } from '../limits.ts';
-import type { Measures, SendingReading } from '../measures.ts';
+import type { Measures, SendingReading } from '../observability/port.ts';
 import type { Log } from '../runtime.ts';
-import type { LaneDoor } from '../store/lane-door.ts';
 import { threadEnvironment } from '../thread-environment.ts';
+import type { LaneDoor } from '../store/lane-door.ts';
 import {
   type Measured,
   NOTHING,

@@ -1,8 +1,8 @@
-import type { Measures, SendingReading } from '../measures.ts';
+import type { Measures, SendingReading } from '../observability/port.ts';
 import type { PlainError } from '../store/failures.ts';
 import type { LaneSource } from '../store/lane-door.ts';
 import type { TracingOptions } from '../tracing/open.ts';
-import type { Schedule } from '../webhooks/schedule.ts';
+import type { Schedule } from '../webhooks/delivery/schedule.ts';
 
 /** What the main thread and the one that sends tell each other. */
 

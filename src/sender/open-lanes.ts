@@ -3,9 +3,9 @@ import type { LaneParts, LaneSource, Lanes } from '../store/lane-door.ts';
 /** Each store is loaded only where it is used. */
 export async function openLanes(source: LaneSource, parts: LaneParts): Promise<Lanes> {
   if (source.kind === 'sqlite') {
-    const { openEmbeddedLanes } = await import('../store/sqlite/lane-client.ts');
+    const { openEmbeddedLanes } = await import('../store/sqlite/deliveries/lane-client.ts');
     return openEmbeddedLanes(source, parts);
   }
-  const { openDatabaseLanes } = await import('../store/postgres/lane-client.ts');
+  const { openDatabaseLanes } = await import('../store/postgres/deliveries/lane-client.ts');
   return openDatabaseLanes(source, parts);
 }

@@ -2,15 +2,15 @@ import { randomBytes } from 'node:crypto';
 import { setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import { sending } from '../limits.ts';
-import type { Measures } from '../measures.ts';
+import type { Measures } from '../observability/port.ts';
 import type { Log } from '../runtime.ts';
 import type { Tracing } from '../tracing/open.ts';
-import { parseNetworks } from '../webhooks/addresses.ts';
 import { deliver } from '../webhooks/delivery/deliver.ts';
-import { traceAttempts } from '../webhooks/delivery-spans.ts';
-import { createResolve } from '../webhooks/resolver.ts';
-import { createSender } from '../webhooks/sender.ts';
-import { createTarget } from '../webhooks/target.ts';
+import { parseNetworks } from '../webhooks/sending/addresses.ts';
+import { traceAttempts } from '../webhooks/sending/delivery-spans.ts';
+import { createResolve } from '../webhooks/sending/resolver.ts';
+import { createSender } from '../webhooks/sending/sender.ts';
+import { createTarget } from '../webhooks/sending/target.ts';
 import {
   type Measured,
   NOTHING,

@@ -1,10 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { AppError, type ErrorCode, retryLater } from '../errors.ts';
-import type { Caller } from '../idempotency.ts';
+import type { Caller } from '../idempotency/port.ts';
 import { writes } from '../limits.ts';
-import type { EndedBatch } from '../measures.ts';
+import type { EndedBatch } from '../observability/port.ts';
 import type { Clock } from '../runtime.ts';
-import type { Span } from '../tracer.ts';
+import type { Span } from '../tracing/port.ts';
 import { abandonCommit, beginCommit, endCommit } from './commit-spans.ts';
 import { outcomeUnknown, unavailable } from './failures.ts';
 

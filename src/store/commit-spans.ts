@@ -1,5 +1,5 @@
 import type { AppError } from '../errors.ts';
-import type { Span } from '../tracer.ts';
+import type { Span } from '../tracing/port.ts';
 
 /**
  * A span for each traced request of a batch, of its wait in the queue and the commit: whoever looks at a trace sees

@@ -1,5 +1,5 @@
 import type { MessagePort } from 'node:worker_threads';
-import type { EndedBatch } from '../measures.ts';
+import type { EndedBatch } from '../observability/port.ts';
 import type { Clock, Log } from '../runtime.ts';
 import type { OwnedLanes } from '../webhooks/delivery/deliver.ts';
 import type { LaneStore } from '../webhooks/delivery/port.ts';

@@ -1,7 +1,7 @@
 import type { Belongings, StoredToken, User } from '../access/port.ts';
 import { isScope } from '../access/scopes.ts';
-import type { KeptRecord } from '../idempotency.ts';
-import type { Trace } from '../tracer.ts';
+import type { KeptRecord } from '../idempotency/port.ts';
+import type { Trace } from '../tracing/port.ts';
 import {
   type AttemptRecord,
   type Delivery,

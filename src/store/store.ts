@@ -1,6 +1,6 @@
 import type { AccessStore } from '../access/port.ts';
-import type { KeyStore } from '../idempotency.ts';
-import type { StoreReadings } from '../measures.ts';
+import type { KeyStore } from '../idempotency/port.ts';
+import type { StoreReadings } from '../observability/port.ts';
 import type { PlantStore } from '../plants/port.ts';
 import type { Clock } from '../runtime.ts';
 import type { ChoreStore, DeliveryStore, EventStore, WebhookStore } from '../webhooks/port.ts';

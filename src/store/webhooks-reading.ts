@@ -1,4 +1,4 @@
-import type { WebhooksReading } from '../measures.ts';
+import type { WebhooksReading } from '../observability/port.ts';
 
 /** What a statement of either store finds of some webhooks; PostgreSQL gives large numbers as text. */
 export type WebhooksRow = {

@@ -11,9 +11,9 @@ import { defaultResource, resourceFromAttributes } from '@opentelemetry/resource
 import { TracerProvider } from '@opentelemetry/sdk-trace';
 import { tracing as limits } from '../limits.ts';
 import type { Runtime } from '../runtime.ts';
-import type { Attributes, SamplerName, Span, Trace, Tracer } from '../tracer.ts';
 import { type Collector, exportTo } from './export.ts';
 import { placeOf, traceAt } from './place.ts';
+import type { Attributes, SamplerName, Span, Trace, Tracer } from './port.ts';
 import { samplerOf } from './sampler.ts';
 
 /**

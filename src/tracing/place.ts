@@ -1,6 +1,6 @@
 import { createTraceState, type SpanContext, TraceFlags } from '@opentelemetry/api';
 import { tracing as limits } from '../limits.ts';
-import { readTraceparent, type Trace, traceHeaders } from '../tracer.ts';
+import { readTraceparent, type Trace, traceHeaders } from './port.ts';
 
 /** Reads a place in a trace; undefined for a text that is none, whose sender is then in no trace. */
 export function placeOf(trace: Trace): SpanContext | undefined {

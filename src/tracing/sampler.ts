@@ -5,7 +5,7 @@ import {
   type Sampler,
   TraceIdRatioBasedSampler,
 } from '@opentelemetry/sdk-trace';
-import type { SamplerName } from '../tracer.ts';
+import type { SamplerName } from './port.ts';
 
 /** @param ratio of the traces, for those that keep a share of them */
 export function samplerOf(name: SamplerName, ratio: number): Sampler {

@@ -1,10 +1,10 @@
 import { AppError } from '../errors.ts';
-import type { Caller } from '../idempotency.ts';
+import type { Caller } from '../idempotency/port.ts';
 import { delivery as limits } from '../limits.ts';
 import type { Runtime } from '../runtime.ts';
 import type { DeliveryStore, EventStore, Webhook, WebhookHealth, WebhookStore } from './port.ts';
-import { newKeyPair, newSecret } from './signature.ts';
-import type { Target } from './target.ts';
+import { newKeyPair, newSecret } from './sending/signature.ts';
+import type { Target } from './sending/target.ts';
 import { timeText } from './time.ts';
 import type { RotationInput, WebhookInput, WebhookPatch, WebhookWithHealth } from './webhook.ts';
 

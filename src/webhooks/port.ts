@@ -1,6 +1,6 @@
-import type { Caller } from '../idempotency.ts';
+import type { Caller } from '../idempotency/port.ts';
 import type { PlantId } from '../plants/plant.ts';
-import type { Trace } from '../tracer.ts';
+import type { Trace } from '../tracing/port.ts';
 
 /**
  * What webhooks need of a store, by what it is needed for. A write for a caller who is disabled or deleted

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import { after, before, describe, test } from 'node:test';
-import { parseKey } from '../../src/http/idempotency.ts';
+import { parseKey } from '../../src/http/request/idempotency.ts';
 import { type Answer, failed, succeeded } from '../harness/answer.ts';
 import { type Service, startService } from '../harness/service.ts';
 import { eventually } from './eventually.ts';

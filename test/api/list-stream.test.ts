@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { text } from 'node:stream/consumers';
 import { after, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { storePath } from '../../src/config.ts';
+import { storePath } from '../../src/config/config.ts';
 import { list as limits } from '../../src/limits.ts';
 import { listPlants, type NextPart } from '../../src/plants/list.ts';
 import { failed, succeeded } from '../harness/answer.ts';

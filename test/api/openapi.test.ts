@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { catalogue } from '../../src/errors.ts';
-import { openapiDocument } from '../../src/http/openapi.ts';
+import { openapiDocument } from '../../src/http/routes/openapi.ts';
 import { type Answer, succeeded } from '../harness/answer.ts';
 import { exchange } from '../harness/raw-client.ts';
 import { chunk, head, usual } from '../harness/raw-request.ts';

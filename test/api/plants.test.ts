@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
-import { storePath } from '../../src/config.ts';
+import { storePath } from '../../src/config/config.ts';
 import { failed, succeeded } from '../harness/answer.ts';
 import { startService } from '../harness/service.ts';
 

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { copyFile, mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { storePath } from '../../src/config.ts';
+import { storePath } from '../../src/config/config.ts';
 import { firstId } from '../../src/runtime.ts';
 import { run, withFolder, withStoreFolder } from './program.ts';
 import { wordsOf } from './remote.ts';

@@ -17,7 +17,7 @@ import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises';
-import { storePath } from '../../src/config.ts';
+import { storePath } from '../../src/config/config.ts';
 import { addPlants, plantsIn } from './backed-up-store.ts';
 import { fillStore, openEmbedded } from './copied-store.ts';
 import { launch, type Outcome, outcomeOf, run, withFolder, withStoreFolder } from './program.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { storePath } from '../../src/config.ts';
-import { parseDatabaseUrl } from '../../src/database-url.ts';
-import type { Once } from '../../src/idempotency.ts';
+import { storePath } from '../../src/config/config.ts';
+import { parseDatabaseUrl } from '../../src/config/database-url.ts';
+import type { Once } from '../../src/idempotency/port.ts';
 import { plantFields } from '../../src/plants/port.ts';
 import { silentLog } from '../../src/runtime.ts';
 import { openPostgresStore, type PostgresStore } from '../../src/store/postgres/store.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
-import { storePath } from '../../src/config.ts';
+import { storePath } from '../../src/config/config.ts';
 import { lanesOf } from '../harness/lanes.ts';
 import { administer, makeDatabase } from '../harness/postgres.ts';
 import { AT, given, outcomeOf as outcomeOfDelivery } from '../store/given.ts';

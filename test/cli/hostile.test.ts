@@ -4,9 +4,9 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
-import { shellWord } from '../../src/cli/terminal.ts';
-import { storePath } from '../../src/config.ts';
-import { lockForServing } from '../../src/store/sqlite/lock.ts';
+import { shellWord } from '../../src/cli/terminal/terminal.ts';
+import { storePath } from '../../src/config/config.ts';
+import { lockForServing } from '../../src/store/sqlite/files/lock.ts';
 import { HOSTILE, HOSTILITIES, startHostileServer } from './hostile-server.ts';
 import { noTerminal, onTerminal, shownBy, shownOnTerminal } from './on-terminal.ts';
 import { run, withFolder, withStoreFolder } from './program.ts';
@@ -258,7 +258,7 @@ test('doctor shows nothing raw of a store, a server and a provider', { skip }, a
 });
 
 test('the log of a service on a terminal shows nothing raw, in either format', { skip }, async () => {
-  const source = new URL('../../src/cli/log.ts', import.meta.url).href;
+  const source = new URL('../../src/cli/service/log.ts', import.meta.url).href;
   for (const format of ['pretty', 'json']) {
     const code = `
       const { createLog } = await import('${source}');

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ImportRow } from '../../src/cli/import-rows.ts';
-import { runImport } from '../../src/cli/import-run.ts';
+import type { ImportRow } from '../../src/cli/import/rows.ts';
+import { runImport } from '../../src/cli/import/run.ts';
 import { imports } from '../../src/cli/limits.ts';
 
 const FORGOTTEN_AT = 1_000;

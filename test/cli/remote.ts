@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import type { Environment } from '../../src/config.ts';
+import type { Environment } from '../../src/config/config.ts';
 import { succeeded } from '../harness/answer.ts';
 import { type Receiver, startReceiver } from '../harness/receiver.ts';
 import { type Service, startService } from '../harness/service.ts';

@@ -16,7 +16,7 @@ import {
 import { basename, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
-import { storePath } from '../../src/config.ts';
+import { storePath } from '../../src/config/config.ts';
 import { leftIn, makeFirstVersion, plantsIn, restore, withBackup } from './backed-up-store.ts';
 import { launch, outcomeOf, run, serve, withFolder, withStoreFolder } from './program.ts';
 import { dataOf, failureOf, wordsOf } from './remote.ts';

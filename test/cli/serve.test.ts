@@ -8,7 +8,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { setInterval as every } from 'node:timers/promises';
-import { storePath } from '../../src/config.ts';
+import { storePath } from '../../src/config/config.ts';
 import { run, type Serving, serve, withFolder } from './program.ts';
 
 const CHOSEN = 'chosen-by-the-operator-0123456789abcdef';

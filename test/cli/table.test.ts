@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { renderTable } from '../../src/cli/table.ts';
-import { shellWord, visible } from '../../src/cli/terminal.ts';
+import { renderTable } from '../../src/cli/terminal/table.ts';
+import { shellWord, visible } from '../../src/cli/terminal/terminal.ts';
 
 function lines(...rows: string[][]) {
   return renderTable(['NAME', 'END'], rows).slice(1);

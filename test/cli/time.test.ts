@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseDuration, parseSince, roughDuration } from '../../src/cli/time.ts';
+import { parseDuration, parseSince, roughDuration } from '../../src/cli/terminal/time.ts';
 
 test('a duration is a whole number from 1 on and a unit', () => {
   const hour = 3_600_000;

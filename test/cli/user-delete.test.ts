@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
-import { storePath } from '../../src/config.ts';
+import { storePath } from '../../src/config/config.ts';
 import { eventually } from '../api/eventually.ts';
 import { failed, succeeded } from '../harness/answer.ts';
 import { noTerminal, onTerminal } from './on-terminal.ts';

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { verifyWebhook, WebhookVerificationError } from 'plant-store/client';
 import { Webhook } from 'standardwebhooks';
-import { newKeyPair, newSecret, sign } from '../../src/webhooks/signature.ts';
+import { newKeyPair, newSecret, sign } from '../../src/webhooks/sending/signature.ts';
 
 /** `verifyWebhook` beside what signs here and what the public library says. */
 

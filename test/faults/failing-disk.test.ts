@@ -8,7 +8,7 @@ import {
   type Fault,
   whyNoFaults,
 } from '../../bench/faults/disk-faults.ts';
-import { storePath } from '../../src/config.ts';
+import { storePath } from '../../src/config/config.ts';
 import { type Answer, failed, succeeded } from '../harness/answer.ts';
 import { openRaw } from '../harness/raw-client.ts';
 import { head } from '../harness/raw-request.ts';

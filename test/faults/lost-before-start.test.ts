@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { copyFile, cp, readdir, readFile, rename, rm, stat, truncate } from 'node:fs/promises';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
-import { storePath } from '../../src/config.ts';
+import { storePath } from '../../src/config/config.ts';
 import { succeeded } from '../harness/answer.ts';
 import { checkListed, type Sent } from '../process/creates.ts';
 import { makePlace, type Place } from '../process/place.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { rename, rm, truncate, writeFile } from 'node:fs/promises';
 import { type TestContext, test } from 'node:test';
-import { storePath } from '../../src/config.ts';
+import { storePath } from '../../src/config/config.ts';
 import { type Outcome, run } from '../cli/program.ts';
 import { succeeded } from '../harness/answer.ts';
 import { makePlace, type Place } from '../process/place.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { type TestContext, test } from 'node:test';
 import { createDiskFaults, type DiskFaults, whyNoFaults } from '../../bench/faults/disk-faults.ts';
-import { storePath } from '../../src/config.ts';
+import { storePath } from '../../src/config/config.ts';
 import { type Outcome, run } from '../cli/program.ts';
 import { checkListed, createUntilFailed, type Sent } from '../process/creates.ts';
 import { makePlace, type Place } from '../process/place.ts';

@@ -3,7 +3,7 @@ import { copyFile, cp, rename, rm, stat, truncate } from 'node:fs/promises';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { storePath } from '../../src/config.ts';
+import { storePath } from '../../src/config/config.ts';
 import { failed, succeeded } from '../harness/answer.ts';
 import { checkListed, createUntilFailed, type Sent } from '../process/creates.ts';
 import { makePlace, type Place } from '../process/place.ts';

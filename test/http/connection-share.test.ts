@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, test } from 'node:test';
-import { shareConnections } from '../../src/http/connection-share.ts';
-import { parseNetworks } from '../../src/webhooks/addresses.ts';
+import { shareConnections } from '../../src/http/admission/connection-share.ts';
+import { parseNetworks } from '../../src/webhooks/sending/addresses.ts';
 
 let server: Server;
 let clients: Socket[];

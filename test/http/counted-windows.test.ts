@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type CountedWindows, countWindows, secondsLeft } from '../../src/http/counted-windows.ts';
+import { type CountedWindows, countWindows, secondsLeft } from '../../src/http/admission/counted-windows.ts';
 
 let now = 0;
 const clock = { now: () => now };

@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto';
 import { test } from 'node:test';
 import { crc32 } from 'node:zlib';
 import { AppError } from '../../src/errors.ts';
-import { type CursorOrigin, createCursors } from '../../src/http/cursor.ts';
+import { type CursorOrigin, createCursors } from '../../src/http/request/cursor.ts';
 
 const HOUR = 60 * 60 * 1000;
 const DAY = 24 * HOUR;

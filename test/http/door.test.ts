@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, test } from 'node:test';
-import { refuseAtTheDoor } from '../../src/http/door.ts';
-import { gatherTurns } from '../../src/http/turn.ts';
+import { refuseAtTheDoor } from '../../src/http/admission/door.ts';
+import { gatherTurns } from '../../src/http/admission/turn.ts';
 import { http as limits } from '../../src/limits.ts';
 
 const state = { room: Infinity, writesAreFull: false, isDraining: false };

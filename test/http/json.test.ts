@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { AppError } from '../../src/errors.ts';
-import { type JsonValue, parseJson } from '../../src/http/json.ts';
+import { type JsonValue, parseJson } from '../../src/json/json.ts';
 import { malformed, wellFormed } from './json-texts.ts';
 
 const read = (text: string): JsonValue => parseJson(Buffer.from(text));

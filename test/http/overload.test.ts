@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { watchOverload } from '../../src/http/overload.ts';
+import { watchOverload } from '../../src/http/admission/overload.ts';
 import { http as limits } from '../../src/limits.ts';
 
 /** A watch, and slices that follow each other at once. */

@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import Fastify from 'fastify';
-import { traceRequests } from '../../src/http/request-spans.ts';
-import { watchRequests } from '../../src/http/request-watch.ts';
-import type { Measures } from '../../src/measures.ts';
-import type { Span, SpanResult } from '../../src/tracer.ts';
+import { traceRequests } from '../../src/http/observe/request-spans.ts';
+import { watchRequests } from '../../src/http/observe/request-watch.ts';
+import type { Measures } from '../../src/observability/port.ts';
+import type { Span, SpanResult } from '../../src/tracing/port.ts';
 
 const REQUESTS = 200;
 

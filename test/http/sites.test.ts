@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import Fastify from 'fastify';
-import { serveSite } from '../../src/http/sites.ts';
+import { serveSite } from '../../src/http/pages/sites.ts';
 
 const folder = await mkdtemp(join(tmpdir(), 'plant-store-site-'));
 await mkdir(join(folder, 'assets'));

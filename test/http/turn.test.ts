@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { AppError } from '../../src/errors.ts';
-import type { Overload } from '../../src/http/overload.ts';
-import { gatherTurns } from '../../src/http/turn.ts';
+import type { Overload } from '../../src/http/admission/overload.ts';
+import { gatherTurns } from '../../src/http/admission/turn.ts';
 
 /** A watch that says what a test tells it to. */
 function steered(): Overload & { places: number; refusals: number } {

@@ -1,4 +1,4 @@
-import type { Environment } from '../../src/config.ts';
+import type { Environment } from '../../src/config/config.ts';
 import { eventually } from '../api/eventually.ts';
 import { type Service, startService } from '../harness/service.ts';
 import { type Scrape, scrape } from './scrape.ts';

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import Fastify, { type FastifyBaseLogger, type FastifyRequest } from 'fastify';
 import { pino } from 'pino';
-import { createRequestLog } from '../../src/http/request-log.ts';
+import { createRequestLog } from '../../src/http/observe/request-log.ts';
 import { observability as limits } from '../../src/limits.ts';
-import { readTraceparent } from '../../src/tracer.ts';
+import { readTraceparent } from '../../src/tracing/port.ts';
 import { makePlace } from '../process/place.ts';
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { observability as limits } from '../../src/limits.ts';
-import type { WebhooksReading } from '../../src/measures.ts';
 import { createGauges } from '../../src/observability/gauges.ts';
+import type { WebhooksReading } from '../../src/observability/port.ts';
 import { seldom } from '../../src/observability/seldom.ts';
 import { firstId, silentLog } from '../../src/runtime.ts';
 

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parseEnv } from 'node:util';
-import { readConfig } from '../../src/config.ts';
-import { settings } from '../../src/config-settings.ts';
+import { readConfig } from '../../src/config/config.ts';
+import { settings } from '../../src/config/settings.ts';
 
 /** That it is not stale is part of what test/docs/reference.test.ts looks at. */
 const text = readFileSync(join(import.meta.dirname, '..', '..', '.env.example'), 'utf8');

@@ -4,7 +4,7 @@ import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeF
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import { settings } from '../../src/config-settings.ts';
+import { settings } from '../../src/config/settings.ts';
 import { delivery, http } from '../../src/limits.ts';
 
 const FILE = join(import.meta.dirname, '..', '..', 'ops', 'plant-store.service');

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { storePath } from '../../src/config.ts';
+import { storePath } from '../../src/config/config.ts';
 import { plantsIn } from '../cli/backed-up-store.ts';
 import { run } from '../cli/program.ts';
 import { dataOf } from '../cli/remote.ts';

@@ -1,5 +1,5 @@
 import { DatabaseSync } from 'node:sqlite';
-import { storePath } from '../../src/config.ts';
+import { storePath } from '../../src/config/config.ts';
 import { eventually } from '../api/eventually.ts';
 import type { Service } from '../harness/service.ts';
 

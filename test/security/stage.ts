@@ -5,7 +5,7 @@ import type { TestContext } from 'node:test';
 import { scopes } from '../../src/access/scopes.ts';
 import { createToken } from '../../src/access/tokens.ts';
 import { createUser } from '../../src/access/users.ts';
-import type { Environment } from '../../src/config.ts';
+import type { Environment } from '../../src/config/config.ts';
 import { freePort } from '../harness/free-port.ts';
 import { type IdentityProvider, startIdentityProvider } from '../harness/identity-provider.ts';
 import { type Receiver, startReceiver } from '../harness/receiver.ts';

@@ -10,7 +10,7 @@ import { silentLog, systemRuntime } from '../../src/runtime.ts';
 import { startSending } from '../../src/sender/client.ts';
 import { NOTHING } from '../../src/sender/messages.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
-import { newKeyPair, newSecret } from '../../src/webhooks/signature.ts';
+import { newKeyPair, newSecret } from '../../src/webhooks/sending/signature.ts';
 import { type Receiver, startReceiver } from '../harness/receiver.ts';
 import { eventsIn, until } from '../webhooks/owner.ts';
 

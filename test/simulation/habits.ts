@@ -1,4 +1,4 @@
-import type { Attempt } from '../../src/webhooks/attempt.ts';
+import type { Attempt } from '../../src/webhooks/sending/attempt.ts';
 import { pauseOf } from './outcome-check.ts';
 import type { Scenario } from './scenario.ts';
 import { CLOCK_MS, type Send } from './witness.ts';

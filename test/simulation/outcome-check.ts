@@ -1,6 +1,6 @@
-import { type Attempt, failureOf } from '../../src/webhooks/attempt.ts';
 import type { DispatchRules } from '../../src/webhooks/delivery/dispatch.ts';
 import type { Outcome } from '../../src/webhooks/delivery/port.ts';
+import { type Attempt, failureOf } from '../../src/webhooks/sending/attempt.ts';
 import { CLOCK_MS, type Send } from './witness.ts';
 
 /** What the contract says of an attempt, in words of its own: not by the functions that are judged. */

@@ -1,4 +1,4 @@
-import { failureOf } from '../../src/webhooks/attempt.ts';
+import { failureOf } from '../../src/webhooks/sending/attempt.ts';
 import { type DeliveryRow, isVisible, type WebhookRow } from './memory-rows.ts';
 import type { Ground, Replica } from './replica.ts';
 import type { Send } from './witness.ts';

@@ -1,11 +1,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseDatabaseUrl } from '../../src/database-url.ts';
+import { parseDatabaseUrl } from '../../src/config/database-url.ts';
 import { silentLog } from '../../src/runtime.ts';
-import { openDatabase, type Statement } from '../../src/store/postgres/database.ts';
-import { laneReads } from '../../src/store/postgres/lanes.ts';
-import { recordOutcomes } from '../../src/store/postgres/records.ts';
+import { laneReads } from '../../src/store/postgres/deliveries/lanes.ts';
+import { recordOutcomes } from '../../src/store/postgres/deliveries/records.ts';
+import { openDatabase, type Statement } from '../../src/store/postgres/engine/database.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { lanesOf } from '../harness/lanes.ts';
 import type { RealStore } from './shadow.ts';

@@ -1,4 +1,4 @@
-import type { Attempt } from '../../src/webhooks/attempt.ts';
+import type { Attempt } from '../../src/webhooks/sending/attempt.ts';
 import type { Random } from './random.ts';
 import type { Scenario } from './scenario.ts';
 

@@ -1,7 +1,7 @@
 import { silentLog } from '../../src/runtime.ts';
-import type { Attempt } from '../../src/webhooks/attempt.ts';
 import type { LaneStore, Outcome, Work } from '../../src/webhooks/delivery/port.ts';
 import { type Delivery, type DeliveryParts, startDelivery } from '../../src/webhooks/delivery/runner.ts';
+import type { Attempt } from '../../src/webhooks/sending/attempt.ts';
 import { type Calls, createCalls } from './calls.ts';
 import type { MemoryLeases } from './memory-leases.ts';
 import type { Rows } from './memory-rows.ts';

@@ -1,8 +1,8 @@
-import type { Attempt } from '../../src/webhooks/attempt.ts';
-import { failureOf } from '../../src/webhooks/attempt.ts';
 import type { TakenLane } from '../../src/webhooks/delivery/dispatch.ts';
 import type { Outcome, Recorded } from '../../src/webhooks/delivery/port.ts';
-import type { Sendable } from '../../src/webhooks/delivery.ts';
+import type { Attempt } from '../../src/webhooks/sending/attempt.ts';
+import { failureOf } from '../../src/webhooks/sending/attempt.ts';
+import type { Sendable } from '../../src/webhooks/sending/request.ts';
 import { createHabits } from './habits.ts';
 import { type DeliveryRow, isVisible, type Rows } from './memory-rows.ts';
 import type { StampedEvent, StampedSettings } from './memory-store.ts';

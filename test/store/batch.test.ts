@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AppError } from '../../src/errors.ts';
 import { writes } from '../../src/limits.ts';
-import type { EndedBatch } from '../../src/measures.ts';
 import { createCounts } from '../../src/observability/counts.ts';
+import type { EndedBatch } from '../../src/observability/port.ts';
 import { type BatchResult, type BatchRules, groupCommit } from '../../src/store/batch.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { createDatabaseClock } from '../../src/store/postgres/database-clock.ts';
+import { createDatabaseClock } from '../../src/store/postgres/replicas/database-clock.ts';
 
 /** A monotonic clock that a test sets, and the database's time by it. */
 function clockAt(start: number) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Caller, KeptAnswer, Once } from '../../src/idempotency.ts';
+import type { Caller, KeptAnswer, Once } from '../../src/idempotency/port.ts';
 import { AT, type Given } from './given.ts';
 
 export function keysConformance(ready: () => Given): void {

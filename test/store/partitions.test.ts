@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, mock, test } from 'node:test';
 import pg from 'pg';
-import { parseDatabaseUrl } from '../../src/database-url.ts';
+import { parseDatabaseUrl } from '../../src/config/database-url.ts';
 import { silentLog } from '../../src/runtime.ts';
 import type { Lanes } from '../../src/store/lane-door.ts';
-import { UNSETTLED } from '../../src/store/postgres/events.ts';
-import { FIND_WORK } from '../../src/store/postgres/lanes.ts';
+import { UNSETTLED } from '../../src/store/postgres/deliveries/events.ts';
+import { FIND_WORK } from '../../src/store/postgres/deliveries/lanes.ts';
 import { openPostgresStore, type PostgresStore } from '../../src/store/postgres/store.ts';
 import { lanesOf } from '../harness/lanes.ts';
 import {

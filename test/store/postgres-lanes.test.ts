@@ -6,7 +6,7 @@ import { silentLog, systemRuntime } from '../../src/runtime.ts';
 import type { Lanes } from '../../src/store/lane-door.ts';
 import type { PostgresOptions, PostgresStore } from '../../src/store/postgres/store.ts';
 import { deliver } from '../../src/webhooks/delivery/deliver.ts';
-import { newKeyPair, newSecret } from '../../src/webhooks/signature.ts';
+import { newKeyPair, newSecret } from '../../src/webhooks/sending/signature.ts';
 import { lanesOf } from '../harness/lanes.ts';
 import { administer, makeDatabase, openStoreIn, type TestDatabase } from '../harness/postgres.ts';
 import { type Receiver, startReceiver } from '../harness/receiver.ts';

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { type TestContext, test } from 'node:test';
 import pg from 'pg';
-import { parseDatabaseUrl } from '../../src/database-url.ts';
+import { parseDatabaseUrl } from '../../src/config/database-url.ts';
 import { database as limits } from '../../src/limits.ts';
 import { silentLog } from '../../src/runtime.ts';
-import { openDatabase } from '../../src/store/postgres/database.ts';
-import { migrate } from '../../src/store/postgres/migrate.ts';
+import { openDatabase } from '../../src/store/postgres/engine/database.ts';
+import { migrate } from '../../src/store/postgres/engine/migrate.ts';
 import { administer, makeDatabase, makePartitions, openStoreIn } from '../harness/postgres.ts';
 import { given } from './given.ts';
 

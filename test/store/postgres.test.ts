@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { parseDatabaseUrl } from '../../src/database-url.ts';
+import { parseDatabaseUrl } from '../../src/config/database-url.ts';
 import { silentLog } from '../../src/runtime.ts';
-import { RIGHTS } from '../../src/store/postgres/rights.ts';
+import { RIGHTS } from '../../src/store/postgres/access/rights.ts';
 import { openPostgresStore } from '../../src/store/postgres/store.ts';
 import { lanesOf } from '../harness/lanes.ts';
 import { administer, changeUnchecked, fencesOf, makeDatabase, makePartitions } from '../harness/postgres.ts';

@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict';
 import { after, mock, test } from 'node:test';
-import { accessEpoch } from '../../src/store/sqlite/access-epoch.ts';
-import { activityReads } from '../../src/store/sqlite/activity.ts';
-import { choreReads } from '../../src/store/sqlite/chores.ts';
-import { openConnection } from '../../src/store/sqlite/connection.ts';
-import { deliveryReads } from '../../src/store/sqlite/deliveries.ts';
-import { eventReads } from '../../src/store/sqlite/events.ts';
-import { idempotencyReads } from '../../src/store/sqlite/idempotency.ts';
-import { laneReads } from '../../src/store/sqlite/lanes.ts';
-import { migrate } from '../../src/store/sqlite/migrate.ts';
-import { plantReads } from '../../src/store/sqlite/plants.ts';
-import { storeReads } from '../../src/store/sqlite/readings.ts';
-import { createSnapshot } from '../../src/store/sqlite/snapshot.ts';
-import { visibleOwners } from '../../src/store/sqlite/visible-owners.ts';
-import { webhookReads } from '../../src/store/sqlite/webhooks.ts';
-import { createWriter } from '../../src/store/sqlite/writer.ts';
+import { accessEpoch } from '../../src/store/sqlite/access/access-epoch.ts';
+import { visibleOwners } from '../../src/store/sqlite/access/visible-owners.ts';
+import { activityReads } from '../../src/store/sqlite/deliveries/activity.ts';
+import { choreReads } from '../../src/store/sqlite/deliveries/chores.ts';
+import { deliveryReads } from '../../src/store/sqlite/deliveries/deliveries.ts';
+import { eventReads } from '../../src/store/sqlite/deliveries/events.ts';
+import { laneReads } from '../../src/store/sqlite/deliveries/lanes.ts';
+import { webhookReads } from '../../src/store/sqlite/deliveries/webhooks.ts';
+import { openConnection } from '../../src/store/sqlite/engine/connection.ts';
+import { migrate } from '../../src/store/sqlite/engine/migrate.ts';
+import { storeReads } from '../../src/store/sqlite/engine/readings.ts';
+import { createSnapshot } from '../../src/store/sqlite/engine/snapshot.ts';
+import { createWriter } from '../../src/store/sqlite/engine/writer.ts';
+import { idempotencyReads } from '../../src/store/sqlite/plants/idempotency.ts';
+import { plantReads } from '../../src/store/sqlite/plants/plants.ts';
 
 /** How SQLite carries out the statements of webhooks: none may take longer the more there is in the store. */
 

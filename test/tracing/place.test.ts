@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { traceHeaders, traceOf } from '../../src/tracer.ts';
 import { placeOf, traceAt } from '../../src/tracing/place.ts';
+import { traceHeaders, traceOf } from '../../src/tracing/port.ts';
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const SPAN = '00f067aa0ba902b7';

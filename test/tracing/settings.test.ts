@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ConfigError, type Environment, readConfig } from '../../src/config.ts';
+import { ConfigError, type Environment, readConfig } from '../../src/config/config.ts';
 
 function problemOf(env: Environment): string {
   try {

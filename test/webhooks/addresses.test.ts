@@ -8,7 +8,7 @@ import {
   isAllowed,
   parseNetworks,
   refusal,
-} from '../../src/webhooks/addresses.ts';
+} from '../../src/webhooks/sending/addresses.ts';
 
 /** First and last address of every range that no webhook may reach, and the rule that says so. */
 const refused: [rule: string, first: string, last: string][] = [

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
-import { prepare, type Sendable } from '../../src/webhooks/delivery.ts';
-import { newKeyPair, newSecret, sign } from '../../src/webhooks/signature.ts';
+import { prepare, type Sendable } from '../../src/webhooks/sending/request.ts';
+import { newKeyPair, newSecret, sign } from '../../src/webhooks/sending/signature.ts';
 
 const keys = { secrets: [newSecret(randomBytes)], privateKey: newKeyPair(randomBytes).privateKey };
 const NOW = Date.UTC(2026, 10, 3, 12, 0, 0, 999);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { after, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { storePath } from '../../src/config.ts';
+import { storePath } from '../../src/config/config.ts';
 import { failed, succeeded } from '../harness/answer.ts';
 import { type Receiver, startReceiver } from '../harness/receiver.ts';
 import { startService } from '../harness/service.ts';

@@ -10,7 +10,7 @@ import {
   rotateSecret,
   type WebhooksContext,
 } from '../../src/webhooks/operations.ts';
-import { createTarget } from '../../src/webhooks/target.ts';
+import { createTarget } from '../../src/webhooks/sending/target.ts';
 import { viewOf } from '../../src/webhooks/webhook.ts';
 import { openTemporaryStore } from './temporary-store.ts';
 

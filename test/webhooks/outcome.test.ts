@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Attempt } from '../../src/webhooks/attempt.ts';
 import { outcomeOf, type Sent } from '../../src/webhooks/delivery/outcome.ts';
 import { ANEW } from '../../src/webhooks/delivery/port.ts';
-import { pauseOf } from '../../src/webhooks/retry-after.ts';
+import { pauseOf } from '../../src/webhooks/delivery/retry-after.ts';
+import type { Attempt } from '../../src/webhooks/sending/attempt.ts';
 
 const NOW = Date.UTC(2026, 10, 21, 12);
 const DAY = 86_400_000;

@@ -10,7 +10,7 @@ import { deliver } from '../../src/webhooks/delivery/deliver.ts';
 import type { LaneStore } from '../../src/webhooks/delivery/port.ts';
 import type { Delivery } from '../../src/webhooks/delivery/runner.ts';
 import { soleOwner } from '../../src/webhooks/delivery/sole-owner.ts';
-import { newKeyPair, newSecret } from '../../src/webhooks/signature.ts';
+import { newKeyPair, newSecret } from '../../src/webhooks/sending/signature.ts';
 import { lanesOf } from '../harness/lanes.ts';
 import { type Receiver, startReceiver } from '../harness/receiver.ts';
 import { startService } from '../harness/service.ts';

@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DEFAULT_SCHEDULE, nextAttempt, parseDelay, parseSchedule } from '../../src/webhooks/schedule.ts';
+import {
+  DEFAULT_SCHEDULE,
+  nextAttempt,
+  parseDelay,
+  parseSchedule,
+} from '../../src/webhooks/delivery/schedule.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;

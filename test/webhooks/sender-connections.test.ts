@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { Socket } from 'node:net';
 import { test } from 'node:test';
-import { failureOf } from '../../src/webhooks/attempt.ts';
+import { failureOf } from '../../src/webhooks/sending/attempt.ts';
 import { deliveryTo, senderWith } from './sending.ts';
 import { eachRequest, listening, OK, reply, startSocketServer } from './socket-server.ts';
 

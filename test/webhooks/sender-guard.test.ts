@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseNetworks } from '../../src/webhooks/addresses.ts';
-import { createResolve } from '../../src/webhooks/resolver.ts';
-import { createTarget } from '../../src/webhooks/target.ts';
+import { parseNetworks } from '../../src/webhooks/sending/addresses.ts';
+import { createResolve } from '../../src/webhooks/sending/resolver.ts';
+import { createTarget } from '../../src/webhooks/sending/target.ts';
 import { type NameAnswer, startNameServer } from './name-server.ts';
 import { deliveryTo, senderWith } from './sending.ts';
 import { answering, OK, reply, startSocketServer } from './socket-server.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { createServer as createTcpServer } from 'node:net';
 import { test } from 'node:test';
-import { failureOf, NOT_SIGNED } from '../../src/webhooks/attempt.ts';
+import { failureOf, NOT_SIGNED } from '../../src/webhooks/sending/attempt.ts';
 import { startReceiver } from '../harness/receiver.ts';
 import { deliveryTo, senderWith } from './sending.ts';
 import { listening } from './socket-server.ts';

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { after } from 'node:test';
-import { parseNetworks } from '../../src/webhooks/addresses.ts';
-import type { Sendable } from '../../src/webhooks/delivery.ts';
-import { createResolve } from '../../src/webhooks/resolver.ts';
-import { createSender, type Sender, type SenderParts } from '../../src/webhooks/sender.ts';
-import { newKeyPair, newSecret } from '../../src/webhooks/signature.ts';
-import { createTarget, type Resolve } from '../../src/webhooks/target.ts';
+import { parseNetworks } from '../../src/webhooks/sending/addresses.ts';
+import type { Sendable } from '../../src/webhooks/sending/request.ts';
+import { createResolve } from '../../src/webhooks/sending/resolver.ts';
+import { createSender, type Sender, type SenderParts } from '../../src/webhooks/sending/sender.ts';
+import { newKeyPair, newSecret } from '../../src/webhooks/sending/signature.ts';
+import { createTarget, type Resolve } from '../../src/webhooks/sending/target.ts';
 
 const keys = { secrets: [newSecret(randomBytes)], privateKey: newKeyPair(randomBytes).privateKey };
 let events = 0;

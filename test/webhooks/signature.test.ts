@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { connect } from 'node:tls';
 import fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
-import { newKeyPair, newSecret, sign } from '../../src/webhooks/signature.ts';
+import { newKeyPair, newSecret, sign } from '../../src/webhooks/sending/signature.ts';
 import vectors from './standard-webhooks.json' with { type: 'json' };
 
 const { id, timestamp, body, symmetric, asymmetric } = vectors;

@@ -4,8 +4,8 @@ import { isIP } from 'node:net';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { AppError } from '../../src/errors.ts';
-import { parseNetworks, refusal } from '../../src/webhooks/addresses.ts';
-import { createTarget, type Resolve, TargetRefused } from '../../src/webhooks/target.ts';
+import { parseNetworks, refusal } from '../../src/webhooks/sending/addresses.ts';
+import { createTarget, type Resolve, TargetRefused } from '../../src/webhooks/sending/target.ts';
 
 const names: Record<string, string[]> = {
   'public.example': ['93.184.215.14', '2606:2800:21f:cb07:6820:80da:af6b:8b2c'],

@@ -1,9 +1,9 @@
-import type { StoreConfig } from '../../config.ts';
-import type { DatabaseUrl } from '../../database-url.ts';
+import type { StoreConfig } from '../../config/config.ts';
+import type { DatabaseUrl } from '../../config/database-url.ts';
 import { database as databaseLimits } from '../../limits.ts';
 import { silentLog } from '../../runtime.ts';
-import type { DatabaseGlance } from '../../store/postgres/inspect.ts';
-import { databaseFailure } from '../database-failure.ts';
+import type { DatabaseGlance } from '../../store/postgres/engine/inspect.ts';
+import { databaseFailure } from '../service/database-failure.ts';
 import { type Finding, ok, problem, reasonIn, warning } from './check.ts';
 import { compareClocks } from './machine.ts';
 
@@ -21,8 +21,8 @@ export async function lookAtDatabase(
   connections: number | undefined,
 ): Promise<DatabaseLook> {
   const [{ openDatabase }, { inspectDatabase }] = await Promise.all([
-    import('../../store/postgres/database.ts'),
-    import('../../store/postgres/inspect.ts'),
+    import('../../store/postgres/engine/database.ts'),
+    import('../../store/postgres/engine/inspect.ts'),
   ]);
   const database = openDatabase({
     url,

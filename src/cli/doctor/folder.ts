@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
 import { checks as limits } from '../limits.ts';
-import { shellWord } from '../terminal.ts';
-import { sizeText } from '../whole-progress.ts';
+import { sizeText } from '../service/whole-progress.ts';
+import { shellWord } from '../terminal/terminal.ts';
 import { type Finding, ok, problem, reasonIn, warning } from './check.ts';
 
 const NAME = 'Data folder';

@@ -1,4 +1,4 @@
-import { ConfigError, type Environment, type Flags, readConfig } from '../../config.ts';
+import { ConfigError, type Environment, type Flags, readConfig } from '../../config/config.ts';
 import { checks as limits } from '../limits.ts';
 import { type Finding, ok, problem, warning } from './check.ts';
 

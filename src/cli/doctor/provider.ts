@@ -1,5 +1,5 @@
 import { createKeySource } from '../../access/jwt-documents.ts';
-import type { Config } from '../../config.ts';
+import type { Config } from '../../config/config.ts';
 import { checks as limits } from '../limits.ts';
 import { type Finding, ok, reasonIn, warning } from './check.ts';
 

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import type { Config } from '../../config.ts';
+import type { Config } from '../../config/config.ts';
 import { checks as limits } from '../limits.ts';
 import { type Finding, ok, problem, reasonIn, warning } from './check.ts';
 import { compareClocks } from './machine.ts';

@@ -1,13 +1,13 @@
 import { existsSync, statSync } from 'node:fs';
-import { sqliteCode } from '../../store/sqlite/failure.ts';
-import { fileSize } from '../../store/sqlite/file-size.ts';
-import { type Glance, glanceAt } from '../../store/sqlite/glance.ts';
-import { quickCheck } from '../../store/sqlite/quick-check.ts';
-import { aliasesOf } from '../../store/sqlite/restore.ts';
+import { type Glance, glanceAt } from '../../store/sqlite/deliveries/glance.ts';
+import { sqliteCode } from '../../store/sqlite/engine/failure.ts';
+import { fileSize } from '../../store/sqlite/files/file-size.ts';
+import { quickCheck } from '../../store/sqlite/files/quick-check.ts';
+import { aliasesOf } from '../../store/sqlite/files/restore.ts';
 import { checks as limits } from '../limits.ts';
-import { storeFailures } from '../store-failure.ts';
-import { shellWord } from '../terminal.ts';
-import { sizeText } from '../whole-progress.ts';
+import { storeFailures } from '../service/store-failure.ts';
+import { sizeText } from '../service/whole-progress.ts';
+import { shellWord } from '../terminal/terminal.ts';
 import { type Finding, ok, problem, reasonIn, warning } from './check.ts';
 
 const NAME = 'Store';

@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net';
-import type { AllowedNetworks } from '../../webhooks/addresses.ts';
-import { reasonOf } from '../../webhooks/attempt.ts';
-import { connect } from '../../webhooks/connect.ts';
-import { createResolve } from '../../webhooks/resolver.ts';
-import { createTarget, type Target } from '../../webhooks/target.ts';
+import type { AllowedNetworks } from '../../webhooks/sending/addresses.ts';
+import { reasonOf } from '../../webhooks/sending/attempt.ts';
+import { connect } from '../../webhooks/sending/connect.ts';
+import { createResolve } from '../../webhooks/sending/resolver.ts';
+import { createTarget, type Target } from '../../webhooks/sending/target.ts';
 import { checks as limits } from '../limits.ts';
 import { type Finding, ok, warning } from './check.ts';
 

@@ -1,35 +1,41 @@
 import type { AccessStore } from '../../access/port.ts';
-import type { DatabaseUrl } from '../../database-url.ts';
-import type { KeyStore } from '../../idempotency.ts';
-import type { Measures } from '../../measures.ts';
+import type { DatabaseUrl } from '../../config/database-url.ts';
+import type { KeyStore } from '../../idempotency/port.ts';
+import type { Measures } from '../../observability/port.ts';
 import type { PlantStore } from '../../plants/port.ts';
 import type { Clock, Log } from '../../runtime.ts';
 import type { ChoreStore } from '../../webhooks/port.ts';
 import { COMMAND_BYTES } from '../batch.ts';
 import { fault } from '../once.ts';
 import type { CursorKeys, Store } from '../store.ts';
-import { choreReads, choreWrites } from './chores.ts';
-import type { Created } from './create-command.ts';
-import { type CreateRules, creates } from './creates.ts';
-import { type Database, openDatabase, type Statement } from './database.ts';
-import { createTest, deliveryReads, redeliver, startReplay } from './deliveries.ts';
-import { eventReads } from './events.ts';
-import { type Heartbeat, startHeartbeat } from './heartbeat.ts';
-import { keepAnswer, keptAnswer } from './idempotency.ts';
-import { createLaneDoor } from './lane-client.ts';
-import { migrate, SCHEMA_WAITS } from './migrate.ts';
-import { createNews } from './news.ts';
-import { pageReads } from './page-reads.ts';
-import { deletes } from './plant-deletes.ts';
-import { listEnd, plantPages } from './plants.ts';
-import { createQueues, type Queues } from './queues.ts';
-import { storeReads } from './readings.ts';
-import { addShare, removeShare, shareReads } from './shares.ts';
-import { createToken, revokeToken, rotateToken, setBootstrapToken, tokenReads } from './tokens.ts';
-import { createUser, deleteUser, ensureUser, setUserDisabled, userReads } from './users.ts';
-import { type VisibleOwners, visibleOwners } from './visible-owners.ts';
-import { changeWebhook, createWebhook, deleteWebhook, rotateSecret, webhookReads } from './webhooks.ts';
-import { batched, createWriter } from './writer.ts';
+import { addShare, removeShare, shareReads } from './access/shares.ts';
+import { createToken, revokeToken, rotateToken, setBootstrapToken, tokenReads } from './access/tokens.ts';
+import { createUser, deleteUser, ensureUser, setUserDisabled, userReads } from './access/users.ts';
+import { type VisibleOwners, visibleOwners } from './access/visible-owners.ts';
+import { choreReads, choreWrites } from './deliveries/chores.ts';
+import { createTest, deliveryReads, redeliver, startReplay } from './deliveries/deliveries.ts';
+import { eventReads } from './deliveries/events.ts';
+import { createLaneDoor } from './deliveries/lane-client.ts';
+import {
+  changeWebhook,
+  createWebhook,
+  deleteWebhook,
+  rotateSecret,
+  webhookReads,
+} from './deliveries/webhooks.ts';
+import { type Database, openDatabase, type Statement } from './engine/database.ts';
+import { migrate, SCHEMA_WAITS } from './engine/migrate.ts';
+import { createQueues, type Queues } from './engine/queues.ts';
+import { storeReads } from './engine/readings.ts';
+import { batched, createWriter } from './engine/writer.ts';
+import type { Created } from './plants/create-command.ts';
+import { type CreateRules, creates } from './plants/creates.ts';
+import { keepAnswer, keptAnswer } from './plants/idempotency.ts';
+import { pageReads } from './plants/page-reads.ts';
+import { deletes } from './plants/plant-deletes.ts';
+import { listEnd, plantPages } from './plants/plants.ts';
+import { type Heartbeat, startHeartbeat } from './replicas/heartbeat.ts';
+import { createNews } from './replicas/news.ts';
 
 export type PostgresOptions = CreateRules & {
   url: DatabaseUrl;

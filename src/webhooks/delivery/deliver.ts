@@ -1,6 +1,5 @@
 import { delivery as limits } from '../../limits.ts';
 import { type Runtime, steadyClock } from '../../runtime.ts';
-import type { Schedule } from '../schedule.ts';
 import type { DispatchRules } from './dispatch.ts';
 import type { LaneStore } from './port.ts';
 import { createReports, type DeliveryMeasures } from './reports.ts';
@@ -11,6 +10,7 @@ import {
   type LaneOwners,
   startDelivery,
 } from './runner.ts';
+import type { Schedule } from './schedule.ts';
 
 /** The lanes of this process, maybe one of several that send from the same store. */
 export type OwnedLanes = LaneOwners & {

@@ -1,4 +1,4 @@
-import type { Attempt } from '../attempt.ts';
+import type { Attempt } from '../sending/attempt.ts';
 import { isAsNew, isBusy, type Lane, newLane, nextOf } from './lane.ts';
 import {
   askAt,

@@ -1,7 +1,7 @@
-import { type Attempt, failureOf } from '../attempt.ts';
-import { pauseOf } from '../retry-after.ts';
-import { nextAttempt, type Schedule } from '../schedule.ts';
+import { type Attempt, failureOf } from '../sending/attempt.ts';
 import type { DueDelivery, LaneSettings, NextState, Outcome, Standing } from './port.ts';
+import { pauseOf } from './retry-after.ts';
+import { nextAttempt, type Schedule } from './schedule.ts';
 
 /** What was sent: for which delivery, of which lane, and how. */
 export type Sent = { webhook: string; fence: number; delivery: DueDelivery; settings: LaneSettings };

@@ -1,4 +1,4 @@
-import type { Trace } from '../../tracer.ts';
+import type { Trace } from '../../tracing/port.ts';
 import type { AttemptRecord, PlantEvent, SigningKeys } from '../port.ts';
 
 /**

@@ -1,4 +1,4 @@
-import type { Measures } from '../../measures.ts';
+import type { Measures } from '../../observability/port.ts';
 import type { Log } from '../../runtime.ts';
 import { timeText } from '../time.ts';
 import type { Outcome, Recorded } from './port.ts';

@@ -1,4 +1,4 @@
-import type { Attempt } from '../attempt.ts';
+import type { Attempt } from '../sending/attempt.ts';
 import { begin, keyOf, type Lane, leave, setStanding } from './lane.ts';
 import { close, lookAt, readAgain } from './lane-reads.ts';
 import type { Ledger } from './ledger.ts';

@@ -1,6 +1,6 @@
 import type { Clock, Log } from '../../runtime.ts';
-import type { Attempt } from '../attempt.ts';
-import type { Sendable } from '../delivery.ts';
+import type { Attempt } from '../sending/attempt.ts';
+import type { Sendable } from '../sending/request.ts';
 import {
   createDispatch,
   type Dispatch,

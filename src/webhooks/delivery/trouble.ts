@@ -1,4 +1,4 @@
-import { type Attempt, failureOf } from '../attempt.ts';
+import { type Attempt, failureOf } from '../sending/attempt.ts';
 
 /**
  * How the last attempts of a lane ended. One whose last attempt got no whole answer is silent, and one that fails again

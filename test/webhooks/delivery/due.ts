@@ -1,6 +1,6 @@
-import type { Attempt } from '../../../src/webhooks/attempt.ts';
 import type { DispatchRules } from '../../../src/webhooks/delivery/dispatch.ts';
 import type { DueDelivery, LaneReading, LaneSettings } from '../../../src/webhooks/delivery/port.ts';
+import type { Attempt } from '../../../src/webhooks/sending/attempt.ts';
 
 /** What the tests of the delivery core share: rules, and what a store gives. */
 export const rules: DispatchRules = {

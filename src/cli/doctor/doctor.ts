@@ -1,0 +1,135 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  type Config,
+  ConfigError,
+  type Flags,
+  readConfig,
+  readStoreConfig,
+  type StoreConfig,
+  storePath,
+} from '../../config/config.ts';
+import type { DatabaseUrl } from '../../config/database-url.ts';
+import { isServed, removeEmptyLog } from '../../store/sqlite/deliveries/glance.ts';
+import { print, printJson, say } from '../terminal/terminal.ts';
+import { option, settingOptions, type Verb } from '../verb.ts';
+import type { Finding, Verdict } from './check.ts';
+import { lookAtDatabase } from './database.ts';
+import { checkFolder } from './folder.ts';
+import { checkClock, checkNode, checkSettings } from './machine.ts';
+import { checkProvider } from './provider.ts';
+import { checkService } from './service.ts';
+import { checkIntegrity, lookAtStore } from './store.ts';
+import { checkReceivers, type Receiver } from './webhooks.ts';
+
+/** `doctor` */
+export const verb: Verb = {
+  options: [
+    ...settingOptions(),
+    option(
+      '--json',
+      'print a JSON array of {name, verdict, text, advice}; verdict is ok, warning or problem',
+    ),
+  ],
+  examples: ['doctor', 'doctor --data-dir /var/lib/plant-store --json'],
+  notes: `Looks at all that the service needs, and says what is wrong and what to do: Node, settings, data folder, disk, store or
+database, clock, server and ports, identity provider, the receivers of webhooks. Run it where the service runs, as its
+user, with its settings. It changes nothing, sends nothing to receivers, and does not disturb a service that runs.
+
+The exit code is 1 when there is a problem; with warnings only it is 0.`,
+  run,
+};
+
+async function run({ json, ...flags }: Flags & { json?: true }): Promise<void> {
+  const findings = await examine(flags, json ? () => {} : show);
+  const count = (verdict: Verdict) => findings.filter((finding) => finding.verdict === verdict).length;
+  const [problems, warnings] = [count('problem'), count('warning')];
+  if (problems > 0) process.exitCode = 1;
+  if (json) return printJson(findings);
+  if (problems + warnings === 0) say('All is well.');
+  else say(`${counted(problems, 'problem')}, ${counted(warnings, 'warning')}.`);
+}
+
+/** @param tell is called with what each check found as soon as it is known */
+async function examine(flags: Flags, tell: (finding: Finding) => void): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  const add = (more: readonly Finding[]) => {
+    for (const finding of more) tell(finding);
+    findings.push(...more);
+  };
+  add(checkNode());
+  add(checkSettings(process.env, flags));
+  const config = valid(() => readConfig(process.env, flags));
+  const place = config ?? valid(() => readStoreConfig(process.env, flags));
+  // Where the store is nobody can say; that stands among the settings that are wrong.
+  if (place === undefined) return findings;
+  const receivers = place.databaseUrl
+    ? await examineDatabase(place.databaseUrl, place, config, add)
+    : await examineFolder(place, config, add);
+  if (config === undefined) return findings;
+  add(await checkProvider(config));
+  if (receivers !== undefined) add(await checkReceivers(receivers, config.webhookAllowedNetworks));
+  return findings;
+}
+
+type Add = (findings: readonly Finding[]) => void;
+
+/** The receivers of webhooks, when the store can be read. */
+async function examineFolder(
+  { dataDir }: StoreConfig,
+  config: Config | undefined,
+  add: Add,
+): Promise<readonly Receiver[] | undefined> {
+  const folder = checkFolder(dataDir);
+  add(folder);
+  const path = storePath(dataDir);
+  const hadLog = existsSync(`${path}-wal`);
+  const { findings, glance } = lookAtStore(path);
+  // A folder that is not there, or not ours to read, says all.
+  if (folder[0]?.verdict !== 'ok' && glance === undefined) {
+    if (config) add(await checkService(config, false));
+    return undefined;
+  }
+  add(findings);
+  if (glance) add(await checkIntegrity(path));
+  if (glance && !hadLog) removeEmptyLog(path);
+  if (glance) add(checkClock(glance.newestEventAt, Date.now()));
+  if (config) add(await checkService(config, isServed(join(dataDir, 'serving.lock'))));
+  return glance?.receivers;
+}
+
+async function examineDatabase(
+  url: DatabaseUrl,
+  place: StoreConfig,
+  config: Config | undefined,
+  add: Add,
+): Promise<readonly Receiver[] | undefined> {
+  const { findings, glance } = await lookAtDatabase(url, place, config?.databaseConnections);
+  add(findings);
+  return glance?.receivers;
+}
+
+function valid<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof ConfigError) return undefined;
+    throw error;
+  }
+}
+
+const marks: Readonly<Record<Verdict, { text: string; colour: 'green' | 'yellow' | 'red' }>> = {
+  ok: { text: 'ok     ', colour: 'green' },
+  warning: { text: 'warning', colour: 'yellow' },
+  problem: { text: 'problem', colour: 'red' },
+};
+
+function show({ name, verdict, text, advice }: Finding): void {
+  const { text: mark, colour } = marks[verdict];
+  print([{ style: colour, text: mark }, '  ', { style: 'bold', text: name }, `: ${text}`]);
+  if (advice !== undefined) print(`         ${advice}`);
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}

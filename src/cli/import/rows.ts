@@ -1,0 +1,117 @@
+import { AppError } from '../../errors.ts';
+import { createCsvReader } from '../../import/csv.ts';
+import { createArrayReader, createLinesReader, type JsonReader, type JsonText } from '../../import/json.ts';
+import { type Columns, columnsOf, type Row, reportedCells, rowOf, rowOfJson } from '../../import/rows.ts';
+import { type JsonValue, parseJson } from '../../json/json.ts';
+import { imports } from '../limits.ts';
+
+export const importFormats = ['csv', 'ndjson', 'json'] as const;
+export type ImportFormat = (typeof importFormats)[number];
+
+/** A row of a file that is imported. */
+export type ImportRow = {
+  /** Its place among the rows, from 1: the same whenever the file is read. */
+  number: number;
+  row: Row;
+  /** What an error report shows of it, without what an earlier report has added, and what stands above that. */
+  cells(): readonly string[];
+  titles: readonly string[];
+};
+
+/** Takes the text of a file in pieces. Both throw an `Error` with a sentence when the file cannot be read on. */
+export type RowReader = {
+  push(text: string): ImportRow[];
+  end(): ImportRow[];
+};
+
+/** A reader that keeps no more than one row of the file. */
+export function createRowReader(format: ImportFormat): RowReader {
+  if (format === 'csv') return createTableReader();
+  return createObjectReader(
+    format === 'json' ? createArrayReader(imports.rowLength) : createLinesReader(imports.rowLength),
+  );
+}
+
+function createTableReader(): RowReader {
+  const reader = createCsvReader(imports.rowLength);
+  let columns: Columns | undefined;
+  let titles: readonly string[] = [];
+  let number = 0;
+
+  function take(records: ReturnType<typeof reader.push>): ImportRow[] {
+    const rows: ImportRow[] = [];
+    for (const { line, cells, problem } of records) {
+      if (columns === undefined) {
+        if (problem !== undefined) throw new Error(`The first line cannot be read. ${problem}`);
+        columns = columnsOf(cells);
+        titles = columns.own.map(({ title }) => title);
+        continue;
+      }
+      const known = columns;
+      const row = problem === undefined ? rowOf(known, cells, line) : { line, problem };
+      const reported = () => reportedCells(known, cells, problem !== undefined);
+      rows.push({ number: ++number, row, cells: reported, titles });
+    }
+    return rows;
+  }
+
+  return {
+    push: (text) => take(reader.push(text)),
+    end() {
+      const rows = take(reader.end());
+      if (columns === undefined) throw new Error('The file is empty; its first line must name the columns.');
+      return rows;
+    },
+  };
+}
+
+function createObjectReader(reader: JsonReader): RowReader {
+  let number = 0;
+
+  const take = (texts: readonly JsonText[]): ImportRow[] =>
+    texts.map(({ line, text }) => {
+      number++;
+      const value = readValue(text);
+      const row = value instanceof AppError ? { line, problem: problemOf(value) } : rowOfJson(value, line);
+      return { number, row, cells: () => cellsOf(value, text), titles: ['id', 'name', 'tag'] };
+    });
+
+  return {
+    push: (text) => take(reader.push(text)),
+    end: () => take(reader.end()),
+  };
+}
+
+function readValue(text: string): JsonValue | AppError {
+  try {
+    return parseJson(Buffer.from(text));
+  } catch (error) {
+    if (error instanceof AppError) return error;
+    throw error;
+  }
+}
+
+/** The service says the same of a body. */
+function problemOf({ message }: AppError): string {
+  return message.replace('The body', 'The row');
+}
+
+/**
+ * Of what is no object all of the text as one cell: the report does not take it for a plant, and whoever mends it sees
+ * what it was.
+ */
+function cellsOf(value: JsonValue | AppError, text: string): string[] {
+  if (value instanceof AppError || typeof value !== 'object' || value === null || Array.isArray(value)) {
+    return [text.trim()];
+  }
+  return [value.id, value.name, value.tag].map((member) => {
+    // A cell cannot tell them apart, and without either the row is a right one.
+    if (member === undefined || member === null) return '';
+    if (typeof member === 'string') return member;
+    return typeof member === 'bigint' ? String(member) : JSON.stringify(member, asText);
+  });
+}
+
+function asText(_: string, value: unknown): unknown {
+  return typeof value === 'bigint' ? String(value) : value;
+}

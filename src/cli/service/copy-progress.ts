@@ -1,0 +1,72 @@
+import type { CopyReport } from '../../store/copy.ts';
+import { isWatched, replaceLine, say } from '../terminal/terminal.ts';
+import { roughDuration } from '../terminal/time.ts';
+
+/** What a person sees of a copy. */
+export type CopyProgress = CopyReport & {
+  /** Takes the bar away. */
+  end(): void;
+};
+
+const WORDS = { copy: 'Copying', verify: 'Comparing' } as const;
+const EVERY_MS = 100;
+
+/**
+ * A bar on a terminal; elsewhere a line for each table that has rows.
+ *
+ * @param rows of the store that is copied
+ */
+export function showCopyProgress(rows: number): CopyProgress {
+  return isWatched() ? showBar(rows) : showLines();
+}
+
+function showLines(): CopyProgress {
+  let line = '';
+  return {
+    begins(phase, table) {
+      line = `${WORDS[phase]} ${table}`;
+    },
+    advances(rows) {
+      if (rows === 0 || line === '') return;
+      say(line);
+      line = '';
+    },
+    end() {},
+  };
+}
+
+function showBar(rows: number): CopyProgress {
+  const startedAt = performance.now();
+  // Every row is read once to copy it, and once on each side to compare it.
+  const steps = 3 * rows;
+  let done = 0;
+  let what = '';
+  let shownAt = Number.NEGATIVE_INFINITY;
+
+  function show(): void {
+    shownAt = performance.now();
+    const part = steps === 0 ? 1 : Math.min(1, done / steps);
+    replaceLine(`${what.padEnd(24)} ${barOf(part)} ${roughDuration(shownAt - startedAt)}`);
+  }
+
+  return {
+    begins(phase, table) {
+      what = `${WORDS[phase]} ${table}`;
+      show();
+    },
+    advances(more) {
+      done += more;
+      if (performance.now() - shownAt >= EVERY_MS) show();
+    },
+    end: () => replaceLine(''),
+  };
+}
+
+const CELLS = 30;
+
+/** @param part from 0 to 1 */
+function barOf(part: number): string {
+  const full = Math.floor(part * CELLS);
+  const percent = String(Math.floor(part * 100)).padStart(3);
+  return `[${'#'.repeat(full)}${'-'.repeat(CELLS - full)}] ${percent} %`;
+}

@@ -1,0 +1,48 @@
+import { ADMIN } from '../../access/bootstrap.ts';
+import { version } from '../../config/package.ts';
+import { type Line, type Styled, shellWord } from '../terminal/terminal.ts';
+
+export type GreetingParts = {
+  url: string;
+  /** Of the store. */
+  place: string;
+  /** Whether it answers requests; a replica that only sends webhooks has no more to say. */
+  answersApi: boolean;
+  /** Of the first run: shown this once. */
+  token: string | undefined;
+};
+
+/** What a person needs who has just started the service: where it is, and a command that works when pasted. */
+export function greeting({ url, place, answersApi, token }: GreetingParts): Line[] {
+  const row = (label: string, text: string | Styled): Line => [
+    '  ',
+    { style: 'dim', text: label },
+    '  ',
+    text,
+  ];
+  const lines: Line[] = [
+    '',
+    ['  ', { style: 'bold', text: `Plant Store ${version}` }],
+    '',
+    ...(answersApi
+      ? [row('Console', `${url}/console`), row('API    ', url), row('Docs   ', `${url}/docs`)]
+      : [row('Role   ', 'sends webhooks'), row('Ready  ', `${url}/readyz`)]),
+    row('Data   ', place),
+  ];
+  if (token !== undefined) {
+    lines.push(row('Token  ', { style: 'green', text: token }));
+    lines.push('', `  Keep the token: it signs you in as the user ${ADMIN}, and it is shown only now.`);
+  }
+  if (answersApi)
+    lines.push('', ['  ', { style: 'dim', text: 'To create a plant:' }], '', `  ${curl(url, token)}`);
+  lines.push('');
+  return lines;
+}
+
+/** One line for a POSIX shell. A token that is not known is taken from the variable TOKEN. */
+function curl(url: string, token: string | undefined): string {
+  const authorization =
+    token === undefined ? '"Authorization: Bearer $TOKEN"' : shellWord(`Authorization: Bearer ${token}`);
+  const body = shellWord(JSON.stringify({ name: 'Alder', tag: 'Alnus' }));
+  return `curl -i ${shellWord(`${url}/plants`)} -H ${authorization} -H 'Content-Type: application/json' -d ${body}`;
+}

@@ -1,0 +1,25 @@
+import { type Logger, type LoggerOptions, pino } from 'pino';
+import type { Config } from '../../config/config.ts';
+import { isOutputShown, safeJson, visible } from '../terminal/terminal.ts';
+
+/** The log on standard output. It is written at once, so that the last lines before a crash are there. */
+export async function createLog({ logLevel, logFormat }: Config): Promise<Logger> {
+  const options: LoggerOptions = { level: logLevel, timestamp: pino.stdTimeFunctions.isoTime };
+  const format = logFormat ?? (isOutputShown() ? 'pretty' : 'json');
+  if (format === 'json')
+    return pino(isOutputShown() ? { ...options, hooks: { streamWrite: safeJson } } : options);
+  const { build } = await import('pino-pretty');
+  return pino(
+    { ...options, hooks: { streamWrite: visibleEntry } },
+    build({ sync: true, ignore: 'pid,hostname', translateTime: 'SYS:HH:MM:ss.l' }),
+  );
+}
+
+/** An entry whose texts a terminal shows as they are; pino-pretty styles them, and decodes what JSON has escaped. */
+function visibleEntry(json: string): string {
+  const shown = (key: string, value: unknown) => {
+    if (typeof value !== 'string') return value;
+    return key === 'stack' ? value.split('\n').map(visible).join('\n') : visible(value);
+  };
+  return `${JSON.stringify(JSON.parse(json, shown))}\n`;
+}

@@ -1,0 +1,46 @@
+import type { Config } from '../../config/config.ts';
+import { Failure } from '../failure.ts';
+import { databaseFailure } from './database-failure.ts';
+import { storeFailure } from './store-failure.ts';
+
+type Explain = (at: Place) => string;
+
+/** Where the service was to listen, and the settings that say so. */
+type Place = { port: number; host: string; portFlag: string; hostFlag: string };
+
+/** By the code that Node gives to a failed system call. */
+const systemFailures: Readonly<Record<string, Explain>> = {
+  EADDRINUSE: ({ host, port, portFlag }) =>
+    `Port ${port} of ${host} is in use. Give another with ${portFlag}; 0 picks a free one.`,
+  EADDRNOTAVAIL: ({ host, hostFlag }) =>
+    `This machine has no address ${host} to listen on. Give another with ${hostFlag}.`,
+  ENOTFOUND: ({ host, hostFlag }) => `The host ${host} cannot be found. Give another with ${hostFlag}.`,
+};
+
+/** A start that failed for a reason outside of the program, in one line that says what to do about it. */
+export function startFailure(error: unknown, config: Config): unknown {
+  if (!(error instanceof Error)) return error;
+  const ofDatabase = config.databaseUrl && databaseFailure(error, config.databaseUrl);
+  if (ofDatabase instanceof Failure) return ofDatabase;
+  const { code, syscall } = systemError(error);
+  const explain = systemFailures[code];
+  const place = placeOf(error, config);
+  if (explain) return new Failure(explain(place), { cause: error });
+  if (syscall === 'listen')
+    return new Failure(`Cannot listen on port ${place.port} of ${place.host}: ${code}.`, { cause: error });
+  return storeFailure(error, config.dataDir);
+}
+
+/** Node says which port of the two it was or, of a name that it cannot look up, which host. */
+function placeOf(error: Error, { port, host, metricsPort, metricsHost }: Config): Place {
+  const isOfMetrics =
+    ('port' in error && error.port === metricsPort) ||
+    ('hostname' in error && error.hostname === metricsHost && metricsHost !== host);
+  return isOfMetrics && metricsPort !== undefined
+    ? { port: metricsPort, host: metricsHost, portFlag: '--metrics-port', hostFlag: '--metrics-host' }
+    : { port, host, portFlag: '--port', hostFlag: '--host' };
+}
+
+function systemError(error: NodeJS.ErrnoException) {
+  return { code: error.code ?? '', syscall: error.syscall ?? '' };
+}

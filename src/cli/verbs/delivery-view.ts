@@ -1,0 +1,56 @@
+import type { Delivery, DeliveryWithHistory } from '../../client/schemas.ts';
+import { display } from '../limits.ts';
+import { type Field, renderFields, renderTable } from '../terminal/table.ts';
+import type { Line } from '../terminal/terminal.ts';
+
+/** As wide as the widest of the cells below them, so that the pages of a long list line up. */
+export const deliveryHeadings = [
+  'EVENT'.padEnd(30),
+  'TYPE'.padEnd(13),
+  'STATE'.padEnd(9),
+  'ATTEMPTS',
+  'NEXT ATTEMPT'.padEnd(24),
+  'PLANT',
+  'NAME',
+  'REASON',
+] as const;
+
+/** A delivery in a list, under `deliveryHeadings`. */
+export function deliveryRow(delivery: Delivery): string[] {
+  const { event, type, state, attempts, nextAttemptAt = '-', plant, reason = '' } = delivery;
+  return [event, type, state, String(attempts), nextAttemptAt, String(plant.id), plant.name, reason];
+}
+
+/** A delivery with its attempts. */
+export function renderDelivery(delivery: DeliveryWithHistory): Line[] {
+  const { plant, history } = delivery;
+  const fields: Field[] = [
+    ['Event', delivery.event],
+    ['Type', delivery.type],
+    ['Created', delivery.createdAt],
+    ['Plant', String(plant.id)],
+    ['Name', plant.name],
+    ['Tag', plant.tag],
+    ['State', delivery.state],
+    ['Attempts', String(delivery.attempts)],
+    ['Next attempt', delivery.nextAttemptAt],
+    ['Reason', delivery.reason],
+  ];
+  if (history.length === 0) return renderFields(fields);
+  const headings = ['ATTEMPT AT', 'DURATION', 'ADDRESS', 'STATUS', 'ANSWER'];
+  return [...renderFields(fields), '', ...renderTable(headings, history.map(attemptRow))];
+}
+
+function attemptRow(attempt: DeliveryWithHistory['history'][number]): string[] {
+  const { at, durationMs, address = '-', status = '-', error, excerpt = '' } = attempt;
+  return [at, `${durationMs} ms`, address, String(status), error ?? firstLineOf(excerpt)];
+}
+
+/** Of an answer, cut where it is long. */
+function firstLineOf(text: string): string {
+  const [line = ''] = text.trim().split(/[\r\n]/, 1);
+  // By code points, so that no character is cut in two.
+  const characters = [...line];
+  const cut = characters.slice(0, display.excerptLength).join('');
+  return characters.length > display.excerptLength ? `${cut}…` : cut;
+}

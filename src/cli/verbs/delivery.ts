@@ -1,0 +1,84 @@
+import { Option } from 'commander';
+import { type DeliveryState, deliveryStates } from '../../webhooks/port.ts';
+import { connect } from '../api.ts';
+import { type ApiFlags, readApi } from '../api-options.ts';
+import { pagesOf, parseLimit, printArray, printTable } from '../pages.ts';
+import { prettyJson } from '../terminal/json.ts';
+import { outputAbandoned, print, printJson, say } from '../terminal/terminal.ts';
+import { option, type Verbs } from '../verb.ts';
+import { deliveryHeadings, deliveryRow, renderDelivery } from './delivery-view.ts';
+import { eventId, webhookId } from './ids.ts';
+
+export const examples = [
+  'delivery list wh_01k9f3zv7h8q2m5x4c6d0n1r8t --state failed',
+  'delivery show wh_01k9f3zv7h8q2m5x4c6d0n1r8t evt_01m7xzsn3sskhbnh27akn17wp9',
+];
+
+type JsonFlags = ApiFlags & { json?: true };
+type ListFlags = JsonFlags & { state?: DeliveryState; limit?: number; all?: true };
+
+const DEFAULT_LIMIT = 100;
+
+/** `delivery …` */
+export const verbs: Verbs = {
+  list: {
+    description: 'list the deliveries of a webhook, newest first',
+    arguments: [webhookId('webhook')],
+    options: [
+      option('--state <state>', 'only those in this state').choices(deliveryStates),
+      option('--limit <number>', 'so many at most (default: 100)', parseLimit),
+      new Option('--all', 'all of them, however many there are').conflicts('limit'),
+      option('--json', 'print a JSON array'),
+    ],
+    examples: [
+      'delivery list wh_01k9f3zv7h8q2m5x4c6d0n1r8t',
+      'delivery list wh_01k9f3zv7h8q2m5x4c6d0n1r8t --state failed --all',
+      `delivery list wh_01k9f3zv7h8q2m5x4c6d0n1r8t --json | jq -r '.[] | [.event, .state] | @tsv'`,
+    ],
+    isRemote: true,
+    async run(flags: ListFlags, webhook: string) {
+      const { state, all, limit = all ? Number.POSITIVE_INFINITY : DEFAULT_LIMIT } = flags;
+      const { webhooks } = connect(readApi(process.env, flags));
+      const pages = pagesOf((page) => webhooks.deliveriesPage(webhook, { ...page, state }), {
+        limit,
+        signal: outputAbandoned(),
+      });
+      const { isEmpty, hasMore } = await (flags.json
+        ? printArray(pages, prettyJson)
+        : printTable(pages, deliveryHeadings, deliveryRow));
+      if (isEmpty && !flags.json) say('There are no such deliveries.');
+      if (hasMore && !all) say('There are more: --all shows all of them, --limit another number.');
+    },
+  },
+  show: {
+    description: 'show a delivery with every attempt that was made',
+    arguments: [webhookId('webhook'), eventId()],
+    options: [option('--json', 'print the answer as a JSON object')],
+    examples: [
+      'delivery show wh_01k9f3zv7h8q2m5x4c6d0n1r8t evt_01m7xzsn3sskhbnh27akn17wp9',
+      "delivery show wh_01k9f3zv7h8q2m5x4c6d0n1r8t evt_01m7xzsn3sskhbnh27akn17wp9 --json | jq '.history[-1]'",
+    ],
+    isRemote: true,
+    async run(flags: JsonFlags, webhook: string, event: string) {
+      const delivery = await connect(readApi(process.env, flags)).webhooks.delivery(webhook, event);
+      if (flags.json) printJson(delivery);
+      else print(...renderDelivery(delivery));
+    },
+  },
+  redeliver: {
+    description: 'send an event again now, whatever became of it',
+    arguments: [webhookId('webhook'), eventId()],
+    options: [option('--json', 'print the answer as a JSON object')],
+    examples: ['delivery redeliver wh_01k9f3zv7h8q2m5x4c6d0n1r8t evt_01m7xzsn3sskhbnh27akn17wp9'],
+    isRemote: true,
+    async run(flags: JsonFlags, webhook: string, event: string) {
+      const delivery = await connect(readApi(process.env, flags)).webhooks.redeliver(webhook, event);
+      if (flags.json) return printJson(delivery);
+      say(
+        delivery.state === 'held'
+          ? `The webhook is disabled, so ${event} is held; it goes out with: plant-store webhook enable ${webhook}`
+          : `${event} is sent again. To see the outcome: plant-store delivery show ${webhook} ${event}`,
+      );
+    },
+  },
+};

@@ -1,0 +1,178 @@
+import { InvalidArgumentError } from 'commander';
+import type { PlantEvent as ApiEvent } from '../../client/schemas.ts';
+import { ConfigError, type Environment } from '../../config/config.ts';
+import { type Runtime, silentLog, systemRuntime } from '../../runtime.ts';
+import { eventTypes, type PlantEvent } from '../../webhooks/port.ts';
+import { failureOf } from '../../webhooks/sending/attempt.ts';
+import { newKeyPair, newSecret, sign } from '../../webhooks/sending/signature.ts';
+import { refuseUnknown } from '../answers.ts';
+import { connect } from '../api.ts';
+import { type Api, type ApiFlags, readApi } from '../api-options.ts';
+import { followEvents } from '../events.ts';
+import { Failure, Misuse } from '../failure.ts';
+import { exactJson } from '../terminal/json.ts';
+import { stopSignal } from '../terminal/signals.ts';
+import {
+  type Line,
+  outputAbandoned,
+  print,
+  printBeginning,
+  type Styled,
+  say,
+  writeJson,
+} from '../terminal/terminal.ts';
+import { option, refuseValue, type Verb } from '../verb.ts';
+import type { Forwarder } from './forward.ts';
+
+type ListenFlags = ApiFlags & { forwardTo?: string; secret?: string; json?: true };
+
+const FORWARD_RULE = 'an http or https URL such as http://localhost:4000/hook';
+const SECRET_RULE = 'whsec_ and base64 of 24 to 64 bytes, as "webhook create" shows it';
+
+/** `listen` */
+export const verb: Verb = {
+  options: [
+    option('--forward-to <url>', `send each event to ${FORWARD_RULE}, signed as a delivery is`, parseTarget),
+    option(
+      '--secret <secret>',
+      'what to sign with: whsec_… (SECRET, default: a new one, which is shown)',
+      parseSecret,
+    ),
+    option('--json', 'print each event as a JSON object on a line of its own'),
+  ],
+  examples: [
+    'listen',
+    'listen --forward-to http://localhost:4000/hook',
+    'listen --json | jq --unbuffered -r .plant.name',
+  ],
+  notes: `Shows the events from now on, until Ctrl+C. A connection that breaks off is opened again where it was. With
+--forward-to each event is sent once, in order, to a receiver on your own machine or anywhere else; the answer
+stands behind the line, or on standard error with --json. Give the secret in SECRET rather than with --secret, as the
+examples of receivers read it: a command line is visible to everybody on the machine.`,
+  isRemote: true,
+  run,
+};
+
+async function run(flags: ListenFlags): Promise<void> {
+  if (flags.secret !== undefined && flags.forwardTo === undefined) {
+    throw new Misuse('--secret is for --forward-to, which is missing');
+  }
+  const api = readApi(process.env, flags);
+  const runtime = systemRuntime(silentLog);
+  const stopping = new AbortController();
+  void stopSignal(runtime.clock).then(() => stopping.abort());
+  const signal = AbortSignal.any([stopping.signal, outputAbandoned()]);
+  const forwarder = await forwarderFor(flags, api, runtime);
+  signal.addEventListener('abort', () => void forwarder?.stop());
+  try {
+    for await (const { cursor: _, ...event } of followEvents(api, connect(api), { signal, onChange: say })) {
+      await (flags.json ? showJson(event, forwarder) : showLine(event, forwarder));
+      if (signal.aborted) break;
+    }
+  } finally {
+    await forwarder?.stop();
+  }
+}
+
+/** The part before the arrow at once, the rest when it is known. One of a later version is shown as it came. */
+async function showLine(event: ApiEvent, forwarder: Forwarder | undefined): Promise<void> {
+  const known = eventOf(event);
+  const line = known === undefined ? exactJson(event) : lineOf(known);
+  if (forwarder === undefined) return print(line);
+  printBeginning(line);
+  print(['  ', await forwarded(known, forwarder)]);
+}
+
+async function showJson(event: ApiEvent, forwarder: Forwarder | undefined): Promise<void> {
+  await writeJson(`${exactJson(event)}\n`);
+  if (forwarder === undefined) return;
+  const known = eventOf(event);
+  const note = await forwarded(known, forwarder);
+  say(known === undefined ? [note] : [`${known.id}  `, note]);
+}
+
+/**
+ * The event as the sender takes it; undefined for one of a type that a later version of the service has made up. Throws
+ * a `Failure` for what is no event.
+ */
+function eventOf(event: ApiEvent): PlantEvent | undefined {
+  const type = eventTypes.find((each) => each === event.type);
+  if (type === undefined) return undefined;
+  refuseUnknown({ path: ['events', 'stream'] }, event);
+  const { id, createdAt, plant } = event;
+  const at = Date.parse(createdAt);
+  if (Number.isNaN(at)) throw new Failure('The service sent an event whose "createdAt" is not a time.');
+  return { id, type, at, plant: { id: BigInt(plant.id), name: plant.name, tag: plant.tag } };
+}
+
+/** Time, event, plant, name, and tag when there is one. */
+function lineOf({ id, at, plant }: PlantEvent): Line {
+  const cells = [id, String(plant.id), plant.name];
+  if (plant.tag !== undefined) cells.push(plant.tag);
+  return [{ style: 'dim', text: new Date(at).toISOString() }, `  ${cells.join('  ')}`];
+}
+
+/** Forwards what is known, and gives what to say of it: `-> 204 (3 ms)`, or why there was no answer. */
+async function forwarded(event: PlantEvent | undefined, forwarder: Forwarder): Promise<string | Styled> {
+  if (event === undefined) {
+    return '-> not forwarded: This version of plant-store does not know such an event.';
+  }
+  const attempt = await forwarder.send(event);
+  const { status, error, durationMs } = attempt;
+  const note = `-> ${status ?? 'no answer'} (${durationMs} ms)`;
+  const style = failureOf(attempt) === undefined ? 'green' : 'red';
+  return { style, text: error === undefined ? note : `${note}: ${error}` };
+}
+
+/** Says what the receiver verifies with. */
+async function forwarderFor(flags: ListenFlags, api: Api, runtime: Runtime): Promise<Forwarder | undefined> {
+  const { forwardTo: url } = flags;
+  if (url === undefined) return undefined;
+  const { createForwarder } = await import('./forward.ts');
+  const { secret, named } = secretFor(flags, process.env, runtime);
+  const { privateKey, publicKey } = newKeyPair(runtime.random);
+  say(`Forwarding to ${url}. Verify with ${named},`);
+  say(`or with the public key ${publicKey}.`);
+  return createForwarder({ url, keys: { secrets: [secret], privateKey }, source: api.url, runtime });
+}
+
+/**
+ * What to sign with, and how a person is told of it. An empty environment variable counts as unset. Throws
+ * `ConfigError`, which does not repeat the secret.
+ */
+function secretFor(
+  { secret: given }: ListenFlags,
+  env: Environment,
+  { random }: Runtime,
+): { secret: string; named: string } {
+  if (given !== undefined) return { secret: given, named: 'your secret' };
+  if (env.SECRET) {
+    if (!isSecret(env.SECRET)) throw new ConfigError([`SECRET: It must be ${SECRET_RULE}.`]);
+    return { secret: env.SECRET, named: 'the secret in SECRET' };
+  }
+  const secret = newSecret(random);
+  return { secret, named: `the secret ${secret}` };
+}
+
+function parseTarget(text: string): string {
+  const url = /\s/.test(text) ? null : URL.parse(text);
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    return refuseValue(FORWARD_RULE);
+  }
+  if (url.username === '' && url.password === '') return text;
+  throw new InvalidArgumentError('It must not carry a user name or a password, which no delivery sends.');
+}
+
+function parseSecret(text: string): string {
+  return isSecret(text) ? text : refuseValue(SECRET_RULE);
+}
+
+function isSecret(text: string): boolean {
+  try {
+    const { privateKey } = newKeyPair(Buffer.alloc);
+    sign({ id: '', timestamp: 0, body: '', keys: { secrets: [text], privateKey } });
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,136 @@
+import { PlantStoreError } from '../../client/plant-store-error.ts';
+import { ConfigError } from '../../config/config.ts';
+import { connect } from '../api.ts';
+import {
+  type Api,
+  DEFAULT_URL,
+  isToken,
+  parseUrl,
+  profileNameOf,
+  profileOption,
+  TOKEN_RULE,
+  URL_RULE,
+} from '../api-options.ts';
+import { Failure, Misuse } from '../failure.ts';
+import { tokens } from '../limits.ts';
+import { changeProfiles, DEFAULT_PROFILE, type Profiles, readProfiles } from '../profiles.ts';
+import { startQuestions } from '../terminal/question.ts';
+import { renderTable } from '../terminal/table.ts';
+import { canAsk, print, printJson, say } from '../terminal/terminal.ts';
+import { option, type Verb } from '../verb.ts';
+
+/** `login` */
+export const verb: Verb = {
+  options: [
+    option('--url <url>', `where the service is (PLANT_STORE_URL, default: ${DEFAULT_URL})`),
+    option('--token-stdin', 'read the token from standard input instead of asking for it'),
+    profileOption('under which name to save them'),
+    option('--list', 'show the profiles that are saved, without their tokens'),
+    option('--json', 'with --list, print a JSON array of {name, url, user, counts}'),
+  ],
+  examples: [
+    'login',
+    'login --url https://plants.example.org --profile work',
+    'plant list --profile work',
+    'login --token-stdin < token',
+    'login --list',
+  ],
+  notes: `Asks for what is not given, tries the token, and saves both for every verb that talks to a service, in
+$XDG_CONFIG_HOME/plant-store/config.json or below ~/.config, which nobody else may read. What counts is: --url and
+--token, --profile, PLANT_STORE_URL and PLANT_STORE_TOKEN, PLANT_STORE_PROFILE, the profile "default", in this
+order. The token of a profile is sent to the URL of that profile, and to no other; that of the environment to
+--url, PLANT_STORE_URL or the default URL, and to none of a profile.`,
+  run,
+};
+
+type LoginFlags = { url?: string; tokenStdin?: true; profile?: string; list?: true; json?: true };
+
+async function run(flags: LoginFlags): Promise<void> {
+  const profiles = readProfiles(process.env);
+  if (flags.list) return show(profiles, flags.json);
+  if (!flags.tokenStdin && !canAsk()) {
+    throw new Misuse('there is no terminal to ask on; --token-stdin reads the token from standard input');
+  }
+  const name = profileNameOf(process.env, flags);
+  const api = await apiFor(flags, process.env.PLANT_STORE_URL || profiles.get(name)?.url || DEFAULT_URL);
+  const user = await check(api);
+  const path = await changeProfiles(process.env, (all) => all.set(name, { ...api, user }));
+  say(`Saved the profile "${name}" for ${api.url}, as the user "${user}", in ${path}.`);
+  sayWhatIsSet();
+}
+
+function sayWhatIsSet(): void {
+  for (const variable of ['PLANT_STORE_URL', 'PLANT_STORE_TOKEN']) {
+    if (process.env[variable])
+      say(`${variable} is set, and comes before a profile that --profile does not name.`);
+  }
+}
+
+function show(profiles: Profiles, json: true | undefined): void {
+  const counting = process.env.PLANT_STORE_PROFILE || DEFAULT_PROFILE;
+  const saved = [...profiles].map(([name, { url, user }]) => ({
+    name,
+    url,
+    user,
+    counts: name === counting,
+  }));
+  const rows = saved.map(({ name, url, user = '', counts }) => [name, url, user, counts ? 'yes' : '']);
+  if (json) printJson(saved);
+  else if (saved.length === 0) say('There are no profiles. To save one: plant-store login');
+  else print(...renderTable(['NAME', 'URL', 'USER', 'COUNTS'], rows));
+  if (saved.some(({ counts }) => counts)) sayWhatIsSet();
+}
+
+/** A person is asked for what they have not said. */
+async function apiFor({ url, tokenStdin }: LoginFlags, usual: string): Promise<Api> {
+  if (tokenStdin) return { url: urlOf(url, usual), token: tokenOf(await tokenFromInput()) };
+  const questions = startQuestions();
+  const ask = async (...question: Parameters<typeof questions.ask>) => {
+    const answer = await questions.ask(...question);
+    if (answer === undefined) throw new Failure('Nothing was saved.');
+    return answer;
+  };
+  try {
+    const place = urlOf(
+      url,
+      url === undefined ? (await ask(`Where is the service? [${usual}] `)) || usual : '',
+    );
+    return { url: place, token: tokenOf(await ask('Token (it is not shown): ', { isHidden: true })) };
+  } finally {
+    questions.close();
+  }
+}
+
+function urlOf(flag: string | undefined, otherwise: string): string {
+  const url = parseUrl(flag ?? otherwise);
+  if (url !== undefined) return url;
+  throw new ConfigError([`${flag === undefined ? 'The URL' : '--url'}: It must be ${URL_RULE}.`]);
+}
+
+function tokenOf(text: string): string {
+  if (isToken(text)) return text;
+  throw new ConfigError([`The token: ${TOKEN_RULE}`]);
+}
+
+async function tokenFromInput(): Promise<string> {
+  let text = '';
+  for await (const chunk of process.stdin.setEncoding('utf8')) {
+    text += chunk;
+    if (text.length > tokens.inputLength)
+      throw new Failure('What is on standard input is too long for a token.');
+  }
+  return text.trim();
+}
+
+/** The user whom the token acts for, whatever it may do. Throws a `Failure` unless the service takes it. */
+async function check(api: Api): Promise<string> {
+  try {
+    return await connect(api).user();
+  } catch (error) {
+    if (!(error instanceof PlantStoreError) || error.status !== 401) throw error;
+    throw new Failure(
+      `${api.url} does not take this token, and nothing was saved. To make one, where the store is: plant-store token create --user NAME`,
+      { cause: error },
+    );
+  }
+}

@@ -1,0 +1,58 @@
+import type { Page } from '../../client/pages.ts';
+import { Failure } from '../failure.ts';
+import type { ListedPlant, PlantWriter } from './plant-formats.ts';
+
+/** All that the user may read, or the plants of one: the user, or somebody who shares with them. */
+export type Whose = 'all' | { owner: string; isUser: boolean };
+
+export type ExportParts = {
+  pages: AsyncIterable<Page<ListedPlant>>;
+  whose: Whose;
+  writer: PlantWriter;
+  write(text: string): Promise<void>;
+  /** @param count plants so far */
+  onProgress(count: number): void;
+};
+
+export type Exported = {
+  count: number;
+  /** Whether there are plants of others beside the user's own. */
+  others: boolean;
+  /** Plants whose tag is there and empty. */
+  emptyTags: number;
+};
+
+/**
+ * Writes plants page by page. The list has the user's own plants first and keeps those of one owner together, so it is
+ * left where they end. Throws a `Failure` when somebody else has none that the user may read.
+ */
+export async function exportPlants({
+  pages,
+  whose,
+  writer,
+  write,
+  onProgress,
+}: ExportParts): Promise<Exported> {
+  const isOwn = whose !== 'all' && whose.isUser;
+  const isWanted = ({ owner }: ListedPlant) => whose === 'all' || owner === whose.owner;
+  let [count, emptyTags, others] = [0, 0, false];
+  for await (const { items: plants } of pages) {
+    const wanted = plants.filter(isWanted);
+    if (wanted.length > 0) {
+      await write((count === 0 ? writer.begin : '') + writer.rows(wanted, count === 0));
+      count += wanted.length;
+      emptyTags += wanted.filter(({ tag }) => tag === '').length;
+      onProgress(count);
+    }
+    const last = plants.at(-1);
+    const isBehind = last !== undefined && !isWanted(last) && (isOwn || count > 0);
+    others ||= isOwn && isBehind;
+    if (isBehind) break;
+  }
+  if (count === 0 && whose !== 'all' && !isOwn) {
+    throw new Failure(`Among the plants that you may read are none of "${whose.owner}".`);
+  }
+  if (count === 0) await write(writer.begin);
+  await write(writer.end);
+  return { count, others, emptyTags };
+}

@@ -1,0 +1,119 @@
+import { Option } from 'commander';
+import { ConfigError } from '../../config/config.ts';
+import { connect } from '../api.ts';
+import { type ApiFlags, readApi } from '../api-options.ts';
+import { unwritable, type Write, writeAtomically } from '../atomic-file.ts';
+import { Failure } from '../failure.ts';
+import { pagesOf } from '../pages.ts';
+import { interrupted } from '../terminal/interruption.ts';
+import { showProgress } from '../terminal/progress.ts';
+import {
+  isOutputShown,
+  outputAbandoned,
+  safeCsv,
+  safeJson,
+  say,
+  writeCsv,
+  writeJson,
+} from '../terminal/terminal.ts';
+import { argument, option, type Verb } from '../verb.ts';
+import { type Exported, exportPlants, type Whose } from './plant-export-walk.ts';
+import { formatOf, type PlantFormat, plantFormats, plantWriter } from './plant-formats.ts';
+
+type ExportFlags = ApiFlags & { format?: PlantFormat; owner?: string; shared?: true };
+
+async function run(flags: ExportFlags, name?: string): Promise<void> {
+  const file = OUTPUT.includes(name) ? undefined : name;
+  const format = flags.format ?? (file === undefined ? 'csv' : formatOf(file));
+  if (format === undefined) {
+    throw new ConfigError([
+      `The name of ${file} does not say what to write: give --format csv, ndjson or json.`,
+    ]);
+  }
+  const service = connect(readApi(process.env, flags), { patience: {} });
+  const user = await service.user();
+  const whose: Whose = flags.shared
+    ? 'all'
+    : { owner: flags.owner ?? user, isUser: (flags.owner ?? user) === user };
+  const signal = file === undefined ? outputAbandoned() : interrupted();
+  const progress = showProgress('Exporting');
+  const walk = (write: Write) =>
+    exportPlants({
+      pages: pagesOf(service.plants.page, { limit: Number.POSITIVE_INFINITY, signal }),
+      whose,
+      writer: plantWriter(format, whose === 'all'),
+      write,
+      // On a terminal the plants themselves show how far it is.
+      onProgress: (count) => (file ?? !isOutputShown()) && progress.update(`${count} plants`),
+    });
+  try {
+    const toOutput = format === 'csv' ? writeCsv : writeJson;
+    const exported = await (file === undefined
+      ? walk(toOutput)
+      : toFile(file, walk, { signal, safe: format === 'csv' ? safeCsv : safeJson }));
+    progress.end();
+    // Whoever has turned away did not get them.
+    if (!signal.aborted) sayWhat(exported, { file, whose, format });
+  } finally {
+    progress.end();
+  }
+}
+
+/** `plant export [FILE]` */
+export const plantExport: Verb = {
+  description: 'write all of your plants into a file that plant import reads again',
+  arguments: [argument('[file]', 'a name that ends in .csv, .ndjson or .json (default: standard output)')],
+  options: [
+    option('--format <format>', 'what to write (default: what the name says, else csv)').choices(
+      plantFormats,
+    ),
+    option('--owner <name>', 'the plants of this user: your own, or shared with you'),
+    new Option(
+      '--shared',
+      'all that you may read, with a column for the owner; plant import does not take it',
+    ).conflicts('owner'),
+  ],
+  examples: [
+    'plant export plants.csv',
+    'plant export plants.ndjson --quiet',
+    'plant export --format ndjson | gzip > plants.ndjson.gz',
+    'plant export everything.csv --shared',
+  ],
+  notes: `The file gets its name, and replaces an older one, once all of it is on disk. A connection that breaks off is opened
+again where it was. CSV cannot tell an empty tag from none; ndjson and json can, and hold all else exactly, too.`,
+  isRemote: true,
+  run,
+};
+
+/** Names of standard output. */
+const OUTPUT: readonly (string | undefined)[] = [undefined, '-', '/dev/stdout', '/dev/fd/1'];
+
+async function toFile(
+  file: string,
+  walk: (write: Write) => Promise<Exported>,
+  { signal, safe }: { signal: AbortSignal; safe(text: string): string },
+): Promise<Exported> {
+  let exported: Exported | undefined;
+  await writeAtomically(file, {}, async (write, isTerminal) => {
+    exported = await walk(isTerminal ? (text) => write(safe(text)) : write);
+    if (signal.aborted) throw new Failure(`The export was stopped. ${file} is what it was before.`);
+  }).catch((error) => {
+    throw unwritable(file, error, 'Name another place.');
+  });
+  if (exported === undefined) throw new Error('the file was made without its work');
+  return exported;
+}
+
+type Telling = { file: string | undefined; whose: Whose; format: PlantFormat };
+
+function sayWhat({ count, others, emptyTags }: Exported, { file, whose, format }: Telling): void {
+  const of = whose === 'all' ? '' : ` of "${whose.owner}"`;
+  say(
+    `Exported ${count} ${count === 1 ? 'plant' : 'plants'}${of}${file === undefined ? '' : ` to ${file}`}.`,
+  );
+  if (others)
+    say('Others share plants with you: --shared exports those, too, --owner NAME those of one user.');
+  if (format === 'csv' && emptyTags > 0) {
+    say(`Empty tags, which CSV cannot tell from none: ${emptyTags}. --format ndjson keeps them.`);
+  }
+}

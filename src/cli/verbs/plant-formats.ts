@@ -1,0 +1,54 @@
+import type { PlantField, PlantWith } from '../../client/plants.ts';
+import { plantJson } from '../../plants/plant.ts';
+
+/** A plant out of a list. */
+export type ListedPlant = PlantWith<PlantField>;
+
+export const plantFormats = ['csv', 'ndjson', 'json'] as const;
+export type PlantFormat = (typeof plantFormats)[number];
+
+/** How a file of plants is written, a part at a time. */
+export type PlantWriter = {
+  begin: string;
+  /** @param isFirst whether no plant was written before */
+  rows(plants: readonly ListedPlant[], isFirst: boolean): string;
+  end: string;
+};
+
+/** @param withOwner whether each plant comes with its owner's name: such a file can no longer be imported */
+export function plantWriter(format: PlantFormat, withOwner: boolean): PlantWriter {
+  const json = (plant: ListedPlant) => plantJson(withOwner ? plant : { ...plant, owner: undefined });
+  if (format === 'csv') {
+    return {
+      begin: withOwner ? 'id,name,tag,owner\n' : 'id,name,tag\n',
+      rows: (plants) => plants.map((plant) => csvRow(plant, withOwner)).join(''),
+      end: '',
+    };
+  }
+  if (format === 'ndjson') {
+    return { begin: '', rows: (plants) => plants.map((plant) => `${json(plant)}\n`).join(''), end: '' };
+  }
+  return {
+    begin: '[',
+    rows: (plants, isFirst) =>
+      (isFirst ? '\n' : ',\n') + plants.map((plant) => `  ${json(plant)}`).join(',\n'),
+    end: '\n]\n',
+  };
+}
+
+/** The format that the end of a file's name stands for. */
+export function formatOf(file: string): PlantFormat | undefined {
+  const ending = /\.(\w+)$/.exec(file)?.[1]?.toLowerCase();
+  return plantFormats.find((format) => format === (ending === 'jsonl' ? 'ndjson' : ending));
+}
+
+/** RFC 4180, but for the line feed alone at the end of a row. What a spreadsheet could take for a formula is kept, too. */
+function csvRow({ id, name, tag = '', owner }: ListedPlant, withOwner: boolean): string {
+  const cells = withOwner ? [name, tag, owner] : [name, tag];
+  return `${[String(id), ...cells.map(csvCell)].join(',')}\n`;
+}
+
+/** Quoted also where a reader that trims its cells would take something away. */
+function csvCell(text: string): string {
+  return /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}

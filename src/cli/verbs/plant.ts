@@ -1,0 +1,190 @@
+import { randomUUID } from 'node:crypto';
+import { InvalidArgumentError, Option } from 'commander';
+import type { Page } from '../../client/pages.ts';
+import { PlantStoreError } from '../../client/plant-store-error.ts';
+import { idempotency as limits } from '../../limits.ts';
+import { Id, MAX_ID, MIN_ID, type PlantId, parsePlantId, plantJson } from '../../plants/plant.ts';
+import { connect, type Service } from '../api.ts';
+import { isUnreachable } from '../api-failure.ts';
+import { type ApiFlags, readApi } from '../api-options.ts';
+import { Failure, messageOf } from '../failure.ts';
+import { plantImport } from '../import/plant-import.ts';
+import { pagesOf, parseLimit, printArray, printLines, printTable } from '../pages.ts';
+import { interrupted } from '../terminal/interruption.ts';
+import { insist, outputAbandoned, print, say, shellWord, writeJson } from '../terminal/terminal.ts';
+import { argument, option, refuseValue, type Verbs } from '../verb.ts';
+import { plantExport } from './plant-export.ts';
+import type { ListedPlant } from './plant-formats.ts';
+
+export const examples = [
+  'plant list',
+  'plant create Alder --tag Alnus',
+  'plant import plants.csv',
+  'plant export plants.csv',
+];
+
+type CreateFlags = ApiFlags & { tag?: string; id?: PlantId; key?: string; json?: true };
+type ListFlags = ApiFlags & { limit?: number; tag?: string; json?: true; ids?: true };
+
+/** `plant …` */
+export const verbs: Verbs = {
+  list: {
+    description: 'list your plants by id, then those that others share with you',
+    options: [
+      option('--limit <number>', 'so many at most (default: all)', parseLimit),
+      option('--tag <text>', 'only those with this tag'),
+      option('--json', 'print a JSON array of {id, name, tag, owner}; a plant without a tag has none'),
+      new Option('--ids', 'print only ids, one a line, and of your own plants only').conflicts('json'),
+    ],
+    examples: [
+      'plant list',
+      'plant list --limit 20',
+      'plant list --ids --tag Acer | xargs -r plant-store plant delete',
+    ],
+    isRemote: true,
+    async run(flags: ListFlags) {
+      const { limit, tag, json, ids } = flags;
+      const pages = wantedPages(connect(readApi(process.env, flags), { patience: {} }), flags);
+      const headings = ['ID', 'NAME', 'TAG', 'OWNER'];
+      const { isEmpty, hasMore } = await (ids
+        ? printLines(pages, ({ id }) => String(id))
+        : json
+          ? printArray(pages, plantJson)
+          : printTable(pages, headings, (plant) => [
+              String(plant.id),
+              plant.name,
+              plant.tag ?? '',
+              plant.owner,
+            ]));
+      if (isEmpty && !ids && !json) {
+        const none = tag === undefined ? 'There are no plants' : `There are no plants with the tag "${tag}"`;
+        say(`${none}. To make one: plant-store plant create NAME`);
+      }
+      if (hasMore && limit !== undefined) say('There are more: without --limit all of them are shown.');
+    },
+  },
+  create: {
+    description: 'create a plant and print its id',
+    arguments: [argument('<name>', 'what it is called')],
+    options: [
+      option('--tag <text>', 'a tag; an empty one is another thing than none'),
+      option('--id <number>', `${Id.description} (default: the next free one)`, parseId),
+      option(
+        '--key <key>',
+        `sent again with the same key, it is created once: 1 to ${limits.keyLength} printable ASCII characters (default: a new one)`,
+        parseKey,
+      ),
+      option('--json', 'print {id, name, tag} as a JSON object'),
+    ],
+    examples: [
+      'plant create Alder',
+      "plant create 'Bur oak' --tag Quercus --id 9007199254740993",
+      'plant create Alder --key order-1042',
+    ],
+    isRemote: true,
+    async run(flags: CreateFlags, name: string) {
+      const { tag, key = `cli-${randomUUID()}`, json } = flags;
+      const hint = ` With --key ${shellWord(key)} the same command creates it once.`;
+      const service = connect(readApi(process.env, flags), { patience: { hint } });
+      const { id } = await service.plants
+        .create({ name, tag, id: flags.id }, { idempotencyKey: key })
+        .catch((error: unknown) => {
+          throw isDoubtful(error) ? new Failure(error.message + hint, { cause: error }) : error;
+        });
+      if (json) await writeJson(`${plantJson({ id, name, tag })}\n`);
+      else print(String(id));
+      const isReplay = flags.key !== undefined && service.isReplay();
+      say(isReplay ? 'It was created before, with the same key.' : `Created the plant "${name}".`);
+    },
+  },
+  delete: {
+    description: 'delete plants of yours, without asking',
+    arguments: [argument('<id...>', 'the ids that plant list shows', parseIds)],
+    examples: [
+      'plant delete 7',
+      'plant delete 7 8 -5',
+      'plant list --ids --tag Acer | xargs -r plant-store plant delete',
+    ],
+    isRemote: true,
+    /** One that cannot be deleted does not keep the others. What was deleted is also said when it stops in the middle. */
+    async run(flags: ApiFlags, ids: readonly PlantId[]) {
+      const stopping = interrupted();
+      const service = connect(readApi(process.env, flags), { patience: { stopping } });
+      let deleted = 0;
+      const tell = () => say(`Deleted: ${deleted} of ${ids.length}.`);
+      try {
+        for (const id of ids) {
+          if (stopping.aborted) throw new Failure(`It was stopped before the plant ${id}.`);
+          if (await isRemoved(service, id)) deleted++;
+        }
+      } catch (error) {
+        if (deleted > 0) tell();
+        throw error;
+      }
+      tell();
+    },
+  },
+  import: plantImport,
+  export: plantExport,
+};
+
+/** Ids are for other verbs, which know those of the user's own plants only: somebody else's plant may have the same. */
+async function* wantedPages(
+  service: Service,
+  { limit = Number.POSITIVE_INFINITY, tag, ids }: ListFlags,
+): AsyncGenerator<Page<ListedPlant>> {
+  const signal = outputAbandoned();
+  if (tag === undefined && !ids) return yield* pagesOf(service.plants.page, { limit, signal });
+  const user = ids && (await service.user());
+  let left = limit;
+  for await (const { items, next } of pagesOf(service.plants.page, {
+    limit: Number.POSITIVE_INFINITY,
+    signal,
+  })) {
+    const own = user === undefined ? items : items.filter(({ owner }) => owner === user);
+    const wanted = tag === undefined ? own : own.filter((plant) => plant.tag === tag);
+    yield { items: wanted.slice(0, left), next: wanted.length > left ? (next ?? '') : undefined };
+    left -= wanted.length;
+    // The user's own come first.
+    if (left < 0 || own.length < items.length) return;
+  }
+}
+
+/** Whether the plant may have been created all the same. */
+function isDoubtful(error: unknown): error is PlantStoreError {
+  if (!(error instanceof PlantStoreError)) return false;
+  return error.status === undefined ? !isUnreachable(error) : error.status >= 500;
+}
+
+/** False for a plant that is not there, which is told. Without a service, or the right to delete, all others fail alike. */
+async function isRemoved({ plants }: Service, id: PlantId): Promise<boolean> {
+  try {
+    await plants.delete(id);
+    return true;
+  } catch (error) {
+    if (!(error instanceof PlantStoreError) || error.error !== NO_SUCH_PLANT) throw error;
+    insist(...messageOf(error));
+    process.exitCode = 1;
+    return false;
+  }
+}
+
+const NO_SUCH_PLANT = 40401;
+
+function parseId(text: string): PlantId {
+  const id = /^(?:0|-?[1-9]\d{0,18})$/.test(text) ? BigInt(text) : undefined;
+  return id !== undefined && id >= MIN_ID && id <= MAX_ID ? id : refuseValue(Id.description);
+}
+
+function parseKey(text: string): string {
+  if (/^[\x20-\x7e]+$/.test(text) && text.length <= limits.keyLength) return text;
+  throw new InvalidArgumentError(`A key has 1 to ${limits.keyLength} printable ASCII characters.`);
+}
+
+function parseIds(text: string, before: readonly PlantId[] = []): PlantId[] {
+  try {
+    return [...before, parsePlantId(text)];
+  } catch {
+    throw new InvalidArgumentError('An id is a 64-bit integer in canonical form, such as 7 or -5.');
+  }
+}

@@ -1,0 +1,134 @@
+import { PlantStoreError } from '../../client/plant-store-error.ts';
+import { ConfigError } from '../../config/config.ts';
+import { connect, type Service } from '../api.ts';
+import { type Api, type ApiFlags, readApi } from '../api-options.ts';
+import { Failure } from '../failure.ts';
+import { renderFields } from '../terminal/table.ts';
+import { type Line, print, printJson, say } from '../terminal/terminal.ts';
+import { option, type Verb } from '../verb.ts';
+import { type Attention, attentionOf } from './attention.ts';
+
+type StatusFlags = ApiFlags & { json?: true };
+
+/** One request to the service: how it went, in a sentence when it did not. */
+type Probe = { ok: boolean; latencyMs: number; problem: string | undefined };
+
+type Webhooks = { count: number; waiting: number; failed: number; attention: Attention[] };
+
+type Status = {
+  url: string;
+  alive: Probe;
+  /** Undefined when it is not alive. */
+  ready: Probe | undefined;
+  /** Undefined without a token, or when it is not ready. */
+  plants: Probe | undefined;
+  /** The same; or why they cannot be told. */
+  webhooks: Webhooks | string | undefined;
+};
+
+/** `status` */
+export const verb: Verb = {
+  options: [option('--json', 'print JSON: {url, alive, ready, plants, webhooks}')],
+  examples: ['status', 'status --url https://plants.example.org --json'],
+  notes: `Whether a service lives and can serve, how long it takes to say so, and with a token also how your webhooks are: those
+that need attention first, each with what to do. The exit code is 1 when it is not ready.`,
+  isRemote: true,
+  run,
+};
+
+async function run(flags: StatusFlags): Promise<void> {
+  const { api, hasToken } = apiOf(flags);
+  const found = await look(api, hasToken);
+  if (found.ready?.ok !== true) process.exitCode = 1;
+  if (flags.json) printJson(found);
+  else show(found, hasToken);
+}
+
+/** The token may be missing here. */
+function apiOf(flags: ApiFlags): { api: Api; hasToken: boolean } {
+  try {
+    return { api: readApi(process.env, flags), hasToken: true };
+  } catch (error) {
+    if (!(error instanceof ConfigError) || flags.token !== undefined || process.env.PLANT_STORE_TOKEN)
+      throw error;
+    // What needs no token does not look at it; any other problem is found once more.
+    return { api: readApi(process.env, { ...flags, token: 'none' }), hasToken: false };
+  }
+}
+
+async function look(api: Api, hasToken: boolean): Promise<Status> {
+  const service = connect(api);
+  const alive = await probe(service, ['healthz']);
+  const ready = alive.ok ? await probe(service, ['readyz']) : undefined;
+  const isOpen = hasToken && ready?.ok === true;
+  return {
+    url: api.url,
+    alive,
+    ready,
+    plants: isOpen ? await probe(service, ['plants'], { limit: 1, fields: 'id,name,tag,owner' }) : undefined,
+    webhooks: isOpen ? await webhooksOf(service) : undefined,
+  };
+}
+
+async function probe({ read }: Service, path: readonly string[], query = {}): Promise<Probe> {
+  const startedAt = performance.now();
+  const problem = await read({ path, query }).then(() => undefined, problemOf);
+  const latencyMs = Number((performance.now() - startedAt).toFixed(1));
+  return { ok: problem === undefined, latencyMs, problem };
+}
+
+async function webhooksOf(service: Service): Promise<Webhooks | string> {
+  try {
+    const webhooks = await service.webhooks.list();
+    return {
+      count: webhooks.length,
+      waiting: webhooks.reduce((sum, { waiting }) => sum + waiting, 0),
+      failed: webhooks.reduce((sum, { failed }) => sum + failed, 0),
+      attention: attentionOf(webhooks),
+    };
+  } catch (error) {
+    return problemOf(error);
+  }
+}
+
+/** Throws what is no answer of the service, nor the lack of one. */
+function problemOf(error: unknown): string {
+  if (error instanceof PlantStoreError || error instanceof Failure) return error.message;
+  throw error;
+}
+
+function show({ url, alive, ready, plants, webhooks }: Status, hasToken: boolean): void {
+  const lines = [
+    ['Service', url],
+    ['Alive', alive.ok ? 'yes' : `no: ${alive.problem}`],
+    ['Ready', ready && (ready.ok ? `yes, ${ready.latencyMs} ms` : `no: ${ready.problem}`)],
+    [
+      'Plants',
+      plants && (plants.ok ? `can be read, ${plants.latencyMs} ms` : `cannot be read: ${plants.problem}`),
+    ],
+    ['Webhooks', webhooks && webhooksText(webhooks)],
+  ] as const;
+  print(...renderFields(lines));
+  if (typeof webhooks === 'object') for (const each of webhooks.attention) print(...attentionLines(each));
+  if (ready?.ok === true && !hasToken) {
+    say('With a token it also says how your webhooks are: set PLANT_STORE_TOKEN, or plant-store login.');
+  }
+  if (alive.ok && ready?.ok === false) {
+    say('It lives, but does not serve. Where its store is, this says why: plant-store doctor');
+  }
+}
+
+function webhooksText(webhooks: Webhooks | string): string {
+  if (typeof webhooks === 'string') return `unknown: ${webhooks}`;
+  const { count, waiting, failed, attention } = webhooks;
+  if (count === 0) return 'none';
+  const ill =
+    attention.length === 0
+      ? 'all well'
+      : `${attention.length} need${attention.length === 1 ? 's' : ''} attention`;
+  return `${count}, ${ill}; ${waiting} waiting, ${failed} failed`;
+}
+
+function attentionLines({ webhook, url, problem, advice }: Attention): Line[] {
+  return ['', [{ style: 'yellow', text: '!' }, ` ${webhook} ${url}`], `  ${problem}`, `  ${advice}`];
+}

@@ -1,0 +1,43 @@
+import type { Webhook, WebhookCreated } from '../../client/schemas.ts';
+import type { Field } from '../terminal/table.ts';
+import { roughDuration } from '../terminal/time.ts';
+
+/** What a webhook is, in the order in which a person asks. */
+export function identityFields({ id, url, description, rate, publicKey }: Webhook | WebhookCreated): Field[] {
+  return [
+    ['ID', id],
+    ['URL', url],
+    ['Description', description],
+    ['Rate', rate === undefined ? rate : `at most ${rate} attempts per second`],
+    ['Public key', publicKey],
+  ];
+}
+
+/** How a webhook does. */
+export function healthFields(webhook: Webhook): Field[] {
+  const { status, disabledReason, pausedUntil, waiting, failed } = webhook;
+  const oldest = oldestOf(webhook);
+  return [
+    ['Status', status + (disabledReason === undefined ? '' : `: ${disabledReason}`)],
+    ['Paused', pausedUntil && `until ${pausedUntil}, as the receiver asked`],
+    ['Waiting', waiting + (oldest === undefined ? '' : `, the oldest for ${oldest}`)],
+    ['Failed', String(failed)],
+    ['Last success', webhook.lastSuccessAt ?? 'never'],
+    ['Last failure', webhook.lastFailureAt ?? 'never'],
+    ['Created', webhook.createdAt],
+  ];
+}
+
+export const webhookHeadings = ['ID', 'STATUS', 'WAITING', 'OLDEST', 'FAILED', 'URL', 'DESCRIPTION'];
+
+/** A webhook in the table of all, under `webhookHeadings`. */
+export function webhookRow(webhook: Webhook): string[] {
+  const { id, status, pausedUntil, waiting, failed, url, description = '' } = webhook;
+  const shown = pausedUntil !== undefined && status === 'enabled' ? 'paused' : status;
+  return [id, shown, String(waiting), oldestOf(webhook) ?? '-', String(failed), url, description];
+}
+
+/** The age of the oldest delivery that waits. */
+function oldestOf({ oldestWaitingAge: seconds }: Webhook): string | undefined {
+  return seconds === undefined ? undefined : roughDuration(seconds * 1000);
+}

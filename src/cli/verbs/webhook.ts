@@ -1,0 +1,272 @@
+import type { Webhook } from '../../client/schemas.ts';
+import { delivery as limits } from '../../limits.ts';
+import { type DeliveryState, deliveryStates } from '../../webhooks/port.ts';
+import { failureOf } from '../../webhooks/sending/attempt.ts';
+import { connect } from '../api.ts';
+import { type ApiFlags, readApi } from '../api-options.ts';
+import { Failure, Misuse } from '../failure.ts';
+import { firstAttempt } from '../service/first-attempt.ts';
+import { ask, refuseWithoutTerminal } from '../terminal/question.ts';
+import { renderFields, renderTable } from '../terminal/table.ts';
+import { insist, print, printJson, say, shellWord } from '../terminal/terminal.ts';
+import { parseDuration, parseSince, sinceRule } from '../terminal/time.ts';
+import { argument, option, refuseValue, required, type Verbs } from '../verb.ts';
+import { renderDelivery } from './delivery-view.ts';
+import { webhookId } from './ids.ts';
+import { healthFields, identityFields, webhookHeadings, webhookRow } from './webhook-view.ts';
+
+export const examples = [
+  'webhook create https://example.com/plants',
+  'webhook test wh_01k9f3zv7h8q2m5x4c6d0n1r8t --wait',
+  'webhook replay wh_01k9f3zv7h8q2m5x4c6d0n1r8t --since 2h',
+];
+
+type JsonFlags = ApiFlags & { json?: true };
+
+const RATE = `an integer from 1 to ${limits.rate}`;
+const NEW_RATE = `${RATE}, or none for no bound`;
+const MOST_DAYS = limits.overlapSeconds.most / 86_400;
+const OVERLAP = `a duration such as 30m, 12h or 7d, at most ${MOST_DAYS}d; or 0, which ends the old one now`;
+
+const service = (flags: ApiFlags) => connect(readApi(process.env, flags));
+
+/** `webhook …` */
+export const verbs: Verbs = {
+  create: {
+    description: 'make a webhook and print its secret, which cannot be shown again',
+    arguments: [argument('<url>', 'where every new plant is sent to: an https URL with a public address')],
+    options: [
+      option('--description <text>', 'what it is for'),
+      option('--rate <number>', `attempts per second at most: ${RATE}`, parseRate),
+      option('--json', 'print the whole answer, secret included, as a JSON object'),
+    ],
+    examples: [
+      'webhook create https://example.com/plants',
+      "webhook create https://example.com/plants --description 'The greenhouse' --rate 20",
+      'webhook create https://example.com/plants --json | jq -r .secret > secret',
+    ],
+    isRemote: true,
+    async run(flags: JsonFlags & { description?: string; rate?: number }, url: string) {
+      const { description, rate } = flags;
+      const made = await service(flags).webhooks.create({ url, description, rate });
+      if (flags.json) return printJson(made);
+      print(...renderFields([...identityFields(made), ['Secret', made.secret]]));
+      say(
+        `The secret is shown only now. To try the receiver: plant-store webhook test ${shellWord(made.id)} --wait`,
+      );
+    },
+  },
+  list: {
+    description: 'list your webhooks with their health, oldest first',
+    options: [option('--json', 'print the answer as a JSON array')],
+    examples: ['webhook list', `webhook list --json | jq -r '.[] | select(.failed > 0) | .id'`],
+    isRemote: true,
+    async run(flags: JsonFlags) {
+      const webhooks = await service(flags).webhooks.list();
+      if (flags.json) return printJson(webhooks);
+      if (webhooks.length === 0) {
+        return say('There are no webhooks. To make one: plant-store webhook create URL');
+      }
+      print(...renderTable(webhookHeadings, webhooks.map(webhookRow)));
+    },
+  },
+  show: {
+    description: 'show a webhook and how it does',
+    arguments: [webhookId()],
+    options: [option('--json', 'print the answer as a JSON object')],
+    examples: [
+      'webhook show wh_01k9f3zv7h8q2m5x4c6d0n1r8t',
+      'webhook show wh_01k9f3zv7h8q2m5x4c6d0n1r8t --json | jq .waiting',
+    ],
+    isRemote: true,
+    async run(flags: JsonFlags, id: string) {
+      const webhook = await service(flags).webhooks.get(id);
+      if (flags.json) return printJson(webhook);
+      print(...renderFields([...identityFields(webhook), ...healthFields(webhook)]));
+    },
+  },
+  test: {
+    description: 'send a plant.test event the way of every other and print its id',
+    arguments: [webhookId()],
+    options: [
+      option('--wait', 'wait for the first attempt and show it; the exit code is 1 when it failed'),
+      option('--json', 'print the delivery as a JSON object'),
+    ],
+    examples: [
+      'webhook test wh_01k9f3zv7h8q2m5x4c6d0n1r8t --wait',
+      'webhook test wh_01k9f3zv7h8q2m5x4c6d0n1r8t --wait --json | jq .history',
+    ],
+    isRemote: true,
+    async run(flags: JsonFlags & { wait?: true }, id: string) {
+      const { webhooks } = service(flags);
+      const sent = await webhooks.test(id);
+      if (!flags.wait) {
+        if (flags.json) printJson(sent);
+        else print(sent.event);
+        return say(`To see the outcome: plant-store delivery show ${id} ${shellWord(sent.event)}`);
+      }
+      const tried = await firstAttempt(webhooks, { webhook: id, sent });
+      if (flags.json) printJson(tried);
+      else print(...renderDelivery(tried));
+      const reason = failureOf(tried.history[0] ?? {});
+      if (reason !== undefined) throw new Failure(`The test failed: ${reason}`);
+    },
+  },
+  update: {
+    description: 'change where a webhook points, its description or its rate; its secret stays',
+    arguments: [webhookId()],
+    options: [
+      option(
+        '--to <url>',
+        'where every new plant is sent to from now on: an https URL with a public address',
+      ),
+      option('--description <text>', "what it is for; '' takes the description away"),
+      option('--rate <number>', `attempts per second at most: ${NEW_RATE}`, parseNewRate),
+      option('--json', 'print the answer as a JSON object'),
+    ],
+    examples: [
+      'webhook update wh_01k9f3zv7h8q2m5x4c6d0n1r8t --to https://example.com/new',
+      "webhook update wh_01k9f3zv7h8q2m5x4c6d0n1r8t --description 'The greenhouse' --rate none",
+    ],
+    isRemote: true,
+    async run(flags: JsonFlags & { to?: string; description?: string; rate?: number | 'none' }, id: string) {
+      const { to: url } = flags;
+      const rate = flags.rate === 'none' ? null : flags.rate;
+      const description = flags.description === '' ? null : flags.description;
+      if (url === undefined && description === undefined && rate === undefined) {
+        throw new Misuse('nothing to change; it takes --to, --description or --rate');
+      }
+      const webhook = await service(flags).webhooks.update(id, { url, description, rate });
+      if (flags.json) return printJson(webhook);
+      print(...renderFields(identityFields(webhook)));
+      if (url !== undefined) say(`To try the receiver: plant-store webhook test ${id} --wait`);
+    },
+  },
+  rotate: {
+    description: 'give a webhook a new secret and print it; it cannot be shown again',
+    arguments: [webhookId()],
+    options: [
+      option(
+        '--overlap <duration>',
+        `how long the old secret keeps signing beside it: ${OVERLAP} (default: 24h)`,
+        parseOverlap,
+      ),
+      option('--json', 'print a JSON object {secret, overlapUntil}'),
+    ],
+    examples: [
+      'webhook rotate wh_01k9f3zv7h8q2m5x4c6d0n1r8t > secret',
+      'webhook rotate wh_01k9f3zv7h8q2m5x4c6d0n1r8t --overlap 7d',
+    ],
+    isRemote: true,
+    async run(flags: JsonFlags & { overlap?: number }, id: string) {
+      const { overlap } = flags;
+      const rotated = await service(flags).webhooks.rotateSecret(id, { overlap });
+      if (flags.json) return printJson(rotated);
+      print(rotated.secret);
+      const old = overlap === 0 ? 'signs no more' : `signs beside it until ${rotated.overlapUntil}`;
+      say(`The webhook ${id} has a new secret, shown only now. The old one ${old}.`);
+    },
+  },
+  enable: {
+    description: 'send to a webhook again, beginning with what was held',
+    arguments: [webhookId()],
+    examples: ['webhook enable wh_01k9f3zv7h8q2m5x4c6d0n1r8t'],
+    isRemote: true,
+    async run(flags: ApiFlags, id: string) {
+      const { waiting } = await service(flags).webhooks.update(id, { enabled: true });
+      say(
+        `Enabled the webhook ${id}. ${waiting === 0 ? 'Nothing waits.' : `Deliveries that wait: ${waiting}.`}`,
+      );
+    },
+  },
+  disable: {
+    description: 'hold all deliveries of a webhook until it is enabled again',
+    arguments: [webhookId()],
+    examples: ['webhook disable wh_01k9f3zv7h8q2m5x4c6d0n1r8t'],
+    isRemote: true,
+    async run(flags: ApiFlags, id: string) {
+      await service(flags).webhooks.update(id, { enabled: false });
+      say(
+        `Disabled the webhook ${id}. Its deliveries are held, new ones too; they go out with: plant-store webhook enable ${id}`,
+      );
+    },
+  },
+  replay: {
+    description: 'send every event since a time again, those from before the webhook was made included',
+    arguments: [webhookId()],
+    options: [
+      required('--since <time>', sinceRule, parseTime),
+      option('--state <state>', 'only what is in this state (default: every event)').choices(deliveryStates),
+      option('--json', 'print a JSON object {count}'),
+    ],
+    examples: [
+      'webhook replay wh_01k9f3zv7h8q2m5x4c6d0n1r8t --since 2h',
+      'webhook replay wh_01k9f3zv7h8q2m5x4c6d0n1r8t --since 2026-11-21T09:00:00Z --state failed',
+    ],
+    isRemote: true,
+    async run(flags: JsonFlags & { since: string; state?: DeliveryState }, id: string) {
+      const { since, state } = flags;
+      const replayed = await service(flags).webhooks.replay(id, { since, state });
+      if (flags.json) return printJson(replayed);
+      say(
+        replayed.count === 0
+          ? `There is nothing to send again since ${since}.`
+          : `Events since ${since} that are sent again: ${replayed.count}. To follow them: plant-store delivery list ${id}`,
+      );
+    },
+  },
+  delete: {
+    description: 'delete a webhook with all of its deliveries, those that wait included; asks first',
+    arguments: [webhookId()],
+    options: [option('--yes', 'do not ask')],
+    examples: [
+      'webhook delete wh_01k9f3zv7h8q2m5x4c6d0n1r8t',
+      'webhook delete wh_01k9f3zv7h8q2m5x4c6d0n1r8t --yes',
+    ],
+    isRemote: true,
+    async run(flags: ApiFlags & { yes?: true }, id: string) {
+      const { webhooks } = service(flags);
+      if (!flags.yes) {
+        refuseWithoutTerminal();
+        await confirm(await webhooks.get(id));
+      }
+      await webhooks.delete(id);
+      say(`Deleted the webhook ${id} and its deliveries.`);
+    },
+  },
+};
+
+/** Throws a `Failure` unless the person agrees. */
+async function confirm({ url, waiting }: Webhook): Promise<void> {
+  insist(
+    `The webhook to ${url} goes, with its secrets and the record of its deliveries.`,
+    waiting === 0
+      ? 'No delivery waits.'
+      : `Deliveries that wait, and would never be sent: ${waiting}. "webhook disable" holds them instead.`,
+  );
+  if (!/^y(?:es)?$/i.test(await ask('Delete it? [y/N] '))) throw new Failure('Nothing was deleted.');
+}
+
+function parseRate(text: string): number {
+  return rateOf(text) ?? refuseValue(RATE);
+}
+
+/** Not null for none: of that the parser of the command line makes an empty text. */
+function parseNewRate(text: string): number | 'none' {
+  return text === 'none' ? text : (rateOf(text) ?? refuseValue(NEW_RATE));
+}
+
+function rateOf(text: string): number | undefined {
+  const rate = /^[1-9]\d{0,8}$/.test(text) ? Number(text) : Number.NaN;
+  return rate <= limits.rate ? rate : undefined;
+}
+
+/** Seconds. */
+function parseOverlap(text: string): number {
+  const seconds = text === '0' ? 0 : (parseDuration(text) ?? Number.NaN) / 1000;
+  return seconds <= limits.overlapSeconds.most ? seconds : refuseValue(OVERLAP);
+}
+
+function parseTime(text: string): string {
+  return parseSince(text, Date.now()) ?? refuseValue(sinceRule);
+}

@@ -1,0 +1,98 @@
+import { join } from 'node:path';
+import { roles, type SettingName, settings, type Values } from './settings.ts';
+
+/** What an operator decides. Frozen, and passed in; nothing below `cli/` reads the environment. */
+export type Config = Omit<Values, 'bootstrapTokenFile'>;
+
+/** What the command line gave, by setting. */
+export type Flags = { readonly [K in SettingName]?: string };
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Names every problem at once, so that a start does not fail once for each of them. */
+export class ConfigError extends Error {
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super(problems.join('\n'));
+    this.name = 'ConfigError';
+    this.problems = problems;
+  }
+}
+
+/**
+ * Settings from flags, else from the environment, else their defaults. An empty environment variable counts
+ * as unset. Throws `ConfigError`.
+ */
+export function readConfig(env: Environment, flags: Flags = {}): Config {
+  // `settings` has exactly these keys.
+  const names = Object.keys(settings) as SettingName[];
+  const { values, problems } = read(names, env, flags);
+  const { bootstrapTokenFile, ...others } = values;
+  const config = { ...others, bootstrapToken: values.bootstrapToken ?? bootstrapTokenFile };
+  if (given('bootstrapToken', env, flags) && given('bootstrapTokenFile', env, flags)) {
+    problems.push('BOOTSTRAP_TOKEN, BOOTSTRAP_TOKEN_FILE: Both are set; only one may be.');
+  }
+  if ((config.jwtIssuer === undefined) !== (config.jwtAudience === undefined)) {
+    problems.push('JWT_ISSUER, JWT_AUDIENCE: Only one is set; JWTs are taken with both.');
+  }
+  if (config.jwtJwksUrl !== undefined && config.jwtIssuer === undefined) {
+    problems.push('JWT_JWKS_URL: It is set without JWT_ISSUER and JWT_AUDIENCE.');
+  }
+  if (config.metricsPort === config.port && config.port !== 0) {
+    problems.push('METRICS_PORT: It is the same as PORT; metrics have a port of their own.');
+  }
+  refuseTwoStores(config, flags, problems);
+  if (config.databaseUrl === undefined && config.roles.size < roles.length) {
+    problems.push('ROLES: Only replicas on a database can share the work (DATABASE_URL).');
+  }
+  if (problems.length > 0) throw new ConfigError(problems);
+  return Object.freeze(config);
+}
+
+export type StoreConfig = Pick<Config, 'dataDir' | 'databaseUrl' | 'databasePooler'>;
+
+/** Where the store is: what every verb that works on it needs. Throws `ConfigError`. */
+export function readStoreConfig(env: Environment, flags: Flags): StoreConfig {
+  const { values, problems } = read(['dataDir', 'databaseUrl', 'databasePooler'], env, flags);
+  refuseTwoStores(values, flags, problems);
+  if (problems.length > 0) throw new ConfigError(problems);
+  return values;
+}
+
+function refuseTwoStores({ databaseUrl }: StoreConfig, { dataDir }: Flags, problems: string[]): void {
+  if (databaseUrl !== undefined && dataDir !== undefined) {
+    problems.push('--data-dir: DATABASE_URL is set, and the store is in that database.');
+  }
+}
+
+/** The embedded store's file in a data folder. */
+export function storePath(dataDir: string): string {
+  return join(dataDir, 'plant-store.db');
+}
+
+function read<K extends SettingName>(names: readonly K[], env: Environment, flags: Flags) {
+  const problems: string[] = [];
+
+  function parsed(name: K): unknown {
+    const value = given(name, env, flags);
+    if (value === undefined) return settings[name].default;
+    try {
+      return settings[name].parse(value.text);
+    } catch (error) {
+      problems.push(`${value.source}: ${error instanceof Error ? error.message : error}`);
+      return settings[name].default;
+    }
+  }
+
+  // Each value is what the setting of that name parses to.
+  const values = Object.fromEntries(names.map((name) => [name, parsed(name)])) as Pick<Values, K>;
+  return { values, problems };
+}
+
+function given(name: SettingName, env: Environment, flags: Flags) {
+  const setting = settings[name];
+  const flag = flags[name];
+  if (flag !== undefined) return { text: flag, source: setting.flag?.split(' ')[0] ?? setting.env };
+  const text = env[setting.env];
+  return text === undefined || text === '' ? undefined : { text, source: setting.env };
+}

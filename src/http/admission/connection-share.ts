@@ -1,0 +1,38 @@
+import type { Server } from 'node:http';
+import type { Socket } from 'node:net';
+import { http as limits } from '../../limits.ts';
+import { type AllowedNetworks, isAllowed } from '../../webhooks/sending/addresses.ts';
+import { peerNetwork } from './client-address.ts';
+
+export type ShareOptions = {
+  /** Connections that may be open in all. */
+  places: number;
+  trusted: AllowedNetworks;
+};
+
+/**
+ * Closes a new connection whose client has its share of those that are still free: the fewer are left, the fewer one
+ * may take, so that it takes many clients together to lock others out. Proxies that are trusted speak for many.
+ */
+export function shareConnections(server: Server, { places, trusted }: ShareOptions): void {
+  const open = new Map<string, number>();
+  let inAll = 0;
+
+  server.on('connection', (socket: Socket) => {
+    const client = peerNetwork(socket.remoteAddress);
+    const own = open.get(client) ?? 0;
+    const free = places - inAll;
+    if (own >= free * limits.connectionShare && !isAllowed(socket.remoteAddress ?? '', trusted)) {
+      socket.destroy();
+      return;
+    }
+    inAll++;
+    open.set(client, own + 1);
+    socket.once('close', () => {
+      inAll--;
+      const left = (open.get(client) ?? 0) - 1;
+      if (left > 0) open.set(client, left);
+      else open.delete(client);
+    });
+  });
+}

@@ -1,0 +1,120 @@
+import type { ServerResponse } from 'node:http';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { list as limits } from '../../limits.ts';
+import type { Measures } from '../../observability/port.ts';
+import type { NextPart } from '../../plants/list.ts';
+import { linesOf, slowLines } from '../observe/request-log.ts';
+import { responseEnds } from '../request/response-end.ts';
+
+/** Answers with a list in parts: each is read when the system has taken all of the one before. */
+export type SendParts = (next: NextPart, request: FastifyRequest, reply: FastifyReply) => Promise<void>;
+
+export type ReadersOptions = {
+  /** Reads a part when it is its turn. */
+  inTurn<T>(work: () => Promise<T>): Promise<T>;
+  measures: Measures | undefined;
+};
+
+/** A client that is sent a list; `buffer` holds the part that it has not taken all of yet. */
+type Reader = {
+  request: FastifyRequest;
+  response: ServerResponse;
+  buffer: Buffer | undefined;
+  since: number;
+};
+
+/**
+ * A part that its reader does not take stays in memory. So only so many may wait for their readers, of one token and in
+ * all; beyond that, the reader that one has waited for longest is reset. Between two parts a list is a position, which
+ * costs next to nothing.
+ */
+export function sendToReaders({ inTurn, measures }: ReadersOptions): SendParts {
+  const onEnd = responseEnds();
+  const tellSlow = slowLines(() => performance.now());
+  /** In the order in which they were sent their parts. */
+  const readers = new Set<Reader>();
+  const readersOf = new Map<string, Set<Reader>>();
+  /** New ones for each part would be garbage outside of V8's heap, which it lets lie for long. */
+  const buffers: Buffer[] = [];
+
+  function add(reader: Reader): void {
+    const token = reader.request.principal.countedAs;
+    const own = readersOf.get(token) ?? new Set();
+    readersOf.set(token, own.add(reader));
+    readers.add(reader);
+    if (own.size > limits.readersPerToken) resetFirst(own);
+    else if (readers.size > limits.readers) resetFirst(readers);
+  }
+
+  function remove(reader: Reader): void {
+    const token = reader.request.principal.countedAs;
+    const own = readersOf.get(token);
+    if (own?.delete(reader) && own.size === 0) readersOf.delete(token);
+    readers.delete(reader);
+  }
+
+  function resetFirst([slowest]: Iterable<Reader>): void {
+    if (!slowest) return;
+    const { request, since } = slowest;
+    remove(slowest);
+    measures?.listReset();
+    tellSlow((untold) => {
+      const waitedMs = Math.round(performance.now() - since);
+      const about = { ...linesOf(request), user: request.principal.user.name, waitedMs, ...untold };
+      request.log.warn(about, 'too many lists wait for their readers; the slowest was reset');
+    });
+    request.raw.socket.resetAndDestroy();
+  }
+
+  /** Fills the reader's buffer; resolves with whether that is the last part. */
+  async function prepare(reader: Reader, next: NextPart) {
+    const { text, isLast } = await next();
+    const buffer = buffers.pop() ?? Buffer.allocUnsafeSlow(limits.partBytes);
+    reader.buffer = buffer;
+    return { length: buffer.write(text), isLast };
+  }
+
+  /** Resolves when the system has taken the part, or will not. */
+  function send(reader: Reader, length: number): Promise<void> {
+    reader.since = performance.now();
+    add(reader);
+    return new Promise((resolve) => {
+      reader.response.write(reader.buffer?.subarray(0, length), () => {
+        remove(reader);
+        if (reader.buffer && buffers.length < KEPT_BUFFERS) buffers.push(reader.buffer);
+        reader.buffer = undefined;
+        resolve();
+      });
+    });
+  }
+
+  return async (next, request, reply) => {
+    const { raw: response } = reply.hijack();
+    const { socket } = request.raw;
+    const reader: Reader = { request, response, buffer: undefined, since: 0 };
+    // A part of an answer whose turn never came is never said to be taken.
+    onEnd(socket, response, () => remove(reader));
+    for (const [name, value] of Object.entries(reply.getHeaders())) {
+      if (value !== undefined) response.setHeader(name, value);
+    }
+    try {
+      // The text of a part never leaves `prepare`. A promise or a variable that waits for a turn or a reader grows old;
+      // V8 would keep the text that it once held until a collection of all old objects.
+      const goOn = () => prepare(reader, next);
+      let part = await goOn();
+      await send(reader, part.length);
+      while (!part.isLast && !socket.destroyed) {
+        part = await inTurn(goOn);
+        await send(reader, part.length);
+      }
+      response.end();
+    } catch (error) {
+      // A list that breaks off must not look like one that ended, whatever the HTTP version.
+      request.log.error({ err: error, ...linesOf(request) }, 'a list broke off');
+      socket.resetAndDestroy();
+    }
+  };
+}
+
+/** As many as lists that are sent at the same time on most days: 4 MiB. */
+const KEPT_BUFFERS = 64;

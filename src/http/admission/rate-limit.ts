@@ -1,0 +1,40 @@
+import type { FastifyReply } from 'fastify';
+import type { Principal } from '../../access/authentication.ts';
+import { type AppError, retryLater } from '../../errors.ts';
+import { access as limits } from '../../limits.ts';
+import type { Clock } from '../../runtime.ts';
+import { countWindows, secondsLeft } from './counted-windows.ts';
+
+/** So many requests of one token in so many seconds. */
+export type Rate = { requests: number; seconds: number };
+
+/**
+ * Counts a request of the principal and says in the answer's `RateLimit` and `RateLimit-Policy` how many are left
+ * (draft-ietf-httpapi-ratelimit-headers-10). Gives the refusal, 42900, when there are none.
+ */
+export type CountRequest = (
+  principal: Pick<Principal, 'countedAs'>,
+  reply: Pick<FastifyReply, 'header'>,
+) => AppError | undefined;
+
+/** The window of a token begins with its first request, so a client that waits for its end has the whole quota again. */
+export function limitRate({ requests, seconds }: Rate, clock: Clock): CountRequest {
+  const windows = countWindows({ lengthMs: seconds * 1000, most: limits.countedTokens, clock });
+  const policy = `"default";q=${requests};w=${seconds}`;
+
+  return ({ countedAs }, reply) => {
+    const window = windows.count(countedAs);
+    const wait = secondsLeft(window, clock);
+    const left = Math.max(0, requests - window.count);
+    reply.header('ratelimit-policy', policy).header('ratelimit', `"default";r=${left};t=${wait}`);
+    return window.count > requests ? tooManyRequests({ requests, seconds }, wait) : undefined;
+  };
+}
+
+function tooManyRequests({ requests, seconds }: Rate, wait: number): AppError {
+  return retryLater(
+    42900,
+    `The token may make ${requests} requests in ${seconds} s and has made them; try again in ${wait} s.`,
+    { seconds: wait },
+  );
+}

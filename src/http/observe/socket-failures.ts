@@ -1,0 +1,97 @@
+import { STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import { AppError, errorBody } from '../../errors.ts';
+import { http as limits } from '../../limits.ts';
+import type { Measures } from '../../observability/port.ts';
+import { closeAfterAnswers, unfinishedRequest } from '../admission/closing.ts';
+import { breakBody } from '../request/body.ts';
+import { urlTooLong } from '../request/request-guard.ts';
+
+/**
+ * Node's `clientError` event: the parser cannot read what a connection sent, or waited too long for the rest. In a body,
+ * the request fails, unless it is answered already: a request never gets a second answer. Anywhere else, the connection
+ * gets an answer of its own, after those to the earlier requests.
+ */
+export function answerParserFailure(
+  error: ParserError,
+  socket: Socket,
+  measures?: Pick<Measures, 'refused'>,
+): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const failure = translate(error);
+  const broken = unfinishedRequest(socket);
+  if (broken) breakBody(broken, failure);
+  // Data after a request with `Connection: close` is not a request.
+  const isPart = broken !== undefined || error.code === 'HPE_CLOSED_CONNECTION';
+  const sayFailure = () => {
+    measures?.refused(failure.code);
+    return answer(failure);
+  };
+  closeAfterAnswers(socket, isPart ? undefined : sayFailure);
+}
+
+/**
+ * `rawPacket`, a Buffer, is what could not be parsed, up to the byte at `bytesParsed`; declarations differ about its
+ * type. `reason` is the parser's.
+ */
+type ParserError = { code: string; reason?: string; rawPacket: unknown; bytesParsed?: number };
+
+function translate(error: ParserError): AppError {
+  switch (error.code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return stillInRequestLine(error.rawPacket) ? urlTooLong() : new AppError(43100, tooLarge());
+    case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
+      return new AppError(41300, 'The chunk extensions of the body are too large.');
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return new AppError(40800, 'The request did not arrive in time; send it again, faster.');
+    case 'HPE_PAUSED_H2_UPGRADE':
+      return otherVersion();
+    case 'HPE_INVALID_VERSION':
+      return isOtherVersion(error) ? otherVersion() : unreadable(error);
+    case 'HPE_INVALID_TRANSFER_ENCODING':
+      return new AppError(40000, 'Transfer-Encoding cannot be read, or stands beside Content-Length.');
+    default:
+      return unreadable(error);
+  }
+}
+
+function otherVersion(): AppError {
+  return new AppError(50500, 'The HTTP version is not supported; use HTTP/1.1.');
+}
+
+function unreadable(cause: ParserError): AppError {
+  return new AppError(40000, 'The request cannot be read as HTTP/1.1.', { cause });
+}
+
+/** Whether the version is well-formed as far as it has arrived: the parser stops at its second digit. */
+function isOtherVersion({ reason, rawPacket, bytesParsed = 0 }: ParserError): boolean {
+  if (reason !== 'Invalid HTTP version' || !Buffer.isBuffer(rawPacket)) return false;
+  return /^\d?(?:\r|$)/.test(rawPacket.toString('latin1', bytesParsed, bytesParsed + 2));
+}
+
+function tooLarge(): string {
+  return `The header fields are larger than ${limits.headerBytes} bytes in all.`;
+}
+
+/** Whether what could not be read begins with a request line that does not end within the bound of a URL. */
+function stillInRequestLine(packet: unknown): boolean {
+  if (!Buffer.isBuffer(packet)) return false;
+  const end = packet.indexOf('\r\n');
+  return /^[A-Z-]+ /.test(packet.toString('latin1', 0, 32)) && (end === -1 || end > limits.urlBytes);
+}
+
+function answer(error: AppError): string {
+  const body = errorBody(error.code, error.message);
+  const phrase = STATUS_CODES[error.status] ?? 'Error';
+  const headers = {
+    ...error.headers,
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(body),
+    connection: 'close',
+  };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `HTTP/1.1 ${error.status} ${phrase}\r\n${lines.join('')}\r\n${body}`;
+}

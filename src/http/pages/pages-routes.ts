@@ -1,0 +1,30 @@
+import type { FastifyInstance } from 'fastify';
+import { retryLater } from '../../errors.ts';
+import { answerJson } from '../routes/route.ts';
+
+export type HealthContext = {
+  /** Throws when the store cannot answer. */
+  checkStore(): void;
+};
+
+/** Whether the process lives, and whether it can serve. */
+export function healthRoutes(app: FastifyInstance, { checkStore }: HealthContext): void {
+  app.get('/healthz', (_request, reply) => answerJson(reply).send('{"status":"alive"}'));
+  app.get('/readyz', (_request, reply) => {
+    try {
+      checkStore();
+    } catch (cause) {
+      throw retryLater(50302, 'The store cannot be used now.', { cause });
+    }
+    return answerJson(reply).send('{"status":"ready"}');
+  });
+}
+
+export type PagesContext = { basePath: string; document: object };
+
+/** What else needs no token: the way to the console, and the OpenAPI document. */
+export function pagesRoutes(app: FastifyInstance, { basePath, document }: PagesContext): void {
+  app.get('/', (_request, reply) => reply.redirect(`${basePath}/console`));
+  const text = JSON.stringify(document);
+  app.get('/openapi.json', (_request, reply) => answerJson(reply).send(text));
+}

@@ -1,0 +1,112 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { AppError } from '../../errors.ts';
+import { type JsonValue, parseJson } from '../../json/json.ts';
+import { http as limits } from '../../limits.ts';
+
+/** A charset other than UTF-8 is refused; `utf8` is what many clients call it. */
+const JSON_TYPE = /^application\/json[ \t]*(?:;[ \t]*charset=(?:utf-?8|"utf-?8")[ \t]*)?;?$/i;
+
+/** Bodies are JSON in UTF-8 of a bounded size; everything else is refused. */
+export function acceptJsonOnly(app: FastifyInstance): void {
+  app.decorateRequest('bodyBytes', undefined);
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', (request, payload, done) => {
+    const type = request.headers['content-type'];
+    if (type !== 'application/json' && !JSON_TYPE.test(type ?? '')) return done(notJson());
+    readBody(request, payload, (error, bytes) => {
+      if (error) return done(error);
+      request.bodyBytes = bytes;
+      try {
+        done(null, bytes.length === 0 ? undefined : parseObject(bytes));
+      } catch (refusal) {
+        const isKeyed = request.method === 'POST' && request.headers['idempotency-key'] !== undefined;
+        if (!(refusal instanceof AppError) || !isKeyed) {
+          return done(refusal instanceof Error ? refusal : new Error('unreadable', { cause: refusal }));
+        }
+        // Its key is looked at first: the refusal may have been given before, or the key used for another request.
+        request.unreadable = refusal;
+        done(null, undefined);
+      }
+    });
+  });
+}
+
+/** JSON's null is refused here, because Fastify shows it to the schema's validator like a body that is absent. */
+function parseObject(bytes: Buffer): JsonValue {
+  const value = parseJson(bytes);
+  if (value === null) throw new AppError(40002, 'The body must be a JSON object.');
+  return value;
+}
+
+export function notJson(): AppError {
+  return new AppError(41500, 'Send the body as Content-Type: application/json, in UTF-8.');
+}
+
+function tooLarge(): AppError {
+  return new AppError(41300, `The body is larger than ${limits.bodyBytes} bytes.`);
+}
+
+/** Bodies of which no more will come. */
+const broken = new WeakMap<IncomingMessage, AppError>();
+
+/** Makes reading this body fail, now or when it begins. A request that is answered without its body is not affected. */
+export function breakBody(request: IncomingMessage, failure: AppError): void {
+  broken.set(request, failure);
+  if (request.listenerCount('error') > 0) request.emit('error', failure);
+}
+
+type Done = (error: Error | undefined, bytes: Buffer) => void;
+const NONE = Buffer.alloc(0);
+
+/** Reads a body, whose size is checked before and while it arrives. Calls back once. */
+function readBody(request: FastifyRequest, payload: IncomingMessage, done: Done): void {
+  const isTooLarge = Number(request.headers['content-length']) > limits.bodyBytes;
+  const refusal = isTooLarge ? tooLarge() : broken.get(payload);
+  if (refusal) {
+    done(refusal, NONE);
+    return;
+  }
+  askForBody(payload);
+  const chunks: Buffer[] = [];
+  let size = 0;
+  let isOver = false;
+  const finish: Done = (error, bytes) => {
+    if (isOver) return;
+    isOver = true;
+    done(error, bytes);
+  };
+  payload.on('data', (chunk: Buffer) => {
+    size += chunk.length;
+    if (size > limits.bodyBytes) finish(tooLarge(), NONE);
+    else chunks.push(chunk);
+  });
+  payload.on('end', () =>
+    finish(undefined, chunks.length === 1 ? (chunks[0] ?? NONE) : Buffer.concat(chunks)),
+  );
+  payload.on('error', (error) => finish(error, NONE));
+}
+
+/** Requests whose client waits for 100 Continue before it sends the body (RFC 9110 §10.1.1). */
+const waiting = new WeakMap<IncomingMessage, ServerResponse>();
+
+/** Treats requests with an expectation like all others; Node would answer some of them itself. */
+export function acceptExpectations(server: Server): void {
+  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+    server.emit('request', request, response);
+  });
+  server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
+    waiting.set(request, response);
+    server.emit('request', request, response);
+  });
+}
+
+export function waitsForContinue(request: IncomingMessage): boolean {
+  return waiting.has(request);
+}
+
+/** Asks for the body, when it is about to be read: what is refused before need not be sent. */
+function askForBody(request: IncomingMessage): void {
+  waiting.get(request)?.writeContinue();
+  waiting.delete(request);
+}

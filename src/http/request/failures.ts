@@ -1,0 +1,65 @@
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import { AppError, type ErrorCode, errorBody } from '../../errors.ts';
+import type { Measures } from '../../observability/port.ts';
+import { closeAfterAnswers } from '../admission/closing.ts';
+import { asksHealth } from '../admission/door.ts';
+import { linesOf } from '../observe/request-log.ts';
+import { answerJson } from '../routes/route.ts';
+import { withChallenge } from './authorization.ts';
+import { notJson, waitsForContinue } from './body.ts';
+
+/** Fastify's own refusals, by their code (https://fastify.dev/docs/latest/Reference/Errors/). */
+const FRAMEWORK: Record<string, () => AppError> = {
+  FST_ERR_BAD_URL: () =>
+    new AppError(40000, 'The URL has an escape that is not valid percent-encoded UTF-8.'),
+  FST_ERR_MAX_PARAM_LENGTH: () => new AppError(41400, 'A segment of the URL is too long.'),
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: notJson,
+};
+
+type FailedRequest = Pick<FastifyRequest, 'id' | 'log' | 'method' | 'raw'> &
+  Partial<Pick<FastifyRequest, 'keyed' | 'span'>>;
+
+/** Answers a failure with the Error object; one that nobody expected is logged and hidden. */
+export function answerFailure(
+  error: unknown,
+  request: FailedRequest,
+  reply: Pick<FastifyReply, 'code' | 'raw' | 'hasHeader' | 'header'>,
+  measures?: Pick<Measures, 'failed'>,
+): void {
+  const failure = toAppError(error, request);
+  const { complete, socket } = request.raw;
+  const isLast = failure.code === 50303 || (failure.code === 41300 && !complete);
+  if (isLast || waitsForContinue(request.raw)) closeAfterAnswers(socket);
+  // Fastify closes the connection when a body cannot be parsed, even if all of it was read. The header is replaced, not
+  // removed: Node never closes the connection of a client that half-closed when the header was removed.
+  if (complete && reply.raw.shouldKeepAlive && reply.hasHeader('connection')) {
+    reply.header('connection', 'keep-alive');
+  }
+  const send = ({ code, message, status, headers }: AppError) => {
+    if (!asksHealth(request.raw)) measures?.failed(code);
+    request.span?.note({ 'plant_store.error': code });
+    // To be quoted: the lines of the log about this request carry it.
+    const answer = reply.code(status).headers(headers).header('x-request-id', request.id);
+    answerJson(answer).send(errorBody(code, message));
+  };
+  if (request.keyed) void request.keyed.failed(failure).then(send);
+  else send(failure);
+}
+
+function toAppError(error: unknown, request: FailedRequest): AppError {
+  if (error instanceof AppError && error.code !== 50000) return withChallenge(error);
+  const known = isFastifyError(error) ? FRAMEWORK[error.code] : undefined;
+  if (known) return known();
+  if (request.raw.destroyed && !request.raw.complete) return new AppError(40000, 'The request ended early.');
+  request.log.error({ err: error, ...linesOf(request) }, 'a request failed');
+  return fault(request.id);
+}
+
+function isFastifyError(error: unknown): error is FastifyError {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string';
+}
+
+function fault(requestId: string): AppError {
+  const code: ErrorCode = 50000;
+  return new AppError(code, `Something went wrong on our side. Quote the request id ${requestId}.`);
+}

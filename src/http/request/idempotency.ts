@@ -1,0 +1,204 @@
+import { createHash } from 'node:crypto';
+import type { FastifyInstance, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
+import { AppError, type ErrorCode, errorBody, statusOf } from '../../errors.ts';
+import type { Caller, KeptAnswer, KeyStore, Once } from '../../idempotency/port.ts';
+import { idempotency as limits } from '../../limits.ts';
+import type { Runtime } from '../../runtime.ts';
+import { linesOf } from '../observe/request-log.ts';
+import { answerJson } from '../routes/route.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Set while a request with an Idempotency-Key is the one that runs under it. */
+    keyed: Keyed | undefined;
+    /** The body as it came; undefined when there was none. */
+    bodyBytes: Buffer | undefined;
+    /** Why the body of a request with a key is no JSON: said when the key was looked at. */
+    unreadable: AppError | undefined;
+  }
+}
+
+type KeyedRequest = Omit<Once, 'answer'>;
+type Keyed = KeyedRequest & {
+  /** Lets others run under the key, after the answer to a success, which was kept with its effect. */
+  release(): void;
+  /** The same after a failure, whose answer is kept unless another time may bring another one. Never rejects. */
+  failed(failure: AppError): Promise<AppError>;
+};
+
+/**
+ * Makes every POST that is registered after this one that can be repeated (draft-ietf-httpapi-idempotency-key-header):
+ * the answer to a key is kept with the effect, or, when there was none, before it is sent.
+ */
+export function acceptIdempotencyKeys(
+  app: FastifyInstance,
+  parts: { keys: KeyStore; runtime: Runtime },
+): void {
+  app.decorateRequest('keyed', undefined);
+  app.decorateRequest('unreadable', undefined);
+  const preValidation = beginner(parts);
+  app.addHook('onRoute', (route) => {
+    if (![route.method].flat().includes('POST')) return;
+    route.preValidation = [preValidation, ...[route.preValidation ?? []].flat()];
+  });
+}
+
+/** The caller of a write and, of a POST, what will be answered when it succeeds. */
+export function callerOf(request: FastifyRequest, answer?: () => KeptAnswer): Caller {
+  const { keyed } = request;
+  const { socket } = request.raw;
+  // One that only closed its sending side may wait still, but most that did have left.
+  return {
+    user: request.principal.user.id,
+    hasLeft: () => socket.destroyed || socket.readableEnded,
+    once: keyed && answer && onceOf(keyed, answer()),
+    span: request.span,
+  };
+}
+
+/** Plain data, because it goes to the thread that writes. */
+function onceOf({ release, failed, ...keyed }: Keyed, answer: KeptAnswer): Once {
+  return { ...keyed, answer };
+}
+
+/** Answers as it is kept. Every POST that succeeds is answered so: it is what ends its run under the key. */
+export function sendAnswer(reply: FastifyReply, { status, location, body }: KeptAnswer): FastifyReply {
+  reply.request.keyed?.release();
+  if (location !== undefined) reply.header('location', location);
+  return answerJson(reply.code(status)).send(body);
+}
+
+function beginner({ keys, runtime }: { keys: KeyStore; runtime: Runtime }) {
+  /** Fingerprints of the requests that run, by user, key and path. */
+  const running = new Map<string, string>();
+
+  /** Makes the request the one that runs under its key. `lines`: what the log says of it. */
+  function enter(request: KeyedRequest, lines: object): Keyed {
+    const { user, key, path, fingerprint } = request;
+    // A key has no line break, so that no two of these are the same text.
+    const entry = `${user}\n${key}\n${path}`;
+    const other = running.get(entry);
+    if (other !== undefined) throw other === fingerprint ? stillRunning() : usedForAnother();
+    running.set(entry, fingerprint);
+    const release = () => void running.delete(entry);
+    const failed = (failure: AppError) => keepFailure(request, failure, lines).finally(release);
+    return { ...request, release, failed };
+  }
+
+  /** What is to be answered: the failure, unless another replica has kept an answer to this key meanwhile. */
+  async function keepFailure(request: KeyedRequest, failure: AppError, lines: object): Promise<AppError> {
+    if (!isKept(failure.code)) return failure;
+    const body = errorBody(failure.code, failure.message);
+    try {
+      const answer = { status: failure.status, location: undefined, body };
+      return (await keys.keepAnswer({ ...request, answer })) ? failure : stillRunning();
+    } catch (error) {
+      // What is in the way may be gone by the time of a retry, which would then do what was refused here for good.
+      if (failure.status === CONFLICT && error instanceof AppError) return error;
+      // Any other retry is refused in the same way without a record.
+      runtime.log.warn(
+        { err: error, ...lines },
+        'the answer to a request with an Idempotency-Key was not kept',
+      );
+      return failure;
+    }
+  }
+
+  async function begin(request: FastifyRequest, reply: FastifyReply, key: string): Promise<boolean> {
+    const keyed = keyedRequest(request, key, runtime.clock.now());
+    // Before the requests that run: they may be retries, too, or have taken the key for something else.
+    const record = await keys.keptAnswer(keyed, keyed.at);
+    if (!record) {
+      request.keyed = enter(keyed, linesOf(request));
+      return true;
+    }
+    if (record.fingerprint !== keyed.fingerprint) throw usedForAnother();
+    // What is kept may hold a secret.
+    reply.header('idempotent-replayed', 'true').header('cache-control', 'no-store');
+    sendAnswer(reply, record.answer);
+    return false;
+  }
+
+  return (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction): void => {
+    const header = request.headers['idempotency-key'];
+    const key = header === undefined ? undefined : parseKey(String(header));
+    if (header === undefined) done();
+    else if (key === undefined) done(unreadableKey());
+    else {
+      begin(request, reply, key).then(
+        (goesOn) => goesOn && done(request.unreadable),
+        (error) => done(error),
+      );
+    }
+  };
+}
+
+/** The key of a header: a string of RFC 8941 §3.3.3, or the same without quotation marks. */
+export function parseKey(header: string): string | undefined {
+  const quoted = QUOTED.exec(header)?.[1]?.replaceAll(/\\(.)/g, '$1');
+  const key = quoted ?? (BARE.test(header) ? header : '');
+  return key.length >= 1 && key.length <= limits.keyLength ? key : undefined;
+}
+
+function unreadableKey(): AppError {
+  return new AppError(
+    40006,
+    `The Idempotency-Key must be 1 to ${limits.keyLength} characters: a string in quotation marks, or a token without them.`,
+  );
+}
+
+const QUOTED = /^"((?:[\x20-\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"$/;
+/** The characters of a token (RFC 9110 §5.6.2), and those that ids are written with besides. */
+const BARE = /^[\w!#$%&'*+.^`|~:/=@-]+$/;
+
+const CONFLICT = 409;
+
+/**
+ * Not what may be another time: who the caller is, how much they ask for, faults of the service, and that another
+ * process was faster, which has kept its answer.
+ */
+function isKept(code: ErrorCode): boolean {
+  const status = statusOf(code);
+  return status >= 400 && status < 500 && ![401, 403, 408, 429].includes(status) && code !== 40901;
+}
+
+function keyedRequest(request: FastifyRequest, key: string, at: number): KeyedRequest {
+  return {
+    user: request.principal.user.id,
+    method: 'POST',
+    path: pathOf(request),
+    key,
+    fingerprint: fingerprintOf(request),
+    at,
+    expiresAt: at + limits.keptMs,
+  };
+}
+
+/** The path in one spelling, whatever was percent-encoded. */
+function pathOf({ routeOptions, params }: FastifyRequest): string {
+  // Parameters of a path are texts.
+  const named = params as Record<string, string>;
+  return (routeOptions.url ?? '').replaceAll(/:(\w+)/g, (_, name) => named[name] ?? '');
+}
+
+function fingerprintOf({ raw, bodyBytes }: FastifyRequest): string {
+  const search = raw.url?.split('?').slice(1).join('?') ?? '';
+  return createHash('sha256')
+    .update(`${search}\n`)
+    .update(bodyBytes ?? '')
+    .digest('hex');
+}
+
+function stillRunning(): AppError {
+  return new AppError(
+    40901,
+    'The first request with this Idempotency-Key is still running; retry in a moment.',
+  );
+}
+
+function usedForAnother(): AppError {
+  return new AppError(
+    42200,
+    'The Idempotency-Key was used for another request; take a new key for each request, and the same for its retries.',
+  );
+}

@@ -1,0 +1,77 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
+import { AppError } from '../../errors.ts';
+
+/**
+ * Answers what no route matches, before anything of the request but its first line is looked at: OPTIONS with
+ * the methods of the path, a method that the path does not have with 405, an unknown path with 404.
+ *
+ * @param hint where there are more, as the rest of a sentence
+ */
+export function answerOtherPaths(app: FastifyInstance, hint: string): void {
+  const methods = new Map<string, Set<string>>();
+  app.addHook('onRoute', ({ url, method }) => {
+    const known = methods.get(url) ?? new Set(['OPTIONS']);
+    for (const name of [method].flat()) known.add(name);
+    // There is HEAD wherever there is GET, and for a prefix with a slash behind it only HEAD is reported.
+    if (known.has('HEAD')) known.add('GET');
+    methods.set(url, known);
+  });
+
+  app.addHook('onRequest', (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction) => {
+    const url = request.raw.url ?? '';
+    if (!request.is404 && !SUSPICIOUS.test(url)) return done();
+    const path = pathOf(url);
+    if (!request.is404 && isCanonical(path, request.routeOptions.url)) return done();
+    const allowed = allowedMethods(methods, path);
+    if (!allowed) return done(notFound(hint));
+    const allow = [...allowed].sort().join(', ');
+    if (request.method === 'OPTIONS') reply.code(204).header('allow', allow).send();
+    else done(wrongMethod(request.method, allow));
+  });
+  // For files of the docs page that are not there: their route is known, they are not.
+  app.setNotFoundHandler(() => {
+    throw notFound(hint);
+  });
+}
+
+function notFound(hint: string): AppError {
+  return new AppError(40400, `There is no such path; ${hint}.`);
+}
+
+function wrongMethod(method: string, allow: string): AppError {
+  return new AppError(40500, `The path has no method ${method}; it has ${allow}.`, { headers: { allow } });
+}
+
+/** Every target that `isCanonical` may refuse; most others are told at once. */
+const SUSPICIOUS = /^\*|\/(?:$|[?#.%])/;
+
+function pathOf(url: string): string {
+  return url.split(/[?#]/, 1)[0] ?? '';
+}
+
+/**
+ * The router takes `/plants/` for a plant without an id, and dot segments (RFC 3986 §5.2.4) for ids, in every
+ * spelling; and it takes `*` for the root.
+ */
+function isCanonical(path: string, route = ''): boolean {
+  if (path.endsWith('/') && route.includes(':')) return false;
+  return path !== '*' && !/\/(?:\.|%2e){1,2}(?:\/|$)/i.test(path);
+}
+
+function allowedMethods(methods: Map<string, Set<string>>, path: string): Set<string> | undefined {
+  if (path === '*') return new Set([...methods.values()].flatMap((known) => [...known]));
+  const segments = path.split('/');
+  for (const [pattern, known] of methods) {
+    const parts = pattern.split('/');
+    const same = parts.every(
+      (part, i) => part === segments[i] || (part.startsWith(':') && isName(segments[i])),
+    );
+    if (same && parts.length === segments.length) return known;
+  }
+  return undefined;
+}
+
+/** A segment that can stand for a parameter. */
+function isName(segment: string | undefined): boolean {
+  return segment !== undefined && !/^(?:\.|%2e){0,2}$/i.test(segment);
+}

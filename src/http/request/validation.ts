@@ -1,0 +1,113 @@
+import { Ajv, type ErrorObject } from 'ajv';
+import type { FastifySchemaCompiler } from 'fastify';
+import { AppError } from '../../errors.ts';
+import type { Schema } from '../routes/operation.ts';
+import { parseQuery, quote } from './query.ts';
+
+/**
+ * Checks requests against the schemas that the OpenAPI document shows. A refusal names the member or the
+ * parameter, and its rule, which is the schema's description.
+ */
+export function createValidatorCompiler(): FastifySchemaCompiler<Schema> {
+  const ajv = createAjv();
+  return ({ schema, httpPart }) =>
+    httpPart === 'querystring' ? queryValidator(ajv, schema) : bodyValidator(ajv, schema);
+}
+
+/** Lengths are in code points and patterns are read as Unicode, as Ajv does by itself. */
+function createAjv(): Ajv {
+  return new Ajv({
+    strict: true,
+    // The tests compare the schemas with their meta-schema; to compile that here would cost every start.
+    meta: false,
+    validateSchema: false,
+    // An operation's schema may be that of another one, too.
+    addUsedSchema: false,
+    // Formats are for the document; what a value must be stands in other keywords.
+    validateFormats: false,
+    messages: false,
+    keywords: [
+      // What `asRead` writes.
+      { keyword: 'bigint', validate: (_: true, value: unknown) => typeof value === 'bigint', errors: false },
+    ],
+  });
+}
+
+function bodyValidator(ajv: Ajv, schema: Schema) {
+  const check = ajv.compile(asRead(schema));
+  const members = Object.entries(propertiesOf(schema));
+  const numbers = members.filter(([, member]) => isNumber(member)).map(([name]) => name);
+  return (body: unknown) => {
+    // Fastify shows a body that is absent as null. One that says null was refused before.
+    const value = body ?? schema.default;
+    if (numbers.length > 0) readNumbers(value, numbers);
+    if (check(value)) return { value };
+    if (body === null) throw new AppError(40001, 'The body is empty; it must be a JSON object.');
+    throw new AppError(40002, explain('member', schema, check.errors));
+  };
+}
+
+/** An integer that a JS number holds: one that is not called int64. */
+function isNumber({ type, format }: Schema): boolean {
+  return [type].flat().includes('integer') && format !== 'int64';
+}
+
+/**
+ * The JSON reader gives integers as bigint. One that is too large for a JS number stays too large for its member; a JS
+ * number is none, although the nearest one there is may look like it.
+ */
+function readNumbers(body: unknown, names: string[]): void {
+  if (typeof body !== 'object' || body === null) return;
+  for (const name of names) {
+    const value: unknown = Reflect.get(body, name);
+    if (typeof value === 'bigint') Reflect.set(body, name, Number(value));
+    else if (typeof value === 'number') Reflect.set(body, name, Number.NaN);
+  }
+}
+
+function queryValidator(ajv: Ajv, schema: Schema) {
+  const check = ajv.compile(schema);
+  const properties = propertiesOf(schema);
+  return (search: unknown) => {
+    const value = parseQuery(String(search), properties);
+    if (check(value)) return { value };
+    throw new AppError(40003, explain('query parameter', schema, check.errors));
+  };
+}
+
+/** What the JSON reader gives as bigint is, to the document, an integer of the format int64. */
+function asRead(schema: Schema): Schema {
+  if (schema.type === 'integer' && schema.format === 'int64') return { bigint: true };
+  const properties = propertiesOf(schema);
+  if (Object.keys(properties).length === 0) return schema;
+  const read = Object.entries(properties).map(([name, member]) => [name, asRead(member)]);
+  return { ...schema, properties: Object.fromEntries(read) };
+}
+
+function propertiesOf(schema: Schema): Record<string, Schema> {
+  // `properties` of a JSON Schema is an object of schemas.
+  return (schema.properties ?? {}) as Record<string, Schema>;
+}
+
+function explain(noun: string, schema: Schema, errors: ErrorObject[] | null | undefined): string {
+  const violation = errors?.[0];
+  if (!violation || (violation.instancePath === '' && violation.keyword === 'type')) {
+    return 'The body must be a JSON object.';
+  }
+  const properties = propertiesOf(schema);
+  const name = nameOf(violation);
+  const rule = properties[name]?.description;
+  if (violation.keyword === 'required') {
+    return `The ${noun} ${quote(name)} is missing; it must be ${rule}.`;
+  }
+  if (rule !== undefined) return `The ${noun} ${quote(name)} must be ${rule}.`;
+  const known = Object.keys(properties).map(quote).join(', ');
+  return `The ${noun} ${quote(name)} is unknown; ${known ? `known are ${known}` : 'none is expected'}.`;
+}
+
+function nameOf({ params, instancePath }: ErrorObject): string {
+  const absentOrUnknown = params.missingProperty ?? params.additionalProperty;
+  if (absentOrUnknown !== undefined) return absentOrUnknown;
+  const [name = ''] = instancePath.slice(1).split('/');
+  return name.replaceAll('~1', '/').replaceAll('~0', '~');
+}

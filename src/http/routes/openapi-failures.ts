@@ -1,0 +1,89 @@
+import { STATUS_CODES } from 'node:http';
+import { catalogue, type ErrorCode, statusOf } from '../../errors.ts';
+import { COMMON_FAILURES, failuresOf, type Operation } from './operation.ts';
+
+/** What the OpenAPI document says of failures: each answer once, under a name that operations refer to. */
+
+const meanings = Object.entries(catalogue).map(([code, meaning]) => `- \`${code}\`: ${meaning}`);
+
+const ErrorObject = {
+  $id: 'Error',
+  type: 'object',
+  required: ['error', 'message'],
+  properties: {
+    error: {
+      type: 'integer',
+      description: `HTTP status × 100 + a number. Stable.\n\n${meanings.join('\n')}`,
+    },
+    message: {
+      type: 'string',
+      description: 'One sentence for a person: what is wrong, where, and what is right.',
+    },
+  },
+  description: 'The body of every failure.',
+  examples: [{ error: 40100, message: 'Send …' }],
+} as const;
+
+/** The header fields that answers of several operations may carry. */
+const HEADERS: Readonly<Record<string, string>> = {
+  RateLimit:
+    'While requests are counted: how many the token has left (`r`), and for how many seconds (`t`), such as `"default";r=12;t=7`.',
+  'RateLimit-Policy':
+    'While requests are counted: how many the token may make (`q`) in how many seconds (`w`), such as `"default";q=600;w=60`.',
+  'WWW-Authenticate': 'The challenge of RFC 6750.',
+  'Retry-After': 'In how many seconds to try again.',
+  'X-Request-Id': 'To be quoted: the lines in the log about this request carry it.',
+};
+
+/** While the service counts requests, on every answer to a token that counts. */
+export const RATE_LIMIT = ['RateLimit', 'RateLimit-Policy'];
+
+const CHALLENGED = [400, 401, 403];
+const TO_BE_RETRIED = [429, 503];
+
+export const sharedHeaders = Object.fromEntries(
+  Object.entries(HEADERS).map(([name, description]) => [name, { description, schema: { type: 'string' } }]),
+);
+
+export function referToHeaders(names: readonly string[]) {
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+}
+
+/** The failures of an operation by status, as references. */
+export function referToFailures(operation: Operation) {
+  return Object.fromEntries(
+    answersOf(operation).map(({ status, name }) => [status, { $ref: `#/components/responses/${name}` }]),
+  );
+}
+
+/** All that the operations refer to, by name. */
+export function sharedFailures(operations: readonly Operation[]) {
+  const answers = operations.flatMap(answersOf).sort((a, b) => a.status - b.status);
+  return Object.fromEntries(answers.map(({ status, name, codes }) => [name, describe(status, codes)]));
+}
+
+/**
+ * The name says the status and, where an operation has codes that not every operation has, these codes:
+ * `NotFound_40402`.
+ */
+function answersOf(operation: Operation) {
+  const byStatus = Map.groupBy(failuresOf(operation), statusOf);
+  return [...byStatus].map(([status, codes]) => {
+    const phrase = STATUS_CODES[status]?.replaceAll(/\W/g, '');
+    const special = codes.filter((code) => !COMMON_FAILURES.includes(code));
+    return { status, codes, name: [phrase, ...special].join('_') };
+  });
+}
+
+function describe(status: number, codes: readonly ErrorCode[]) {
+  return {
+    description: codes.map((code) => `\`${code}\` ${catalogue[code]}`).join('\n\n'),
+    headers: referToHeaders([
+      ...(CHALLENGED.includes(status) ? ['WWW-Authenticate'] : []),
+      ...(TO_BE_RETRIED.includes(status) ? ['Retry-After'] : []),
+      'X-Request-Id',
+      ...(status === 401 ? [] : RATE_LIMIT),
+    ]),
+    content: { 'application/json': { schema: ErrorObject } },
+  };
+}

@@ -1,0 +1,208 @@
+import { idempotency as limits } from '../../limits.ts';
+import { PlantCreatedPayload } from '../../webhooks/event.ts';
+import { activityOperations } from './activity-routes.ts';
+import { deliveriesOperations } from './deliveries-routes.ts';
+import { eventsOperations } from './events-routes.ts';
+import { meOperations } from './me-routes.ts';
+import {
+  RATE_LIMIT,
+  referToFailures,
+  referToHeaders,
+  sharedFailures,
+  sharedHeaders,
+} from './openapi-failures.ts';
+import type { Operation, Operations, Schema } from './operation.ts';
+import { plantsOperations } from './plants-routes.ts';
+import { webhooksOperations } from './webhooks-routes.ts';
+
+/** Every operation of the API. */
+export const operations: Operations = {
+  ...plantsOperations,
+  ...webhooksOperations,
+  ...deliveriesOperations,
+  ...eventsOperations,
+  ...activityOperations,
+  ...meOperations,
+};
+
+/** The OpenAPI 3.1 document of a service that is reached at `publicUrl`. */
+export function openapiDocument(publicUrl = '/'): object {
+  const schemas = {};
+  const paths = gatherSchemas(pathsOf(operations), schemas);
+  const webhooks = gatherSchemas({ '/plant/webhook': { post: newPlant } }, schemas);
+  const responses = gatherSchemas(sharedFailures(Object.values(operations)), schemas);
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Plant Store',
+      version: '1.0.0',
+      description: 'Create, list and delete plants, and be told of every new one through a webhook.',
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [{ url: publicUrl }],
+    tags: [
+      { name: 'Plants', description: 'The store of plants.' },
+      { name: 'Webhooks', description: 'Who is told of new plants.' },
+      {
+        name: 'Deliveries',
+        description: 'What was sent to a webhook, what waits, and how to send it again.',
+      },
+      { name: 'Events', description: 'What happened, for a receiver that wants to catch up or to follow.' },
+      { name: 'Tokens', description: 'Whom a token acts for.' },
+    ],
+    security: [{ bearerAuth: [] }],
+    paths,
+    webhooks,
+    components: {
+      schemas,
+      parameters: { IdempotencyKey: idempotencyKey },
+      headers: sharedHeaders,
+      responses,
+      securitySchemes: {
+        bearerAuth: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'An access token of `plant-store token create`.',
+        },
+      },
+    },
+  };
+}
+
+/** Puts a reference in the place of each schema that has a name, and collects these schemas. */
+function gatherSchemas<Part>(part: Part, schemas: Record<string, unknown>): Part {
+  const text = JSON.stringify(part, (_, value) => {
+    if (typeof value?.$id !== 'string') return value;
+    const { $id, ...schema } = value;
+    if (!Object.hasOwn(schemas, $id)) {
+      // Its place is before the schemas that it refers to.
+      schemas[$id] = undefined;
+      schemas[$id] = gatherSchemas(schema, schemas);
+    }
+    return { $ref: `#/components/schemas/${$id}` };
+  });
+  // References aside, it is what it was.
+  return JSON.parse(text) as Part;
+}
+
+function pathsOf(all: Operations) {
+  const byPath = Map.groupBy(Object.entries(all), ([, operation]) => pathTemplate(operation));
+  return Object.fromEntries(
+    [...byPath].map(([path, methods]) => [
+      path,
+      Object.fromEntries(
+        methods.map(([id, operation]) => [operation.method.toLowerCase(), describe(id, operation)]),
+      ),
+    ]),
+  );
+}
+
+/** The path as OpenAPI writes it, such as `/plants/{id}`. */
+export function pathTemplate({ url }: Operation): string {
+  return url.replaceAll(/:(\w+)/g, '{$1}');
+}
+
+function describe(operationId: string, operation: Operation) {
+  const { summary, description, tag, body, success } = operation;
+  const parameters = parametersOf(operation);
+  return {
+    operationId,
+    summary,
+    description,
+    tags: [tag],
+    ...(parameters.length > 0 ? { parameters } : {}),
+    ...(body
+      ? { requestBody: { required: !('default' in body), content: { 'application/json': { schema: body } } } }
+      : {}),
+    responses: { [success.status]: answerOf(success), ...referToFailures(operation) },
+  };
+}
+
+function parametersOf({ method, path = {}, query, headers = {} }: Operation) {
+  // The properties of a JSON Schema are schemas.
+  const inQuery = (query?.properties ?? {}) as Record<string, Schema>;
+  return [
+    ...Object.entries(path).map(([name, schema]) => ({ ...parameter(name, 'path', schema), required: true })),
+    ...Object.entries(inQuery).map(([name, schema]) => parameter(name, 'query', schema)),
+    ...Object.entries(headers).map(([name, schema]) => parameter(name, 'header', schema)),
+    ...(method === 'POST' ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
+  ];
+}
+
+function parameter(name: string, place: string, { description, ...schema }: Schema) {
+  // A list is one parameter with commas in it.
+  const form = schema.type === 'array' ? { style: 'form', explode: false } : {};
+  return { name, in: place, description, ...form, schema };
+}
+
+function answerOf({ description, schema, type = 'application/json', headers = {} }: Operation['success']) {
+  const own = Object.entries(headers).map(([name, text]) => [
+    name,
+    { description: text, schema: { type: 'string' } },
+  ]);
+  return {
+    description,
+    headers: { ...Object.fromEntries(own), ...referToHeaders(RATE_LIMIT) },
+    ...(schema ? { content: { [type]: { schema } } } : {}),
+  };
+}
+
+const idempotencyKey = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  required: false,
+  description:
+    `makes it safe to repeat the request: 1 to ${limits.keyLength} characters, quoted or not; a retry with the same key ` +
+    `and body gets the recorded answer for ${limits.keptMs / 3_600_000} hours, with \`Idempotent-Replayed: true\``,
+  schema: { type: 'string' },
+};
+
+const busy = {
+  description:
+    'Too much for the receiver: the delivery is tried again. With `Retry-After` (seconds or a date, up to 24 hours) ' +
+    'nothing is sent to the webhook until then.',
+  headers: {
+    'Retry-After': { description: 'When the receiver wants to be asked again.', schema: { type: 'string' } },
+  },
+};
+
+const newPlant = {
+  operationId: 'newPlant',
+  summary: 'New Plant',
+  description:
+    'Sent to each webhook when a plant is added to the store; the plant, its event and its deliveries are one ' +
+    'transaction. Delivered at least once: `webhook-id` is the same on every attempt, so use it to recognise a ' +
+    'repetition. Any 2xx answer within 15 seconds is a success; redirects are not followed. The signature is ' +
+    "that of Standard Webhooks, so it does not use this service's bearer token. A test event, which the owner " +
+    'of the webhook asks for, is the same with `ce-type: plant.test` and a plant that is not in the store.',
+  tags: ['Webhooks'],
+  security: [],
+  parameters: Object.entries({
+    'webhook-id': 'The id of the event, `evt_…`.',
+    'webhook-timestamp': 'Unix seconds of this attempt.',
+    'webhook-signature':
+      'Space-separated: `v1,` HMAC-SHA256 under each live secret, `v1a,` ed25519 under the key pair of the webhook.',
+    'ce-specversion': 'CloudEvents: `1.0`.',
+    'ce-id': 'CloudEvents: the same as `webhook-id`.',
+    'ce-type': 'CloudEvents: `plant.created`, or `plant.test` for a test.',
+    'ce-source': 'CloudEvents: the URL of this service.',
+    'ce-time': 'CloudEvents: when the plant was added (RFC 3339).',
+    'user-agent': '`plant-store/` and the version.',
+    traceparent: 'The trace that the plant was added in, when the service makes traces (W3C Trace Context).',
+    tracestate: 'Of the same trace, when the client that added the plant sent one.',
+  }).map(([name, description]) => ({
+    name,
+    in: 'header',
+    required: !name.startsWith('trace'),
+    description,
+    schema: { type: 'string' },
+  })),
+  requestBody: { required: true, content: { 'application/json': { schema: PlantCreatedPayload } } },
+  responses: {
+    '2XX': { description: 'Received.' },
+    410: { description: 'The receiver wants no more: the webhook is disabled, and what waits is held.' },
+    429: busy,
+    503: busy,
+    default: { description: 'A failure: the delivery is tried again, by the retry schedule.' },
+  },
+};

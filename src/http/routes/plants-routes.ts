@@ -1,0 +1,157 @@
+import { Readable } from 'node:stream';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FromSchema } from 'json-schema-to-ts';
+import { listPlants } from '../../plants/list.ts';
+import { createPlant, deletePlant } from '../../plants/operations.ts';
+import {
+  Id,
+  LAST_ASSIGNED_ID,
+  ListedPlant,
+  Plant,
+  type PlantId,
+  PlantInput,
+  parsePlantId,
+  plantJson,
+} from '../../plants/plant.ts';
+import { type PlantField, plantFields } from '../../plants/port.ts';
+import { openPosition, sealPosition } from '../request/cursor.ts';
+import { callerOf, sendAnswer } from '../request/idempotency.ts';
+import { type Operations, PAGE_CURSOR } from './operation.ts';
+import { answerJson, type RouteContext } from './route.ts';
+
+const MAX_LIMIT = 2 ** 31 - 1;
+const DEFAULT_FIELDS: readonly PlantField[] = ['name', 'tag'];
+
+const ListQuery = {
+  type: 'object',
+  properties: {
+    limit: {
+      type: 'integer',
+      minimum: 1,
+      maximum: MAX_LIMIT,
+      description: `an integer from 1 to ${MAX_LIMIT}: the most plants that the answer holds; without it, all`,
+    },
+    cursor: PAGE_CURSOR,
+    fields: {
+      type: 'array',
+      items: { enum: plantFields },
+      minItems: 1,
+      uniqueItems: true,
+      description: `one or more of ${plantFields.join()}, each once, separated by commas; without it, name,tag`,
+    },
+  },
+  additionalProperties: false,
+} as const;
+type ListQuery = FromSchema<typeof ListQuery>;
+
+export const plantsOperations = {
+  createPlant: {
+    method: 'POST',
+    url: '/plants',
+    scope: 'plants:write',
+    summary: 'Create a plant',
+    description:
+      'Adds a plant to the store and announces it to your webhooks and to those of the users that you share with. ' +
+      'To repeat safely what may have been done, send an `Idempotency-Key`, or give an `id`: when the plant is ' +
+      'there already, the answer is `40900`. Without an `id` the service assigns one, from 1 up to ' +
+      `${LAST_ASSIGNED_ID}. It steps over ids that are taken, may leave gaps, and never assigns an id twice, ` +
+      'also when its plant is deleted. When none is left, the answer is `40902`.',
+    tag: 'Plants',
+    body: PlantInput,
+    success: {
+      status: 201,
+      description: 'The plant was added.',
+      schema: Plant,
+      headers: {
+        Location: 'Where the plant is. The last segment is its id, also when the service assigned it.',
+      },
+    },
+    failures: [40900, 40902],
+  },
+  listPlants: {
+    method: 'GET',
+    url: '/plants',
+    scope: 'plants:read',
+    summary: 'List plants',
+    description:
+      'Returns the plants that you have access to: your own by id, then those that other users share with you, by the ' +
+      "owner's name and id.",
+    tag: 'Plants',
+    query: ListQuery,
+    success: {
+      status: 200,
+      description: 'The plants.',
+      schema: { type: 'array', items: ListedPlant },
+      headers: {
+        Link: 'With `limit`, when there are more: the URL of the next page, as `<…>; rel="next"`.',
+      },
+    },
+    failures: [40007],
+  },
+  deletePlant: {
+    method: 'DELETE',
+    url: '/plants/:id',
+    scope: 'plants:write',
+    summary: 'Delete a plant',
+    description: 'Removes your plant with this id. A plant that another user shares with you is not found.',
+    tag: 'Plants',
+    path: { id: Id },
+    success: { status: 204, description: 'The plant was removed.' },
+    failures: [40004, 40401],
+  },
+} satisfies Operations;
+
+/** The three operations of the specification. */
+export function plantsRoutes(app: FastifyInstance, context: RouteContext): void {
+  const { basePath, routeOf } = context;
+  const plants = { store: context.plants, runtime: context.runtime };
+
+  app.route<{ Body: PlantInput }>({
+    ...routeOf(plantsOperations.createPlant),
+    async handler(request, reply) {
+      const { name, tag, id: wanted } = request.body;
+      const answer = (id: PlantId | undefined) => ({
+        status: 201,
+        location: `${basePath}/plants/${id ?? ''}`,
+        body: plantJson({ name, tag }),
+      });
+      const caller = callerOf(request, () => answer(wanted));
+      const id = await createPlant(plants, request.principal.user.id, request.body, caller);
+      return sendAnswer(reply, answer(id));
+    },
+  });
+
+  app.route<{ Querystring: ListQuery }>({
+    ...routeOf(plantsOperations.listPlants),
+    handler: listHandler(context),
+  });
+
+  app.route<{ Params: { id: string } }>({
+    ...routeOf(plantsOperations.deletePlant),
+    async handler(request, reply) {
+      const caller = callerOf(request);
+      await deletePlant(plants, request.principal.user.id, parsePlantId(request.params.id), caller);
+      return reply.code(204).send();
+    },
+  });
+}
+
+function listHandler({ plants, sendParts, basePath, cursors }: RouteContext) {
+  return async (request: FastifyRequest<{ Querystring: ListQuery }>, reply: FastifyReply) => {
+    const { limit, cursor, fields = DEFAULT_FIELDS } = request.query;
+    const viewer = request.principal.user.id;
+    const from = cursor === undefined ? undefined : openPosition(cursors, cursor, viewer);
+    const { json, next } = await listPlants(plants, { viewer, from, limit, fields });
+
+    answerJson(reply);
+    if (next) {
+      const chosen = request.query.fields ? `&fields=${fields.join()}` : '';
+      const query = `limit=${limit}&cursor=${sealPosition(cursors, next, viewer)}${chosen}`;
+      reply.header('link', `<${basePath}/plants?${query}>; rel="next"`);
+    }
+    if (typeof json === 'string') return json;
+    // For HEAD the whole list would be read to be thrown away.
+    if (request.method === 'HEAD') return Readable.from([], { objectMode: false });
+    return sendParts(json, request, reply);
+  };
+}

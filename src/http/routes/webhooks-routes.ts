@@ -1,0 +1,199 @@
+import type { FastifyInstance } from 'fastify';
+import {
+  type CreatedWebhook,
+  changeWebhook,
+  createWebhook,
+  deleteWebhook,
+  getWebhook,
+  listWebhooks,
+  rotateSecret,
+  type SecretRotation,
+} from '../../webhooks/operations.ts';
+import { timeText } from '../../webhooks/time.ts';
+import {
+  RotatedSecret,
+  RotationInput,
+  viewOf,
+  WebhookCreated,
+  WebhookInput,
+  WebhookPatch,
+  WebhookView,
+} from '../../webhooks/webhook.ts';
+import { callerOf, sendAnswer } from '../request/idempotency.ts';
+import { type Operations, pathText } from './operation.ts';
+import { answerJson, type RouteContext } from './route.ts';
+
+type Params = { id: string };
+const PATH = { id: pathText('the id of the webhook') };
+
+export const webhooksOperations = {
+  createWebhook: {
+    method: 'POST',
+    url: '/webhooks',
+    scope: 'webhooks:write',
+    summary: 'Create a webhook',
+    description:
+      'From now on each new plant that you have access to is sent to the URL. The secret is shown this once.',
+    tag: 'Webhooks',
+    body: WebhookInput,
+    success: {
+      status: 201,
+      description: 'The webhook was made.',
+      schema: WebhookCreated,
+      headers: { Location: 'Where the webhook is.' },
+    },
+    failures: [40902, 42201],
+  },
+  listWebhooks: {
+    method: 'GET',
+    url: '/webhooks',
+    scope: 'webhooks:read',
+    summary: 'List webhooks',
+    description: 'Returns your webhooks, oldest first, without their secrets.',
+    tag: 'Webhooks',
+    success: { status: 200, description: 'The webhooks.', schema: { type: 'array', items: WebhookView } },
+  },
+  getWebhook: {
+    method: 'GET',
+    url: '/webhooks/:id',
+    scope: 'webhooks:read',
+    summary: 'Get a webhook',
+    description: 'Returns the webhook and how it is doing, without its secret.',
+    tag: 'Webhooks',
+    path: PATH,
+    success: { status: 200, description: 'The webhook.', schema: WebhookView },
+    failures: [40402],
+  },
+  changeWebhook: {
+    method: 'PATCH',
+    url: '/webhooks/:id',
+    scope: 'webhooks:write',
+    summary: 'Change a webhook',
+    description:
+      'Changes the members that are given. While it is disabled, deliveries are made and held; enabling it makes ' +
+      'all that wait due at once. Enabling, and another URL, also end a pause.',
+    tag: 'Webhooks',
+    path: PATH,
+    body: WebhookPatch,
+    success: { status: 200, description: 'The webhook as it is now.', schema: WebhookView },
+    failures: [40402, 42201],
+  },
+  deleteWebhook: {
+    method: 'DELETE',
+    url: '/webhooks/:id',
+    scope: 'webhooks:write',
+    summary: 'Delete a webhook',
+    description: 'Removes the webhook and its deliveries, those that still wait included.',
+    tag: 'Webhooks',
+    path: PATH,
+    success: { status: 204, description: 'The webhook was removed.' },
+    failures: [40402],
+  },
+  rotateSecret: {
+    method: 'POST',
+    url: '/webhooks/:id/rotate-secret',
+    scope: 'webhooks:write',
+    summary: 'Rotate the secret',
+    description:
+      'Gives the webhook a new secret, which is shown this once. For the overlap each delivery is signed under ' +
+      'the old secret as well, so that the receiver can change over in between.',
+    tag: 'Webhooks',
+    path: PATH,
+    body: RotationInput,
+    success: { status: 200, description: 'The new secret.', schema: RotatedSecret },
+    failures: [40402, 40902],
+  },
+} satisfies Operations;
+
+/** Webhooks and their secrets. */
+export function webhooksRoutes(app: FastifyInstance, context: RouteContext): void {
+  createRoute(app, context);
+  listRoute(app, context);
+  getRoute(app, context);
+  changeRoute(app, context);
+  deleteRoute(app, context);
+  rotateRoute(app, context);
+}
+
+function createRoute(app: FastifyInstance, { webhooks, runtime, routeOf, basePath }: RouteContext): void {
+  app.route<{ Body: WebhookInput }>({
+    ...routeOf(webhooksOperations.createWebhook),
+    async handler(request, reply) {
+      const answer = ({ secret, ...created }: CreatedWebhook) => ({
+        status: 201,
+        location: `${basePath}/webhooks/${created.webhook.id}`,
+        body: JSON.stringify({ ...viewOf(created, runtime.clock.now()), secret }),
+      });
+      const owner = request.principal.user.id;
+      const created = await createWebhook(webhooks, owner, request.body, (result) =>
+        callerOf(request, () => answer(result)),
+      );
+      return sendAnswer(reply.header('cache-control', 'no-store'), answer(created));
+    },
+  });
+}
+
+function listRoute(app: FastifyInstance, { webhooks, runtime, routeOf }: RouteContext): void {
+  app.route({
+    ...routeOf(webhooksOperations.listWebhooks),
+    async handler({ principal }, reply) {
+      const found = await listWebhooks(webhooks, principal.user.id);
+      const now = runtime.clock.now();
+      answerJson(reply);
+      return JSON.stringify(found.map((webhook) => viewOf(webhook, now)));
+    },
+  });
+}
+
+function getRoute(app: FastifyInstance, { webhooks, runtime, routeOf }: RouteContext): void {
+  app.route<{ Params: Params }>({
+    ...routeOf(webhooksOperations.getWebhook),
+    async handler({ params, principal }, reply) {
+      const found = await getWebhook(webhooks, principal.user.id, params.id);
+      answerJson(reply);
+      return JSON.stringify(viewOf(found, runtime.clock.now()));
+    },
+  });
+}
+
+function changeRoute(app: FastifyInstance, { webhooks, runtime, routeOf }: RouteContext): void {
+  app.route<{ Params: Params; Body: WebhookPatch }>({
+    ...routeOf(webhooksOperations.changeWebhook),
+    async handler(request, reply) {
+      const { params, body, principal } = request;
+      const caller = callerOf(request);
+      const changed = await changeWebhook(webhooks, principal.user.id, params.id, body, caller);
+      answerJson(reply);
+      return JSON.stringify(viewOf(changed, runtime.clock.now()));
+    },
+  });
+}
+
+function deleteRoute(app: FastifyInstance, { webhooks, routeOf }: RouteContext): void {
+  app.route<{ Params: Params }>({
+    ...routeOf(webhooksOperations.deleteWebhook),
+    async handler(request, reply) {
+      const { params, principal } = request;
+      await deleteWebhook(webhooks, principal.user.id, params.id, callerOf(request));
+      return reply.code(204).send();
+    },
+  });
+}
+
+function rotateRoute(app: FastifyInstance, { webhooks, routeOf }: RouteContext): void {
+  app.route<{ Params: Params; Body: RotationInput }>({
+    ...routeOf(webhooksOperations.rotateSecret),
+    async handler(request, reply) {
+      const answer = ({ secret, overlapUntil }: SecretRotation) => ({
+        status: 200,
+        location: undefined,
+        body: JSON.stringify({ secret, overlapUntil: timeText(overlapUntil) }),
+      });
+      const { params, body, principal } = request;
+      const rotated = await rotateSecret(webhooks, principal.user.id, params.id, body, (result) =>
+        callerOf(request, () => answer(result)),
+      );
+      return sendAnswer(reply.header('cache-control', 'no-store'), answer(rotated));
+    },
+  });
+}

@@ -1,0 +1,239 @@
+import { isUtf8 } from 'node:buffer';
+import { AppError } from '../errors.ts';
+import { http } from '../limits.ts';
+import { jsonNumber } from './number.ts';
+
+/** A number whose value is an integer of 64 bits is a bigint, every other one a JS number. */
+export type JsonValue = null | boolean | string | number | bigint | JsonValue[] | JsonObject;
+export type JsonObject = { [name: string]: JsonValue };
+
+type Reader = {
+  text: string;
+  /** Where the reader stands, in UTF-16 code units. */
+  at: number;
+  /** How many objects and arrays are open. */
+  depth: number;
+};
+
+/**
+ * Reads a JSON text (RFC 8259) and repairs nothing: invalid UTF-8, a byte order mark, equal member names and
+ * nesting over the limit are refused with 40001. `JSON.parse` would keep the last of two equal members and
+ * round integers over 2^53.
+ *
+ * Integers of 64 bits are exact however they are written (`7`, `7.0`, `70e-1`); `1e400` is Infinity, which
+ * no schema accepts. Lone surrogates, written as escapes, are JSON and pass.
+ */
+export function parseJson(bytes: Buffer): JsonValue {
+  const reader: Reader = { text: decode(bytes), at: 0, depth: 0 };
+  const value = readValue(reader, skipSpace(reader));
+  if (!Number.isNaN(skipSpace(reader))) fail(reader, 'the end of the text was expected');
+  return value;
+}
+
+function decode(bytes: Buffer): string {
+  if (!isUtf8(bytes)) {
+    const repaired = Buffer.from(bytes.toString('utf8'));
+    const offset = bytes.findIndex((byte, index) => byte !== repaired[index]);
+    throw new AppError(40001, `The body is not JSON: it is not valid UTF-8 at byte ${offset}.`);
+  }
+  const text = bytes.toString('utf8');
+  if (text.charCodeAt(0) === 0xfeff) {
+    throw new AppError(40001, 'The body is not JSON: it starts with a byte order mark, at byte 0.');
+  }
+  return text;
+}
+
+/** Never returns: the message says what was expected, and where, in UTF-16 code units from 0. */
+function fail(reader: Reader, what: string, at: number = reader.at): never {
+  throw new AppError(40001, `The body is not JSON: ${what} at character ${at}.`);
+}
+
+/** The code of the next character that is not white space, NaN at the end. The reader then stands on it. */
+function skipSpace(reader: Reader): number {
+  let code = reader.text.charCodeAt(reader.at);
+  while (code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09) {
+    code = reader.text.charCodeAt(++reader.at);
+  }
+  return code;
+}
+
+function readValue(reader: Reader, code: number): JsonValue {
+  switch (code) {
+    case 0x22: // "
+      return readString(reader);
+    case 0x7b: // {
+      return readObject(reader);
+    case 0x5b: // [
+      return readArray(reader);
+    case 0x74: // t
+      return readWord(reader, 'true', true);
+    case 0x66: // f
+      return readWord(reader, 'false', false);
+    case 0x6e: // n
+      return readWord(reader, 'null', null);
+    default:
+      if (code === 0x2d || isDigit(code)) return readNumber(reader);
+      return fail(reader, 'a value was expected');
+  }
+}
+
+function readWord<T>(reader: Reader, word: string, value: T): T {
+  if (!reader.text.startsWith(word, reader.at)) fail(reader, 'a value was expected');
+  reader.at += word.length;
+  return value;
+}
+
+function readObject(reader: Reader): JsonObject {
+  const object: JsonObject = {};
+  open(reader);
+  let code = skipSpace(reader);
+  if (code !== 0x7d) {
+    for (;;) {
+      if (code !== 0x22) fail(reader, 'a member name in double quotes was expected');
+      const start = reader.at;
+      const name = readString(reader);
+      if (Object.hasOwn(object, name)) fail(reader, 'a member name appears for the second time', start);
+      if (skipSpace(reader) !== 0x3a) fail(reader, 'a colon was expected');
+      reader.at++;
+      setMember(object, name, readValue(reader, skipSpace(reader)));
+      code = skipSpace(reader);
+      if (code !== 0x2c) break;
+      reader.at++;
+      code = skipSpace(reader);
+    }
+    if (code !== 0x7d) fail(reader, 'a comma or a closing brace was expected');
+  }
+  close(reader);
+  return object;
+}
+
+/** Assigning to `__proto__` would change the prototype instead of adding a member. */
+function setMember(object: JsonObject, name: string, value: JsonValue): void {
+  if (name === '__proto__') {
+    Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true });
+  } else {
+    object[name] = value;
+  }
+}
+
+function readArray(reader: Reader): JsonValue[] {
+  const array: JsonValue[] = [];
+  open(reader);
+  let code = skipSpace(reader);
+  if (code !== 0x5d) {
+    for (;;) {
+      array.push(readValue(reader, code));
+      code = skipSpace(reader);
+      if (code !== 0x2c) break;
+      reader.at++;
+      code = skipSpace(reader);
+    }
+    if (code !== 0x5d) fail(reader, 'a comma or a closing bracket was expected');
+  }
+  close(reader);
+  return array;
+}
+
+function open(reader: Reader): void {
+  if (++reader.depth > http.jsonDepth) fail(reader, `values are nested more than ${http.jsonDepth} deep`);
+  reader.at++;
+}
+
+function close(reader: Reader): void {
+  reader.depth--;
+  reader.at++;
+}
+
+/** The reader stands on the opening quote. A string without escapes is cut out in one piece. */
+function readString(reader: Reader): string {
+  const { text } = reader;
+  const start = reader.at + 1;
+  let at = start;
+  let code = text.charCodeAt(at);
+  // The comparison is also false for NaN, at the end of the text.
+  while (code >= 0x20 && code !== 0x22 && code !== 0x5c) code = text.charCodeAt(++at);
+  reader.at = at;
+  if (code === 0x22) {
+    reader.at++;
+    return text.slice(start, at);
+  }
+  return readEscapedString(reader, text.slice(start, at));
+}
+
+const ESCAPES: Readonly<Record<string, string>> = {
+  '"': '"',
+  '\\': '\\',
+  '/': '/',
+  b: '\b',
+  f: '\f',
+  n: '\n',
+  r: '\r',
+  t: '\t',
+};
+const FOUR_HEX_DIGITS = /^[0-9a-fA-F]{4}$/;
+
+function readEscapedString(reader: Reader, head: string): string {
+  const { text } = reader;
+  let value = head;
+  for (;;) {
+    const code = text.charCodeAt(reader.at);
+    if (code === 0x5c) {
+      value += readEscape(reader);
+    } else if (code === 0x22) {
+      reader.at++;
+      return value;
+    } else if (code >= 0x20) {
+      value += text.charAt(reader.at++);
+    } else {
+      const what = Number.isNaN(code) ? 'a string is not closed' : 'a control character must be escaped';
+      fail(reader, what);
+    }
+  }
+}
+
+function readEscape(reader: Reader): string {
+  const letter = reader.text.charAt(reader.at + 1);
+  if (letter === 'u') {
+    const digits = reader.text.slice(reader.at + 2, reader.at + 6);
+    if (!FOUR_HEX_DIGITS.test(digits)) fail(reader, 'four hexadecimal digits were expected after \\u');
+    reader.at += 6;
+    return String.fromCharCode(Number.parseInt(digits, 16));
+  }
+  const char = ESCAPES[letter];
+  if (char === undefined) return fail(reader, 'there is no such escape');
+  reader.at += 2;
+  return char;
+}
+
+/** So many digits are exact as a JS number, which is read faster than a bigint. */
+const SHORT_DIGITS = 15;
+
+/** The reader stands on the sign or the first digit. */
+function readNumber(reader: Reader): number | bigint {
+  const { text } = reader;
+  const start = reader.at;
+  const first = text.charCodeAt(start) === 0x2d ? start + 1 : start;
+  let at = skipDigits(reader, first);
+  if (text.charCodeAt(first) === 0x30 && at > first + 1) fail(reader, 'a leading zero is not allowed', first);
+  const end = at;
+  if (text.charCodeAt(at) === 0x2e) at = skipDigits(reader, at + 1);
+  if ((text.charCodeAt(at) | 0x20) === 0x65) {
+    const sign = text.charCodeAt(at + 1);
+    at = skipDigits(reader, sign === 0x2b || sign === 0x2d ? at + 2 : at + 1);
+  }
+  reader.at = at;
+  const token = text.slice(start, at);
+  return at === end && at - first <= SHORT_DIGITS ? BigInt(Number(token)) : jsonNumber(token);
+}
+
+/** Behind the digits from `at` on, of which there must be one. */
+function skipDigits(reader: Reader, at: number): number {
+  let end = at;
+  while (isDigit(reader.text.charCodeAt(end))) end++;
+  if (end === at) fail(reader, 'a digit was expected', at);
+  return end;
+}
+
+function isDigit(code: number): boolean {
+  return code >= 0x30 && code <= 0x39;
+}

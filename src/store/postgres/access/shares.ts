@@ -1,0 +1,159 @@
+import type { NewShare, Share, ShareOutcome } from '../../../access/port.ts';
+import type { Database, Query, Row, Statement } from '../engine/database.ts';
+import type { Work } from '../engine/writer.ts';
+import type { Announced } from '../replicas/announced.ts';
+
+/**
+ * Users by name, whom no other write of shares has meanwhile: the limits hold, and whoever creates a plant that the
+ * share covers is done before or begins after.
+ */
+const LOCK_NAMED: Statement = {
+  name: 'shares-lock-named',
+  text: `SELECT id, name
+    FROM users
+    WHERE name = ANY($1::text[]) AND deleted_at IS NULL
+    ORDER BY id
+    FOR NO KEY UPDATE`,
+};
+
+const STANDING: Statement = {
+  name: 'shares-standing',
+  text: `SELECT EXISTS (SELECT 1 FROM shares WHERE owner = $1 AND viewer = $2) AS is_there,
+      (SELECT count(*) FROM shares WHERE owner = $1) AS of_owner,
+      (SELECT count(*) FROM shares WHERE viewer = $2) AS of_viewer`,
+};
+
+const INSERT: Statement = {
+  name: 'shares-insert',
+  text: `INSERT INTO shares (owner, viewer, created_at, removed_tx, removed_event)
+    SELECT $1, $2, $3, r.tx, r.event
+    FROM (SELECT 1) AS one
+    LEFT JOIN removed_events r ON r.owner = $1`,
+};
+
+/** Lets the viewer read all plants of the owner, unless one of them has `most` shares of that side. */
+export function addShare({ owner, viewer, at }: NewShare, most: number): Work<ShareOutcome> {
+  return async (query, announced) => {
+    const [from, to] = await lockNamed(query, owner, viewer);
+    if (from === undefined) return 'no owner';
+    if (to === undefined) return 'no viewer';
+    const [standing] = await query(STANDING, [from, to]);
+    if (standing?.is_there === true) return 'shared before';
+    if (Number(standing?.of_owner) >= most) return 'owner full';
+    if (Number(standing?.of_viewer) >= most) return 'viewer full';
+    await query(INSERT, [from, to, at]);
+    announced.access = true;
+    return 'shared';
+  };
+}
+
+const REMOVE: Statement = {
+  name: 'shares-remove',
+  text: `DELETE FROM shares
+    WHERE owner = $1 AND viewer = $2
+    RETURNING owner, viewer`,
+};
+
+/** False when there is no such share. */
+export function removeShare({ owner, viewer }: { owner: string; viewer: string }): Work<boolean> {
+  return async (query, announced) => {
+    const [from, to] = await lockNamed(query, owner, viewer);
+    if (from === undefined || to === undefined) return false;
+    return removed(await query(REMOVE, [from, to]), query, announced);
+  };
+}
+
+const REMOVE_OF: Statement = {
+  name: 'shares-remove-of',
+  text: `DELETE FROM shares
+    WHERE owner = $1 OR viewer = $1
+    RETURNING owner, viewer`,
+};
+
+/** Removes the shares of a user, on either side. */
+export async function removeSharesOf(id: number, query: Query, announced: Announced): Promise<void> {
+  await removed(await query(REMOVE_OF, [id]), query, announced);
+}
+
+async function lockNamed(query: Query, ...names: string[]): Promise<(number | undefined)[]> {
+  const rows = await query(LOCK_NAMED, [names]);
+  const ids = new Map(rows.map(({ id, name }) => [name, Number(id)]));
+  return names.map((name) => ids.get(name));
+}
+
+/** What the viewer's webhooks have of the owner's events is dropped slice by slice; what comes later is not. */
+const WITHDRAW: Statement = {
+  name: 'shares-withdraw',
+  text: `INSERT INTO withdrawals (subscriber, webhook, owner, next, through)
+    SELECT w.owner, w.id, s.owner, '', e.id
+    FROM json_to_recordset($1) AS s(owner int8, viewer int8)
+    JOIN webhooks w ON w.owner = s.viewer AND w.status <> 'deleted'
+    CROSS JOIN LATERAL (
+      SELECT id
+      FROM events
+      WHERE owner = s.owner
+      ORDER BY id DESC
+      LIMIT 1
+    ) e
+    ORDER BY w.id, s.owner
+    ON CONFLICT (webhook, owner) DO UPDATE
+    SET next = '', through = excluded.through`,
+};
+
+const WEBHOOKS_OF: Statement = {
+  name: 'shares-webhooks-of',
+  text: `SELECT id
+    FROM webhooks
+    WHERE owner = ANY ($1::int8[]) AND status = 'enabled'`,
+};
+
+/** Whether any were. */
+async function removed(shares: readonly Row[], query: Query, announced: Announced): Promise<boolean> {
+  if (shares.length === 0) return false;
+  await query(WITHDRAW, [JSON.stringify(shares)]);
+  const viewers = [...new Set(shares.map(({ viewer }) => viewer))];
+  for (const { id } of await query(WEBHOOKS_OF, [viewers])) announced.changed.push(String(id));
+  announced.access = true;
+  return true;
+}
+
+const ALL: Statement = {
+  name: 'shares-all',
+  text: `SELECT o.name AS owner, v.name AS viewer, s.created_at
+    FROM shares s
+    JOIN users o ON o.id = s.owner
+    JOIN users v ON v.id = s.viewer
+    ORDER BY o.name, v.name`,
+};
+
+/** The queries that read shares. */
+export function shareReads({ read }: Pick<Database, 'read'>) {
+  return {
+    shares: async (): Promise<Share[]> =>
+      (await read(ALL)).map((row) => ({
+        owner: String(row.owner),
+        viewer: String(row.viewer),
+        createdAt: Number(row.created_at),
+      })),
+  };
+}
+
+/**
+ * Whether a webhook may have a delivery of an owner's event, as SQL over `d` (deliveries): the owner is the webhook's,
+ * or shares with them, and it is none of those that an earlier share left.
+ */
+export const IS_VISIBLE = `(
+        d.owner = d.subscriber
+        OR (
+          EXISTS (
+            SELECT 1
+            FROM shares s
+            WHERE s.owner = d.owner AND s.viewer = d.subscriber
+          )
+          AND NOT EXISTS (
+            SELECT 1
+            FROM withdrawals x
+            WHERE x.webhook = d.webhook AND x.owner = d.owner AND d.event <= x.through
+          )
+        )
+      )`;

@@ -1,0 +1,167 @@
+import type { NewToken, StoredToken, TokenRotation, TokenRotationOutcome } from '../../../access/port.ts';
+import { toToken } from '../../rows.ts';
+import type { Database, Statement } from '../engine/database.ts';
+import type { Work } from '../engine/writer.ts';
+import { ensure } from './users.ts';
+
+const INSERT: Statement = {
+  name: 'tokens-insert',
+  text: `INSERT INTO tokens (hash, id, user_id, label, scopes, bootstrap, created_at, expires_at)
+    SELECT $1, $2, u.id, $3, $4, $5, $6, $7
+    FROM (
+      SELECT id
+      FROM users
+      WHERE name = $8 AND deleted_at IS NULL
+      FOR SHARE
+    ) u
+    RETURNING 1`,
+};
+
+function insertValues({ hash, id, label, scopes, createdAt, expiresAt, user }: NewToken, bootstrap: boolean) {
+  return [hash, id, label, scopes.join(' '), bootstrap, createdAt, expiresAt, user];
+}
+
+/** False when there is no such user. */
+export function createToken(token: NewToken): Work<boolean> {
+  return async (query) => (await query(INSERT, insertValues(token, false))).length > 0;
+}
+
+/** Before the token: a deletion of the user takes its locks in this order, too. */
+const LOCK_USER: Statement = {
+  name: 'tokens-lock-user',
+  text: `SELECT 1
+    FROM users
+    WHERE id = (SELECT user_id FROM tokens WHERE id = $1)
+    FOR SHARE`,
+};
+
+const LOCK: Statement = {
+  name: 'tokens-lock',
+  text: `SELECT bootstrap, replaced_by, revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2) AS is_live
+    FROM tokens
+    WHERE id = $1
+    FOR UPDATE`,
+};
+
+const INSERT_REPLACEMENT: Statement = {
+  name: 'tokens-insert-replacement',
+  text: `INSERT INTO tokens (hash, id, user_id, label, scopes, bootstrap, created_at, expires_at)
+    SELECT $1, $2, user_id, label, scopes, false, $3, $4
+    FROM tokens
+    WHERE id = $5`,
+};
+
+// `least` passes over NULL: a token without an end ends with the overlap.
+const REPLACE: Statement = {
+  name: 'tokens-replace',
+  text: `UPDATE tokens
+    SET expires_at = least(expires_at, $1), replaced_by = $2
+    WHERE id = $3`,
+};
+
+/** Adds a token in the place of a live one (`AccessStore.rotateToken`). */
+export function rotateToken({ id, replacement, overlapUntil }: TokenRotation): Work<TokenRotationOutcome> {
+  return async (query, announced) => {
+    const { hash, createdAt, expiresAt } = replacement;
+    await query(LOCK_USER, [id]);
+    const [found] = await query(LOCK, [id, createdAt]);
+    if (!found) return 'no token';
+    if (found.bootstrap === true) return 'bootstrap';
+    if (found.is_live !== true) return 'not live';
+    if (typeof found.replaced_by === 'string') return { replacedBy: found.replaced_by };
+    await query(INSERT_REPLACEMENT, [hash, replacement.id, createdAt, expiresAt, id]);
+    await query(REPLACE, [overlapUntil, replacement.id, id]);
+    announced.access = true;
+    return 'rotated';
+  };
+}
+
+const REVOKE: Statement = {
+  name: 'tokens-revoke',
+  text: `UPDATE tokens
+    SET revoked_at = coalesce(revoked_at, $1)
+    WHERE id = $2
+    RETURNING 1`,
+};
+
+/** False when there is no such token. Revoking twice keeps the first time. */
+export function revokeToken(id: string, at: number): Work<boolean> {
+  return async (query, announced) => {
+    const isThere = (await query(REVOKE, [at, id])).length > 0;
+    // The trigger of the statement raises the epoch also when there is no such token.
+    announced.access = true;
+    return isThere;
+  };
+}
+
+/** Replicas that start together set the token one after the other. */
+const LOCK_OPERATOR: Statement = {
+  name: 'tokens-lock-operator',
+  text: 'SELECT 1 FROM users WHERE id = $1 FOR UPDATE',
+};
+
+/** A token of this hash that is no live bootstrap token, and other bootstrap tokens of the user. */
+const OUTDATED = `(bootstrap AND user_id = $1 AND hash <> $2)
+      OR (hash = $2 AND (NOT bootstrap OR revoked_at IS NOT NULL))`;
+
+const HAS_OUTDATED: Statement = {
+  name: 'tokens-has-outdated',
+  text: `SELECT 1
+    FROM tokens
+    WHERE ${OUTDATED}
+    LIMIT 1`,
+};
+
+const DROP_OUTDATED: Statement = {
+  name: 'tokens-drop-outdated',
+  text: `DELETE FROM tokens
+    WHERE ${OUTDATED}`,
+};
+
+const HAS_HASH: Statement = {
+  name: 'tokens-has-hash',
+  text: 'SELECT 1 FROM tokens WHERE hash = $1',
+};
+
+/** Makes this the only live bootstrap token of the user (`AccessStore.setBootstrapToken`). */
+export function setBootstrapToken(token: NewToken): Work<void> {
+  return async (query, announced) => {
+    const { id } = await ensure(query, { name: token.user, at: token.createdAt });
+    await query(LOCK_OPERATOR, [id]);
+    // A statement that deletes nothing would change the access epoch, too.
+    if ((await query(HAS_OUTDATED, [id, token.hash])).length > 0) {
+      await query(DROP_OUTDATED, [id, token.hash]);
+      announced.access = true;
+    }
+    if ((await query(HAS_HASH, [token.hash])).length > 0) return;
+    await query(INSERT, insertValues(token, true));
+  };
+}
+
+const TOKENS = `SELECT t.id, t.user_id AS "user", u.name, u.disabled_at, t.label, t.scopes, t.created_at, t.expires_at,
+      t.revoked_at, t.replaced_by, t.bootstrap
+    FROM tokens t
+    JOIN users u ON u.id = t.user_id`;
+
+const ALL: Statement = {
+  name: 'tokens-all',
+  text: `${TOKENS}
+    ORDER BY t.created_at, t.id`,
+};
+
+const FIND: Statement = {
+  name: 'tokens-find',
+  text: `${TOKENS}
+    WHERE t.hash = $1`,
+};
+
+/** The queries that read tokens. */
+export function tokenReads({ read }: Pick<Database, 'read'>) {
+  return {
+    tokens: async (): Promise<StoredToken[]> => (await read(ALL)).map(toToken),
+    async findToken(hash: string): Promise<StoredToken | undefined> {
+      const [row] = await read(FIND, [hash]);
+      return row && toToken(row);
+    },
+  };
+}

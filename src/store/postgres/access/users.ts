@@ -1,0 +1,132 @@
+import type { Belongings, User } from '../../../access/port.ts';
+import { toBelongings, toUser } from '../../rows.ts';
+import { deleteWebhooksOf, disableWebhooksOf, enableWebhooksOf } from '../deliveries/user-webhooks.ts';
+import type { Database, Query, Row, Statement } from '../engine/database.ts';
+import type { Work } from '../engine/writer.ts';
+import { removeSharesOf } from './shares.ts';
+
+const COLUMNS = 'id, name, created_at, disabled_at';
+
+const FIND: Statement = {
+  name: 'users-find',
+  text: `SELECT ${COLUMNS}
+    FROM users
+    WHERE name = $1 AND deleted_at IS NULL`,
+};
+
+/** Takes no number from the sequence when the name is taken, unless others make the same user at the same time. */
+const INSERT: Statement = {
+  name: 'users-insert',
+  text: `INSERT INTO users (name, created_at)
+    SELECT $1, $2
+    WHERE NOT EXISTS (SELECT 1 FROM users WHERE name = $1)
+    ON CONFLICT (name) DO NOTHING
+    RETURNING ${COLUMNS}`,
+};
+
+/** Writes for the user, which lock the row as well, come before or after what holds this lock. */
+const LOCK: Statement = {
+  name: 'users-lock',
+  text: `${FIND.text}
+    FOR UPDATE`,
+};
+
+const SET_DISABLED: Statement = {
+  name: 'users-set-disabled',
+  text: 'UPDATE users SET disabled_at = $1 WHERE id = $2',
+};
+
+/** No name begins with white space, so the one that is set is free in any case. */
+const SET_DELETED: Statement = {
+  name: 'users-set-deleted',
+  text: `UPDATE users
+    SET deleted_at = $1, deleted_tx = pg_current_xact_id(), name = ' ' || id
+    WHERE id = $2`,
+};
+
+const DROP_TOKENS: Statement = {
+  name: 'users-drop-tokens',
+  text: 'DELETE FROM tokens WHERE user_id = $1',
+};
+
+/** Undefined when the name is taken. */
+export function createUser({ name, at }: { name: string; at: number }): Work<User | undefined> {
+  return async (query) => firstUser(await query(INSERT, [name, at]));
+}
+
+/** The user of this name, made when missing. */
+export function ensureUser(user: { name: string; at: number }): Work<User> {
+  return (query) => ensure(query, user);
+}
+
+/** As `ensureUser`, in a transaction that does more. */
+export async function ensure(query: Query, { name, at }: { name: string; at: number }): Promise<User> {
+  const find = async () => firstUser(await query(FIND, [name]));
+  // Somebody else may make the user between the first two.
+  const found = (await find()) ?? firstUser(await query(INSERT, [name, at])) ?? (await find());
+  if (!found) throw new Error('a user is neither there nor to be made');
+  return found;
+}
+
+/** Disables or enables a user, and their webhooks (`AccessStore.setUserDisabled`). */
+export function setUserDisabled(name: string, isDisabled: boolean, at: number): Work<boolean> {
+  return async (query, announced) => {
+    const user = firstUser(await query(LOCK, [name]));
+    if (!user) return false;
+    if ((user.disabledAt !== undefined) === isDisabled) return true;
+    await query(SET_DISABLED, [isDisabled ? at : null, user.id]);
+    announced.access = true;
+    if (isDisabled) await disableWebhooksOf(user.id, query, announced);
+    else await enableWebhooksOf(user.id, at, query, announced);
+    return true;
+  };
+}
+
+/** The user, their tokens, webhooks and shares are gone; plants and events go later (`AccessStore.deleteUser`). */
+export function deleteUser(name: string, at: number): Work<boolean> {
+  return async (query, announced) => {
+    const user = firstUser(await query(LOCK, [name]));
+    if (!user) return false;
+    // First: who revokes a token holds it before the access epoch, which every other statement here takes.
+    await query(DROP_TOKENS, [user.id]);
+    await query(SET_DELETED, [at, user.id]);
+    announced.access = true;
+    await deleteWebhooksOf(user.id, query, announced);
+    await removeSharesOf(user.id, query, announced);
+    return true;
+  };
+}
+
+const ALL: Statement = {
+  name: 'users-all',
+  text: `SELECT ${COLUMNS}
+    FROM users
+    WHERE deleted_at IS NULL
+    ORDER BY name`,
+};
+
+const BELONGINGS: Statement = {
+  name: 'users-belongings',
+  text: `SELECT (SELECT count(*) FROM plants WHERE owner = u.id) AS plants,
+      (SELECT count(*) FROM webhooks WHERE owner = u.id AND status <> 'deleted') AS webhooks,
+      (SELECT count(*) FROM tokens WHERE user_id = u.id) AS tokens,
+      (SELECT count(*) FROM shares WHERE owner = u.id) + (SELECT count(*) FROM shares WHERE viewer = u.id) AS shares
+    FROM users u
+    WHERE u.name = $1 AND u.deleted_at IS NULL`,
+};
+
+/** The queries that read users. */
+export function userReads({ read }: Pick<Database, 'read'>) {
+  return {
+    users: async (): Promise<User[]> => (await read(ALL)).map(toUser),
+    user: async (name: string): Promise<User | undefined> => firstUser(await read(FIND, [name])),
+    async belongings(name: string): Promise<Belongings | undefined> {
+      const [row] = await read(BELONGINGS, [name]);
+      return row && toBelongings(row);
+    },
+  };
+}
+
+function firstUser([row]: readonly Row[]): User | undefined {
+  return row && toUser(row);
+}

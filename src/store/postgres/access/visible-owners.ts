@@ -1,0 +1,78 @@
+import { access as limits } from '../../../limits.ts';
+import {
+  type Bounds,
+  type Owner,
+  type Stretch,
+  stretchesOf,
+  type VisibleOwners as Visible,
+  visibleOwners as visibleTo,
+} from '../../visible-owners.ts';
+import type { Database, Statement } from '../engine/database.ts';
+
+/** Whose plants a viewer may read, in the order of the list. */
+export type VisibleOwners = {
+  /** The viewer, then those who share with them, by name. */
+  of(viewer: number): Promise<readonly number[]>;
+  /** The stretches of the list between bounds. */
+  stretches(viewer: number, bounds: Bounds): Promise<readonly Stretch[]>;
+};
+
+const SHARING: Statement = {
+  name: 'shares-sharing',
+  text: `SELECT u.id, u.name
+    FROM shares s
+    JOIN users u ON u.id = s.owner
+    WHERE s.viewer = $1`,
+};
+
+const NAMES: Statement = {
+  name: 'users-names',
+  text: 'SELECT id, name FROM users WHERE id = ANY($1::int8[]) AND deleted_at IS NULL',
+};
+
+/** Looked up once for each viewer and access epoch, so that a list without shares costs no statement more. */
+export function visibleOwners({ read }: Pick<Database, 'read'>, epoch: () => number): VisibleOwners {
+  let known = new Map<number, Visible>();
+  let knownEpoch = -1;
+  let knownOwners = 0;
+
+  function visible(viewer: number): Visible | Promise<Visible> {
+    const current = epoch();
+    if (current !== knownEpoch || knownOwners >= limits.cachedOwners) {
+      known = new Map();
+      knownOwners = 0;
+      knownEpoch = current;
+    }
+    return known.get(viewer) ?? lookUp(viewer, known);
+  }
+
+  async function lookUp(viewer: number, into: Map<number, Visible>): Promise<Visible> {
+    const found = visibleTo(viewer, (await read(SHARING, [viewer])).map(toOwner));
+    // What was asked before a change is not kept after it.
+    into.set(viewer, found);
+    if (into === known) knownOwners += found.owners.length;
+    return found;
+  }
+
+  /** Names of those of a position who share no more. */
+  async function strangers({ owners }: Visible, { from, through }: Bounds): Promise<Map<number, string>> {
+    const ids = [from?.owner, through?.owner].filter(
+      (id) => id !== undefined && !owners.some((o) => o.id === id),
+    );
+    if (ids.length === 0) return new Map();
+    return new Map((await read(NAMES, [ids])).map(toOwner).map(({ id, name }) => [id, name]));
+  }
+
+  return {
+    of: async (viewer) => (await visible(viewer)).owners.map(({ id }) => id),
+    async stretches(viewer, bounds) {
+      const list = await visible(viewer);
+      const names = await strangers(list, bounds);
+      return stretchesOf(list, bounds, (owner) => names.get(owner));
+    },
+  };
+}
+
+function toOwner(row: Record<string, unknown>): Owner {
+  return { id: Number(row.id), name: String(row.name) };
+}

@@ -1,0 +1,53 @@
+import type { ExpiryPosition, ExpiryRequest } from '../../../webhooks/port.ts';
+import type { Database, Query, Statement } from '../engine/database.ts';
+import { LOCKS } from '../engine/locks.ts';
+import type { Work } from '../engine/writer.ts';
+import { expirySlice, keyExpiry } from './expiries.ts';
+import { userRemoval, webhookRemoval, withdrawal } from './removals.ts';
+import { replaySlice, type SliceBounds } from './replays.ts';
+
+const LOCK: Statement = {
+  name: 'chores-lock',
+  text: 'SELECT pg_try_advisory_xact_lock($1::int, $2::int) AS is_mine',
+};
+
+/** Long work in slices, which one replica does at a time: the others leave it to that one. */
+export function choreWrites() {
+  return {
+    advance:
+      (bounds: SliceBounds): Work<void> =>
+      async (query, announced) => {
+        if (!(await isMine(query))) return;
+        await withdrawal(bounds.limit, query);
+        await replaySlice(bounds, query, announced);
+        await webhookRemoval(bounds.limit, query);
+        await userRemoval(bounds.limit, query, announced);
+        await keyExpiry(bounds.now, bounds.limit, query);
+      },
+    removeExpired:
+      (request: ExpiryRequest): Work<ExpiryPosition | undefined> =>
+      async (query) =>
+        // Another replica works: this one goes on from here, and repeats nothing but a look.
+        (await isMine(query)) ? expirySlice(request, query) : (request.from ?? { owner: 0, event: '' }),
+  };
+}
+
+async function isMine(query: Query): Promise<boolean> {
+  const [row] = await query(LOCK, LOCKS.chores);
+  return row?.is_mine === true;
+}
+
+const ANY: Statement = {
+  name: 'chores-any',
+  text: `SELECT 1
+    WHERE EXISTS (SELECT 1 FROM replays)
+       OR EXISTS (SELECT 1 FROM withdrawals)
+       OR EXISTS (SELECT 1 FROM webhooks WHERE status = 'deleted')
+       OR EXISTS (SELECT 1 FROM users WHERE deleted_at IS NOT NULL)
+       OR EXISTS (SELECT 1 FROM idempotency WHERE expires_at <= $1)`,
+};
+
+/** Whether there is long work to go on with. */
+export function choreReads({ read }: Pick<Database, 'read'>) {
+  return { hasChores: async (now: number): Promise<boolean> => (await read(ANY, [now])).length > 0 };
+}

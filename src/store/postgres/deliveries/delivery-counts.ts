@@ -1,0 +1,112 @@
+import { feeds as limits } from '../../../limits.ts';
+import type { ReplayRequest, WebhookHealth } from '../../../webhooks/port.ts';
+import { storedState } from '../../delivery-states.ts';
+import { behind } from '../../event-ids.ts';
+import type { VisibleOwners } from '../access/visible-owners.ts';
+import type { Database, Row, Statement } from '../engine/database.ts';
+import { pathId } from '../plants/path-ids.ts';
+import {
+  disabledWith,
+  IS_DISABLED,
+  IS_UNDELIVERED,
+  momentOf,
+  OF_WEBHOOK,
+  unplanned,
+} from './delivery-states.ts';
+
+const COUNT_DELIVERED: Statement = {
+  name: 'deliveries-count-delivered',
+  text: `SELECT count(*) FILTER (WHERE state = 'delivered') AS count, count(*) AS seen, max(event) AS last
+    FROM (
+      SELECT d.event, d.state
+      FROM deliveries d
+      WHERE ${OF_WEBHOOK} AND d.event >= $2
+      ORDER BY d.event
+      LIMIT ${unplanned(limits.counted)}
+    ) part`,
+};
+
+const COUNT_UNDELIVERED: Statement = {
+  name: 'deliveries-count-undelivered',
+  text: `SELECT count(*) AS count, count(*) AS seen, max(event) AS last
+    FROM (
+      SELECT d.event
+      FROM deliveries d
+      WHERE ${OF_WEBHOOK} AND d.state = $3 AND ${momentOf('d.event')} >= ${momentOf('$2')} AND d.event >= $2
+        AND ${IS_UNDELIVERED} AND ($4::boolean IS NULL OR $4 = ${IS_DISABLED})
+      ORDER BY ${momentOf('d.event')}
+      FETCH FIRST ${unplanned(limits.counted)} ROWS WITH TIES
+    ) part`,
+};
+
+const COUNT_EVENTS: Statement = {
+  name: 'deliveries-count-events',
+  text: `SELECT count(*) FILTER (WHERE type = 'plant.created') AS count, count(*) AS seen, max(id) AS last
+    FROM (
+      SELECT id, type
+      FROM events
+      WHERE owner = $1 AND id >= $2
+      ORDER BY id
+      LIMIT ${unplanned(limits.counted)}
+    ) part`,
+};
+
+const OLDEST: Statement = {
+  name: 'deliveries-oldest',
+  text: `SELECT e.created_at AS at
+    FROM (
+      SELECT d.owner, d.event
+      FROM deliveries d
+      WHERE ${OF_WEBHOOK} AND d.state = 'pending'
+      ORDER BY ${momentOf('d.event')}
+      FETCH FIRST ROW WITH TIES
+    ) d
+    CROSS JOIN LATERAL (
+      SELECT created_at
+      FROM events
+      WHERE owner = d.owner AND id = d.event
+      LIMIT 1
+    ) e
+    ORDER BY d.event
+    LIMIT 1`,
+};
+
+/** Counts, each a part at a time. */
+export function deliveryCounts({ read }: Pick<Database, 'read'>, visible: VisibleOwners) {
+  function countState(webhook: string, state: string, from: string, disabled?: boolean): Promise<number> {
+    if (state === 'delivered') return count((next) => read(COUNT_DELIVERED, [pathId(webhook), next]), from);
+    return count((next) => read(COUNT_UNDELIVERED, [pathId(webhook), next, state, disabled]), from);
+  }
+
+  async function countEvents(owners: readonly number[], from: string): Promise<number> {
+    let total = 0;
+    for (const owner of owners) total += await count((next) => read(COUNT_EVENTS, [owner, next]), from);
+    return total;
+  }
+
+  return {
+    async health(webhook: string): Promise<WebhookHealth> {
+      const [waiting, failed, [oldest]] = await Promise.all([
+        countState(webhook, 'pending', ''),
+        countState(webhook, 'failed', ''),
+        read(OLDEST, [pathId(webhook)]),
+      ]);
+      return { waiting, failed, oldestWaitingAt: oldest && Number(oldest.at) };
+    },
+    async countReplay({ owner, webhook, from, state }: ReplayRequest): Promise<number> {
+      if (state === undefined) return countEvents(await visible.of(owner), from);
+      return countState(webhook, storedState(state), from, disabledWith(state));
+    },
+  };
+}
+
+/** `readPart`: a row with how many rows the part has, how many of them count, and the last of them. */
+async function count(readPart: (from: string) => Promise<Row[]>, from: string): Promise<number> {
+  let total = 0;
+  for (let next: string | undefined = from; next !== undefined; ) {
+    const [part]: Row[] = await readPart(next);
+    total += Number(part?.count);
+    next = Number(part?.seen) >= limits.counted ? behind(String(part?.last)) : undefined;
+  }
+  return total;
+}

@@ -1,0 +1,159 @@
+import type { EventPage, EventQuery } from '../../../webhooks/port.ts';
+import { BEGINNING } from '../../event-ids.ts';
+import { toEvent } from '../../rows.ts';
+import type { VisibleOwners } from '../access/visible-owners.ts';
+import type { Database, Statement } from '../engine/database.ts';
+import { FEED_END } from './feed.ts';
+
+/** Behind an event: the number of the transaction that wrote it, and its id. */
+type FeedPosition = { tx: string; event: string };
+
+const START: FeedPosition = { tx: '0', event: BEGINNING };
+
+/**
+ * The queries that read events, in the order of commits: an event is part of the feed when every transaction that began
+ * before its own is over (`FEED_END`), so that none ever comes in between.
+ */
+export function eventReads({ read }: Pick<Database, 'read'>, visible: VisibleOwners) {
+  return {
+    async events({ viewer, after, limit }: EventQuery): Promise<EventPage | undefined> {
+      const owners = await visible.of(viewer);
+      const from = after === undefined ? undefined : parsePosition(after);
+      const rows = await read(FEED, [viewer, owners, from?.tx, from?.event, limit]);
+      const [first] = rows;
+      const beginning = first ? toPosition(first.beginning_tx, first.beginning_event) : START;
+      if (from && isBefore(from, beginning)) return undefined;
+      const events = rows
+        .filter(({ id }) => id !== null)
+        .map((row) => ({ ...toEvent(row), position: formatPosition(toPosition(row.tx, row.id)) }));
+      return { events, next: events.at(-1)?.position ?? after ?? formatPosition(beginning) };
+    },
+    async latestPosition(viewer: number): Promise<string> {
+      const [row] = await read(LATEST, [viewer, await visible.of(viewer)]);
+      return formatPosition(row ? toPosition(row.tx, row.event) : START);
+    },
+    /**
+     * Where the feed ends while an owner has events that are committed, but not part of it yet; undefined when none has.
+     * It stays the same as long as the same transaction holds them up.
+     */
+    async unsettled(owners: readonly number[]): Promise<string | undefined> {
+      const [row] = await read(UNSETTLED, [owners]);
+      return row && String(row.feed_end);
+    },
+  };
+}
+
+/** As it is written. One without a number is of an embedded store, which was copied: all of that comes first. */
+function parsePosition(position: string): FeedPosition {
+  const [, tx, event] = /^(\d{1,18})_(\w*)$/.exec(position) ?? [];
+  return tx === undefined || event === undefined ? { tx: '0', event: position } : { tx, event };
+}
+
+function formatPosition({ tx, event }: FeedPosition): string {
+  return `${tx}_${event}`;
+}
+
+function toPosition(tx: unknown, event: unknown): FeedPosition {
+  return { tx: String(tx), event: String(event) };
+}
+
+function isBefore(one: FeedPosition, other: FeedPosition): boolean {
+  return one.tx === other.tx ? one.event < other.event : BigInt(one.tx) < BigInt(other.tx);
+}
+
+/**
+ * Behind the newest event that was removed for its age: an older one that still waits is kept, but not part of the
+ * feed. What was removed before the owner shared with the viewer, no cursor of the viewer skips.
+ */
+const BEGIN = `SELECT r.tx, r.event
+      FROM removed_events r
+      LEFT JOIN shares s ON s.owner = r.owner AND s.viewer = $1
+      WHERE r.owner = ANY ($2::int8[])
+        AND (s.removed_event IS NULL OR (s.removed_tx, s.removed_event) <> (r.tx, r.event))
+      ORDER BY r.tx DESC, r.event DESC
+      LIMIT 1`;
+
+/**
+ * $3 and $4 the position to begin behind, null for the beginning; $5 how many. Of several owners only those can
+ * contribute whose next event is among the first, and no event behind the last of these when there are enough of them.
+ */
+const FEED: Statement = {
+  name: 'events-feed',
+  text: `WITH beginning AS MATERIALIZED (
+      ${BEGIN}
+    ), start AS MATERIALIZED (
+      SELECT coalesce($3::int8, (SELECT tx FROM beginning), 0) AS tx,
+        coalesce($4::text, (SELECT event FROM beginning), '${BEGINNING}') COLLATE "C" AS event,
+        ${FEED_END} AS feed_end
+    ), heads AS MATERIALIZED (
+      SELECT h.*
+      FROM unnest($2::int8[]) AS o (id)
+      CROSS JOIN start s
+      CROSS JOIN LATERAL (
+        SELECT owner, tx, id
+        FROM events
+        WHERE owner = o.id AND type = 'plant.created' AND (tx, id) > (s.tx, s.event) AND tx < s.feed_end
+        ORDER BY tx, id
+        LIMIT 1
+      ) h
+      ORDER BY h.tx, h.id
+      LIMIT $5
+    ), bound AS MATERIALIZED (
+      SELECT CASE WHEN count(*) < $5 THEN 9223372036854775807 ELSE max(tx) END AS tx
+      FROM heads
+    ), feed AS MATERIALIZED (
+      SELECT e.*
+      FROM heads h
+      CROSS JOIN start s
+      CROSS JOIN bound b
+      CROSS JOIN LATERAL (
+        SELECT tx, id, type, created_at, plant::text AS plant, name, tag
+        FROM events
+        WHERE owner = h.owner AND type = 'plant.created' AND (tx, id) >= (h.tx, h.id) AND tx < s.feed_end
+          AND tx <= b.tx
+        ORDER BY tx, id
+        LIMIT $5
+      ) e
+      ORDER BY e.tx, e.id
+      LIMIT $5
+    )
+    SELECT coalesce(b.tx, 0)::text AS beginning_tx, coalesce(b.event, '${BEGINNING}') AS beginning_event,
+      f.tx::text AS tx, f.id, f.type, f.created_at, f.plant, f.name, f.tag
+    FROM (SELECT 1) AS one
+    LEFT JOIN beginning b ON true
+    LEFT JOIN feed f ON true
+    ORDER BY f.tx, f.id`,
+};
+
+const LATEST: Statement = {
+  name: 'events-latest',
+  text: `SELECT tx::text AS tx, event
+    FROM (
+      (${BEGIN})
+      UNION ALL
+      SELECT e.tx, e.id
+      FROM unnest($2::int8[]) AS o (id)
+      CROSS JOIN LATERAL (
+        SELECT tx, id
+        FROM events
+        WHERE owner = o.id AND type = 'plant.created' AND tx < ${FEED_END}
+        ORDER BY tx DESC, id DESC
+        LIMIT 1
+      ) e
+    ) positions (tx, event)
+    ORDER BY positions.tx DESC, positions.event DESC
+    LIMIT 1`,
+};
+
+/** Looks once for each user of whom there are new events. */
+export const UNSETTLED: Statement = {
+  name: 'events-unsettled',
+  text: `SELECT ${FEED_END}::text AS feed_end
+    FROM unnest($1::int8[]) AS o (id)
+    WHERE EXISTS (
+      SELECT 1
+      FROM events e
+      WHERE e.owner = o.id AND e.type = 'plant.created' AND e.tx >= ${FEED_END}
+    )
+    LIMIT 1`,
+};

@@ -1,0 +1,209 @@
+import type { ExpiryPosition, ExpiryRequest } from '../../../webhooks/port.ts';
+import type { Query, Row, Statement } from '../engine/database.ts';
+
+/** Removes events that are too old, with their deliveries (`ChoreStore.removeExpired`). */
+export async function expirySlice(
+  { before, from, limit }: ExpiryRequest,
+  query: Query,
+): Promise<ExpiryPosition | undefined> {
+  let at: ExpiryPosition | undefined = from ?? { owner: 0, event: '' };
+  for (let left = limit; left > 0 && at; ) {
+    const next = await nextOwner(at, before, left, query);
+    left -= next.looked;
+    if (next.found === undefined) at = next.position;
+    else {
+      const { rows, position } = await expireOf(next.found, { before, limit: Math.max(1, left) }, query);
+      left -= rows;
+      at = position;
+    }
+  }
+  return at;
+}
+
+type NextOwner = {
+  /** Whose events are to be looked at, and behind which. */
+  found: ExpiryPosition | undefined;
+  /** Where to go on when there is nobody; undefined for the end. */
+  position: ExpiryPosition | undefined;
+  looked: number;
+};
+
+async function nextOwner(
+  { owner, event }: ExpiryPosition,
+  before: string,
+  limit: number,
+  query: Query,
+): Promise<NextOwner> {
+  const [row] = await query(NEXT_OWNER, [owner, event, before, limit]);
+  const looked = Number(row?.looked);
+  if (row?.found !== null && row?.found !== undefined) {
+    const found = Number(row.found);
+    return { found: { owner: found, event: found === owner ? event : '' }, position: undefined, looked: 1 };
+  }
+  // Behind all events of the last one.
+  const position = looked < limit ? undefined : { owner: Number(row?.last), event: before };
+  return { found: undefined, position, looked };
+}
+
+type Subscriber = { subscriber: number; webhook: string; isDeleted: boolean };
+
+async function expireOf(
+  { owner, event }: ExpiryPosition,
+  { before, limit }: { before: string; limit: number },
+  query: Query,
+): Promise<{ rows: number; position: ExpiryPosition }> {
+  const subscribers = (await query(SUBSCRIBERS, [owner])).map(toSubscriber);
+  // An event, and for each webhook a delivery and its attempts, of which most have one.
+  const rows = 1 + 2 * subscribers.length;
+  const found = await query(OLD, [owner, event, before, Math.ceil(limit / rows)]);
+  const events = found.map(({ id }) => String(id));
+  await removeEvents(owner, subscribers, events, query);
+  return { rows: Math.max(1, rows * events.length), position: { owner, event: events.at(-1) ?? before } };
+}
+
+/** Deliveries are locked first: none of an event that is removed becomes pending again meanwhile. */
+async function removeEvents(
+  owner: number,
+  subscribers: readonly Subscriber[],
+  events: readonly string[],
+  query: Query,
+): Promise<void> {
+  const lanes = JSON.stringify(subscribers.map(({ subscriber, webhook }) => ({ subscriber, webhook })));
+  const waiting = new Set<unknown>();
+  if (subscribers.length > 0) {
+    const gone = new Set(subscribers.filter(({ isDeleted }) => isDeleted).map(({ webhook }) => webhook));
+    for (const { webhook, event } of await query(LOCK_WAITING, [lanes, events])) {
+      if (!gone.has(String(webhook))) waiting.add(event);
+    }
+  }
+  const old = events.filter((event) => !waiting.has(event));
+  if (old.length === 0) return;
+  if (subscribers.length > 0) {
+    await query(REMOVE_DELIVERIES, [lanes, old]);
+    await query(REMOVE_ATTEMPTS, [lanes, old]);
+  }
+  await query(REMOVE_EVENTS, [owner, old]);
+}
+
+function toSubscriber(row: Row): Subscriber {
+  return {
+    subscriber: Number(row.subscriber),
+    webhook: String(row.webhook),
+    isDeleted: row.status === 'deleted',
+  };
+}
+
+/** $1 and $2 a place, $3 the first event that is not too old, $4 how many owners are looked at. */
+const NEXT_OWNER: Statement = {
+  name: 'expiries-next-owner',
+  text: `WITH looked AS MATERIALIZED (
+      SELECT id
+      FROM users
+      WHERE id >= $1
+      ORDER BY id
+      LIMIT $4
+    )
+    SELECT count(*) AS looked, max(l.id) AS last, (
+      SELECT f.id
+      FROM looked f
+      CROSS JOIN LATERAL (
+        SELECT 1
+        FROM events e
+        WHERE e.owner = f.id AND e.id > CASE WHEN f.id = $1 THEN $2::text ELSE '' END AND e.id < $3
+        LIMIT 1
+      ) e
+      ORDER BY f.id
+      LIMIT 1
+    ) AS found
+    FROM looked l`,
+};
+
+const SUBSCRIBERS: Statement = {
+  name: 'expiries-subscribers',
+  text: `SELECT owner AS subscriber, id AS webhook, status
+    FROM webhooks
+    WHERE owner = $1
+    UNION ALL
+    SELECT w.owner, w.id, w.status
+    FROM shares s
+    JOIN webhooks w ON w.owner = s.viewer
+    WHERE s.owner = $1`,
+};
+
+const OLD: Statement = {
+  name: 'expiries-old',
+  text: `SELECT id
+    FROM events
+    WHERE owner = $1 AND id > $2 AND id < $3
+    ORDER BY id
+    LIMIT $4`,
+};
+
+const LOCK_WAITING: Statement = {
+  name: 'expiries-lock',
+  text: `WITH locked AS MATERIALIZED (
+      SELECT l.webhook, d.event, d.state
+      FROM json_to_recordset($1) AS l(subscriber int8, webhook text)
+      CROSS JOIN LATERAL (
+        SELECT event, state
+        FROM deliveries
+        WHERE subscriber = l.subscriber AND webhook = l.webhook AND event = ANY ($2::text[])
+        ORDER BY event
+        FOR UPDATE
+      ) d
+    )
+    SELECT webhook, event
+    FROM locked
+    WHERE state = 'pending'`,
+};
+
+const REMOVE_DELIVERIES: Statement = {
+  name: 'expiries-deliveries',
+  text: `DELETE FROM deliveries d
+    USING json_to_recordset($1) AS l(subscriber int8, webhook text)
+    WHERE d.subscriber = l.subscriber AND d.webhook = l.webhook AND d.event = ANY ($2::text[])`,
+};
+
+const REMOVE_ATTEMPTS: Statement = {
+  name: 'expiries-attempts',
+  text: `DELETE FROM attempts a
+    USING json_to_recordset($1) AS l(subscriber int8, webhook text)
+    WHERE a.subscriber = l.subscriber AND a.webhook = l.webhook AND a.event = ANY ($2::text[])`,
+};
+
+/** With a note of the last of the feed: no cursor before it is taken any more. */
+const REMOVE_EVENTS: Statement = {
+  name: 'expiries-events',
+  text: `WITH removed AS (
+      DELETE FROM events
+      WHERE owner = $1 AND id = ANY ($2::text[])
+      RETURNING tx, id, type
+    )
+    INSERT INTO removed_events AS r (owner, tx, event)
+    SELECT $1, tx, id
+    FROM removed
+    WHERE type = 'plant.created'
+    ORDER BY tx DESC, id DESC
+    LIMIT 1
+    ON CONFLICT (owner) DO UPDATE
+    SET tx = excluded.tx, event = excluded.event
+    WHERE (excluded.tx, excluded.event) > (r.tx, r.event)`,
+};
+
+const REMOVE_KEYS: Statement = {
+  name: 'expiries-keys',
+  text: `DELETE FROM idempotency k
+    USING (
+      SELECT user_id, request
+      FROM idempotency
+      WHERE expires_at <= $1
+      ORDER BY expires_at
+      LIMIT $2
+    ) o
+    WHERE k.user_id = o.user_id AND k.request = o.request AND k.expires_at <= $1`,
+};
+
+/** Removes a part of the answers to requests with a key whose time is over. */
+export async function keyExpiry(now: number, limit: number, query: Query): Promise<void> {
+  await query(REMOVE_KEYS, [now, limit]);
+}

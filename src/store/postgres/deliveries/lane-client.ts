@@ -1,0 +1,131 @@
+import { MessageChannel, type MessagePort } from 'node:worker_threads';
+import { parseDatabaseUrl } from '../../../config/database-url.ts';
+import type { LaneStore, Outcome, Recorded, Work } from '../../../webhooks/delivery/port.ts';
+import type { DatabaseSource, LaneDoor, LaneParts, Lanes } from '../../lane-door.ts';
+import { type Database, openDatabase } from '../engine/database.ts';
+import { nothingAnnounced } from '../replicas/announced.ts';
+import { createDatabaseClock } from '../replicas/database-clock.ts';
+import { type LaneLeases, startLeases } from '../replicas/lane-owners.ts';
+import type { News } from '../replicas/news.ts';
+import { laneReads } from './lanes.ts';
+import { recordOutcomes } from './records.ts';
+
+/** What the thread that sends is told: of commits of this replica, and of what it hears of others. */
+type LaneNews = { work: readonly Work[]; changed: readonly string[] };
+
+/** What it tells: webhooks whose lanes were given back for other replicas to take. */
+type HandedOver = readonly string[];
+
+export type LaneDoorParts = Omit<DatabaseSource, 'kind' | 'port'> & { news: News };
+
+/** Hints for the thread that sends go through the main thread, which alone listens. */
+export function createLaneDoor({ news, ...source }: LaneDoorParts): LaneDoor & { close(): void } {
+  let sender: MessagePort | undefined;
+
+  function tell(told: LaneNews): void {
+    sender?.postMessage(told);
+  }
+
+  news.onWork((lanes) => {
+    const work = lanes.map(({ webhook, due, isAsked }) => ({ webhook, due, isAsked }));
+    tell({ work, changed: [] });
+  });
+  news.onChange((webhook) => tell({ work: [], changed: [webhook] }));
+
+  /** Their favourites take them now, and not when they next search. */
+  function announce(handedOver: HandedOver): void {
+    const lanes = handedOver.map((webhook) => ({ subscriber: NOBODY, webhook, due: undefined }));
+    void news.publish({ ...nothingAnnounced(), lanes });
+  }
+
+  return {
+    // From its start a replica takes its share of the lanes, also of those that others have now.
+    hasWork: async () => true,
+    onWork() {},
+    couldNotRead() {},
+    connect() {
+      sender?.close();
+      const { port1, port2 } = new MessageChannel();
+      sender = port1;
+      port1.on('message', announce);
+      port1.unref();
+      return { ...source, kind: 'postgres', port: port2 };
+    },
+    close: () => sender?.close(),
+  };
+}
+
+/** Only replicas of the version before look at whose webhook it is; these take it for one that is gone. */
+const NOBODY = 0;
+
+/** Opens the lanes with connections of this thread, as a replica that sends what is in its own. */
+export async function openDatabaseLanes(source: DatabaseSource, parts: LaneParts): Promise<Lanes> {
+  const { url, connections, pooled, port } = source;
+  const { log, batchEnded } = parts;
+  const database = openDatabase({ url: parseDatabaseUrl(url), connections, pooled, log });
+  const clock = createDatabaseClock(() => performance.now());
+  const listeners = {
+    work: [] as ((work: readonly Work[]) => void)[],
+    change: [] as ((webhook: string) => void)[],
+  };
+
+  const leases = await startLeases({
+    database,
+    clock,
+    log,
+    onHandOver: (webhooks) => port.postMessage(webhooks satisfies HandedOver),
+  });
+  port.on('message', (news: LaneNews) => {
+    for (const webhook of news.changed) for (const listener of listeners.change) listener(webhook);
+    const own = news.work.filter(({ webhook }) => leases.isFor(webhook));
+    if (own.length > 0) for (const listener of listeners.work) listener(own);
+  });
+
+  const reads = laneReads(database);
+  const { record, waiting } = recorder(database, leases, batchEnded);
+  const store: LaneStore = {
+    findWork: (after, limit) => reads.findWork(leases.replica(), after, limit),
+    read: reads.read,
+    record,
+    suspect: reads.suspect,
+    onWork: (listener) => void listeners.work.push(listener),
+    onChange: (listener) => void listeners.change.push(listener),
+  };
+  return {
+    store,
+    owners: leases,
+    clock,
+    waiting,
+    async close() {
+      await leases.stop();
+      port.close();
+      await database.close();
+    },
+  };
+}
+
+function recorder(database: Database, leases: LaneLeases, batchEnded: LaneParts['batchEnded']) {
+  let recording: { commands: number; since: number } | undefined;
+
+  async function record(outcomes: readonly Outcome[]): Promise<Recorded[]> {
+    const since = performance.now();
+    recording = { commands: outcomes.length, since };
+    try {
+      const results = await recordOutcomes(database, leases.replica(), outcomes);
+      leases.lost(outcomes.filter((_, n) => results[n] === 'lost'));
+      const commitMs = performance.now() - since;
+      batchEnded({ commands: outcomes.length, waitMs: 0, commitMs, failures: [] });
+      return results;
+    } finally {
+      recording = undefined;
+    }
+  }
+
+  return {
+    record,
+    waiting: () =>
+      recording
+        ? { commands: recording.commands, ageMs: performance.now() - recording.since }
+        : { commands: 0, ageMs: 0 },
+  };
+}

@@ -1,0 +1,189 @@
+import { lanes as leases } from '../../../limits.ts';
+import type {
+  DueDelivery,
+  LaneReading,
+  LaneRequest,
+  LaneSettings,
+  Work,
+} from '../../../webhooks/delivery/port.ts';
+import { KNOWN_TYPES, toEvent, toTrace } from '../../rows.ts';
+import { IS_VISIBLE } from '../access/shares.ts';
+import type { Database, Row, Statement } from '../engine/database.ts';
+import { DATABASE_NOW } from '../replicas/database-clock.ts';
+import { momentOf } from './delivery-states.ts';
+
+/** What is due, as the owner of a lane reads it. */
+export function laneReads({ read, write }: Pick<Database, 'read' | 'write'>) {
+  async function look({ webhook, now, after, limit, askedLimit }: LaneRequest) {
+    const { due = -1, event = '' } = after ?? {};
+    const [row] = await read(READ, [webhook, now, due, event, limit, askedLimit]);
+    // The statement builds arrays of this form, or none.
+    const rows = (column: unknown) => (column as DeliveryRow[] | null) ?? [];
+    return row && { row, asked: rows(row.asked), due: rows(row.due) };
+  }
+
+  async function readLane(request: LaneRequest): Promise<LaneReading> {
+    const found = await look(request);
+    if (!found) return NOTHING;
+    const { row, asked, due } = found;
+    const missing = [...asked, ...due].filter(({ id }) => id === null);
+    if (missing.length > 0) {
+      await write([{ statement: GIVE_UP, values: [request.webhook, missing.map(({ key }) => key)] }]);
+      return readLane(request);
+    }
+    return {
+      settings: toSettings(row),
+      asked: asked.map((one) => toDelivery(one, true)),
+      due: due.map((one) => toDelivery(one, false)),
+      nextDue: row.next_due === null ? undefined : Number(row.next_due),
+    };
+  }
+
+  return {
+    /** @param replica whose lanes are searched, beside those of nobody */
+    findWork: async (replica: string, after: string | undefined, limit: number): Promise<Work[]> =>
+      (await read(FIND_WORK, [replica, after ?? '', limit, leases.foundAheadMs])).map(toWork),
+    read: readLane,
+    async suspect(webhook: string, event: string, generation: number): Promise<void> {
+      await write([{ statement: SUSPECT, values: [webhook, event, generation] }]);
+    },
+  };
+}
+
+/**
+ * Whether a replica `r` lives, as SQL. One whose lease is longer than a lease can be renewed it by the clock of another
+ * server, which was the primary before: it renews it soon, or is gone.
+ */
+export const IS_ALIVE = `r.alive_until > ${DATABASE_NOW} AND r.alive_until <= ${DATABASE_NOW} + ${leases.leaseMs}`;
+
+/** Whether a replica other than `self`, which lives, has a lane. */
+export const isOfAnother = (webhook: string, self: string) => `EXISTS (
+        SELECT 1
+        FROM lanes l
+        JOIN replicas r ON r.id = l.replica AND ${IS_ALIVE}
+        WHERE l.webhook = ${webhook} AND l.replica <> ${self}
+      )`;
+
+const NOTHING: LaneReading = { settings: undefined, asked: [], due: [], nextDue: undefined };
+
+/**
+ * Looks once for each enabled webhook. What is due later than in $4 milliseconds is found by a later search; what
+ * another replica that lives sends is that one's. Who lives, and what time it is, are asked once for all of them.
+ */
+export const FIND_WORK: Statement = {
+  name: 'lanes-find-work',
+  text: `WITH others AS MATERIALIZED (
+      SELECT r.id
+      FROM replicas r
+      WHERE r.id <> $1 AND ${IS_ALIVE}
+    )
+    SELECT w.id AS webhook, d.due, EXISTS (
+        SELECT 1
+        FROM deliveries
+        WHERE subscriber = w.owner AND webhook = w.id AND asked AND state = 'pending'
+      ) AS is_asked
+    FROM webhooks w
+    LEFT JOIN lanes l ON l.webhook = w.id
+    CROSS JOIN LATERAL (
+      SELECT due
+      FROM deliveries
+      WHERE subscriber = w.owner AND webhook = w.id AND state = 'pending'
+      ORDER BY due
+      LIMIT 1
+    ) d
+    WHERE w.id > $2 AND w.status = 'enabled' AND d.due <= (SELECT ${DATABASE_NOW} + $4::int8)
+      AND (l.replica IN (SELECT id FROM others)) IS NOT TRUE
+    ORDER BY w.id
+    LIMIT $3`,
+};
+
+function toWork({ webhook, due, is_asked }: Row): Work {
+  return { webhook: String(webhook), due: Number(due), isAsked: is_asked === true };
+}
+
+/** Deliveries that are due, in order. Events of a type that only a newer version knows are left to that one. */
+const deliveriesOf = (isMeant: string, limit: string) => `(
+      SELECT json_agg(to_json(d) ORDER BY d.due, d.key)
+      FROM (
+        SELECT *
+        FROM (
+          SELECT d.event AS key, d.due, d.step, d.fence AS generation, d.suspicions, e.*
+          FROM deliveries d
+          LEFT JOIN LATERAL (
+            SELECT id, type, created_at, plant::text AS plant, name, tag, trace
+            FROM events
+            WHERE owner = d.owner AND id = d.event
+            LIMIT 1
+          ) e ON true
+          WHERE d.subscriber = w.owner AND d.webhook = w.id AND d.state = 'pending' AND d.due <= $2 AND ${isMeant}
+            AND ${IS_VISIBLE} AND (e.type IS NULL OR e.type IN (${KNOWN_TYPES}))
+          ORDER BY d.due, ${momentOf('d.event')}
+          FETCH FIRST ${limit} ROWS WITH TIES
+        ) d
+        ORDER BY d.due, d.key
+        LIMIT ${limit}
+      ) d
+    )`;
+
+/** Behind $3 and $4. The first condition is for the index: within a due time that many share, too, it begins there. */
+const IS_BEHIND = `(d.due, ${momentOf('d.event')}) >= ($3, ${momentOf('$4')}) AND (d.due, d.event) > ($3, $4)`;
+
+/**
+ * $1 the webhook, $2 now, $3 and $4 the position, $5 how many, $6 how many of those that a person asked for, which are
+ * among the others as well.
+ */
+const READ: Statement = {
+  name: 'lanes-read',
+  text: `SELECT w.url, w.rate, w.paused_until, w.failing_since, w.generation, w.private_key, (
+      SELECT json_agg(s.secret ORDER BY s.created_at DESC)
+      FROM webhook_secrets s
+      WHERE s.webhook = w.id AND (s.expires_at IS NULL OR s.expires_at > $2)
+    ) AS secrets,
+    ${deliveriesOf('d.asked', '$6')} AS asked,
+    ${deliveriesOf(IS_BEHIND, '$5')} AS due, (
+      SELECT d.due
+      FROM deliveries d
+      WHERE d.subscriber = w.owner AND d.webhook = w.id AND d.state = 'pending' AND d.due > $2
+      ORDER BY d.due
+      LIMIT 1
+    ) AS next_due
+    FROM webhooks w
+    WHERE w.id = $1 AND w.status = 'enabled'`,
+};
+
+function toSettings(row: Row): LaneSettings {
+  return {
+    url: String(row.url),
+    rate: row.rate === null ? undefined : Number(row.rate),
+    pausedUntil: row.paused_until === null ? undefined : Number(row.paused_until),
+    failingSince: row.failing_since === null ? undefined : Number(row.failing_since),
+    generation: Number(row.generation),
+    // The statement builds an array of texts, or none.
+    secrets: (row.secrets as string[] | null) ?? [],
+    privateKey: String(row.private_key),
+  };
+}
+
+type DeliveryRow = Pick<DueDelivery, 'due' | 'step' | 'generation' | 'suspicions'> &
+  Row & { key: string; id: string | null };
+
+function toDelivery(row: DeliveryRow, isAsked: boolean): DueDelivery {
+  const { due, step, generation, suspicions } = row;
+  return { event: toEvent(row), trace: toTrace(row), due, step, generation, isAsked, suspicions };
+}
+
+/** Only in a store that was damaged: it must not stop all the others. */
+const GIVE_UP: Statement = {
+  name: 'lanes-give-up',
+  text: `UPDATE deliveries
+    SET state = 'failed', leased = false, asked = false, reason = 'Its event is missing.'
+    WHERE subscriber = (SELECT owner FROM webhooks WHERE id = $1) AND webhook = $1 AND event = ANY ($2::text[])
+      AND state = 'pending'`,
+};
+
+const SUSPECT: Statement = {
+  name: 'lanes-suspect',
+  text: `UPDATE deliveries
+    SET suspicions = suspicions + 1
+    WHERE subscriber = (SELECT owner FROM webhooks WHERE id = $1) AND webhook = $1 AND event = $2 AND fence = $3`,
+};

@@ -1,0 +1,138 @@
+import { ANEW } from '../../../webhooks/delivery/port.ts';
+import { behind } from '../../event-ids.ts';
+import type { Query, Row, Statement } from '../engine/database.ts';
+import type { Announced } from '../replicas/announced.ts';
+import { momentOf } from './delivery-states.ts';
+import { walkEvents } from './event-walk.ts';
+
+type Replay = {
+  id: number;
+  subscriber: number;
+  webhook: string;
+  state: string | null;
+  next: string;
+  through: string;
+  status: string;
+};
+
+type Slice = { count: number; last: string | undefined };
+
+/** How far a slice goes, and when what it makes due is. */
+export type SliceBounds = { now: number; limit: number };
+
+/** Goes on with the replay whose turn it is. */
+export async function replaySlice(bounds: SliceBounds, query: Query, announced: Announced): Promise<void> {
+  const [row] = await query(FIRST);
+  if (!row) return;
+  const replay = toReplay(row);
+  const { id, subscriber, webhook } = replay;
+  const slice = await sliceOf(replay, bounds, query);
+  if (slice.last === undefined || slice.count < bounds.limit) await query(END, [id]);
+  else await query(GO_ON, [id, behind(slice.last)]);
+  if (slice.count > 0) announced.lanes.push({ subscriber, webhook, due: bounds.now });
+}
+
+async function sliceOf(replay: Replay, { now, limit }: SliceBounds, query: Query): Promise<Slice> {
+  const { subscriber, webhook, state, status, next, through } = replay;
+  if (status === 'deleted') return { count: 0, last: undefined };
+  if (state !== null) {
+    const values = [subscriber, webhook, next, through, limit, now];
+    if (state === 'delivered') return toSlice(await query(DELIVERED_AGAIN, values));
+    return toSlice(await query(UNDELIVERED_AGAIN, [...values, state]));
+  }
+  const events = await walkEvents({ viewer: subscriber, from: next, through, limit }, query);
+  if (events.length > 0) await query(EVENTS_AGAIN, [subscriber, webhook, JSON.stringify(events), now]);
+  return { count: events.length, last: events.at(-1)?.id };
+}
+
+function toReplay(row: Row): Replay {
+  return {
+    id: Number(row.id),
+    subscriber: Number(row.subscriber),
+    webhook: String(row.webhook),
+    state: row.state === null ? null : String(row.state),
+    next: String(row.next),
+    through: String(row.through),
+    status: String(row.status),
+  };
+}
+
+function toSlice([row]: readonly Row[]): Slice {
+  return { count: Number(row?.count), last: typeof row?.last === 'string' ? row.last : undefined };
+}
+
+// Not while deliveries of an earlier share go: those that a replay makes would go with them.
+const FIRST: Statement = {
+  name: 'replays-first',
+  text: `SELECT r.id, r.subscriber, r.webhook, r.state, r.next, r.through, w.status
+    FROM replays r
+    JOIN webhooks w ON w.id = r.webhook
+    WHERE NOT EXISTS (SELECT 1 FROM withdrawals x WHERE x.webhook = r.webhook)
+    ORDER BY r.id
+    LIMIT 1
+    FOR UPDATE OF r`,
+};
+
+// The next slice comes after those of all other replays.
+const GO_ON: Statement = {
+  name: 'replays-go-on',
+  text: 'UPDATE replays SET id = DEFAULT, next = $2 WHERE id = $1',
+};
+
+const END: Statement = { name: 'replays-end', text: 'DELETE FROM replays WHERE id = $1' };
+
+/** Every event, those that the webhook had no delivery for included. One that is under way is not sent twice. */
+const EVENTS_AGAIN: Statement = {
+  name: 'replays-events',
+  text: `INSERT INTO deliveries AS d (subscriber, webhook, event, owner, state, attempts, step, due, leased, fence)
+    SELECT $1, $2, e.id, e.owner, 'pending', 0, 0, $4, false, 0
+    FROM json_to_recordset($3) AS e(id text, owner int8)
+    ORDER BY e.id
+    ON CONFLICT (subscriber, webhook, event) DO UPDATE
+    SET state = 'pending', step = ${ANEW}, due = excluded.due, suspicions = 0`,
+};
+
+const DELIVERED_AGAIN: Statement = {
+  name: 'replays-delivered',
+  text: deliveriesAgain({
+    isMeant: `state = 'delivered'`,
+    first: `event >= $3
+      ORDER BY event
+      LIMIT $5`,
+  }),
+};
+
+const UNDELIVERED_AGAIN: Statement = {
+  name: 'replays-undelivered',
+  text: deliveriesAgain({
+    isMeant: `state = $7 AND state <> 'delivered'`,
+    first: `${momentOf('event')} >= ${momentOf('$3')} AND event >= $3
+      ORDER BY ${momentOf('event')}
+      FETCH FIRST $5 ROWS WITH TIES`,
+  }),
+};
+
+/** The deliveries in one state. One that leaves it meanwhile counts as looked at. */
+function deliveriesAgain({ isMeant, first }: { isMeant: string; first: string }): string {
+  return `WITH found AS MATERIALIZED (
+      SELECT event
+      FROM deliveries
+      WHERE subscriber = $1 AND webhook = $2 AND ${isMeant} AND event <= $4 AND ${first}
+    ), locked AS MATERIALIZED (
+      SELECT f.event
+      FROM found f
+      CROSS JOIN LATERAL (
+        SELECT 1
+        FROM deliveries
+        WHERE subscriber = $1 AND webhook = $2 AND event = f.event AND ${isMeant}
+        FOR NO KEY UPDATE
+      ) d
+    ), changed AS (
+      UPDATE deliveries d
+      SET state = 'pending', step = ${ANEW}, due = $6, suspicions = 0
+      FROM locked l
+      WHERE d.subscriber = $1 AND d.webhook = $2 AND d.event = l.event
+    )
+    SELECT count(*) AS count, max(event) AS last
+    FROM found`;
+}

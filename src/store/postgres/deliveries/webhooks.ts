@@ -1,0 +1,219 @@
+import type {
+  NewWebhook,
+  Rotation,
+  RotationOutcome,
+  Webhook,
+  WebhookChange,
+} from '../../../webhooks/port.ts';
+import { toWebhook } from '../../rows.ts';
+import type { Database, Query, Row, Statement } from '../engine/database.ts';
+import type { Work } from '../engine/writer.ts';
+import { pathId } from '../plants/path-ids.ts';
+import type { Announced } from '../replicas/announced.ts';
+import { momentOf } from './delivery-states.ts';
+
+/**
+ * Those who make webhooks of one owner come one after the other, so that each counts all before it. Not by the owner's
+ * row: both would hold a share of it already, for their caller, and wait for each other.
+ */
+const LOCK_COUNT: Statement = {
+  name: 'webhooks-lock-count',
+  text: `SELECT pg_advisory_xact_lock(hashtextextended('plant-store: webhooks', $1))`,
+};
+
+const INSERT: Statement = {
+  name: 'webhooks-insert',
+  text: `INSERT INTO webhooks (owner, id, url, description, rate, status, private_key, public_key, created_at)
+    SELECT u.id, $2, $3, $4, $5, 'enabled', $6, $7, $8
+    FROM (
+      SELECT id
+      FROM users
+      WHERE id = $1 AND deleted_at IS NULL
+      FOR SHARE
+    ) u
+    WHERE (SELECT count(*) FROM webhooks WHERE owner = $1 AND status <> 'deleted') < $9
+    RETURNING 1`,
+};
+
+const INSERT_SECRETS: Statement = {
+  name: 'webhooks-insert-secrets',
+  text: `INSERT INTO webhook_secrets (webhook, created_at, secret)
+    SELECT $1, $2, secret
+    FROM unnest($3::text[]) AS secret`,
+};
+
+/** False, and nothing is made, when the owner has `most` already. */
+export function createWebhook(webhook: NewWebhook, most: number): Work<boolean> {
+  const { owner, id, url, description, rate, privateKey, publicKey, createdAt, secrets } = webhook;
+  return async (query) => {
+    await query(LOCK_COUNT, [owner]);
+    const values = [owner, id, url, description, rate, privateKey, publicKey, createdAt, most];
+    if ((await query(INSERT, values)).length === 0) return false;
+    await query(INSERT_SECRETS, [id, createdAt, secrets]);
+    return true;
+  };
+}
+
+/** Who changes a webhook, and the dispatcher, which writes down how it stands, come one after the other. */
+const LOCK: Statement = {
+  name: 'webhooks-lock',
+  text: `SELECT url, status
+    FROM webhooks
+    WHERE owner = $1 AND id = $2 AND status <> 'deleted'
+    FOR NO KEY UPDATE`,
+};
+
+/** The webhook as it stands, locked; undefined when the owner has none of this id. */
+export async function lockWebhook(
+  query: Query,
+  owner: number,
+  id: string,
+): Promise<{ url: string; status: string } | undefined> {
+  const [row] = await query(LOCK, [owner, pathId(id)]);
+  return row && { url: String(row.url), status: String(row.status) };
+}
+
+const COLUMNS = `id, owner, url, description, rate, status, disabled_reason, paused_until, public_key, created_at,
+      last_success_at, last_failure_at`;
+
+const UPDATE: Statement = {
+  name: 'webhooks-update',
+  text: `UPDATE webhooks
+    SET url = $3,
+        description = CASE WHEN $4 THEN $5 ELSE description END,
+        rate = CASE WHEN $6 THEN $7 ELSE rate END,
+        status = $8,
+        disabled_reason = CASE WHEN $8 = status THEN disabled_reason END,
+        paused_until = CASE WHEN $9 THEN NULL ELSE paused_until END,
+        failing_since = CASE WHEN $9 THEN NULL ELSE failing_since END,
+        generation = CASE WHEN $9 THEN generation + 1 ELSE generation END
+    WHERE owner = $1 AND id = $2
+    RETURNING ${COLUMNS}`,
+};
+
+/** What waits for a retry is due at once: a replay of what is pending. */
+const HASTEN: Statement = {
+  name: 'webhooks-hasten',
+  text: `INSERT INTO replays (subscriber, webhook, hastens, state, next, through)
+    SELECT subscriber, webhook, true, 'pending', '', event
+    FROM (
+      SELECT subscriber, webhook, event
+      FROM deliveries
+      WHERE subscriber = $1 AND webhook = $2 AND state = 'pending'
+      ORDER BY ${momentOf('event')} DESC
+      FETCH FIRST ROW WITH TIES
+    ) d
+    ORDER BY event DESC
+    LIMIT 1
+    ON CONFLICT (webhook) WHERE hastens DO UPDATE
+    SET through = excluded.through`,
+};
+
+/** Changes the members that are given (`WebhookStore.changeWebhook`). */
+export function changeWebhook(owner: number, id: string, change: WebhookChange): Work<Webhook | undefined> {
+  return async (query, announced) => {
+    const before = await lockWebhook(query, owner, id);
+    if (!before) return undefined;
+    const { url = before.url, description, rate, enabled } = change;
+    const status = enabled === undefined ? before.status : enabled ? 'enabled' : 'disabled';
+    const begins = url !== before.url || enabled === true;
+    const values = [description !== undefined, description, rate !== undefined, rate, status, begins];
+    const [row] = await query(UPDATE, [owner, id, url, ...values]);
+    if (begins && status === 'enabled') await query(HASTEN, [owner, id]);
+    const isOther = begins || status !== before.status || rate !== undefined;
+    if (isOther) announced.changed.push(id);
+    if (isOther && status === 'enabled')
+      announced.lanes.push({ subscriber: owner, webhook: id, due: change.at });
+    return row && toWebhook(row);
+  };
+}
+
+const MARK_DELETED: Statement = {
+  name: 'webhooks-mark-deleted',
+  text: `UPDATE webhooks
+    SET status = 'deleted', deleted_tx = pg_current_xact_id(), private_key = ''
+    WHERE owner = $1 AND id = $2 AND status <> 'deleted'
+    RETURNING id`,
+};
+
+const FORGET_SECRETS: Statement = {
+  name: 'webhooks-forget-secrets',
+  text: 'DELETE FROM webhook_secrets WHERE webhook = ANY($1::text[])',
+};
+
+/** The webhook is gone for everybody; its deliveries go later. False when the owner has no such webhook. */
+export function deleteWebhook(owner: number, id: string): Work<boolean> {
+  return async (query, announced) =>
+    deleted(await query(MARK_DELETED, [owner, pathId(id)]), query, announced);
+}
+
+/** Drops what deleted webhooks signed with. Whether there were any. */
+export async function deleted(rows: readonly Row[], query: Query, announced: Announced): Promise<boolean> {
+  if (rows.length === 0) return false;
+  const ids = rows.map(({ id }) => String(id));
+  await query(FORGET_SECRETS, [ids]);
+  announced.changed.push(...ids);
+  return true;
+}
+
+const REMOVE_OVER: Statement = {
+  name: 'webhooks-remove-over',
+  text: 'DELETE FROM webhook_secrets WHERE webhook = $1 AND expires_at <= $2',
+};
+
+const LIVE: Statement = {
+  name: 'webhooks-live',
+  text: `SELECT count(*) AS count, min(expires_at) AS until
+    FROM webhook_secrets
+    WHERE webhook = $1`,
+};
+
+const LIMIT: Statement = {
+  name: 'webhooks-limit',
+  text: `UPDATE webhook_secrets
+    SET expires_at = $2
+    WHERE webhook = $1 AND (expires_at IS NULL OR expires_at > $2)`,
+};
+
+/** Adds a secret, and lets those that are live end (`WebhookStore.rotateSecret`). */
+export function rotateSecret(owner: number, id: string, rotation: Rotation): Work<RotationOutcome> {
+  const { secret, at, overlapUntil, most } = rotation;
+  return async (query, announced) => {
+    if (!(await lockWebhook(query, owner, id))) return 'no webhook';
+    await query(REMOVE_OVER, [id, at]);
+    const [live] = await query(LIVE, [id]);
+    // Without an overlap they all end now.
+    if (Number(live?.count) >= most && overlapUntil > at) return { full: true, until: Number(live?.until) };
+    await query(LIMIT, [id, overlapUntil]);
+    await query(REMOVE_OVER, [id, at]);
+    await query(INSERT_SECRETS, [id, at, [secret]]);
+    announced.changed.push(id);
+    return 'rotated';
+  };
+}
+
+const OF_OWNER: Statement = {
+  name: 'webhooks-of-owner',
+  text: `SELECT ${COLUMNS}
+    FROM webhooks
+    WHERE owner = $1 AND status <> 'deleted'
+    ORDER BY id`,
+};
+
+const FIND: Statement = {
+  name: 'webhooks-find',
+  text: `SELECT ${COLUMNS}
+    FROM webhooks
+    WHERE owner = $1 AND id = $2 AND status <> 'deleted'`,
+};
+
+/** The queries that read webhooks. */
+export function webhookReads({ read }: Pick<Database, 'read'>) {
+  return {
+    webhooks: async (owner: number): Promise<Webhook[]> => (await read(OF_OWNER, [owner])).map(toWebhook),
+    async webhook(owner: number, id: string): Promise<Webhook | undefined> {
+      const [row] = await read(FIND, [owner, pathId(id)]);
+      return row && toWebhook(row);
+    },
+  };
+}

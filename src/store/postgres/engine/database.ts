@@ -1,0 +1,213 @@
+import type { Socket } from 'node:net';
+import type pg from 'pg';
+import { AppError } from '../../../errors.ts';
+import { database as limits } from '../../../limits.ts';
+import type { Log } from '../../../runtime.ts';
+import { outcomeUnknown, unavailable } from '../../failures.ts';
+import {
+  COMMIT_FAILED,
+  isEnvironment,
+  isOfConnection,
+  isReplicationWarning,
+  isTransient,
+  isUnknownOutcome,
+  ofStatement,
+  sqlState,
+} from './failure.ts';
+import { createPrimary, type DatabaseOptions, type TimedQuery } from './primary.ts';
+import { BEGIN, BEGIN_WITH_SETTINGS } from './session.ts';
+
+/** A statement, and the name under which each connection prepares it once: no other text may have it. */
+export type Statement = { name: string; text: string };
+
+export type Row = Record<string, unknown>;
+
+/** A statement with the values of its parameters. */
+export type Bound = { statement: Statement; values: readonly unknown[] };
+
+/** Runs a statement, and resolves with its rows. */
+export type Query = (statement: Statement, values?: readonly unknown[]) => Promise<Row[]>;
+
+/**
+ * The way to the database server. What waits for it has a deadline here, since the server's own do not bound COMMIT.
+ *
+ * What fails by a fault of the server or of the network rejects with AppError 50302 when nothing was done, and with
+ * 50301 when that is not known; an error of the command itself comes as it is.
+ */
+export type Database = {
+  /** One statement that changes nothing. It is sent once more when the connection breaks off. */
+  read: Query;
+  /**
+   * Statements as one transaction, sent together: one round trip. Resolves with the rows of each.
+   *
+   * @param mayBegin asked when there is a connection; when it says no, nothing is sent: AppError 50302
+   */
+  write(statements: readonly Bound[], mayBegin?: () => boolean): Promise<Row[][]>;
+  /** A transaction whose statements depend on each other. The work is run again after a conflict with others. */
+  transaction<T>(work: (query: Query) => Promise<T>, mayBegin?: () => boolean): Promise<T>;
+  /** The URL of the server that accepts writes. */
+  primaryUrl(): Promise<string>;
+  /** Waits for what is under way. May be called twice. */
+  close(): Promise<void>;
+};
+
+export function openDatabase(options: DatabaseOptions): Database {
+  const { use, url, close } = createPrimary(options);
+  const translated = translation(options.log);
+  const toQuery = ({ statement, values }: Bound): TimedQuery => ({
+    ...(options.pooled ? {} : { name: statement.name }),
+    text: statement.text,
+    values: [...values],
+    query_timeout: limits.answerMs,
+  });
+  const begin = { text: options.pooled ? BEGIN_WITH_SETTINGS : BEGIN, query_timeout: limits.answerMs };
+
+  return {
+    read(statement, values = []) {
+      const query = toQuery({ statement, values });
+      return translated(() => again(() => use(async (client) => (await send(client, query)).rows)));
+    },
+    write(statements, mayBegin = ALWAYS) {
+      const queries = statements.map(toQuery);
+      // One statement is a transaction by itself.
+      const all = queries.length === 1 && !options.pooled ? queries : [begin, ...queries, COMMIT];
+      return translated(() =>
+        again(() =>
+          use((client) => {
+            if (!mayBegin()) throw unavailable(TOO_LATE);
+            return committed(client, () => sendAll(client, all));
+          }),
+        ),
+      );
+    },
+    transaction(work, mayBegin = ALWAYS) {
+      return translated(() =>
+        again(() =>
+          use((client) => {
+            if (!mayBegin()) throw unavailable(TOO_LATE);
+            const query: Query = async (statement, values = []) =>
+              (await send(client, toQuery({ statement, values }))).rows;
+            return interactive(client, begin, () => work(query));
+          }),
+        ),
+      );
+    },
+    primaryUrl: url,
+    close,
+  };
+}
+
+const ALWAYS = () => true;
+const TOO_LATE = new Error('Nobody waits for the transaction any more.');
+
+const COMMIT: TimedQuery = { text: 'COMMIT', query_timeout: limits.answerMs };
+const ROLLBACK: TimedQuery = { text: 'ROLLBACK', query_timeout: limits.answerMs };
+
+function send(client: pg.PoolClient, query: TimedQuery): Promise<pg.QueryResult> {
+  return client.query(query).catch((error: unknown) => {
+    throw ofStatement(error);
+  });
+}
+
+/** Resolves with the rows of each, BEGIN and COMMIT left out. */
+async function sendAll(client: pg.PoolClient, queries: readonly TimedQuery[]): Promise<Row[][]> {
+  // After an error the server skips what follows, and COMMIT rolls back.
+  const sendEach = () => queries.map((query) => send(client, query));
+  const results = await Promise.allSettled(inOneWrite(client, sendEach));
+  const [begun] = results;
+  // Without BEGIN each of the others was a transaction of its own.
+  if (queries.length > 1 && begun?.status === 'rejected') throw outcomeUnknown(COMMIT_FAILED, begun.reason);
+  const rows = results.map((result) => {
+    if (result.status === 'rejected') throw result.reason;
+    return result.value.rows;
+  });
+  return queries.length === 1 ? rows : rows.slice(1, -1);
+}
+
+/** The server is woken once for several statements, not once for each. */
+function inOneWrite<T>(client: pg.PoolClient, send: () => T): T {
+  // The type that the library declares does not show the connection. With `pipeline` it writes each statement at once,
+  // and every start of the service sends such a transaction.
+  const { stream } = (client as unknown as { connection: { stream: Socket } }).connection;
+  stream.cork();
+  try {
+    return send();
+  } finally {
+    stream.uncork();
+  }
+}
+
+async function interactive<T>(client: pg.PoolClient, begin: TimedQuery, work: () => Promise<T>): Promise<T> {
+  try {
+    await send(client, begin);
+    const result = await work();
+    await committed(client, () => send(client, COMMIT));
+    return result;
+  } catch (error) {
+    if (error instanceof AppError && error.code === 50301) throw error;
+    if (!isOfConnection(error)) await send(client, ROLLBACK);
+    throw error;
+  }
+}
+
+/** Tells a transaction whose outcome is unknown from one that was not committed. */
+async function committed<T>(client: pg.PoolClient, send: () => Promise<T>): Promise<T> {
+  let warning: unknown;
+  const listen = (notice: { routine?: string | undefined }) => {
+    if (isReplicationWarning(notice)) warning = notice;
+  };
+  client.on('notice', listen);
+  try {
+    const result = await send();
+    if (warning) throw warning;
+    return result;
+  } catch (error) {
+    if (error instanceof AppError) throw error;
+    throw error === warning || isUnknownOutcome(error) ? outcomeUnknown(COMMIT_FAILED, error) : error;
+  } finally {
+    client.off('notice', listen);
+  }
+}
+
+/**
+ * Tries again what was the victim of a conflict and, once, what a broken connection ended before its COMMIT was sent,
+ * or whose server takes no writes: nothing of it was done. What may have been committed is an AppError by then.
+ */
+async function again<T>(attempt: () => Promise<T>): Promise<T> {
+  for (let tries = 0; ; tries++) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (error instanceof AppError) throw error;
+      const isToBeRepeated = isTransient(error)
+        ? tries < limits.retries
+        : isOfConnection(error) && tries === 0;
+      if (!isToBeRepeated) throw error;
+    }
+  }
+}
+
+/** Translates what fails by a fault of the server, and says in the log why. */
+function translation(log: Log) {
+  const toldAt = new Map<string, number>();
+
+  /** Each reason once in a while, however many requests it fails; of connections that fail the log tells elsewhere. */
+  function tell(error: unknown): void {
+    const state = sqlState(error);
+    const now = performance.now();
+    if (state === undefined || now - (toldAt.get(state) ?? Number.NEGATIVE_INFINITY) < limits.repeatMs)
+      return;
+    toldAt.set(state, now);
+    log.warn({ err: error }, 'the database refused a statement');
+  }
+
+  return async <T>(call: () => Promise<T>): Promise<T> => {
+    try {
+      return await call();
+    } catch (error) {
+      if (error instanceof AppError || !isEnvironment(error)) throw error;
+      tell(error);
+      throw unavailable(error);
+    }
+  };
+}

@@ -1,0 +1,216 @@
+import type { DatabaseUrl } from '../../../config/database-url.ts';
+import { database as limits } from '../../../limits.ts';
+import type { Log } from '../../../runtime.ts';
+import { checksumInSql, type Summary, summaryOf } from '../../checksum.ts';
+import type { CopiedRow, CopiedTable, CopySource, CopyTarget } from '../../copy.ts';
+import { unavailable } from '../../failures.ts';
+import { HEEDS_COUNTERS } from '../plants/assigned-ids.ts';
+import { type Database, openDatabase, type Query, type Row, type Statement } from './database.ts';
+import { LOCKS } from './locks.ts';
+import { migrate, SCHEMA_WAITS } from './migrate.ts';
+import { withOwnClient } from './own-client.ts';
+
+export type ImportOptions = {
+  url: DatabaseUrl;
+  /** Whether a pooler stands between that gives each transaction another session. */
+  pooled: boolean;
+  now: number;
+  log: Log;
+};
+
+/**
+ * Opens a database to be filled with the copy of another store, makes the store in it when it is not there, and brings
+ * its schema up to date.
+ *
+ * How far the copy came stands in the table `copy_progress`. As long as that is there, nobody else opens the store
+ * (`refuseUnfinishedCopy`).
+ */
+export async function openImport({ url, pooled, now, log }: ImportOptions): Promise<CopyTarget> {
+  const database = openDatabase({ url, pooled, log, connections: limits.connectionsOfVerb });
+  try {
+    const onWait = () => log.warn({}, SCHEMA_WAITS);
+    await migrate(database, { now, allowsCopy: true, onWait });
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+  return {
+    begin: (source) => begin(database, source),
+    add: (table, rows, before) => add(database, table, { rows, before }),
+    summary: (table) => summarize(database, table),
+    finish: (source) => finish(database, source, now),
+    close: database.close,
+  };
+}
+
+const ONE_AT_A_TIME: Statement = {
+  name: 'copy-one-at-a-time',
+  text: 'SELECT pg_advisory_xact_lock($1, $2)',
+};
+
+const STANDING: Statement = {
+  name: 'copy-standing',
+  text: `SELECT to_regclass('copy_progress') IS NOT NULL AS is_begun, EXISTS (SELECT 1 FROM users) AS is_used`,
+};
+
+const MAKE_PROGRESS: Statement = {
+  name: 'copy-make-progress',
+  text: `CREATE TABLE copy_progress (
+      -- What is copied.
+      source bigint NOT NULL,
+      name   text COLLATE "C" NOT NULL PRIMARY KEY,
+      copied bigint NOT NULL
+    )`,
+};
+
+const NOTE_TABLES: Statement = {
+  name: 'copy-note-tables',
+  text: `INSERT INTO copy_progress (source, name, copied)
+    SELECT $1, name, 0
+    FROM unnest($2::text[]) AS name`,
+};
+
+const PROGRESS: Statement = {
+  name: 'copy-progress',
+  text: 'SELECT source, name, copied FROM copy_progress',
+};
+
+async function begin(
+  { transaction }: Database,
+  { facts, tables }: CopySource,
+): Promise<ReadonlyMap<string, number>> {
+  // It is another one in every store.
+  const { oldKey: source } = facts.cursorKeys;
+  const progress = await transaction((query) => mark(query, source, tables));
+  if (!progress) {
+    throw new Error('There is a store with users in the database already. A copy needs an empty database.');
+  }
+  if (progress.some((row) => Number(row.source) !== source)) {
+    throw new Error('The database holds a part of the copy of another store. Make the database anew.');
+  }
+  return new Map(progress.map(({ name, copied }) => [String(name), Number(copied)]));
+}
+
+/** How far a copy has come, this one or another; undefined when there is a store. */
+async function mark(
+  query: Query,
+  source: number,
+  tables: readonly CopiedTable[],
+): Promise<Row[] | undefined> {
+  await query(ONE_AT_A_TIME, LOCKS.migration);
+  const [standing] = await query(STANDING);
+  if (standing?.is_begun !== true) {
+    // Everything in a store belongs to a user.
+    if (standing?.is_used === true) return undefined;
+    await query(MAKE_PROGRESS);
+    await query(NOTE_TABLES, [source, tables.map(({ name }) => name)]);
+  }
+  return query(PROGRESS);
+}
+
+/**
+ * Of a user, or a webhook, that is deleted and whose last traces are still to be removed: no transaction of this server
+ * may still add to them.
+ */
+const DELETED: Readonly<Record<string, string>> = {
+  users: `CASE WHEN i.deleted_at IS NOT NULL THEN '0'::xid8 END`,
+  webhooks: `CASE WHEN i.status = 'deleted' THEN '0'::xid8 END`,
+};
+
+/** The rows and the mark are one statement, so that two copies at a time cannot add the same. */
+function addTo({ name, columns }: CopiedTable): Statement {
+  const deleted = DELETED[name];
+  return {
+    name: `copy-add-${name}`,
+    text: `WITH moved AS (
+        UPDATE copy_progress
+        SET copied = copied + $2::int8
+        WHERE name = $1 AND copied = $3::int8
+        RETURNING ${HEEDS_COUNTERS}
+      ), added AS (
+        INSERT INTO ${name} (${[...columns, ...(deleted ? ['deleted_tx'] : [])].join(', ')})
+        SELECT ${[...columns.map((column) => `i.${column}`), ...(deleted ? [deleted] : [])].join(', ')}
+        FROM json_populate_recordset(NULL::${name}, $4) AS i
+        WHERE EXISTS (SELECT 1 FROM moved)
+        ON CONFLICT DO NOTHING
+        RETURNING 1
+      )
+      SELECT count(*) AS added
+      FROM added`,
+  };
+}
+
+async function add(
+  { write }: Database,
+  table: CopiedTable,
+  { rows, before }: { rows: readonly CopiedRow[]; before: number },
+): Promise<void> {
+  const values = [table.name, rows.length, before, JSON.stringify(rows)];
+  const [result] = await write([{ statement: addTo(table), values }]);
+  if (Number(result?.[0]?.added) === rows.length) return;
+  throw new Error(
+    `The database has other rows of ${table.name}: another copy into it is under way, or the store was changed ` +
+      'between two runs. Then make the database anew, and copy again.',
+  );
+}
+
+/**
+ * Reads a whole table, however long that takes. Analyzes it as well, so that later statements are not planned as for an
+ * empty one: the server never analyzes partitioned tables by itself.
+ */
+async function summarize(database: Database, { name, columns }: CopiedTable): Promise<Summary> {
+  try {
+    return await withOwnClient(database, 'copy', async (client) => {
+      await client.query(`ANALYZE ${name}`);
+      const { rows } = await client.query(checksumInSql(name, columns));
+      return summaryOf(Number(rows[0].rows), BigInt(rows[0].sum));
+    });
+  } catch (error) {
+    throw unavailable(error);
+  }
+}
+
+const GO_ON_BEHIND_USERS: Statement = {
+  name: 'copy-go-on-behind-users',
+  text: `SELECT setval(pg_get_serial_sequence('users', 'id'), $1::int8)
+    WHERE $1::int8 > 0`,
+};
+
+const GO_ON_BEHIND_REPLAYS: Statement = {
+  name: 'copy-go-on-behind-replays',
+  text: `SELECT setval(pg_get_serial_sequence('replays', 'id'), max(id))
+    FROM replays
+    HAVING max(id) > 0`,
+};
+
+const TAKE_KEYS: Statement = {
+  name: 'copy-take-keys',
+  text: `WITH cursors AS (
+      UPDATE cursor_key
+      SET secret = $1, old_until = $2
+    )
+    UPDATE meta
+    SET value = $3
+    WHERE name = 'key'`,
+};
+
+/** Nobody holds a lease any more: those who did are gone with the store that was copied. */
+const END_LEASES: Statement = {
+  name: 'copy-end-leases',
+  text: `UPDATE deliveries
+    SET leased = false, due = $1
+    WHERE leased`,
+};
+
+const FORGET_PROGRESS: Statement = { name: 'copy-forget-progress', text: 'DROP TABLE copy_progress' };
+
+async function finish({ write }: Database, { facts }: CopySource, now: number): Promise<void> {
+  const { cursorKeys, lastUser } = facts;
+  await write([
+    { statement: GO_ON_BEHIND_USERS, values: [lastUser] },
+    { statement: GO_ON_BEHIND_REPLAYS, values: [] },
+    { statement: TAKE_KEYS, values: [cursorKeys.secret, cursorKeys.oldUntil, cursorKeys.oldKey] },
+    { statement: END_LEASES, values: [now] },
+    { statement: FORGET_PROGRESS, values: [] },
+  ]);
+}

@@ -1,0 +1,60 @@
+import { readMigrations } from '../../migrations.ts';
+import type { Database, Row, Statement } from './database.ts';
+
+/** What can be told of a database and the store in it without changing anything. */
+export type DatabaseGlance = {
+  version: string;
+  /** How many the server admits in all, and to this role; -1 for any number. */
+  mostConnections: number;
+  mostOfRole: number;
+  /** Of all clients, on all databases. */
+  connections: number;
+  /** Milliseconds since the Unix epoch. */
+  now: number;
+  /** Undefined when there is no store in the database. */
+  schema: { applied: number; known: number; isTooNew: boolean } | undefined;
+  receivers: { webhook: string; url: string }[];
+};
+
+const SERVER: Statement = {
+  name: 'inspect-server',
+  text: `SELECT current_setting('server_version') AS version,
+      current_setting('max_connections')::int AS most_connections,
+      (SELECT rolconnlimit FROM pg_roles WHERE rolname = current_user) AS most_of_role,
+      (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS connections,
+      extract(epoch FROM clock_timestamp()) * 1000 AS now,
+      to_regclass('migrations') IS NOT NULL AS is_made`,
+};
+
+const SCHEMA: Statement = {
+  name: 'inspect-schema',
+  text: 'SELECT max(version) AS applied, max(compatible_from) AS oldest_program FROM migrations',
+};
+
+const RECEIVERS: Statement = {
+  name: 'inspect-receivers',
+  text: `SELECT id, url FROM webhooks WHERE status = 'enabled' ORDER BY id`,
+};
+
+export async function inspectDatabase({ read }: Pick<Database, 'read'>): Promise<DatabaseGlance> {
+  const [server = {}] = await read(SERVER);
+  const isMade = server.is_made === true;
+  return {
+    version: String(server.version),
+    mostConnections: Number(server.most_connections),
+    mostOfRole: Number(server.most_of_role),
+    connections: Number(server.connections),
+    now: Number(server.now),
+    schema: isMade ? schemaOf((await read(SCHEMA))[0] ?? {}) : undefined,
+    receivers: isMade ? (await read(RECEIVERS)).map(toReceiver) : [],
+  };
+}
+
+function schemaOf(row: Row) {
+  const known = readMigrations(new URL('../migrations/', import.meta.url)).length;
+  return { applied: Number(row.applied), known, isTooNew: Number(row.oldest_program) > known };
+}
+
+function toReceiver({ id, url }: Row) {
+  return { webhook: String(id), url: String(url) };
+}

@@ -1,0 +1,51 @@
+import type { Caller } from '../../../idempotency/port.ts';
+import { database as limits } from '../../../limits.ts';
+import type { EndedBatch, Measures, QueueReading } from '../../../observability/port.ts';
+import { type Clock, steadyClock } from '../../../runtime.ts';
+import { COMMAND_BYTES, groupCommit } from '../../batch.ts';
+import { refuseUndone } from '../../once.ts';
+import { alone, type Command, goTogether, type Work, type Write } from './writer.ts';
+
+/** How commands of requests get to the writer. */
+export type Queues = {
+  /** A command of a request. */
+  submit(command: Command, bytes: number, caller?: Caller): Promise<unknown>;
+  /** Work of a request, as a transaction of its own. */
+  run<T>(work: Work<T>, caller?: Caller, hadEffect?: (outcome: T) => boolean): Promise<T>;
+  /** A slice of long work, beside the queues, which must not wait for it. */
+  slice<T>(work: Work<T>): Promise<T>;
+  /** Whether commands of requests would be refused at once. */
+  isFull(): boolean;
+  reading(): QueueReading;
+  /** Carries out what is queued. */
+  close(): Promise<void>;
+};
+
+export function createQueues(write: Write, clock: Clock, measures?: Measures): Queues {
+  const steady = steadyClock(clock);
+  const requests = groupCommit<Command>(write, steady, {
+    goTogether,
+    batchEnded: measures && ((batch: EndedBatch) => measures.batchEnded('writes', batch)),
+    gathering: { many: limits.gatherMany, pauseMs: limits.gatherMs },
+    patience: { beginMs: limits.beginMs, answerMs: limits.writeMs, checkMs: limits.lateCheckMs },
+  });
+  const submit: Queues['submit'] = (command, bytes, caller) =>
+    requests.submit(command, bytes, 'bounded', caller).then(refuseUndone);
+
+  return {
+    submit,
+    async run<T>(work: Work<T>, caller?: Caller, hadEffect?: (outcome: T) => boolean) {
+      // The outcome is what the work returns, unless nothing was done, which `submit` refuses.
+      return (await submit(alone(work, caller, hadEffect), COMMAND_BYTES, caller)) as T;
+    },
+    async slice<T>(work: Work<T>) {
+      const { outcomes, failures } = await write([alone(work, undefined)], () => true);
+      if (failures[0]) throw failures[0].error;
+      // As in `run`.
+      return outcomes[0] as T;
+    },
+    isFull: requests.isFull,
+    reading: () => ({ queue: 'writes', ...requests.waiting() }),
+    close: requests.close,
+  };
+}

@@ -1,0 +1,164 @@
+import { AppError } from '../../../errors.ts';
+import type { Caller } from '../../../idempotency/port.ts';
+import type { BatchResult } from '../../batch.ts';
+import { fault, KEY_USED } from '../../once.ts';
+import { forCaller } from '../plants/idempotency.ts';
+import { type Announced, nothingAnnounced } from '../replicas/announced.ts';
+import type { Bound, Database, Query, Row } from './database.ts';
+import { sqlState, UNIQUE_VIOLATION } from './failure.ts';
+
+/** What is done in a transaction of its own, whose statements depend on each other. May be run again. */
+export type Work<T> = (query: Query, announced: Announced) => Promise<T>;
+
+/** A kind of command of which many become one statement. */
+export type Batched<T> = {
+  /** What must have been done before, for all of a transaction's commands of this kind. */
+  before?(commands: readonly T[], how: Circumstances): readonly Bound[];
+  bind(commands: readonly T[]): Bound;
+  /** One outcome for each command, in order; an AppError for one that failed. */
+  outcomes(rows: readonly Row[], commands: readonly T[], announced: Announced): readonly unknown[];
+  /** Whether a command may not be in one statement with those before it. */
+  standsApart?(command: T, before: readonly T[]): boolean;
+};
+
+export type Circumstances = {
+  /** In how many statements of the transaction the commands are. */
+  statements: number;
+  /** Whether they were tried before, and nothing was done since somebody had just written what one was about to write. */
+  isRetry: boolean;
+};
+
+export type Command = BatchedCommand | AloneCommand;
+
+type BatchedCommand = { kind: Batched<unknown>; args: unknown };
+type AloneCommand = { work: Work<unknown> };
+
+export function batched<T>(kind: Batched<T>, args: T): Command {
+  // A kind is given its own commands only (`runsOf`).
+  return { kind: kind as unknown as Batched<unknown>, args };
+}
+
+/** `hadEffect`: whether an outcome means that it was done; only then is the answer to a request with a key kept. */
+export function alone<T>(
+  work: Work<T>,
+  caller: Caller | undefined,
+  hadEffect: (outcome: T) => boolean = Boolean,
+): Command {
+  return {
+    work: (query, announced) => forCaller(query, caller, () => work(query, announced), hadEffect),
+  };
+}
+
+/** Whether a command goes into the transaction of the one before it. */
+export function goTogether(before: Command, next: Command): boolean {
+  return isBatched(before) && isBatched(next);
+}
+
+/**
+ * Runs commands that go together, or one alone, as one transaction.
+ *
+ * @param mayBegin asked when there is a connection, before anything is sent
+ */
+export type Write = (commands: readonly Command[], mayBegin: () => boolean) => Promise<BatchResult>;
+
+/**
+ * Commands that go together are one transaction, sent in one round trip; when that fails for one of them, they are run
+ * again one by one, so that it fails alone.
+ *
+ * @param publish called with what each transaction announced, after its commit; never rejects
+ */
+export function createWriter(database: Database, publish: (announced: Announced) => Promise<void>): Write {
+  return async (commands, mayBegin) => {
+    const outcomes = await carryOut(commands, mayBegin);
+    const failures = outcomes.flatMap((error, index) => (error instanceof AppError ? { index, error } : []));
+    return { outcomes: [...outcomes], failures };
+  };
+
+  async function carryOut(
+    commands: readonly Command[],
+    mayBegin: () => boolean,
+    isRetry = false,
+  ): Promise<readonly unknown[]> {
+    let done: Done;
+    try {
+      done = await transact(commands, mayBegin, isRetry);
+    } catch (error) {
+      if (error instanceof AppError) return commands.map(() => error);
+      if (sqlState(error) === UNIQUE_VIOLATION && commands.every(isBatched) && !isRetry)
+        return carryOut(commands, mayBegin, true);
+      if (commands.length > 1) return oneByOne(commands, mayBegin);
+      // Another replica took the key, or is about to.
+      return [sqlState(error) === UNIQUE_VIOLATION ? KEY_USED : fault(error)];
+    }
+    // It is committed: whatever fails from here on must not carry it out once more.
+    try {
+      const outcomes = done.outcomes();
+      await publish(done.announced);
+      return outcomes;
+    } catch (error) {
+      return commands.map(() => fault(error));
+    }
+  }
+
+  async function oneByOne(commands: readonly Command[], mayBegin: () => boolean): Promise<unknown[]> {
+    const outcomes: unknown[] = [];
+    for (const command of commands) outcomes.push(...(await carryOut([command], mayBegin)));
+    return outcomes;
+  }
+
+  function transact(commands: readonly Command[], mayBegin: () => boolean, isRetry: boolean): Promise<Done> {
+    if (commands.every(isBatched)) return together(commands, mayBegin, isRetry);
+    const [command] = commands;
+    // `goTogether` lets it into no transaction with others.
+    if (command === undefined || commands.length > 1 || isBatched(command))
+      throw new Error('These commands do not go together.');
+    return single(command, mayBegin);
+  }
+
+  function single({ work }: AloneCommand, mayBegin: () => boolean): Promise<Done> {
+    return database.transaction(async (query) => {
+      // Anew for each try: an earlier one may have announced what was rolled back.
+      const announced = nothingAnnounced();
+      const outcome = await work(query, announced);
+      return { announced, outcomes: () => [outcome] };
+    }, mayBegin);
+  }
+
+  async function together(
+    commands: readonly BatchedCommand[],
+    mayBegin: () => boolean,
+    isRetry: boolean,
+  ): Promise<Done> {
+    const runs = runsOf(commands);
+    const before = [...new Set(runs.map(({ kind }) => kind))].flatMap((kind) => {
+      const own = runs.filter((run) => run.kind === kind).map(({ args }) => args);
+      return kind.before?.(own.flat(), { statements: own.length, isRetry }) ?? [];
+    });
+    const bound = runs.map(({ kind, args }) => kind.bind(args));
+    const results = await database.write([...before, ...bound], mayBegin);
+    const announced = nothingAnnounced();
+    const outcomesOf = ({ kind, args }: Run, i: number) =>
+      kind.outcomes(results[before.length + i] ?? [], args, announced);
+    return { announced, outcomes: () => runs.flatMap(outcomesOf) };
+  }
+}
+
+/** What was committed. `announced` is complete when the outcomes were asked for. */
+type Done = { announced: Announced; outcomes(): readonly unknown[] };
+
+function isBatched(command: Command): command is BatchedCommand {
+  return 'kind' in command;
+}
+
+/** Commands of one kind that follow each other. */
+type Run = { kind: Batched<unknown>; args: unknown[] };
+
+function runsOf(commands: readonly BatchedCommand[]): Run[] {
+  const runs: Run[] = [];
+  for (const { kind, args } of commands) {
+    const last = runs.at(-1);
+    if (last && last.kind === kind && !kind.standsApart?.(args, last.args)) last.args.push(args);
+    else runs.push({ kind, args: [args] });
+  }
+  return runs;
+}

@@ -1,0 +1,105 @@
+import { LAST_ASSIGNED_ID } from '../../../plants/plant.ts';
+import type { Bound, Statement } from '../engine/database.ts';
+import type { Create } from './create-command.ts';
+
+/**
+ * The ids that the store assigns: a counter for each owner, `assigned_ids`. Whoever moves it holds its row until the
+ * commit, so that replicas assign one after the other.
+ */
+
+/** Where a statement tells the trigger on `plants` that it heeds the counters, as replicas of the version before do not. */
+export const HEEDS_COUNTERS = `set_config('plant_store.counts', 'on', true)`;
+
+/**
+ * A part of a WITH that moves the counters of owners on, each by a number, and gives where they are then. The ids up to
+ * there may be those of plants: adding one fails then with UNIQUE_VIOLATION, and the next try begins with `stepOver`.
+ */
+export const ASSIGNED = (ownersAndNumbers: string) => `assigned AS MATERIALIZED (
+      INSERT INTO assigned_ids AS a (owner, last)
+      ${ownersAndNumbers}
+      ON CONFLICT (owner) DO UPDATE
+      SET last = excluded.last
+        + greatest(a.last, (SELECT w.last FROM ids_without_counter w WHERE w.owner = a.owner))
+      RETURNING owner, last
+    )`;
+
+/** For a transaction of several statements that each move counters: all take them in the same order. */
+export function lockCounters(owners: readonly number[]): Bound {
+  return { statement: LOCK, values: [owners] };
+}
+
+const LOCK: Statement = {
+  name: 'plants-lock-counters',
+  text: `SELECT owner
+    FROM assigned_ids
+    WHERE owner = ANY($1::int8[])
+    ORDER BY owner
+    FOR UPDATE`,
+};
+
+/**
+ * Moves counters to where as many ids as are needed are free, one behind the other, when they are not free where it
+ * stands. Nobody else may add plants of these owners meanwhile.
+ */
+export function stepOver(commands: readonly Create[]): Bound {
+  const needed = new Map<number, number>();
+  for (const { plant } of commands)
+    if (plant.id === undefined) needed.set(plant.owner, 1 + (needed.get(plant.owner) ?? 0));
+  const input = [...needed].map(([owner, count]) => ({ owner, count }));
+  const wanted = commands.flatMap(({ plant: { owner, id } }) =>
+    id === undefined ? [] : { owner, id: `${id}` },
+  );
+  return { statement: STEP_OVER, values: [JSON.stringify(input), JSON.stringify(wanted)] };
+}
+
+/** Whether none of the ids behind one is that of a plant, or will be. */
+const ARE_FREE_BEHIND = (id: string) => `NOT EXISTS (
+        SELECT 1 FROM plants p WHERE p.owner = n.owner AND p.id > ${id} AND p.id <= ${id} + n.count
+      ) AND NOT EXISTS (
+        SELECT 1 FROM wanted w WHERE w.owner = n.owner AND w.id > ${id} AND w.id <= ${id} + n.count
+      )`;
+
+/**
+ * The cost does not grow with the number of ids that are taken. Close to the counter the first free ones are found. Far
+ * from it, each stride is twice as long as the one before and ends at random: only a client that takes half of all the
+ * ids up to there could be in the way of most of them.
+ */
+const STEP_OVER: Statement = {
+  name: 'plants-step-over',
+  text: `WITH wanted AS MATERIALIZED (
+      SELECT *
+      FROM json_to_recordset($2) AS w(owner int8, id int8)
+    ), needed AS MATERIALIZED (
+      SELECT i.owner, i.count, greatest(0, a.last, o.last) AS last
+      FROM json_to_recordset($1) AS i(owner int8, count int8)
+      LEFT JOIN assigned_ids a ON a.owner = i.owner
+      LEFT JOIN ids_without_counter o ON o.owner = i.owner
+    )
+    INSERT INTO assigned_ids (owner, last)
+    SELECT n.owner, coalesce((
+        SELECT c.id
+        FROM plants c
+        WHERE c.owner = n.owner AND c.id > n.last AND c.id <= n.last + 128 AND ${ARE_FREE_BEHIND('c.id')}
+        ORDER BY c.id
+        LIMIT 1
+      ), (
+        SELECT min(c.id)
+        FROM (
+          SELECT w.id
+          FROM wanted w
+          WHERE w.owner = n.owner AND w.id > n.last
+          UNION ALL
+          SELECT (SELECT max(p.id) FROM plants p WHERE p.owner = n.owner AND p.id <= s.stop)
+          FROM (
+            SELECT n.last + ((1::int8 << stride) * (1 + random()))::int8 AS stop
+            FROM generate_series(7, 52) stride
+            OFFSET 0
+          ) s
+        ) c
+        WHERE c.id > n.last AND ${ARE_FREE_BEHIND('c.id')}
+      ), ${LAST_ASSIGNED_ID})
+    FROM needed n
+    WHERE NOT (${ARE_FREE_BEHIND('n.last')})
+    ORDER BY n.owner
+    ON CONFLICT (owner) DO UPDATE SET last = excluded.last`,
+};

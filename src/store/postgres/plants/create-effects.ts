@@ -1,0 +1,50 @@
+import { FEED_TX } from '../deliveries/feed.ts';
+import type { Announced } from '../replicas/announced.ts';
+
+/**
+ * What every statement that makes plants writes beside them: their events, their count and their deliveries. Parts of a
+ * WITH, behind `made`: the plants, with owner, id, name, tag, event, at, trace and due.
+ */
+export const EFFECTS = `written AS (
+      INSERT INTO events (owner, id, tx, type, plant, name, tag, created_at, trace)
+      SELECT owner, event, ${FEED_TX}, 'plant.created', id, name, tag, at, trace
+      FROM made
+    ), makers AS MATERIALIZED (
+      SELECT owner, count(*) AS plants, min(due) AS due
+      FROM made
+      GROUP BY owner
+    ), counted AS (
+      UPDATE plant_counts c
+      SET plants = c.plants + m.plants
+      FROM makers m
+      WHERE c.owner = m.owner
+    ), subscriptions AS MATERIALIZED (
+      SELECT m.owner, m.due, w.owner AS subscriber, w.id AS webhook
+      FROM makers m
+      JOIN webhooks w ON w.owner = m.owner
+      WHERE w.status <> 'deleted'
+      UNION ALL
+      SELECT m.owner, m.due, w.owner, w.id
+      FROM makers m
+      JOIN shares s ON s.owner = m.owner
+      JOIN webhooks w ON w.owner = s.viewer
+      WHERE w.status <> 'deleted'
+    ), outbox AS (
+      INSERT INTO deliveries (subscriber, webhook, event, owner, state, attempts, step, due, leased, fence)
+      SELECT s.subscriber, s.webhook, m.event, m.owner, 'pending', 0, 0, m.due, false, 0
+      FROM made m
+      JOIN subscriptions s ON s.owner = m.owner
+      ORDER BY s.subscriber, s.webhook, m.event
+    )`;
+
+/** The webhooks that got deliveries, as `LaneRow[]`. */
+export const LANES = `(
+      SELECT json_agg(json_build_array(subscriber, webhook, due))
+      FROM subscriptions
+    )`;
+
+export type LaneRow = [subscriber: number, webhook: string, due: number];
+
+export function announceLanes(announced: Announced, lanes: readonly LaneRow[] | null): void {
+  for (const [subscriber, webhook, due] of lanes ?? []) announced.lanes.push({ subscriber, webhook, due });
+}

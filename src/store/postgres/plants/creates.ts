@@ -1,0 +1,244 @@
+import type { AppError } from '../../../errors.ts';
+import { LAST_ASSIGNED_ID } from '../../../plants/plant.ts';
+import { fault, KEY_USED, USER_GONE } from '../../once.ts';
+import type { Statement } from '../engine/database.ts';
+import type { Batched } from '../engine/writer.ts';
+import type { Announced } from '../replicas/announced.ts';
+import { ASSIGNED, HEEDS_COUNTERS, lockCounters, stepOver } from './assigned-ids.ts';
+import type { Create, Created } from './create-command.ts';
+import { announceLanes, EFFECTS, LANES, type LaneRow } from './create-effects.ts';
+import { removeOver, requestOf } from './idempotency.ts';
+import { arePlain, bindPlain, plainOutcomes } from './plain-creates.ts';
+
+export type CreateRules = {
+  /** How long after its event a delivery is due for the first time. */
+  deliveryDelayMs: number;
+  /** How many plants a user may have; undefined for any number. */
+  maxPlantsPerUser?: number | undefined;
+};
+
+const NO_OWNER = 'no owner';
+
+/** Plants, their events and their deliveries, of a whole batch in one statement. */
+export function creates({ deliveryDelayMs, maxPlantsPerUser }: CreateRules): Batched<Create> {
+  const isLimited = maxPlantsPerUser !== undefined;
+  const statement = isLimited ? CREATE_LIMITED : CREATE;
+  const isPlain = (commands: readonly Create[]) => !isLimited && arePlain(commands);
+
+  return {
+    before(commands, { statements, isRetry }) {
+      const keyed = commands.flatMap(({ caller }) => caller?.once ?? []);
+      const assigns = commands.some(({ plant }) => plant.id === undefined);
+      const owners = [...new Set(commands.map(({ plant }) => plant.owner))];
+      return [
+        ...(isLimited || isRetry ? [{ statement: LOCK_OWNERS, values: [owners] }] : []),
+        ...(isLimited ? [{ statement: COUNT_PLANTS, values: [owners] }] : []),
+        ...(assigns && isRetry ? [stepOver(commands)] : []),
+        ...(assigns && !isRetry && statements > 1 ? [lockCounters(owners)] : []),
+        ...(keyed.length > 0 ? [removeOver(keyed)] : []),
+      ];
+    },
+    bind(commands) {
+      if (isPlain(commands)) return bindPlain(commands, deliveryDelayMs);
+      const input = commands.map((command, n) => inputOf(command, n, deliveryDelayMs));
+      return { statement, values: [JSON.stringify(input), ...(isLimited ? [maxPlantsPerUser] : [])] };
+    },
+    outcomes([row], commands, announced) {
+      if (row && isPlain(commands)) return plainOutcomes(row, commands, announced);
+      // The statement has one row of this form.
+      const { outcomes, lanes } = row as unknown as CreateRow;
+      announce(announced, { outcomes, lanes }, commands);
+      return outcomes.map(outcomeOf);
+    },
+  };
+}
+
+type CreateRow = {
+  outcomes: Outcome[];
+  lanes: LaneRow[] | null;
+};
+type Outcome = [refusal: string | null, id: string | null, isMade: boolean];
+
+function inputOf({ plant, caller }: Create, n: number, delayMs: number) {
+  const { owner, id, name, tag, event, at, trace } = plant;
+  const input = {
+    n,
+    owner,
+    wanted: id?.toString(),
+    name,
+    tag,
+    event,
+    at,
+    trace,
+    due: at + delayMs,
+    caller: caller?.user,
+  };
+  const once = caller?.once;
+  if (!once) return input;
+  const { fingerprint, expiresAt, answer } = once;
+  return { ...input, request: requestOf(once), fingerprint, expires_at: expiresAt, ...answer };
+}
+
+function announce(announced: Announced, { outcomes, lanes }: CreateRow, commands: readonly Create[]): void {
+  announceLanes(announced, lanes);
+  const owners = commands.flatMap(({ plant }, n) => (outcomes[n]?.[2] ? [plant.owner] : []));
+  announced.owners.push(...new Set(owners));
+}
+
+function outcomeOf([refusal, id, isMade]: Outcome): Created | AppError {
+  if (isMade && id !== null) return BigInt(id);
+  switch (refusal) {
+    case null:
+      return null;
+    case NO_OWNER:
+      return fault(new Error('a plant of a user who does not exist'));
+    default:
+      // The statement has no other refusals.
+      return refusal as Created;
+  }
+}
+
+/** Batches that lock the owner come one after the other: what they find out about all plants of the owner holds. */
+const LOCK_OWNERS: Statement = {
+  name: 'plants-lock-owners',
+  text: `SELECT id
+    FROM users
+    WHERE id = ANY($1::int8[])
+    ORDER BY id
+    FOR NO KEY UPDATE`,
+};
+
+/** Begins to count the plants of owners; every create and delete keeps the count from then on. */
+const COUNT_PLANTS: Statement = {
+  name: 'plants-count',
+  text: `INSERT INTO plant_counts (owner, plants)
+    SELECT u.id, (SELECT count(*) FROM plants p WHERE p.owner = u.id)
+    FROM users u
+    WHERE u.id = ANY($1::int8[]) AND NOT EXISTS (SELECT 1 FROM plant_counts c WHERE c.owner = u.id)`,
+};
+
+/** What is asked for, and why nothing is done for some of it. */
+const JUDGED = `input AS MATERIALIZED (
+      SELECT *
+      FROM json_to_recordset($1) AS i(
+        n int, owner int8, wanted int8, name text, tag text, event text, at int8, trace text, due int8, caller int8,
+        request text, fingerprint text, status int, location text, body text, expires_at int8
+      )
+    ), people AS MATERIALIZED (
+      SELECT id, disabled_at IS NULL AS is_active, ${HEEDS_COUNTERS}
+      FROM users
+      WHERE id IN (SELECT owner FROM input UNION SELECT caller FROM input WHERE caller IS NOT NULL)
+        AND deleted_at IS NULL
+      ORDER BY id
+      FOR SHARE
+    ), judged AS MATERIALIZED (
+      SELECT i.*, CASE
+          WHEN i.caller IS NOT NULL AND NOT EXISTS (SELECT 1 FROM people c WHERE c.id = i.caller AND c.is_active)
+            THEN '${USER_GONE}'
+          WHEN NOT EXISTS (SELECT 1 FROM people o WHERE o.id = i.owner)
+            THEN '${NO_OWNER}'
+          WHEN i.request IS NOT NULL
+            AND EXISTS (SELECT 1 FROM idempotency k WHERE k.user_id = i.caller AND k.request = i.request)
+            THEN '${KEY_USED}'
+        END AS refusal
+      FROM input i
+    )`;
+
+const ADMITTED = `admitted AS (
+      SELECT j.*, true AS is_new, true AS has_room
+      FROM judged j
+      WHERE refusal IS NULL
+    )`;
+
+/** Of those that would be added, as many as there is room for; a refused one makes no room for its equals. */
+const ADMITTED_LIMITED = `ranked AS MATERIALIZED (
+      SELECT j.*, wanted IS NULL OR row_number() OVER (PARTITION BY owner, wanted ORDER BY n) = 1
+          AND NOT EXISTS (SELECT 1 FROM plants p WHERE p.owner = j.owner AND p.id = j.wanted) AS is_new
+      FROM judged j
+      WHERE refusal IS NULL
+    ), admitted AS (
+      SELECT r.*, count(*) FILTER (WHERE is_new) OVER (PARTITION BY owner ORDER BY n)
+          <= $2::int8 - (SELECT c.plants FROM plant_counts c WHERE c.owner = r.owner) AS has_room
+      FROM ranked r
+    )`;
+
+/** The last of those without an id gets the last one that the owner's counter came to, and so on. */
+const IDENTIFIED = `numbered AS MATERIALIZED (
+      SELECT a.*, wanted IS NULL AND has_room AS is_counted,
+        row_number() OVER (PARTITION BY owner, wanted IS NULL AND has_room ORDER BY n DESC) - 1 AS behind
+      FROM admitted a
+    ), counts AS (
+      SELECT owner, count(*) AS count
+      FROM numbered
+      WHERE is_counted
+      GROUP BY owner
+    ), ${ASSIGNED('SELECT owner, count FROM counts ORDER BY owner')}, identified AS MATERIALIZED (
+      SELECT m.*, CASE
+          WHEN wanted IS NOT NULL THEN wanted
+          WHEN s.last - behind <= ${LAST_ASSIGNED_ID} THEN s.last - behind
+        END AS id
+      FROM numbered m
+      LEFT JOIN assigned s ON is_counted AND s.owner = m.owner
+    )`;
+
+/** Why one that was not admitted was not: its id may be taken as well. */
+const FULL = `CASE WHEN NOT a.has_room AND (a.is_new OR NOT EXISTS (
+          SELECT 1 FROM plants p WHERE p.owner = a.owner AND p.id = a.id
+        ) AND NOT EXISTS (
+          SELECT 1 FROM made f WHERE f.owner = a.owner AND f.id = a.id
+        )) THEN 'full' END`;
+
+/** A plant whose id the client chose may be there already; one whose id was assigned must not be. */
+const MADE = `chosen AS (
+      INSERT INTO plants (owner, id, name, tag, created_at)
+      SELECT owner, id, name, tag, at
+      FROM identified
+      WHERE wanted IS NOT NULL AND is_new AND has_room
+      ORDER BY owner, id, n
+      ON CONFLICT DO NOTHING
+      RETURNING owner, id
+    ), made AS MATERIALIZED (
+      (
+        SELECT DISTINCT ON (i.owner, i.id) i.*
+        FROM identified i
+        JOIN chosen c ON c.owner = i.owner AND c.id = i.id
+        WHERE i.wanted IS NOT NULL
+        ORDER BY i.owner, i.id, i.n
+      ) UNION ALL (
+        SELECT *
+        FROM identified
+        WHERE wanted IS NULL AND id IS NOT NULL
+      )
+    ), created AS (
+      INSERT INTO plants (owner, id, name, tag, created_at)
+      SELECT owner, id, name, tag, at
+      FROM made
+      WHERE wanted IS NULL
+      ORDER BY owner, id
+    )`;
+
+/** The answers to requests with a key. */
+const KEPT = `kept AS (
+      INSERT INTO idempotency (user_id, request, fingerprint, status, location, body, expires_at)
+      SELECT caller, request, fingerprint, status,
+        CASE WHEN location LIKE '%/' THEN location || id ELSE location END, body, expires_at
+      FROM made
+      WHERE request IS NOT NULL
+      ORDER BY caller, request
+    )`;
+
+const CREATE: Statement = { name: 'plants-create', text: createSql(ADMITTED, 'NULL') };
+const CREATE_LIMITED: Statement = { name: 'plants-create-limited', text: createSql(ADMITTED_LIMITED, FULL) };
+
+function createSql(admitted: string, full: string): string {
+  return `WITH ${[JUDGED, admitted, IDENTIFIED, MADE, EFFECTS, KEPT].join(', ')}
+    SELECT (
+      SELECT json_agg(json_build_array(
+          coalesce(j.refusal, ${full}, CASE WHEN a.id IS NULL THEN 'spent' END),
+          a.id::text, m.n IS NOT NULL
+        ) ORDER BY j.n)
+      FROM judged j
+      LEFT JOIN identified a ON a.n = j.n
+      LEFT JOIN made m ON m.n = j.n
+    ) AS outcomes, ${LANES} AS lanes`;
+}

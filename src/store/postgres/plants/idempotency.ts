@@ -1,0 +1,98 @@
+import { createHash } from 'node:crypto';
+import type { Caller, KeptRecord, Once, RequestKey } from '../../../idempotency/port.ts';
+import { KEY_USED, USER_GONE } from '../../once.ts';
+import { toKeptRecord } from '../../rows.ts';
+import type { Bound, Database, Query, Statement } from '../engine/database.ts';
+
+/** What a key belongs to, as it stands in the table. */
+export function requestOf({ method, path, key }: RequestKey): string {
+  return createHash('sha256').update(`${method}\n${path}\n${key}`).digest('hex');
+}
+
+const REMOVE_OVER: Statement = {
+  name: 'idempotency-remove-over',
+  text: `DELETE FROM idempotency k
+    USING json_to_recordset($1) AS i(user_id int8, request text, at int8)
+    WHERE k.user_id = i.user_id AND k.request = i.request AND k.expires_at <= i.at`,
+};
+
+/** Removes the records of these keys that are over. */
+export function removeOver(requests: readonly Once[]): Bound {
+  const keys = requests.map((once) => ({ user_id: once.user, request: requestOf(once), at: once.at }));
+  return { statement: REMOVE_OVER, values: [JSON.stringify(keys)] };
+}
+
+const ACTIVE: Statement = {
+  name: 'users-active',
+  text: 'SELECT 1 FROM users WHERE id = $1 AND disabled_at IS NULL AND deleted_at IS NULL FOR SHARE',
+};
+
+const EXISTS: Statement = {
+  name: 'idempotency-exists',
+  text: 'SELECT 1 FROM idempotency WHERE user_id = $1 AND request = $2',
+};
+
+const INSERT: Statement = {
+  name: 'idempotency-insert',
+  text: `INSERT INTO idempotency (user_id, request, fingerprint, status, location, body, expires_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+};
+
+/**
+ * Runs work for a caller: not for one who is disabled or deleted, and not when their key has a record. When the work
+ * had an effect, the answer is kept in its transaction. Fails with `UNIQUE_VIOLATION` when another replica was faster.
+ */
+export async function forCaller<T>(
+  query: Query,
+  caller: Caller | undefined,
+  work: () => Promise<T>,
+  hadEffect: (outcome: T) => boolean,
+): Promise<T | typeof USER_GONE | typeof KEY_USED> {
+  if (!caller) return work();
+  const { user, once } = caller;
+  if ((await query(ACTIVE, [user])).length === 0) return USER_GONE;
+  if (!once) return work();
+  const removal = removeOver([once]);
+  await query(removal.statement, removal.values);
+  if ((await query(EXISTS, [once.user, requestOf(once)])).length > 0) return KEY_USED;
+  const outcome = await work();
+  if (hadEffect(outcome)) await query(INSERT, recordOf(once));
+  return outcome;
+}
+
+function recordOf(once: Once): unknown[] {
+  const { status, location, body } = once.answer;
+  return [once.user, requestOf(once), once.fingerprint, status, location ?? null, body, once.expiresAt];
+}
+
+const FIND: Statement = {
+  name: 'idempotency-find',
+  text: `SELECT fingerprint, status, location, body
+    FROM idempotency
+    WHERE user_id = $1 AND request = $2 AND expires_at > $3`,
+};
+
+const KEEP: Statement = {
+  name: 'idempotency-keep',
+  text: `${INSERT.text}
+    ON CONFLICT DO NOTHING
+    RETURNING 1`,
+};
+
+/** Keeps the answer to a request that changed nothing; false when there is one that is not over, which stays. */
+export function keepAnswer(once: Once): (query: Query) => Promise<boolean> {
+  return async (query) => {
+    const removal = removeOver([once]);
+    await query(removal.statement, removal.values);
+    return (await query(KEEP, recordOf(once))).length > 0;
+  };
+}
+
+export async function keptAnswer(
+  { read }: Pick<Database, 'read'>,
+  request: RequestKey,
+  now: number,
+): Promise<KeptRecord | undefined> {
+  const [row] = await read(FIND, [request.user, requestOf(request), now]);
+  return row && toKeptRecord(row);
+}

@@ -1,0 +1,80 @@
+import { LAST_ASSIGNED_ID } from '../../../plants/plant.ts';
+import { USER_GONE } from '../../once.ts';
+import type { Bound, Row, Statement } from '../engine/database.ts';
+import type { Announced } from '../replicas/announced.ts';
+import { ASSIGNED, HEEDS_COUNTERS } from './assigned-ids.ts';
+import type { Create, Created } from './create-command.ts';
+import { announceLanes, EFFECTS, LANES, type LaneRow } from './create-effects.ts';
+
+/**
+ * Creates as nearly all are: the store chooses the ids, nobody gives a key, and each is by the owner. The statement for
+ * any creates takes twice the time of the server for the same.
+ */
+export function arePlain(commands: readonly Create[]): boolean {
+  return commands.every(
+    ({ plant, caller }) =>
+      plant.id === undefined && caller?.user === plant.owner && caller.once === undefined,
+  );
+}
+
+/** @param delayMs how long after its event a delivery is due for the first time */
+export function bindPlain(commands: readonly Create[], delayMs: number): Bound {
+  const counts = new Map<number, number>();
+  const input = commands.toReversed().map(({ plant: { owner, name, tag, event, at, trace } }) => {
+    const behind = counts.get(owner) ?? 0;
+    counts.set(owner, behind + 1);
+    return { behind, owner, name, tag, event, at, trace };
+  });
+  const values = [JSON.stringify(input), delayMs, [...counts.keys()], [...counts.values()]];
+  return { statement: CREATE_PLAIN, values };
+}
+
+type PlainRow = {
+  /** Where the counter of each active owner came to. */
+  assigned: [owner: number, last: string][] | null;
+  lanes: LaneRow[] | null;
+};
+
+/** What became of each. The ids of an owner follow each other in the order of the commands. */
+export function plainOutcomes(row: Row, commands: readonly Create[], announced: Announced): Created[] {
+  // The statement has one row of this form.
+  const { assigned, lanes } = row as PlainRow;
+  announceLanes(announced, lanes);
+  const next = new Map<number, bigint>();
+  for (const [owner, last] of assigned ?? []) next.set(owner, BigInt(last));
+  announced.owners.push(...next.keys());
+  const outcomes = commands.toReversed().map(({ plant: { owner } }): Created => {
+    const id = next.get(owner);
+    if (id === undefined) return USER_GONE;
+    next.set(owner, id - 1n);
+    return id <= LAST_ASSIGNED_ID ? id : 'spent';
+  });
+  return outcomes.reverse();
+}
+
+/** The last of an owner's creates gets the last id that the owner's counter came to, and so on. */
+const CREATE_PLAIN: Statement = {
+  name: 'plants-create-plain',
+  text: `WITH input AS MATERIALIZED (
+      SELECT *
+      FROM json_to_recordset($1) AS i(behind int, owner int8, name text, tag text, event text, at int8, trace text)
+    ), owners AS MATERIALIZED (
+      SELECT u.id, c.count, ${HEEDS_COUNTERS}
+      FROM unnest($3::int8[], $4::int8[]) AS c(owner, count)
+      JOIN users u ON u.id = c.owner AND u.disabled_at IS NULL AND u.deleted_at IS NULL
+      ORDER BY u.id
+      FOR SHARE OF u
+    ), ${ASSIGNED('SELECT id, count FROM owners ORDER BY id')}, made AS MATERIALIZED (
+      SELECT i.*, s.last - i.behind AS id, at + $2::int8 AS due
+      FROM assigned s
+      JOIN input i ON i.owner = s.owner AND s.last - i.behind <= ${LAST_ASSIGNED_ID}
+    ), created AS (
+      INSERT INTO plants (owner, id, name, tag, created_at)
+      SELECT owner, id, name, tag, at
+      FROM made
+    ), ${EFFECTS}
+    SELECT (
+      SELECT json_agg(json_build_array(owner, last::text))
+      FROM assigned
+    ) AS assigned, ${LANES} AS lanes`,
+};

@@ -1,0 +1,92 @@
+import { database as limits } from '../../../limits.ts';
+import type { Clock, Log } from '../../../runtime.ts';
+import { LACKING } from '../access/rights.ts';
+import type { Database, Statement } from '../engine/database.ts';
+import { createDatabaseClock, DATABASE_TIME } from './database-clock.ts';
+
+/** Whether the store answers and may be used, and whether tokens, users or shares were changed, by whichever replica. */
+export type Heartbeat = {
+  /**
+   * The number that changes whenever they do. When the store has not been heard of for long it changes with every call,
+   * so that nobody relies on what was known before.
+   */
+  epoch(): number;
+  /** That of the database. */
+  clock: Clock;
+  /** Looks now: after a change that this replica made, or was told of. */
+  beat(): Promise<void>;
+  /** Throws what the last look failed with. */
+  check(): void;
+  stop(): void;
+};
+
+const LOOK: Statement = {
+  name: 'heartbeat',
+  text: `SELECT value AS epoch, ${DATABASE_TIME} AS time, ${LACKING} AS lacking
+    FROM meta
+    WHERE name = 'access_epoch'`,
+};
+
+export async function startHeartbeat({ read }: Pick<Database, 'read'>, log: Log): Promise<Heartbeat> {
+  const clock = createDatabaseClock(() => performance.now());
+  let known = -1;
+  /** Counts what is known of the epoch here: a number that is given to nobody but the callers. */
+  let given = 0;
+  let heardAt = 0;
+  let failure: unknown;
+  let underWay: Promise<void> | undefined;
+  let again = false;
+
+  async function look(): Promise<void> {
+    const askedAt = performance.now();
+    let problem: unknown;
+    try {
+      const [row] = await read(LOOK);
+      clock.heard(Number(row?.time), askedAt, performance.now());
+      const epoch = Number(row?.epoch);
+      if (epoch !== known) given++;
+      known = epoch;
+      heardAt = askedAt;
+      if (row?.lacking) problem = new Error(`The role of the service lacks rights: ${row.lacking}.`);
+    } catch (error) {
+      problem = error;
+    }
+    if (problem && !failure) log.error({ err: problem }, 'the store cannot be used');
+    if (!problem && failure) log.info({}, 'the store can be used again');
+    failure = problem;
+  }
+
+  async function run(): Promise<void> {
+    do {
+      again = false;
+      await look();
+    } while (again);
+    underWay = undefined;
+  }
+
+  function beat(): Promise<void> {
+    // One that is under way may have read before the change.
+    if (underWay) again = true;
+    underWay ??= run();
+    return underWay;
+  }
+
+  await beat();
+  // With too few rights to write it begins all the same, and is ready when they are granted.
+  if (heardAt === 0) throw failure;
+  const timer = setInterval(() => void (underWay ?? beat()), limits.heartbeatMs);
+
+  return {
+    epoch() {
+      if (performance.now() - heardAt > limits.trustedMs) given++;
+      return given;
+    },
+    clock,
+    beat,
+    check() {
+      if (failure) throw failure;
+      if (performance.now() - heardAt > limits.trustedMs) throw new Error('The database does not answer.');
+    },
+    stop: () => clearInterval(timer),
+  };
+}

@@ -1,0 +1,228 @@
+import type { Socket } from 'node:net';
+import pg from 'pg';
+import { database as limits } from '../../../limits.ts';
+import type { Log } from '../../../runtime.ts';
+import type { Database, Statement } from '../engine/database.ts';
+import type { TimedQuery } from '../engine/primary.ts';
+import { type Announced, type Lane, nothingAnnounced } from './announced.ts';
+
+/**
+ * Tells the other replicas what a transaction announced, and this one what others did (`NOTIFY`, `LISTEN`). All of it
+ * may be lost: whoever is told looks by itself from time to time.
+ */
+export type Hints = {
+  send(announced: Announced): void;
+  close(): Promise<void>;
+};
+
+export type HintsOptions = {
+  database: Database;
+  log: Log;
+  /** False where a pooler stands between: then nobody is heard, but told. */
+  listens: boolean;
+  /** Called with what another replica announced. */
+  onHint(announced: Announced): void;
+};
+
+const CHANNEL = 'plant_store';
+const LISTEN: TimedQuery = { text: `LISTEN ${CHANNEL}`, query_timeout: limits.connectMs };
+const NOTIFY: Statement = {
+  name: 'hints-notify',
+  text: `SELECT pg_notify('${CHANNEL}', message) FROM unnest($1::text[]) AS message`,
+};
+
+/** As it is sent: the sender, by which one knows one's own, and what was announced. */
+type Message = [sender: string, announced: Announced];
+
+export function createHints(options: HintsOptions, sender: string): Hints {
+  const { database, log } = options;
+  const ear = options.listens ? listen(options, sender) : undefined;
+  let pending = nothingAnnounced();
+  let timer: NodeJS.Timeout | undefined;
+  let sending: Promise<unknown> = Promise.resolve();
+  let sentAt = Number.NEGATIVE_INFINITY;
+
+  /**
+   * In a transaction of its own behind the commit: `NOTIFY` takes a lock of the whole server through its commit, which
+   * without any writes lasts for microseconds.
+   */
+  function flush(): void {
+    timer = undefined;
+    sentAt = performance.now();
+    const announced = compact(pending);
+    pending = nothingAnnounced();
+    const messages = parts(announced).map((part) => JSON.stringify([sender, part] satisfies Message));
+    sending = database.read(NOTIFY, [messages]).catch((error: unknown) => {
+      log.debug({ err: error }, 'a hint was not sent');
+    });
+  }
+
+  return {
+    send(announced) {
+      pending.lanes.push(...announced.lanes);
+      pending.owners.push(...announced.owners);
+      pending.changed.push(...announced.changed);
+      pending.access ||= announced.access;
+      if (!isEmpty(pending))
+        timer ??= setTimeout(flush, Math.max(0, sentAt + limits.hintMs - performance.now()));
+    },
+    async close() {
+      clearTimeout(timer);
+      if (timer) flush();
+      await sending;
+      await ear?.close();
+    },
+  };
+}
+
+function isEmpty({ lanes, owners, changed, access }: Announced): boolean {
+  return lanes.length + owners.length + changed.length === 0 && !access;
+}
+
+/** Each lane and owner once. */
+function compact({ lanes, owners, changed, access }: Announced): Announced {
+  const first = new Map<string, Lane>();
+  for (const lane of lanes) {
+    const known = first.get(lane.webhook);
+    const isFirst = !known || (known.due ?? 0) > (lane.due ?? 0);
+    const isAsked = lane.isAsked === true || known?.isAsked === true;
+    first.set(lane.webhook, { ...(isFirst ? lane : known), ...(isAsked && { isAsked }) });
+  }
+  return { lanes: [...first.values()], owners: [...new Set(owners)], changed: [...new Set(changed)], access };
+}
+
+/** As many messages as it takes: PostgreSQL sends less than 8000 bytes in one. */
+function parts({ lanes, owners, changed, access }: Announced): Announced[] {
+  const pieces: Announced[] = [];
+  const each = limits.hintEntries;
+  for (
+    let from = 0;
+    from === 0 || from < Math.max(lanes.length, owners.length, changed.length);
+    from += each
+  ) {
+    const piece = <T>(all: T[]): T[] => all.slice(from, from + each);
+    pieces.push({ lanes: piece(lanes), owners: piece(owners), changed: piece(changed), access });
+  }
+  return pieces;
+}
+
+/** Listens on a connection of its own, and connects again whenever it breaks off or the primary is another one. */
+function listen({ database, log, onHint }: HintsOptions, sender: string) {
+  let client: pg.Client | undefined;
+  let url: string | undefined;
+  let retryMs: number = limits.listenRetryMs.first;
+  let connecting: Promise<void> = Promise.resolve();
+  let timer: NodeJS.Timeout | undefined;
+  let isClosed = false;
+
+  async function connect(): Promise<void> {
+    try {
+      url = await database.primaryUrl();
+      if (isClosed) return;
+      const opened = new pg.Client({
+        connectionString: url,
+        connectionTimeoutMillis: limits.connectMs,
+        application_name: 'plant-store hints',
+      });
+      client = opened;
+      opened.on('error', () => {});
+      opened.on('end', () => connectLater());
+      opened.on('notification', ({ payload }) => hear(payload ?? ''));
+      await opened.connect();
+      await opened.query(LISTEN);
+      retryMs = limits.listenRetryMs.first;
+    } catch (error) {
+      log.debug({ err: error }, 'could not listen for hints');
+      leave();
+      connectLater();
+    }
+  }
+
+  function connectLater(): void {
+    if (isClosed || timer) return;
+    timer = setTimeout(() => {
+      timer = undefined;
+      connecting = connect();
+    }, retryMs);
+    retryMs = Math.min(2 * retryMs, limits.listenRetryMs.most);
+  }
+
+  /** Without waiting for an answer: there may be nobody on the other side. */
+  function leave(): void {
+    client?.end().catch(() => {});
+    // The type that the library declares does not show the connection.
+    (client as unknown as { connection: { stream: Socket } } | undefined)?.connection.stream.destroy();
+  }
+
+  /** A server that fell silent says nothing, and one that is no longer the primary has nothing to say. */
+  async function prove(): Promise<void> {
+    if (timer || !client) return;
+    const asked: TimedQuery = { text: 'SELECT 1', query_timeout: limits.connectMs };
+    const isAlive = await client.query(asked).then(
+      async () => (await database.primaryUrl()) === url,
+      () => false,
+    );
+    if (!isAlive) leave();
+  }
+
+  function hear(payload: string): void {
+    const message = parse(payload);
+    if (message && message[0] !== sender) onHint(message[1]);
+  }
+
+  connecting = connect();
+  const proving = setInterval(() => void prove().catch(() => {}), limits.listenProofMs);
+  return {
+    async close() {
+      isClosed = true;
+      clearTimeout(timer);
+      clearInterval(proving);
+      await connecting;
+      leave();
+    },
+  };
+}
+
+/** Undefined for what no replica of this program has sent: everybody may notify. */
+function parse(payload: string): Message | undefined {
+  try {
+    const [sender, announced]: unknown[] = JSON.parse(payload);
+    if (typeof sender !== 'string') return undefined;
+    // What is no object has no such members, or throws.
+    const { lanes, owners, changed, access } = announced as Record<keyof Announced, unknown>;
+    if (!Array.isArray(lanes) || !Array.isArray(owners) || !Array.isArray(changed)) return undefined;
+    return [
+      sender,
+      {
+        lanes: lanes.filter(isLane),
+        owners: owners.filter(isWhole),
+        changed: changed.filter(isId),
+        access: access === true,
+      },
+    ];
+  } catch {
+    return undefined;
+  }
+}
+
+/** What would fail every statement that it is given to must not come from outside. */
+function isWhole(value: unknown): value is number {
+  return Number.isSafeInteger(value);
+}
+
+function isId(value: unknown): value is string {
+  return typeof value === 'string' && /^\w+$/.test(value);
+}
+
+function isLane(lane: unknown): lane is Lane {
+  return (
+    typeof lane === 'object' &&
+    lane !== null &&
+    'subscriber' in lane &&
+    isWhole(lane.subscriber) &&
+    'webhook' in lane &&
+    isId(lane.webhook) &&
+    (!('due' in lane) || isWhole(lane.due)) &&
+    (!('isAsked' in lane) || typeof lane.isAsked === 'boolean')
+  );
+}

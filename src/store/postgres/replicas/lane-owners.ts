@@ -1,0 +1,268 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import { lanes as limits } from '../../../limits.ts';
+import type { Log } from '../../../runtime.ts';
+import type { TakenLane } from '../../../webhooks/delivery/dispatch.ts';
+import { createOwnership, type OwnedLane } from '../../../webhooks/delivery/ownership.ts';
+import type { LaneOwners } from '../../../webhooks/delivery/runner.ts';
+import { IS_ALIVE, isOfAnother } from '../deliveries/lanes.ts';
+import type { Database, Row, Statement } from '../engine/database.ts';
+import { DATABASE_NOW, DATABASE_TIME, type DatabaseClock } from './database-clock.ts';
+
+/** The leases of this replica: one row says that it lives, and each of its lanes says that it is its own. */
+export type LaneLeases = LaneOwners & {
+  /** By which the rows of this replica are known; another one after each lease that ended. */
+  replica(): string;
+  /** Whether something may be sent of this lane now. */
+  mayServe(webhook: string): boolean;
+  /** Whether work of this lane is for this replica. */
+  isFor(webhook: string): boolean;
+  /** The store found that these are another's. */
+  lost(lanes: readonly OwnedLane[]): void;
+  /** Takes no more lanes: those that it gives back, and new ones, are for others. */
+  drain(): Promise<void>;
+  /** Gives all lanes back. May be called twice. */
+  stop(): Promise<void>;
+};
+
+export type LeaseParts = {
+  database: Pick<Database, 'read' | 'write'>;
+  /** It hears the time with each look at the other replicas. */
+  clock: DatabaseClock;
+  log: Log;
+  /** Called with lanes that were given back for others to take. */
+  onHandOver(webhooks: readonly string[]): void;
+};
+
+/** Resolves when this replica has its first lease: without the database nothing can be sent. */
+export async function startLeases(parts: LeaseParts): Promise<LaneLeases> {
+  const { database, clock, log, onHandOver } = parts;
+  const { read, write } = database;
+  const ownership = createOwnership(limits);
+  const listeners: ((webhooks: readonly string[]) => void)[] = [];
+  const leaveListeners: ((webhooks: readonly string[]) => void)[] = [];
+  const stopped = new AbortController();
+  /** All of this process, so that it does not take itself for one that was killed. */
+  const lives: string[] = [];
+  let replica = '';
+  let renewAt = Number.NEGATIVE_INFINITY;
+  let isBegun = false;
+  let dispatches = true;
+
+  /** Whoever could not renew has no lanes any more: those it takes from now on are taken by another replica. */
+  function beginLife(): void {
+    replica = randomBytes(8).toString('hex');
+    lives.push(replica);
+    if (lives.length > limits.livesRemembered) lives.shift();
+    isBegun = false;
+    const lost = ownership.begin(replica).map(({ webhook }) => webhook);
+    if (lost.length > 0) for (const listener of listeners) listener(lost);
+  }
+
+  async function renew(): Promise<void> {
+    const life = replica;
+    const sentAt = performance.now();
+    const [rows = []] = await write([{ statement: isBegun ? RENEW : BEGIN, values: [life, dispatches] }]);
+    if (life !== replica) return;
+    if (rows.length === 0) {
+      log.warn({}, 'the lease of this replica had ended: it sends what it takes again');
+      beginLife();
+      return renew();
+    }
+    isBegun = true;
+    ownership.renewed(sentAt);
+    renewAt = sentAt + limits.renewMs;
+  }
+
+  async function look(): Promise<void> {
+    const askedAt = performance.now();
+    const [row] = await read(MEMBERS);
+    const heardAt = performance.now();
+    clock.heard(Number(row?.time), askedAt, heardAt);
+    // The statement builds an array of texts.
+    const leaving = ownership.see(row?.members as string[], heardAt);
+    if (leaving.length > 0) for (const listener of leaveListeners) listener(leaving);
+  }
+
+  async function beat(): Promise<void> {
+    if (performance.now() >= renewAt) await renew();
+    await look();
+  }
+
+  let hasFailed = false;
+
+  /** Whether it did. */
+  async function tryToBeat(): Promise<boolean> {
+    try {
+      await beat();
+      hasFailed = false;
+    } catch (error) {
+      log[hasFailed ? 'debug' : 'warn']({ err: error }, 'could not renew the lease of this replica');
+      hasFailed = true;
+    }
+    return !hasFailed;
+  }
+
+  async function run(): Promise<void> {
+    for (;;) {
+      await pause(limits.lookMs, undefined, { signal: stopped.signal }).catch(() => {});
+      if (stopped.signal.aborted) return;
+      await tryToBeat();
+    }
+  }
+
+  /** Beside the renewals, of which one may be waiting for its answer. */
+  function watch(): void {
+    if (isBegun && performance.now() >= ownership.endsAt()) {
+      log.warn({}, 'this replica could not renew its lease: it stops sending');
+      beginLife();
+      renewAt = Number.NEGATIVE_INFINITY;
+    }
+  }
+
+  async function giveBack(dropped: readonly OwnedLane[], isUsed: boolean): Promise<void> {
+    if (dropped.length === 0) return;
+    const values = [JSON.stringify(dropped), replica, isUsed ? USED : null];
+    await write([{ statement: GIVE_BACK, values }]);
+    if (isUsed) onHandOver(dropped.map(({ webhook }) => webhook));
+  }
+
+  async function finish(): Promise<void> {
+    stopped.abort();
+    clearInterval(watching);
+    await running;
+    const own = ownership.owned();
+    try {
+      await giveBack(ownership.drop(own.map(({ webhook }) => webhook)), true);
+      await write([{ statement: END, values: [replica] }]);
+    } catch (error) {
+      log.warn({ err: error }, 'could not give the lanes back: others take them when the lease ends');
+    }
+  }
+
+  beginLife();
+  while (!(await tryToBeat())) await pause(limits.lookMs);
+  const running = run();
+  const watching = setInterval(watch, limits.lookMs / 4);
+  let stopping: Promise<void> | undefined;
+  return {
+    async take(webhooks) {
+      const life = replica;
+      const wanted = ownership.wants(webhooks, performance.now());
+      if (wanted.length === 0) return [];
+      const [rows = []] = await write([{ statement: TAKE, values: [wanted, life] }]);
+      if (life !== replica) return [];
+      const taken = rows.map((row) => toTaken(row, lives));
+      for (const { webhook, fence } of taken) ownership.taken(webhook, fence);
+      return taken;
+    },
+    giveBack: (webhooks, isUsed) => giveBack(ownership.drop(webhooks), isUsed),
+    onLost: (listener) => void listeners.push(listener),
+    onLeave: (listener) => void leaveListeners.push(listener),
+    replica: () => replica,
+    mayServe: (webhook) => ownership.mayServe(webhook, performance.now()),
+    isFor: ownership.isFor,
+    lost(lanes) {
+      const own = new Map(ownership.owned().map(({ webhook, fence }) => [webhook, fence]));
+      ownership.drop(lanes.flatMap(({ webhook, fence }) => (own.get(webhook) === fence ? [webhook] : [])));
+    },
+    async drain() {
+      dispatches = false;
+      await renew().catch((error: unknown) => log.debug({ err: error }, 'could not say that it stops'));
+    },
+    stop: () => (stopping ??= finish()),
+  };
+}
+
+/** In the place of its replica, of a lane that was given back while it had work: its rate may have been used just now. */
+const USED = '';
+
+function toTaken({ webhook, fence, before }: Row, lives: readonly string[]): TakenLane {
+  return {
+    webhook: String(webhook),
+    fence: Number(fence),
+    isInherited: before !== null,
+    isSuspect: before !== null && before !== USED && !lives.includes(String(before)),
+  };
+}
+
+const BEGIN: Statement = {
+  name: 'replicas-begin',
+  text: `WITH gone AS (
+      DELETE FROM replicas
+      WHERE alive_until < ${DATABASE_NOW} - ${limits.leaseMs}
+    )
+    INSERT INTO replicas (id, alive_until, dispatches)
+    VALUES ($1, ${DATABASE_NOW} + ${limits.leaseMs}, $2)
+    ON CONFLICT (id) DO UPDATE
+    SET alive_until = excluded.alive_until, dispatches = excluded.dispatches
+    RETURNING id`,
+};
+
+const RENEW: Statement = {
+  name: 'replicas-renew',
+  text: `UPDATE replicas
+    SET alive_until = ${DATABASE_NOW} + ${limits.leaseMs}, dispatches = $2
+    WHERE id = $1 AND alive_until > ${DATABASE_NOW}
+    RETURNING id`,
+};
+
+const END: Statement = { name: 'replicas-end', text: 'DELETE FROM replicas WHERE id = $1' };
+
+const MEMBERS: Statement = {
+  name: 'replicas-members',
+  text: `SELECT ${DATABASE_TIME} AS time, array(
+      SELECT r.id
+      FROM replicas r
+      WHERE r.dispatches AND ${IS_ALIVE}
+    ) AS members`,
+};
+
+/** Whoever has a lane and lives keeps it. The locks are in order, as those of `records.ts`. */
+const TAKE: Statement = {
+  name: 'lanes-take',
+  text: `WITH free AS MATERIALIZED (
+      SELECT w.id AS webhook, w.owner AS subscriber
+      FROM webhooks w
+      WHERE w.id = ANY ($1::text[]) AND w.status = 'enabled' AND NOT ${isOfAnother('w.id', '$2')}
+    ), known AS MATERIALIZED (
+      SELECT webhook, replica
+      FROM lanes
+      WHERE webhook IN (SELECT webhook FROM free)
+      ORDER BY webhook
+      FOR NO KEY UPDATE
+    ), taken AS (
+      INSERT INTO lanes AS l (webhook, subscriber, replica, fence)
+      SELECT f.webhook, f.subscriber, $2, 1
+      FROM free f
+      LEFT JOIN known k ON k.webhook = f.webhook
+      ORDER BY f.webhook
+      ON CONFLICT (webhook) DO UPDATE
+      SET replica = excluded.replica, fence = l.fence + 1
+      WHERE NOT EXISTS (
+        SELECT 1
+        FROM replicas r
+        WHERE r.id = l.replica AND r.id <> excluded.replica AND ${IS_ALIVE}
+      )
+      RETURNING webhook, fence
+    )
+    SELECT t.webhook, t.fence, k.replica AS before
+    FROM taken t
+    LEFT JOIN known k ON k.webhook = t.webhook`,
+};
+
+/** A lane that was taken again meanwhile has another fence. */
+const GIVE_BACK: Statement = {
+  name: 'lanes-give-back',
+  text: `WITH own AS MATERIALIZED (
+      SELECT l.webhook
+      FROM json_to_recordset($1) AS i(webhook text, fence int8)
+      JOIN lanes l ON l.webhook = i.webhook AND l.fence = i.fence AND l.replica = $2
+      ORDER BY l.webhook
+      FOR NO KEY UPDATE OF l
+    )
+    UPDATE lanes l
+    SET replica = $3
+    FROM own o
+    WHERE l.webhook = o.webhook`,
+};

@@ -1,0 +1,87 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import { database as limits } from '../../../limits.ts';
+import type { Announced, Lane } from './announced.ts';
+import type { Heartbeat } from './heartbeat.ts';
+import { createHints, type HintsOptions } from './hints.ts';
+
+type NewsOptions = Pick<HintsOptions, 'database' | 'log' | 'listens'> & {
+  heartbeat: Pick<Heartbeat, 'beat'>;
+  /** Where the feed ends while one of these owners has events that are not part of it yet. */
+  unsettled(owners: readonly number[]): Promise<string | undefined>;
+};
+
+export type News = ReturnType<typeof createNews>;
+
+/** Brings what a transaction announced to whom it concerns, in this replica and in the others. */
+export function createNews(options: NewsOptions) {
+  const { heartbeat, unsettled } = options;
+  const listeners = {
+    work: [] as ((lanes: readonly Lane[]) => void)[],
+    events: [] as ((owners: readonly number[]) => void)[],
+    change: [] as ((webhook: string) => void)[],
+  };
+  const settling = new Set<number>();
+  const stopped = new AbortController();
+  let settlingUnderWay: Promise<void> | undefined;
+
+  const hints = createHints(
+    {
+      ...options,
+      onHint(announced) {
+        void tell(announced);
+      },
+    },
+    randomBytes(8).toString('hex'),
+  );
+
+  async function tell({ lanes, owners, changed, access }: Announced): Promise<void> {
+    for (const webhook of changed) for (const listener of listeners.change) listener(webhook);
+    if (lanes.length > 0) for (const listener of listeners.work) listener(lanes);
+    for (const owner of owners) settling.add(owner);
+    if (settling.size > 0) settlingUnderWay ??= settle();
+    if (access) await heartbeat.beat();
+  }
+
+  /**
+   * An event is part of the feed when every older transaction is over: those who follow it are told then. As long as
+   * the feed ends at the same transaction, which may stay open for hours, this looks ever more seldom.
+   */
+  async function settle(): Promise<void> {
+    const { first, most } = limits.settleMs;
+    let waitMs: number = first;
+    let heldAt: string | undefined;
+    while (settling.size > 0 && !stopped.signal.aborted) {
+      const owners = [...settling];
+      settling.clear();
+      try {
+        const feedEnd = await unsettled(owners);
+        waitMs = feedEnd !== undefined && feedEnd === heldAt ? Math.min(2 * waitMs, most) : first;
+        heldAt = feedEnd;
+      } catch {
+        heldAt = 'unknown';
+        waitMs = limits.heartbeatMs;
+      }
+      if (heldAt === undefined) for (const listener of listeners.events) listener(owners);
+      else for (const owner of owners) settling.add(owner);
+      await pause(waitMs, undefined, { signal: stopped.signal }).catch(() => {});
+    }
+    settlingUnderWay = undefined;
+  }
+
+  return {
+    /** After a commit. Resolves when this replica sees what it changed itself. */
+    async publish(announced: Announced): Promise<void> {
+      hints.send(announced);
+      await tell(announced);
+    },
+    onWork: (listener: (lanes: readonly Lane[]) => void) => void listeners.work.push(listener),
+    onEvents: (listener: (owners: readonly number[]) => void) => void listeners.events.push(listener),
+    onChange: (listener: (webhook: string) => void) => void listeners.change.push(listener),
+    async close(): Promise<void> {
+      stopped.abort();
+      await settlingUnderWay;
+      await hints.close();
+    },
+  };
+}

@@ -1,0 +1,16 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { Snapshot } from '../engine/snapshot.ts';
+
+/** The number that changes whenever tokens, users or shares do: one look at the database for each snapshot. */
+export function accessEpoch(db: DatabaseSync, snapshot: Snapshot): () => number {
+  const query = db.prepare(`SELECT value FROM meta WHERE name = 'access_epoch'`);
+  const known = { generation: -1, epoch: -1 };
+  const read = () => {
+    if (known.generation !== snapshot.generation()) {
+      known.generation = snapshot.generation();
+      known.epoch = Number(query.get()?.value);
+    }
+    return known.epoch;
+  };
+  return () => snapshot.read(read);
+}

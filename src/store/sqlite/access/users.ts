@@ -1,0 +1,135 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { Belongings, User } from '../../../access/port.ts';
+import { USER_DISABLED } from '../../../access/users.ts';
+import type { Webhook, WebhookChange } from '../../../webhooks/port.ts';
+import { toBelongings, toUser } from '../../rows.ts';
+import type { OutboxWrites } from '../deliveries/outbox.ts';
+import type { Snapshot } from '../engine/snapshot.ts';
+
+const COLUMNS = 'id, name, created_at, disabled_at';
+
+const FIND_USER = `SELECT ${COLUMNS} FROM users WHERE name = ?`;
+
+/** Makes a user with an id that none had before. */
+export const INSERT_USER = `INSERT INTO users (id, name, created_at)
+     SELECT 1 + max(coalesce((SELECT max(id) FROM users), 0), value), ?, ?
+     FROM meta
+     WHERE name = 'last_user'
+     ON CONFLICT (name) DO NOTHING`;
+
+type UserWriteParts = {
+  outbox: OutboxWrites;
+  changeWebhook(owner: number, id: string, change: WebhookChange): Webhook | undefined;
+  deleteWebhook(owner: number, id: string): boolean;
+  removeSharesOf(user: number): void;
+  forgetUsers(): void;
+};
+
+/** The statements that write users, for the connection that writes. */
+export function userWrites(db: DatabaseSync, parts: UserWriteParts) {
+  const insert = db.prepare(`${INSERT_USER} RETURNING ${COLUMNS}`);
+  const find = db.prepare(FIND_USER);
+  const setDisabled = db.prepare('UPDATE users SET disabled_at = ? WHERE id = ?');
+  // No name begins with white space, so this one is free in any case.
+  const setDeleted = db.prepare(`UPDATE users SET deleted_at = ?, name = ' ' || id WHERE id = ?`);
+  const dropTokens = db.prepare('DELETE FROM tokens WHERE user = ?');
+  const webhooksOf = db.prepare(
+    `SELECT id, status, disabled_reason FROM webhooks WHERE owner = ? AND status <> 'deleted'`,
+  );
+  const disableWebhook = db.prepare(
+    `UPDATE webhooks SET status = 'disabled', disabled_reason = ? WHERE owner = ? AND id = ?`,
+  );
+
+  function createUser({ name, at }: { name: string; at: number }): User | undefined {
+    const row = insert.get(name, at);
+    return row && toUser(row);
+  }
+
+  function findUser(name: string): User | undefined {
+    const row = find.get(name);
+    return row && toUser(row);
+  }
+
+  function disableWebhooks(owner: number): void {
+    for (const { id, status } of webhooksOf.all(owner)) {
+      if (status !== 'enabled') continue;
+      disableWebhook.run(USER_DISABLED, owner, String(id));
+      parts.outbox.webhookChanged(String(id));
+    }
+  }
+
+  /** Those that its owner or its receiver disabled stay so. */
+  function enableWebhooks(owner: number, at: number): void {
+    for (const { id, disabled_reason } of webhooksOf.all(owner)) {
+      if (disabled_reason === USER_DISABLED) parts.changeWebhook(owner, String(id), { at, enabled: true });
+    }
+  }
+
+  return {
+    createUser,
+    ensureUser(user: { name: string; at: number }): User {
+      const found = findUser(user.name) ?? createUser(user);
+      if (!found) throw new Error('a user is neither there nor to be made');
+      return found;
+    },
+    setUserDisabled(name: string, isDisabled: boolean, at: number): boolean {
+      const user = findUser(name);
+      if (!user) return false;
+      if ((user.disabledAt !== undefined) === isDisabled) return true;
+      setDisabled.run(isDisabled ? at : null, user.id);
+      parts.forgetUsers();
+      if (isDisabled) disableWebhooks(user.id);
+      else enableWebhooks(user.id, at);
+      return true;
+    },
+    deleteUser(name: string, at: number): boolean {
+      const user = findUser(name);
+      if (!user) return false;
+      setDeleted.run(at, user.id);
+      parts.forgetUsers();
+      dropTokens.run(user.id);
+      for (const { id } of webhooksOf.all(user.id)) parts.deleteWebhook(user.id, String(id));
+      parts.removeSharesOf(user.id);
+      return true;
+    },
+  };
+}
+
+/** Whether users may do something, looked up once for each transaction. */
+export function activeUsers(db: DatabaseSync) {
+  const query = db.prepare('SELECT 1 FROM users WHERE id = ? AND disabled_at IS NULL AND deleted_at IS NULL');
+  const known = new Map<number, boolean>();
+  return {
+    isActive(user: number): boolean {
+      const found = known.get(user) ?? query.get(user) !== undefined;
+      known.set(user, found);
+      return found;
+    },
+    forget: () => known.clear(),
+  };
+}
+
+/** The queries that read users. */
+export function userReads(db: DatabaseSync, snapshot: Snapshot) {
+  const all = db.prepare(`SELECT ${COLUMNS} FROM users WHERE deleted_at IS NULL ORDER BY name`);
+  const named = db.prepare(FIND_USER);
+  const counts = db.prepare(
+    `SELECT (SELECT count(*) FROM plants WHERE owner = u.id) AS plants,
+       (SELECT count(*) FROM webhooks WHERE owner = u.id AND status <> 'deleted') AS webhooks,
+       (SELECT count(*) FROM tokens WHERE user = u.id) AS tokens,
+       (SELECT count(*) FROM shares WHERE owner = u.id) + (SELECT count(*) FROM shares WHERE viewer = u.id) AS shares
+     FROM users u
+     WHERE u.name = ?`,
+  );
+  return {
+    user(name: string): User | undefined {
+      const row = snapshot.read(() => named.get(name));
+      return row && toUser(row);
+    },
+    users: (): User[] => snapshot.read(() => all.all().map(toUser)),
+    belongings(name: string): Belongings | undefined {
+      const row = snapshot.read(() => counts.get(name));
+      return row && toBelongings(row);
+    },
+  };
+}

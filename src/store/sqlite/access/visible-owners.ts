@@ -1,0 +1,63 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { access as limits } from '../../../limits.ts';
+import {
+  type Bounds,
+  type Stretch,
+  stretchesOf,
+  type VisibleOwners as Visible,
+  visibleOwners as visibleTo,
+} from '../../visible-owners.ts';
+import type { Snapshot } from '../engine/snapshot.ts';
+
+/** Whose plants a viewer may read, in the order of the list. */
+export type VisibleOwners = {
+  /** The viewer, then those who share with them, by name. */
+  of(viewer: number): readonly number[];
+  /** The stretches of the list between bounds. */
+  stretches(viewer: number, bounds: Bounds): readonly Stretch[];
+};
+
+/** Looked up once for each viewer and access epoch, so that a list without shares costs no query more. */
+export function visibleOwners(db: DatabaseSync, snapshot: Snapshot, epoch: () => number): VisibleOwners {
+  const sharing = db.prepare(
+    `SELECT u.id, u.name
+     FROM shares s
+     JOIN users u ON u.id = s.owner
+     WHERE s.viewer = ?`,
+  );
+  const named = db.prepare('SELECT name FROM users WHERE id = ? AND deleted_at IS NULL');
+  const known = new Map<number, Visible>();
+  let knownEpoch = -1;
+  let knownOwners = 0;
+
+  function visible(viewer: number): Visible {
+    const current = epoch();
+    if (current !== knownEpoch || knownOwners >= limits.cachedOwners) {
+      known.clear();
+      knownOwners = 0;
+      knownEpoch = current;
+    }
+    return known.get(viewer) ?? lookUp(viewer);
+  }
+
+  function lookUp(viewer: number): Visible {
+    const others = snapshot.read(() => sharing.all(viewer));
+    const found = visibleTo(
+      viewer,
+      others.map(({ id, name }) => ({ id: Number(id), name: String(name) })),
+    );
+    known.set(viewer, found);
+    knownOwners += found.owners.length;
+    return found;
+  }
+
+  function nameOf(owner: number): string | undefined {
+    const name = snapshot.read(() => named.get(owner)?.name);
+    return typeof name === 'string' ? name : undefined;
+  }
+
+  return {
+    of: (viewer) => visible(viewer).owners.map(({ id }) => id),
+    stretches: (viewer, bounds) => stretchesOf(visible(viewer), bounds, nameOf),
+  };
+}

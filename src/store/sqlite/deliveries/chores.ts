@@ -1,0 +1,38 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { Snapshot } from '../engine/snapshot.ts';
+import { expiries, keyExpiries } from './expiries.ts';
+import type { OutboxWrites } from './outbox.ts';
+import { userRemovals, webhookRemovals, withdrawals } from './removals.ts';
+import { replays } from './replays.ts';
+
+/** The statements of long work in slices, for the connection that writes. */
+export function choreWrites(db: DatabaseSync, outbox: OutboxWrites) {
+  const replay = replays(db, outbox);
+  const removeWebhooks = webhookRemovals(db);
+  const withdraw = withdrawals(db);
+  const removeUsers = userRemovals(db);
+  const removeKeys = keyExpiries(db);
+  return {
+    advance({ now, limit }: { now: number; limit: number }): void {
+      withdraw(limit);
+      replay(now, limit);
+      removeWebhooks(limit);
+      removeUsers(limit);
+      removeKeys(now, limit);
+    },
+    removeExpired: expiries(db),
+  };
+}
+
+/** Whether there is long work to go on with. */
+export function choreReads(db: DatabaseSync, snapshot: Snapshot) {
+  const any = db.prepare(
+    `SELECT 1
+     WHERE EXISTS (SELECT 1 FROM replays)
+        OR EXISTS (SELECT 1 FROM withdrawals)
+        OR EXISTS (SELECT 1 FROM webhooks WHERE status = 'deleted')
+        OR EXISTS (SELECT 1 FROM users WHERE deleted_at IS NOT NULL)
+        OR EXISTS (SELECT 1 FROM idempotency WHERE expires_at <= ?)`,
+  );
+  return { hasChores: (now: number): boolean => snapshot.read(() => any.get(now) !== undefined) };
+}

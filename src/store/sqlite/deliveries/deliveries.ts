@@ -1,0 +1,192 @@
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
+import { setImmediate } from 'node:timers/promises';
+import { feeds as limits } from '../../../limits.ts';
+import type {
+  AttemptRecord,
+  Delivery,
+  DeliveryQuery,
+  RedeliverRequest,
+  ReplayRequest,
+  WebhookHealth,
+} from '../../../webhooks/port.ts';
+import { absentState, storedState } from '../../delivery-states.ts';
+import { behind, END, latest } from '../../event-ids.ts';
+import { KNOWN_TYPES, toAttempt, toDelivery } from '../../rows.ts';
+import { IS_VISIBLE, ownersVisibleTo } from '../access/shares.ts';
+import type { VisibleOwners } from '../access/visible-owners.ts';
+import type { Snapshot } from '../engine/snapshot.ts';
+import type { OutboxWrites } from './outbox.ts';
+import { webhookOwners } from './webhook-owners.ts';
+
+/** The statements that send deliveries again, for the connection that writes. */
+export function deliveryWrites(db: DatabaseSync, outbox: OutboxWrites) {
+  const owns = webhookOwners(db);
+  // It is sent at once, beside an attempt that may be under way, whose outcome the higher generation makes void.
+  const redeliver = db.prepare(
+    `UPDATE deliveries
+     SET state = 'pending', step = 0, due = ?, generation = generation + 1, asked = 1, suspicions = 0
+     WHERE webhook = ? AND event = ?`,
+  );
+  const newestEvent = db.prepare('SELECT max(id) AS id FROM events WHERE owner = ?');
+  const visibleTo = ownersVisibleTo(db);
+  const newestDelivery = db.prepare('SELECT max(event) AS id FROM deliveries WHERE webhook = ?');
+  const countReplays = db.prepare('SELECT count(*) AS count FROM replays WHERE webhook = ? AND hastens = 0');
+  const isDisabled = disabledWebhooks(db);
+  const insertReplay = db.prepare(
+    `INSERT INTO replays (webhook, owner, hastens, state, next, through)
+     VALUES (?, ?, 0, ?, ?, ?)`,
+  );
+
+  function newestVisible(viewer: number): string | undefined {
+    const owners = visibleTo(viewer);
+    return latest(owners.map((owner) => newestEvent.get(owner)?.id));
+  }
+
+  return {
+    redeliver({ owner, webhook, event, at }: RedeliverRequest) {
+      if (!owns(owner, webhook)) return 'no webhook' as const;
+      if (redeliver.run(at, webhook, event).changes === 0) return 'no delivery' as const;
+      outbox.hasWork(webhook, at, true);
+      return 'redelivered' as const;
+    },
+    startReplay({ owner, webhook, from, state }: ReplayRequest, most: number): boolean {
+      if (Number(countReplays.get(webhook)?.count) >= most) return false;
+      if (!owns(owner, webhook) || state === absentState(isDisabled(webhook))) return true;
+      const through = state === undefined ? newestVisible(owner) : latest([newestDelivery.get(webhook)?.id]);
+      if (through !== undefined) {
+        insertReplay.run(webhook, owner, state === undefined ? null : storedState(state), from, through);
+      }
+      return true;
+    },
+  };
+}
+
+/** The queries that read deliveries. */
+export function deliveryReads(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners) {
+  const columns = `d.state, d.attempts, d.due, d.reason,
+       e.id, e.type, e.created_at, CAST(e.plant AS TEXT) AS plant, e.name, e.tag`;
+  const events = `JOIN events e ON e.owner = d.owner AND e.id = d.event AND e.type IN (${KNOWN_TYPES})`;
+  const all = db.prepare(
+    `SELECT ${columns}
+     FROM deliveries d
+     ${events}
+     WHERE d.webhook = ? AND d.event < ? AND ${IS_VISIBLE}
+     ORDER BY d.event DESC
+     LIMIT CAST(? AS INTEGER)`,
+  );
+  // Without statistics SQLite would walk the deliveries in every state.
+  const inState = db.prepare(
+    `SELECT ${columns}
+     FROM deliveries d INDEXED BY deliveries_by_state
+     ${events}
+     WHERE d.webhook = ? AND d.state = ? AND d.event < ? AND ${IS_VISIBLE}
+     ORDER BY d.event DESC
+     LIMIT CAST(? AS INTEGER)`,
+  );
+  const one = db.prepare(
+    `SELECT ${columns}
+     FROM deliveries d
+     ${events}
+     WHERE d.webhook = ? AND d.event = ? AND ${IS_VISIBLE}`,
+  );
+  const attempts = db.prepare(
+    `SELECT at, duration_ms, address, status, excerpt, error
+     FROM attempts
+     WHERE webhook = ? AND event = ?
+     ORDER BY generation`,
+  );
+  const isDisabled = disabledWebhooks(db);
+
+  return {
+    deliveries: ({ webhook, state, before: bound = END, limit }: DeliveryQuery): Delivery[] =>
+      snapshot.read(() => {
+        const isHeld = isDisabled(webhook);
+        if (state === absentState(isHeld)) return [];
+        const rows =
+          state === undefined
+            ? all.all(webhook, bound, limit)
+            : inState.all(webhook, storedState(state), bound, limit);
+        return rows.map((row) => toDelivery(row, isHeld));
+      }),
+    delivery: (webhook: string, event: string): Delivery | undefined =>
+      snapshot.read(() => {
+        const row = one.get(webhook, event);
+        return row && toDelivery(row, isDisabled(webhook));
+      }),
+    attempts: (webhook: string, event: string): AttemptRecord[] =>
+      snapshot.read(() => attempts.all(webhook, event).map(toAttempt)),
+    ...deliveryCounts(db, snapshot, visible),
+  };
+}
+
+function disabledWebhooks(db: DatabaseSync): (webhook: string) => boolean {
+  const query = db.prepare(`SELECT 1 FROM webhooks WHERE id = ? AND status = 'disabled'`);
+  return (webhook) => query.get(webhook) !== undefined;
+}
+
+/** Counts, each a part at a time. */
+function deliveryCounts(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners) {
+  const ofState = db.prepare(
+    `SELECT count(*) AS count, max(event) AS last
+     FROM (
+       SELECT event
+       FROM deliveries
+       WHERE webhook = ? AND state = ? AND event >= ?
+       ORDER BY event
+       LIMIT ${limits.counted}
+     )`,
+  );
+  const ofOwner = db.prepare(
+    `SELECT count(*) FILTER (WHERE type = 'plant.created') AS count, max(id) AS last
+     FROM (
+       SELECT id, type
+       FROM events
+       WHERE owner = ? AND id >= ?
+       ORDER BY id
+       LIMIT ${limits.counted}
+     )`,
+  );
+  const oldest = db.prepare(
+    `SELECT e.created_at AS at
+     FROM deliveries d INDEXED BY deliveries_by_state
+     JOIN events e ON e.owner = d.owner AND e.id = d.event
+     WHERE d.webhook = ? AND d.state = 'pending'
+     ORDER BY d.event
+     LIMIT 1`,
+  );
+  const isDisabled = disabledWebhooks(db);
+
+  async function count(step: StatementSync, keys: SQLInputValue[], from: string): Promise<number> {
+    let total = 0;
+    for (let next: string | undefined = from; next !== undefined; ) {
+      const at: string = next;
+      const row = snapshot.read(() => step.get(...keys, at));
+      total += Number(row?.count);
+      next = typeof row?.last === 'string' ? behind(row.last) : undefined;
+      if (next !== undefined) await setImmediate();
+    }
+    return total;
+  }
+
+  async function countEvents(owners: readonly number[], from: string): Promise<number> {
+    let total = 0;
+    for (const owner of owners) total += await count(ofOwner, [owner], from);
+    return total;
+  }
+
+  return {
+    async health(webhook: string): Promise<WebhookHealth> {
+      const at = snapshot.read(() => oldest.get(webhook)?.at);
+      return {
+        waiting: await count(ofState, [webhook, 'pending'], ''),
+        failed: await count(ofState, [webhook, 'failed'], ''),
+        oldestWaitingAt: at === undefined ? undefined : Number(at),
+      };
+    },
+    async countReplay({ owner, webhook, from, state }: ReplayRequest): Promise<number> {
+      if (state === undefined) return countEvents(visible.of(owner), from);
+      if (state === absentState(snapshot.read(() => isDisabled(webhook)))) return 0;
+      return count(ofState, [webhook, storedState(state)], from);
+    },
+  };
+}

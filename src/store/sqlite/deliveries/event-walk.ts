@@ -1,0 +1,57 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { behind } from '../../event-ids.ts';
+
+type Row = Record<string, unknown>;
+
+/**
+ * Walks the plants' events of several owners in the order of their ids. Each step reads from one owner as far as the
+ * next event of any other, so it costs what is found, and one look for each owner.
+ */
+export function eventWalk(db: DatabaseSync) {
+  const ofOwner = db.prepare(
+    `SELECT owner, id, type, created_at, CAST(plant AS TEXT) AS plant, name, tag
+     FROM events
+     WHERE owner = ? AND id >= ? AND id <= ? AND type = 'plant.created'
+     ORDER BY id
+     LIMIT CAST(? AS INTEGER)`,
+  );
+  const first = db.prepare('SELECT min(id) AS id FROM events WHERE owner = ? AND id >= ? AND id <= ?');
+
+  /** Rows that `toEvent` reads, with their owner, from one id to another, both included. */
+  return (owners: readonly number[], from: string, through: string, limit: number): Row[] => {
+    const [only] = owners;
+    if (owners.length === 1 && only !== undefined) return ofOwner.all(only, from, through, limit);
+    const next = (owner: number, start: string) => {
+      const id = first.get(owner, start, through)?.id;
+      return typeof id === 'string' ? [{ owner, id }] : [];
+    };
+    // The earliest stands last, where it is taken and put back at the least cost.
+    const heads = owners
+      .flatMap((owner) => next(owner, from))
+      .sort((one, other) => (one.id < other.id ? 1 : -1));
+    const rows: Row[] = [];
+    while (rows.length < limit) {
+      const head = heads.pop();
+      if (!head) break;
+      const until = heads.at(-1)?.id ?? through;
+      rows.push(...ofOwner.all(head.owner, head.id, until, limit - rows.length));
+      for (const following of next(head.owner, behind(until)))
+        heads.splice(placeOf(following, heads), 0, following);
+    }
+    return rows;
+  };
+}
+
+type Head = { owner: number; id: string };
+
+/** Where a head belongs among those that are sorted, the latest first. */
+function placeOf({ id }: Head, heads: readonly Head[]): number {
+  let low = 0;
+  let high = heads.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((heads[middle]?.id ?? '') > id) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

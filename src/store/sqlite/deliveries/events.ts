@@ -1,0 +1,46 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { EventPage, EventQuery } from '../../../webhooks/port.ts';
+import { BEGINNING, behind, END, latest } from '../../event-ids.ts';
+import { toEvent } from '../../rows.ts';
+import type { VisibleOwners } from '../access/visible-owners.ts';
+import type { Snapshot } from '../engine/snapshot.ts';
+import { eventWalk } from './event-walk.ts';
+
+/**
+ * The queries that read events. Here the position behind an event is its id: ids of events are made in the order in
+ * which they are committed, since they are made where they are queued and the queue keeps its order.
+ */
+export function eventReads(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners) {
+  const walk = eventWalk(db);
+  const removed = db.prepare(
+    `SELECT r.event
+     FROM removed_events r
+     LEFT JOIN shares s ON s.owner = r.owner AND s.viewer = ?
+     WHERE r.owner = ? AND (s.removed IS NULL OR s.removed <> r.event)`,
+  );
+  const newest = db.prepare('SELECT max(id) AS id FROM events WHERE owner = ?');
+
+  /** Behind the newest event that was removed: an older one that still waits is kept, but not part of the feed. */
+  const beginningFor = (viewer: number, owners: readonly number[]) =>
+    latest(owners.map((owner) => removed.get(viewer, owner)?.event)) ?? BEGINNING;
+
+  return {
+    events({ viewer, after, limit }: EventQuery): EventPage | undefined {
+      return snapshot.read(() => {
+        const owners = visible.of(viewer);
+        const beginning = beginningFor(viewer, owners);
+        const from = after ?? beginning;
+        if (from < beginning) return undefined;
+        const rows = walk(owners, behind(from), END, limit);
+        const events = rows.map((row) => ({ ...toEvent(row), position: String(row.id) }));
+        return { events, next: events.at(-1)?.position ?? from };
+      });
+    },
+    latestPosition: (viewer: number): string =>
+      snapshot.read(() => {
+        const owners = visible.of(viewer);
+        const last = latest(owners.map((owner) => newest.get(owner)?.id));
+        return latest([last, beginningFor(viewer, owners)]) ?? BEGINNING;
+      }),
+  };
+}

@@ -1,0 +1,90 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { ExpiryPosition, ExpiryRequest } from '../../../webhooks/port.ts';
+
+/** Removes events that are too old, with their deliveries. */
+export function expiries(db: DatabaseSync): (request: ExpiryRequest) => ExpiryPosition | undefined {
+  const owners = db.prepare('SELECT min(id) AS id FROM users WHERE id > ?');
+  const old = db.prepare(
+    `SELECT id
+     FROM events
+     WHERE owner = ? AND id > ? AND id < ?
+     ORDER BY id
+     LIMIT CAST(? AS INTEGER)`,
+  );
+  const webhooksOf = db.prepare(
+    `SELECT id, status
+     FROM webhooks
+     WHERE owner = ?1
+     UNION ALL
+     SELECT w.id, w.status
+     FROM shares s
+     JOIN webhooks w ON w.owner = s.viewer
+     WHERE s.owner = ?1`,
+  );
+  const remove = removalOfEvents(db);
+
+  return ({ before, from, limit }) => {
+    let owner = from?.owner ?? 0;
+    let last = from?.event ?? '';
+    for (let left = limit; left > 0; ) {
+      const webhooks = webhooksOf.all(owner).map(toSubscriber);
+      // An event, and for each webhook a delivery and its attempts, of which most have one.
+      const rows = 1 + 2 * webhooks.length;
+      const most = Math.ceil(left / rows);
+      const events = old.all(owner, last, before, most).map(({ id }) => String(id));
+      remove(owner, webhooks, events);
+      last = events.at(-1) ?? last;
+      if (events.length === most) return { owner, event: last };
+      left -= Math.max(1, events.length * rows);
+      const next = owners.get(owner)?.id;
+      if (typeof next !== 'number') return undefined;
+      owner = next;
+      last = '';
+    }
+    return { owner, event: last };
+  };
+}
+
+type Subscriber = { id: string; isDeleted: boolean };
+
+function toSubscriber(row: Record<string, unknown>): Subscriber {
+  return { id: String(row.id), isDeleted: row.status === 'deleted' };
+}
+
+function removalOfEvents(db: DatabaseSync) {
+  const waits = db.prepare(
+    `SELECT 1
+     FROM deliveries
+     WHERE webhook = ? AND event = ? AND state = 'pending'`,
+  );
+  const removeDelivery = db.prepare('DELETE FROM deliveries WHERE webhook = ? AND event = ?');
+  const removeEvent = db.prepare('DELETE FROM events WHERE owner = ? AND id = ? RETURNING type');
+  const note = db.prepare(
+    `INSERT INTO removed_events (owner, event)
+     VALUES (?, ?)
+     ON CONFLICT (owner) DO UPDATE
+     SET event = max(event, excluded.event)`,
+  );
+
+  return (owner: number, webhooks: Subscriber[], events: string[]): void => {
+    for (const event of events) {
+      if (webhooks.some(({ id, isDeleted }) => !isDeleted && waits.get(id, event))) continue;
+      for (const { id } of webhooks) removeDelivery.run(id, event);
+      if (removeEvent.get(owner, event)?.type === 'plant.created') note.run(owner, event);
+    }
+  };
+}
+
+/** Removes a part of the answers to requests with a key whose time is over. */
+export function keyExpiries(db: DatabaseSync): (now: number, limit: number) => void {
+  const remove = db.prepare(
+    `DELETE FROM idempotency
+     WHERE (user, method, path, key) IN (
+       SELECT user, method, path, key
+       FROM idempotency
+       WHERE expires_at <= ?
+       LIMIT CAST(? AS INTEGER)
+     )`,
+  );
+  return (now, limit) => void remove.run(now, limit);
+}

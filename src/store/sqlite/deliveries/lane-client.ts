@@ -1,0 +1,136 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { MessagePort } from 'node:worker_threads';
+import { steadyClock } from '../../../runtime.ts';
+import type { LaneStore, Outcome, Recorded, Work } from '../../../webhooks/delivery/port.ts';
+import { soleOwner } from '../../../webhooks/delivery/sole-owner.ts';
+import { COMMAND_BYTES, groupCommit } from '../../batch.ts';
+import { outcomeUnknown, unavailable } from '../../failures.ts';
+import type { EmbeddedSource, LaneParts, Lanes } from '../../lane-door.ts';
+import { accessEpoch } from '../access/access-epoch.ts';
+import { openConnection } from '../engine/connection.ts';
+import { COMMIT_FAILED, explain, isEnvironment } from '../engine/failure.ts';
+import { toPlain } from '../engine/plain-errors.ts';
+import { createSnapshot, type Snapshot } from '../engine/snapshot.ts';
+import type { Command, Executed } from '../engine/writer.ts';
+import { settle, type WriterReply } from '../engine/writer-reply.ts';
+import type { LaneNews } from '../engine/writer-thread.ts';
+import { laneReads, readSound } from './lanes.ts';
+
+const clock = { now: Date.now };
+
+/** Reads by a connection of this thread, and writes straight through the one that writes. */
+export function openEmbeddedLanes({ path, port }: EmbeddedSource, parts: LaneParts): Lanes {
+  const { isCareful, batchEnded, couldNotRead } = parts;
+  const db = openConnection(path, { readOnly: true });
+  const snapshot = createSnapshot(db, {
+    readFailed(error) {
+      if (!isEnvironment(error)) return error;
+      couldNotRead(toPlain(unavailable(error)));
+      return unavailable(explain(error, { path }));
+    },
+  });
+  const lanes = laneReads(db);
+  const listeners = {
+    work: [] as ((work: readonly Work[]) => void)[],
+    change: [] as ((webhook: string) => void)[],
+  };
+  const changedBeside = changesBeside(db, snapshot);
+  const writer = writerBehind(port, ({ work, changed }) => {
+    snapshot.end();
+    for (const webhook of changed) for (const listener of listeners.change) listener(webhook);
+    if (work.length > 0) for (const listener of listeners.work) listener(work);
+  });
+  const commits = groupCommit<Command>(
+    async (commands) => {
+      try {
+        return await writer.execute(commands);
+      } finally {
+        snapshot.end();
+      }
+    },
+    steadyClock(clock),
+    { batchEnded },
+  );
+
+  const submit = (command: Command) => commits.submit(command, COMMAND_BYTES, 'open');
+  const store: LaneStore = {
+    async findWork(after, limit) {
+      if (after === undefined)
+        for (const webhook of changedBeside()) for (const listener of listeners.change) listener(webhook);
+      return snapshot.read(() => lanes.findWork(after, limit));
+    },
+    read: (request) =>
+      readSound(
+        () => snapshot.read(() => lanes.read(request)),
+        (events) => submit(['giveUp', undefined, undefined, request.webhook, events]),
+      ),
+    record: (outcomes) =>
+      // What the writer returns for it.
+      commits.submit(['record', undefined, undefined, outcomes], bytesOf(outcomes), 'open') as Promise<
+        Recorded[]
+      >,
+    async suspect(...of) {
+      await submit(['suspect', undefined, undefined, ...of]);
+    },
+    onWork: (listener) => void listeners.work.push(listener),
+    onChange: (listener) => void listeners.change.push(listener),
+  };
+  return {
+    store,
+    owners: soleOwner(store, isCareful),
+    clock,
+    waiting: commits.waiting,
+    async close(): Promise<void> {
+      await commits.close();
+      snapshot.end();
+      port.close();
+      db.close();
+    },
+  };
+}
+
+function bytesOf(outcomes: readonly Outcome[]): number {
+  return outcomes.reduce((sum, { attempt }) => sum + COMMAND_BYTES + 2 * (attempt.excerpt?.length ?? 0), 0);
+}
+
+/** Webhooks that other processes, such as the command line, may have changed with their users since the last call. */
+function changesBeside(db: DatabaseSync, snapshot: Snapshot): () => string[] {
+  const epoch = accessEpoch(db, snapshot);
+  const all = db.prepare('SELECT id FROM webhooks');
+  let known = epoch();
+  return () => {
+    const now = epoch();
+    if (now === known) return [];
+    known = now;
+    return snapshot.read(() => all.all().map(({ id }) => String(id)));
+  };
+}
+
+/** The writer at the other end of a port: one batch at a time. */
+function writerBehind(port: MessagePort, heard: (news: LaneNews) => void) {
+  let waiting: PromiseWithResolvers<Executed> | undefined;
+  let isClosed = false;
+
+  port.on('message', (message: WriterReply | LaneNews) => {
+    if ('work' in message) {
+      heard(message);
+      return;
+    }
+    const batch = waiting;
+    waiting = undefined;
+    if (batch) settle(batch, message);
+  });
+  port.on('close', () => {
+    isClosed = true;
+    waiting?.reject(outcomeUnknown(COMMIT_FAILED, undefined));
+  });
+
+  return {
+    execute(commands: Command[]): Promise<Executed> {
+      if (isClosed) return Promise.reject(unavailable(undefined));
+      waiting = Promise.withResolvers();
+      port.postMessage(commands);
+      return waiting.promise;
+    },
+  };
+}

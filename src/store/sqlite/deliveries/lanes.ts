@@ -1,0 +1,153 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type {
+  DueDelivery,
+  LaneReading,
+  LaneRequest,
+  LaneSettings,
+  Position,
+  Work,
+} from '../../../webhooks/delivery/port.ts';
+import { KNOWN_TYPES, toEvent, toTrace } from '../../rows.ts';
+import { IS_VISIBLE } from '../access/shares.ts';
+
+export type LaneReads = ReturnType<typeof laneReads>;
+
+/** The queries that read lanes, for a connection that does nothing else meanwhile. */
+export function laneReads(db: DatabaseSync) {
+  const settings = settingsOf(db);
+  const [asked, due] = [askedOf(db), dueOf(db)];
+  const nextDue = db.prepare(
+    `SELECT due
+     FROM deliveries INDEXED BY deliveries_due
+     WHERE webhook = ? AND state = 'pending' AND due > ?
+     ORDER BY due
+     LIMIT 1`,
+  );
+  return {
+    findWork: workIn(db),
+    /** All of it of one moment only in a transaction. */
+    read({ webhook, now, after, limit, askedLimit }: LaneRequest): LaneFound {
+      const found = settings(webhook, now);
+      if (!found) return { settings: undefined, asked: [], due: [], nextDue: undefined, missing: [] };
+      const next = nextDue.get(webhook, now)?.due;
+      const first = asked(webhook, now, askedLimit);
+      const rest = limit > 0 ? due(webhook, now, after, limit) : [];
+      return {
+        settings: found,
+        asked: first.filter(hasEvent).map((row) => toDue(row, true)),
+        due: rest.filter(hasEvent).map((row) => toDue(row, false)),
+        nextDue: next === undefined ? undefined : Number(next),
+        missing: [...first, ...rest].filter((row) => !hasEvent(row)).map(({ event }) => String(event)),
+      };
+    },
+  };
+}
+
+type LaneFound = LaneReading & {
+  /** Events of which there are deliveries only. */
+  missing: string[];
+};
+
+/** A reading without deliveries whose event is missing: in a store that was damaged they must not stop all others. */
+export async function readSound(
+  read: () => LaneFound,
+  giveUp: (events: readonly string[]) => Promise<unknown>,
+): Promise<LaneReading> {
+  for (;;) {
+    const { missing, ...reading } = read();
+    if (missing.length === 0) return reading;
+    await giveUp(missing);
+  }
+}
+
+/** Goes from lane to lane: those without anything pending cost nothing. */
+function workIn(db: DatabaseSync): (after: string | undefined, limit: number) => Work[] {
+  const next = db.prepare(
+    `SELECT webhook, due
+     FROM deliveries INDEXED BY deliveries_due
+     WHERE state = 'pending' AND webhook > ?
+     ORDER BY webhook, due
+     LIMIT 1`,
+  );
+  const isEnabled = db.prepare(`SELECT 1 FROM webhooks WHERE id = ? AND status = 'enabled'`);
+  return (after = '', limit) => {
+    const work: Work[] = [];
+    for (let row = next.get(after); row && work.length < limit; row = next.get(String(row.webhook))) {
+      const webhook = String(row.webhook);
+      if (isEnabled.get(webhook)) work.push({ webhook, due: Number(row.due) });
+    }
+    return work;
+  };
+}
+
+function settingsOf(db: DatabaseSync): (webhook: string, now: number) => LaneSettings | undefined {
+  const settings = db.prepare(
+    `SELECT url, rate, paused_until, failing_since, private_key, generation
+     FROM webhooks
+     WHERE id = ? AND status = 'enabled'`,
+  );
+  const secrets = db.prepare(
+    `SELECT secret
+     FROM webhook_secrets
+     WHERE webhook = ? AND (expires_at IS NULL OR expires_at > ?)
+     ORDER BY created_at DESC`,
+  );
+  const numberOf = (value: unknown) => (value === null ? undefined : Number(value));
+  return (webhook, now) => {
+    const row = settings.get(webhook);
+    return (
+      row && {
+        url: String(row.url),
+        rate: numberOf(row.rate),
+        pausedUntil: numberOf(row.paused_until),
+        failingSince: numberOf(row.failing_since),
+        generation: Number(row.generation),
+        privateKey: String(row.private_key),
+        secrets: secrets.all(webhook, now).map(({ secret }) => String(secret)),
+      }
+    );
+  };
+}
+
+/** What a person asked for, which is among the rest as well. */
+function askedOf(db: DatabaseSync): (webhook: string, now: number, limit: number) => Row[] {
+  const asked = deliveriesIn(db, 'deliveries_asked', 'd.asked = 1 AND d.due <= ?');
+  return (webhook, now, limit) => asked.all(webhook, now, limit);
+}
+
+function dueOf(db: DatabaseSync) {
+  const first = deliveriesIn(db, 'deliveries_due', 'd.due <= ?');
+  const behind = deliveriesIn(db, 'deliveries_due', 'd.due <= ? AND (d.due, d.event) > (?, ?)');
+  return (webhook: string, now: number, after: Position | undefined, limit: number): Row[] =>
+    after ? behind.all(webhook, now, after.due, after.event, limit) : first.all(webhook, now, limit);
+}
+
+/** In the order of the index. Events of a type that only a newer version knows are left to that one. */
+function deliveriesIn(db: DatabaseSync, index: string, condition: string): StatementSync {
+  return db.prepare(
+    `SELECT d.event, d.due, d.step, d.generation, d.suspicions,
+       e.id, e.type, e.created_at, CAST(e.plant AS TEXT) AS plant, e.name, e.tag, e.trace
+     FROM deliveries d INDEXED BY ${index}
+     LEFT JOIN events e ON e.owner = d.owner AND e.id = d.event
+     WHERE d.webhook = ? AND d.state = 'pending' AND ${condition} AND ${IS_VISIBLE}
+       AND (e.type IS NULL OR e.type IN (${KNOWN_TYPES}))
+     ORDER BY d.due, d.event
+     LIMIT CAST(? AS INTEGER)`,
+  );
+}
+
+type Row = Record<string, unknown>;
+
+const hasEvent = ({ id }: Row) => id !== null;
+
+function toDue(row: Row, isAsked: boolean): DueDelivery {
+  return {
+    event: toEvent(row),
+    trace: toTrace(row),
+    due: Number(row.due),
+    step: Number(row.step),
+    generation: Number(row.generation),
+    isAsked,
+    suspicions: Number(row.suspicions),
+  };
+}

@@ -1,0 +1,162 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { delivery as limits } from '../../../limits.ts';
+import type { Outcome, Recorded, Standing } from '../../../webhooks/delivery/port.ts';
+import { IS_VISIBLE } from '../access/shares.ts';
+
+/** The statements that record what came of attempts, for the connection that writes. */
+export function outcomeWrites(db: DatabaseSync) {
+  const settle = settling(db);
+  const keep = attemptWrites(db);
+  const follow = standingWrites(db);
+  const suspect = db.prepare(
+    `UPDATE deliveries
+     SET suspicions = suspicions + 1
+     WHERE webhook = ? AND event = ? AND generation = ?`,
+  );
+  const giveUp = db.prepare(
+    `UPDATE deliveries
+     SET state = 'failed', asked = 0, reason = 'Its event is missing.'
+     WHERE webhook = ? AND event = ? AND state = 'pending'`,
+  );
+  return {
+    record(outcomes: readonly Outcome[]): Recorded[] {
+      const stands = new Map<string, Stand>();
+      const results = outcomes.map((outcome) => {
+        const { result, attempts } = settle(outcome);
+        if (attempts === undefined) return result;
+        keep(outcome, attempts);
+        stands.set(outcome.webhook, standAfter(stands.get(outcome.webhook), outcome));
+        return result;
+      });
+      for (const [webhook, stand] of stands) follow(webhook, stand);
+      return results;
+    },
+    suspect: (webhook: string, event: string, generation: number): void =>
+      void suspect.run(webhook, event, generation),
+    giveUp(webhook: string, events: readonly string[]): void {
+      for (const event of events) giveUp.run(webhook, event);
+    },
+  };
+}
+
+/** `attempts`: how many the delivery has with this one; undefined when it is not to be kept. */
+type Settled = { result: Recorded; attempts?: number };
+
+/** What becomes of the delivery. An attempt is kept under the generation behind its own. */
+function settling(db: DatabaseSync): (outcome: Outcome) => Settled {
+  const settle = db.prepare(
+    `UPDATE deliveries AS d
+     SET state = ?, attempts = attempts + 1, step = coalesce(?, step), due = coalesce(?, due), reason = ?,
+       generation = generation + 1, asked = 0, suspicions = 0
+     WHERE webhook = ? AND event = ? AND generation = ? AND (? OR step = ?) AND ${IS_VISIBLE}
+     RETURNING attempts`,
+  );
+  const beginAnew = db.prepare(
+    `UPDATE deliveries AS d
+     SET attempts = attempts + 1, step = 0, due = ?, reason = ?,
+       generation = generation + 1, asked = 0, suspicions = 0
+     WHERE webhook = ? AND event = ? AND generation = ? AND ${IS_VISIBLE}
+     RETURNING attempts`,
+  );
+  const known = db.prepare('SELECT at FROM attempts WHERE webhook = ? AND event = ? AND generation = ?');
+  const count = db.prepare(
+    `UPDATE deliveries AS d
+     SET attempts = attempts + 1
+     WHERE webhook = ? AND event = ? AND ${IS_VISIBLE}
+     RETURNING attempts`,
+  );
+
+  /** It was recorded before, or something came in between. */
+  function late({ webhook, event, generation, attempt }: Outcome): Settled {
+    const before = known.get(webhook, event, generation + 1);
+    if (before) return { result: before.at === attempt.at ? 'settled' : 'late' };
+    const counted = count.get(webhook, event);
+    return counted ? { result: 'late', attempts: Number(counted.attempts) } : { result: 'gone' };
+  }
+
+  return (outcome) => {
+    const { webhook, event, generation, step, attempt, reason = null, next } = outcome;
+    const [nextStep, due] = next.state === 'pending' ? [next.step, next.due] : [null, null];
+    const isDelivered = next.state === 'delivered' ? 1 : 0;
+    const key = [webhook, event, generation] as const;
+    const asMeant = settle.get(next.state, nextStep, due, reason, ...key, isDelivered, step);
+    if (asMeant) return { result: 'settled', attempts: Number(asMeant.attempts) };
+    const anew = beginAnew.get(attempt.at, reason, ...key);
+    return anew ? { result: 'anew', attempts: Number(anew.attempts) } : late(outcome);
+  };
+}
+
+function attemptWrites(db: DatabaseSync): (outcome: Outcome, attempts: number) => void {
+  const insert = db.prepare(
+    `INSERT INTO attempts (webhook, event, generation, at, duration_ms, address, status, excerpt, error)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  );
+  const forget = db.prepare(
+    `DELETE FROM attempts
+     WHERE webhook = ? AND event = ? AND generation <= (
+       SELECT generation
+       FROM attempts
+       WHERE webhook = ? AND event = ?
+       ORDER BY generation DESC
+       LIMIT 1 OFFSET ${limits.attemptsKept}
+     )`,
+  );
+  return ({ webhook, event, generation, attempt }, attempts) => {
+    const { at, durationMs, address, status, excerpt, error } = attempt;
+    insert.run(
+      webhook,
+      event,
+      generation + 1,
+      at,
+      durationMs,
+      address ?? null,
+      status ?? null,
+      excerpt ?? null,
+      error ?? null,
+    );
+    if (attempts > limits.attemptsKept) forget.run(webhook, event, webhook, event);
+  };
+}
+
+/** How a webhook stands after the outcomes of a transaction: it is written once. */
+type Stand = { standing: Standing; successAt: number | undefined; failureAt: number | undefined };
+
+function standAfter(before: Stand | undefined, { standing, reason, attempt }: Outcome): Stand {
+  return {
+    standing: before ? later(before.standing, standing) : standing,
+    successAt: reason === undefined ? attempt.at : before?.successAt,
+    failureAt: reason === undefined ? before?.failureAt : attempt.at,
+  };
+}
+
+function later(before: Standing, standing: Standing): Standing {
+  if (standing.generation !== before.generation)
+    return standing.generation > before.generation ? standing : before;
+  // A webhook that is disabled stays so, whatever was under way beside the attempt that ended it.
+  return { ...standing, disabledReason: before.disabledReason ?? standing.disabledReason };
+}
+
+function standingWrites(db: DatabaseSync): (webhook: string, stand: Stand) => void {
+  const noteAttempts = db.prepare(
+    `UPDATE webhooks
+     SET last_success_at = coalesce(?, last_success_at), last_failure_at = coalesce(?, last_failure_at)
+     WHERE id = ?`,
+  );
+  const note = db.prepare(
+    `UPDATE webhooks
+     SET paused_until = ?, failing_since = ?,
+       last_success_at = coalesce(?, last_success_at), last_failure_at = coalesce(?, last_failure_at)
+     WHERE id = ? AND generation = ?`,
+  );
+  const disable = db.prepare(
+    `UPDATE webhooks
+     SET status = 'disabled', disabled_reason = ?
+     WHERE id = ? AND generation = ? AND status = 'enabled'`,
+  );
+  return (webhook, { standing, successAt = null, failureAt = null }) => {
+    const { generation, pausedUntil = null, failingSince = null, disabledReason } = standing;
+    const { changes } = note.run(pausedUntil, failingSince, successAt, failureAt, webhook, generation);
+    if (changes === 0) noteAttempts.run(successAt, failureAt, webhook);
+    else if (disabledReason !== undefined) disable.run(disabledReason, webhook, generation);
+  };
+}

@@ -1,0 +1,105 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { behind } from '../../event-ids.ts';
+
+/** Removes a part of what a deleted webhook left, and at last the webhook. */
+export function webhookRemovals(db: DatabaseSync): (limit: number) => void {
+  const first = db.prepare(`SELECT id FROM webhooks WHERE status = 'deleted' LIMIT 1`);
+  const deliveries = db.prepare(
+    `DELETE FROM deliveries
+     WHERE (webhook, event) IN (
+       SELECT webhook, event
+       FROM deliveries
+       WHERE webhook = ?
+       LIMIT CAST(? AS INTEGER)
+     )`,
+  );
+  const attempts = db.prepare(
+    `DELETE FROM attempts
+     WHERE (webhook, event, generation) IN (
+       SELECT webhook, event, generation
+       FROM attempts
+       WHERE webhook = ?
+       LIMIT CAST(? AS INTEGER)
+     )`,
+  );
+  const webhook = db.prepare('DELETE FROM webhooks WHERE id = ?');
+  return (limit) => {
+    const id = first.get()?.id;
+    if (typeof id !== 'string' || attempts.run(id, limit).changes === limit) return;
+    if (deliveries.run(id, limit).changes < limit) webhook.run(id);
+  };
+}
+
+/** Drops a part of what the webhooks of a former viewer have of the owner's events. */
+export function withdrawals(db: DatabaseSync): (limit: number) => void {
+  const first = db.prepare('SELECT webhook, owner, next, through FROM withdrawals LIMIT 1');
+  const list = db.prepare(
+    `SELECT event, owner
+     FROM deliveries
+     WHERE webhook = ? AND event >= ? AND event <= ?
+     ORDER BY event
+     LIMIT CAST(? AS INTEGER)`,
+  );
+  const remove = db.prepare('DELETE FROM deliveries WHERE webhook = ? AND event = ?');
+  const goOn = db.prepare('UPDATE withdrawals SET next = ? WHERE webhook = ? AND owner = ?');
+  const end = db.prepare('DELETE FROM withdrawals WHERE webhook = ? AND owner = ?');
+
+  return (limit) => {
+    const row = first.get();
+    if (!row) return;
+    const [webhook, owner] = [String(row.webhook), Number(row.owner)];
+    const found = list.all(webhook, String(row.next), String(row.through), limit);
+    for (const { event } of found.filter((delivery) => delivery.owner === owner)) {
+      remove.run(webhook, String(event));
+    }
+    const last = found.at(-1);
+    if (last === undefined || found.length < limit) end.run(webhook, owner);
+    else goOn.run(behind(String(last.event)), webhook, owner);
+  };
+}
+
+/** Removes a part of what a deleted user left, and at last the user, when their webhooks are gone. */
+export function userRemovals(db: DatabaseSync): (limit: number) => void {
+  const first = db.prepare('SELECT id FROM users WHERE deleted_at IS NOT NULL LIMIT 1');
+  const parts = [
+    db.prepare(
+      `DELETE FROM plants
+       WHERE (owner, id) IN (SELECT owner, id FROM plants WHERE owner = ? LIMIT CAST(? AS INTEGER))`,
+    ),
+    db.prepare(
+      `DELETE FROM events
+       WHERE (owner, id) IN (SELECT owner, id FROM events WHERE owner = ? LIMIT CAST(? AS INTEGER))`,
+    ),
+    db.prepare(
+      `DELETE FROM idempotency
+       WHERE (user, method, path, key) IN (
+         SELECT user, method, path, key
+         FROM idempotency
+         WHERE user = ?
+         LIMIT CAST(? AS INTEGER)
+       )`,
+    ),
+  ];
+  const waits = db.prepare(
+    `SELECT 1
+     WHERE EXISTS (SELECT 1 FROM webhooks WHERE owner = ?1)
+        OR EXISTS (SELECT 1 FROM withdrawals WHERE owner = ?1)`,
+  );
+  const forgotten = [
+    db.prepare('DELETE FROM removed_events WHERE owner = ?'),
+    db.prepare('DELETE FROM assigned_ids WHERE owner = ?'),
+  ];
+  // No later user gets the id: whoever remembers it must not take them for this one.
+  const noteId = db.prepare(`UPDATE meta SET value = max(value, ?) WHERE name = 'last_user'`);
+  const remove = db.prepare('DELETE FROM users WHERE id = ?');
+
+  return (limit) => {
+    const id = first.get()?.id;
+    if (typeof id !== 'number') return;
+    for (const part of parts) if (part.run(id, limit).changes === limit) return;
+    if (waits.get(id)) return;
+    for (const row of forgotten) row.run(id);
+    noteId.run(id);
+    remove.run(id);
+  };
+}

@@ -1,0 +1,167 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type {
+  NewWebhook,
+  Rotation,
+  RotationOutcome,
+  Webhook,
+  WebhookChange,
+} from '../../../webhooks/port.ts';
+import { toWebhook } from '../../rows.ts';
+import type { Snapshot } from '../engine/snapshot.ts';
+import type { OutboxWrites } from './outbox.ts';
+import { webhookOwners } from './webhook-owners.ts';
+
+/** The statements that write webhooks, for the connection that writes. */
+export function webhookWrites(db: DatabaseSync, outbox: OutboxWrites) {
+  const count = db.prepare(`SELECT count(*) AS count FROM webhooks WHERE owner = ? AND status <> 'deleted'`);
+  const insert = db.prepare(
+    `INSERT INTO webhooks (owner, id, url, description, rate, status, private_key, public_key, created_at)
+     VALUES (?, ?, ?, ?, ?, 'enabled', ?, ?, ?)`,
+  );
+  const insertSecret = db.prepare(
+    'INSERT INTO webhook_secrets (webhook, created_at, secret) VALUES (?, ?, ?)',
+  );
+  const markDeleted = db.prepare(
+    `UPDATE webhooks
+     SET status = 'deleted', private_key = ''
+     WHERE owner = ? AND id = ? AND status <> 'deleted'`,
+  );
+  const forgetSecrets = db.prepare('DELETE FROM webhook_secrets WHERE webhook = ?');
+
+  return {
+    createWebhook(webhook: NewWebhook, most: number): boolean {
+      const { owner, id, url, description, rate, privateKey, publicKey, createdAt, secrets } = webhook;
+      if (Number(count.get(owner)?.count) >= most) return false;
+      insert.run(owner, id, url, description ?? null, rate ?? null, privateKey, publicKey, createdAt);
+      for (const secret of secrets) insertSecret.run(id, createdAt, secret);
+      outbox.forgetSubscriptions();
+      return true;
+    },
+    changeWebhook: changes(db, outbox),
+    rotateSecret: rotations(db, outbox),
+    deleteWebhook(owner: number, id: string): boolean {
+      if (markDeleted.run(owner, id).changes === 0) return false;
+      forgetSecrets.run(id);
+      outbox.forgetSubscriptions();
+      outbox.webhookChanged(id);
+      return true;
+    },
+  };
+}
+
+const COLUMNS = `id, owner, url, description, rate, status, disabled_reason, paused_until, public_key, created_at,
+       last_success_at, last_failure_at`;
+
+function changes(db: DatabaseSync, outbox: OutboxWrites) {
+  const find = db.prepare(
+    `SELECT url, status FROM webhooks WHERE owner = ? AND id = ? AND status <> 'deleted'`,
+  );
+  const update = db.prepare(
+    `UPDATE webhooks
+     SET url = ?,
+         description = CASE WHEN ? THEN ? ELSE description END,
+         rate = CASE WHEN ? THEN ? ELSE rate END,
+         status = ?,
+         disabled_reason = CASE WHEN ? = status THEN disabled_reason END,
+         paused_until = CASE WHEN ? THEN NULL ELSE paused_until END,
+         failing_since = CASE WHEN ? THEN NULL ELSE failing_since END,
+         generation = generation + ?
+     WHERE owner = ? AND id = ?
+     RETURNING ${COLUMNS}`,
+  );
+  // What waits for a retry is due at once: a replay of what is pending.
+  const hasten = db.prepare(
+    `INSERT INTO replays (webhook, owner, hastens, state, next, through)
+     SELECT webhook, owner, 1, 'pending', '', event
+     FROM (
+       SELECT webhook, owner, event
+       FROM deliveries INDEXED BY deliveries_by_state
+       WHERE webhook = ? AND state = 'pending'
+       ORDER BY event DESC
+       LIMIT 1
+     )
+     WHERE true
+     ON CONFLICT (webhook) WHERE hastens = 1 DO UPDATE
+     SET through = excluded.through`,
+  );
+
+  return (owner: number, id: string, change: WebhookChange): Webhook | undefined => {
+    const before = find.get(owner, id);
+    if (!before) return undefined;
+    const { url = String(before.url), description, rate, enabled } = change;
+    const status = enabled === undefined ? String(before.status) : enabled ? 'enabled' : 'disabled';
+    const begins = url !== before.url || enabled === true ? 1 : 0;
+    const row = update.get(
+      url,
+      description === undefined ? 0 : 1,
+      description ?? null,
+      rate === undefined ? 0 : 1,
+      rate ?? null,
+      status,
+      status,
+      begins,
+      begins,
+      begins,
+      owner,
+      id,
+    );
+    if (begins || rate !== undefined || status !== before.status) outbox.webhookChanged(id);
+    if (begins && status === 'enabled') {
+      hasten.run(id);
+      outbox.hasWork(id, change.at);
+    }
+    return row && toWebhook(row);
+  };
+}
+
+function rotations(db: DatabaseSync, outbox: OutboxWrites) {
+  const owns = webhookOwners(db);
+  const removeOver = db.prepare('DELETE FROM webhook_secrets WHERE webhook = ? AND expires_at <= ?');
+  const live = db.prepare(
+    `SELECT count(*) AS count, min(expires_at) AS until
+     FROM webhook_secrets
+     WHERE webhook = ?`,
+  );
+  const limit = db.prepare(
+    `UPDATE webhook_secrets
+     SET expires_at = ?
+     WHERE webhook = ? AND (expires_at IS NULL OR expires_at > ?)`,
+  );
+  const insert = db.prepare('INSERT INTO webhook_secrets (webhook, created_at, secret) VALUES (?, ?, ?)');
+
+  return (owner: number, id: string, { secret, at, overlapUntil, most }: Rotation): RotationOutcome => {
+    if (!owns(owner, id)) return 'no webhook';
+    removeOver.run(id, at);
+    const { count, until } = live.get(id) ?? {};
+    // Without an overlap they all end now.
+    if (Number(count) >= most && overlapUntil > at) return { full: true, until: Number(until) };
+    limit.run(overlapUntil, id, overlapUntil);
+    removeOver.run(id, at);
+    insert.run(id, at, secret);
+    outbox.webhookChanged(id);
+    return 'rotated';
+  };
+}
+
+/** The queries that read webhooks. */
+export function webhookReads(db: DatabaseSync, snapshot: Snapshot) {
+  const ofOwner = db.prepare(
+    `SELECT ${COLUMNS}
+     FROM webhooks
+     WHERE owner = ? AND status <> 'deleted'
+     ORDER BY id`,
+  );
+  const one = db.prepare(
+    `SELECT ${COLUMNS}
+     FROM webhooks
+     WHERE owner = ? AND id = ? AND status <> 'deleted'`,
+  );
+  return {
+    webhooks: (owner: number): Webhook[] => snapshot.read(() => ofOwner.all(owner).map(toWebhook)),
+    webhook: (owner: number, id: string): Webhook | undefined =>
+      snapshot.read(() => {
+        const row = one.get(owner, id);
+        return row && toWebhook(row);
+      }),
+  };
+}

@@ -1,0 +1,76 @@
+import { closeSync, existsSync, openSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import { writes } from '../../../limits.ts';
+import { fileSize } from '../files/file-size.ts';
+
+/** Older versions can corrupt a database when a checkpoint resets the write-ahead log. */
+const OLDEST_SQLITE = [3, 51, 3] as const;
+
+/**
+ * Opens a connection. `synchronous=FULL` flushes the write-ahead log at each commit: NORMAL loses
+ * acknowledged commits on a power cut.
+ */
+export function openConnection(path: string, options: { readOnly?: boolean } = {}): DatabaseSync {
+  refuseOldSqlite();
+  refuseLostDatabase(path);
+  if (!options.readOnly && path !== ':memory:') makePrivateFile(path);
+  const db = new DatabaseSync(path, { readOnly: options.readOnly ?? false, timeout: writes.lockWaitMs });
+  if (!options.readOnly) db.exec('PRAGMA journal_mode = WAL');
+  // See checkpoint.ts.
+  db.exec('PRAGMA wal_autocheckpoint = 0');
+  db.exec('PRAGMA synchronous = FULL');
+  db.exec('PRAGMA foreign_keys = ON');
+  db.exec('PRAGMA trusted_schema = OFF');
+  return db;
+}
+
+/**
+ * Makes an empty file, which SQLite takes for an empty database, that only its owner may read; the files that
+ * SQLite puts beside it get its mode. A file that is there stays as it is, and is not even opened: closing it
+ * would give up the locks that this process holds on it.
+ */
+export function makePrivateFile(path: string): void {
+  try {
+    closeSync(openSync(path, 'wx', 0o600));
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+  }
+}
+
+/**
+ * Opens the files of a store as SQLite will, which says less of what is wrong with them. To be called before this process
+ * has the store open: closing a file gives up the locks that SQLite holds on it.
+ *
+ * @throws errors of the file system, with the path
+ */
+export function requireWritable(path: string): void {
+  for (const suffix of ['', '-wal', '-shm', '-journal']) {
+    if (existsSync(path + suffix)) closeSync(openSync(path + suffix, 'r+'));
+  }
+}
+
+/**
+ * Refuses a store whose database is gone while its write-ahead log is there: SQLite would delete the log, which may be
+ * all that is left, even for a connection that only reads.
+ */
+export function refuseLostDatabase(path: string): void {
+  const log = `${path}-wal`;
+  if (fileSize(path) > 0 || fileSize(log) === 0) return;
+  const state = existsSync(path) ? 'is empty' : 'is missing';
+  throw new Error(
+    `The database ${path} ${state}, but its write-ahead log is there, with ${fileSize(log)} bytes of what was written ` +
+      `last: ${log}. Nothing was changed. Put the database back beside it, or restore a backup: plant-store restore FILE. ` +
+      'To begin with an empty store instead, move the log away.',
+  );
+}
+
+function refuseOldSqlite(): void {
+  const version = process.versions.sqlite ?? '0';
+  const parts = version.split('.').map(Number);
+  for (const [i, least] of OLDEST_SQLITE.entries()) {
+    const part = parts[i] ?? 0;
+    if (part > least) return;
+    if (part < least)
+      throw new Error(`SQLite ${version} is too old; ${OLDEST_SQLITE.join('.')} or newer is needed`);
+  }
+}

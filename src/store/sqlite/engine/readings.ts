@@ -1,0 +1,69 @@
+import { stat, statfs } from 'node:fs/promises';
+import type { DatabaseSync } from 'node:sqlite';
+import { setImmediate } from 'node:timers/promises';
+import { observability as limits } from '../../../limits.ts';
+import type { SizeReading, WebhooksReading } from '../../../observability/port.ts';
+import { addWebhooks, noWebhooks, type WebhooksRow } from '../../webhooks-reading.ts';
+import type { Snapshot } from './snapshot.ts';
+
+/** What somebody who watches the store wants to know of it. */
+export function storeReads(db: DatabaseSync, snapshot: Snapshot) {
+  const part = db.prepare(
+    `SELECT count(*) FILTER (WHERE status = 'enabled') AS enabled,
+       count(*) FILTER (WHERE status = 'enabled' AND paused_until > ?1) AS paused,
+       count(*) FILTER (WHERE status = 'disabled') AS disabled,
+       min(oldest) FILTER (WHERE status = 'enabled') AS oldest_pending,
+       min(oldest) FILTER (WHERE status = 'disabled') AS oldest_held,
+       min(due) FILTER (WHERE status = 'enabled' AND due <= ?1 AND coalesce(paused_until, 0) <= ?1) AS due_since,
+       max(id) AS last
+     FROM (
+       SELECT w.id, w.status, w.paused_until,
+         (
+           SELECT d.event
+           FROM deliveries d INDEXED BY deliveries_by_state
+           WHERE d.webhook = w.id AND d.state = 'pending'
+           ORDER BY d.event
+           LIMIT 1
+         ) AS oldest,
+         (
+           SELECT d.due
+           FROM deliveries d INDEXED BY deliveries_due
+           WHERE d.webhook = w.id AND d.state = 'pending'
+           ORDER BY d.due
+           LIMIT 1
+         ) AS due
+       FROM webhooks w
+       WHERE w.id > ?2
+       ORDER BY w.id
+       LIMIT ${limits.webhooksRead}
+     )`,
+  );
+
+  return {
+    /** A part of them in each turn of the event loop. */
+    async webhooks(now: number): Promise<WebhooksReading> {
+      let reading = noWebhooks;
+      for (let from: string | null = ''; from !== null; ) {
+        const last: string = from;
+        // Of the columns that are named there; the counts are numbers, the rest is null without a webhook.
+        const row = snapshot.read(() => part.get(now, last)) as WebhooksRow & { last: string | null };
+        reading = addWebhooks(reading, row);
+        from = row.last;
+        if (from !== null) await setImmediate();
+      }
+      return reading;
+    },
+  };
+}
+
+/** Without a file, of a store in memory, there is none. */
+export async function sizeOf(path: string): Promise<SizeReading> {
+  if (path === ':memory:') return { bytes: 0, freeBytes: undefined };
+  const [file, log, system] = await Promise.all([
+    stat(path),
+    // The write-ahead log comes with the first commit, and goes when the store is closed.
+    stat(`${path}-wal`).catch(() => undefined),
+    statfs(path),
+  ]);
+  return { bytes: file.size + (log?.size ?? 0), freeBytes: system.bavail * system.bsize };
+}

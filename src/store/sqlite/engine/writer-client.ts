@@ -1,0 +1,81 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
+import type { AppError } from '../../../errors.ts';
+import { threadEnvironment } from '../../../thread-environment.ts';
+import { outcomeUnknown, unavailable } from '../../failures.ts';
+import { COMMIT_FAILED, StoreFailure } from './failure.ts';
+import { fromPlain } from './plain-errors.ts';
+import { type Command, createWriter, type Executed, type WriterRules } from './writer.ts';
+import { settle, type WriterReply } from './writer-reply.ts';
+import type { WriterMessage, WriterNews, WriterOptions } from './writer-thread.ts';
+
+/** Where commands are carried out: in a thread of its own, or in place for a program that ends soon. */
+export type Writer = {
+  execute(commands: Command[]): Promise<Executed>;
+  close(): Promise<void>;
+};
+
+export type ThreadWriter = Writer & {
+  /** A new way to the thread, for another one than this; a way that was there before is closed. */
+  connect(): MessagePort;
+};
+
+export type WriterEvents = {
+  /** The thread ended by a fault while it had nothing to do. */
+  died(failure: StoreFailure): void;
+  /** A batch that came another way was committed, or failed. */
+  beside(error: AppError | undefined): void;
+};
+
+export function inlineWriter(db: DatabaseSync, rules: WriterRules): Writer {
+  const execute = createWriter(db, rules);
+  return { execute: async (commands) => execute(commands), close: async () => {} };
+}
+
+/** Does not wait for the thread to come up: reads need it not, and the first commands wait for it. */
+export function threadWriter(options: WriterOptions, events: WriterEvents): ThreadWriter {
+  const thread = new Worker(new URL('./writer-thread.ts', import.meta.url), {
+    workerData: options,
+    env: threadEnvironment(),
+  });
+  const post = (message: WriterMessage, transferred: MessagePort[] = []) =>
+    thread.postMessage(message, transferred);
+  let waiting: PromiseWithResolvers<Executed> | undefined;
+  let ended: AppError | undefined;
+  const exited = new Promise<void>((resolve) => thread.once('exit', () => resolve()));
+
+  thread.on('message', (reply: WriterReply | WriterNews) => {
+    if ('beside' in reply) {
+      events.beside(reply.beside && fromPlain(reply.beside));
+      return;
+    }
+    const batch = waiting;
+    waiting = undefined;
+    if (batch) settle(batch, reply);
+  });
+  thread.on('error', (error: Error) => {
+    ended = unavailable(error);
+    // In the middle of a batch nobody knows whether its commit reached the disk.
+    if (waiting) waiting.reject(outcomeUnknown(COMMIT_FAILED, error));
+    else events.died(new StoreFailure(error.message, { isFinal: true, cause: error }));
+  });
+
+  return {
+    execute(commands) {
+      if (ended) return Promise.reject(ended);
+      waiting = Promise.withResolvers();
+      post(commands);
+      return waiting.promise;
+    },
+    connect() {
+      const { port1, port2 } = new MessageChannel();
+      post({ sender: port1 }, [port1]);
+      return port2;
+    },
+    async close() {
+      if (ended) return;
+      post('close');
+      await exited;
+    },
+  };
+}

@@ -1,0 +1,34 @@
+import { AppError } from '../../../errors.ts';
+import type { PlainError } from '../../failures.ts';
+import type { Announced } from '../deliveries/outbox.ts';
+import { fromPlain, toPlain } from './plain-errors.ts';
+import type { Executed } from './writer.ts';
+
+/** What the thread that writes answers to a batch of commands. */
+export type WriterReply =
+  | { outcomes: unknown[]; failures: { index: number; error: PlainError }[]; announced: Announced }
+  | { error: PlainError };
+
+export function replyTo(execute: () => Executed): WriterReply {
+  try {
+    const { outcomes, failures, announced } = execute();
+    return {
+      outcomes,
+      failures: failures.map(({ index, error }) => ({ index, error: toPlain(error) })),
+      announced,
+    };
+  } catch (error) {
+    return {
+      error: toPlain(error instanceof AppError ? error : new AppError(50000, undefined, { cause: error })),
+    };
+  }
+}
+
+/** Tells whoever waits for a batch what became of it. */
+export function settle(batch: PromiseWithResolvers<Executed>, reply: WriterReply): void {
+  if ('error' in reply) batch.reject(fromPlain(reply.error));
+  else {
+    const failures = reply.failures.map(({ index, error }) => ({ index, error: fromPlain(error) }));
+    batch.resolve({ ...reply, failures });
+  }
+}

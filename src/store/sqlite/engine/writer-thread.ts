@@ -1,0 +1,120 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import type { PlainError } from '../../failures.ts';
+import { unavailable } from '../../failures.ts';
+import type { Announced } from '../deliveries/outbox.ts';
+import { createCheckpoint } from './checkpoint.ts';
+import { openConnection } from './connection.ts';
+import { toPlain } from './plain-errors.ts';
+import { keepSizeRecord } from './size-record.ts';
+import { type KnownFile, type StoreFiles, storeFiles } from './store-files.ts';
+import { type Command, createWriter, type WriterRules } from './writer.ts';
+import { replyTo, type WriterReply } from './writer-reply.ts';
+
+/**
+ * The thread that writes, with a connection of its own: while one commit waits for the disk, the others go on reading
+ * and gather the next batch. Batches come from the main thread and from the one that sends, each of which waits for the
+ * answer to one before it sends the next: so they take turns.
+ */
+
+export type WriterOptions = { path: string; files: readonly KnownFile[]; rules: WriterRules };
+
+/** A batch of commands, or the way to the thread that sends. */
+export type WriterMessage = Command[] | { sender: MessagePort } | 'close';
+
+/** What the main thread is told of batches of the thread that sends: that one failed, and that one after it did not. */
+export type WriterNews = { beside: PlainError | undefined };
+
+/** What the thread that sends is told after a commit. */
+export type LaneNews = Pick<Announced, 'work' | 'changed'>;
+
+if (parentPort) serve(parentPort, workerData);
+
+function serve(port: NonNullable<typeof parentPort>, { path, files: known, rules }: WriterOptions): void {
+  // The third is shared memory, which holds nothing that lasts: the main thread watches it.
+  const files = storeFiles(known.slice(0, 2));
+  const lost = files.loss();
+  // Opening it now would make a new one.
+  if (lost) throw lost;
+  const db = openConnection(path);
+  const execute = createWriter(db, rules, files);
+  const checkpoint = createCheckpoint(db);
+  const record = keepSizeRecord(path);
+  const doubts = createDoubts(files, db);
+  let sender: MessagePort | undefined;
+  let hasFailed = false;
+  record.note(files.latest());
+
+  /** @param answer called before what is to be done after a commit */
+  function carryOut(commands: Command[], answer: (reply: WriterReply) => void): void {
+    const reply = replyTo(() => execute(commands));
+    doubts.note(reply);
+    answer(reply);
+    if ('error' in reply) return;
+    record.note(files.latest());
+    // Its failure ends the thread.
+    if (checkpoint() && !files.loss(db)) record.note(files.latest(), true);
+  }
+
+  function answer(reply: WriterReply): void {
+    // Before anybody is told that it is done: what was changed is sent as it was no more.
+    if ('announced' in reply) tell(reply.announced);
+    port.postMessage(reply);
+  }
+
+  function tell({ work, changed }: Announced): void {
+    if (work.length + changed.length > 0) sender?.postMessage({ work, changed } satisfies LaneNews);
+  }
+
+  function report(error: PlainError | undefined): void {
+    if (error || hasFailed) port.postMessage({ beside: error } satisfies WriterNews);
+    hasFailed = error !== undefined;
+  }
+
+  function connect(other: MessagePort): void {
+    sender?.close();
+    sender = other;
+    other.on('message', (commands: Command[]) => {
+      const refusal = doubts.refusal();
+      if (refusal) other.postMessage({ error: refusal } satisfies WriterReply);
+      else
+        carryOut(commands, (reply) => {
+          other.postMessage(reply);
+          report('error' in reply ? reply.error : undefined);
+        });
+    });
+  }
+
+  port.on('message', (message: WriterMessage) => {
+    if (message === 'close') {
+      sender?.close();
+      record.end();
+      db.close();
+      port.close();
+    } else if ('sender' in message) connect(message.sender);
+    else carryOut(message, answer);
+  });
+}
+
+/**
+ * Why nothing may be written. The main thread knows it of its own batches: after a commit whose outcome is unknown the
+ * process ends, and while the files are away they are looked for.
+ */
+function createDoubts(files: StoreFiles, db: DatabaseSync) {
+  let isOver = false;
+  let isAway = false;
+  return {
+    note(reply: WriterReply): void {
+      if (!('error' in reply)) return;
+      const { code, cause } = reply.error;
+      isAway ||= cause?.isFinal === false;
+      isOver ||= cause?.isFinal === true || (code === 50301 && cause?.isFinal === undefined);
+    },
+    refusal(): PlainError | undefined {
+      if (isOver) return toPlain(unavailable(undefined));
+      const lost = isAway ? files.loss(db) : undefined;
+      isAway = lost !== undefined;
+      return lost && toPlain(unavailable(lost));
+    },
+  };
+}

@@ -1,0 +1,104 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { firstId } from '../../../runtime.ts';
+import { type Schema, schemaOf } from '../engine/migrate.ts';
+
+/** What a store holds, for whoever has to decide what to do with it. */
+export type Contents = {
+  plants: number;
+  /** Deliveries that are to be sent. */
+  waiting: number;
+};
+
+/**
+ * The schema of a store, whole or damaged.
+ *
+ * @throws Error, whose message is a sentence, for a database of something else, and for one that this program does not
+ * understand
+ */
+export function storeSchema(db: DatabaseSync): Schema {
+  const schema = schemaOf(db);
+  const meta = db.prepare(`SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'meta'`).get();
+  if (schema === undefined || meta === undefined)
+    throw new Error('It is a database, but not of a plant store.');
+  return schema;
+}
+
+/**
+ * What is wrong in a store, a sentence each; nothing when it is whole. Reads all of it: pages and their order, every
+ * index, what refers to what, and what no constraint of the schema holds.
+ *
+ * @throws Error as `storeSchema` does
+ */
+export function verifyStore(db: DatabaseSync): string[] {
+  const { applied, known } = storeSchema(db);
+  const damage = db.prepare('PRAGMA integrity_check(10)').all();
+  const found = damage.map(({ integrity_check: text }) => String(text)).filter((text) => text !== 'ok');
+  // What is built on damaged pages says nothing more.
+  if (found.length > 0) return found;
+  const [dangling] = db.prepare('PRAGMA foreign_key_check').all();
+  if (dangling)
+    found.push(`A row of ${dangling.table} refers to one of ${dangling.parent} that is not there.`);
+  // An older schema is checked by the migration that brings it up to date.
+  if (applied === known) found.push(...brokenRules(db));
+  return found;
+}
+
+export function contentsOf(db: DatabaseSync): Contents {
+  return {
+    plants: countIn(db, 'SELECT count(*) AS count FROM plants'),
+    waiting: countIn(db, `SELECT count(*) AS count FROM deliveries WHERE state = 'pending'`),
+  };
+}
+
+type Rule = { count: string; says: string };
+
+/** What each transaction of the service keeps true, and no constraint says. */
+const rules: readonly Rule[] = [
+  {
+    // What is being removed goes slice by slice, the event before its deliveries or behind them.
+    count: `SELECT count(*) AS count
+            FROM deliveries d
+            JOIN webhooks w ON w.id = d.webhook AND w.status <> 'deleted'
+            JOIN users u ON u.id = d.owner AND u.deleted_at IS NULL
+            LEFT JOIN events e ON e.owner = d.owner AND e.id = d.event
+            WHERE e.id IS NULL
+              AND NOT EXISTS (SELECT 1 FROM withdrawals WHERE webhook = d.webhook AND owner = d.owner)`,
+    says: 'deliveries have no event',
+  },
+];
+
+function brokenRules(db: DatabaseSync): string[] {
+  const found = rules.flatMap(({ count, says }) => {
+    const broken = countIn(db, count);
+    return broken === 0 ? [] : [`${broken} ${says}.`];
+  });
+  const silent = plantsWithoutEvent(db);
+  return silent === 0 ? found : [...found, `${silent} plants have no event.`];
+}
+
+/**
+ * Each plant has one, until the retention removes it, oldest first, or its owner is removed, slice by slice. No index
+ * leads from a plant to its event, so all are compared at once.
+ */
+function plantsWithoutEvent(db: DatabaseSync): number {
+  db.function('first_id', { deterministic: true }, (at) => firstId('evt', Number(at)));
+  return countIn(
+    db,
+    `SELECT count(*) AS count
+     FROM (
+       SELECT p.owner, p.id
+       FROM plants p
+       JOIN users u ON u.id = p.owner AND u.deleted_at IS NULL
+       LEFT JOIN removed_events r ON r.owner = p.owner
+       WHERE r.event IS NULL OR first_id(p.created_at) > r.event
+       EXCEPT
+       SELECT owner, plant
+       FROM events
+       WHERE type = 'plant.created'
+     )`,
+  );
+}
+
+function countIn(db: DatabaseSync, sql: string): number {
+  return Number(db.prepare(sql).get()?.count);
+}

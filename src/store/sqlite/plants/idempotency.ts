@@ -1,0 +1,62 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { KeptRecord, Once, RequestKey } from '../../../idempotency/port.ts';
+import { KEY_USED } from '../../once.ts';
+import { toKeptRecord } from '../../rows.ts';
+import type { Snapshot } from '../engine/snapshot.ts';
+
+/** The statements that write the answers to requests with a key, for the connection that writes. */
+export function idempotencyWrites(db: DatabaseSync) {
+  const removeOver = db.prepare(
+    'DELETE FROM idempotency WHERE user = ? AND method = ? AND path = ? AND key = ? AND expires_at <= ?',
+  );
+  const insert = db.prepare(
+    `INSERT INTO idempotency (user, method, path, key, fingerprint, status, location, body, expires_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT DO NOTHING`,
+  );
+  const exists = db.prepare(
+    'SELECT 1 FROM idempotency WHERE user = ? AND method = ? AND path = ? AND key = ? AND expires_at > ?',
+  );
+
+  function keep({ user, method, path, key, fingerprint, at, expiresAt, answer }: Once): boolean {
+    const { status, location, body } = answer;
+    removeOver.run(user, method, path, key, at);
+    return (
+      insert.run(user, method, path, key, fingerprint, status, location ?? null, body, expiresAt).changes > 0
+    );
+  }
+
+  return {
+    keepAnswer: keep,
+    /** Runs a write unless its key has a record, and makes one when the write had an effect. */
+    once(once: Once, write: () => unknown, hadEffect: (outcome: unknown) => boolean): unknown {
+      const { user, method, path, key, at, answer } = once;
+      if (exists.get(user, method, path, key, at)) return KEY_USED;
+      const outcome = write();
+      if (hadEffect(outcome)) {
+        keep({ ...once, answer: { ...answer, location: completed(answer.location, outcome) } });
+      }
+      return outcome;
+    },
+  };
+}
+
+/** A create answers with the id that it gave. */
+function completed(location: string | undefined, outcome: unknown): string | undefined {
+  return typeof outcome === 'bigint' && location?.endsWith('/') ? `${location}${outcome}` : location;
+}
+
+/** The queries that read the answers to requests with a key. */
+export function idempotencyReads(db: DatabaseSync, snapshot: Snapshot) {
+  const find = db.prepare(
+    `SELECT fingerprint, status, location, body
+     FROM idempotency
+     WHERE user = ? AND method = ? AND path = ? AND key = ? AND expires_at > ?`,
+  );
+  return {
+    keptAnswer({ user, method, path, key }: RequestKey, now: number): KeptRecord | undefined {
+      const row = snapshot.read(() => find.get(user, method, path, key, now));
+      return row && toKeptRecord(row);
+    },
+  };
+}

@@ -1,0 +1,76 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { LAST_ASSIGNED_ID, type PlantId } from '../../../plants/plant.ts';
+
+/** So far above the counter every free id is found. Where all are taken, the search goes on in strides. */
+const NEAR = 128n;
+
+/** The ids that the store assigns: a counter for each owner, read and written once in a transaction. */
+export function assignedIds(db: DatabaseSync) {
+  const read = db.prepare('SELECT last FROM assigned_ids WHERE owner = ?');
+  read.setReadBigInts(true);
+  const write = db.prepare(
+    `INSERT INTO assigned_ids (owner, last)
+     VALUES (?, ?)
+     ON CONFLICT DO UPDATE SET last = excluded.last`,
+  );
+  const firstGap = db.prepare(
+    `SELECT id + 1 AS id
+     FROM plants p
+     WHERE owner = ? AND id BETWEEN ? AND ?
+       AND NOT EXISTS (SELECT 1 FROM plants WHERE owner = p.owner AND id = p.id + 1)
+     ORDER BY p.id
+     LIMIT 1`,
+  );
+  firstGap.setReadBigInts(true);
+  const highest = db.prepare('SELECT max(id) AS id FROM plants WHERE owner = ? AND id <= ?');
+  highest.setReadBigInts(true);
+
+  const known = new Map<number, PlantId>();
+  const moved = new Set<number>();
+
+  /**
+   * Finds a free id above one that is taken, at a cost that does not grow with the number of ids taken. Each stride is
+   * twice as long as the one before and ends at random: only a client that takes half of all the ids up to there could
+   * be in the way of most of them.
+   */
+  function freeAbove(owner: number, taken: PlantId): PlantId {
+    const near = bigintOf(firstGap.get(owner, taken, taken + NEAR)?.id);
+    if (near !== undefined) return near;
+    for (let stride = NEAR; ; stride *= 2n) {
+      const end = taken + stride + BigInt(Math.floor(Math.random() * Number(stride)));
+      // Within reach of the last id, and more than half of all up to there are taken.
+      if (end > LAST_ASSIGNED_ID) return end;
+      const below = bigintOf(highest.get(owner, end)?.id) ?? taken;
+      if (below < end) return below + 1n;
+    }
+  }
+
+  return {
+    /**
+     * Moves the owner's counter on to an id and returns that; undefined when there is none left.
+     *
+     * @param taken the one that it returned before, when a plant has that
+     */
+    next(owner: number, taken?: PlantId): PlantId | undefined {
+      const last = known.get(owner) ?? bigintOf(read.get(owner)?.last) ?? 0n;
+      const id = taken === undefined ? last + 1n : freeAbove(owner, taken);
+      const isSpent = id > LAST_ASSIGNED_ID;
+      known.set(owner, isSpent ? LAST_ASSIGNED_ID : id);
+      moved.add(owner);
+      return isSpent ? undefined : id;
+    },
+    /** For the beginning of a transaction: one that was rolled back took its ids with it. */
+    forget(): void {
+      known.clear();
+      moved.clear();
+    },
+    /** For the end of a transaction. */
+    write(): void {
+      for (const owner of moved) write.run(owner, known.get(owner) ?? 0n);
+    },
+  };
+}
+
+export function bigintOf(value: unknown): bigint | undefined {
+  return typeof value === 'bigint' ? value : undefined;
+}

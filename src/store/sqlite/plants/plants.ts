@@ -1,0 +1,244 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { setImmediate } from 'node:timers/promises';
+import { list as limits } from '../../../limits.ts';
+import { MAX_ID, type PlantId } from '../../../plants/plant.ts';
+import type {
+  EndQuery,
+  Ends,
+  ListEnd,
+  NewPlant,
+  PageQuery,
+  PlantField,
+  PlantPage,
+  Position,
+} from '../../../plants/port.ts';
+import type { Trace } from '../../../tracing/port.ts';
+import type { Stretch } from '../../visible-owners.ts';
+import type { VisibleOwners } from '../access/visible-owners.ts';
+import type { Snapshot } from '../engine/snapshot.ts';
+import { plantCounts } from './plant-counts.ts';
+import { assignedIds, bigintOf } from './plant-ids.ts';
+
+/** The statements that write plants, for the connection that writes. */
+export function plantWrites(
+  db: DatabaseSync,
+  announce: (plant: NewPlant & { id: PlantId }) => void,
+  most: number | undefined,
+) {
+  const insert = db.prepare(
+    `INSERT INTO plants (owner, id, name, tag, created_at)
+     VALUES (?, ?, ?, ?, ?)
+     ON CONFLICT DO NOTHING`,
+  );
+  const remove = db.prepare('DELETE FROM plants WHERE owner = ? AND id = ?');
+  const exists = db.prepare('SELECT 1 FROM plants WHERE owner = ? AND id = ?');
+  const ids = assignedIds(db);
+  const counts = most === undefined ? undefined : plantCounts(db, most);
+
+  return {
+    /**
+     * The id of the plant, null when it is taken, or why there is none. Positional, because objects are slow to send to
+     * a thread.
+     */
+    create(
+      owner: number,
+      wanted: PlantId | undefined,
+      name: string,
+      tag: string | undefined,
+      event: string,
+      at: number,
+      trace?: Trace,
+    ): PlantId | null | 'full' | 'spent' {
+      if (counts?.isFull(owner)) {
+        // Whoever repeats a create learns that it was done.
+        return wanted !== undefined && exists.get(owner, wanted) ? null : 'full';
+      }
+      let id = wanted ?? ids.next(owner);
+      while (id !== undefined && insert.run(owner, id, name, tag ?? null, at).changes === 0) {
+        if (wanted !== undefined) return null;
+        id = ids.next(owner, id);
+      }
+      if (id === undefined) return 'spent';
+      counts?.added(owner);
+      announce({ owner, id, name, tag, event, at, trace });
+      return id;
+    },
+    delete(owner: number, id: PlantId): boolean {
+      if (remove.run(owner, id).changes === 0) return false;
+      counts?.removed(owner);
+      return true;
+    },
+    /** For the beginning of a transaction. */
+    forgetIds: ids.forget,
+    /** For the end of a transaction. */
+    writeIds: ids.write,
+    /** After a transaction that was rolled back. */
+    forgetCounts: () => counts?.forget(),
+  };
+}
+
+/** The queries that read plants. */
+export function plantReads(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners) {
+  const pages = new Map<string, StatementSync>();
+
+  function statement(fields: readonly PlantField[]): StatementSync {
+    const key = fields.join();
+    const known = pages.get(key);
+    if (known) return known;
+    const prepared = db.prepare(pageSql(fields));
+    prepared.setReturnArrays(true);
+    pages.set(key, prepared);
+    return prepared;
+  }
+
+  function page(query: PageQuery): PlantPage {
+    const { viewer, limit, fields } = query;
+    const parts: string[] = [];
+    let left = limit;
+    for (const { owner, first, last } of visible.stretches(viewer, query)) {
+      // One more than asked for shows whether, and where, the list goes on.
+      const row = statement(fields).get(owner, first, last, left + 1);
+      // `setReturnArrays` makes `get` answer an array; its declared type does not know. An aggregate always
+      // has one row.
+      const [json, count, highest] = row as unknown as PageRow;
+      if (json === null) continue;
+      if (count > left) {
+        if (left > 0) parts.push(json.slice(0, json.lastIndexOf(SEPARATOR)));
+        return { json: parts.join(SEPARATOR), count: limit, next: { owner, id: BigInt(highest) } };
+      }
+      parts.push(json);
+      left -= count;
+    }
+    return { json: parts.join(SEPARATOR), count: limit - left, next: undefined };
+  }
+
+  return {
+    page: (query: PageQuery): PlantPage => snapshot.read(() => page(query)),
+    end: listEnd(db, snapshot, visible),
+  };
+}
+
+function listEnd(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners) {
+  const highest = db.prepare('SELECT max(id) AS id FROM plants WHERE owner = ? AND id >= ? AND id <= ?');
+  highest.setReadBigInts(true);
+  const lowest = db.prepare('SELECT min(id) AS id FROM plants WHERE owner = ? AND id >= ? AND id <= ?');
+  lowest.setReadBigInts(true);
+  const step = db.prepare(
+    `SELECT count(*) AS count, max(id) AS id
+     FROM (
+       SELECT id
+       FROM plants
+       WHERE owner = ? AND id BETWEEN ? AND ?
+       ORDER BY id
+       LIMIT CAST(? AS INTEGER)
+     )`,
+  );
+  step.setReadBigInts(true);
+
+  /** The first position that the statement finds on one of the stretches. */
+  function find(statement: StatementSync, stretches: readonly Stretch[]): Position | undefined {
+    for (const { owner, first, last } of stretches) {
+      const id = bigintOf(statement.get(owner, first, last)?.id);
+      if (id !== undefined) return { owner, id };
+    }
+    return undefined;
+  }
+
+  function whole(viewer: number, from: Position | undefined): ListEnd {
+    const backwards = visible.stretches(viewer, { from }).toReversed();
+    return { last: find(highest, backwards), next: undefined, ends: undefined };
+  }
+
+  function endsOf(viewer: number, from: Position | undefined): Ends {
+    const stretches = visible.stretches(viewer, { from });
+    return new Map(
+      stretches.flatMap((stretch) => {
+        const end = find(highest, [stretch]);
+        return end ? [[end.owner, end.id]] : [];
+      }),
+    );
+  }
+
+  /** Counts on from a position; where that many end, and how many are still to be counted. */
+  function countOn(viewer: number, bounds: { from: Position | undefined; ends: Ends }, wanted: number) {
+    let last: Position | undefined;
+    let left = wanted;
+    for (const { owner, first, last: end } of visible.stretches(viewer, bounds)) {
+      const { id, count } = step.get(owner, first, end, left) ?? {};
+      const highestId = bigintOf(id);
+      if (highestId === undefined) continue;
+      last = { owner, id: highestId };
+      left -= Number(count);
+      if (left === 0) break;
+    }
+    return { last, left };
+  }
+
+  function following(viewer: number, { owner, id }: Position): Position | undefined {
+    const [own, ...others] = visible.stretches(viewer, { from: { owner, id } });
+    const behind = own && own.owner === owner ? (id === MAX_ID ? [] : [{ ...own, first: id + 1n }]) : [own];
+    return find(
+      lowest,
+      [...behind, ...others].filter((stretch) => stretch !== undefined),
+    );
+  }
+
+  return async ({ viewer, from, count }: EndQuery): Promise<ListEnd> => {
+    if (count === undefined) return snapshot.read(() => whole(viewer, from));
+    const ends = snapshot.read(() => endsOf(viewer, from));
+    let last: Position | undefined;
+    let next = from;
+    for (let left = count; left > 0; left -= limits.countedPlants) {
+      const at = next;
+      const counted = snapshot.read(() =>
+        countOn(viewer, { from: at, ends }, Math.min(left, limits.countedPlants)),
+      );
+      last = counted.last ?? last;
+      if (counted.left > 0 || last === undefined) return { last, next: undefined, ends };
+      const end = last;
+      next = snapshot.read(() => following(viewer, end));
+      if (next === undefined) break;
+      await setImmediate();
+    }
+    return { last, next, ends };
+  };
+}
+
+/**
+ * Between two plants of a page. White space to JSON; within a plant no line break stands, since JSON escapes
+ * it, so that the last plant of a page can be told.
+ */
+const SEPARATOR = ',\n';
+
+/** The last id comes as text: as a number it would lose digits, and BigInt for every column costs more. */
+type PageRow = [json: string | null, count: number, last: string];
+
+/**
+ * JSON made by SQLite, with the members that `plantJson` writes: reading rows and turning them into JSON here takes
+ * twice the time. A bare parameter behind LIMIT would make SQLite plan the statement anew for each value that is bound,
+ * at twice the cost of running it; hence the CAST.
+ */
+function pageSql(fields: readonly PlantField[]): string {
+  const members = (names: readonly PlantField[]) =>
+    names.map((field) => `'${field}', ${MEMBER[field]}`).join(', ');
+  const whole = `json_object(${members(fields)})`;
+  const withoutTag = `json_object(${members(fields.filter((field) => field !== 'tag'))})`;
+  const object = fields.includes('tag')
+    ? `CASE WHEN tag IS NULL THEN ${withoutTag} ELSE ${whole} END`
+    : whole;
+  return `SELECT group_concat(${object}, '${SEPARATOR}'), count(*), CAST(max(id) AS TEXT)
+    FROM (
+      SELECT owner, id, name, tag
+      FROM plants
+      WHERE owner = ? AND id BETWEEN ? AND ?
+      ORDER BY id
+      LIMIT CAST(? AS INTEGER)
+    )`;
+}
+
+const MEMBER: Record<PlantField, string> = {
+  id: 'id',
+  name: 'name',
+  tag: 'tag',
+  owner: '(SELECT name FROM users WHERE users.id = owner)',
+};

@@ -1,0 +1,203 @@
+import type { Socket } from 'node:net';
+import { Client } from 'undici';
+import { delivery, sending } from '../../limits.ts';
+import { connect } from './connect.ts';
+import type { Target } from './target.ts';
+
+/** Where the deliveries of a webhook go. */
+export type Receiver = {
+  webhook: string;
+  /** As the webhook has it. */
+  url: string;
+  parsed: URL;
+  /** Path and query, as they stand in a request. */
+  path: string;
+  idle: Connection[];
+  session: Buffer | undefined;
+};
+
+/** Carries one request at a time; opens its socket anew when the receiver has closed it. */
+export type Connection = {
+  receiver: Receiver;
+  client: Client;
+  socket: Socket | undefined;
+  /** That is connected to, or tried first; undefined before. */
+  address: string | undefined;
+  /** Requests that were sent over the socket. */
+  requests: number;
+  isIdle: boolean;
+  /** The request that it carries. */
+  carried: Carried | undefined;
+};
+
+export type Carried = {
+  /** Called after each part of an answer that has arrived. */
+  onRead(): void;
+  end(reason: string): void;
+};
+
+export type Connections = {
+  /** Throws `TargetRefused` unless the URL may be a target. */
+  to(webhook: string, url: string): Receiver;
+  /** One that is idle, else a new one. */
+  take(receiver: Receiver): Connection;
+  /** Opens its socket with the first request. */
+  open(receiver: Receiver): Connection;
+  /** Keeps it for the next delivery, after a whole answer. */
+  giveBack(connection: Connection): void;
+  close(connection: Connection): void;
+  /** Ends what they carry, for this reason, and closes all. */
+  stop(reason: string): Promise<void>;
+};
+
+/**
+ * The connections to receivers. Each serves one webhook only: what a receiver sends beyond its answers could be taken
+ * for the answer to a later request of the same connection, and then does no harm to anybody else.
+ */
+export function createConnections(target: Target): Connections {
+  // The tables that change with every request are arrays and counts: a Map or Set whose entries come and go makes V8
+  // keep what was in it until the next full collection.
+  const receivers = new Map<string, Receiver>();
+  const all = new Set<Connection>();
+  let idle = 0;
+  let isStopped = false;
+
+  function forget(receiver: Receiver): void {
+    receivers.delete(receiver.webhook);
+    for (const connection of [...receiver.idle]) connections.close(connection);
+  }
+
+  const connections: Connections = {
+    to(webhook, url) {
+      let receiver = receivers.get(webhook);
+      if (receiver?.url !== url) {
+        if (receiver) forget(receiver);
+        receiver = receiverOf(webhook, url, target.read(url));
+        receivers.set(webhook, receiver);
+        if (receivers.size > sending.receivers) {
+          for (const each of receivers.values()) if (each.idle.length === 0) forget(each);
+        }
+      }
+      return receiver;
+    },
+
+    take(receiver) {
+      const connection = receiver.idle.pop();
+      if (connection === undefined) return connections.open(receiver);
+      connection.isIdle = false;
+      idle--;
+      return connection;
+    },
+
+    open(receiver) {
+      const connection: Connection = {
+        receiver,
+        client: clientOf(receiver, target, () => connection),
+        socket: undefined,
+        address: undefined,
+        requests: 0,
+        isIdle: false,
+        carried: undefined,
+      };
+      all.add(connection);
+      connection.client.on('disconnect', () => {
+        if (connection.isIdle) connections.close(connection);
+      });
+      return connection;
+    },
+
+    giveBack(connection) {
+      const { receiver, socket } = connection;
+      connection.carried = undefined;
+      const isKnown = receivers.get(receiver.webhook) === receiver;
+      if (!isStopped && isKnown && idle < sending.idleConnections && isReady(socket)) {
+        connection.isIdle = true;
+        receiver.idle.push(connection);
+        idle++;
+      } else {
+        connections.close(connection);
+      }
+    },
+
+    close(connection) {
+      if (connection.isIdle) {
+        const { idle: own } = connection.receiver;
+        own.splice(own.indexOf(connection), 1);
+        connection.isIdle = false;
+        idle--;
+      }
+      connection.carried = undefined;
+      all.delete(connection);
+      if (!connection.client.destroyed) void connection.client.destroy();
+      // While it is being opened the client does not know it yet.
+      connection.socket?.destroy();
+    },
+
+    async stop(reason) {
+      isStopped = true;
+      const open = [...all];
+      for (const { carried } of open) carried?.end(reason);
+      for (const connection of open) connections.close(connection);
+      // Once more, because this one resolves when the socket is closed.
+      await Promise.all(open.map(({ client }) => client.destroy()));
+    },
+  };
+  return connections;
+}
+
+/** A receiver that answers before it has taken the whole request leaves a connection that would fill memory. */
+function isReady(socket: Socket | undefined): boolean {
+  return socket !== undefined && !socket.destroyed && socket.writableLength === 0;
+}
+
+function receiverOf(webhook: string, url: string, parsed: URL): Receiver {
+  const path = parsed.pathname + parsed.search;
+  return { webhook, url, parsed, path, idle: [], session: undefined };
+}
+
+function clientOf(receiver: Receiver, target: Target, own: () => Connection): Client {
+  const { parsed } = receiver;
+  const protocol = parsed.protocol === 'http:' ? 'http:' : 'https:';
+  const hostname = parsed.hostname.replace(/^\[(.*)\]$/, '$1');
+  const port = Number(parsed.port) || (protocol === 'http:' ? 80 : 443);
+  const client = new Client(parsed.origin, {
+    connect(_, callback) {
+      const connection = own();
+      connection.requests = 0;
+      connection.address = undefined;
+      connection.socket = connect(
+        {
+          target,
+          protocol,
+          hostname,
+          port,
+          session: receiver.session,
+          onTry: (address) => {
+            connection.address = address;
+          },
+          onSession: (session) => {
+            receiver.session = session;
+          },
+        },
+        (error, socket) => {
+          if (error) {
+            callback(error, null);
+            return;
+          }
+          connection.address = socket.remoteAddress;
+          callback(null, socket);
+          // Behind the client's own listener: what has arrived is read by then.
+          socket.on('readable', () => connection.carried?.onRead());
+        },
+      );
+    },
+    allowH2: false,
+    // One deadline bounds everything; two more clocks would only blur what a failure means.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    maxHeaderSize: delivery.answerHeaderBytes,
+    keepAliveTimeout: sending.idleMs,
+    keepAliveMaxTimeout: sending.longIdleMs,
+  });
+  return client;
+}

@@ -1,0 +1,51 @@
+import { plantJson } from '../../plants/plant.ts';
+import { type Trace, traceHeaders } from '../../tracing/port.ts';
+import type { PlantEvent, SigningKeys } from '../port.ts';
+import { sign } from './signature.ts';
+
+/** What of a delivery makes the request. */
+export type Sendable = {
+  webhook: { id: string; url: string } & SigningKeys;
+  event: PlantEvent;
+  /** In which the event was made. */
+  trace?: Trace | undefined;
+  /** That the receiver goes on with; undefined when this service makes no traces, whatever was kept with the event. */
+  onward?: Trace | undefined;
+  /** Attempts that were made since its schedule began. */
+  step?: number;
+};
+
+/** A request that is ready to be sent. */
+export type Prepared = { url: string; headers: Record<string, string>; body: string };
+
+/**
+ * The request of one attempt: the flat plant as body, signed (Standard Webhooks 1.0), with the CloudEvents
+ * 1.0 attributes as headers (HTTP binding, binary mode). Throws when a signing key cannot be read.
+ *
+ * @param now milliseconds; the signature's timestamp
+ * @param version of this service, for `user-agent`
+ * @param source the service's public URL: `ce-source`
+ */
+export function prepare(claim: Sendable, now: number, version: string, source: string): Prepared {
+  const { webhook, event } = claim;
+  const timestamp = Math.floor(now / 1000);
+  const body = plantJson(event.plant);
+  return {
+    url: webhook.url,
+    headers: {
+      'content-type': 'application/json',
+      'user-agent': `plant-store/${version}`,
+      'webhook-id': event.id,
+      'webhook-timestamp': String(timestamp),
+      'webhook-signature': sign({ id: event.id, timestamp, body, keys: webhook }),
+      'ce-specversion': '1.0',
+      'ce-id': event.id,
+      'ce-type': event.type,
+      'ce-source': source,
+      'ce-time': new Date(event.at).toISOString(),
+      // Not signed: the signature is of id, time and body.
+      ...traceHeaders(claim.onward),
+    },
+    body,
+  };
+}

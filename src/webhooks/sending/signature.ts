@@ -1,0 +1,88 @@
+import { createHmac, createPrivateKey, createPublicKey, sign as ed25519, type KeyObject } from 'node:crypto';
+import { delivery } from '../../limits.ts';
+import type { SigningKeys } from '../port.ts';
+
+export type SignedContent = {
+  /** The `webhook-id` header. */
+  id: string;
+  /** The `webhook-timestamp` header: unix seconds. */
+  timestamp: number;
+  body: string;
+  keys: SigningKeys;
+};
+
+const SECRET = { prefix: 'whsec_', bytes: { min: 24, max: 64 } };
+const PRIVATE_KEY = { prefix: 'whsk_', bytes: { min: 64, max: 64 } };
+const PUBLIC_KEY = { prefix: 'whpk_' };
+
+/**
+ * The `webhook-signature` header of Standard Webhooks 1.0: `v1,` HMAC-SHA256 for each live secret, newest
+ * first, then `v1a,` ed25519. Throws when a key cannot be read; the message shows nothing of the key.
+ */
+export function sign({ id, timestamp, body, keys }: SignedContent): string {
+  const content = Buffer.from(`${id}.${timestamp}.${body}`);
+  const signatures = keys.secrets.map((secret) => {
+    const hmac = createHmac('sha256', decode(secret, SECRET)).update(content);
+    return `v1,${hmac.digest('base64')}`;
+  });
+  signatures.push(`v1a,${ed25519(null, content, importedKey(keys.privateKey)).toString('base64')}`);
+  return signatures.join(' ');
+}
+
+/** A symmetric key of 256 bits: `whsec_` and base64. */
+export function newSecret(random: (size: number) => Buffer): string {
+  return SECRET.prefix + random(32).toString('base64');
+}
+
+/** An ed25519 pair: `whsk_` and base64 of seed and public key, `whpk_` and base64 of the public key. */
+export function newKeyPair(random: (size: number) => Buffer): { privateKey: string; publicKey: string } {
+  const seed = random(32);
+  const spki = createPublicKey(privateKeyOf(seed)).export({ format: 'der', type: 'spki' });
+  const point = spki.subarray(-32);
+  return {
+    privateKey: PRIVATE_KEY.prefix + Buffer.concat([seed, point]).toString('base64'),
+    publicKey: PUBLIC_KEY.prefix + point.toString('base64'),
+  };
+}
+
+/** What stands before the 32 bytes of the seed in PKCS #8 (RFC 8410 §7). */
+const PKCS8_ED25519 = Buffer.from('302e020100300506032b657004220420', 'hex');
+
+/**
+ * `createPrivateKey` also throws for an error that something else left in the thread's OpenSSL error queue, and
+ * empties the queue. What is wrong with the key itself throws again (decision 49).
+ */
+function privateKeyOf(seed: Buffer): KeyObject {
+  const input = { key: Buffer.concat([PKCS8_ED25519, seed]), format: 'der', type: 'pkcs8' } as const;
+  try {
+    return createPrivateKey(input);
+  } catch {
+    return createPrivateKey(input);
+  }
+}
+
+// Importing an ed25519 key takes as long as signing with it (25 µs each, measured), so the keys of the
+// webhooks that are sent to stay imported. A pure function's memory: it changes no result.
+let recent = new Map<string, KeyObject>();
+let older = recent;
+
+function importedKey(text: string): KeyObject {
+  const known = recent.get(text);
+  if (known !== undefined) return known;
+  const key = older.get(text) ?? privateKeyOf(decode(text, PRIVATE_KEY).subarray(0, 32));
+  if (recent.size >= delivery.importedKeys / 2) {
+    // Those that are not asked for until the next change go.
+    older = recent;
+    recent = new Map();
+  }
+  recent.set(text, key);
+  return key;
+}
+
+function decode(text: string, { prefix, bytes }: typeof SECRET): Buffer {
+  const key = Buffer.from(text.slice(prefix.length), 'base64');
+  if (!text.startsWith(prefix) || key.length < bytes.min || key.length > bytes.max) {
+    throw new Error(`A signing key is not ${prefix} and base64 of ${bytes.min} to ${bytes.max} bytes.`);
+  }
+  return key;
+}

@@ -1,0 +1,172 @@
+import type { LookupAddress } from 'node:dns';
+import { isIP } from 'node:net';
+import { AppError } from '../../errors.ts';
+import { delivery } from '../../limits.ts';
+import { type AddressRule, type AllowedNetworks, addressRules, isAllowed, refusal } from './addresses.ts';
+
+/** Rules for the URL itself; those for the addresses behind it are `addressRules`. */
+export const urlRules = {
+  url: 'It must be an absolute URL, without white space and backslashes.',
+  length: `It must have at most ${delivery.urlLength} characters.`,
+  scheme: 'It must be https; http is only for the networks that WEBHOOK_ALLOWED_NETWORKS admits.',
+  'user-info': 'It must not carry a user name or a password.',
+  port: 'Its port must be from 1 to 65535.',
+  host: `Its host must have at most ${delivery.hostBytes} bytes, in labels of 1 to ${delivery.labelBytes}, none of which is a bare "xn--".`,
+} as const;
+
+export type Rule = keyof typeof urlRules | AddressRule;
+
+/** A target that a rule keeps out. The message names the rule, and shows no address that a name led to. */
+export class TargetRefused extends Error {
+  readonly rule: Rule;
+
+  constructor(rule: Rule, message: string) {
+    super(`The webhook URL is refused by the rule "${rule}". ${message}`);
+    this.name = 'TargetRefused';
+    this.rule = rule;
+  }
+}
+
+/** Resolves a name to its addresses; rejects when it has none. */
+export type Resolve = (hostname: string) => Promise<LookupAddress[]>;
+
+/** Where webhooks may point. */
+export type Target = {
+  /**
+   * For the time when a webhook is made: rejects with `AppError` 42201 unless the URL may be a target. A name
+   * that does not resolve yet is accepted, since every attempt looks again.
+   */
+  check(url: string): Promise<void>;
+  /** Parses a URL and applies every rule that needs no look-up. Throws `TargetRefused`. */
+  read(url: string): URL;
+  /**
+   * The addresses of a host that may be connected to. Throws `TargetRefused` when one may not: a name that
+   * mixes public and private addresses is how the guard of others was passed. Only where the operator allowed
+   * a network that the host is in, the others are left out instead: who allows 127.0.0.0/8 means `localhost`,
+   * though that is ::1 as well.
+   */
+  admit(url: { protocol: string; hostname: string }, addresses: readonly LookupAddress[]): LookupAddress[];
+  resolve: Resolve;
+};
+
+export type TargetParts = {
+  allowed: AllowedNetworks;
+  resolve: Resolve;
+  /** How long `check` waits for a look-up, in milliseconds. */
+  lookupMs?: number;
+};
+
+export function createTarget({ allowed, resolve, lookupMs = delivery.lookupMs }: TargetParts): Target {
+  const target: Target = {
+    async check(text) {
+      try {
+        const url = target.read(text);
+        if (addressesOf(url.hostname) !== undefined) return;
+        target.admit(url, await within(lookupMs, resolve(url.hostname)));
+      } catch (error) {
+        if (error instanceof TargetRefused) throw new AppError(42201, error.message, { cause: error });
+        throw error;
+      }
+    },
+
+    read(text) {
+      const url = parse(text);
+      const addresses = addressesOf(url.hostname);
+      if (addresses !== undefined) target.admit(url, addresses);
+      else if (url.protocol === 'http:' && allowed.length === 0) throw refusedBy('scheme');
+      return url;
+    },
+
+    admit(url, addresses) {
+      const admitted = addresses.filter(
+        ({ address }) => ruleAgainst(url.protocol, address, allowed) === undefined,
+      );
+      if (admitted.length === addresses.length) return admitted;
+      if (admitted.some(({ address }) => isAllowed(address, allowed))) return admitted;
+      for (const { address } of addresses) {
+        const rule = ruleAgainst(url.protocol, address, allowed);
+        if (rule === 'scheme') throw refusedBy(rule);
+        if (rule !== undefined) throw new TargetRefused(rule, `Its host has ${addressRules[rule].is}.`);
+      }
+      return admitted;
+    },
+
+    resolve,
+  };
+  return target;
+}
+
+/** What `URL` mends silently is refused: what is stored must be what is called, whoever reads it. */
+function parse(text: string): URL {
+  const url = MENDED.test(text) ? null : URL.parse(text);
+  if (url === null) throw refusedBy('url');
+  if (url.protocol !== 'https:' && url.protocol !== 'http:') throw refusedBy('scheme');
+  const [, authority] = AUTHORITY.exec(text) ?? [];
+  if (authority === undefined) throw refusedBy('url');
+  if (authority.includes('@')) throw refusedBy('user-info');
+  if (url.port === '0') throw refusedBy('port');
+  if (url.href.length > delivery.urlLength) throw refusedBy('length');
+  if (!isHost(url.hostname)) throw refusedBy('host');
+  return url;
+}
+
+/**
+ * Whether DNS could hold it (RFC 1035 §2.3.4). Judged as `URL` has read it, so ASCII: percent-encoding and IDNA can
+ * make a host longer, and a label empty. The final dot of an absolute name belongs to no label. A name that TLS refuses
+ * as too long must not get there: its error would fail somebody else's delivery (decision 49).
+ */
+function isHost(hostname: string): boolean {
+  const name = hostname.replace(/\.$/, '');
+  const labels = name.split('.');
+  return (
+    name.length <= delivery.hostBytes &&
+    labels.every((label) => label !== '' && label.length <= delivery.labelBytes && label !== 'xn--')
+  );
+}
+
+/** White space and control characters are dropped, backslashes read as slashes. */
+const MENDED = /[\s\p{Cc}\\]/u;
+/** Not without its slashes, nor with more of them. */
+const AUTHORITY = /^[a-z]+:\/\/([^/?#]+)/i;
+
+function refusedBy(rule: keyof typeof urlRules): TargetRefused {
+  return new TargetRefused(rule, urlRules[rule]);
+}
+
+function ruleAgainst(
+  protocol: string,
+  address: string,
+  allowed: AllowedNetworks,
+): AddressRule | 'scheme' | undefined {
+  const rule = refusal(address, allowed);
+  if (rule !== undefined) return rule;
+  return protocol === 'http:' && !isAllowed(address, allowed) ? 'scheme' : undefined;
+}
+
+/**
+ * The addresses that need no look-up: of a literal, which `URL` has brought to its usual form whatever its
+ * spelling, and of `localhost` and all below it (RFC 6761 §6.3), with or without the final dot.
+ */
+function addressesOf(hostname: string): LookupAddress[] | undefined {
+  const literal = hostname.replace(/^\[(.*)\]$/, '$1');
+  const family = isIP(literal);
+  if (family !== 0) return [{ address: literal, family }];
+  if (!/(?:^|\.)localhost\.?$/.test(hostname)) return undefined;
+  return [
+    { address: '127.0.0.1', family: 4 },
+    { address: '::1', family: 6 },
+  ];
+}
+
+/** No addresses when the name does not resolve, or not in time. */
+async function within(ms: number, addresses: Promise<LookupAddress[]>): Promise<LookupAddress[]> {
+  const { promise: late, resolve } = Promise.withResolvers<LookupAddress[]>();
+  const timer = setTimeout(resolve, ms, []);
+  try {
+    return await Promise.race([addresses, late]);
+  } catch {
+    return [];
+  } finally {
+    clearTimeout(timer);
+  }
+}
