@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { getCompileCacheDir } from 'node:module';
 
 /** Milliseconds since the Unix epoch. Passed in wherever time matters, so that a test can set it. */
 export type Clock = { now(): number };
@@ -131,4 +132,10 @@ function fromBase32(text: string): number {
   let value = 0;
   for (const char of text) value = value * 32 + ALPHABET.indexOf(char);
   return value;
+}
+
+/** The compile cache is not handed on to threads: without it the thread would compile everything anew. */
+export function threadEnvironment(): NodeJS.ProcessEnv {
+  const cache = getCompileCacheDir();
+  return cache === undefined ? process.env : { ...process.env, NODE_COMPILE_CACHE: cache };
 }

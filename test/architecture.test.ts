@@ -10,14 +10,15 @@ const ALLOWED: Record<string, readonly string[]> = {
   ground: [],
   client: [],
   plants: ['ground'],
-  import: ['ground', 'plants'],
+  json: ['ground', 'plants'],
+  import: ['ground', 'json', 'plants'],
   access: ['ground'],
   webhooks: ['ground', 'plants', 'access'],
   config: ['ground', 'webhooks'],
   'store/port': ['ground', 'plants', 'access', 'webhooks'],
   'store/sqlite': ['ground', 'plants', 'access', 'webhooks', 'store/port'],
   'store/postgres': ['ground', 'plants', 'access', 'webhooks', 'store/port'],
-  http: ['ground', 'plants', 'access', 'webhooks'],
+  http: ['ground', 'json', 'plants', 'access', 'webhooks'],
   tracing: ['ground'],
   observability: ['ground'],
   sender: ['ground', 'webhooks', 'store/port', 'store/sqlite', 'store/postgres', 'tracing'],
@@ -37,6 +38,7 @@ const ALLOWED: Record<string, readonly string[]> = {
   ],
   cli: [
     'ground',
+    'json',
     'plants',
     'access',
     'webhooks',
@@ -51,12 +53,23 @@ const ALLOWED: Record<string, readonly string[]> = {
   ],
 };
 
+/** What every part may import, wherever it stands: ports without anything behind them, and what has no rules. */
+const GROUND = new Set([
+  'errors.ts',
+  'limits.ts',
+  'runtime.ts',
+  'config/database-url.ts',
+  'config/package.ts',
+  'idempotency/port.ts',
+  'observability/port.ts',
+  'tracing/port.ts',
+]);
+
 function partOf(file: string): string {
+  if (GROUND.has(file)) return 'ground';
   const folders = dirname(file).split('/');
   if (folders[0] === 'store') return folders[1] ? `store/${folders[1]}` : 'store/port';
-  if (folders[0] !== '.') return folders[0] ?? '';
-  if (file === 'app.ts') return 'app';
-  return file.startsWith('config') ? 'config' : 'ground';
+  return file === 'app.ts' ? 'app' : (folders[0] ?? '');
 }
 
 function importsOf(file: string): string[] {
@@ -101,13 +114,40 @@ test('every import leads to a file', () => {
 });
 
 /** It writes to the pipe of the process that started it. */
-const NO_TERMINAL: readonly string[] = ['store/sqlite/quick-check-process.ts'];
+const NO_TERMINAL: readonly string[] = ['store/sqlite/files/quick-check-process.ts'];
 
 test('only cli/terminal.ts writes to standard output and standard error, and styles what is there', () => {
   const writes =
     /\bprocess\s*(?:\?\.|\.|\[)\s*['"]?std(?:out|err)|\bstd(?:out|err)\b.*= process\b|\bconsole\??\.(?:log|info|warn|error|debug|dir|table|trace)\b|\bstyleText\b/;
   const wrong = files
-    .filter((file) => file !== 'cli/terminal.ts' && !NO_TERMINAL.includes(file))
+    .filter((file) => file !== 'cli/terminal/terminal.ts' && !NO_TERMINAL.includes(file))
     .filter((file) => writes.test(readFileSync(join(ROOT, file), 'utf8')));
   assert.deepEqual(wrong, []);
+});
+
+test('a folder has at most 20 files, and only four stand outside of any', () => {
+  const count = new Map<string, number>();
+  for (const file of files) count.set(dirname(file), (count.get(dirname(file)) ?? 0) + 1);
+  const crowded = [...count].filter(([, size]) => size > 20);
+  assert.deepEqual(crowded, []);
+  const loose = files.filter((file) => dirname(file) === '.');
+  assert.deepEqual(loose.sort(), ['app.ts', 'errors.ts', 'limits.ts', 'runtime.ts']);
+});
+
+/** Why a file is longer than others. */
+const LONG: Readonly<Record<string, string>> = {
+  'app.ts': 'the wiring of all parts, which stands nowhere else',
+  'limits.ts': 'a table: every limit of the service in one place',
+};
+
+test('no file is longer than 300 lines without a reason', () => {
+  const long = files.filter((file) => readFileSync(join(ROOT, file), 'utf8').split('\n').length > 301);
+  assert.deepEqual(
+    long.filter((file) => !(file in LONG)),
+    [],
+  );
+  assert.deepEqual(
+    Object.keys(LONG).filter((file) => !long.includes(file)),
+    [],
+  );
 });

@@ -4,7 +4,7 @@ import { Worker } from 'node:worker_threads';
 import { delivery as limits, sending } from '../limits.ts';
 import type { Measures, SendingReading } from '../observability/port.ts';
 import type { Log } from '../runtime.ts';
-import { threadEnvironment } from '../thread-environment.ts';
+import { threadEnvironment } from '../runtime.ts';
 import type { LaneDoor } from '../store/lane-door.ts';
 import {
   type Measured,

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
 import type { AppError } from '../../../errors.ts';
-import { threadEnvironment } from '../../../thread-environment.ts';
+import { threadEnvironment } from '../../../runtime.ts';
 import { outcomeUnknown, unavailable } from '../../failures.ts';
 import { COMMIT_FAILED, StoreFailure } from './failure.ts';
 import { fromPlain } from './plain-errors.ts';

@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises';
 import { Worker } from 'node:worker_threads';
 import { backups } from '../../../limits.ts';
-import { threadEnvironment } from '../../../thread-environment.ts';
+import { threadEnvironment } from '../../../runtime.ts';
 import type { CopyNews, CopyTask } from './copy-thread.ts';
 import { fileSize } from './file-size.ts';
 import type { Contents } from './inspect.ts';
