@@ -64,7 +64,7 @@ export function plantsOf({ send }: Requests): Plants {
           status: 201,
         });
       }
-      return { id: integerOf(text), ...body };
+      return { ...body, id: integerOf(text) };
     },
     page,
     list: ({ pageSize: limit = 1000, ...options } = {}) =>
