@@ -7,7 +7,9 @@ import {
   type Delivery,
   type EventType,
   eventTypes,
+  feedTypes,
   type PlantEvent,
+  sentTypes,
   type Webhook,
 } from '../webhooks/port.ts';
 
@@ -21,7 +23,15 @@ type Row = Record<string, unknown>;
  * The types of events that this version knows, as SQL. A replica of a newer version may write others beside it: they
  * are left to that one, so what reads events for `toEvent` leaves them out.
  */
-export const KNOWN_TYPES = eventTypes.map((type) => `'${type}'`).join(', ');
+export const KNOWN_TYPES = asSql(eventTypes);
+
+/** Those of them that the feed shows, and those that are sent. */
+export const FEED_TYPES = asSql(feedTypes);
+export const SENT_TYPES = asSql(sentTypes);
+
+function asSql(types: readonly EventType[]): string {
+  return types.map((type) => `'${type}'`).join(', ');
+}
 
 /** Whether the event of a delivery `d` is of such a type, or missing. */
 export const IS_SENDABLE = `NOT EXISTS (

@@ -2,6 +2,7 @@ import { feeds as limits } from '../../../limits.ts';
 import type { ReplayRequest, WebhookHealth } from '../../../webhooks/port.ts';
 import { storedState } from '../../delivery-states.ts';
 import { behind } from '../../event-ids.ts';
+import { FEED_TYPES } from '../../rows.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
 import type { Database, Row, Statement } from '../engine/database.ts';
 import { pathId } from '../plants/path-ids.ts';
@@ -41,7 +42,7 @@ const COUNT_UNDELIVERED: Statement = {
 
 const COUNT_EVENTS: Statement = {
   name: 'deliveries-count-events',
-  text: `SELECT count(*) FILTER (WHERE type = 'plant.created') AS count, count(*) AS seen, max(id) AS last
+  text: `SELECT count(*) FILTER (WHERE type IN (${FEED_TYPES})) AS count, count(*) AS seen, max(id) AS last
     FROM (
       SELECT id, type
       FROM events

@@ -1,3 +1,4 @@
+import { FEED_TYPES } from '../../rows.ts';
 import type { Query, Row, Statement } from '../engine/database.ts';
 
 const OWNERS: Statement = {
@@ -14,7 +15,7 @@ const WALK: Statement = {
       CROSS JOIN LATERAL (
         SELECT owner, id
         FROM events
-        WHERE owner = o.id AND id >= $2 AND id <= $3 AND type = 'plant.created'
+        WHERE owner = o.id AND id >= $2 AND id <= $3 AND type IN (${FEED_TYPES})
         ORDER BY id
         LIMIT 1
       ) h
@@ -30,7 +31,7 @@ const WALK: Statement = {
     CROSS JOIN LATERAL (
       SELECT owner, id
       FROM events
-      WHERE owner = h.owner AND id >= h.id AND id <= b.id AND type = 'plant.created'
+      WHERE owner = h.owner AND id >= h.id AND id <= b.id AND type IN (${FEED_TYPES})
       ORDER BY id
       LIMIT $4
     ) e

@@ -1,6 +1,6 @@
 import type { EventPage, EventQuery } from '../../../webhooks/port.ts';
 import { BEGINNING } from '../../event-ids.ts';
-import { toEvent } from '../../rows.ts';
+import { FEED_TYPES, toEvent } from '../../rows.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
 import type { Database, Statement } from '../engine/database.ts';
 import { FEED_END } from './feed.ts';
@@ -92,7 +92,7 @@ const FEED: Statement = {
       CROSS JOIN LATERAL (
         SELECT owner, tx, id
         FROM events
-        WHERE owner = o.id AND type = 'plant.created' AND (tx, id) > (s.tx, s.event) AND tx < s.feed_end
+        WHERE owner = o.id AND type IN (${FEED_TYPES}) AND (tx, id) > (s.tx, s.event) AND tx < s.feed_end
         ORDER BY tx, id
         LIMIT 1
       ) h
@@ -109,7 +109,7 @@ const FEED: Statement = {
       CROSS JOIN LATERAL (
         SELECT tx, id, type, created_at, plant::text AS plant, name, tag
         FROM events
-        WHERE owner = h.owner AND type = 'plant.created' AND (tx, id) >= (h.tx, h.id) AND tx < s.feed_end
+        WHERE owner = h.owner AND type IN (${FEED_TYPES}) AND (tx, id) >= (h.tx, h.id) AND tx < s.feed_end
           AND tx <= b.tx
         ORDER BY tx, id
         LIMIT $5
@@ -136,7 +136,7 @@ const LATEST: Statement = {
       CROSS JOIN LATERAL (
         SELECT tx, id
         FROM events
-        WHERE owner = o.id AND type = 'plant.created' AND tx < ${FEED_END}
+        WHERE owner = o.id AND type IN (${FEED_TYPES}) AND tx < ${FEED_END}
         ORDER BY tx DESC, id DESC
         LIMIT 1
       ) e
@@ -153,7 +153,7 @@ export const UNSETTLED: Statement = {
     WHERE EXISTS (
       SELECT 1
       FROM events e
-      WHERE e.owner = o.id AND e.type = 'plant.created' AND e.tx >= ${FEED_END}
+      WHERE e.owner = o.id AND e.type IN (${FEED_TYPES}) AND e.tx >= ${FEED_END}
     )
     LIMIT 1`,
 };

@@ -1,4 +1,5 @@
 import type { ExpiryPosition, ExpiryRequest } from '../../../webhooks/port.ts';
+import { FEED_TYPES } from '../../rows.ts';
 import type { Query, Row, Statement } from '../engine/database.ts';
 
 /** Removes events that are too old, with their deliveries (`ChoreStore.removeExpired`). */
@@ -182,7 +183,7 @@ const REMOVE_EVENTS: Statement = {
     INSERT INTO removed_events AS r (owner, tx, event)
     SELECT $1, tx, id
     FROM removed
-    WHERE type = 'plant.created'
+    WHERE type IN (${FEED_TYPES})
     ORDER BY tx DESC, id DESC
     LIMIT 1
     ON CONFLICT (owner) DO UPDATE

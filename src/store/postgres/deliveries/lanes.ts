@@ -6,7 +6,7 @@ import type {
   LaneSettings,
   Work,
 } from '../../../webhooks/delivery/port.ts';
-import { KNOWN_TYPES, toEvent, toTrace } from '../../rows.ts';
+import { SENT_TYPES, toEvent, toTrace } from '../../rows.ts';
 import { IS_VISIBLE } from '../access/shares.ts';
 import type { Database, Row, Statement } from '../engine/database.ts';
 import { DATABASE_NOW } from '../replicas/database-clock.ts';
@@ -116,7 +116,7 @@ const deliveriesOf = (isMeant: string, limit: string) => `(
             LIMIT 1
           ) e ON true
           WHERE d.subscriber = w.owner AND d.webhook = w.id AND d.state = 'pending' AND d.due <= $2 AND ${isMeant}
-            AND ${IS_VISIBLE} AND (e.type IS NULL OR e.type IN (${KNOWN_TYPES}))
+            AND ${IS_VISIBLE} AND (e.type IS NULL OR e.type IN (${SENT_TYPES}))
           ORDER BY d.due, ${momentOf('d.event')}
           FETCH FIRST ${limit} ROWS WITH TIES
         ) d

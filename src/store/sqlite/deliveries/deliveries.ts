@@ -11,7 +11,7 @@ import type {
 } from '../../../webhooks/port.ts';
 import { absentState, storedState } from '../../delivery-states.ts';
 import { behind, END, latest } from '../../event-ids.ts';
-import { KNOWN_TYPES, toAttempt, toDelivery } from '../../rows.ts';
+import { FEED_TYPES, KNOWN_TYPES, toAttempt, toDelivery } from '../../rows.ts';
 import { IS_VISIBLE, ownersVisibleTo } from '../access/shares.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
@@ -137,7 +137,7 @@ function deliveryCounts(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOw
      )`,
   );
   const ofOwner = db.prepare(
-    `SELECT count(*) FILTER (WHERE type = 'plant.created') AS count, max(id) AS last
+    `SELECT count(*) FILTER (WHERE type IN (${FEED_TYPES})) AS count, max(id) AS last
      FROM (
        SELECT id, type
        FROM events

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { behind } from '../../event-ids.ts';
+import { FEED_TYPES } from '../../rows.ts';
 
 type Row = Record<string, unknown>;
 
@@ -11,7 +12,7 @@ export function eventWalk(db: DatabaseSync) {
   const ofOwner = db.prepare(
     `SELECT owner, id, type, created_at, CAST(plant AS TEXT) AS plant, name, tag
      FROM events
-     WHERE owner = ? AND id >= ? AND id <= ? AND type = 'plant.created'
+     WHERE owner = ? AND id >= ? AND id <= ? AND type IN (${FEED_TYPES})
      ORDER BY id
      LIMIT CAST(? AS INTEGER)`,
   );

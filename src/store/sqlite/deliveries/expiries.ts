@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { ExpiryPosition, ExpiryRequest } from '../../../webhooks/port.ts';
+import { FEED_TYPES } from '../../rows.ts';
 
 /** Removes events that are too old, with their deliveries. */
 export function expiries(db: DatabaseSync): (request: ExpiryRequest) => ExpiryPosition | undefined {
@@ -58,7 +59,9 @@ function removalOfEvents(db: DatabaseSync) {
      WHERE webhook = ? AND event = ? AND state = 'pending'`,
   );
   const removeDelivery = db.prepare('DELETE FROM deliveries WHERE webhook = ? AND event = ?');
-  const removeEvent = db.prepare('DELETE FROM events WHERE owner = ? AND id = ? RETURNING type');
+  const removeEvent = db.prepare(
+    `DELETE FROM events WHERE owner = ? AND id = ? RETURNING type IN (${FEED_TYPES}) AS in_feed`,
+  );
   const note = db.prepare(
     `INSERT INTO removed_events (owner, event)
      VALUES (?, ?)
@@ -70,7 +73,7 @@ function removalOfEvents(db: DatabaseSync) {
     for (const event of events) {
       if (webhooks.some(({ id, isDeleted }) => !isDeleted && waits.get(id, event))) continue;
       for (const { id } of webhooks) removeDelivery.run(id, event);
-      if (removeEvent.get(owner, event)?.type === 'plant.created') note.run(owner, event);
+      if (removeEvent.get(owner, event)?.in_feed) note.run(owner, event);
     }
   };
 }

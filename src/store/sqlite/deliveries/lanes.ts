@@ -7,7 +7,7 @@ import type {
   Position,
   Work,
 } from '../../../webhooks/delivery/port.ts';
-import { KNOWN_TYPES, toEvent, toTrace } from '../../rows.ts';
+import { SENT_TYPES, toEvent, toTrace } from '../../rows.ts';
 import { IS_VISIBLE } from '../access/shares.ts';
 
 export type LaneReads = ReturnType<typeof laneReads>;
@@ -130,7 +130,7 @@ function deliveriesIn(db: DatabaseSync, index: string, condition: string): State
      FROM deliveries d INDEXED BY ${index}
      LEFT JOIN events e ON e.owner = d.owner AND e.id = d.event
      WHERE d.webhook = ? AND d.state = 'pending' AND ${condition} AND ${IS_VISIBLE}
-       AND (e.type IS NULL OR e.type IN (${KNOWN_TYPES}))
+       AND (e.type IS NULL OR e.type IN (${SENT_TYPES}))
      ORDER BY d.due, d.event
      LIMIT CAST(? AS INTEGER)`,
   );
