@@ -85,8 +85,8 @@ const mutants: readonly Mutant[] = [
   {
     breaks: 'a retry comes at the wrong time',
     file: `${CORE}/outcome.ts`,
-    from: 'return nextAttempt(rules.schedule, made + 1, now, random01);',
-    to: 'return nextAttempt(rules.schedule, made + 2, now, random01);',
+    from: 'return nextAttempt(rules.schedule, made + 1, now, random());',
+    to: 'return nextAttempt(rules.schedule, made + 2, now, random());',
   },
   {
     breaks: 'a retry is not waited for',
