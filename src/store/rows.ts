@@ -2,16 +2,8 @@ import type { Belongings, StoredToken, User } from '../access/port.ts';
 import { isScope } from '../access/scopes.ts';
 import type { KeptRecord } from '../idempotency/port.ts';
 import type { Trace } from '../tracing/port.ts';
-import {
-  type AttemptRecord,
-  type Delivery,
-  type EventType,
-  eventTypes,
-  feedTypes,
-  type PlantEvent,
-  sentTypes,
-  type Webhook,
-} from '../webhooks/port.ts';
+import { type EventType, eventTypes, feedTypes, sentTypes } from '../webhooks/event-types.ts';
+import type { AttemptRecord, Delivery, PlantEvent, Webhook } from '../webhooks/port.ts';
 
 /**
  * What rows of both stores mean; their columns have the same names. What is true or false is a number in the embedded
@@ -32,13 +24,6 @@ export const SENT_TYPES = asSql(sentTypes);
 function asSql(types: readonly EventType[]): string {
   return types.map((type) => `'${type}'`).join(', ');
 }
-
-/** Whether the event of a delivery `d` is of such a type, or missing. */
-export const IS_SENDABLE = `NOT EXISTS (
-        SELECT 1
-        FROM events e
-        WHERE e.owner = d.owner AND e.id = d.event AND e.type NOT IN (${KNOWN_TYPES})
-      )`;
 
 function isKnownType(type: unknown): type is EventType {
   return eventTypes.some((known) => known === type);

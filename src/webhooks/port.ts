@@ -1,6 +1,7 @@
 import type { Caller } from '../idempotency/port.ts';
 import type { PlantId } from '../plants/plant.ts';
 import type { Trace } from '../tracing/port.ts';
+import type { EventType } from './event-types.ts';
 
 /**
  * What webhooks need of a store, by what it is needed for. A write for a caller who is disabled or deleted
@@ -145,22 +146,6 @@ export type WebhookHealth = {
 export const deliveryStates = ['pending', 'held', 'delivered', 'failed'] as const;
 /** A pending delivery of a disabled webhook is held: nothing but the webhook's status makes the difference. */
 export type DeliveryState = (typeof deliveryStates)[number];
-
-/**
- * The types of events. `inFeed`: everyone who may see the plant finds it in the feed, and replays include it; otherwise
- * it belongs to one webhook. `isSent`: its deliveries are sent.
- */
-const typesOfEvents = {
-  'plant.created': { inFeed: true, isSent: true },
-  'plant.test': { inFeed: false, isSent: true },
-} as const;
-
-export type EventType = keyof typeof typesOfEvents;
-
-// The keys of an object are strings to TypeScript.
-export const eventTypes = Object.keys(typesOfEvents) as [EventType, ...EventType[]];
-export const feedTypes: readonly EventType[] = eventTypes.filter((type) => typesOfEvents[type].inFeed);
-export const sentTypes: readonly EventType[] = eventTypes.filter((type) => typesOfEvents[type].isSent);
 
 /** An event with the plant as it was created. */
 export type PlantEvent = {

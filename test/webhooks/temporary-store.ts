@@ -11,11 +11,13 @@ import { lanesOf } from '../harness/lanes.ts';
 export async function openTemporaryStore(): Promise<{
   store: Store;
   lanes: LaneStore;
+  path: string;
   drop(): Promise<void>;
 }> {
   const folder = await mkdtemp(join(tmpdir(), 'plant-store-'));
+  const path = join(folder, 'store.db');
   const store = await openSqliteStore({
-    path: join(folder, 'store.db'),
+    path,
     writer: 'thread',
     clock: { now: Date.now },
     deliveryDelayMs: 0,
@@ -25,6 +27,7 @@ export async function openTemporaryStore(): Promise<{
   return {
     store,
     lanes: lanes.store,
+    path,
     async drop() {
       await lanes.close();
       await store.close();
