@@ -1,3 +1,4 @@
+import { feedTypes } from '../../src/webhooks/event-types.ts';
 import {
   beginAnew,
   type DeliveryRow,
@@ -111,11 +112,11 @@ export function createMemoryRequests(rows: Rows, firstDelayMs: number): MemoryRe
       const isTheirs = ({ event }: DeliveryRow) => isVisible(rows, webhook.id, event);
       // A test is for once.
       const isMeant = (row: DeliveryRow) =>
-        state === undefined ? row.event.type === 'plant.created' : row.state === state;
+        state === undefined ? feedTypes.includes(row.event.type) : row.state === state;
       for (const row of theirs.values()) if (isTheirs(row) && isMeant(row)) beginAnew(rows, row);
       if (state === undefined) {
         for (const event of rows.events.values()) {
-          const isMissing = !theirs.has(event.id) && event.type === 'plant.created';
+          const isMissing = !theirs.has(event.id) && feedTypes.includes(event.type);
           if (isMissing && isVisible(rows, webhook.id, event))
             insertDelivery(rows, webhook.id, event, rows.now());
         }
