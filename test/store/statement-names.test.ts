@@ -6,7 +6,7 @@ import { test } from 'node:test';
 const FOLDER = new URL('../../src/store/postgres/', import.meta.url);
 
 test('no two statements have the same name, the parts of names that are made up included', () => {
-  const names = readdirSync(FOLDER)
+  const names = readdirSync(FOLDER, { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.ts'))
     .flatMap((file) => namesIn(readFileSync(new URL(file, FOLDER), 'utf8')));
   assert.ok(names.includes('plants-create') && names.includes('plants-page-'));

@@ -132,7 +132,7 @@ test('without a collector no trace is kept or sent, and nothing of OpenTelemetry
       isTraced,
     );
     assert.equal(
-      files.some((text) => text.includes('/src/tracing/')),
+      files.some((text) => text.includes('/src/tracing/open.ts')),
       isTraced,
     );
   }
