@@ -113,6 +113,15 @@ describe('a replica', () => {
     assert.deepEqual(ownership.wants([lane], 64_000), []);
   });
 
+  test('takes an orphan, too, that slow searches see seldom', () => {
+    const ownership = replica('a', ['a', 'b']);
+    const lane = LANES.find((webhook) => favouriteOf(webhook, ['a', 'b']) === 'b') ?? '';
+    for (const now of [0, 6_000]) {
+      ownership.renewed(now);
+      assert.deepEqual(ownership.wants([lane], now), now === 0 ? [] : [lane]);
+    }
+  });
+
   test('that could not renew stops sending before its lease ends, counted from when it asked', () => {
     const ownership = replica('a', ['a']);
     const [lane = ''] = takeAll(ownership, 1);

@@ -38,6 +38,9 @@ export type OwnershipRules = {
   orphanMs: number;
 };
 
+/** Searches that take long come every 5 s: a lane that is seen twice in this many times `orphanMs` was nobody's meanwhile. */
+const ORPHANS_SEEN = 3;
+
 type Unowned = { since: number; seenAt: number };
 
 export function createOwnership({ leaseMs, marginMs, orphanMs }: OwnershipRules): Ownership {
@@ -52,14 +55,16 @@ export function createOwnership({ leaseMs, marginMs, orphanMs }: OwnershipRules)
 
   function isOrphan(webhook: string, now: number): boolean {
     const known = orphans.get(webhook);
-    // It was somebody's meanwhile.
-    const since = known && now - known.seenAt < orphanMs ? known.since : now;
+    // It was somebody's meanwhile, unless searches are slow.
+    const since = known && now - known.seenAt < ORPHANS_SEEN * orphanMs ? known.since : now;
     orphans.set(webhook, { since, seenAt: now });
     return now - since >= orphanMs;
   }
 
   function forgetOrphans(now: number): void {
-    for (const [webhook, { seenAt }] of orphans) if (now - seenAt >= orphanMs) orphans.delete(webhook);
+    for (const [webhook, { seenAt }] of orphans) {
+      if (now - seenAt >= ORPHANS_SEEN * orphanMs) orphans.delete(webhook);
+    }
   }
 
   return {

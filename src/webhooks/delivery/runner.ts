@@ -188,6 +188,7 @@ export function startDelivery(parts: DeliveryParts): Delivery {
   async function search(): Promise<void> {
     while (!stopped.signal.aborted) {
       const begin = timers.elapsed();
+      let tookMs = 0;
       try {
         for (let after: string | undefined; ; ) {
           const work = await store.findWork(after, bounds.searchedTogether);
@@ -196,11 +197,13 @@ export function startDelivery(parts: DeliveryParts): Delivery {
           if (work.length < bounds.searchedTogether || stopped.signal.aborted) break;
         }
         hasFailed = false;
+        tookMs = timers.elapsed() - begin;
       } catch (error) {
+        // One that failed has found nothing, however long it took: the next comes soon.
         failed('search for work', error);
       }
       // A store that stalled once must not put the next search off for minutes.
-      const wait = Math.min(9 * (timers.elapsed() - begin), LONGEST_SEARCHES * bounds.searchMs);
+      const wait = Math.min(9 * tookMs, LONGEST_SEARCHES * bounds.searchMs);
       await pause(timers, Math.max(bounds.searchMs, wait), stopped.signal);
     }
   }
