@@ -38,7 +38,7 @@ export type OwnershipRules = {
   orphanMs: number;
 };
 
-/** Searches that take long come every 5 s: a lane that is seen twice in this many times `orphanMs` was nobody's meanwhile. */
+/** Searches that take long come seldom: a lane that is seen twice in this many times `orphanMs` was nobody's meanwhile. */
 const ORPHANS_SEEN = 3;
 
 type Unowned = { since: number; seenAt: number };

@@ -268,4 +268,4 @@ function lanesOf(effects: readonly Effect[], what: 'take' | 'handOver'): string[
 }
 
 /** After how many times its usual pause the next search comes at the latest. */
-const LONGEST_SEARCHES = 5;
+const LONGEST_SEARCHES = 2;
