@@ -326,7 +326,7 @@ export const delivery = {
 /** Leases of replicas on one database. With a look and a search, what a killed one had under way goes out in 12 s. */
 export const lanes = {
   /** How long a replica keeps its lanes without a word of it. */
-  leaseMs: 8 * SECOND,
+  leaseMs: 7.5 * SECOND,
   /** How often it renews the lease: a third of it, so that one renewal may fail. */
   renewMs: 2.5 * SECOND,
   /** So much before its end a replica that could not renew sends no more: time for a request to be on its way. */
