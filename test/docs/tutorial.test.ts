@@ -50,16 +50,16 @@ test('the tutorial, with each block pasted and the console in a browser, goes as
 
   const page = await openConsole(cleanup, service.url);
   await signIn(page, service.token);
-  await addPlant(page, { Name: 'Alder', Tag: 'Alnus', Id: '1000' });
+  await addPlant(page, { Name: 'Alder', Tag: 'Alnus', Id: '2000' });
 
   await paste();
-  assert.match(await paste(), /^HTTP\/1\.1 201 Created\r?\nlocation: \/plants\/1001\r?\n/);
+  assert.match(await paste(), /^HTTP\/1\.1 201 Created\r?\nlocation: \/plants\/2001\r?\n/);
   assert.equal(await paste(), shown('ID    NAME'));
 
   await paste();
-  assert.equal(await paste(), '1002\n');
+  assert.equal(await paste(), '2002\n');
   await untilVerified(log, 1);
-  assert.equal(await paste(), shown('verified {"id":1002'));
+  assert.equal(await paste(), shown('verified {"id":2002'));
 
   await paste();
   await untilVerified(log, 631);
