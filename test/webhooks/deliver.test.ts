@@ -88,6 +88,7 @@ type Setting = {
   disableAfterMs?: number;
   concurrency?: number;
   lanes?: Partial<LaneStore>;
+  owners?: Partial<DeliverOptions['owners']>;
   bounds?: DeliverOptions['bounds'];
   wasKilled?: boolean;
 };
@@ -111,7 +112,7 @@ function start({ schedule = [0, 20, 20], disableAfterMs = 1e9, concurrency = 16,
   senders.push(sender);
   const delivery = deliver({
     store: lanes,
-    owners: soleOwner(lanes, setting.wasKilled ?? false),
+    owners: { ...soleOwner(lanes, setting.wasKilled ?? false), ...setting.owners },
     sender,
     schedule,
     disableAfterMs,
@@ -355,6 +356,34 @@ test('deliveries are found by a search when no hint comes', async () => {
   await subscribe(owner, receiver);
   const { ended } = start({ lanes: { onWork() {} }, bounds: { searchMs: 10 } });
   await addPlants(owner, 1);
+  await ended(1);
+});
+
+test('when another process has gone, a search finds its deliveries at once', async () => {
+  const receiver = await newReceiver();
+  const owner = await newOwner();
+  await subscribe(owner, receiver);
+  let tellGone = () => {};
+  const searched = Promise.withResolvers<void>();
+  const { ended } = start({
+    lanes: {
+      onWork() {},
+      async findWork(after, limit) {
+        const work = await storeLanes.findWork(after, limit);
+        searched.resolve();
+        return work;
+      },
+    },
+    owners: {
+      onGone(listener) {
+        tellGone = listener;
+      },
+    },
+    bounds: { searchMs: 60_000 },
+  });
+  await searched.promise;
+  await addPlants(owner, 1);
+  tellGone();
   await ended(1);
 });
 

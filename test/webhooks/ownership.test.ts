@@ -68,12 +68,12 @@ describe('a replica', () => {
   test('hands over the lanes of one that comes, and these only', () => {
     const ownership = replica('a', ['a', 'b']);
     const own = takeAll(ownership, 1);
-    const moved = ownership.see(['a', 'b', 'c'], 2);
+    const { leaving: moved } = ownership.see(['a', 'b', 'c'], 2);
     assert.deepEqual(
       moved,
       own.filter((webhook) => favouriteOf(webhook, ['a', 'b', 'c']) === 'c'),
     );
-    assert.deepEqual(ownership.see(['a', 'b', 'c'], 3), []);
+    assert.deepEqual(ownership.see(['a', 'b', 'c'], 3).leaving, []);
     ownership.drop(moved);
     assert.ok(moved.every((webhook) => !ownership.isFor(webhook)));
     assert.deepEqual(ownership.wants(moved, 4), []);
@@ -82,9 +82,9 @@ describe('a replica', () => {
   test('takes again what it handed over to one that is gone', () => {
     const ownership = replica('a', ['a']);
     takeAll(ownership, 1);
-    const moved = ownership.see(['a', 'b'], 2);
+    const { leaving: moved } = ownership.see(['a', 'b'], 2);
     ownership.drop(moved);
-    assert.deepEqual(ownership.see(['a'], 3), []);
+    assert.deepEqual(ownership.see(['a'], 3), { leaving: [], isAnyGone: true });
     assert.deepEqual(ownership.wants(moved, 4), moved);
   });
 
@@ -95,6 +95,13 @@ describe('a replica', () => {
     assert.deepEqual(ownership.wants(others, 2), []);
     ownership.see(['a'], 3);
     assert.deepEqual(ownership.wants(others, 4), others);
+  });
+
+  test('is told once when another is gone, and not when one comes', () => {
+    const ownership = replica('a', ['a', 'b']);
+    assert.equal(ownership.see(['a', 'b', 'c'], 1).isAnyGone, false);
+    assert.equal(ownership.see(['a', 'c'], 2).isAnyGone, true);
+    assert.equal(ownership.see(['a', 'c'], 3).isAnyGone, false);
   });
 
   test('takes a lane that its favourite leaves alone for some seconds', () => {

@@ -20,13 +20,16 @@ export type Ownership = {
   isFor(webhook: string): boolean;
   /** The lease was renewed by a question that was sent at this time. */
   renewed(sentAt: number): void;
-  /** These replicas dispatch. The own lanes that are to be handed over. */
-  see(members: readonly string[], now: number): string[];
+  /** These replicas dispatch. What follows for this one. */
+  see(members: readonly string[], now: number): Seen;
   /** When the lease ends for this replica: before it ends for all others. */
   endsAt(): number;
   /** The lease ended, or may have: this replica begins another life, in which it owns nothing. What it has lost. */
   begin(replica: string): OwnedLane[];
 };
+
+/** `leaving`: own lanes to hand over. `isAnyGone`: another replica has gone, whose lanes may now be taken. */
+export type Seen = { leaving: string[]; isAnyGone: boolean };
 
 export type OwnedLane = { webhook: string; fence: number };
 
@@ -92,9 +95,10 @@ export function createOwnership({ leaseMs, marginMs, orphanMs }: OwnershipRules)
       forgetOrphans(now);
       const others = seen.filter((member) => member !== self);
       const next = [self, ...others].sort();
-      if (next.join() === members.join()) return [];
+      const isAnyGone = members.some((member) => !next.includes(member));
+      if (next.join() === members.join()) return { leaving: [], isAnyGone };
       members = next;
-      return [...fences.keys()].filter((webhook) => !isFavourite(webhook));
+      return { leaving: [...fences.keys()].filter((webhook) => !isFavourite(webhook)), isAnyGone };
     },
     endsAt: () => leaseEndsAt,
     begin(replica) {

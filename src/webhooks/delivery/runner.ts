@@ -23,6 +23,8 @@ export interface LaneOwners {
   onLost(listener: (webhooks: readonly string[]) => void): void;
   /** Calls back with lanes that others are to have: they are given back as soon as nothing of them is under way. */
   onLeave?(listener: (webhooks: readonly string[]) => void): void;
+  /** Calls back when another process has gone: the next search finds its lanes. */
+  onGone?(listener: () => void): void;
   /** Called before anything is begun: a process that stood still may have lost lanes that it has not heard of yet. */
   check?(): void;
 }
@@ -68,6 +70,7 @@ export function startDelivery(parts: DeliveryParts): Delivery {
   const { store, owners, sender, rules, bounds, onRecorded, clock, log, timers = systemTimers } = parts;
   const dispatch = createDispatch(rules);
   const stopped = new AbortController();
+  let searchNow = () => {};
   let cancelTimer = () => {};
   let isTurning = false;
   let hasFailed = false;
@@ -204,8 +207,14 @@ export function startDelivery(parts: DeliveryParts): Delivery {
       }
       // A store that stalled once must not put the next search off for minutes.
       const wait = Math.min(9 * tookMs, LONGEST_SEARCHES * bounds.searchMs);
-      await pause(timers, Math.max(bounds.searchMs, wait), stopped.signal);
+      await pauseSearching(Math.max(bounds.searchMs, wait));
     }
+  }
+
+  async function pauseSearching(ms: number): Promise<void> {
+    const over = new AbortController();
+    searchNow = () => over.abort();
+    if (!stopped.signal.aborted) await pause(timers, ms, over.signal);
   }
 
   async function giveBackIdle(): Promise<void> {
@@ -223,6 +232,7 @@ export function startDelivery(parts: DeliveryParts): Delivery {
 
   async function finish(): Promise<void> {
     stopped.abort();
+    searchNow();
     const { promise, resolve } = Promise.withResolvers<void>();
     idle = { resolve };
     tell((dispatch) => dispatch.drain());
@@ -254,6 +264,7 @@ export function startDelivery(parts: DeliveryParts): Delivery {
       for (const webhook of webhooks) dispatch.leave(webhook);
     }),
   );
+  owners.onGone?.(() => searchNow());
   const searching = search();
   const lingering = giveBackIdle();
   let stopping: Promise<void> | undefined;

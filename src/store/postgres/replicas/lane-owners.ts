@@ -41,6 +41,7 @@ export async function startLeases(parts: LeaseParts): Promise<LaneLeases> {
   const ownership = createOwnership(limits);
   const listeners: ((webhooks: readonly string[]) => void)[] = [];
   const leaveListeners: ((webhooks: readonly string[]) => void)[] = [];
+  const goneListeners: (() => void)[] = [];
   const stopped = new AbortController();
   /** All of this process, so that it does not take itself for one that was killed. */
   const lives: string[] = [];
@@ -80,8 +81,9 @@ export async function startLeases(parts: LeaseParts): Promise<LaneLeases> {
     const heardAt = performance.now();
     clock.heard(Number(row?.time), askedAt, heardAt);
     // The statement builds an array of texts.
-    const leaving = ownership.see(row?.members as string[], heardAt);
+    const { leaving, isAnyGone } = ownership.see(row?.members as string[], heardAt);
     if (leaving.length > 0) for (const listener of leaveListeners) listener(leaving);
+    if (isAnyGone) for (const listener of goneListeners) listener();
   }
 
   async function beat(): Promise<void> {
@@ -159,6 +161,7 @@ export async function startLeases(parts: LeaseParts): Promise<LaneLeases> {
     giveBack: (webhooks, isUsed) => giveBack(ownership.drop(webhooks), isUsed),
     onLost: (listener) => void listeners.push(listener),
     onLeave: (listener) => void leaveListeners.push(listener),
+    onGone: (listener) => void goneListeners.push(listener),
     replica: () => replica,
     mayServe: (webhook) => ownership.mayServe(webhook, performance.now()),
     isFor: ownership.isFor,
