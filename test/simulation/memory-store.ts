@@ -88,7 +88,7 @@ function read(rows: Rows, { webhook: id, now, after, limit, askedLimit }: LaneRe
     after === undefined || row.due > after.due || (row.due === after.due && row.event.id > after.event);
   return {
     settings: settingsOf(rows, webhook),
-    asked: due
+    asked: pending
       .filter((row) => row.isAsked)
       .slice(0, askedLimit)
       .map((row) => deliveryOf(row, webhook, true)),

@@ -138,6 +138,16 @@ export function lanesConformance(ready: () => Given, change: (sql: string) => Pr
       assert.deepEqual(idsOf((await read(hook)).due).length, 4);
     });
 
+    test('what a person asked for is read also when a replay made it due after the read began', async () => {
+      const { store, subscriber } = ready();
+      const { owner, hook } = await subscriber(1);
+      const [first] = (await read(hook)).due;
+      assert.ok(first);
+      await store.deliveries.redeliver({ owner, webhook: hook, event: first.event.id, at: AT + 1 });
+      const { asked, due } = await read(hook);
+      assert.deepEqual([idsOf(asked), idsOf(due)], [[first.event.id], []]);
+    });
+
     test('what a person asked for is like the rest once its attempt is recorded', async () => {
       const { store, due, record } = ready();
       const { owner, hook } = await ready().subscriber(1);

@@ -101,7 +101,7 @@ function toWork({ webhook, due, is_asked }: Row): Work {
   return { webhook: String(webhook), due: Number(due), isAsked: is_asked === true };
 }
 
-/** Deliveries that are due, in order. Events of a type that only a newer version knows are left to that one. */
+/** Deliveries in the order in which they are due. Events of a type that only a newer version knows are left to that one. */
 const deliveriesOf = (isMeant: string, limit: string) => `(
       SELECT json_agg(to_json(d) ORDER BY d.due, d.key)
       FROM (
@@ -115,7 +115,7 @@ const deliveriesOf = (isMeant: string, limit: string) => `(
             WHERE owner = d.owner AND id = d.event
             LIMIT 1
           ) e ON true
-          WHERE d.subscriber = w.owner AND d.webhook = w.id AND d.state = 'pending' AND d.due <= $2 AND ${isMeant}
+          WHERE d.subscriber = w.owner AND d.webhook = w.id AND d.state = 'pending' AND ${isMeant}
             AND ${IS_VISIBLE} AND (e.type IS NULL OR e.type IN (${SENT_TYPES}))
           ORDER BY d.due, ${momentOf('d.event')}
           FETCH FIRST ${limit} ROWS WITH TIES
@@ -125,12 +125,13 @@ const deliveriesOf = (isMeant: string, limit: string) => `(
       ) d
     )`;
 
-/** Behind $3 and $4. The first condition is for the index: within a due time that many share, too, it begins there. */
-const IS_BEHIND = `(d.due, ${momentOf('d.event')}) >= ($3, ${momentOf('$4')}) AND (d.due, d.event) > ($3, $4)`;
+/** Due, and behind $3 and $4. The second condition is for the index: within a due time that many share, too, it begins there. */
+const IS_BEHIND = `d.due <= $2 AND (d.due, ${momentOf('d.event')}) >= ($3, ${momentOf('$4')}) AND (d.due, d.event) > ($3, $4)`;
 
 /**
- * $1 the webhook, $2 now, $3 and $4 the position, $5 how many, $6 how many of those that a person asked for, which are
- * among the others as well.
+ * $1 the webhook, $2 now, $3 and $4 the position, $5 how many, $6 how many of those that a person asked for, whenever they
+ * were made due: a replay that begins beside the read may have done so just now. When due they are among the others as
+ * well.
  */
 const READ: Statement = {
   name: 'lanes-read',

@@ -30,7 +30,7 @@ export function laneReads(db: DatabaseSync) {
       const found = settings(webhook, now);
       if (!found) return { settings: undefined, asked: [], due: [], nextDue: undefined, missing: [] };
       const next = nextDue.get(webhook, now)?.due;
-      const first = asked(webhook, now, askedLimit);
+      const first = asked(webhook, askedLimit);
       const rest = limit > 0 ? due(webhook, now, after, limit) : [];
       return {
         settings: found,
@@ -109,10 +109,13 @@ function settingsOf(db: DatabaseSync): (webhook: string, now: number) => LaneSet
   };
 }
 
-/** What a person asked for, which is among the rest as well. */
-function askedOf(db: DatabaseSync): (webhook: string, now: number, limit: number) => Row[] {
-  const asked = deliveriesIn(db, 'deliveries_asked', 'd.asked = 1 AND d.due <= ?');
-  return (webhook, now, limit) => asked.all(webhook, now, limit);
+/**
+ * What a person asked for, whenever it was made due: a replay that begins beside the read may have done so just now. When
+ * due it is among the rest as well.
+ */
+function askedOf(db: DatabaseSync): (webhook: string, limit: number) => Row[] {
+  const asked = deliveriesIn(db, 'deliveries_asked', 'd.asked = 1');
+  return (webhook, limit) => asked.all(webhook, limit);
 }
 
 function dueOf(db: DatabaseSync) {
