@@ -28,7 +28,7 @@ type Habit = {
   generation: number;
 };
 
-type Bucket = { rate: number; tokens: number; at: number };
+type Bucket = { rate: number; version: number; tokens: number; at: number };
 
 export function createHabits(
   { rules, faults, start }: Scenario,
@@ -63,15 +63,16 @@ export function createHabits(
     return known;
   }
 
-  /** Counted exactly: as many as its bucket gives, whoever sends. */
-  function checkRate({ webhook, settings: { rate } }: Send): void {
+  /** Counted exactly: as many as its bucket gives, whoever sends. A change may have been to another rate and back. */
+  function checkRate({ webhook, settings: { rate, version } }: Send): void {
     if (rate === undefined) {
       buckets.delete(webhook);
       return;
     }
     const most = Math.max(1, Math.floor(rate * rules.rateBurst));
     const known = buckets.get(webhook);
-    const bucket = known?.rate === rate ? known : { rate, tokens: most, at: now() };
+    const isSame = known?.rate === rate && known.version === version;
+    const bucket = isSame ? known : { rate, version, tokens: most, at: now() };
     buckets.set(webhook, bucket);
     bucket.tokens = Math.min(most, bucket.tokens + ((now() - bucket.at) / 1000) * rate) - 1;
     bucket.at = now();

@@ -72,8 +72,14 @@ export function watchProgress(ground: Ground, replicas: readonly Replica[]): Pro
     return attempt !== undefined && failureOf(attempt) === undefined;
   }
 
-  const lastOf = ({ id }: WebhookRow) =>
-    witness.sends().findLast(({ webhook, attempt }) => webhook === id && attempt !== undefined);
+  /** The one that ended last, not the one that began last: by it the lane is taken for well. */
+  function lastOf({ id }: WebhookRow): Send | undefined {
+    const ended = witness.sends().filter(({ webhook, attempt }) => webhook === id && attempt !== undefined);
+    return ended.reduce<Send | undefined>(
+      (last, one) => (last && (last.endedAt ?? 0) > (one.endedAt ?? 0) ? last : one),
+      undefined,
+    );
+  }
 
   function judge(webhook: WebhookRow): void {
     const since = time.now() - patienceOf(webhook);

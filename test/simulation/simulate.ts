@@ -73,8 +73,11 @@ export async function simulate(seed: number, trace?: (line: string) => void, rea
   }
   const end = scenario.start + scenario.busyMs;
   let events = await time.run(end, () => witness.failures().length > 0);
-  recover(rows, requests);
   const isOver = () => witness.failures().length > 0 || isDone(rows, replicas);
+  recover(rows, requests);
+  events += await time.run(end + LAST_ANSWERS_MS, isOver);
+  // Answers to what was under way may have asked for an hour, or ended a webhook, after that.
+  recover(rows, requests);
   events += await time.run(end + (scenario.faults.isPoisoned ? 5 : 1) * RECOVERY_MS, isOver);
   await shadow?.check();
   if (witness.failures().length === 0) checkEnd(ground, replicas);
@@ -93,11 +96,14 @@ export async function simulate(seed: number, trace?: (line: string) => void, rea
 function recover({ webhooks, now }: Rows, requests: MemoryRequests): void {
   for (const webhook of webhooks.values()) {
     if (webhook.status === 'deleted') continue;
-    requests.setRate(webhook, undefined);
+    if (webhook.rate !== undefined) requests.setRate(webhook, undefined);
     if (webhook.status === 'disabled') requests.enable(webhook);
     else if ((webhook.pausedUntil ?? 0) > now()) requests.changeUrl(webhook, `${webhook.url}/again`);
   }
 }
+
+/** Requests that were under way have ended, and their outcomes are recorded. */
+const LAST_ANSWERS_MS = 25_000;
 
 /** Everything that waits goes out within this time, once nothing is in its way any more: a retry, a pause, leases. */
 const RECOVERY_MS = 180_000;
