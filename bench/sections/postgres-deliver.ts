@@ -116,8 +116,10 @@ async function startJobs(parts: Parts, { headers, body, tuning }: Jobs): Promise
       sampleBeside(parts, worker, async () => {
         await addJobs(databaseUrl, jobs, body);
         await runWorker(worker, { jobs, url: `${receiver.url}/`, headers, tuning });
-        const [row] = await runSql(databaseUrl, 'SELECT count(*) AS left FROM graphile_worker.jobs');
-        if (Number(row?.left) > 0) throw new Error(`graphile-worker left ${row?.left} jobs`);
+        await untilNoneLeft('jobs', async () => {
+          const [row] = await runSql(databaseUrl, 'SELECT count(*) AS left FROM graphile_worker.jobs');
+          return Number(row?.left);
+        });
       }),
     stop: worker.stop,
   };
