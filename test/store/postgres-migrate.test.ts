@@ -12,6 +12,10 @@ import { given } from './given.ts';
 
 const DAY = 24 * 60 * 60 * 1000;
 
+const WITH_NAMES_OF_DELETED = `ALTER TABLE users DROP CONSTRAINT users_named;
+  UPDATE users SET name = ' ' || id WHERE name IS NULL;
+  ALTER TABLE users ALTER COLUMN name SET NOT NULL;`;
+
 /** A store as the first version left it. */
 async function firstVersion() {
   const database = await makeDatabase();
@@ -26,6 +30,7 @@ async function firstVersion() {
      CREATE INDEX deliveries_by_state ON deliveries (subscriber, webhook, state, event);
      DROP FUNCTION plants_added_without_counter CASCADE;
      ALTER TABLE events DROP COLUMN trace;
+     ${WITH_NAMES_OF_DELETED}
      DELETE FROM migrations WHERE version > 1`,
   );
   return database;
@@ -71,6 +76,7 @@ test('a migration that finds a table locked by pg_dump leaves it to the other re
     '0004_cursor_key.sql',
     '0005_lanes.sql',
     '0006_pending_indexes.sql',
+    '0007_freed_names.sql',
   ]);
   assert.equal(told, 1);
 });
@@ -168,6 +174,7 @@ async function withoutPendingIndexes(t: TestContext, partitions?: number) {
     `DROP INDEX deliveries_asked, deliveries_pending, deliveries_undelivered;
      CREATE INDEX deliveries_due ON deliveries (subscriber, webhook, due, event) WHERE state = 'pending';
      CREATE INDEX deliveries_by_state ON deliveries (subscriber, webhook, state, event);
+     ${WITH_NAMES_OF_DELETED}
      DELETE FROM migrations WHERE version > 5;
      ${ADD_DELIVERIES}`,
   );
@@ -234,7 +241,7 @@ for (const partitions of [undefined, 2]) {
     assert.deepEqual(rows, [{ builds: 1 }]);
     for (let n = 0; n < 10; n++) await administer(url, `SET lock_timeout = '1s'; ${ADD_DELIVERIES}`);
     await writer.query('COMMIT');
-    assert.deepEqual(await migrated, ['0006_pending_indexes.sql']);
+    assert.deepEqual(await migrated, ['0006_pending_indexes.sql', '0007_freed_names.sql']);
     assert.deepEqual(await validIndexes(url), await validIndexes(fresh.url));
   });
 }
@@ -260,5 +267,32 @@ test('programs that migrate at the same time build an index once', async (t) => 
   const { database } = await withoutPendingIndexes(t, 2);
   const options = { now: 0, onWait() {}, bounds: { ...buildsAll, migrationTellMs: 60_000 } };
   const applied = await Promise.all([1, 2, 3].map(() => migrate(database, options)));
-  assert.deepEqual(applied.flat(), ['0006_pending_indexes.sql']);
+  assert.deepEqual(applied.flat().sort(), ['0006_pending_indexes.sql', '0007_freed_names.sql']);
+});
+
+test('users whom a version before deleted lose the name it gave them, also while its replicas are left', async (t) => {
+  const { url, drop } = await makeDatabase();
+  t.after(drop);
+  const before = await openStoreIn(url);
+  const { user } = given(before);
+  const [early, late] = [await user(), await user()];
+  await before.access.deleteUser(early.name, 0);
+  await before.close();
+  await administer(url, `${WITH_NAMES_OF_DELETED} DELETE FROM migrations WHERE version > 6`);
+
+  const store = await openStoreIn(url);
+  t.after(() => store.close());
+  const { rows } = await administer(url, 'SELECT id::int, name FROM users WHERE deleted_at IS NOT NULL');
+  assert.deepEqual(rows, [{ id: early.id, name: null }]);
+  await administer(
+    url,
+    `UPDATE users SET deleted_at = 0, deleted_tx = pg_current_xact_id(), name = ' ' || id WHERE id = ${late.id}`,
+  );
+  for (const { id, name } of [early, late]) {
+    const again = await store.access.createUser({ name, at: 0 });
+    assert.notEqual(again?.id ?? id, id);
+  }
+  await given(store).finishChores();
+  const left = await administer(url, 'SELECT name FROM users ORDER BY id');
+  assert.deepEqual(left.rows, [{ name: early.name }, { name: late.name }]);
 });

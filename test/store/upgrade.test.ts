@@ -190,3 +190,45 @@ test('deliveries that an older version had leased when it was killed are due, an
   await store.close();
   await rm(folder, { recursive: true });
 });
+
+test('users whom a version before deleted lose the name it gave them, and what refers to users stays', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'plant-store-'));
+  const path = join(folder, 'store.db');
+  const db = makeStore(path, 7);
+  db.exec(`INSERT INTO users VALUES (1, 'ann', ${AT}, NULL, NULL), (2, ' 2', ${AT}, ${AT}, ${AT})`);
+  db.exec(
+    `INSERT INTO tokens (hash, id, user, label, scopes, bootstrap, created_at) VALUES ('h', 'tok_1', 1, '', '', 0, ${AT})`,
+  );
+  db.exec(`INSERT INTO plants VALUES (1, 7, 'Alder', NULL, ${AT}), (2, 7, 'Birch', NULL, ${AT})`);
+  db.close();
+
+  const store = await openSqliteStore({
+    path,
+    writer: 'thread',
+    clock: { now: () => AT },
+    deliveryDelayMs: 0,
+    onFatal: assert.ifError,
+  });
+  assert.equal((await store.access.findToken('h'))?.user.name, 'ann');
+  const users = () => {
+    const reader = new DatabaseSync(path, { readOnly: true });
+    const rows = reader.prepare('SELECT id, name FROM users ORDER BY id').all();
+    reader.close();
+    return rows.map(({ id, name }) => [id, name]);
+  };
+  assert.deepEqual(users(), [
+    [1, 'ann'],
+    [2, null],
+  ]);
+  const epoch = store.access.accessEpoch();
+  await store.access.setUserDisabled('ann', true, AT);
+  assert.notEqual(store.access.accessEpoch(), epoch);
+  await given(store).finishChores();
+  assert.deepEqual(users(), [[1, 'ann']]);
+  await store.close();
+  const closed = new DatabaseSync(path);
+  assert.deepEqual(closed.prepare('PRAGMA foreign_key_check').all(), []);
+  assert.throws(() => closed.exec('DELETE FROM users'), /FOREIGN KEY constraint failed/);
+  closed.close();
+  await rm(folder, { recursive: true });
+});

@@ -93,9 +93,14 @@ export function usersConformance(ready: () => Given): void {
       assert.ok(again);
       assert.notEqual(again.id, ann.id);
       await create(again.id, 1n);
+      // Once more, with the rows of both still there.
+      await store.access.deleteUser(ann.name, AT);
+      const third = await store.access.createUser({ name: ann.name, at: AT });
+      assert.ok(third);
+      await create(third.id, 2n);
 
       await finishChores();
-      assert.deepEqual(await ready().walk(again.id, 10), [1n]);
+      assert.deepEqual(await ready().walk(third.id, 10), [2n]);
       assert.equal((await store.webhooks.health(viewers)).waiting, 0);
     });
 

@@ -36,11 +36,10 @@ const SET_DISABLED: Statement = {
   text: 'UPDATE users SET disabled_at = $1 WHERE id = $2',
 };
 
-/** No name begins with white space, so the one that is set is free in any case. */
 const SET_DELETED: Statement = {
   name: 'users-set-deleted',
   text: `UPDATE users
-    SET deleted_at = $1, deleted_tx = pg_current_xact_id(), name = ' ' || id
+    SET deleted_at = $1, deleted_tx = pg_current_xact_id(), name = NULL
     WHERE id = $2`,
 };
 

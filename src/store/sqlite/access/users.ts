@@ -30,8 +30,7 @@ export function userWrites(db: DatabaseSync, parts: UserWriteParts) {
   const insert = db.prepare(`${INSERT_USER} RETURNING ${COLUMNS}`);
   const find = db.prepare(FIND_USER);
   const setDisabled = db.prepare('UPDATE users SET disabled_at = ? WHERE id = ?');
-  // No name begins with white space, so this one is free in any case.
-  const setDeleted = db.prepare(`UPDATE users SET deleted_at = ?, name = ' ' || id WHERE id = ?`);
+  const setDeleted = db.prepare('UPDATE users SET deleted_at = ?, name = NULL WHERE id = ?');
   const dropTokens = db.prepare('DELETE FROM tokens WHERE user = ?');
   const webhooksOf = db.prepare(
     `SELECT id, status, disabled_reason FROM webhooks WHERE owner = ? AND status <> 'deleted'`,

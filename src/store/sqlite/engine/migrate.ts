@@ -18,8 +18,10 @@ export function migrate(db: DatabaseSync, now: number, before: () => void = () =
   if (isCurrent(db, known)) return;
   refuseOtherProgram(db);
   before();
-  db.exec('BEGIN IMMEDIATE');
   try {
+    // A file that rebuilds a table drops the old one; enforced, that deletes what refers to it. A transaction ignores this.
+    db.exec('PRAGMA foreign_keys = OFF');
+    db.exec('BEGIN IMMEDIATE');
     db.exec(
       `CREATE TABLE IF NOT EXISTS migrations (
          version    INTEGER PRIMARY KEY,
@@ -39,6 +41,8 @@ export function migrate(db: DatabaseSync, now: number, before: () => void = () =
   } catch (error) {
     if (db.isTransaction) db.exec('ROLLBACK');
     throw error;
+  } finally {
+    db.exec('PRAGMA foreign_keys = ON');
   }
 }
 
