@@ -33,6 +33,17 @@ export function steadyClock(clock: Clock): Clock {
   };
 }
 
+/** Says whether to do again what is done once in so many milliseconds at most: the first time, and then when they are over. */
+export function throttle(everyMs: number, now: () => number = () => performance.now()): () => boolean {
+  let doneAt: number | undefined;
+  return () => {
+    const at = now();
+    if (doneAt !== undefined && at - doneAt < everyMs) return false;
+    doneAt = at;
+    return true;
+  };
+}
+
 export type IdKind = 'evt' | 'wh' | 'tok';
 
 export type Ids = {

@@ -11,8 +11,8 @@ import { disabledUser } from './users.ts';
 export type Principal = {
   user: { id: number; name: string };
   scopes: ReadonlySet<Scope>;
-  /** Milliseconds since the Unix epoch; Infinity for a token that does not expire. */
-  expiresAt: number;
+  /** Milliseconds since the Unix epoch; undefined for a token that does not expire. */
+  expiresAt: number | undefined;
   /** What its requests are counted by: the id of the token or, of a token that is made anew all the time, the user. */
   countedAs: string;
 };
@@ -123,13 +123,16 @@ function toPrincipal(token: StoredToken): Principal {
   return {
     user: { id: token.user.id, name: token.user.name },
     scopes: new Set(token.scopes),
-    expiresAt: token.expiresAt ?? Infinity,
+    expiresAt: token.expiresAt,
     countedAs: token.id,
   };
 }
 
 function refuseExpired(principal: Principal, now: number): Principal {
-  if (now >= principal.expiresAt) throw new AppError(40102, 'The token has expired; use a new one.');
+  const { expiresAt } = principal;
+  if (expiresAt !== undefined && now >= expiresAt) {
+    throw new AppError(40102, 'The token has expired; use a new one.');
+  }
   return principal;
 }
 

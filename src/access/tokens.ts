@@ -104,13 +104,13 @@ export async function rotateToken(
   const token = mintToken(runtime.random);
   const id = runtime.ids.next('tok');
   const createdAt = runtime.clock.now();
-  const lifetimeMs = expiresInMs ?? (old.expiresAt ?? Infinity) - old.createdAt;
-  const expiresAt = lifetimeMs === Infinity ? undefined : createdAt + lifetimeMs;
+  const lifetimeMs = expiresInMs ?? (old.expiresAt === undefined ? undefined : old.expiresAt - old.createdAt);
+  const expiresAt = lifetimeMs === undefined ? undefined : createdAt + lifetimeMs;
   const overlapUntil = createdAt + overlapMs;
   const replacement = { id, hash: hashToken(token), createdAt, expiresAt };
   const outcome = await store.rotateToken({ id: oldId, replacement, overlapUntil });
   if (outcome !== 'rotated') return outcome;
-  const oldUntil = Math.min(old.expiresAt ?? Infinity, overlapUntil);
+  const oldUntil = Math.min(old.expiresAt ?? overlapUntil, overlapUntil);
   return { id, token, user: old.user.name, expiresAt, oldUntil };
 }
 

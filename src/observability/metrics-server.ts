@@ -82,10 +82,11 @@ function send(
 /** All who ask while it is made, or a moment later, get the same text. */
 function freshText(make: () => Promise<string>): () => Promise<string> {
   let made: Promise<string> | undefined;
-  let staleAt = Number.POSITIVE_INFINITY;
+  /** Undefined while it is made. */
+  let staleAt: number | undefined;
 
   async function makeOnce(): Promise<string> {
-    staleAt = Number.POSITIVE_INFINITY;
+    staleAt = undefined;
     try {
       return await make();
     } finally {
@@ -94,7 +95,7 @@ function freshText(make: () => Promise<string>): () => Promise<string> {
   }
 
   return () => {
-    if (made === undefined || performance.now() >= staleAt) made = makeOnce();
+    if (made === undefined || (staleAt !== undefined && performance.now() >= staleAt)) made = makeOnce();
     return made;
   };
 }

@@ -3,7 +3,7 @@ import type { ClientRequest } from 'node:http';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { BatchSpanProcessor, type SpanExporter, type SpanProcessor } from '@opentelemetry/sdk-trace';
 import { tracing as limits } from '../limits.ts';
-import type { Log } from '../runtime.ts';
+import { type Log, throttle } from '../runtime.ts';
 
 export type Collector = {
   /** Without a slash at its end. */
@@ -82,19 +82,17 @@ function endLateRequests({ host, pathname }: URL): () => void {
 
 /** Says what was lost, and why, at the first time and then once in a while. */
 function reportLosses(log: Log, endpoint: string): (spans: number, error: Error | undefined) => void {
-  let saidAt = Number.NEGATIVE_INFINITY;
+  const isTold = throttle(limits.complainEveryMs);
   let spans = 0;
   // Without what it may hold beside: user and password.
   const { origin } = new URL(endpoint);
   return (more, error) => {
     spans += more;
-    const now = performance.now();
-    if (now - saidAt < limits.complainEveryMs) return;
+    if (!isTold()) return;
     log.warn(
       { collector: origin, spans, reason: reasonOf(error) },
       'spans were lost: the collector of traces takes none, or not so many',
     );
-    saidAt = now;
     spans = 0;
   };
 }

@@ -6,9 +6,9 @@ import type { Overload } from '../../src/http/admission/overload.ts';
 import { gatherTurns } from '../../src/http/admission/turn.ts';
 
 /** A watch that says what a test tells it to. */
-function steered(): Overload & { places: number; refusals: number } {
+function steered(): Overload & { places: number | undefined; refusals: number } {
   const watch = {
-    places: Infinity,
+    places: undefined as number | undefined,
     refusals: 0,
     sliceEnded: () => {},
     room: () => watch.places,

@@ -30,7 +30,7 @@ export type RunParts = {
   stopping: AbortController;
   clock: Clock;
   /** From when on the service may have forgotten rows that an earlier run has added; infinite without such a run. */
-  forgottenAt: number;
+  forgottenAt: number | undefined;
 };
 
 /**
@@ -71,7 +71,10 @@ function createSettler({ sender, report, counts, keyBase, clock, forgottenAt }: 
    * other row of it follows.
    */
   const mayBeForgotten = ({ id }: Draft) =>
-    id === undefined && newInARow < imports.requests.most && clock.now() >= forgottenAt;
+    forgottenAt !== undefined &&
+    id === undefined &&
+    newInARow < imports.requests.most &&
+    clock.now() >= forgottenAt;
 
   return async (importRow: ImportRow): Promise<void> => {
     const { row, number } = importRow;

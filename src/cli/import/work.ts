@@ -73,7 +73,7 @@ export async function importStream(order: ImportOrder): Promise<boolean> {
     // Nothing tells whether it is the same that comes another time.
     keyBase: `import-${randomBytes(16).toString('hex')}`,
     comesAgain: false,
-    forgottenAt: Number.POSITIVE_INFINITY,
+    forgottenAt: undefined,
     onUntouched() {},
   });
   return finish(order, summary);
@@ -111,8 +111,8 @@ function begin(order: ImportOrder, { sha256, hasIds }: ImportFile): Begun {
   const left = readMarker(path);
   if (left !== undefined && !flags.again) {
     refuseAnother(order, left, sha256);
-    const forgottenAt = hasIds ? Number.POSITIVE_INFINITY : Date.parse(left.begunAt) + idempotency.keptMs;
-    if (clock.now() >= forgottenAt) throw new Failure(FORGOTTEN);
+    const forgottenAt = hasIds ? undefined : Date.parse(left.begunAt) + idempotency.keptMs;
+    if (forgottenAt !== undefined && clock.now() >= forgottenAt) throw new Failure(FORGOTTEN);
     prepareReport(errorsPath(order), true);
     if (!flags.quiet) say(`Continuing the import that began at ${left.begunAt}.`);
     return { ...left, forgottenAt, onUntouched() {} };
@@ -121,7 +121,7 @@ function begin(order: ImportOrder, { sha256, hasIds }: ImportFile): Begun {
   const run = flags.again ? randomBytes(6).toString('hex') : '';
   if (left) removeMarker(path);
   createMarker(path, { sha256, url: api.url, begunAt: new Date(clock.now()).toISOString(), run });
-  return { sha256, run, forgottenAt: Number.POSITIVE_INFINITY, onUntouched: () => removeMarker(path) };
+  return { sha256, run, forgottenAt: undefined, onUntouched: () => removeMarker(path) };
 }
 
 function refuseAnother({ file, api }: ImportOrder, left: Marker, sha256: string): void {
@@ -146,7 +146,7 @@ type Work = {
   /** Whether the next run reads the same rows: not from a pipe. */
   comesAgain: boolean;
   /** From when on the service may have forgotten rows that an earlier run has added; infinite without such a run. */
-  forgottenAt: number;
+  forgottenAt: number | undefined;
   /** Called when the import ends and has certainly added no row. */
   onUntouched(): void;
 };

@@ -12,8 +12,8 @@ export type Slice = {
 /** Knows whether more requests come than go on, and how many may wait then. */
 export type Overload = {
   sliceEnded(slice: Slice): void;
-  /** How many requests may wait; Infinity while there is no overload. */
-  room(): number;
+  /** How many requests may wait; undefined while there is no overload. */
+  room(): number | undefined;
   /** Tells of a request that found no room. */
   refused(now: number): void;
 };
@@ -26,7 +26,7 @@ export type Overload = {
 export function watchOverload(): Overload {
   let lateSince: number | undefined;
   let lateSlices = 0;
-  let room = Infinity;
+  let room: number | undefined;
   /** When a request was refused for the last time; undefined while there is no overload. */
   let refusedAt: number | undefined;
 
@@ -47,7 +47,7 @@ export function watchOverload(): Overload {
       const { now, perSlice } = slice;
       if (isStanding(slice)) refusedAt ??= now;
       if (refusedAt !== undefined && now - refusedAt > limits.patienceMs) refusedAt = undefined;
-      room = refusedAt === undefined ? Infinity : Math.max(limits.leastRoom, 2 * perSlice);
+      room = refusedAt === undefined ? undefined : Math.max(limits.leastRoom, 2 * perSlice);
     },
     room: () => room,
     refused(now) {

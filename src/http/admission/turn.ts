@@ -117,18 +117,18 @@ export function gatherTurns(now: () => number, overload: Overload = watchOverloa
   }
 
   function watch(): void {
-    const wasOverloaded = overload.room() < Infinity;
+    const wasOverloaded = overload.room() !== undefined;
     const perSlice = requests.perSlice(plannedMs);
     overload.sliceEnded({ now: now(), perSlice, oldestAt: requests.oldest()?.at });
     // What arrived before it was known that it is too much.
-    if (!wasOverloaded && overload.room() < Infinity) {
-      for (const { resume } of requests.cut(overload.room())) resume(overloaded());
-    }
+    const room = overload.room();
+    if (wasOverloaded || room === undefined) return;
+    for (const { resume } of requests.cut(room)) resume(overloaded());
   }
 
   function goOn({ resume, socket }: Waiting): void {
     // In an overload, whoever has closed the sending side has most likely left.
-    if (socket.readableEnded && overload.room() < Infinity) resume(overloaded());
+    if (socket.readableEnded && overload.room() !== undefined) resume(overloaded());
     else if (!socket.destroyed) resume();
   }
 
@@ -145,7 +145,8 @@ export function gatherTurns(now: () => number, overload: Overload = watchOverloa
 
   return {
     admits() {
-      if (requests.size() < overload.room()) return true;
+      const room = overload.room();
+      if (room === undefined || requests.size() < room) return true;
       overload.refused(now());
       return false;
     },

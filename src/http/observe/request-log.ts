@@ -1,6 +1,7 @@
 import type { FastifyBaseLogger, FastifyRequest } from 'fastify';
 import { observability as limits } from '../../limits.ts';
 import type { EndedRequest } from '../../observability/port.ts';
+import { throttle } from '../../runtime.ts';
 import { readTraceparent, type Span, traceIdOf } from '../../tracing/port.ts';
 
 /** What every line about a request says of it: its id and, if it or its client is in a trace, the id of that. */
@@ -21,15 +22,14 @@ export function linesOf({
  * many were not written: `untold`, where there are any.
  */
 export function slowLines(now: () => number): (write: (untold: { untold?: number }) => void) => void {
-  let toldAt = Number.NEGATIVE_INFINITY;
+  const isTold = throttle(limits.slowLineMs, now);
   let untold = 0;
 
   return (write) => {
-    if (now() - toldAt < limits.slowLineMs) {
+    if (!isTold()) {
       untold++;
       return;
     }
-    toldAt = now();
     write(untold > 0 ? { untold } : {});
     untold = 0;
   };

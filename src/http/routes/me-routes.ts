@@ -39,7 +39,7 @@ export function meRoutes(app: FastifyInstance, { routeOf }: RouteContext): void 
       return JSON.stringify({
         user: user.name,
         scopes: scopes.filter((scope) => principal.scopes.has(scope)),
-        ...(expiresAt === Number.POSITIVE_INFINITY ? {} : { expiresAt: new Date(expiresAt).toISOString() }),
+        ...(expiresAt === undefined ? {} : { expiresAt: new Date(expiresAt).toISOString() }),
       });
     },
   });

@@ -128,7 +128,7 @@ function plantStore({ database, queues, visible }: Parts, options: PostgresOptio
       // The outcomes of the kind are of this type.
       const created = (await queues.submit(batched(creating, { plant, caller }), bytes, caller)) as Created;
       if (typeof created === 'bigint') return { created };
-      if (created === 'full') return { full: maxPlantsPerUser ?? Infinity };
+      if (created === 'full') return { full: Number(maxPlantsPerUser) };
       if (created === 'spent') return { spent: true };
       if (plant.id === undefined) throw fault(new Error('the store chose an id that was taken'));
       return { taken: plant.id };

@@ -114,7 +114,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
         const args = [owner, id, name, tag, event, at, trace] as const;
         const created = await submit(caller, plantBytes(plant), 'createPlant', ...args);
         if (typeof created === 'bigint') return { created };
-        if (created === 'full') return { full: maxPlantsPerUser ?? Infinity };
+        if (created === 'full') return { full: Number(maxPlantsPerUser) };
         if (created === 'spent') return { spent: true };
         if (id === undefined) throw new Error('the store chose an id that was taken');
         return { taken: id };

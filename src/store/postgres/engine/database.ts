@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import type pg from 'pg';
 import { AppError } from '../../../errors.ts';
 import { database as limits } from '../../../limits.ts';
-import type { Log } from '../../../runtime.ts';
+import { type Log, throttle } from '../../../runtime.ts';
 import { outcomeUnknown, unavailable } from '../../failures.ts';
 import {
   COMMIT_FAILED,
@@ -189,16 +189,14 @@ async function again<T>(attempt: () => Promise<T>): Promise<T> {
 
 /** Translates what fails by a fault of the server, and says in the log why. */
 function translation(log: Log) {
-  const toldAt = new Map<string, number>();
+  const isTold = new Map<string, () => boolean>();
 
   /** Each reason once in a while, however many requests it fails; of connections that fail the log tells elsewhere. */
   function tell(error: unknown): void {
     const state = sqlState(error);
-    const now = performance.now();
-    if (state === undefined || now - (toldAt.get(state) ?? Number.NEGATIVE_INFINITY) < limits.repeatMs)
-      return;
-    toldAt.set(state, now);
-    log.warn({ err: error }, 'the database refused a statement');
+    if (state === undefined) return;
+    if (!isTold.has(state)) isTold.set(state, throttle(limits.repeatMs));
+    if (isTold.get(state)?.()) log.warn({ err: error }, 'the database refused a statement');
   }
 
   return async <T>(call: () => Promise<T>): Promise<T> => {

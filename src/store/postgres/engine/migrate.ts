@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type pg from 'pg';
 import { database as limits } from '../../../limits.ts';
+import { throttle } from '../../../runtime.ts';
 import {
   type AppliedMigration,
   type Migration,
@@ -100,17 +101,14 @@ async function insist<T>(
   work: () => Promise<T>,
   { onWait, bounds: { migrationPauseMs, migrationTellMs } = limits }: MigrateOptions,
 ): Promise<T> {
-  let toldAt = Number.NEGATIVE_INFINITY;
+  const isTold = throttle(migrationTellMs);
   for (;;) {
     try {
       return await work();
     } catch (error) {
       if (sqlState(error) !== LOCK_NOT_AVAILABLE) throw error;
     }
-    if (performance.now() - toldAt >= migrationTellMs) {
-      toldAt = performance.now();
-      onWait();
-    }
+    if (isTold()) onWait();
     await pause(migrationPauseMs);
   }
 }

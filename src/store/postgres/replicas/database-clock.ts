@@ -24,17 +24,15 @@ const PACE_WHEN_AHEAD = 1 / 2;
 export function createDatabaseClock(monotonic: () => number): DatabaseClock {
   /** Of the database's time over the monotonic one; undefined until it was heard. */
   let ahead: number | undefined;
-  let last = Number.NEGATIVE_INFINITY;
-  let lastAt = Number.NEGATIVE_INFINITY;
+  let last: { time: number; at: number } | undefined;
 
   return {
     now() {
       if (ahead === undefined) throw new Error('The time of the database is not known yet.');
       const at = monotonic();
-      const passed = last === Number.NEGATIVE_INFINITY ? 0 : at - lastAt;
-      last = Math.max(at + ahead, last + passed * PACE_WHEN_AHEAD);
-      lastAt = at;
-      return Math.floor(last);
+      const least = last ? last.time + (at - last.at) * PACE_WHEN_AHEAD : at + ahead;
+      last = { time: Math.max(at + ahead, least), at };
+      return Math.floor(last.time);
     },
     heard(time, sentAt, heardAt) {
       const [least, most] = [time - heardAt, time - sentAt];

@@ -46,7 +46,8 @@ export async function startLeases(parts: LeaseParts): Promise<LaneLeases> {
   /** All of this process, so that it does not take itself for one that was killed. */
   const lives: string[] = [];
   let replica = '';
-  let renewAt = Number.NEGATIVE_INFINITY;
+  /** Undefined: at once. */
+  let renewAt: number | undefined;
   let isBegun = false;
   let dispatches = true;
 
@@ -87,7 +88,7 @@ export async function startLeases(parts: LeaseParts): Promise<LaneLeases> {
   }
 
   async function beat(): Promise<void> {
-    if (performance.now() >= renewAt) await renew();
+    if (renewAt === undefined || performance.now() >= renewAt) await renew();
     await look();
   }
 
@@ -118,7 +119,7 @@ export async function startLeases(parts: LeaseParts): Promise<LaneLeases> {
     if (isBegun && performance.now() >= ownership.endsAt()) {
       log.warn({}, 'this replica could not renew its lease: it stops sending');
       beginLife();
-      renewAt = Number.NEGATIVE_INFINITY;
+      renewAt = undefined;
     }
   }
 
