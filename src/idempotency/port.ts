@@ -26,11 +26,13 @@ export type Once = RequestKey & {
   /** Milliseconds since the Unix epoch: when the request came, and until when its answer is kept. */
   at: number;
   expiresAt: number;
-  answer: KeptAnswer;
+  answer: PlannedAnswer;
 };
 
-/** `location` of a create whose id the store assigns ends before the id, with a slash; the store completes it. */
 export type KeptAnswer = { status: number; location: string | undefined; body: string };
+
+/** `appendsId`: the location ends with the id that the store assigns, which is appended when the answer is kept. */
+export type PlannedAnswer = KeptAnswer & { appendsId?: boolean };
 
 export type KeptRecord = { fingerprint: string; answer: KeptAnswer };
 

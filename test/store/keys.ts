@@ -15,7 +15,7 @@ export function keysConformance(ready: () => Given): void {
       fingerprint: 'f',
       at: AT,
       expiresAt: AT + 100,
-      answer,
+      answer: { ...answer, appendsId: true },
       ...more,
     };
   }
@@ -40,9 +40,11 @@ export function keysConformance(ready: () => Given): void {
     test('a location that is whole is kept as it is', async () => {
       const { store, user, plant } = ready();
       const { id } = await user();
-      const request = once(id, { answer: { ...answer, location: '/plants/9' } });
-      await store.plants.create(plant(id, { id: 9n }), callerWith(request));
-      assert.equal((await kept(request))?.answer.location, '/plants/9');
+      for (const [n, location] of ['/plants/9', '/plants/'].entries()) {
+        const request = once(id, { key: `${n}`, answer: { ...answer, location } });
+        await store.plants.create(plant(id, { id: BigInt(n) }), callerWith(request));
+        assert.equal((await kept(request))?.answer.location, location);
+      }
     });
 
     test('a key that has a record does nothing, whoever asks first', async () => {

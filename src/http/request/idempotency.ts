@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
 import { AppError, type ErrorCode, errorBody, statusOf } from '../../errors.ts';
-import type { Caller, KeptAnswer, KeyStore, Once } from '../../idempotency/port.ts';
+import type { Caller, KeptAnswer, KeyStore, Once, PlannedAnswer } from '../../idempotency/port.ts';
 import { idempotency as limits } from '../../limits.ts';
 import type { Runtime } from '../../runtime.ts';
 import { linesOf } from '../observe/request-log.ts';
@@ -44,7 +44,7 @@ export function acceptIdempotencyKeys(
 }
 
 /** The caller of a write and, of a POST, what will be answered when it succeeds. */
-export function callerOf(request: FastifyRequest, answer?: () => KeptAnswer): Caller {
+export function callerOf(request: FastifyRequest, answer?: () => PlannedAnswer): Caller {
   const { keyed } = request;
   const { socket } = request.raw;
   // One that only closed its sending side may wait still, but most that did have left.
@@ -57,7 +57,7 @@ export function callerOf(request: FastifyRequest, answer?: () => KeptAnswer): Ca
 }
 
 /** Plain data, because it goes to the thread that writes. */
-function onceOf({ release, failed, ...keyed }: Keyed, answer: KeptAnswer): Once {
+function onceOf({ release, failed, ...keyed }: Keyed, answer: PlannedAnswer): Once {
   return { ...keyed, answer };
 }
 

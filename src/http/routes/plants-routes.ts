@@ -110,12 +110,12 @@ export function plantsRoutes(app: FastifyInstance, context: RouteContext): void 
     ...routeOf(plantsOperations.createPlant),
     async handler(request, reply) {
       const { name, tag, id: wanted } = request.body;
-      const answer = (id: PlantId | undefined) => ({
+      const answer = (id: PlantId | '') => ({
         status: 201,
-        location: `${basePath}/plants/${id ?? ''}`,
+        location: `${basePath}/plants/${id}`,
         body: plantJson({ name, tag }),
       });
-      const caller = callerOf(request, () => answer(wanted));
+      const caller = callerOf(request, () => ({ ...answer(wanted ?? ''), appendsId: wanted === undefined }));
       const id = await createPlant(plants, request.principal.user.id, request.body, caller);
       return sendAnswer(reply, answer(id));
     },

@@ -76,7 +76,11 @@ function inputOf({ plant, caller }: Create, n: number, delayMs: number) {
   const once = caller?.once;
   if (!once) return input;
   const { fingerprint, expiresAt, answer } = once;
-  return { ...input, request: requestOf(once), fingerprint, expires_at: expiresAt, ...answer };
+  const { appendsId, ...kept } = answer;
+  return {
+    ...{ ...input, ...kept, request: requestOf(once), fingerprint },
+    ...{ expires_at: expiresAt, appends_id: appendsId },
+  };
 }
 
 function announce(announced: Announced, { outcomes, lanes }: CreateRow, commands: readonly Create[]): void {
@@ -122,7 +126,8 @@ const JUDGED = `input AS MATERIALIZED (
       SELECT *
       FROM json_to_recordset($1) AS i(
         n int, owner int8, wanted int8, name text, tag text, event text, at int8, trace text, due int8, caller int8,
-        request text, fingerprint text, status int, location text, body text, expires_at int8
+        request text, fingerprint text, status int, location text, appends_id boolean, body text,
+        expires_at int8
       )
     ), people AS MATERIALIZED (
       SELECT id, disabled_at IS NULL AS is_active, ${HEEDS_COUNTERS}
@@ -221,7 +226,7 @@ const MADE = `chosen AS (
 const KEPT = `kept AS (
       INSERT INTO idempotency (user_id, request, fingerprint, status, location, body, expires_at)
       SELECT caller, request, fingerprint, status,
-        CASE WHEN location LIKE '%/' THEN location || id ELSE location END, body, expires_at
+        CASE WHEN appends_id THEN location || id ELSE location END, body, expires_at
       FROM made
       WHERE request IS NOT NULL
       ORDER BY caller, request

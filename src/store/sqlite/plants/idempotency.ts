@@ -34,16 +34,13 @@ export function idempotencyWrites(db: DatabaseSync) {
       if (exists.get(user, method, path, key, at)) return KEY_USED;
       const outcome = write();
       if (hadEffect(outcome)) {
-        keep({ ...once, answer: { ...answer, location: completed(answer.location, outcome) } });
+        // A create answers with the id that it gave.
+        const location = answer.appendsId ? `${answer.location}${outcome}` : answer.location;
+        keep({ ...once, answer: { ...answer, location } });
       }
       return outcome;
     },
   };
-}
-
-/** A create answers with the id that it gave. */
-function completed(location: string | undefined, outcome: unknown): string | undefined {
-  return typeof outcome === 'bigint' && location?.endsWith('/') ? `${location}${outcome}` : location;
 }
 
 /** The queries that read the answers to requests with a key. */
