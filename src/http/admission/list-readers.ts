@@ -30,41 +30,9 @@ type Reader = {
  */
 export function sendToReaders({ inTurn, measures }: ReadersOptions): SendParts {
   const onEnd = responseEnds();
-  const tellSlow = slowLines(() => performance.now());
-  /** In the order in which they were sent their parts. */
-  const readers = new Set<Reader>();
-  const readersOf = new Map<string, Set<Reader>>();
+  const { add, remove } = createReaders(measures);
   /** New ones for each part would be garbage outside of V8's heap, which it lets lie for long. */
   const buffers: Buffer[] = [];
-
-  function add(reader: Reader): void {
-    const token = reader.request.principal.countedAs;
-    const own = readersOf.get(token) ?? new Set();
-    readersOf.set(token, own.add(reader));
-    readers.add(reader);
-    if (own.size > limits.readersPerToken) resetFirst(own);
-    else if (readers.size > limits.readers) resetFirst(readers);
-  }
-
-  function remove(reader: Reader): void {
-    const token = reader.request.principal.countedAs;
-    const own = readersOf.get(token);
-    if (own?.delete(reader) && own.size === 0) readersOf.delete(token);
-    readers.delete(reader);
-  }
-
-  function resetFirst([slowest]: Iterable<Reader>): void {
-    if (!slowest) return;
-    const { request, since } = slowest;
-    remove(slowest);
-    measures?.listReset();
-    tellSlow((untold) => {
-      const waitedMs = Math.round(performance.now() - since);
-      const about = { ...linesOf(request), user: request.principal.user.name, waitedMs, ...untold };
-      request.log.warn(about, 'too many lists wait for their readers; the slowest was reset');
-    });
-    request.raw.socket.resetAndDestroy();
-  }
 
   /** Fills the reader's buffer; resolves with whether that is the last part. */
   async function prepare(reader: Reader, next: NextPart) {
@@ -114,6 +82,45 @@ export function sendToReaders({ inTurn, measures }: ReadersOptions): SendParts {
       socket.resetAndDestroy();
     }
   };
+}
+
+/** Those who were sent a part and have not taken all of it. */
+function createReaders(measures: Measures | undefined) {
+  const tellSlow = slowLines(() => performance.now());
+  /** In the order in which they were sent their parts. */
+  const readers = new Set<Reader>();
+  const readersOf = new Map<string, Set<Reader>>();
+
+  function add(reader: Reader): void {
+    const token = reader.request.principal.countedAs;
+    const own = readersOf.get(token) ?? new Set();
+    readersOf.set(token, own.add(reader));
+    readers.add(reader);
+    if (own.size > limits.readersPerToken) resetFirst(own);
+    else if (readers.size > limits.readers) resetFirst(readers);
+  }
+
+  function remove(reader: Reader): void {
+    const token = reader.request.principal.countedAs;
+    const own = readersOf.get(token);
+    if (own?.delete(reader) && own.size === 0) readersOf.delete(token);
+    readers.delete(reader);
+  }
+
+  function resetFirst([slowest]: Iterable<Reader>): void {
+    if (!slowest) return;
+    const { request, since } = slowest;
+    remove(slowest);
+    measures?.listReset();
+    tellSlow((untold) => {
+      const waitedMs = Math.round(performance.now() - since);
+      const about = { ...linesOf(request), user: request.principal.user.name, waitedMs, ...untold };
+      request.log.warn(about, 'too many lists wait for their readers; the slowest was reset');
+    });
+    request.raw.socket.resetAndDestroy();
+  }
+
+  return { add, remove };
 }
 
 /** As many as lists that are sent at the same time on most days: 4 MiB. */

@@ -1,6 +1,10 @@
-import type { Caller, Once } from '../../idempotency/port.ts';
+import type { DatabaseSync } from 'node:sqlite';
+import type { AccessStore } from '../../access/port.ts';
+import type { Caller, KeyStore, Once } from '../../idempotency/port.ts';
 import type { Measures } from '../../observability/port.ts';
+import type { PlantStore } from '../../plants/port.ts';
 import { type Clock, type Log, silentLog, steadyClock } from '../../runtime.ts';
+import type { DeliveryStore, WebhookStore } from '../../webhooks/port.ts';
 import { COMMAND_BYTES, type GroupCommit, groupCommit } from '../batch.ts';
 import { refuseUndone } from '../once.ts';
 import type { Store } from '../store.ts';
@@ -9,7 +13,7 @@ import { readCursorKeys } from './access/cursor-keys.ts';
 import { shareReads } from './access/shares.ts';
 import { tokenReads } from './access/tokens.ts';
 import { userReads } from './access/users.ts';
-import { visibleOwners } from './access/visible-owners.ts';
+import { type VisibleOwners, visibleOwners } from './access/visible-owners.ts';
 import { activityReads } from './deliveries/activity.ts';
 import { choreReads } from './deliveries/chores.ts';
 import { deliveryReads } from './deliveries/deliveries.ts';
@@ -69,21 +73,13 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   const commits = groupCommit<Command>((commands) => commit(commands, context), steadyClock(options.clock), {
     batchEnded: measures && ((batch) => measures.batchEnded('writes', batch)),
   });
-  const submit = submitTo(commits);
-  const command = <K extends WriteName>(name: K, ...args: Parameters<Writes[K]>) =>
-    submit(undefined, COMMAND_BYTES, name, ...args);
+  const { submit, command } = submitTo(commits);
   const epoch = accessEpoch(db, snapshot);
   const visible = visibleOwners(db, snapshot, epoch);
-  const plants = plantReads(db, snapshot, visible);
-  const users = userReads(db, snapshot);
-  const shares = shareReads(db, snapshot);
-  const tokens = tokenReads(db, snapshot);
-  const keys = idempotencyReads(db, snapshot);
-  const webhooks = webhookReads(db, snapshot);
-  const deliveries = deliveryReads(db, snapshot, visible);
-  const { activity } = activityReads(db, snapshot, visible);
   const lanes = laneReads(db);
   const findWork = () => snapshot.read(() => lanes.findWork(undefined, 1));
+  const parts: Parts = { db, snapshot, epoch, visible, submit, command };
+  const deliveries = deliveryReads(db, snapshot, visible);
   const events = eventReads(db, snapshot, visible);
   const chores = choreReads(db, snapshot);
   const { webhooks: webhooksReading } = storeReads(db, snapshot);
@@ -108,66 +104,11 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   }
 
   return {
-    plants: {
-      async create(plant, caller) {
-        const { owner, id, name, tag, event, at, trace } = plant;
-        const args = [owner, id, name, tag, event, at, trace] as const;
-        const created = await submit(caller, plantBytes(plant), 'createPlant', ...args);
-        if (typeof created === 'bigint') return { created };
-        if (created === 'full') return { full: Number(maxPlantsPerUser) };
-        if (created === 'spent') return { spent: true };
-        if (id === undefined) throw new Error('the store chose an id that was taken');
-        return { taken: id };
-      },
-      delete: (owner, id, caller) => submit(caller, COMMAND_BYTES, 'deletePlant', owner, id),
-      page: async (query) => plants.page(query),
-      end: plants.end,
-    },
-    access: {
-      createUser: (user) => command('createUser', user),
-      ensureUser: async (user) => users.user(user.name) ?? command('ensureUser', user),
-      users: async () => users.users(),
-      user: async (name) => users.user(name),
-      setUserDisabled: (name, isDisabled, at) => command('setUserDisabled', name, isDisabled, at),
-      belongings: async (name) => users.belongings(name),
-      deleteUser: (name, at) => command('deleteUser', name, at),
-      addShare: (share, most) => command('addShare', share, most),
-      removeShare: (share) => command('removeShare', share),
-      shares: async () => shares.shares(),
-      visibleOwners: async (viewer) => snapshot.read(() => visible.of(viewer)),
-      createToken: (token) => command('createToken', token),
-      findToken: async (hash) => tokens.findToken(hash),
-      tokens: async () => tokens.tokens(),
-      rotateToken: (rotation) => command('rotateToken', rotation),
-      revokeToken: (id, at) => command('revokeToken', id, at),
-      setBootstrapToken: (token) => command('setBootstrapToken', token),
-      accessEpoch: epoch,
-    },
-    keys: {
-      keptAnswer: async (request, now) => keys.keptAnswer(request, now),
-      keepAnswer: (once) => submit(callerOf(once), onceBytes(once), 'keepAnswer', once),
-    },
-    webhooks: {
-      createWebhook: (webhook, most, caller) => submit(caller, COMMAND_BYTES, 'createWebhook', webhook, most),
-      webhooks: async (owner) => webhooks.webhooks(owner),
-      webhook: async (owner, id) => webhooks.webhook(owner, id),
-      changeWebhook: (owner, id, change, caller) =>
-        submit(caller, COMMAND_BYTES, 'changeWebhook', owner, id, change),
-      deleteWebhook: (owner, id, caller) => submit(caller, COMMAND_BYTES, 'deleteWebhook', owner, id),
-      rotateSecret: (owner, id, rotation, caller) =>
-        submit(caller, COMMAND_BYTES, 'rotateSecret', owner, id, rotation),
-      health: deliveries.health,
-    },
-    deliveries: {
-      deliveries: async (query) => deliveries.deliveries(query),
-      delivery: async (webhook, event) => deliveries.delivery(webhook, event),
-      attempts: async (webhook, event) => deliveries.attempts(webhook, event),
-      createTest: (test, caller) => submit(caller, COMMAND_BYTES, 'createTest', test),
-      redeliver: (request, caller) => submit(caller, COMMAND_BYTES, 'redeliver', request),
-      activity,
-      countReplay: deliveries.countReplay,
-      startReplay: (request, most, caller) => submit(caller, COMMAND_BYTES, 'startReplay', request, most),
-    },
+    plants: plantStore(parts, maxPlantsPerUser),
+    access: accessStore(parts),
+    keys: keyStore(parts),
+    webhooks: webhookStore(parts, deliveries),
+    deliveries: deliveryStore(parts, deliveries),
     lanes: {
       hasWork: async () => findWork().length > 0,
       onWork: (listener) => void hints.work.push(listener),
@@ -204,6 +145,97 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   };
 }
 
+type Parts = ReturnType<typeof submitTo> & {
+  db: DatabaseSync;
+  snapshot: Snapshot;
+  epoch: () => number;
+  visible: VisibleOwners;
+};
+
+type DeliveryReads = ReturnType<typeof deliveryReads>;
+
+function plantStore({ db, snapshot, visible, submit }: Parts, maxPlantsPerUser?: number): PlantStore {
+  const plants = plantReads(db, snapshot, visible);
+  return {
+    async create(plant, caller) {
+      const { owner, id, name, tag, event, at, trace } = plant;
+      const args = [owner, id, name, tag, event, at, trace] as const;
+      const created = await submit(caller, plantBytes(plant), 'createPlant', ...args);
+      if (typeof created === 'bigint') return { created };
+      if (created === 'full') return { full: Number(maxPlantsPerUser) };
+      if (created === 'spent') return { spent: true };
+      if (id === undefined) throw new Error('the store chose an id that was taken');
+      return { taken: id };
+    },
+    delete: (owner, id, caller) => submit(caller, COMMAND_BYTES, 'deletePlant', owner, id),
+    page: async (query) => plants.page(query),
+    end: plants.end,
+  };
+}
+
+function accessStore({ db, snapshot, epoch, visible, command }: Parts): AccessStore {
+  const users = userReads(db, snapshot);
+  const shares = shareReads(db, snapshot);
+  const tokens = tokenReads(db, snapshot);
+  return {
+    createUser: (user) => command('createUser', user),
+    ensureUser: async (user) => users.user(user.name) ?? command('ensureUser', user),
+    users: async () => users.users(),
+    user: async (name) => users.user(name),
+    setUserDisabled: (name, isDisabled, at) => command('setUserDisabled', name, isDisabled, at),
+    belongings: async (name) => users.belongings(name),
+    deleteUser: (name, at) => command('deleteUser', name, at),
+    addShare: (share, most) => command('addShare', share, most),
+    removeShare: (share) => command('removeShare', share),
+    shares: async () => shares.shares(),
+    visibleOwners: async (viewer) => snapshot.read(() => visible.of(viewer)),
+    createToken: (token) => command('createToken', token),
+    findToken: async (hash) => tokens.findToken(hash),
+    tokens: async () => tokens.tokens(),
+    rotateToken: (rotation) => command('rotateToken', rotation),
+    revokeToken: (id, at) => command('revokeToken', id, at),
+    setBootstrapToken: (token) => command('setBootstrapToken', token),
+    accessEpoch: epoch,
+  };
+}
+
+function keyStore({ db, snapshot, submit }: Parts): KeyStore {
+  const keys = idempotencyReads(db, snapshot);
+  return {
+    keptAnswer: async (request, now) => keys.keptAnswer(request, now),
+    keepAnswer: (once) => submit(callerOf(once), onceBytes(once), 'keepAnswer', once),
+  };
+}
+
+function webhookStore({ db, snapshot, submit }: Parts, { health }: DeliveryReads): WebhookStore {
+  const webhooks = webhookReads(db, snapshot);
+  return {
+    createWebhook: (webhook, most, caller) => submit(caller, COMMAND_BYTES, 'createWebhook', webhook, most),
+    webhooks: async (owner) => webhooks.webhooks(owner),
+    webhook: async (owner, id) => webhooks.webhook(owner, id),
+    changeWebhook: (owner, id, change, caller) =>
+      submit(caller, COMMAND_BYTES, 'changeWebhook', owner, id, change),
+    deleteWebhook: (owner, id, caller) => submit(caller, COMMAND_BYTES, 'deleteWebhook', owner, id),
+    rotateSecret: (owner, id, rotation, caller) =>
+      submit(caller, COMMAND_BYTES, 'rotateSecret', owner, id, rotation),
+    health,
+  };
+}
+
+function deliveryStore({ db, snapshot, visible, submit }: Parts, deliveries: DeliveryReads): DeliveryStore {
+  const { activity } = activityReads(db, snapshot, visible);
+  return {
+    deliveries: async (query) => deliveries.deliveries(query),
+    delivery: async (webhook, event) => deliveries.delivery(webhook, event),
+    attempts: async (webhook, event) => deliveries.attempts(webhook, event),
+    createTest: (test, caller) => submit(caller, COMMAND_BYTES, 'createTest', test),
+    redeliver: (request, caller) => submit(caller, COMMAND_BYTES, 'redeliver', request),
+    activity,
+    countReplay: deliveries.countReplay,
+    startReplay: (request, most, caller) => submit(caller, COMMAND_BYTES, 'startReplay', request, most),
+  };
+}
+
 function plantBytes({ name, tag }: { name: string; tag: string | undefined }): number {
   return COMMAND_BYTES + 2 * (name.length + (tag?.length ?? 0));
 }
@@ -213,7 +245,7 @@ function onceBytes({ answer }: Once): number {
 }
 
 function submitTo(commits: GroupCommit<Command>) {
-  return <K extends WriteName>(
+  const submit = <K extends WriteName>(
     caller: Caller | undefined,
     bytes: number,
     name: K,
@@ -227,6 +259,9 @@ function submitTo(commits: GroupCommit<Command>) {
     const command = [name, user, once, ...args] as const;
     return commits.submit(command, size, 'bounded', caller).then(refuseUndone) as Outcome;
   };
+  const command = <K extends WriteName>(name: K, ...args: Parameters<Writes[K]>) =>
+    submit(undefined, COMMAND_BYTES, name, ...args);
+  return { submit, command };
 }
 
 function callerOf({ user }: Once): Caller {

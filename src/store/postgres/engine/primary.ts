@@ -40,7 +40,8 @@ export type Primary = {
 
 type Server = { host: Host; pool: pg.Pool };
 
-export function createPrimary({ url, connections, pooled, log }: DatabaseOptions): Primary {
+export function createPrimary(options: DatabaseOptions): Primary {
+  const { url, connections, log } = options;
   const slots = createSlots(connections, limits.waitMs);
   let hosts: readonly Host[] = url.hosts;
   let server: Server | undefined;
@@ -108,7 +109,7 @@ export function createPrimary({ url, connections, pooled, log }: DatabaseOptions
     const errors: unknown[] = [];
     for (const host of hosts) {
       const sockets = new Set<Socket>();
-      const pool = openPool(host, sockets);
+      const pool = openPool(host, sockets, options);
       try {
         (await pool.connect()).release();
         server = { host, pool };
@@ -122,28 +123,6 @@ export function createPrimary({ url, connections, pooled, log }: DatabaseOptions
       }
     }
     throw unavailable(errors.length === 1 ? errors[0] : noHost(errors));
-  }
-
-  function openPool(host: Host, sockets: Set<Socket>): pg.Pool {
-    const pool = new pg.Pool({
-      connectionString: pooled ? url.urlFor(host) : withSession(url.urlFor(host)),
-      max: connections,
-      connectionTimeoutMillis: limits.connectMs,
-      idleTimeoutMillis: limits.idleMs,
-      keepAlive: true,
-      pipeline: true,
-      types: { getTypeParser },
-      stream: () => tracked(new Socket(), sockets),
-      onConnect: refuseStandby,
-      fallback_application_name: 'plant-store',
-    });
-    // Of a connection that nobody uses: the pool has dropped it already.
-    pool.on('error', (error) =>
-      log.warn({ err: withoutClient(error) }, 'a connection to the database broke off'),
-    );
-    // Of one in use: its statement fails as well.
-    pool.on('connect', (client) => client.on('error', () => {}));
-    return pool;
   }
 
   /** The next one to connect looks for the primary anew. Connections that are in use end when they are given back. */
@@ -166,6 +145,32 @@ export function createPrimary({ url, connections, pooled, log }: DatabaseOptions
     url: async () => url.urlFor((server ?? (await find())).host),
     close: () => (closing ??= close()),
   };
+}
+
+function openPool(
+  host: Host,
+  sockets: Set<Socket>,
+  { url, connections, pooled, log }: DatabaseOptions,
+): pg.Pool {
+  const pool = new pg.Pool({
+    connectionString: pooled ? url.urlFor(host) : withSession(url.urlFor(host)),
+    max: connections,
+    connectionTimeoutMillis: limits.connectMs,
+    idleTimeoutMillis: limits.idleMs,
+    keepAlive: true,
+    pipeline: true,
+    types: { getTypeParser },
+    stream: () => tracked(new Socket(), sockets),
+    onConnect: refuseStandby,
+    fallback_application_name: 'plant-store',
+  });
+  // Of a connection that nobody uses: the pool has dropped it already.
+  pool.on('error', (error) =>
+    log.warn({ err: withoutClient(error) }, 'a connection to the database broke off'),
+  );
+  // Of one in use: its statement fails as well.
+  pool.on('connect', (client) => client.on('error', () => {}));
+  return pool;
 }
 
 /** The log shows the message alone. */

@@ -24,6 +24,30 @@ export function tokenWrites(db: DatabaseSync) {
     'SELECT 1 FROM tokens WHERE hash = ? AND bootstrap = 1 AND revoked_at IS NULL',
   );
   const dropToken = db.prepare('DELETE FROM tokens WHERE hash = ?');
+
+  function createToken(token: NewToken, bootstrap: 0 | 1): boolean {
+    const { hash, id, label, createdAt, expiresAt, user } = token;
+    const scopes = token.scopes.join(' ');
+    return (
+      insertToken.run(hash, id, label, scopes, bootstrap, createdAt, expiresAt ?? null, user).changes > 0
+    );
+  }
+
+  return {
+    createToken: (token: NewToken) => createToken(token, 0),
+    revokeToken: (id: string, at: number) => revoke.run(at, id).changes > 0,
+    rotateToken: rotations(db),
+    setBootstrapToken(token: NewToken): void {
+      makeUser.run(token.user, token.createdAt);
+      dropOtherBootstrap.run(token.user, token.hash);
+      if (liveBootstrap.get(token.hash)) return;
+      dropToken.run(token.hash);
+      createToken(token, 1);
+    },
+  };
+}
+
+function rotations(db: DatabaseSync) {
   const live = db.prepare(
     `SELECT 1
      FROM tokens
@@ -42,35 +66,16 @@ export function tokenWrites(db: DatabaseSync) {
   );
   const find = db.prepare('SELECT bootstrap, replaced_by FROM tokens WHERE id = ?');
 
-  function createToken(token: NewToken, bootstrap: 0 | 1): boolean {
-    const { hash, id, label, createdAt, expiresAt, user } = token;
-    const scopes = token.scopes.join(' ');
-    return (
-      insertToken.run(hash, id, label, scopes, bootstrap, createdAt, expiresAt ?? null, user).changes > 0
-    );
-  }
-
-  return {
-    createToken: (token: NewToken) => createToken(token, 0),
-    revokeToken: (id: string, at: number) => revoke.run(at, id).changes > 0,
-    rotateToken({ id, replacement, overlapUntil }: TokenRotation): TokenRotationOutcome {
-      const found = find.get(id);
-      if (!found) return 'no token';
-      if (found.bootstrap === 1) return 'bootstrap';
-      const { hash, createdAt, expiresAt } = replacement;
-      if (!live.get(id, createdAt)) return 'not live';
-      if (typeof found.replaced_by === 'string') return { replacedBy: found.replaced_by };
-      insertReplacement.run(hash, replacement.id, createdAt, expiresAt ?? null, id);
-      replace.run(overlapUntil, replacement.id, id);
-      return 'rotated';
-    },
-    setBootstrapToken(token: NewToken): void {
-      makeUser.run(token.user, token.createdAt);
-      dropOtherBootstrap.run(token.user, token.hash);
-      if (liveBootstrap.get(token.hash)) return;
-      dropToken.run(token.hash);
-      createToken(token, 1);
-    },
+  return ({ id, replacement, overlapUntil }: TokenRotation): TokenRotationOutcome => {
+    const found = find.get(id);
+    if (!found) return 'no token';
+    if (found.bootstrap === 1) return 'bootstrap';
+    const { hash, createdAt, expiresAt } = replacement;
+    if (!live.get(id, createdAt)) return 'not live';
+    if (typeof found.replaced_by === 'string') return { replacedBy: found.replaced_by };
+    insertReplacement.run(hash, replacement.id, createdAt, expiresAt ?? null, id);
+    replace.run(overlapUntil, replacement.id, id);
+    return 'rotated';
   };
 }
 

@@ -32,12 +32,7 @@ export function userWrites(db: DatabaseSync, parts: UserWriteParts) {
   const setDisabled = db.prepare('UPDATE users SET disabled_at = ? WHERE id = ?');
   const setDeleted = db.prepare('UPDATE users SET deleted_at = ?, name = NULL WHERE id = ?');
   const dropTokens = db.prepare('DELETE FROM tokens WHERE user = ?');
-  const webhooksOf = db.prepare(
-    `SELECT id, status, disabled_reason FROM webhooks WHERE owner = ? AND status <> 'deleted'`,
-  );
-  const disableWebhook = db.prepare(
-    `UPDATE webhooks SET status = 'disabled', disabled_reason = ? WHERE owner = ? AND id = ?`,
-  );
+  const webhooks = webhooksOfUsers(db, parts);
 
   function createUser({ name, at }: { name: string; at: number }): User | undefined {
     const row = insert.get(name, at);
@@ -47,21 +42,6 @@ export function userWrites(db: DatabaseSync, parts: UserWriteParts) {
   function findUser(name: string): User | undefined {
     const row = find.get(name);
     return row && toUser(row);
-  }
-
-  function disableWebhooks(owner: number): void {
-    for (const { id, status } of webhooksOf.all(owner)) {
-      if (status !== 'enabled') continue;
-      disableWebhook.run(USER_DISABLED, owner, String(id));
-      parts.outbox.webhookChanged(String(id));
-    }
-  }
-
-  /** Those that its owner or its receiver disabled stay so. */
-  function enableWebhooks(owner: number, at: number): void {
-    for (const { id, disabled_reason } of webhooksOf.all(owner)) {
-      if (disabled_reason === USER_DISABLED) parts.changeWebhook(owner, String(id), { at, enabled: true });
-    }
   }
 
   return {
@@ -77,8 +57,8 @@ export function userWrites(db: DatabaseSync, parts: UserWriteParts) {
       if ((user.disabledAt !== undefined) === isDisabled) return true;
       setDisabled.run(isDisabled ? at : null, user.id);
       parts.forgetUsers();
-      if (isDisabled) disableWebhooks(user.id);
-      else enableWebhooks(user.id, at);
+      if (isDisabled) webhooks.disable(user.id);
+      else webhooks.enable(user.id, at);
       return true;
     },
     deleteUser(name: string, at: number): boolean {
@@ -87,9 +67,36 @@ export function userWrites(db: DatabaseSync, parts: UserWriteParts) {
       setDeleted.run(at, user.id);
       parts.forgetUsers();
       dropTokens.run(user.id);
-      for (const { id } of webhooksOf.all(user.id)) parts.deleteWebhook(user.id, String(id));
+      webhooks.delete(user.id);
       parts.removeSharesOf(user.id);
       return true;
+    },
+  };
+}
+
+function webhooksOfUsers(db: DatabaseSync, { outbox, changeWebhook, deleteWebhook }: UserWriteParts) {
+  const all = db.prepare(
+    `SELECT id, status, disabled_reason FROM webhooks WHERE owner = ? AND status <> 'deleted'`,
+  );
+  const disable = db.prepare(
+    `UPDATE webhooks SET status = 'disabled', disabled_reason = ? WHERE owner = ? AND id = ?`,
+  );
+  return {
+    disable(owner: number): void {
+      for (const { id, status } of all.all(owner)) {
+        if (status !== 'enabled') continue;
+        disable.run(USER_DISABLED, owner, String(id));
+        outbox.webhookChanged(String(id));
+      }
+    },
+    /** Those that its owner or its receiver disabled stay so. */
+    enable(owner: number, at: number): void {
+      for (const { id, disabled_reason } of all.all(owner)) {
+        if (disabled_reason === USER_DISABLED) changeWebhook(owner, String(id), { at, enabled: true });
+      }
+    },
+    delete(owner: number): void {
+      for (const { id } of all.all(owner)) deleteWebhook(owner, String(id));
     },
   };
 }

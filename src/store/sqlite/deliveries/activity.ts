@@ -35,17 +35,6 @@ export function activityReads(db: DatabaseSync, snapshot: Snapshot, visible: Vis
   );
   const webhooksOf = db.prepare(`SELECT id FROM webhooks WHERE owner = ? AND status <> 'deleted'`);
 
-  /** The parts of one range of a key, each read in a turn of the event loop of its own. */
-  async function* parts(read: (from: string) => Row | undefined, first: string): AsyncGenerator<Row> {
-    for (let from: string | undefined = first; from !== undefined; ) {
-      const part: Row | undefined = read(from);
-      if (part === undefined || Number(part.seen) === 0) return;
-      yield part;
-      from = Number(part.seen) === limits.counted ? behind(String(part.last)) : undefined;
-      if (from !== undefined) await setImmediate();
-    }
-  }
-
   return {
     async activity({ viewer, from, before, most }: ActivityQuery): Promise<Activity | undefined> {
       const total: Activity = { plants: 0, delivered: 0, failed: 0, waiting: 0 };
@@ -70,4 +59,15 @@ export function activityReads(db: DatabaseSync, snapshot: Snapshot, visible: Vis
       return total;
     },
   };
+}
+
+/** The parts of one range of a key, each read in a turn of the event loop of its own. */
+async function* parts(read: (from: string) => Row | undefined, first: string): AsyncGenerator<Row> {
+  for (let from: string | undefined = first; from !== undefined; ) {
+    const part: Row | undefined = read(from);
+    if (part === undefined || Number(part.seen) === 0) return;
+    yield part;
+    from = Number(part.seen) === limits.counted ? behind(String(part.last)) : undefined;
+    if (from !== undefined) await setImmediate();
+  }
 }

@@ -155,18 +155,7 @@ function deliveryCounts(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOw
      LIMIT 1`,
   );
   const isDisabled = disabledWebhooks(db);
-
-  async function count(step: StatementSync, keys: SQLInputValue[], from: string): Promise<number> {
-    let total = 0;
-    for (let next: string | undefined = from; next !== undefined; ) {
-      const at: string = next;
-      const row = snapshot.read(() => step.get(...keys, at));
-      total += Number(row?.count);
-      next = typeof row?.last === 'string' ? behind(row.last) : undefined;
-      if (next !== undefined) await setImmediate();
-    }
-    return total;
-  }
+  const count = countingIn(snapshot);
 
   async function countEvents(owners: readonly number[], from: string): Promise<number> {
     let total = 0;
@@ -188,5 +177,20 @@ function deliveryCounts(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOw
       if (state === absentState(snapshot.read(() => isDisabled(webhook)))) return 0;
       return count(ofState, [webhook, storedState(state)], from);
     },
+  };
+}
+
+/** Counts by a statement that counts a part, each in a turn of the event loop of its own. */
+function countingIn(snapshot: Snapshot) {
+  return async (step: StatementSync, keys: SQLInputValue[], from: string): Promise<number> => {
+    let total = 0;
+    for (let next: string | undefined = from; next !== undefined; ) {
+      const at: string = next;
+      const row = snapshot.read(() => step.get(...keys, at));
+      total += Number(row?.count);
+      next = typeof row?.last === 'string' ? behind(row.last) : undefined;
+      if (next !== undefined) await setImmediate();
+    }
+    return total;
   };
 }

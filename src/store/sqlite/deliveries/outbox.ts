@@ -26,29 +26,11 @@ export function outboxWrites(db: DatabaseSync, delayMs: number) {
     `INSERT INTO deliveries (webhook, event, owner, state, attempts, step, due, generation, asked)
      VALUES (?, ?, ?, 'pending', 0, 0, ?, 0, ?)`,
   );
-  const subscribed = db.prepare(
-    `SELECT id
-     FROM webhooks
-     WHERE owner = ?1 AND status <> 'deleted'
-     UNION ALL
-     SELECT w.id
-     FROM shares s
-     JOIN webhooks w ON w.owner = s.viewer
-     WHERE s.owner = ?1 AND w.status <> 'deleted'`,
-  );
+  const subscriptions = subscriptionsIn(db);
   const owns = webhookOwners(db);
-  const webhooksOf = new Map<number, string[]>();
   const owners = new Set<number>();
   const changed = new Set<string>();
   const work = new Map<string, Work>();
-
-  function webhooks(owner: number): string[] {
-    const known = webhooksOf.get(owner);
-    if (known) return known;
-    const found = subscribed.all(owner).map((row) => String(row.id));
-    webhooksOf.set(owner, found);
-    return found;
-  }
 
   function hasWork(webhook: string, due: number, isAsked = false): void {
     const known = work.get(webhook);
@@ -61,7 +43,7 @@ export function outboxWrites(db: DatabaseSync, delayMs: number) {
       insertEvent.run(owner, event, id, name, tag ?? null, at, 'plant.created', trace ?? null);
       owners.add(owner);
       const due = at + delayMs;
-      for (const webhook of webhooks(owner)) {
+      for (const webhook of subscriptions.of(owner)) {
         insertDelivery.run(webhook, event, owner, due, 0);
         hasWork(webhook, due);
       }
@@ -79,8 +61,8 @@ export function outboxWrites(db: DatabaseSync, delayMs: number) {
     webhookChanged(webhook: string): void {
       changed.add(webhook);
     },
-    /** Who is subscribed is looked up once for each transaction; a write to webhooks or shares makes it stale. */
-    forgetSubscriptions: () => webhooksOf.clear(),
+    /** After a write to webhooks or shares, and for the beginning of a transaction. */
+    forgetSubscriptions: subscriptions.forget,
     /** What was written since the last call. */
     takeAnnounced(): Announced {
       const announced = { work: [...work.values()], owners: [...owners], changed: [...changed] };
@@ -89,5 +71,28 @@ export function outboxWrites(db: DatabaseSync, delayMs: number) {
       changed.clear();
       return announced;
     },
+  };
+}
+
+/** The webhooks that events of an owner go to, looked up once for each transaction. */
+function subscriptionsIn(db: DatabaseSync) {
+  const subscribed = db.prepare(
+    `SELECT id
+     FROM webhooks
+     WHERE owner = ?1 AND status <> 'deleted'
+     UNION ALL
+     SELECT w.id
+     FROM shares s
+     JOIN webhooks w ON w.owner = s.viewer
+     WHERE s.owner = ?1 AND w.status <> 'deleted'`,
+  );
+  const known = new Map<number, string[]>();
+  return {
+    of(owner: number): readonly string[] {
+      const found = known.get(owner) ?? subscribed.all(owner).map((row) => String(row.id));
+      known.set(owner, found);
+      return found;
+    },
+    forget: () => known.clear(),
   };
 }

@@ -58,15 +58,15 @@ function changes(db: DatabaseSync, outbox: OutboxWrites) {
   );
   const update = db.prepare(
     `UPDATE webhooks
-     SET url = ?,
-         description = CASE WHEN ? THEN ? ELSE description END,
-         rate = CASE WHEN ? THEN ? ELSE rate END,
-         status = ?,
-         disabled_reason = CASE WHEN ? = status THEN disabled_reason END,
-         paused_until = CASE WHEN ? THEN NULL ELSE paused_until END,
-         failing_since = CASE WHEN ? THEN NULL ELSE failing_since END,
-         generation = generation + ?
-     WHERE owner = ? AND id = ?
+     SET url = ?1,
+         description = CASE WHEN ?2 THEN ?3 ELSE description END,
+         rate = CASE WHEN ?4 THEN ?5 ELSE rate END,
+         status = ?6,
+         disabled_reason = CASE WHEN ?6 = status THEN disabled_reason END,
+         paused_until = CASE WHEN ?7 THEN NULL ELSE paused_until END,
+         failing_since = CASE WHEN ?7 THEN NULL ELSE failing_since END,
+         generation = generation + ?7
+     WHERE owner = ?8 AND id = ?9
      RETURNING ${COLUMNS}`,
   );
   // What waits for a retry is due at once: a replay of what is pending.
@@ -98,9 +98,6 @@ function changes(db: DatabaseSync, outbox: OutboxWrites) {
       rate === undefined ? 0 : 1,
       rate ?? null,
       status,
-      status,
-      begins,
-      begins,
       begins,
       owner,
       id,

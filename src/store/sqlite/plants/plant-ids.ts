@@ -13,37 +13,9 @@ export function assignedIds(db: DatabaseSync) {
      VALUES (?, ?)
      ON CONFLICT DO UPDATE SET last = excluded.last`,
   );
-  const firstGap = db.prepare(
-    `SELECT id + 1 AS id
-     FROM plants p
-     WHERE owner = ? AND id BETWEEN ? AND ?
-       AND NOT EXISTS (SELECT 1 FROM plants WHERE owner = p.owner AND id = p.id + 1)
-     ORDER BY p.id
-     LIMIT 1`,
-  );
-  firstGap.setReadBigInts(true);
-  const highest = db.prepare('SELECT max(id) AS id FROM plants WHERE owner = ? AND id <= ?');
-  highest.setReadBigInts(true);
-
+  const freeAbove = freeIds(db);
   const known = new Map<number, PlantId>();
   const moved = new Set<number>();
-
-  /**
-   * Finds a free id above one that is taken, at a cost that does not grow with the number of ids taken. Each stride is
-   * twice as long as the one before and ends at random: only a client that takes half of all the ids up to there could
-   * be in the way of most of them.
-   */
-  function freeAbove(owner: number, taken: PlantId): PlantId {
-    const near = bigintOf(firstGap.get(owner, taken, taken + NEAR)?.id);
-    if (near !== undefined) return near;
-    for (let stride = NEAR; ; stride *= 2n) {
-      const end = taken + stride + BigInt(Math.floor(Math.random() * Number(stride)));
-      // Within reach of the last id, and more than half of all up to there are taken.
-      if (end > LAST_ASSIGNED_ID) return end;
-      const below = bigintOf(highest.get(owner, end)?.id) ?? taken;
-      if (below < end) return below + 1n;
-    }
-  }
 
   return {
     /**
@@ -68,6 +40,37 @@ export function assignedIds(db: DatabaseSync) {
     write(): void {
       for (const owner of moved) write.run(owner, known.get(owner) ?? 0n);
     },
+  };
+}
+
+/**
+ * Finds a free id above one that is taken, at a cost that does not grow with the number of ids taken. Each stride is
+ * twice as long as the one before and ends at random: only a client that takes half of all the ids up to there could
+ * be in the way of most of them.
+ */
+function freeIds(db: DatabaseSync): (owner: number, taken: PlantId) => PlantId {
+  const firstGap = db.prepare(
+    `SELECT id + 1 AS id
+     FROM plants p
+     WHERE owner = ? AND id BETWEEN ? AND ?
+       AND NOT EXISTS (SELECT 1 FROM plants WHERE owner = p.owner AND id = p.id + 1)
+     ORDER BY p.id
+     LIMIT 1`,
+  );
+  firstGap.setReadBigInts(true);
+  const highest = db.prepare('SELECT max(id) AS id FROM plants WHERE owner = ? AND id <= ?');
+  highest.setReadBigInts(true);
+
+  return (owner, taken) => {
+    const near = bigintOf(firstGap.get(owner, taken, taken + NEAR)?.id);
+    if (near !== undefined) return near;
+    for (let stride = NEAR; ; stride *= 2n) {
+      const end = taken + stride + BigInt(Math.floor(Math.random() * Number(stride)));
+      // Within reach of the last id, and more than half of all up to there are taken.
+      if (end > LAST_ASSIGNED_ID) return end;
+      const below = bigintOf(highest.get(owner, end)?.id) ?? taken;
+      if (below < end) return below + 1n;
+    }
   };
 }
 

@@ -119,35 +119,7 @@ export function plantReads(db: DatabaseSync, snapshot: Snapshot, visible: Visibl
 }
 
 function listEnd(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners) {
-  const highest = db.prepare('SELECT max(id) AS id FROM plants WHERE owner = ? AND id >= ? AND id <= ?');
-  highest.setReadBigInts(true);
-  const lowest = db.prepare('SELECT min(id) AS id FROM plants WHERE owner = ? AND id >= ? AND id <= ?');
-  lowest.setReadBigInts(true);
-  const step = db.prepare(
-    `SELECT count(*) AS count, max(id) AS id
-     FROM (
-       SELECT id
-       FROM plants
-       WHERE owner = ? AND id BETWEEN ? AND ?
-       ORDER BY id
-       LIMIT CAST(? AS INTEGER)
-     )`,
-  );
-  step.setReadBigInts(true);
-
-  /** The first position that the statement finds on one of the stretches. */
-  function find(statement: StatementSync, stretches: readonly Stretch[]): Position | undefined {
-    for (const { owner, first, last } of stretches) {
-      const id = bigintOf(statement.get(owner, first, last)?.id);
-      if (id !== undefined) return { owner, id };
-    }
-    return undefined;
-  }
-
-  function whole(viewer: number, from: Position | undefined): ListEnd {
-    const backwards = visible.stretches(viewer, { from }).toReversed();
-    return { last: find(highest, backwards), next: undefined, ends: undefined };
-  }
+  const { highest, lowest, step } = endStatements(db);
 
   function endsOf(viewer: number, from: Position | undefined): Ends {
     const stretches = visible.stretches(viewer, { from });
@@ -184,7 +156,10 @@ function listEnd(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners) {
   }
 
   return async ({ viewer, from, count }: EndQuery): Promise<ListEnd> => {
-    if (count === undefined) return snapshot.read(() => whole(viewer, from));
+    if (count === undefined) {
+      const backwards = () => visible.stretches(viewer, { from }).toReversed();
+      return { last: snapshot.read(() => find(highest, backwards())), next: undefined, ends: undefined };
+    }
     const ends = snapshot.read(() => endsOf(viewer, from));
     let last: Position | undefined;
     let next = from;
@@ -202,6 +177,34 @@ function listEnd(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners) {
     }
     return { last, next, ends };
   };
+}
+
+function endStatements(db: DatabaseSync) {
+  const highest = db.prepare('SELECT max(id) AS id FROM plants WHERE owner = ? AND id >= ? AND id <= ?');
+  highest.setReadBigInts(true);
+  const lowest = db.prepare('SELECT min(id) AS id FROM plants WHERE owner = ? AND id >= ? AND id <= ?');
+  lowest.setReadBigInts(true);
+  const step = db.prepare(
+    `SELECT count(*) AS count, max(id) AS id
+     FROM (
+       SELECT id
+       FROM plants
+       WHERE owner = ? AND id BETWEEN ? AND ?
+       ORDER BY id
+       LIMIT CAST(? AS INTEGER)
+     )`,
+  );
+  step.setReadBigInts(true);
+  return { highest, lowest, step };
+}
+
+/** The first position that the statement finds on one of the stretches. */
+function find(statement: StatementSync, stretches: readonly Stretch[]): Position | undefined {
+  for (const { owner, first, last } of stretches) {
+    const id = bigintOf(statement.get(owner, first, last)?.id);
+    if (id !== undefined) return { owner, id };
+  }
+  return undefined;
 }
 
 /**
