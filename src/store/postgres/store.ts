@@ -23,10 +23,11 @@ import {
   rotateSecret,
   webhookReads,
 } from './deliveries/webhooks.ts';
-import { type Database, openDatabase, type Statement } from './engine/database.ts';
+import { type Database, openDatabase } from './engine/database.ts';
 import { migrate, SCHEMA_WAITS } from './engine/migrate.ts';
 import { createQueues, type Queues } from './engine/queues.ts';
 import { storeReads } from './engine/readings.ts';
+import { statement } from './engine/statement.ts';
 import { batched, createWriter } from './engine/writer.ts';
 import type { Created } from './plants/create-command.ts';
 import { type CreateRules, creates } from './plants/creates.ts';
@@ -210,12 +211,9 @@ function choreStore({ database, queues }: Pick<Parts, 'database' | 'queues'>): C
   };
 }
 
-const CURSOR_KEYS: Statement = {
-  name: 'cursor-keys',
-  text: `SELECT c.secret, c.old_until, m.value AS old_key
-    FROM cursor_key c
-    JOIN meta m ON m.name = 'key'`,
-};
+const CURSOR_KEYS = statement`SELECT c.secret, c.old_until, m.value AS old_key
+  FROM cursor_key c
+  JOIN meta m ON m.name = 'key'`;
 
 async function readCursorKeys({ read }: Pick<Database, 'read'>): Promise<CursorKeys> {
   const [row] = await read(CURSOR_KEYS);

@@ -1,5 +1,6 @@
 import type { NewShare, Share, ShareOutcome } from '../../../access/port.ts';
-import type { Database, Query, Row, Statement } from '../engine/database.ts';
+import type { Database, Query, Row } from '../engine/database.ts';
+import { statement } from '../engine/statement.ts';
 import type { Work } from '../engine/writer.ts';
 import type { Announced } from '../replicas/announced.ts';
 
@@ -7,29 +8,20 @@ import type { Announced } from '../replicas/announced.ts';
  * Users by name, whom no other write of shares has meanwhile: the limits hold, and whoever creates a plant that the
  * share covers is done before or begins after.
  */
-const LOCK_NAMED: Statement = {
-  name: 'shares-lock-named',
-  text: `SELECT id, name
-    FROM users
-    WHERE name = ANY($1::text[]) AND deleted_at IS NULL
-    ORDER BY id
-    FOR NO KEY UPDATE`,
-};
+const LOCK_NAMED = statement`SELECT id, name
+  FROM users
+  WHERE name = ANY($1::text[]) AND deleted_at IS NULL
+  ORDER BY id
+  FOR NO KEY UPDATE`;
 
-const STANDING: Statement = {
-  name: 'shares-standing',
-  text: `SELECT EXISTS (SELECT 1 FROM shares WHERE owner = $1 AND viewer = $2) AS is_there,
-      (SELECT count(*) FROM shares WHERE owner = $1) AS of_owner,
-      (SELECT count(*) FROM shares WHERE viewer = $2) AS of_viewer`,
-};
+const STANDING = statement`SELECT EXISTS (SELECT 1 FROM shares WHERE owner = $1 AND viewer = $2) AS is_there,
+    (SELECT count(*) FROM shares WHERE owner = $1) AS of_owner,
+    (SELECT count(*) FROM shares WHERE viewer = $2) AS of_viewer`;
 
-const INSERT: Statement = {
-  name: 'shares-insert',
-  text: `INSERT INTO shares (owner, viewer, created_at, removed_tx, removed_event)
-    SELECT $1, $2, $3, r.tx, r.event
-    FROM (SELECT 1) AS one
-    LEFT JOIN removed_events r ON r.owner = $1`,
-};
+const INSERT = statement`INSERT INTO shares (owner, viewer, created_at, removed_tx, removed_event)
+  SELECT $1, $2, $3, r.tx, r.event
+  FROM (SELECT 1) AS one
+  LEFT JOIN removed_events r ON r.owner = $1`;
 
 /** Lets the viewer read all plants of the owner, unless one of them has `most` shares of that side. */
 export function addShare({ owner, viewer, at }: NewShare, most: number): Work<ShareOutcome> {
@@ -47,12 +39,9 @@ export function addShare({ owner, viewer, at }: NewShare, most: number): Work<Sh
   };
 }
 
-const REMOVE: Statement = {
-  name: 'shares-remove',
-  text: `DELETE FROM shares
-    WHERE owner = $1 AND viewer = $2
-    RETURNING owner, viewer`,
-};
+const REMOVE = statement`DELETE FROM shares
+  WHERE owner = $1 AND viewer = $2
+  RETURNING owner, viewer`;
 
 /** False when there is no such share. */
 export function removeShare({ owner, viewer }: { owner: string; viewer: string }): Work<boolean> {
@@ -63,12 +52,9 @@ export function removeShare({ owner, viewer }: { owner: string; viewer: string }
   };
 }
 
-const REMOVE_OF: Statement = {
-  name: 'shares-remove-of',
-  text: `DELETE FROM shares
-    WHERE owner = $1 OR viewer = $1
-    RETURNING owner, viewer`,
-};
+const REMOVE_OF = statement`DELETE FROM shares
+  WHERE owner = $1 OR viewer = $1
+  RETURNING owner, viewer`;
 
 /** Removes the shares of a user, on either side. */
 export async function removeSharesOf(id: number, query: Query, announced: Announced): Promise<void> {
@@ -82,30 +68,24 @@ async function lockNamed(query: Query, ...names: string[]): Promise<(number | un
 }
 
 /** What the viewer's webhooks have of the owner's events is dropped slice by slice; what comes later is not. */
-const WITHDRAW: Statement = {
-  name: 'shares-withdraw',
-  text: `INSERT INTO withdrawals (subscriber, webhook, owner, next, through)
-    SELECT w.owner, w.id, s.owner, '', e.id
-    FROM json_to_recordset($1) AS s(owner int8, viewer int8)
-    JOIN webhooks w ON w.owner = s.viewer AND w.status <> 'deleted'
-    CROSS JOIN LATERAL (
-      SELECT id
-      FROM events
-      WHERE owner = s.owner
-      ORDER BY id DESC
-      LIMIT 1
-    ) e
-    ORDER BY w.id, s.owner
-    ON CONFLICT (webhook, owner) DO UPDATE
-    SET next = '', through = excluded.through`,
-};
+const WITHDRAW = statement`INSERT INTO withdrawals (subscriber, webhook, owner, next, through)
+  SELECT w.owner, w.id, s.owner, '', e.id
+  FROM json_to_recordset($1) AS s(owner int8, viewer int8)
+  JOIN webhooks w ON w.owner = s.viewer AND w.status <> 'deleted'
+  CROSS JOIN LATERAL (
+    SELECT id
+    FROM events
+    WHERE owner = s.owner
+    ORDER BY id DESC
+    LIMIT 1
+  ) e
+  ORDER BY w.id, s.owner
+  ON CONFLICT (webhook, owner) DO UPDATE
+  SET next = '', through = excluded.through`;
 
-const WEBHOOKS_OF: Statement = {
-  name: 'shares-webhooks-of',
-  text: `SELECT id
-    FROM webhooks
-    WHERE owner = ANY ($1::int8[]) AND status = 'enabled'`,
-};
+const WEBHOOKS_OF = statement`SELECT id
+  FROM webhooks
+  WHERE owner = ANY ($1::int8[]) AND status = 'enabled'`;
 
 /** Whether any were. */
 async function removed(shares: readonly Row[], query: Query, announced: Announced): Promise<boolean> {
@@ -117,14 +97,11 @@ async function removed(shares: readonly Row[], query: Query, announced: Announce
   return true;
 }
 
-const ALL: Statement = {
-  name: 'shares-all',
-  text: `SELECT o.name AS owner, v.name AS viewer, s.created_at
-    FROM shares s
-    JOIN users o ON o.id = s.owner
-    JOIN users v ON v.id = s.viewer
-    ORDER BY o.name, v.name`,
-};
+const ALL = statement`SELECT o.name AS owner, v.name AS viewer, s.created_at
+  FROM shares s
+  JOIN users o ON o.id = s.owner
+  JOIN users v ON v.id = s.viewer
+  ORDER BY o.name, v.name`;
 
 /** The queries that read shares. */
 export function shareReads({ read }: Pick<Database, 'read'>) {

@@ -1,21 +1,19 @@
 import type { NewToken, StoredToken, TokenRotation, TokenRotationOutcome } from '../../../access/port.ts';
 import { toToken } from '../../rows.ts';
-import type { Database, Statement } from '../engine/database.ts';
+import type { Database } from '../engine/database.ts';
+import { statement } from '../engine/statement.ts';
 import type { Work } from '../engine/writer.ts';
 import { ensure } from './users.ts';
 
-const INSERT: Statement = {
-  name: 'tokens-insert',
-  text: `INSERT INTO tokens (hash, id, user_id, label, scopes, bootstrap, created_at, expires_at)
-    SELECT $1, $2, u.id, $3, $4, $5, $6, $7
-    FROM (
-      SELECT id
-      FROM users
-      WHERE name = $8 AND deleted_at IS NULL
-      FOR SHARE
-    ) u
-    RETURNING 1`,
-};
+const INSERT = statement`INSERT INTO tokens (hash, id, user_id, label, scopes, bootstrap, created_at, expires_at)
+  SELECT $1, $2, u.id, $3, $4, $5, $6, $7
+  FROM (
+    SELECT id
+    FROM users
+    WHERE name = $8 AND deleted_at IS NULL
+    FOR SHARE
+  ) u
+  RETURNING 1`;
 
 function insertValues({ hash, id, label, scopes, createdAt, expiresAt, user }: NewToken, bootstrap: boolean) {
   return [hash, id, label, scopes.join(' '), bootstrap, createdAt, expiresAt, user];
@@ -27,37 +25,25 @@ export function createToken(token: NewToken): Work<boolean> {
 }
 
 /** Before the token: a deletion of the user takes its locks in this order, too. */
-const LOCK_USER: Statement = {
-  name: 'tokens-lock-user',
-  text: `SELECT 1
-    FROM users
-    WHERE id = (SELECT user_id FROM tokens WHERE id = $1)
-    FOR SHARE`,
-};
+const LOCK_USER = statement`SELECT 1
+  FROM users
+  WHERE id = (SELECT user_id FROM tokens WHERE id = $1)
+  FOR SHARE`;
 
-const LOCK: Statement = {
-  name: 'tokens-lock',
-  text: `SELECT bootstrap, replaced_by, revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2) AS is_live
-    FROM tokens
-    WHERE id = $1
-    FOR UPDATE`,
-};
+const LOCK = statement`SELECT bootstrap, replaced_by, revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2) AS is_live
+  FROM tokens
+  WHERE id = $1
+  FOR UPDATE`;
 
-const INSERT_REPLACEMENT: Statement = {
-  name: 'tokens-insert-replacement',
-  text: `INSERT INTO tokens (hash, id, user_id, label, scopes, bootstrap, created_at, expires_at)
-    SELECT $1, $2, user_id, label, scopes, false, $3, $4
-    FROM tokens
-    WHERE id = $5`,
-};
+const INSERT_REPLACEMENT = statement`INSERT INTO tokens (hash, id, user_id, label, scopes, bootstrap, created_at, expires_at)
+  SELECT $1, $2, user_id, label, scopes, false, $3, $4
+  FROM tokens
+  WHERE id = $5`;
 
 // `least` passes over NULL: a token without an end ends with the overlap.
-const REPLACE: Statement = {
-  name: 'tokens-replace',
-  text: `UPDATE tokens
-    SET expires_at = least(expires_at, $1), replaced_by = $2
-    WHERE id = $3`,
-};
+const REPLACE = statement`UPDATE tokens
+  SET expires_at = least(expires_at, $1), replaced_by = $2
+  WHERE id = $3`;
 
 /** Adds a token in the place of a live one (`AccessStore.rotateToken`). */
 export function rotateToken({ id, replacement, overlapUntil }: TokenRotation): Work<TokenRotationOutcome> {
@@ -76,13 +62,10 @@ export function rotateToken({ id, replacement, overlapUntil }: TokenRotation): W
   };
 }
 
-const REVOKE: Statement = {
-  name: 'tokens-revoke',
-  text: `UPDATE tokens
-    SET revoked_at = coalesce(revoked_at, $1)
-    WHERE id = $2
-    RETURNING 1`,
-};
+const REVOKE = statement`UPDATE tokens
+  SET revoked_at = coalesce(revoked_at, $1)
+  WHERE id = $2
+  RETURNING 1`;
 
 /** False when there is no such token. Revoking twice keeps the first time. */
 export function revokeToken(id: string, at: number): Work<boolean> {
@@ -95,33 +78,21 @@ export function revokeToken(id: string, at: number): Work<boolean> {
 }
 
 /** Replicas that start together set the token one after the other. */
-const LOCK_OPERATOR: Statement = {
-  name: 'tokens-lock-operator',
-  text: 'SELECT 1 FROM users WHERE id = $1 FOR UPDATE',
-};
+const LOCK_OPERATOR = statement`SELECT 1 FROM users WHERE id = $1 FOR UPDATE`;
 
 /** A token of this hash that is no live bootstrap token, and other bootstrap tokens of the user. */
 const OUTDATED = `(bootstrap AND user_id = $1 AND hash <> $2)
       OR (hash = $2 AND (NOT bootstrap OR revoked_at IS NOT NULL))`;
 
-const HAS_OUTDATED: Statement = {
-  name: 'tokens-has-outdated',
-  text: `SELECT 1
-    FROM tokens
-    WHERE ${OUTDATED}
-    LIMIT 1`,
-};
+const HAS_OUTDATED = statement`SELECT 1
+  FROM tokens
+  WHERE ${OUTDATED}
+  LIMIT 1`;
 
-const DROP_OUTDATED: Statement = {
-  name: 'tokens-drop-outdated',
-  text: `DELETE FROM tokens
-    WHERE ${OUTDATED}`,
-};
+const DROP_OUTDATED = statement`DELETE FROM tokens
+  WHERE ${OUTDATED}`;
 
-const HAS_HASH: Statement = {
-  name: 'tokens-has-hash',
-  text: 'SELECT 1 FROM tokens WHERE hash = $1',
-};
+const HAS_HASH = statement`SELECT 1 FROM tokens WHERE hash = $1`;
 
 /** Makes this the only live bootstrap token of the user (`AccessStore.setBootstrapToken`). */
 export function setBootstrapToken(token: NewToken): Work<void> {
@@ -143,17 +114,11 @@ const TOKENS = `SELECT t.id, t.user_id AS "user", u.name, u.disabled_at, t.label
     FROM tokens t
     JOIN users u ON u.id = t.user_id`;
 
-const ALL: Statement = {
-  name: 'tokens-all',
-  text: `${TOKENS}
-    ORDER BY t.created_at, t.id`,
-};
+const ALL = statement`${TOKENS}
+  ORDER BY t.created_at, t.id`;
 
-const FIND: Statement = {
-  name: 'tokens-find',
-  text: `${TOKENS}
-    WHERE t.hash = $1`,
-};
+const FIND = statement`${TOKENS}
+  WHERE t.hash = $1`;
 
 /** The queries that read tokens. */
 export function tokenReads({ read }: Pick<Database, 'read'>) {

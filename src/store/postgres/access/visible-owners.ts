@@ -7,7 +7,8 @@ import {
   type VisibleOwners as Visible,
   visibleOwners as visibleTo,
 } from '../../visible-owners.ts';
-import type { Database, Statement } from '../engine/database.ts';
+import type { Database } from '../engine/database.ts';
+import { statement } from '../engine/statement.ts';
 
 /** Whose plants a viewer may read, in the order of the list. */
 export type VisibleOwners = {
@@ -17,18 +18,12 @@ export type VisibleOwners = {
   stretches(viewer: number, bounds: Bounds): Promise<readonly Stretch[]>;
 };
 
-const SHARING: Statement = {
-  name: 'shares-sharing',
-  text: `SELECT u.id, u.name
-    FROM shares s
-    JOIN users u ON u.id = s.owner
-    WHERE s.viewer = $1`,
-};
+const SHARING = statement`SELECT u.id, u.name
+  FROM shares s
+  JOIN users u ON u.id = s.owner
+  WHERE s.viewer = $1`;
 
-const NAMES: Statement = {
-  name: 'users-names',
-  text: 'SELECT id, name FROM users WHERE id = ANY($1::int8[]) AND deleted_at IS NULL',
-};
+const NAMES = statement`SELECT id, name FROM users WHERE id = ANY($1::int8[]) AND deleted_at IS NULL`;
 
 /** Looked up once for each viewer and access epoch, so that a list without shares costs no statement more. */
 export function visibleOwners({ read }: Pick<Database, 'read'>, epoch: () => number): VisibleOwners {

@@ -1,39 +1,34 @@
 import type { Activity, ActivityQuery } from '../../../webhooks/port.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
-import type { Database, Statement } from '../engine/database.ts';
+import type { Database } from '../engine/database.ts';
+import { statement } from '../engine/statement.ts';
 import { unplanned } from './delivery-states.ts';
 
 /** $1 the owners, $2 and $3 from where to before where, $4 how many rows of each owner at most. */
-const EVENTS: Statement = {
-  name: 'activity-events',
-  text: `SELECT count(*) AS seen, count(*) FILTER (WHERE e.type = 'plant.created') AS plants
-    FROM unnest($1::int8[]) AS o (id)
-    CROSS JOIN LATERAL (
-      SELECT type
-      FROM events
-      WHERE owner = o.id AND id >= $2 AND id < $3
-      ORDER BY id
-      LIMIT ${unplanned('$4')}
-    ) e`,
-};
+const EVENTS = statement`SELECT count(*) AS seen, count(*) FILTER (WHERE e.type = 'plant.created') AS plants
+  FROM unnest($1::int8[]) AS o (id)
+  CROSS JOIN LATERAL (
+    SELECT type
+    FROM events
+    WHERE owner = o.id AND id >= $2 AND id < $3
+    ORDER BY id
+    LIMIT ${unplanned('$4')}
+  ) e`;
 
 /** $1 the subscriber; the others as above, of each webhook. */
-const DELIVERIES: Statement = {
-  name: 'activity-deliveries',
-  text: `SELECT count(*) AS seen,
-      count(*) FILTER (WHERE d.state = 'delivered') AS delivered,
-      count(*) FILTER (WHERE d.state = 'failed') AS failed,
-      count(*) FILTER (WHERE d.state = 'pending') AS waiting
-    FROM webhooks w
-    CROSS JOIN LATERAL (
-      SELECT state
-      FROM deliveries
-      WHERE subscriber = $1 AND webhook = w.id AND event >= $2 AND event < $3
-      ORDER BY event
-      LIMIT ${unplanned('$4')}
-    ) d
-    WHERE w.owner = $1 AND w.status <> 'deleted'`,
-};
+const DELIVERIES = statement`SELECT count(*) AS seen,
+    count(*) FILTER (WHERE d.state = 'delivered') AS delivered,
+    count(*) FILTER (WHERE d.state = 'failed') AS failed,
+    count(*) FILTER (WHERE d.state = 'pending') AS waiting
+  FROM webhooks w
+  CROSS JOIN LATERAL (
+    SELECT state
+    FROM deliveries
+    WHERE subscriber = $1 AND webhook = w.id AND event >= $2 AND event < $3
+    ORDER BY event
+    LIMIT ${unplanned('$4')}
+  ) d
+  WHERE w.owner = $1 AND w.status <> 'deleted'`;
 
 /** What happened between two events (`DeliveryStore.activity`): the server counts while others go on. */
 export function activityReads({ read }: Pick<Database, 'read'>, visible: VisibleOwners) {

@@ -1,15 +1,13 @@
 import type { ExpiryPosition, ExpiryRequest } from '../../../webhooks/port.ts';
-import type { Database, Query, Statement } from '../engine/database.ts';
+import type { Database, Query } from '../engine/database.ts';
 import { LOCKS } from '../engine/locks.ts';
+import { statement } from '../engine/statement.ts';
 import type { Work } from '../engine/writer.ts';
 import { expirySlice, keyExpiry } from './expiries.ts';
 import { userRemoval, webhookRemoval, withdrawal } from './removals.ts';
 import { replaySlice, type SliceBounds } from './replays.ts';
 
-const LOCK: Statement = {
-  name: 'chores-lock',
-  text: 'SELECT pg_try_advisory_xact_lock($1::int, $2::int) AS is_mine',
-};
+const LOCK = statement`SELECT pg_try_advisory_xact_lock($1::int, $2::int) AS is_mine`;
 
 /** Long work in slices, which one replica does at a time: the others leave it to that one. */
 export function choreWrites() {
@@ -37,15 +35,12 @@ async function isMine(query: Query): Promise<boolean> {
   return row?.is_mine === true;
 }
 
-const ANY: Statement = {
-  name: 'chores-any',
-  text: `SELECT 1
-    WHERE EXISTS (SELECT 1 FROM replays)
-       OR EXISTS (SELECT 1 FROM withdrawals)
-       OR EXISTS (SELECT 1 FROM webhooks WHERE status = 'deleted')
-       OR EXISTS (SELECT 1 FROM users WHERE deleted_at IS NOT NULL)
-       OR EXISTS (SELECT 1 FROM idempotency WHERE expires_at <= $1)`,
-};
+const ANY = statement`SELECT 1
+  WHERE EXISTS (SELECT 1 FROM replays)
+     OR EXISTS (SELECT 1 FROM withdrawals)
+     OR EXISTS (SELECT 1 FROM webhooks WHERE status = 'deleted')
+     OR EXISTS (SELECT 1 FROM users WHERE deleted_at IS NOT NULL)
+     OR EXISTS (SELECT 1 FROM idempotency WHERE expires_at <= $1)`;
 
 /** Whether there is long work to go on with. */
 export function choreReads({ read }: Pick<Database, 'read'>) {

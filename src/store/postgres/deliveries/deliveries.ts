@@ -11,7 +11,8 @@ import { END } from '../../event-ids.ts';
 import { KNOWN_TYPES, toAttempt, toDelivery } from '../../rows.ts';
 import { IS_VISIBLE } from '../access/shares.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
-import type { Database, Row, Statement } from '../engine/database.ts';
+import type { Database, Row } from '../engine/database.ts';
+import { statement } from '../engine/statement.ts';
 import type { Work } from '../engine/writer.ts';
 import { pathId } from '../plants/path-ids.ts';
 import { activityReads } from './activity.ts';
@@ -28,23 +29,20 @@ import { FEED_TX } from './feed.ts';
 import { lockWebhook } from './webhooks.ts';
 
 /** The lock: a webhook that is deleted meanwhile gets no event that its removal would not find. */
-const CREATE_TEST: Statement = {
-  name: 'deliveries-create-test',
-  text: `WITH hook AS MATERIALIZED (
-      SELECT owner, id
-      FROM webhooks
-      WHERE owner = $1 AND id = $2 AND status <> 'deleted'
-      FOR SHARE
-    ), written AS (
-      INSERT INTO events (owner, id, tx, type, plant, name, tag, created_at, trace)
-      SELECT owner, $3, ${FEED_TX}, $4, $5, $6, $7, $8, $10
-      FROM hook
-    )
-    INSERT INTO deliveries (subscriber, webhook, event, owner, state, attempts, step, due, leased, fence, asked)
-    SELECT owner, id, $3, owner, 'pending', 0, 0, $9, false, 0, true
+const CREATE_TEST = statement`WITH hook AS MATERIALIZED (
+    SELECT owner, id
+    FROM webhooks
+    WHERE owner = $1 AND id = $2 AND status <> 'deleted'
+    FOR SHARE
+  ), written AS (
+    INSERT INTO events (owner, id, tx, type, plant, name, tag, created_at, trace)
+    SELECT owner, $3, ${FEED_TX}, $4, $5, $6, $7, $8, $10
     FROM hook
-    RETURNING 1`,
-};
+  )
+  INSERT INTO deliveries (subscriber, webhook, event, owner, state, attempts, step, due, leased, fence, asked)
+  SELECT owner, id, $3, owner, 'pending', 0, 0, $9, false, 0, true
+  FROM hook
+  RETURNING 1`;
 
 /** Writes an event for one webhook only. False when the owner has no such webhook. */
 export function createTest({ owner, webhook, event, due, trace }: NewTest): Work<boolean> {
@@ -57,21 +55,15 @@ export function createTest({ owner, webhook, event, due, trace }: NewTest): Work
   };
 }
 
-const OWNS: Statement = {
-  name: 'deliveries-owns',
-  text: `SELECT 1
-    FROM webhooks
-    WHERE owner = $1 AND id = $2 AND status <> 'deleted'`,
-};
+const OWNS = statement`SELECT 1
+  FROM webhooks
+  WHERE owner = $1 AND id = $2 AND status <> 'deleted'`;
 
 /** It is sent at once, beside an attempt that may be under way; the higher generation makes that one's outcome void. */
-const REDELIVER: Statement = {
-  name: 'deliveries-redeliver',
-  text: `UPDATE deliveries
-    SET state = 'pending', step = 0, due = $4, leased = false, fence = fence + 1, asked = true, suspicions = 0
-    WHERE subscriber = $1 AND webhook = $2 AND event = $3
-    RETURNING 1`,
-};
+const REDELIVER = statement`UPDATE deliveries
+  SET state = 'pending', step = 0, due = $4, leased = false, fence = fence + 1, asked = true, suspicions = 0
+  WHERE subscriber = $1 AND webhook = $2 AND event = $3
+  RETURNING 1`;
 
 /** Makes a delivery due now (`DeliveryStore.redeliver`). */
 export function redeliver({
@@ -89,40 +81,31 @@ export function redeliver({
   };
 }
 
-const COUNT_REPLAYS: Statement = {
-  name: 'deliveries-count-replays',
-  text: 'SELECT count(*) AS count FROM replays WHERE webhook = $1 AND NOT hastens',
-};
+const COUNT_REPLAYS = statement`SELECT count(*) AS count FROM replays WHERE webhook = $1 AND NOT hastens`;
 
 const START_REPLAY = `INSERT INTO replays (subscriber, webhook, hastens, state, next, through)`;
 
-const REPLAY_EVENTS: Statement = {
-  name: 'deliveries-replay-events',
-  text: `${START_REPLAY}
-    SELECT $1, $2, false, NULL, $3, newest.id
-    FROM (
-      SELECT max(e.id) AS id
-      FROM (SELECT $1::int8 AS owner UNION ALL SELECT owner FROM shares WHERE viewer = $1) o
-      CROSS JOIN LATERAL (
-        SELECT id
-        FROM events
-        WHERE owner = o.owner
-        ORDER BY id DESC
-        LIMIT 1
-      ) e
-    ) newest
-    WHERE newest.id IS NOT NULL`,
-};
+const REPLAY_EVENTS = statement`${START_REPLAY}
+  SELECT $1, $2, false, NULL, $3, newest.id
+  FROM (
+    SELECT max(e.id) AS id
+    FROM (SELECT $1::int8 AS owner UNION ALL SELECT owner FROM shares WHERE viewer = $1) o
+    CROSS JOIN LATERAL (
+      SELECT id
+      FROM events
+      WHERE owner = o.owner
+      ORDER BY id DESC
+      LIMIT 1
+    ) e
+  ) newest
+  WHERE newest.id IS NOT NULL`;
 
-const REPLAY_DELIVERIES: Statement = {
-  name: 'deliveries-replay',
-  text: `${START_REPLAY}
-    SELECT subscriber, webhook, false, $4, $3, event
-    FROM deliveries
-    WHERE subscriber = $1 AND webhook = $2
-    ORDER BY event DESC
-    LIMIT 1`,
-};
+const REPLAY_DELIVERIES = statement`${START_REPLAY}
+  SELECT subscriber, webhook, false, $4, $3, event
+  FROM deliveries
+  WHERE subscriber = $1 AND webhook = $2
+  ORDER BY event DESC
+  LIMIT 1`;
 
 /** Writes down that events are to be sent again (`DeliveryStore.startReplay`). */
 export function startReplay({ owner, webhook, from, state }: ReplayRequest, most: number): Work<boolean> {
@@ -158,43 +141,28 @@ const DELIVERIES = `SELECT d.state, d.attempts, d.due, d.leased, d.reason, e.*,
 const NEWEST_FIRST = `ORDER BY d.event DESC
     LIMIT ${unplanned('$3')}`;
 
-const LIST: Statement = {
-  name: 'deliveries-list',
-  text: `${DELIVERIES} AND d.event < $2
-    ${NEWEST_FIRST}`,
-};
+const LIST = statement`${DELIVERIES} AND d.event < $2
+  ${NEWEST_FIRST}`;
 
-const LIST_DELIVERED: Statement = {
-  name: 'deliveries-list-delivered',
-  text: `${DELIVERIES} AND d.event < $2 AND d.state = 'delivered'
-    ${NEWEST_FIRST}`,
-};
+const LIST_DELIVERED = statement`${DELIVERIES} AND d.event < $2 AND d.state = 'delivered'
+  ${NEWEST_FIRST}`;
 
-const LIST_UNDELIVERED: Statement = {
-  name: 'deliveries-list-undelivered',
-  text: `SELECT *
-    FROM (
-      ${DELIVERIES} AND ${momentOf('d.event')} <= ${momentOf('$2')} AND d.event < $2 AND d.state = $4
-        AND ${IS_UNDELIVERED} AND ($5::boolean IS NULL OR $5 = ${IS_DISABLED})
-      ORDER BY ${momentOf('d.event')} DESC
-      FETCH FIRST ${unplanned('$3')} ROWS WITH TIES
-    ) d
-    ORDER BY id DESC
-    LIMIT $3`,
-};
+const LIST_UNDELIVERED = statement`SELECT *
+  FROM (
+    ${DELIVERIES} AND ${momentOf('d.event')} <= ${momentOf('$2')} AND d.event < $2 AND d.state = $4
+      AND ${IS_UNDELIVERED} AND ($5::boolean IS NULL OR $5 = ${IS_DISABLED})
+    ORDER BY ${momentOf('d.event')} DESC
+    FETCH FIRST ${unplanned('$3')} ROWS WITH TIES
+  ) d
+  ORDER BY id DESC
+  LIMIT $3`;
 
-const FIND: Statement = {
-  name: 'deliveries-find',
-  text: `${DELIVERIES} AND d.event = $2`,
-};
+const FIND = statement`${DELIVERIES} AND d.event = $2`;
 
-const ATTEMPTS: Statement = {
-  name: 'deliveries-attempts',
-  text: `SELECT at, duration_ms, address, status, excerpt, error
-    FROM attempts d
-    WHERE ${OF_WEBHOOK} AND event = $2
-    ORDER BY fence`,
-};
+const ATTEMPTS = statement`SELECT at, duration_ms, address, status, excerpt, error
+  FROM attempts d
+  WHERE ${OF_WEBHOOK} AND event = $2
+  ORDER BY fence`;
 
 /** The queries that read deliveries. */
 export function deliveryReads(database: Pick<Database, 'read'>, visible: VisibleOwners) {

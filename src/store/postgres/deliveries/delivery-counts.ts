@@ -4,7 +4,8 @@ import { storedState } from '../../delivery-states.ts';
 import { behind } from '../../event-ids.ts';
 import { FEED_TYPES } from '../../rows.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
-import type { Database, Row, Statement } from '../engine/database.ts';
+import type { Database, Row } from '../engine/database.ts';
+import { statement } from '../engine/statement.ts';
 import { pathId } from '../plants/path-ids.ts';
 import {
   disabledWith,
@@ -15,62 +16,50 @@ import {
   unplanned,
 } from './delivery-states.ts';
 
-const COUNT_DELIVERED: Statement = {
-  name: 'deliveries-count-delivered',
-  text: `SELECT count(*) FILTER (WHERE state = 'delivered') AS count, count(*) AS seen, max(event) AS last
-    FROM (
-      SELECT d.event, d.state
-      FROM deliveries d
-      WHERE ${OF_WEBHOOK} AND d.event >= $2
-      ORDER BY d.event
-      LIMIT ${unplanned(limits.counted)}
-    ) part`,
-};
-
-const COUNT_UNDELIVERED: Statement = {
-  name: 'deliveries-count-undelivered',
-  text: `SELECT count(*) AS count, count(*) AS seen, max(event) AS last
-    FROM (
-      SELECT d.event
-      FROM deliveries d
-      WHERE ${OF_WEBHOOK} AND d.state = $3 AND ${momentOf('d.event')} >= ${momentOf('$2')} AND d.event >= $2
-        AND ${IS_UNDELIVERED} AND ($4::boolean IS NULL OR $4 = ${IS_DISABLED})
-      ORDER BY ${momentOf('d.event')}
-      FETCH FIRST ${unplanned(limits.counted)} ROWS WITH TIES
-    ) part`,
-};
-
-const COUNT_EVENTS: Statement = {
-  name: 'deliveries-count-events',
-  text: `SELECT count(*) FILTER (WHERE type IN (${FEED_TYPES})) AS count, count(*) AS seen, max(id) AS last
-    FROM (
-      SELECT id, type
-      FROM events
-      WHERE owner = $1 AND id >= $2
-      ORDER BY id
-      LIMIT ${unplanned(limits.counted)}
-    ) part`,
-};
-
-const OLDEST: Statement = {
-  name: 'deliveries-oldest',
-  text: `SELECT e.created_at AS at
-    FROM (
-      SELECT d.owner, d.event
-      FROM deliveries d
-      WHERE ${OF_WEBHOOK} AND d.state = 'pending'
-      ORDER BY ${momentOf('d.event')}
-      FETCH FIRST ROW WITH TIES
-    ) d
-    CROSS JOIN LATERAL (
-      SELECT created_at
-      FROM events
-      WHERE owner = d.owner AND id = d.event
-      LIMIT 1
-    ) e
+const COUNT_DELIVERED = statement`SELECT count(*) FILTER (WHERE state = 'delivered') AS count, count(*) AS seen, max(event) AS last
+  FROM (
+    SELECT d.event, d.state
+    FROM deliveries d
+    WHERE ${OF_WEBHOOK} AND d.event >= $2
     ORDER BY d.event
-    LIMIT 1`,
-};
+    LIMIT ${unplanned(limits.counted)}
+  ) part`;
+
+const COUNT_UNDELIVERED = statement`SELECT count(*) AS count, count(*) AS seen, max(event) AS last
+  FROM (
+    SELECT d.event
+    FROM deliveries d
+    WHERE ${OF_WEBHOOK} AND d.state = $3 AND ${momentOf('d.event')} >= ${momentOf('$2')} AND d.event >= $2
+      AND ${IS_UNDELIVERED} AND ($4::boolean IS NULL OR $4 = ${IS_DISABLED})
+    ORDER BY ${momentOf('d.event')}
+    FETCH FIRST ${unplanned(limits.counted)} ROWS WITH TIES
+  ) part`;
+
+const COUNT_EVENTS = statement`SELECT count(*) FILTER (WHERE type IN (${FEED_TYPES})) AS count, count(*) AS seen, max(id) AS last
+  FROM (
+    SELECT id, type
+    FROM events
+    WHERE owner = $1 AND id >= $2
+    ORDER BY id
+    LIMIT ${unplanned(limits.counted)}
+  ) part`;
+
+const OLDEST = statement`SELECT e.created_at AS at
+  FROM (
+    SELECT d.owner, d.event
+    FROM deliveries d
+    WHERE ${OF_WEBHOOK} AND d.state = 'pending'
+    ORDER BY ${momentOf('d.event')}
+    FETCH FIRST ROW WITH TIES
+  ) d
+  CROSS JOIN LATERAL (
+    SELECT created_at
+    FROM events
+    WHERE owner = d.owner AND id = d.event
+    LIMIT 1
+  ) e
+  ORDER BY d.event
+  LIMIT 1`;
 
 /** Counts, each a part at a time. */
 export function deliveryCounts({ read }: Pick<Database, 'read'>, visible: VisibleOwners) {

@@ -1,43 +1,38 @@
 import { FEED_TYPES } from '../../rows.ts';
-import type { Query, Row, Statement } from '../engine/database.ts';
+import type { Query, Row } from '../engine/database.ts';
+import { statement } from '../engine/statement.ts';
 
-const OWNERS: Statement = {
-  name: 'events-walk-owners',
-  text: 'SELECT owner FROM shares WHERE viewer = $1',
-};
+const OWNERS = statement`SELECT owner FROM shares WHERE viewer = $1`;
 
 /** The first of several owners can be among the first events only as far as their own first one is. */
-const WALK: Statement = {
-  name: 'events-walk',
-  text: `WITH heads AS MATERIALIZED (
-      SELECT h.*
-      FROM unnest($1::int8[]) AS o (id)
-      CROSS JOIN LATERAL (
-        SELECT owner, id
-        FROM events
-        WHERE owner = o.id AND id >= $2 AND id <= $3 AND type IN (${FEED_TYPES})
-        ORDER BY id
-        LIMIT 1
-      ) h
-      ORDER BY h.id
-      LIMIT $4
-    ), bound AS MATERIALIZED (
-      SELECT CASE WHEN count(*) < $4 THEN $3::text ELSE max(id) END AS id
-      FROM heads
-    )
-    SELECT e.owner, e.id
-    FROM heads h
-    CROSS JOIN bound b
+const WALK = statement`WITH heads AS MATERIALIZED (
+    SELECT h.*
+    FROM unnest($1::int8[]) AS o (id)
     CROSS JOIN LATERAL (
       SELECT owner, id
       FROM events
-      WHERE owner = h.owner AND id >= h.id AND id <= b.id AND type IN (${FEED_TYPES})
+      WHERE owner = o.id AND id >= $2 AND id <= $3 AND type IN (${FEED_TYPES})
       ORDER BY id
-      LIMIT $4
-    ) e
-    ORDER BY e.id
-    LIMIT $4`,
-};
+      LIMIT 1
+    ) h
+    ORDER BY h.id
+    LIMIT $4
+  ), bound AS MATERIALIZED (
+    SELECT CASE WHEN count(*) < $4 THEN $3::text ELSE max(id) END AS id
+    FROM heads
+  )
+  SELECT e.owner, e.id
+  FROM heads h
+  CROSS JOIN bound b
+  CROSS JOIN LATERAL (
+    SELECT owner, id
+    FROM events
+    WHERE owner = h.owner AND id >= h.id AND id <= b.id AND type IN (${FEED_TYPES})
+    ORDER BY id
+    LIMIT $4
+  ) e
+  ORDER BY e.id
+  LIMIT $4`;
 
 type EventWalk = { viewer: number; from: string; through: string; limit: number };
 

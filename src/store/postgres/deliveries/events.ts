@@ -2,7 +2,8 @@ import type { EventPage, EventQuery } from '../../../webhooks/port.ts';
 import { BEGINNING } from '../../event-ids.ts';
 import { FEED_TYPES, toEvent } from '../../rows.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
-import type { Database, Statement } from '../engine/database.ts';
+import type { Database } from '../engine/database.ts';
+import { statement } from '../engine/statement.ts';
 import { FEED_END } from './feed.ts';
 
 /** Behind an event: the number of the transaction that wrote it, and its id. */
@@ -77,83 +78,74 @@ const BEGIN = `SELECT r.tx, r.event
  * $3 and $4 the position to begin behind, null for the beginning; $5 how many. Of several owners only those can
  * contribute whose next event is among the first, and no event behind the last of these when there are enough of them.
  */
-const FEED: Statement = {
-  name: 'events-feed',
-  text: `WITH beginning AS MATERIALIZED (
-      ${BEGIN}
-    ), start AS MATERIALIZED (
-      SELECT coalesce($3::int8, (SELECT tx FROM beginning), 0) AS tx,
-        coalesce($4::text, (SELECT event FROM beginning), '${BEGINNING}') COLLATE "C" AS event,
-        ${FEED_END} AS feed_end
-    ), heads AS MATERIALIZED (
-      SELECT h.*
-      FROM unnest($2::int8[]) AS o (id)
-      CROSS JOIN start s
-      CROSS JOIN LATERAL (
-        SELECT owner, tx, id
-        FROM events
-        WHERE owner = o.id AND type IN (${FEED_TYPES}) AND (tx, id) > (s.tx, s.event) AND tx < s.feed_end
-        ORDER BY tx, id
-        LIMIT 1
-      ) h
-      ORDER BY h.tx, h.id
+const FEED = statement`WITH beginning AS MATERIALIZED (
+    ${BEGIN}
+  ), start AS MATERIALIZED (
+    SELECT coalesce($3::int8, (SELECT tx FROM beginning), 0) AS tx,
+      coalesce($4::text, (SELECT event FROM beginning), '${BEGINNING}') COLLATE "C" AS event,
+      ${FEED_END} AS feed_end
+  ), heads AS MATERIALIZED (
+    SELECT h.*
+    FROM unnest($2::int8[]) AS o (id)
+    CROSS JOIN start s
+    CROSS JOIN LATERAL (
+      SELECT owner, tx, id
+      FROM events
+      WHERE owner = o.id AND type IN (${FEED_TYPES}) AND (tx, id) > (s.tx, s.event) AND tx < s.feed_end
+      ORDER BY tx, id
+      LIMIT 1
+    ) h
+    ORDER BY h.tx, h.id
+    LIMIT $5
+  ), bound AS MATERIALIZED (
+    SELECT CASE WHEN count(*) < $5 THEN 9223372036854775807 ELSE max(tx) END AS tx
+    FROM heads
+  ), feed AS MATERIALIZED (
+    SELECT e.*
+    FROM heads h
+    CROSS JOIN start s
+    CROSS JOIN bound b
+    CROSS JOIN LATERAL (
+      SELECT tx, id, type, created_at, plant::text AS plant, name, tag
+      FROM events
+      WHERE owner = h.owner AND type IN (${FEED_TYPES}) AND (tx, id) >= (h.tx, h.id) AND tx < s.feed_end
+        AND tx <= b.tx
+      ORDER BY tx, id
       LIMIT $5
-    ), bound AS MATERIALIZED (
-      SELECT CASE WHEN count(*) < $5 THEN 9223372036854775807 ELSE max(tx) END AS tx
-      FROM heads
-    ), feed AS MATERIALIZED (
-      SELECT e.*
-      FROM heads h
-      CROSS JOIN start s
-      CROSS JOIN bound b
-      CROSS JOIN LATERAL (
-        SELECT tx, id, type, created_at, plant::text AS plant, name, tag
-        FROM events
-        WHERE owner = h.owner AND type IN (${FEED_TYPES}) AND (tx, id) >= (h.tx, h.id) AND tx < s.feed_end
-          AND tx <= b.tx
-        ORDER BY tx, id
-        LIMIT $5
-      ) e
-      ORDER BY e.tx, e.id
-      LIMIT $5
-    )
-    SELECT coalesce(b.tx, 0)::text AS beginning_tx, coalesce(b.event, '${BEGINNING}') AS beginning_event,
-      f.tx::text AS tx, f.id, f.type, f.created_at, f.plant, f.name, f.tag
-    FROM (SELECT 1) AS one
-    LEFT JOIN beginning b ON true
-    LEFT JOIN feed f ON true
-    ORDER BY f.tx, f.id`,
-};
+    ) e
+    ORDER BY e.tx, e.id
+    LIMIT $5
+  )
+  SELECT coalesce(b.tx, 0)::text AS beginning_tx, coalesce(b.event, '${BEGINNING}') AS beginning_event,
+    f.tx::text AS tx, f.id, f.type, f.created_at, f.plant, f.name, f.tag
+  FROM (SELECT 1) AS one
+  LEFT JOIN beginning b ON true
+  LEFT JOIN feed f ON true
+  ORDER BY f.tx, f.id`;
 
-const LATEST: Statement = {
-  name: 'events-latest',
-  text: `SELECT tx::text AS tx, event
-    FROM (
-      (${BEGIN})
-      UNION ALL
-      SELECT e.tx, e.id
-      FROM unnest($2::int8[]) AS o (id)
-      CROSS JOIN LATERAL (
-        SELECT tx, id
-        FROM events
-        WHERE owner = o.id AND type IN (${FEED_TYPES}) AND tx < ${FEED_END}
-        ORDER BY tx DESC, id DESC
-        LIMIT 1
-      ) e
-    ) positions (tx, event)
-    ORDER BY positions.tx DESC, positions.event DESC
-    LIMIT 1`,
-};
+const LATEST = statement`SELECT tx::text AS tx, event
+  FROM (
+    (${BEGIN})
+    UNION ALL
+    SELECT e.tx, e.id
+    FROM unnest($2::int8[]) AS o (id)
+    CROSS JOIN LATERAL (
+      SELECT tx, id
+      FROM events
+      WHERE owner = o.id AND type IN (${FEED_TYPES}) AND tx < ${FEED_END}
+      ORDER BY tx DESC, id DESC
+      LIMIT 1
+    ) e
+  ) positions (tx, event)
+  ORDER BY positions.tx DESC, positions.event DESC
+  LIMIT 1`;
 
 /** Looks once for each user of whom there are new events. */
-export const UNSETTLED: Statement = {
-  name: 'events-unsettled',
-  text: `SELECT ${FEED_END}::text AS feed_end
-    FROM unnest($1::int8[]) AS o (id)
-    WHERE EXISTS (
-      SELECT 1
-      FROM events e
-      WHERE e.owner = o.id AND e.type IN (${FEED_TYPES}) AND e.tx >= ${FEED_END}
-    )
-    LIMIT 1`,
-};
+export const UNSETTLED = statement`SELECT ${FEED_END}::text AS feed_end
+  FROM unnest($1::int8[]) AS o (id)
+  WHERE EXISTS (
+    SELECT 1
+    FROM events e
+    WHERE e.owner = o.id AND e.type IN (${FEED_TYPES}) AND e.tx >= ${FEED_END}
+  )
+  LIMIT 1`;

@@ -1,6 +1,7 @@
 import type { ExpiryPosition, ExpiryRequest } from '../../../webhooks/port.ts';
 import { FEED_TYPES } from '../../rows.ts';
-import type { Query, Row, Statement } from '../engine/database.ts';
+import type { Query, Row } from '../engine/database.ts';
+import { statement } from '../engine/statement.ts';
 
 /** Removes events that are too old, with their deliveries (`ChoreStore.removeExpired`). */
 export async function expirySlice(
@@ -95,114 +96,90 @@ function toSubscriber(row: Row): Subscriber {
 }
 
 /** $1 and $2 a place, $3 the first event that is not too old, $4 how many owners are looked at. */
-const NEXT_OWNER: Statement = {
-  name: 'expiries-next-owner',
-  text: `WITH looked AS MATERIALIZED (
-      SELECT id
-      FROM users
-      WHERE id >= $1
-      ORDER BY id
-      LIMIT $4
-    )
-    SELECT count(*) AS looked, max(l.id) AS last, (
-      SELECT f.id
-      FROM looked f
-      CROSS JOIN LATERAL (
-        SELECT 1
-        FROM events e
-        WHERE e.owner = f.id AND e.id > CASE WHEN f.id = $1 THEN $2::text ELSE '' END AND e.id < $3
-        LIMIT 1
-      ) e
-      ORDER BY f.id
-      LIMIT 1
-    ) AS found
-    FROM looked l`,
-};
-
-const SUBSCRIBERS: Statement = {
-  name: 'expiries-subscribers',
-  text: `SELECT owner AS subscriber, id AS webhook, status
-    FROM webhooks
-    WHERE owner = $1
-    UNION ALL
-    SELECT w.owner, w.id, w.status
-    FROM shares s
-    JOIN webhooks w ON w.owner = s.viewer
-    WHERE s.owner = $1`,
-};
-
-const OLD: Statement = {
-  name: 'expiries-old',
-  text: `SELECT id
-    FROM events
-    WHERE owner = $1 AND id > $2 AND id < $3
+const NEXT_OWNER = statement`WITH looked AS MATERIALIZED (
+    SELECT id
+    FROM users
+    WHERE id >= $1
     ORDER BY id
-    LIMIT $4`,
-};
+    LIMIT $4
+  )
+  SELECT count(*) AS looked, max(l.id) AS last, (
+    SELECT f.id
+    FROM looked f
+    CROSS JOIN LATERAL (
+      SELECT 1
+      FROM events e
+      WHERE e.owner = f.id AND e.id > CASE WHEN f.id = $1 THEN $2::text ELSE '' END AND e.id < $3
+      LIMIT 1
+    ) e
+    ORDER BY f.id
+    LIMIT 1
+  ) AS found
+  FROM looked l`;
 
-const LOCK_WAITING: Statement = {
-  name: 'expiries-lock',
-  text: `WITH locked AS MATERIALIZED (
-      SELECT l.webhook, d.event, d.state
-      FROM json_to_recordset($1) AS l(subscriber int8, webhook text)
-      CROSS JOIN LATERAL (
-        SELECT event, state
-        FROM deliveries
-        WHERE subscriber = l.subscriber AND webhook = l.webhook AND event = ANY ($2::text[])
-        ORDER BY event
-        FOR UPDATE
-      ) d
-    )
-    SELECT webhook, event
-    FROM locked
-    WHERE state = 'pending'`,
-};
+const SUBSCRIBERS = statement`SELECT owner AS subscriber, id AS webhook, status
+  FROM webhooks
+  WHERE owner = $1
+  UNION ALL
+  SELECT w.owner, w.id, w.status
+  FROM shares s
+  JOIN webhooks w ON w.owner = s.viewer
+  WHERE s.owner = $1`;
 
-const REMOVE_DELIVERIES: Statement = {
-  name: 'expiries-deliveries',
-  text: `DELETE FROM deliveries d
-    USING json_to_recordset($1) AS l(subscriber int8, webhook text)
-    WHERE d.subscriber = l.subscriber AND d.webhook = l.webhook AND d.event = ANY ($2::text[])`,
-};
+const OLD = statement`SELECT id
+  FROM events
+  WHERE owner = $1 AND id > $2 AND id < $3
+  ORDER BY id
+  LIMIT $4`;
 
-const REMOVE_ATTEMPTS: Statement = {
-  name: 'expiries-attempts',
-  text: `DELETE FROM attempts a
-    USING json_to_recordset($1) AS l(subscriber int8, webhook text)
-    WHERE a.subscriber = l.subscriber AND a.webhook = l.webhook AND a.event = ANY ($2::text[])`,
-};
+const LOCK_WAITING = statement`WITH locked AS MATERIALIZED (
+    SELECT l.webhook, d.event, d.state
+    FROM json_to_recordset($1) AS l(subscriber int8, webhook text)
+    CROSS JOIN LATERAL (
+      SELECT event, state
+      FROM deliveries
+      WHERE subscriber = l.subscriber AND webhook = l.webhook AND event = ANY ($2::text[])
+      ORDER BY event
+      FOR UPDATE
+    ) d
+  )
+  SELECT webhook, event
+  FROM locked
+  WHERE state = 'pending'`;
+
+const REMOVE_DELIVERIES = statement`DELETE FROM deliveries d
+  USING json_to_recordset($1) AS l(subscriber int8, webhook text)
+  WHERE d.subscriber = l.subscriber AND d.webhook = l.webhook AND d.event = ANY ($2::text[])`;
+
+const REMOVE_ATTEMPTS = statement`DELETE FROM attempts a
+  USING json_to_recordset($1) AS l(subscriber int8, webhook text)
+  WHERE a.subscriber = l.subscriber AND a.webhook = l.webhook AND a.event = ANY ($2::text[])`;
 
 /** With a note of the last of the feed: no cursor before it is taken any more. */
-const REMOVE_EVENTS: Statement = {
-  name: 'expiries-events',
-  text: `WITH removed AS (
-      DELETE FROM events
-      WHERE owner = $1 AND id = ANY ($2::text[])
-      RETURNING tx, id, type
-    )
-    INSERT INTO removed_events AS r (owner, tx, event)
-    SELECT $1, tx, id
-    FROM removed
-    WHERE type IN (${FEED_TYPES})
-    ORDER BY tx DESC, id DESC
-    LIMIT 1
-    ON CONFLICT (owner) DO UPDATE
-    SET tx = excluded.tx, event = excluded.event
-    WHERE (excluded.tx, excluded.event) > (r.tx, r.event)`,
-};
+const REMOVE_EVENTS = statement`WITH removed AS (
+    DELETE FROM events
+    WHERE owner = $1 AND id = ANY ($2::text[])
+    RETURNING tx, id, type
+  )
+  INSERT INTO removed_events AS r (owner, tx, event)
+  SELECT $1, tx, id
+  FROM removed
+  WHERE type IN (${FEED_TYPES})
+  ORDER BY tx DESC, id DESC
+  LIMIT 1
+  ON CONFLICT (owner) DO UPDATE
+  SET tx = excluded.tx, event = excluded.event
+  WHERE (excluded.tx, excluded.event) > (r.tx, r.event)`;
 
-const REMOVE_KEYS: Statement = {
-  name: 'expiries-keys',
-  text: `DELETE FROM idempotency k
-    USING (
-      SELECT user_id, request
-      FROM idempotency
-      WHERE expires_at <= $1
-      ORDER BY expires_at
-      LIMIT $2
-    ) o
-    WHERE k.user_id = o.user_id AND k.request = o.request AND k.expires_at <= $1`,
-};
+const REMOVE_KEYS = statement`DELETE FROM idempotency k
+  USING (
+    SELECT user_id, request
+    FROM idempotency
+    WHERE expires_at <= $1
+    ORDER BY expires_at
+    LIMIT $2
+  ) o
+  WHERE k.user_id = o.user_id AND k.request = o.request AND k.expires_at <= $1`;
 
 /** Removes a part of the answers to requests with a key whose time is over. */
 export async function keyExpiry(now: number, limit: number, query: Query): Promise<void> {

@@ -8,7 +8,8 @@ import type {
 } from '../../../webhooks/delivery/port.ts';
 import { SENT_TYPES, toEvent, toTrace } from '../../rows.ts';
 import { IS_VISIBLE } from '../access/shares.ts';
-import type { Database, Row, Statement } from '../engine/database.ts';
+import type { Database, Row } from '../engine/database.ts';
+import { statement } from '../engine/statement.ts';
 import { DATABASE_NOW } from '../replicas/database-clock.ts';
 import { momentOf } from './delivery-states.ts';
 
@@ -70,32 +71,29 @@ const NOTHING: LaneReading = { settings: undefined, asked: [], due: [], nextDue:
  * Looks once for each enabled webhook. What is due later than in $4 milliseconds is found by a later search; what
  * another replica that lives sends is that one's. Who lives, and what time it is, are asked once for all of them.
  */
-export const FIND_WORK: Statement = {
-  name: 'lanes-find-work',
-  text: `WITH others AS MATERIALIZED (
-      SELECT r.id
-      FROM replicas r
-      WHERE r.id <> $1 AND ${IS_ALIVE}
-    )
-    SELECT w.id AS webhook, d.due, EXISTS (
-        SELECT 1
-        FROM deliveries
-        WHERE subscriber = w.owner AND webhook = w.id AND asked AND state = 'pending'
-      ) AS is_asked
-    FROM webhooks w
-    LEFT JOIN lanes l ON l.webhook = w.id
-    CROSS JOIN LATERAL (
-      SELECT due
+export const FIND_WORK = statement`WITH others AS MATERIALIZED (
+    SELECT r.id
+    FROM replicas r
+    WHERE r.id <> $1 AND ${IS_ALIVE}
+  )
+  SELECT w.id AS webhook, d.due, EXISTS (
+      SELECT 1
       FROM deliveries
-      WHERE subscriber = w.owner AND webhook = w.id AND state = 'pending'
-      ORDER BY due
-      LIMIT 1
-    ) d
-    WHERE w.id > $2 AND w.status = 'enabled' AND d.due <= (SELECT ${DATABASE_NOW} + $4::int8)
-      AND (l.replica IN (SELECT id FROM others)) IS NOT TRUE
-    ORDER BY w.id
-    LIMIT $3`,
-};
+      WHERE subscriber = w.owner AND webhook = w.id AND asked AND state = 'pending'
+    ) AS is_asked
+  FROM webhooks w
+  LEFT JOIN lanes l ON l.webhook = w.id
+  CROSS JOIN LATERAL (
+    SELECT due
+    FROM deliveries
+    WHERE subscriber = w.owner AND webhook = w.id AND state = 'pending'
+    ORDER BY due
+    LIMIT 1
+  ) d
+  WHERE w.id > $2 AND w.status = 'enabled' AND d.due <= (SELECT ${DATABASE_NOW} + $4::int8)
+    AND (l.replica IN (SELECT id FROM others)) IS NOT TRUE
+  ORDER BY w.id
+  LIMIT $3`;
 
 function toWork({ webhook, due, is_asked }: Row): Work {
   return { webhook: String(webhook), due: Number(due), isAsked: is_asked === true };
@@ -133,24 +131,21 @@ const IS_BEHIND = `d.due <= $2 AND (d.due, ${momentOf('d.event')}) >= ($3, ${mom
  * were made due: a replay that begins beside the read may have done so just now. When due they are among the others as
  * well.
  */
-const READ: Statement = {
-  name: 'lanes-read',
-  text: `SELECT w.url, w.rate, w.paused_until, w.failing_since, w.generation, w.private_key, (
-      SELECT json_agg(s.secret ORDER BY s.created_at DESC)
-      FROM webhook_secrets s
-      WHERE s.webhook = w.id AND (s.expires_at IS NULL OR s.expires_at > $2)
-    ) AS secrets,
-    ${deliveriesOf('d.asked', '$6')} AS asked,
-    ${deliveriesOf(IS_BEHIND, '$5')} AS due, (
-      SELECT d.due
-      FROM deliveries d
-      WHERE d.subscriber = w.owner AND d.webhook = w.id AND d.state = 'pending' AND d.due > $2
-      ORDER BY d.due
-      LIMIT 1
-    ) AS next_due
-    FROM webhooks w
-    WHERE w.id = $1 AND w.status = 'enabled'`,
-};
+const READ = statement`SELECT w.url, w.rate, w.paused_until, w.failing_since, w.generation, w.private_key, (
+    SELECT json_agg(s.secret ORDER BY s.created_at DESC)
+    FROM webhook_secrets s
+    WHERE s.webhook = w.id AND (s.expires_at IS NULL OR s.expires_at > $2)
+  ) AS secrets,
+  ${deliveriesOf('d.asked', '$6')} AS asked,
+  ${deliveriesOf(IS_BEHIND, '$5')} AS due, (
+    SELECT d.due
+    FROM deliveries d
+    WHERE d.subscriber = w.owner AND d.webhook = w.id AND d.state = 'pending' AND d.due > $2
+    ORDER BY d.due
+    LIMIT 1
+  ) AS next_due
+  FROM webhooks w
+  WHERE w.id = $1 AND w.status = 'enabled'`;
 
 function toSettings(row: Row): LaneSettings {
   return {
@@ -174,17 +169,11 @@ function toDelivery(row: DeliveryRow, isAsked: boolean): DueDelivery {
 }
 
 /** Only in a store that was damaged: it must not stop all the others. */
-const GIVE_UP: Statement = {
-  name: 'lanes-give-up',
-  text: `UPDATE deliveries
-    SET state = 'failed', leased = false, asked = false, reason = 'Its event is missing.'
-    WHERE subscriber = (SELECT owner FROM webhooks WHERE id = $1) AND webhook = $1 AND event = ANY ($2::text[])
-      AND state = 'pending'`,
-};
+const GIVE_UP = statement`UPDATE deliveries
+  SET state = 'failed', leased = false, asked = false, reason = 'Its event is missing.'
+  WHERE subscriber = (SELECT owner FROM webhooks WHERE id = $1) AND webhook = $1 AND event = ANY ($2::text[])
+    AND state = 'pending'`;
 
-const SUSPECT: Statement = {
-  name: 'lanes-suspect',
-  text: `UPDATE deliveries
-    SET suspicions = suspicions + 1
-    WHERE subscriber = (SELECT owner FROM webhooks WHERE id = $1) AND webhook = $1 AND event = $2 AND fence = $3`,
-};
+const SUSPECT = statement`UPDATE deliveries
+  SET suspicions = suspicions + 1
+  WHERE subscriber = (SELECT owner FROM webhooks WHERE id = $1) AND webhook = $1 AND event = $2 AND fence = $3`;

@@ -1,7 +1,8 @@
 import { delivery as limits } from '../../../limits.ts';
 import type { Outcome, Recorded } from '../../../webhooks/delivery/port.ts';
 import { IS_VISIBLE } from '../access/shares.ts';
-import type { Bound, Database, Statement } from '../engine/database.ts';
+import type { Bound, Database } from '../engine/database.ts';
+import { statement } from '../engine/statement.ts';
 
 /**
  * Writes down attempts and what follows from them (`LaneStore.record`), as one transaction in one round trip. What it
@@ -97,16 +98,13 @@ function partsOf(inputs: readonly Input[]): Input[][] {
  * In a statement of its own: those behind it see what others have committed. Nobody takes the lanes, or changes the
  * webhooks, before this transaction is over.
  */
-const LOCK: Statement = {
-  name: 'records-lock',
-  text: `SELECT 1
-    FROM lanes l
-    JOIN webhooks w ON w.id = l.webhook
-    WHERE l.webhook = ANY ($1::text[]) AND l.replica = $2
-    ORDER BY l.webhook
-    FOR SHARE OF l
-    FOR NO KEY UPDATE OF w`,
-};
+const LOCK = statement`SELECT 1
+  FROM lanes l
+  JOIN webhooks w ON w.id = l.webhook
+  WHERE l.webhook = ANY ($1::text[]) AND l.replica = $2
+  ORDER BY l.webhook
+  FOR SHARE OF l
+  FOR NO KEY UPDATE OF w`;
 
 const INPUT = `SELECT *
       FROM json_to_recordset($1) AS i(
@@ -122,105 +120,96 @@ const ATTEMPT = `SELECT at
         LIMIT 1`;
 
 /** An attempt is kept under the generation behind that of its delivery; one that comes late only if there is none. */
-const RECORD: Statement = {
-  name: 'records-record',
-  text: `WITH input AS MATERIALIZED (
-      ${INPUT}
-    ), judged AS MATERIALIZED (
-      SELECT i.*, l.subscriber, a.at IS NULL AS is_free, CASE
-          WHEN d.event IS NULL AND (l.webhook IS NOT NULL OR NOT EXISTS (SELECT 1 FROM webhooks WHERE id = i.webhook))
-            THEN 'gone'
-          WHEN l.webhook IS NULL THEN 'lost'
-          WHEN a.at = i.at AND i.next = 'pending' AND d.step <> i.next_step THEN 'known anew'
-          WHEN a.at = i.at THEN 'known'
-          WHEN d.state <> 'pending' OR d.fence <> i.generation THEN 'late'
-          WHEN i.next = 'delivered' OR d.step = i.step THEN 'settled'
-          ELSE 'anew'
-        END AS result
-      FROM input i
-      LEFT JOIN lanes l ON l.webhook = i.webhook AND l.fence = i.fence AND l.replica = $2
-      LEFT JOIN LATERAL (
-        SELECT event, state, fence, step
-        FROM deliveries d
-        WHERE subscriber = l.subscriber AND webhook = i.webhook AND event = i.event AND ${IS_VISIBLE}
-        FOR NO KEY UPDATE
-      ) d ON true
-      LEFT JOIN LATERAL (
-        ${ATTEMPT}
-      ) a ON true
-    ), counted AS MATERIALIZED (
-      SELECT *
-      FROM judged
-      WHERE result IN ('settled', 'anew') OR (result = 'late' AND is_free)
-    ), kept AS (
-      -- What stands there is of a delivery that was removed, and made again.
-      INSERT INTO attempts (subscriber, webhook, event, fence, at, duration_ms, address, status, excerpt, error)
-      SELECT subscriber, webhook, event, generation + 1, at, duration_ms, address, status, excerpt, error
-      FROM counted
-      ON CONFLICT (subscriber, webhook, event, fence) DO UPDATE
-      SET at = excluded.at, duration_ms = excluded.duration_ms, address = excluded.address, status = excluded.status,
-        excerpt = excluded.excerpt, error = excluded.error
-    ), added AS (
-      UPDATE deliveries d
-      SET attempts = d.attempts + 1
-      FROM counted c
-      WHERE d.subscriber = c.subscriber AND d.webhook = c.webhook AND d.event = c.event AND c.result = 'late'
-    ), changed AS (
-      UPDATE deliveries d
-      SET attempts = d.attempts + 1, fence = d.fence + 1, leased = false, asked = false, suspicions = 0,
-          reason = c.reason,
-          state = CASE c.result WHEN 'settled' THEN c.next ELSE d.state END,
-          step = CASE c.result WHEN 'settled' THEN coalesce(c.next_step, d.step) ELSE 0 END,
-          due = CASE c.result WHEN 'settled' THEN coalesce(c.next_due, d.due) ELSE c.at END
-      FROM counted c
-      WHERE d.subscriber = c.subscriber AND d.webhook = c.webhook AND d.event = c.event AND c.result <> 'late'
-    )
-    SELECT n, CASE result WHEN 'known' THEN 'settled' WHEN 'known anew' THEN 'anew' ELSE result END AS result
-    FROM judged`,
-};
+const RECORD = statement`WITH input AS MATERIALIZED (
+    ${INPUT}
+  ), judged AS MATERIALIZED (
+    SELECT i.*, l.subscriber, a.at IS NULL AS is_free, CASE
+        WHEN d.event IS NULL AND (l.webhook IS NOT NULL OR NOT EXISTS (SELECT 1 FROM webhooks WHERE id = i.webhook))
+          THEN 'gone'
+        WHEN l.webhook IS NULL THEN 'lost'
+        WHEN a.at = i.at AND i.next = 'pending' AND d.step <> i.next_step THEN 'known anew'
+        WHEN a.at = i.at THEN 'known'
+        WHEN d.state <> 'pending' OR d.fence <> i.generation THEN 'late'
+        WHEN i.next = 'delivered' OR d.step = i.step THEN 'settled'
+        ELSE 'anew'
+      END AS result
+    FROM input i
+    LEFT JOIN lanes l ON l.webhook = i.webhook AND l.fence = i.fence AND l.replica = $2
+    LEFT JOIN LATERAL (
+      SELECT event, state, fence, step
+      FROM deliveries d
+      WHERE subscriber = l.subscriber AND webhook = i.webhook AND event = i.event AND ${IS_VISIBLE}
+      FOR NO KEY UPDATE
+    ) d ON true
+    LEFT JOIN LATERAL (
+      ${ATTEMPT}
+    ) a ON true
+  ), counted AS MATERIALIZED (
+    SELECT *
+    FROM judged
+    WHERE result IN ('settled', 'anew') OR (result = 'late' AND is_free)
+  ), kept AS (
+    -- What stands there is of a delivery that was removed, and made again.
+    INSERT INTO attempts (subscriber, webhook, event, fence, at, duration_ms, address, status, excerpt, error)
+    SELECT subscriber, webhook, event, generation + 1, at, duration_ms, address, status, excerpt, error
+    FROM counted
+    ON CONFLICT (subscriber, webhook, event, fence) DO UPDATE
+    SET at = excluded.at, duration_ms = excluded.duration_ms, address = excluded.address, status = excluded.status,
+      excerpt = excluded.excerpt, error = excluded.error
+  ), added AS (
+    UPDATE deliveries d
+    SET attempts = d.attempts + 1
+    FROM counted c
+    WHERE d.subscriber = c.subscriber AND d.webhook = c.webhook AND d.event = c.event AND c.result = 'late'
+  ), changed AS (
+    UPDATE deliveries d
+    SET attempts = d.attempts + 1, fence = d.fence + 1, leased = false, asked = false, suspicions = 0,
+        reason = c.reason,
+        state = CASE c.result WHEN 'settled' THEN c.next ELSE d.state END,
+        step = CASE c.result WHEN 'settled' THEN coalesce(c.next_step, d.step) ELSE 0 END,
+        due = CASE c.result WHEN 'settled' THEN coalesce(c.next_due, d.due) ELSE c.at END
+    FROM counted c
+    WHERE d.subscriber = c.subscriber AND d.webhook = c.webhook AND d.event = c.event AND c.result <> 'late'
+  )
+  SELECT n, CASE result WHEN 'known' THEN 'settled' WHEN 'known anew' THEN 'anew' ELSE result END AS result
+  FROM judged`;
 
 /** What recorded attempts say of their webhooks: the last word of those that called it as it is now. */
-const STAND: Statement = {
-  name: 'records-stand',
-  text: `WITH counted AS MATERIALIZED (
-      SELECT i.*, l.subscriber, i.standing = w.generation AS is_meant
-      FROM (${INPUT}) i
-      JOIN lanes l ON l.webhook = i.webhook AND l.fence = i.fence AND l.replica = $2
-      JOIN webhooks w ON w.owner = l.subscriber AND w.id = i.webhook AND w.status <> 'deleted'
-      JOIN LATERAL (
-        ${ATTEMPT}
-      ) a ON a.at = i.at
-    ), notes AS (
-      SELECT subscriber, webhook, max(n) FILTER (WHERE is_meant) AS last, max(ending) FILTER (WHERE is_meant) AS ending,
-        max(at) FILTER (WHERE reason IS NULL) AS success_at, max(at) FILTER (WHERE reason IS NOT NULL) AS failure_at
-      FROM counted
-      GROUP BY subscriber, webhook
-    )
-    UPDATE webhooks w
-    SET last_success_at = greatest(w.last_success_at, o.success_at),
-        last_failure_at = greatest(w.last_failure_at, o.failure_at),
-        paused_until = CASE WHEN c.n IS NULL THEN w.paused_until ELSE c.paused_until END,
-        failing_since = CASE WHEN c.n IS NULL THEN w.failing_since ELSE c.failing_since END,
-        status = CASE WHEN o.ending IS NULL THEN w.status ELSE 'disabled' END,
-        disabled_reason = CASE WHEN o.ending IS NULL OR w.status = 'disabled' THEN w.disabled_reason ELSE o.ending END
-    FROM notes o
-    LEFT JOIN counted c ON c.webhook = o.webhook AND c.n = o.last
-    WHERE w.owner = o.subscriber AND w.id = o.webhook`,
-};
+const STAND = statement`WITH counted AS MATERIALIZED (
+    SELECT i.*, l.subscriber, i.standing = w.generation AS is_meant
+    FROM (${INPUT}) i
+    JOIN lanes l ON l.webhook = i.webhook AND l.fence = i.fence AND l.replica = $2
+    JOIN webhooks w ON w.owner = l.subscriber AND w.id = i.webhook AND w.status <> 'deleted'
+    JOIN LATERAL (
+      ${ATTEMPT}
+    ) a ON a.at = i.at
+  ), notes AS (
+    SELECT subscriber, webhook, max(n) FILTER (WHERE is_meant) AS last, max(ending) FILTER (WHERE is_meant) AS ending,
+      max(at) FILTER (WHERE reason IS NULL) AS success_at, max(at) FILTER (WHERE reason IS NOT NULL) AS failure_at
+    FROM counted
+    GROUP BY subscriber, webhook
+  )
+  UPDATE webhooks w
+  SET last_success_at = greatest(w.last_success_at, o.success_at),
+      last_failure_at = greatest(w.last_failure_at, o.failure_at),
+      paused_until = CASE WHEN c.n IS NULL THEN w.paused_until ELSE c.paused_until END,
+      failing_since = CASE WHEN c.n IS NULL THEN w.failing_since ELSE c.failing_since END,
+      status = CASE WHEN o.ending IS NULL THEN w.status ELSE 'disabled' END,
+      disabled_reason = CASE WHEN o.ending IS NULL OR w.status = 'disabled' THEN w.disabled_reason ELSE o.ending END
+  FROM notes o
+  LEFT JOIN counted c ON c.webhook = o.webhook AND c.n = o.last
+  WHERE w.owner = o.subscriber AND w.id = o.webhook`;
 
 /** Of the attempts of a delivery, the newest stay. */
-const FORGET: Statement = {
-  name: 'records-forget',
-  text: `DELETE FROM attempts a
-    USING (${INPUT}) i
-    JOIN lanes l ON l.webhook = i.webhook AND l.fence = i.fence AND l.replica = $2
-    WHERE a.subscriber = l.subscriber AND a.webhook = i.webhook AND a.event = i.event
-      AND a.fence <= (
-        SELECT o.fence
-        FROM attempts o
-        WHERE o.subscriber = l.subscriber AND o.webhook = i.webhook AND o.event = i.event
-        ORDER BY o.fence DESC
-        OFFSET $3::int
-        LIMIT 1
-      )`,
-};
+const FORGET = statement`DELETE FROM attempts a
+  USING (${INPUT}) i
+  JOIN lanes l ON l.webhook = i.webhook AND l.fence = i.fence AND l.replica = $2
+  WHERE a.subscriber = l.subscriber AND a.webhook = i.webhook AND a.event = i.event
+    AND a.fence <= (
+      SELECT o.fence
+      FROM attempts o
+      WHERE o.subscriber = l.subscriber AND o.webhook = i.webhook AND o.event = i.event
+      ORDER BY o.fence DESC
+      OFFSET $3::int
+      LIMIT 1
+    )`;

@@ -1,5 +1,6 @@
 import { behind } from '../../event-ids.ts';
 import type { Query, Row, Statement } from '../engine/database.ts';
+import { statement } from '../engine/statement.ts';
 import type { Announced } from '../replicas/announced.ts';
 
 /**
@@ -16,51 +17,39 @@ export async function webhookRemoval(limit: number, query: Query): Promise<void>
 }
 
 /** Those that can be removed come first: one that has to wait holds up no other. */
-const FIRST_WEBHOOK: Statement = {
-  name: 'removals-first-webhook',
-  text: `SELECT owner, id
-    FROM webhooks
-    WHERE status = 'deleted'
-    ORDER BY deleted_tx < pg_snapshot_xmin(pg_current_snapshot()) DESC, id
-    LIMIT 1`,
-};
+const FIRST_WEBHOOK = statement`SELECT owner, id
+  FROM webhooks
+  WHERE status = 'deleted'
+  ORDER BY deleted_tx < pg_snapshot_xmin(pg_current_snapshot()) DESC, id
+  LIMIT 1`;
 
-const REMOVE_ATTEMPTS: Statement = {
-  name: 'removals-attempts',
-  text: `DELETE FROM attempts a
-    USING (
-      SELECT event, fence
-      FROM attempts
-      WHERE subscriber = $1 AND webhook = $2
-      ORDER BY event, fence
-      LIMIT $3
-    ) f
-    WHERE a.subscriber = $1 AND a.webhook = $2 AND a.event = f.event AND a.fence = f.fence
-    RETURNING 1`,
-};
+const REMOVE_ATTEMPTS = statement`DELETE FROM attempts a
+  USING (
+    SELECT event, fence
+    FROM attempts
+    WHERE subscriber = $1 AND webhook = $2
+    ORDER BY event, fence
+    LIMIT $3
+  ) f
+  WHERE a.subscriber = $1 AND a.webhook = $2 AND a.event = f.event AND a.fence = f.fence
+  RETURNING 1`;
 
-const REMOVE_DELIVERIES: Statement = {
-  name: 'removals-deliveries',
-  text: `DELETE FROM deliveries d
-    USING (
-      SELECT event
-      FROM deliveries
-      WHERE subscriber = $1 AND webhook = $2
-      ORDER BY event
-      LIMIT $3
-    ) f
-    WHERE d.subscriber = $1 AND d.webhook = $2 AND d.event = f.event
-    RETURNING 1`,
-};
+const REMOVE_DELIVERIES = statement`DELETE FROM deliveries d
+  USING (
+    SELECT event
+    FROM deliveries
+    WHERE subscriber = $1 AND webhook = $2
+    ORDER BY event
+    LIMIT $3
+  ) f
+  WHERE d.subscriber = $1 AND d.webhook = $2 AND d.event = f.event
+  RETURNING 1`;
 
 // An attempt may have been written down beside the removal of its delivery.
-const REMOVE_WEBHOOK: Statement = {
-  name: 'removals-webhook',
-  text: `DELETE FROM webhooks
-    WHERE owner = $1 AND id = $2 AND deleted_tx < pg_snapshot_xmin(pg_current_snapshot())
-      AND NOT EXISTS (SELECT 1 FROM deliveries WHERE subscriber = $1 AND webhook = $2)
-      AND NOT EXISTS (SELECT 1 FROM attempts WHERE subscriber = $1 AND webhook = $2)`,
-};
+const REMOVE_WEBHOOK = statement`DELETE FROM webhooks
+  WHERE owner = $1 AND id = $2 AND deleted_tx < pg_snapshot_xmin(pg_current_snapshot())
+    AND NOT EXISTS (SELECT 1 FROM deliveries WHERE subscriber = $1 AND webhook = $2)
+    AND NOT EXISTS (SELECT 1 FROM attempts WHERE subscriber = $1 AND webhook = $2)`;
 
 /** Drops a part of what the webhooks of a former viewer have of the owner's events. */
 export async function withdrawal(limit: number, query: Query): Promise<void> {
@@ -79,43 +68,25 @@ export async function withdrawal(limit: number, query: Query): Promise<void> {
   else await query(GO_ON, [webhook, owner, behind(String(last.event))]);
 }
 
-const FIRST_WITHDRAWAL: Statement = {
-  name: 'withdrawals-first',
-  text: `SELECT subscriber, webhook, owner, next, through
-    FROM withdrawals
-    ORDER BY webhook, owner
-    LIMIT 1
-    FOR UPDATE`,
-};
+const FIRST_WITHDRAWAL = statement`SELECT subscriber, webhook, owner, next, through
+  FROM withdrawals
+  ORDER BY webhook, owner
+  LIMIT 1
+  FOR UPDATE`;
 
-const LIST: Statement = {
-  name: 'withdrawals-list',
-  text: `SELECT event, owner
-    FROM deliveries
-    WHERE subscriber = $1 AND webhook = $2 AND event >= $3 AND event <= $4
-    ORDER BY event
-    LIMIT $5`,
-};
+const LIST = statement`SELECT event, owner
+  FROM deliveries
+  WHERE subscriber = $1 AND webhook = $2 AND event >= $3 AND event <= $4
+  ORDER BY event
+  LIMIT $5`;
 
-const WITHDRAW: Statement = {
-  name: 'withdrawals-deliveries',
-  text: 'DELETE FROM deliveries WHERE subscriber = $1 AND webhook = $2 AND event = ANY ($3::text[])',
-};
+const WITHDRAW = statement`DELETE FROM deliveries WHERE subscriber = $1 AND webhook = $2 AND event = ANY ($3::text[])`;
 
-const WITHDRAW_ATTEMPTS: Statement = {
-  name: 'withdrawals-attempts',
-  text: 'DELETE FROM attempts WHERE subscriber = $1 AND webhook = $2 AND event = ANY ($3::text[])',
-};
+const WITHDRAW_ATTEMPTS = statement`DELETE FROM attempts WHERE subscriber = $1 AND webhook = $2 AND event = ANY ($3::text[])`;
 
-const GO_ON: Statement = {
-  name: 'withdrawals-go-on',
-  text: 'UPDATE withdrawals SET next = $3 WHERE webhook = $1 AND owner = $2',
-};
+const GO_ON = statement`UPDATE withdrawals SET next = $3 WHERE webhook = $1 AND owner = $2`;
 
-const END_WITHDRAWAL: Statement = {
-  name: 'withdrawals-end',
-  text: 'DELETE FROM withdrawals WHERE webhook = $1 AND owner = $2',
-};
+const END_WITHDRAWAL = statement`DELETE FROM withdrawals WHERE webhook = $1 AND owner = $2`;
 
 /** Removes a part of what a deleted user left, and at last the user, when their webhooks are gone. */
 export async function userRemoval(limit: number, query: Query, announced: Announced): Promise<void> {
@@ -129,16 +100,13 @@ export async function userRemoval(limit: number, query: Query, announced: Announ
   announced.access = true;
 }
 
-const FIRST_USER: Statement = {
-  name: 'removals-first-user',
-  text: `SELECT id
-    FROM users u
-    WHERE deleted_at IS NOT NULL
-    ORDER BY deleted_tx < pg_snapshot_xmin(pg_current_snapshot())
-        AND NOT EXISTS (SELECT 1 FROM webhooks w WHERE w.owner = u.id)
-        AND NOT EXISTS (SELECT 1 FROM withdrawals x WHERE x.owner = u.id) DESC, id
-    LIMIT 1`,
-};
+const FIRST_USER = statement`SELECT id
+  FROM users u
+  WHERE deleted_at IS NOT NULL
+  ORDER BY deleted_tx < pg_snapshot_xmin(pg_current_snapshot())
+      AND NOT EXISTS (SELECT 1 FROM webhooks w WHERE w.owner = u.id)
+      AND NOT EXISTS (SELECT 1 FROM withdrawals x WHERE x.owner = u.id) DESC, id
+  LIMIT 1`;
 
 const USER_PARTS: readonly Statement[] = [
   {
@@ -161,21 +129,15 @@ const USER_PARTS: readonly Statement[] = [
   },
 ];
 
-const REMOVE_USER: Statement = {
-  name: 'removals-user',
-  text: `DELETE FROM users
-    WHERE id = $1 AND deleted_tx < pg_snapshot_xmin(pg_current_snapshot())
-      AND NOT EXISTS (SELECT 1 FROM webhooks WHERE owner = $1)
-      AND NOT EXISTS (SELECT 1 FROM withdrawals WHERE owner = $1)
-      AND NOT EXISTS (SELECT 1 FROM plants WHERE owner = $1)
-      AND NOT EXISTS (SELECT 1 FROM events WHERE owner = $1)
-    RETURNING 1`,
-};
+const REMOVE_USER = statement`DELETE FROM users
+  WHERE id = $1 AND deleted_tx < pg_snapshot_xmin(pg_current_snapshot())
+    AND NOT EXISTS (SELECT 1 FROM webhooks WHERE owner = $1)
+    AND NOT EXISTS (SELECT 1 FROM withdrawals WHERE owner = $1)
+    AND NOT EXISTS (SELECT 1 FROM plants WHERE owner = $1)
+    AND NOT EXISTS (SELECT 1 FROM events WHERE owner = $1)
+  RETURNING 1`;
 
-const FORGET_FEED: Statement = {
-  name: 'removals-feed',
-  text: 'DELETE FROM removed_events WHERE owner = $1',
-};
+const FORGET_FEED = statement`DELETE FROM removed_events WHERE owner = $1`;
 
 const FORGET_COUNTS: readonly Statement[] = ['plant_counts', 'assigned_ids', 'ids_without_counter'].map(
   (table) => ({ name: `removals-${table}`, text: `DELETE FROM ${table} WHERE owner = $1` }),

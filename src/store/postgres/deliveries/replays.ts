@@ -1,6 +1,7 @@
 import { ANEW } from '../../../webhooks/delivery/port.ts';
 import { behind } from '../../event-ids.ts';
 import type { Query, Row, Statement } from '../engine/database.ts';
+import { statement } from '../engine/statement.ts';
 import type { Announced } from '../replicas/announced.ts';
 import { momentOf } from './delivery-states.ts';
 import { walkEvents } from './event-walk.ts';
@@ -62,59 +63,44 @@ function toSlice([row]: readonly Row[]): Slice {
 }
 
 // Not while deliveries of an earlier share go: those that a replay makes would go with them.
-const FIRST: Statement = {
-  name: 'replays-first',
-  text: `SELECT r.id, r.subscriber, r.webhook, r.state, r.next, r.through, w.status
-    FROM replays r
-    JOIN webhooks w ON w.id = r.webhook
-    WHERE NOT EXISTS (SELECT 1 FROM withdrawals x WHERE x.webhook = r.webhook)
-    ORDER BY r.id
-    LIMIT 1
-    FOR UPDATE OF r`,
-};
+const FIRST = statement`SELECT r.id, r.subscriber, r.webhook, r.state, r.next, r.through, w.status
+  FROM replays r
+  JOIN webhooks w ON w.id = r.webhook
+  WHERE NOT EXISTS (SELECT 1 FROM withdrawals x WHERE x.webhook = r.webhook)
+  ORDER BY r.id
+  LIMIT 1
+  FOR UPDATE OF r`;
 
 // The next slice comes after those of all other replays.
-const GO_ON: Statement = {
-  name: 'replays-go-on',
-  text: 'UPDATE replays SET id = DEFAULT, next = $2 WHERE id = $1',
-};
+const GO_ON = statement`UPDATE replays SET id = DEFAULT, next = $2 WHERE id = $1`;
 
-const END: Statement = { name: 'replays-end', text: 'DELETE FROM replays WHERE id = $1' };
+const END = statement`DELETE FROM replays WHERE id = $1`;
 
 /** Every event, those that the webhook had no delivery for included. One that is under way is not sent twice. */
-const EVENTS_AGAIN: Statement = {
-  name: 'replays-events',
-  text: `INSERT INTO deliveries AS d (subscriber, webhook, event, owner, state, attempts, step, due, leased, fence)
-    SELECT $1, $2, e.id, e.owner, 'pending', 0, 0, $4, false, 0
-    FROM json_to_recordset($3) AS e(id text, owner int8)
-    ORDER BY e.id
-    ON CONFLICT (subscriber, webhook, event) DO UPDATE
-    SET state = 'pending', step = ${ANEW}, due = excluded.due, suspicions = 0`,
-};
+const EVENTS_AGAIN = statement`INSERT INTO deliveries AS d (subscriber, webhook, event, owner, state, attempts, step, due, leased, fence)
+  SELECT $1, $2, e.id, e.owner, 'pending', 0, 0, $4, false, 0
+  FROM json_to_recordset($3) AS e(id text, owner int8)
+  ORDER BY e.id
+  ON CONFLICT (subscriber, webhook, event) DO UPDATE
+  SET state = 'pending', step = ${ANEW}, due = excluded.due, suspicions = 0`;
 
-const DELIVERED_AGAIN: Statement = {
-  name: 'replays-delivered',
-  text: deliveriesAgain({
-    isMeant: `state = 'delivered'`,
-    first: `event >= $3
-      ORDER BY event
-      LIMIT $5`,
-  }),
-};
+const DELIVERED_AGAIN = deliveriesAgain({
+  isMeant: `state = 'delivered'`,
+  first: `event >= $3
+    ORDER BY event
+    LIMIT $5`,
+});
 
-const UNDELIVERED_AGAIN: Statement = {
-  name: 'replays-undelivered',
-  text: deliveriesAgain({
-    isMeant: `state = $7 AND state <> 'delivered'`,
-    first: `${momentOf('event')} >= ${momentOf('$3')} AND event >= $3
-      ORDER BY ${momentOf('event')}
-      FETCH FIRST $5 ROWS WITH TIES`,
-  }),
-};
+const UNDELIVERED_AGAIN = deliveriesAgain({
+  isMeant: `state = $7 AND state <> 'delivered'`,
+  first: `${momentOf('event')} >= ${momentOf('$3')} AND event >= $3
+    ORDER BY ${momentOf('event')}
+    FETCH FIRST $5 ROWS WITH TIES`,
+});
 
 /** The deliveries in one state. One that leaves it meanwhile counts as looked at. */
-function deliveriesAgain({ isMeant, first }: { isMeant: string; first: string }): string {
-  return `WITH found AS MATERIALIZED (
+function deliveriesAgain({ isMeant, first }: { isMeant: string; first: string }): Statement {
+  return statement`WITH found AS MATERIALIZED (
       SELECT event
       FROM deliveries
       WHERE subscriber = $1 AND webhook = $2 AND ${isMeant} AND event <= $4 AND ${first}

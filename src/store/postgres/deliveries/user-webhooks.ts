@@ -1,5 +1,6 @@
 import { USER_DISABLED } from '../../../access/users.ts';
-import type { Query, Statement } from '../engine/database.ts';
+import type { Query } from '../engine/database.ts';
+import { statement } from '../engine/statement.ts';
 import type { Announced } from '../replicas/announced.ts';
 import { changeWebhook, deleted } from './webhooks.ts';
 
@@ -8,34 +9,28 @@ import { changeWebhook, deleted } from './webhooks.ts';
  * several.
  */
 
-const DISABLE_OF: Statement = {
-  name: 'webhooks-disable-of',
-  text: `WITH found AS MATERIALIZED (
-      SELECT id
-      FROM webhooks
-      WHERE owner = $1 AND status = 'enabled'
-      ORDER BY id
-      FOR NO KEY UPDATE
-    )
-    UPDATE webhooks w
-    SET status = 'disabled', disabled_reason = $2
-    FROM found f
-    WHERE w.owner = $1 AND w.id = f.id
-    RETURNING w.id`,
-};
+const DISABLE_OF = statement`WITH found AS MATERIALIZED (
+    SELECT id
+    FROM webhooks
+    WHERE owner = $1 AND status = 'enabled'
+    ORDER BY id
+    FOR NO KEY UPDATE
+  )
+  UPDATE webhooks w
+  SET status = 'disabled', disabled_reason = $2
+  FROM found f
+  WHERE w.owner = $1 AND w.id = f.id
+  RETURNING w.id`;
 
 /** Disables the webhooks of a user who is disabled. */
 export async function disableWebhooksOf(owner: number, query: Query, announced: Announced): Promise<void> {
   for (const { id } of await query(DISABLE_OF, [owner, USER_DISABLED])) announced.changed.push(String(id));
 }
 
-const DISABLED_WITH_USER: Statement = {
-  name: 'webhooks-disabled-with-user',
-  text: `SELECT id
-    FROM webhooks
-    WHERE owner = $1 AND status = 'disabled' AND disabled_reason = $2
-    ORDER BY id`,
-};
+const DISABLED_WITH_USER = statement`SELECT id
+  FROM webhooks
+  WHERE owner = $1 AND status = 'disabled' AND disabled_reason = $2
+  ORDER BY id`;
 
 /** Enables the webhooks of a user who is enabled again; those that the owner or the receiver disabled stay so. */
 export async function enableWebhooksOf(
@@ -49,21 +44,18 @@ export async function enableWebhooksOf(
   }
 }
 
-const MARK_DELETED_OF: Statement = {
-  name: 'webhooks-mark-deleted-of',
-  text: `WITH found AS MATERIALIZED (
-      SELECT id
-      FROM webhooks
-      WHERE owner = $1 AND status <> 'deleted'
-      ORDER BY id
-      FOR NO KEY UPDATE
-    )
-    UPDATE webhooks w
-    SET status = 'deleted', deleted_tx = pg_current_xact_id(), private_key = ''
-    FROM found f
-    WHERE w.owner = $1 AND w.id = f.id
-    RETURNING w.id`,
-};
+const MARK_DELETED_OF = statement`WITH found AS MATERIALIZED (
+    SELECT id
+    FROM webhooks
+    WHERE owner = $1 AND status <> 'deleted'
+    ORDER BY id
+    FOR NO KEY UPDATE
+  )
+  UPDATE webhooks w
+  SET status = 'deleted', deleted_tx = pg_current_xact_id(), private_key = ''
+  FROM found f
+  WHERE w.owner = $1 AND w.id = f.id
+  RETURNING w.id`;
 
 /** Deletes the webhooks of a user who is deleted. */
 export async function deleteWebhooksOf(owner: number, query: Query, announced: Announced): Promise<void> {

@@ -6,7 +6,8 @@ import type {
   WebhookChange,
 } from '../../../webhooks/port.ts';
 import { toWebhook } from '../../rows.ts';
-import type { Database, Query, Row, Statement } from '../engine/database.ts';
+import type { Database, Query, Row } from '../engine/database.ts';
+import { statement } from '../engine/statement.ts';
 import type { Work } from '../engine/writer.ts';
 import { pathId } from '../plants/path-ids.ts';
 import type { Announced } from '../replicas/announced.ts';
@@ -16,31 +17,22 @@ import { momentOf } from './delivery-states.ts';
  * Those who make webhooks of one owner come one after the other, so that each counts all before it. Not by the owner's
  * row: both would hold a share of it already, for their caller, and wait for each other.
  */
-const LOCK_COUNT: Statement = {
-  name: 'webhooks-lock-count',
-  text: `SELECT pg_advisory_xact_lock(hashtextextended('plant-store: webhooks', $1))`,
-};
+const LOCK_COUNT = statement`SELECT pg_advisory_xact_lock(hashtextextended('plant-store: webhooks', $1))`;
 
-const INSERT: Statement = {
-  name: 'webhooks-insert',
-  text: `INSERT INTO webhooks (owner, id, url, description, rate, status, private_key, public_key, created_at)
-    SELECT u.id, $2, $3, $4, $5, 'enabled', $6, $7, $8
-    FROM (
-      SELECT id
-      FROM users
-      WHERE id = $1 AND deleted_at IS NULL
-      FOR SHARE
-    ) u
-    WHERE (SELECT count(*) FROM webhooks WHERE owner = $1 AND status <> 'deleted') < $9
-    RETURNING 1`,
-};
+const INSERT = statement`INSERT INTO webhooks (owner, id, url, description, rate, status, private_key, public_key, created_at)
+  SELECT u.id, $2, $3, $4, $5, 'enabled', $6, $7, $8
+  FROM (
+    SELECT id
+    FROM users
+    WHERE id = $1 AND deleted_at IS NULL
+    FOR SHARE
+  ) u
+  WHERE (SELECT count(*) FROM webhooks WHERE owner = $1 AND status <> 'deleted') < $9
+  RETURNING 1`;
 
-const INSERT_SECRETS: Statement = {
-  name: 'webhooks-insert-secrets',
-  text: `INSERT INTO webhook_secrets (webhook, created_at, secret)
-    SELECT $1, $2, secret
-    FROM unnest($3::text[]) AS secret`,
-};
+const INSERT_SECRETS = statement`INSERT INTO webhook_secrets (webhook, created_at, secret)
+  SELECT $1, $2, secret
+  FROM unnest($3::text[]) AS secret`;
 
 /** False, and nothing is made, when the owner has `most` already. */
 export function createWebhook(webhook: NewWebhook, most: number): Work<boolean> {
@@ -55,13 +47,10 @@ export function createWebhook(webhook: NewWebhook, most: number): Work<boolean> 
 }
 
 /** Who changes a webhook, and the dispatcher, which writes down how it stands, come one after the other. */
-const LOCK: Statement = {
-  name: 'webhooks-lock',
-  text: `SELECT url, status
-    FROM webhooks
-    WHERE owner = $1 AND id = $2 AND status <> 'deleted'
-    FOR NO KEY UPDATE`,
-};
+const LOCK = statement`SELECT url, status
+  FROM webhooks
+  WHERE owner = $1 AND id = $2 AND status <> 'deleted'
+  FOR NO KEY UPDATE`;
 
 /** The webhook as it stands, locked; undefined when the owner has none of this id. */
 export async function lockWebhook(
@@ -76,38 +65,32 @@ export async function lockWebhook(
 const COLUMNS = `id, owner, url, description, rate, status, disabled_reason, paused_until, public_key, created_at,
       last_success_at, last_failure_at`;
 
-const UPDATE: Statement = {
-  name: 'webhooks-update',
-  text: `UPDATE webhooks
-    SET url = $3,
-        description = CASE WHEN $4 THEN $5 ELSE description END,
-        rate = CASE WHEN $6 THEN $7 ELSE rate END,
-        status = $8,
-        disabled_reason = CASE WHEN $8 = status THEN disabled_reason END,
-        paused_until = CASE WHEN $9 THEN NULL ELSE paused_until END,
-        failing_since = CASE WHEN $9 THEN NULL ELSE failing_since END,
-        generation = CASE WHEN $9 THEN generation + 1 ELSE generation END
-    WHERE owner = $1 AND id = $2
-    RETURNING ${COLUMNS}`,
-};
+const UPDATE = statement`UPDATE webhooks
+  SET url = $3,
+      description = CASE WHEN $4 THEN $5 ELSE description END,
+      rate = CASE WHEN $6 THEN $7 ELSE rate END,
+      status = $8,
+      disabled_reason = CASE WHEN $8 = status THEN disabled_reason END,
+      paused_until = CASE WHEN $9 THEN NULL ELSE paused_until END,
+      failing_since = CASE WHEN $9 THEN NULL ELSE failing_since END,
+      generation = CASE WHEN $9 THEN generation + 1 ELSE generation END
+  WHERE owner = $1 AND id = $2
+  RETURNING ${COLUMNS}`;
 
 /** What waits for a retry is due at once: a replay of what is pending. */
-const HASTEN: Statement = {
-  name: 'webhooks-hasten',
-  text: `INSERT INTO replays (subscriber, webhook, hastens, state, next, through)
-    SELECT subscriber, webhook, true, 'pending', '', event
-    FROM (
-      SELECT subscriber, webhook, event
-      FROM deliveries
-      WHERE subscriber = $1 AND webhook = $2 AND state = 'pending'
-      ORDER BY ${momentOf('event')} DESC
-      FETCH FIRST ROW WITH TIES
-    ) d
-    ORDER BY event DESC
-    LIMIT 1
-    ON CONFLICT (webhook) WHERE hastens DO UPDATE
-    SET through = excluded.through`,
-};
+const HASTEN = statement`INSERT INTO replays (subscriber, webhook, hastens, state, next, through)
+  SELECT subscriber, webhook, true, 'pending', '', event
+  FROM (
+    SELECT subscriber, webhook, event
+    FROM deliveries
+    WHERE subscriber = $1 AND webhook = $2 AND state = 'pending'
+    ORDER BY ${momentOf('event')} DESC
+    FETCH FIRST ROW WITH TIES
+  ) d
+  ORDER BY event DESC
+  LIMIT 1
+  ON CONFLICT (webhook) WHERE hastens DO UPDATE
+  SET through = excluded.through`;
 
 /** Changes the members that are given (`WebhookStore.changeWebhook`). */
 export function changeWebhook(owner: number, id: string, change: WebhookChange): Work<Webhook | undefined> {
@@ -128,18 +111,12 @@ export function changeWebhook(owner: number, id: string, change: WebhookChange):
   };
 }
 
-const MARK_DELETED: Statement = {
-  name: 'webhooks-mark-deleted',
-  text: `UPDATE webhooks
-    SET status = 'deleted', deleted_tx = pg_current_xact_id(), private_key = ''
-    WHERE owner = $1 AND id = $2 AND status <> 'deleted'
-    RETURNING id`,
-};
+const MARK_DELETED = statement`UPDATE webhooks
+  SET status = 'deleted', deleted_tx = pg_current_xact_id(), private_key = ''
+  WHERE owner = $1 AND id = $2 AND status <> 'deleted'
+  RETURNING id`;
 
-const FORGET_SECRETS: Statement = {
-  name: 'webhooks-forget-secrets',
-  text: 'DELETE FROM webhook_secrets WHERE webhook = ANY($1::text[])',
-};
+const FORGET_SECRETS = statement`DELETE FROM webhook_secrets WHERE webhook = ANY($1::text[])`;
 
 /** The webhook is gone for everybody; its deliveries go later. False when the owner has no such webhook. */
 export function deleteWebhook(owner: number, id: string): Work<boolean> {
@@ -156,24 +133,15 @@ export async function deleted(rows: readonly Row[], query: Query, announced: Ann
   return true;
 }
 
-const REMOVE_OVER: Statement = {
-  name: 'webhooks-remove-over',
-  text: 'DELETE FROM webhook_secrets WHERE webhook = $1 AND expires_at <= $2',
-};
+const REMOVE_OVER = statement`DELETE FROM webhook_secrets WHERE webhook = $1 AND expires_at <= $2`;
 
-const LIVE: Statement = {
-  name: 'webhooks-live',
-  text: `SELECT count(*) AS count, min(expires_at) AS until
-    FROM webhook_secrets
-    WHERE webhook = $1`,
-};
+const LIVE = statement`SELECT count(*) AS count, min(expires_at) AS until
+  FROM webhook_secrets
+  WHERE webhook = $1`;
 
-const LIMIT: Statement = {
-  name: 'webhooks-limit',
-  text: `UPDATE webhook_secrets
-    SET expires_at = $2
-    WHERE webhook = $1 AND (expires_at IS NULL OR expires_at > $2)`,
-};
+const LIMIT = statement`UPDATE webhook_secrets
+  SET expires_at = $2
+  WHERE webhook = $1 AND (expires_at IS NULL OR expires_at > $2)`;
 
 /** Adds a secret, and lets those that are live end (`WebhookStore.rotateSecret`). */
 export function rotateSecret(owner: number, id: string, rotation: Rotation): Work<RotationOutcome> {
@@ -192,20 +160,14 @@ export function rotateSecret(owner: number, id: string, rotation: Rotation): Wor
   };
 }
 
-const OF_OWNER: Statement = {
-  name: 'webhooks-of-owner',
-  text: `SELECT ${COLUMNS}
-    FROM webhooks
-    WHERE owner = $1 AND status <> 'deleted'
-    ORDER BY id`,
-};
+const OF_OWNER = statement`SELECT ${COLUMNS}
+  FROM webhooks
+  WHERE owner = $1 AND status <> 'deleted'
+  ORDER BY id`;
 
-const FIND: Statement = {
-  name: 'webhooks-find',
-  text: `SELECT ${COLUMNS}
-    FROM webhooks
-    WHERE owner = $1 AND id = $2 AND status <> 'deleted'`,
-};
+const FIND = statement`SELECT ${COLUMNS}
+  FROM webhooks
+  WHERE owner = $1 AND id = $2 AND status <> 'deleted'`;
 
 /** The queries that read webhooks. */
 export function webhookReads({ read }: Pick<Database, 'read'>) {

@@ -17,7 +17,7 @@ import {
 import { createPrimary, type DatabaseOptions, type TimedQuery } from './primary.ts';
 import { BEGIN, BEGIN_WITH_SETTINGS } from './session.ts';
 
-/** A statement, and the name under which each connection prepares it once: no other text may have it. */
+/** A statement, and the name under which each connection prepares it once (`statement.ts`). */
 export type Statement = { name: string; text: string };
 
 export type Row = Record<string, unknown>;

@@ -9,6 +9,7 @@ import { type Database, openDatabase, type Query, type Row, type Statement } fro
 import { LOCKS } from './locks.ts';
 import { migrate, SCHEMA_WAITS } from './migrate.ts';
 import { withOwnClient } from './own-client.ts';
+import { statement } from './statement.ts';
 
 export type ImportOptions = {
   url: DatabaseUrl;
@@ -43,37 +44,22 @@ export async function openImport({ url, pooled, now, log }: ImportOptions): Prom
   };
 }
 
-const ONE_AT_A_TIME: Statement = {
-  name: 'copy-one-at-a-time',
-  text: 'SELECT pg_advisory_xact_lock($1, $2)',
-};
+const ONE_AT_A_TIME = statement`SELECT pg_advisory_xact_lock($1, $2)`;
 
-const STANDING: Statement = {
-  name: 'copy-standing',
-  text: `SELECT to_regclass('copy_progress') IS NOT NULL AS is_begun, EXISTS (SELECT 1 FROM users) AS is_used`,
-};
+const STANDING = statement`SELECT to_regclass('copy_progress') IS NOT NULL AS is_begun, EXISTS (SELECT 1 FROM users) AS is_used`;
 
-const MAKE_PROGRESS: Statement = {
-  name: 'copy-make-progress',
-  text: `CREATE TABLE copy_progress (
-      -- What is copied.
-      source bigint NOT NULL,
-      name   text COLLATE "C" NOT NULL PRIMARY KEY,
-      copied bigint NOT NULL
-    )`,
-};
+const MAKE_PROGRESS = statement`CREATE TABLE copy_progress (
+    -- What is copied.
+    source bigint NOT NULL,
+    name   text COLLATE "C" NOT NULL PRIMARY KEY,
+    copied bigint NOT NULL
+  )`;
 
-const NOTE_TABLES: Statement = {
-  name: 'copy-note-tables',
-  text: `INSERT INTO copy_progress (source, name, copied)
-    SELECT $1, name, 0
-    FROM unnest($2::text[]) AS name`,
-};
+const NOTE_TABLES = statement`INSERT INTO copy_progress (source, name, copied)
+  SELECT $1, name, 0
+  FROM unnest($2::text[]) AS name`;
 
-const PROGRESS: Statement = {
-  name: 'copy-progress',
-  text: 'SELECT source, name, copied FROM copy_progress',
-};
+const PROGRESS = statement`SELECT source, name, copied FROM copy_progress`;
 
 async function begin(
   { transaction }: Database,
@@ -120,24 +106,21 @@ const DELETED: Readonly<Record<string, string>> = {
 /** The rows and the mark are one statement, so that two copies at a time cannot add the same. */
 function addTo({ name, columns }: CopiedTable): Statement {
   const deleted = DELETED[name];
-  return {
-    name: `copy-add-${name}`,
-    text: `WITH moved AS (
-        UPDATE copy_progress
-        SET copied = copied + $2::int8
-        WHERE name = $1 AND copied = $3::int8
-        RETURNING ${HEEDS_COUNTERS}
-      ), added AS (
-        INSERT INTO ${name} (${[...columns, ...(deleted ? ['deleted_tx'] : [])].join(', ')})
-        SELECT ${[...columns.map((column) => `i.${column}`), ...(deleted ? [deleted] : [])].join(', ')}
-        FROM json_populate_recordset(NULL::${name}, $4) AS i
-        WHERE EXISTS (SELECT 1 FROM moved)
-        ON CONFLICT DO NOTHING
-        RETURNING 1
-      )
-      SELECT count(*) AS added
-      FROM added`,
-  };
+  return statement`WITH moved AS (
+      UPDATE copy_progress
+      SET copied = copied + $2::int8
+      WHERE name = $1 AND copied = $3::int8
+      RETURNING ${HEEDS_COUNTERS}
+    ), added AS (
+      INSERT INTO ${name} (${[...columns, ...(deleted ? ['deleted_tx'] : [])].join(', ')})
+      SELECT ${[...columns.map((column) => `i.${column}`), ...(deleted ? [deleted] : [])].join(', ')}
+      FROM json_populate_recordset(NULL::${name}, $4) AS i
+      WHERE EXISTS (SELECT 1 FROM moved)
+      ON CONFLICT DO NOTHING
+      RETURNING 1
+    )
+    SELECT count(*) AS added
+    FROM added`;
 }
 
 async function add(
@@ -170,39 +153,27 @@ async function summarize(database: Database, { name, columns }: CopiedTable): Pr
   }
 }
 
-const GO_ON_BEHIND_USERS: Statement = {
-  name: 'copy-go-on-behind-users',
-  text: `SELECT setval(pg_get_serial_sequence('users', 'id'), $1::int8)
-    WHERE $1::int8 > 0`,
-};
+const GO_ON_BEHIND_USERS = statement`SELECT setval(pg_get_serial_sequence('users', 'id'), $1::int8)
+  WHERE $1::int8 > 0`;
 
-const GO_ON_BEHIND_REPLAYS: Statement = {
-  name: 'copy-go-on-behind-replays',
-  text: `SELECT setval(pg_get_serial_sequence('replays', 'id'), max(id))
-    FROM replays
-    HAVING max(id) > 0`,
-};
+const GO_ON_BEHIND_REPLAYS = statement`SELECT setval(pg_get_serial_sequence('replays', 'id'), max(id))
+  FROM replays
+  HAVING max(id) > 0`;
 
-const TAKE_KEYS: Statement = {
-  name: 'copy-take-keys',
-  text: `WITH cursors AS (
-      UPDATE cursor_key
-      SET secret = $1, old_until = $2
-    )
-    UPDATE meta
-    SET value = $3
-    WHERE name = 'key'`,
-};
+const TAKE_KEYS = statement`WITH cursors AS (
+    UPDATE cursor_key
+    SET secret = $1, old_until = $2
+  )
+  UPDATE meta
+  SET value = $3
+  WHERE name = 'key'`;
 
 /** Nobody holds a lease any more: those who did are gone with the store that was copied. */
-const END_LEASES: Statement = {
-  name: 'copy-end-leases',
-  text: `UPDATE deliveries
-    SET leased = false, due = $1
-    WHERE leased`,
-};
+const END_LEASES = statement`UPDATE deliveries
+  SET leased = false, due = $1
+  WHERE leased`;
 
-const FORGET_PROGRESS: Statement = { name: 'copy-forget-progress', text: 'DROP TABLE copy_progress' };
+const FORGET_PROGRESS = statement`DROP TABLE copy_progress`;
 
 async function finish({ write }: Database, { facts }: CopySource, now: number): Promise<void> {
   const { cursorKeys, lastUser } = facts;

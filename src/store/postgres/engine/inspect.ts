@@ -1,5 +1,6 @@
 import { readMigrations } from '../../migrations.ts';
-import type { Database, Row, Statement } from './database.ts';
+import type { Database, Row } from './database.ts';
+import { statement } from './statement.ts';
 
 /** What can be told of a database and the store in it without changing anything. */
 export type DatabaseGlance = {
@@ -16,25 +17,16 @@ export type DatabaseGlance = {
   receivers: { webhook: string; url: string }[];
 };
 
-const SERVER: Statement = {
-  name: 'inspect-server',
-  text: `SELECT current_setting('server_version') AS version,
-      current_setting('max_connections')::int AS most_connections,
-      (SELECT rolconnlimit FROM pg_roles WHERE rolname = current_user) AS most_of_role,
-      (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS connections,
-      extract(epoch FROM clock_timestamp()) * 1000 AS now,
-      to_regclass('migrations') IS NOT NULL AS is_made`,
-};
+const SERVER = statement`SELECT current_setting('server_version') AS version,
+    current_setting('max_connections')::int AS most_connections,
+    (SELECT rolconnlimit FROM pg_roles WHERE rolname = current_user) AS most_of_role,
+    (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS connections,
+    extract(epoch FROM clock_timestamp()) * 1000 AS now,
+    to_regclass('migrations') IS NOT NULL AS is_made`;
 
-const SCHEMA: Statement = {
-  name: 'inspect-schema',
-  text: 'SELECT max(version) AS applied, max(compatible_from) AS oldest_program FROM migrations',
-};
+const SCHEMA = statement`SELECT max(version) AS applied, max(compatible_from) AS oldest_program FROM migrations`;
 
-const RECEIVERS: Statement = {
-  name: 'inspect-receivers',
-  text: `SELECT id, url FROM webhooks WHERE status = 'enabled' ORDER BY id`,
-};
+const RECEIVERS = statement`SELECT id, url FROM webhooks WHERE status = 'enabled' ORDER BY id`;
 
 export async function inspectDatabase({ read }: Pick<Database, 'read'>): Promise<DatabaseGlance> {
   const [server = {}] = await read(SERVER);

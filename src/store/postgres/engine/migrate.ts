@@ -9,11 +9,12 @@ import {
   readMigrations,
   refuseChanged,
 } from '../../migrations.ts';
-import type { Database, Statement } from './database.ts';
+import type { Database } from './database.ts';
 import { LOCK_NOT_AVAILABLE, sqlState } from './failure.ts';
 import { buildIndexes } from './index-builds.ts';
 import { LOCKS } from './locks.ts';
 import { withOwnClient } from './own-client.ts';
+import { statement } from './statement.ts';
 
 const FOLDER = new URL('../migrations/', import.meta.url);
 const OLDEST_SERVER = 15;
@@ -68,11 +69,8 @@ export async function migrate(database: Database, options: MigrateOptions): Prom
   });
 }
 
-const DIVISION: Statement = {
-  name: 'migrate-division',
-  text: `SELECT to_regclass('plants') IS NOT NULL AS is_made,
-      (SELECT count(*) FROM pg_inherits WHERE inhparent = to_regclass('plants')) AS partitions`,
-};
+const DIVISION = statement`SELECT to_regclass('plants') IS NOT NULL AS is_made,
+    (SELECT count(*) FROM pg_inherits WHERE inhparent = to_regclass('plants')) AS partitions`;
 
 /** Into how many partitions the tables that grow are divided, 0 for none; undefined when there is no store. */
 export async function divisionOf({ read }: Pick<Database, 'read'>): Promise<number | undefined> {

@@ -1,42 +1,37 @@
 import type { SizeReading, WebhooksReading } from '../../../observability/port.ts';
 import { addWebhooks, noWebhooks, type WebhooksRow } from '../../webhooks-reading.ts';
 import { momentOf } from '../deliveries/delivery-states.ts';
-import type { Database, Statement } from './database.ts';
+import type { Database } from './database.ts';
+import { statement } from './statement.ts';
 
 /** Looks twice for each webhook, as a search for work does (`lanes.ts`). */
-export const WEBHOOKS: Statement = {
-  name: 'readings-webhooks',
-  text: `SELECT count(*) FILTER (WHERE w.status = 'enabled') AS enabled,
-      count(*) FILTER (WHERE w.status = 'enabled' AND w.paused_until > $1) AS paused,
-      count(*) FILTER (WHERE w.status = 'disabled') AS disabled,
-      min(o.event) FILTER (WHERE w.status = 'enabled') AS oldest_pending,
-      min(o.event) FILTER (WHERE w.status = 'disabled') AS oldest_held,
-      min(d.due) FILTER (WHERE w.status = 'enabled' AND d.due <= $1 AND coalesce(w.paused_until, 0) <= $1) AS due_since
-    FROM webhooks w
-    LEFT JOIN LATERAL (
-      SELECT min(event) AS event
-      FROM (
-        SELECT event
-        FROM deliveries
-        WHERE subscriber = w.owner AND webhook = w.id AND state = 'pending'
-        ORDER BY ${momentOf('event')}
-        FETCH FIRST ROW WITH TIES
-      ) d
-    ) o ON true
-    LEFT JOIN LATERAL (
-      SELECT due
+export const WEBHOOKS = statement`SELECT count(*) FILTER (WHERE w.status = 'enabled') AS enabled,
+    count(*) FILTER (WHERE w.status = 'enabled' AND w.paused_until > $1) AS paused,
+    count(*) FILTER (WHERE w.status = 'disabled') AS disabled,
+    min(o.event) FILTER (WHERE w.status = 'enabled') AS oldest_pending,
+    min(o.event) FILTER (WHERE w.status = 'disabled') AS oldest_held,
+    min(d.due) FILTER (WHERE w.status = 'enabled' AND d.due <= $1 AND coalesce(w.paused_until, 0) <= $1) AS due_since
+  FROM webhooks w
+  LEFT JOIN LATERAL (
+    SELECT min(event) AS event
+    FROM (
+      SELECT event
       FROM deliveries
       WHERE subscriber = w.owner AND webhook = w.id AND state = 'pending'
-      ORDER BY due
-      LIMIT 1
-    ) d ON true
-    WHERE w.status <> 'deleted'`,
-};
+      ORDER BY ${momentOf('event')}
+      FETCH FIRST ROW WITH TIES
+    ) d
+  ) o ON true
+  LEFT JOIN LATERAL (
+    SELECT due
+    FROM deliveries
+    WHERE subscriber = w.owner AND webhook = w.id AND state = 'pending'
+    ORDER BY due
+    LIMIT 1
+  ) d ON true
+  WHERE w.status <> 'deleted'`;
 
-const SIZE: Statement = {
-  name: 'readings-size',
-  text: 'SELECT pg_database_size(current_database()) AS bytes',
-};
+const SIZE = statement`SELECT pg_database_size(current_database()) AS bytes`;
 
 /** What somebody who watches the store wants to know of it. */
 export function storeReads({ read }: Pick<Database, 'read'>) {

@@ -1,5 +1,6 @@
 import { LAST_ASSIGNED_ID } from '../../../plants/plant.ts';
-import type { Bound, Statement } from '../engine/database.ts';
+import type { Bound } from '../engine/database.ts';
+import { statement } from '../engine/statement.ts';
 import type { Create } from './create-command.ts';
 
 /**
@@ -28,14 +29,11 @@ export function lockCounters(owners: readonly number[]): Bound {
   return { statement: LOCK, values: [owners] };
 }
 
-const LOCK: Statement = {
-  name: 'plants-lock-counters',
-  text: `SELECT owner
-    FROM assigned_ids
-    WHERE owner = ANY($1::int8[])
-    ORDER BY owner
-    FOR UPDATE`,
-};
+const LOCK = statement`SELECT owner
+  FROM assigned_ids
+  WHERE owner = ANY($1::int8[])
+  ORDER BY owner
+  FOR UPDATE`;
 
 /**
  * Moves counters to where as many ids as are needed are free, one behind the other, when they are not free where it
@@ -64,42 +62,39 @@ const ARE_FREE_BEHIND = (id: string) => `NOT EXISTS (
  * from it, each stride is twice as long as the one before and ends at random: only a client that takes half of all the
  * ids up to there could be in the way of most of them.
  */
-const STEP_OVER: Statement = {
-  name: 'plants-step-over',
-  text: `WITH wanted AS MATERIALIZED (
-      SELECT *
-      FROM json_to_recordset($2) AS w(owner int8, id int8)
-    ), needed AS MATERIALIZED (
-      SELECT i.owner, i.count, greatest(0, a.last, o.last) AS last
-      FROM json_to_recordset($1) AS i(owner int8, count int8)
-      LEFT JOIN assigned_ids a ON a.owner = i.owner
-      LEFT JOIN ids_without_counter o ON o.owner = i.owner
-    )
-    INSERT INTO assigned_ids (owner, last)
-    SELECT n.owner, coalesce((
-        SELECT c.id
-        FROM plants c
-        WHERE c.owner = n.owner AND c.id > n.last AND c.id <= n.last + 128 AND ${ARE_FREE_BEHIND('c.id')}
-        ORDER BY c.id
-        LIMIT 1
-      ), (
-        SELECT min(c.id)
+const STEP_OVER = statement`WITH wanted AS MATERIALIZED (
+    SELECT *
+    FROM json_to_recordset($2) AS w(owner int8, id int8)
+  ), needed AS MATERIALIZED (
+    SELECT i.owner, i.count, greatest(0, a.last, o.last) AS last
+    FROM json_to_recordset($1) AS i(owner int8, count int8)
+    LEFT JOIN assigned_ids a ON a.owner = i.owner
+    LEFT JOIN ids_without_counter o ON o.owner = i.owner
+  )
+  INSERT INTO assigned_ids (owner, last)
+  SELECT n.owner, coalesce((
+      SELECT c.id
+      FROM plants c
+      WHERE c.owner = n.owner AND c.id > n.last AND c.id <= n.last + 128 AND ${ARE_FREE_BEHIND('c.id')}
+      ORDER BY c.id
+      LIMIT 1
+    ), (
+      SELECT min(c.id)
+      FROM (
+        SELECT w.id
+        FROM wanted w
+        WHERE w.owner = n.owner AND w.id > n.last
+        UNION ALL
+        SELECT (SELECT max(p.id) FROM plants p WHERE p.owner = n.owner AND p.id <= s.stop)
         FROM (
-          SELECT w.id
-          FROM wanted w
-          WHERE w.owner = n.owner AND w.id > n.last
-          UNION ALL
-          SELECT (SELECT max(p.id) FROM plants p WHERE p.owner = n.owner AND p.id <= s.stop)
-          FROM (
-            SELECT n.last + ((1::int8 << stride) * (1 + random()))::int8 AS stop
-            FROM generate_series(7, 52) stride
-            OFFSET 0
-          ) s
-        ) c
-        WHERE c.id > n.last AND ${ARE_FREE_BEHIND('c.id')}
-      ), ${LAST_ASSIGNED_ID})
-    FROM needed n
-    WHERE NOT (${ARE_FREE_BEHIND('n.last')})
-    ORDER BY n.owner
-    ON CONFLICT (owner) DO UPDATE SET last = excluded.last`,
-};
+          SELECT n.last + ((1::int8 << stride) * (1 + random()))::int8 AS stop
+          FROM generate_series(7, 52) stride
+          OFFSET 0
+        ) s
+      ) c
+      WHERE c.id > n.last AND ${ARE_FREE_BEHIND('c.id')}
+    ), ${LAST_ASSIGNED_ID})
+  FROM needed n
+  WHERE NOT (${ARE_FREE_BEHIND('n.last')})
+  ORDER BY n.owner
+  ON CONFLICT (owner) DO UPDATE SET last = excluded.last`;

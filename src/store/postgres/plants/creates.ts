@@ -2,6 +2,7 @@ import type { AppError } from '../../../errors.ts';
 import { LAST_ASSIGNED_ID } from '../../../plants/plant.ts';
 import { fault, KEY_USED, USER_GONE } from '../../once.ts';
 import type { Statement } from '../engine/database.ts';
+import { statement } from '../engine/statement.ts';
 import type { Batched } from '../engine/writer.ts';
 import type { Announced } from '../replicas/announced.ts';
 import { ASSIGNED, HEEDS_COUNTERS, lockCounters, stepOver } from './assigned-ids.ts';
@@ -103,23 +104,17 @@ function outcomeOf([refusal, id, isMade]: Outcome): Created | AppError {
 }
 
 /** Batches that lock the owner come one after the other: what they find out about all plants of the owner holds. */
-const LOCK_OWNERS: Statement = {
-  name: 'plants-lock-owners',
-  text: `SELECT id
-    FROM users
-    WHERE id = ANY($1::int8[])
-    ORDER BY id
-    FOR NO KEY UPDATE`,
-};
+const LOCK_OWNERS = statement`SELECT id
+  FROM users
+  WHERE id = ANY($1::int8[])
+  ORDER BY id
+  FOR NO KEY UPDATE`;
 
 /** Begins to count the plants of owners; every create and delete keeps the count from then on. */
-const COUNT_PLANTS: Statement = {
-  name: 'plants-count',
-  text: `INSERT INTO plant_counts (owner, plants)
-    SELECT u.id, (SELECT count(*) FROM plants p WHERE p.owner = u.id)
-    FROM users u
-    WHERE u.id = ANY($1::int8[]) AND NOT EXISTS (SELECT 1 FROM plant_counts c WHERE c.owner = u.id)`,
-};
+const COUNT_PLANTS = statement`INSERT INTO plant_counts (owner, plants)
+  SELECT u.id, (SELECT count(*) FROM plants p WHERE p.owner = u.id)
+  FROM users u
+  WHERE u.id = ANY($1::int8[]) AND NOT EXISTS (SELECT 1 FROM plant_counts c WHERE c.owner = u.id)`;
 
 /** What is asked for, and why nothing is done for some of it. */
 const JUDGED = `input AS MATERIALIZED (
@@ -232,11 +227,11 @@ const KEPT = `kept AS (
       ORDER BY caller, request
     )`;
 
-const CREATE: Statement = { name: 'plants-create', text: createSql(ADMITTED, 'NULL') };
-const CREATE_LIMITED: Statement = { name: 'plants-create-limited', text: createSql(ADMITTED_LIMITED, FULL) };
+const CREATE = createWith(ADMITTED, 'NULL');
+const CREATE_LIMITED = createWith(ADMITTED_LIMITED, FULL);
 
-function createSql(admitted: string, full: string): string {
-  return `WITH ${[JUDGED, admitted, IDENTIFIED, MADE, EFFECTS, KEPT].join(', ')}
+function createWith(admitted: string, full: string): Statement {
+  return statement`WITH ${[JUDGED, admitted, IDENTIFIED, MADE, EFFECTS, KEPT].join(', ')}
     SELECT (
       SELECT json_agg(json_build_array(
           coalesce(j.refusal, ${full}, CASE WHEN a.id IS NULL THEN 'spent' END),

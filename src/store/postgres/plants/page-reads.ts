@@ -3,6 +3,7 @@ import type { PlantId } from '../../../plants/plant.ts';
 import type { PlantField } from '../../../plants/port.ts';
 import type { Stretch } from '../../visible-owners.ts';
 import type { Database, Row, Statement } from '../engine/database.ts';
+import { statementOf } from '../engine/statement.ts';
 
 /** Some plants of one owner, as JSON objects with `SEPARATOR` between them. */
 type PagePart = { json: string; count: number; last: PlantId };
@@ -37,7 +38,7 @@ export function pageReads({ read }: Pick<Database, 'read'>, atOnce: number): Rea
     const key = fields.join();
     let queue = queues.get(key);
     if (!queue) {
-      queue = queued(read, { name: `plants-page-${key}`, text: pageSql(fields) }, atOnce);
+      queue = queued(read, statementOf(pageSql(fields)), atOnce);
       queues.set(key, queue);
     }
     return queue(stretch, limit, fields);

@@ -1,6 +1,7 @@
 import { LAST_ASSIGNED_ID } from '../../../plants/plant.ts';
 import { USER_GONE } from '../../once.ts';
-import type { Bound, Row, Statement } from '../engine/database.ts';
+import type { Bound, Row } from '../engine/database.ts';
+import { statement } from '../engine/statement.ts';
 import type { Announced } from '../replicas/announced.ts';
 import { ASSIGNED, HEEDS_COUNTERS } from './assigned-ids.ts';
 import type { Create, Created } from './create-command.ts';
@@ -53,28 +54,25 @@ export function plainOutcomes(row: Row, commands: readonly Create[], announced: 
 }
 
 /** The last of an owner's creates gets the last id that the owner's counter came to, and so on. */
-const CREATE_PLAIN: Statement = {
-  name: 'plants-create-plain',
-  text: `WITH input AS MATERIALIZED (
-      SELECT *
-      FROM json_to_recordset($1) AS i(behind int, owner int8, name text, tag text, event text, at int8, trace text)
-    ), owners AS MATERIALIZED (
-      SELECT u.id, c.count, ${HEEDS_COUNTERS}
-      FROM unnest($3::int8[], $4::int8[]) AS c(owner, count)
-      JOIN users u ON u.id = c.owner AND u.disabled_at IS NULL AND u.deleted_at IS NULL
-      ORDER BY u.id
-      FOR SHARE OF u
-    ), ${ASSIGNED('SELECT id, count FROM owners ORDER BY id')}, made AS MATERIALIZED (
-      SELECT i.*, s.last - i.behind AS id, at + $2::int8 AS due
-      FROM assigned s
-      JOIN input i ON i.owner = s.owner AND s.last - i.behind <= ${LAST_ASSIGNED_ID}
-    ), created AS (
-      INSERT INTO plants (owner, id, name, tag, created_at)
-      SELECT owner, id, name, tag, at
-      FROM made
-    ), ${EFFECTS}
-    SELECT (
-      SELECT json_agg(json_build_array(owner, last::text))
-      FROM assigned
-    ) AS assigned, ${LANES} AS lanes`,
-};
+const CREATE_PLAIN = statement`WITH input AS MATERIALIZED (
+    SELECT *
+    FROM json_to_recordset($1) AS i(behind int, owner int8, name text, tag text, event text, at int8, trace text)
+  ), owners AS MATERIALIZED (
+    SELECT u.id, c.count, ${HEEDS_COUNTERS}
+    FROM unnest($3::int8[], $4::int8[]) AS c(owner, count)
+    JOIN users u ON u.id = c.owner AND u.disabled_at IS NULL AND u.deleted_at IS NULL
+    ORDER BY u.id
+    FOR SHARE OF u
+  ), ${ASSIGNED('SELECT id, count FROM owners ORDER BY id')}, made AS MATERIALIZED (
+    SELECT i.*, s.last - i.behind AS id, at + $2::int8 AS due
+    FROM assigned s
+    JOIN input i ON i.owner = s.owner AND s.last - i.behind <= ${LAST_ASSIGNED_ID}
+  ), created AS (
+    INSERT INTO plants (owner, id, name, tag, created_at)
+    SELECT owner, id, name, tag, at
+    FROM made
+  ), ${EFFECTS}
+  SELECT (
+    SELECT json_agg(json_build_array(owner, last::text))
+    FROM assigned
+  ) AS assigned, ${LANES} AS lanes`;

@@ -1,7 +1,7 @@
 import type { Caller } from '../../../idempotency/port.ts';
 import type { PlantId } from '../../../plants/plant.ts';
 import { USER_GONE } from '../../once.ts';
-import type { Statement } from '../engine/database.ts';
+import { statement } from '../engine/statement.ts';
 import type { Batched } from '../engine/writer.ts';
 
 type Delete = { owner: number; id: PlantId; caller: Caller | undefined };
@@ -27,49 +27,43 @@ export const deletes: Batched<Delete> = {
   },
 };
 
-const LOCK_OWNERS: Statement = {
-  name: 'plants-lock-for-deletes',
-  text: `SELECT id
-    FROM users
-    WHERE id = ANY($1::int8[])
-    ORDER BY id
-    FOR SHARE`,
-};
+const LOCK_OWNERS = statement`SELECT id
+  FROM users
+  WHERE id = ANY($1::int8[])
+  ORDER BY id
+  FOR SHARE`;
 
-const DELETE: Statement = {
-  name: 'plants-delete',
-  text: `WITH input AS MATERIALIZED (
-      SELECT *
-      FROM json_to_recordset($1) AS i(n int, owner int8, id int8, caller int8)
-    ), people AS MATERIALIZED (
-      SELECT id
-      FROM users
-      WHERE id IN (SELECT caller FROM input) AND disabled_at IS NULL AND deleted_at IS NULL
-      ORDER BY id
-      FOR SHARE
-    ), judged AS MATERIALIZED (
-      SELECT i.*, CASE
-          WHEN i.caller IS NOT NULL AND NOT EXISTS (SELECT 1 FROM people c WHERE c.id = i.caller) THEN '${USER_GONE}'
-        END AS refusal
-      FROM input i
-    ), removed AS (
-      DELETE FROM plants p
-      USING judged j
-      WHERE p.owner = j.owner AND p.id = j.id AND j.refusal IS NULL
-      RETURNING p.owner, p.id
-    ), made AS MATERIALIZED (
-      SELECT DISTINCT ON (j.owner, j.id) j.n, j.owner
-      FROM judged j
-      JOIN removed r ON r.owner = j.owner AND r.id = j.id
-      WHERE j.refusal IS NULL
-      ORDER BY j.owner, j.id, j.n
-    ), counted AS (
-      UPDATE plant_counts c
-      SET plants = c.plants - m.plants
-      FROM (SELECT owner, count(*) AS plants FROM made GROUP BY owner) m
-      WHERE c.owner = m.owner
-    )
-    SELECT json_agg(json_build_array(j.refusal, m.n IS NOT NULL) ORDER BY j.n) AS outcomes
+const DELETE = statement`WITH input AS MATERIALIZED (
+    SELECT *
+    FROM json_to_recordset($1) AS i(n int, owner int8, id int8, caller int8)
+  ), people AS MATERIALIZED (
+    SELECT id
+    FROM users
+    WHERE id IN (SELECT caller FROM input) AND disabled_at IS NULL AND deleted_at IS NULL
+    ORDER BY id
+    FOR SHARE
+  ), judged AS MATERIALIZED (
+    SELECT i.*, CASE
+        WHEN i.caller IS NOT NULL AND NOT EXISTS (SELECT 1 FROM people c WHERE c.id = i.caller) THEN '${USER_GONE}'
+      END AS refusal
+    FROM input i
+  ), removed AS (
+    DELETE FROM plants p
+    USING judged j
+    WHERE p.owner = j.owner AND p.id = j.id AND j.refusal IS NULL
+    RETURNING p.owner, p.id
+  ), made AS MATERIALIZED (
+    SELECT DISTINCT ON (j.owner, j.id) j.n, j.owner
     FROM judged j
-    LEFT JOIN made m ON m.n = j.n`,
-};
+    JOIN removed r ON r.owner = j.owner AND r.id = j.id
+    WHERE j.refusal IS NULL
+    ORDER BY j.owner, j.id, j.n
+  ), counted AS (
+    UPDATE plant_counts c
+    SET plants = c.plants - m.plants
+    FROM (SELECT owner, count(*) AS plants FROM made GROUP BY owner) m
+    WHERE c.owner = m.owner
+  )
+  SELECT json_agg(json_build_array(j.refusal, m.n IS NOT NULL) ORDER BY j.n) AS outcomes
+  FROM judged j
+  LEFT JOIN made m ON m.n = j.n`;

@@ -4,6 +4,7 @@ import type { EndQuery, Ends, ListEnd, PageQuery, PlantPage, Position } from '..
 import type { Stretch } from '../../visible-owners.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
 import type { Database, Statement } from '../engine/database.ts';
+import { statement } from '../engine/statement.ts';
 import { type ReadPart, SEPARATOR } from './page-reads.ts';
 
 /** Pages of the list, an owner at a time: most viewers see only their own plants, and a page rarely reaches a third. */
@@ -29,26 +30,23 @@ export function plantPages(readPart: ReadPart, visible: VisibleOwners) {
 }
 
 /** The ends of stretches, in their order: rows with the number of the stretch and the id as text. */
-const ENDS = (name: string, end: 'min' | 'max'): Statement => ({
-  name,
-  text: `SELECT q.n, (SELECT ${end}(id) FROM plants WHERE owner = q.owner AND id BETWEEN q.first AND q.last)::text AS id
+const ends = (end: 'min' | 'max') =>
+  statement`SELECT q.n, (
+      SELECT ${end}(id) FROM plants WHERE owner = q.owner AND id BETWEEN q.first AND q.last
+    )::text AS id
     FROM json_to_recordset($1) AS q(n int, owner int8, first int8, last int8)
-    ORDER BY q.n`,
-});
-const HIGHEST = ENDS('plants-highest', 'max');
-const LOWEST = ENDS('plants-lowest', 'min');
+    ORDER BY q.n`;
+const HIGHEST = ends('max');
+const LOWEST = ends('min');
 
-const STEP: Statement = {
-  name: 'plants-step',
-  text: `SELECT count(*) AS count, max(id)::text AS id
-    FROM (
-      SELECT id
-      FROM plants
-      WHERE owner = $1 AND id BETWEEN $2 AND $3
-      ORDER BY id
-      LIMIT $4
-    ) ids`,
-};
+const STEP = statement`SELECT count(*) AS count, max(id)::text AS id
+  FROM (
+    SELECT id
+    FROM plants
+    WHERE owner = $1 AND id BETWEEN $2 AND $3
+    ORDER BY id
+    LIMIT $4
+  ) ids`;
 
 /** Where lists end (`PlantStore.end`). */
 export function listEnd({ read }: Pick<Database, 'read'>, visible: VisibleOwners) {

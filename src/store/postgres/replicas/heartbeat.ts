@@ -1,7 +1,8 @@
 import { database as limits } from '../../../limits.ts';
 import type { Clock, Log } from '../../../runtime.ts';
 import { LACKING } from '../access/rights.ts';
-import type { Database, Statement } from '../engine/database.ts';
+import type { Database } from '../engine/database.ts';
+import { statement } from '../engine/statement.ts';
 import { createDatabaseClock, DATABASE_TIME } from './database-clock.ts';
 
 /** Whether the store answers and may be used, and whether tokens, users or shares were changed, by whichever replica. */
@@ -20,12 +21,9 @@ export type Heartbeat = {
   stop(): void;
 };
 
-const LOOK: Statement = {
-  name: 'heartbeat',
-  text: `SELECT value AS epoch, ${DATABASE_TIME} AS time, ${LACKING} AS lacking
-    FROM meta
-    WHERE name = 'access_epoch'`,
-};
+const LOOK = statement`SELECT value AS epoch, ${DATABASE_TIME} AS time, ${LACKING} AS lacking
+  FROM meta
+  WHERE name = 'access_epoch'`;
 
 export async function startHeartbeat({ read }: Pick<Database, 'read'>, log: Log): Promise<Heartbeat> {
   const clock = createDatabaseClock(() => performance.now());

@@ -2,8 +2,9 @@ import type { Socket } from 'node:net';
 import pg from 'pg';
 import { database as limits } from '../../../limits.ts';
 import type { Log } from '../../../runtime.ts';
-import type { Database, Statement } from '../engine/database.ts';
+import type { Database } from '../engine/database.ts';
 import type { TimedQuery } from '../engine/primary.ts';
+import { statement } from '../engine/statement.ts';
 import { type Announced, type Lane, nothingAnnounced } from './announced.ts';
 
 /**
@@ -26,10 +27,7 @@ export type HintsOptions = {
 
 const CHANNEL = 'plant_store';
 const LISTEN: TimedQuery = { text: `LISTEN ${CHANNEL}`, query_timeout: limits.connectMs };
-const NOTIFY: Statement = {
-  name: 'hints-notify',
-  text: `SELECT pg_notify('${CHANNEL}', message) FROM unnest($1::text[]) AS message`,
-};
+const NOTIFY = statement`SELECT pg_notify('${CHANNEL}', message) FROM unnest($1::text[]) AS message`;
 
 /** As it is sent: the sender, by which one knows one's own, and what was announced. */
 type Message = [sender: string, announced: Announced];

@@ -6,7 +6,8 @@ import type { TakenLane } from '../../../webhooks/delivery/dispatch.ts';
 import { createOwnership, type OwnedLane } from '../../../webhooks/delivery/ownership.ts';
 import type { LaneOwners } from '../../../webhooks/delivery/runner.ts';
 import { IS_ALIVE, isOfAnother } from '../deliveries/lanes.ts';
-import type { Database, Row, Statement } from '../engine/database.ts';
+import type { Database, Row } from '../engine/database.ts';
+import { statement } from '../engine/statement.ts';
 import { DATABASE_NOW, DATABASE_TIME, type DatabaseClock } from './database-clock.ts';
 
 /** The leases of this replica: one row says that it lives, and each of its lanes says that it is its own. */
@@ -190,83 +191,68 @@ function toTaken({ webhook, fence, before }: Row, lives: readonly string[]): Tak
   };
 }
 
-const BEGIN: Statement = {
-  name: 'replicas-begin',
-  text: `WITH gone AS (
-      DELETE FROM replicas
-      WHERE alive_until < ${DATABASE_NOW} - ${limits.leaseMs}
-    )
-    INSERT INTO replicas (id, alive_until, dispatches)
-    VALUES ($1, ${DATABASE_NOW} + ${limits.leaseMs}, $2)
-    ON CONFLICT (id) DO UPDATE
-    SET alive_until = excluded.alive_until, dispatches = excluded.dispatches
-    RETURNING id`,
-};
+const BEGIN = statement`WITH gone AS (
+    DELETE FROM replicas
+    WHERE alive_until < ${DATABASE_NOW} - ${limits.leaseMs}
+  )
+  INSERT INTO replicas (id, alive_until, dispatches)
+  VALUES ($1, ${DATABASE_NOW} + ${limits.leaseMs}, $2)
+  ON CONFLICT (id) DO UPDATE
+  SET alive_until = excluded.alive_until, dispatches = excluded.dispatches
+  RETURNING id`;
 
-const RENEW: Statement = {
-  name: 'replicas-renew',
-  text: `UPDATE replicas
-    SET alive_until = ${DATABASE_NOW} + ${limits.leaseMs}, dispatches = $2
-    WHERE id = $1 AND alive_until > ${DATABASE_NOW}
-    RETURNING id`,
-};
+const RENEW = statement`UPDATE replicas
+  SET alive_until = ${DATABASE_NOW} + ${limits.leaseMs}, dispatches = $2
+  WHERE id = $1 AND alive_until > ${DATABASE_NOW}
+  RETURNING id`;
 
-const END: Statement = { name: 'replicas-end', text: 'DELETE FROM replicas WHERE id = $1' };
+const END = statement`DELETE FROM replicas WHERE id = $1`;
 
-const MEMBERS: Statement = {
-  name: 'replicas-members',
-  text: `SELECT ${DATABASE_TIME} AS time, array(
-      SELECT r.id
-      FROM replicas r
-      WHERE r.dispatches AND ${IS_ALIVE}
-    ) AS members`,
-};
+const MEMBERS = statement`SELECT ${DATABASE_TIME} AS time, array(
+    SELECT r.id
+    FROM replicas r
+    WHERE r.dispatches AND ${IS_ALIVE}
+  ) AS members`;
 
 /** Whoever has a lane and lives keeps it. The locks are in order, as those of `records.ts`. */
-const TAKE: Statement = {
-  name: 'lanes-take',
-  text: `WITH free AS MATERIALIZED (
-      SELECT w.id AS webhook, w.owner AS subscriber
-      FROM webhooks w
-      WHERE w.id = ANY ($1::text[]) AND w.status = 'enabled' AND NOT ${isOfAnother('w.id', '$2')}
-    ), known AS MATERIALIZED (
-      SELECT webhook, replica
-      FROM lanes
-      WHERE webhook IN (SELECT webhook FROM free)
-      ORDER BY webhook
-      FOR NO KEY UPDATE
-    ), taken AS (
-      INSERT INTO lanes AS l (webhook, subscriber, replica, fence)
-      SELECT f.webhook, f.subscriber, $2, 1
-      FROM free f
-      LEFT JOIN known k ON k.webhook = f.webhook
-      ORDER BY f.webhook
-      ON CONFLICT (webhook) DO UPDATE
-      SET replica = excluded.replica, fence = l.fence + 1
-      WHERE NOT EXISTS (
-        SELECT 1
-        FROM replicas r
-        WHERE r.id = l.replica AND r.id <> excluded.replica AND ${IS_ALIVE}
-      )
-      RETURNING webhook, fence
+const TAKE = statement`WITH free AS MATERIALIZED (
+    SELECT w.id AS webhook, w.owner AS subscriber
+    FROM webhooks w
+    WHERE w.id = ANY ($1::text[]) AND w.status = 'enabled' AND NOT ${isOfAnother('w.id', '$2')}
+  ), known AS MATERIALIZED (
+    SELECT webhook, replica
+    FROM lanes
+    WHERE webhook IN (SELECT webhook FROM free)
+    ORDER BY webhook
+    FOR NO KEY UPDATE
+  ), taken AS (
+    INSERT INTO lanes AS l (webhook, subscriber, replica, fence)
+    SELECT f.webhook, f.subscriber, $2, 1
+    FROM free f
+    LEFT JOIN known k ON k.webhook = f.webhook
+    ORDER BY f.webhook
+    ON CONFLICT (webhook) DO UPDATE
+    SET replica = excluded.replica, fence = l.fence + 1
+    WHERE NOT EXISTS (
+      SELECT 1
+      FROM replicas r
+      WHERE r.id = l.replica AND r.id <> excluded.replica AND ${IS_ALIVE}
     )
-    SELECT t.webhook, t.fence, k.replica AS before
-    FROM taken t
-    LEFT JOIN known k ON k.webhook = t.webhook`,
-};
+    RETURNING webhook, fence
+  )
+  SELECT t.webhook, t.fence, k.replica AS before
+  FROM taken t
+  LEFT JOIN known k ON k.webhook = t.webhook`;
 
 /** A lane that was taken again meanwhile has another fence. */
-const GIVE_BACK: Statement = {
-  name: 'lanes-give-back',
-  text: `WITH own AS MATERIALIZED (
-      SELECT l.webhook
-      FROM json_to_recordset($1) AS i(webhook text, fence int8)
-      JOIN lanes l ON l.webhook = i.webhook AND l.fence = i.fence AND l.replica = $2
-      ORDER BY l.webhook
-      FOR NO KEY UPDATE OF l
-    )
-    UPDATE lanes l
-    SET replica = $3
-    FROM own o
-    WHERE l.webhook = o.webhook`,
-};
+const GIVE_BACK = statement`WITH own AS MATERIALIZED (
+    SELECT l.webhook
+    FROM json_to_recordset($1) AS i(webhook text, fence int8)
+    JOIN lanes l ON l.webhook = i.webhook AND l.fence = i.fence AND l.replica = $2
+    ORDER BY l.webhook
+    FOR NO KEY UPDATE OF l
+  )
+  UPDATE lanes l
+  SET replica = $3
+  FROM own o
+  WHERE l.webhook = o.webhook`;
