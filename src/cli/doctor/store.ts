@@ -1,11 +1,10 @@
 import { existsSync, statSync } from 'node:fs';
 import { type Glance, glanceAt } from '../../store/sqlite/deliveries/glance.ts';
-import { sqliteCode } from '../../store/sqlite/engine/failure.ts';
 import { fileSize } from '../../store/sqlite/files/file-size.ts';
 import { quickCheck } from '../../store/sqlite/files/quick-check.ts';
 import { aliasesOf } from '../../store/sqlite/files/restore.ts';
 import { checks as limits } from '../limits.ts';
-import { storeFailures } from '../service/store-failure.ts';
+import { sqliteReason } from '../service/store-failure.ts';
 import { sizeText } from '../service/whole-progress.ts';
 import { shellWord } from '../terminal/terminal.ts';
 import { type Finding, ok, problem, reasonIn, warning } from './check.ts';
@@ -39,7 +38,7 @@ function unreadable(path: string, error: unknown): Finding {
       'Nothing is lost: the same restore once more, or the next start, finishes it.',
     );
   }
-  const reason = storeFailures[sqliteCode(error) ?? -1];
+  const reason = sqliteReason(error);
   if (reason === undefined)
     return problem(NAME, `${path}: ${reasonIn(error)}`, 'See that it is the right folder.');
   return problem(NAME, `${path} cannot be read: ${reason}`, RESTORE);

@@ -1,4 +1,5 @@
 import { imports } from '../limits.ts';
+import { barOf } from '../terminal/progress.ts';
 import { columnsOf, isWatched, replaceLine, say } from '../terminal/terminal.ts';
 import { roughDuration } from '../terminal/time.ts';
 
@@ -27,7 +28,12 @@ export type ImportProgress = {
 export function showImportProgress(state: () => ImportState): ImportProgress {
   const beganAt = performance.now();
   const pace = () => paceText(state(), performance.now() - beganAt);
-  const bar = () => replaceLine(fitting(`${barOf(state())}${pace()}`));
+  const bar = () => {
+    const { rows, of } = state();
+    const drawn = of === undefined ? '' : `${barOf(of === 0 ? 1 : rows / of)}  `;
+    // A line that is longer than the terminal would stay when it is replaced.
+    replaceLine(`${drawn}${pace()}`.slice(0, columnsOf('said') - 1));
+  };
   const line = () => say(pace());
   const isTerminal = isWatched();
   const { terminal, lines } = imports.progressMs;
@@ -47,16 +53,6 @@ export function showImportProgress(state: () => ImportState): ImportProgress {
   };
 }
 
-const CELLS = 24;
-
-function barOf({ rows, of }: ImportState): string {
-  if (of === undefined) return '';
-  const part = of === 0 ? 1 : rows / of;
-  const full = Math.floor(part * CELLS);
-  const percent = String(Math.floor(part * 100)).padStart(3);
-  return `[${'#'.repeat(full)}${'-'.repeat(CELLS - full)}] ${percent} %  `;
-}
-
 /** `43210 of 100000 rows, 8112 rows/s, 7s left, 3 failed` */
 function paceText({ rows, of, failed }: ImportState, ms: number): string {
   const rate = (1000 * rows) / Math.max(ms, 1);
@@ -64,9 +60,4 @@ function paceText({ rows, of, failed }: ImportState, ms: number): string {
   if (of !== undefined && rate > 0) parts.push(`${roughDuration(((of - rows) / rate) * 1000)} left`);
   if (failed > 0) parts.push(`${failed} failed`);
   return parts.join(', ');
-}
-
-/** A line that is longer than the terminal would stay when it is replaced. */
-function fitting(text: string): string {
-  return text.slice(0, columnsOf('said') - 1);
 }

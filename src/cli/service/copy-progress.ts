@@ -1,4 +1,5 @@
 import type { CopyReport } from '../../store/copy.ts';
+import { barOf } from '../terminal/progress.ts';
 import { isWatched, replaceLine, say } from '../terminal/terminal.ts';
 import { roughDuration } from '../terminal/time.ts';
 
@@ -60,13 +61,4 @@ function showBar(rows: number): CopyProgress {
     },
     end: () => replaceLine(''),
   };
-}
-
-const CELLS = 30;
-
-/** @param part from 0 to 1 */
-function barOf(part: number): string {
-  const full = Math.floor(part * CELLS);
-  const percent = String(Math.floor(part * 100)).padStart(3);
-  return `[${'#'.repeat(full)}${'-'.repeat(CELLS - full)}] ${percent} %`;
 }

@@ -63,7 +63,8 @@ function explain(error: DatabaseError, url: DatabaseUrl): Finding {
     'See that DATABASE_URL leads to a PostgreSQL server that answers.',
     ...(asksForTls(url) ? ['When it has no TLS, take sslmode out of DATABASE_URL.'] : []),
   ];
-  return FINDINGS[code]?.(says) ?? { reason: says, advice: advice.join(' ') };
+  const [known, reason = '%'] = FINDINGS[code] ?? [advice.join(' ')];
+  return { reason: reason.replace('%', () => says), advice: known };
 }
 
 function hasPassword({ hosts: [host], urlFor }: DatabaseUrl): boolean {
@@ -78,66 +79,53 @@ function placeOf({ host, port }: Host): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-/** With what the server, or Node, says itself. */
-const told =
-  (advice: string) =>
-  (says: string): Finding => ({ reason: says, advice });
+/** What to do and, where that of the server or of Node is not clear, what is wrong: `%` stands for what they say. */
+type Known = readonly [advice: string, reason?: string];
 
-const unreachable = (says: string): Finding => ({
-  reason: `it cannot be reached (${says})`,
-  advice: 'See that host and port in DATABASE_URL are right, and that the network lets through.',
-});
-const untrusted = (says: string): Finding => ({
-  reason: `its certificate is not trusted (${says})`,
-  advice: 'Name the authority with sslrootcert=… in DATABASE_URL, and the host as the certificate does.',
-});
-const readOnly = (): Finding => ({
-  reason: 'the server accepts no writes',
-  advice: 'Name the primary in DATABASE_URL; every server of a cluster may stand there, behind commas.',
-});
-const refused = told(
-  'Correct user and password in DATABASE_URL; special characters are percent-encoded there.',
-);
-const starting = told('Try again when the server accepts connections.');
+const unreachable: Known = [
+  'See that host and port in DATABASE_URL are right, and that the network lets through.',
+  'it cannot be reached (%)',
+];
+const untrusted: Known = [
+  'Name the authority with sslrootcert=… in DATABASE_URL, and the host as the certificate does.',
+  'its certificate is not trusted (%)',
+];
+const starting: Known = ['Try again when the server accepts connections.'];
 
 /** By the code of a system call, of TLS, or by SQLSTATE. */
-const FINDINGS: Readonly<Record<string, (says: string) => Finding>> = {
-  ENOTFOUND: () => ({ reason: 'its host cannot be found', advice: 'Correct the host in DATABASE_URL.' }),
-  EAI_AGAIN: () => ({
-    reason: 'its host cannot be looked up now',
-    advice: 'See that this machine can look up names.',
-  }),
-  ECONNREFUSED: () => ({
-    reason: 'nothing listens on its port',
-    advice: 'Start the server, or correct host and port in DATABASE_URL.',
-  }),
+const FINDINGS: Readonly<Record<string, Known>> = {
+  ENOTFOUND: ['Correct the host in DATABASE_URL.', 'its host cannot be found'],
+  EAI_AGAIN: ['See that this machine can look up names.', 'its host cannot be looked up now'],
+  ECONNREFUSED: [
+    'Start the server, or correct host and port in DATABASE_URL.',
+    'nothing listens on its port',
+  ],
   EHOSTUNREACH: unreachable,
   ENETUNREACH: unreachable,
   ETIMEDOUT: unreachable,
   ECONNRESET: unreachable,
-  ENOENT: told('Correct the name of the file in DATABASE_URL.'),
+  ENOENT: ['Correct the name of the file in DATABASE_URL.'],
   DEPTH_ZERO_SELF_SIGNED_CERT: untrusted,
   SELF_SIGNED_CERT_IN_CHAIN: untrusted,
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: untrusted,
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: untrusted,
   CERT_HAS_EXPIRED: untrusted,
   ERR_TLS_CERT_ALTNAME_INVALID: untrusted,
-  '08P01': told(
+  '08P01': [
     'Behind PgBouncer set DATABASE_POOLER=transaction; user and password stand in its auth_file as well.',
-  ),
-  '25006': readOnly,
-  '28000': told(
-    'Let the role log in from here (LOGIN, pg_hba.conf), or ask for TLS with sslmode=verify-full.',
-  ),
-  '28P01': refused,
-  '3D000': told("Make it: CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0."),
-  '42501': told(
+  ],
+  '25006': [
+    'Name the primary in DATABASE_URL; every server of a cluster may stand there, behind commas.',
+    'the server accepts no writes',
+  ],
+  '28000': ['Let the role log in from here (LOGIN, pg_hba.conf), or ask for TLS with sslmode=verify-full.'],
+  '28P01': ['Correct user and password in DATABASE_URL; special characters are percent-encoded there.'],
+  '3D000': ["Make it: CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0."],
+  '42501': [
     'Run plant-store migrate as the owner of the database, or make the role its owner: ALTER DATABASE … OWNER TO …',
-  ),
-  '53100': told('Make room on the disk of the server.'),
-  '53300': told(
-    "Lower DATABASE_CONNECTIONS, or raise the server's max_connections or the limit of the role.",
-  ),
+  ],
+  '53100': ['Make room on the disk of the server.'],
+  '53300': ["Lower DATABASE_CONNECTIONS, or raise the server's max_connections or the limit of the role."],
   '57P01': starting,
   '57P02': starting,
   '57P03': starting,

@@ -5,7 +5,7 @@ import { lockForServing } from '../../store/sqlite/files/lock.ts';
 import { DamagedStore } from '../../store/sqlite/files/whole-store.ts';
 import { Failure } from '../failure.ts';
 import type { StoreFlags } from './store.ts';
-import { storeFailures } from './store-failure.ts';
+import { sqliteReason } from './store-failure.ts';
 import { systemReason } from './system-failure.ts';
 
 /** Where the embedded store is, for verbs that are about its file. */
@@ -41,6 +41,6 @@ export function lockAgainstServers({ dataDir }: EmbeddedStore): () => void {
 export function fileFailure(error: unknown, what: string): unknown {
   if (!(error instanceof Error) || error instanceof Failure) return error;
   if (error instanceof DamagedStore) return new Failure(`${what}: ${error.message}`, { cause: error });
-  const reason = storeFailures[sqliteCode(error) ?? -1] ?? systemReason(error);
+  const reason = sqliteReason(error) ?? systemReason(error);
   return reason === undefined ? error : new Failure(`${what}: ${reason}.`, { cause: error });
 }

@@ -5,30 +5,33 @@ import { sqliteCode } from '../../store/sqlite/engine/failure.ts';
 import { Failure } from '../failure.ts';
 import { systemAdvice, systemReason, systemReasonOrCode } from './system-failure.ts';
 
-/** By SQLite's primary result code. */
-export const storeFailures: Readonly<Record<number, string>> = {
-  5: 'another program holds its lock',
-  8: 'it cannot be written',
-  10: 'the disk reports an error',
-  11: 'its file is damaged',
-  13: 'the disk is full',
-  14: 'its file cannot be opened or made',
-  26: 'its file is not a database',
-};
-
 const RESTORE =
   'Keep a copy of the data folder, then restore a backup: plant-store restore FILE. plant-store doctor says more.';
 
-/** What to do about it. */
-const storeAdvice: Readonly<Record<number, string>> = {
-  5: 'End that program, or wait for it.',
-  8: 'See that the user of the service may write to all that is in the data folder.',
-  10: "See the system's log for the disk, and move the data folder to a sound one.",
-  11: RESTORE,
-  13: 'Make room.',
-  14: 'See that the user of the service may read and write all that is in the data folder, and that there is room.',
-  26: RESTORE,
+/** What is wrong, and what to do about it, by SQLite's primary result code. */
+const storeFailures: Readonly<Record<number, readonly [reason: string, advice: string]>> = {
+  5: ['another program holds its lock', 'End that program, or wait for it.'],
+  8: [
+    'it cannot be written',
+    'See that the user of the service may write to all that is in the data folder.',
+  ],
+  10: [
+    'the disk reports an error',
+    "See the system's log for the disk, and move the data folder to a sound one.",
+  ],
+  11: ['its file is damaged', RESTORE],
+  13: ['the disk is full', 'Make room.'],
+  14: [
+    'its file cannot be opened or made',
+    'See that the user of the service may read and write all that is in the data folder, and that there is room.',
+  ],
+  26: ['its file is not a database', RESTORE],
 };
+
+/** Why SQLite cannot use the store, for the end of a sentence; undefined for an error that is none of these. */
+export function sqliteReason(error: unknown): string | undefined {
+  return storeFailures[sqliteCode(error) ?? -1]?.[0];
+}
 
 /** What the system said, by SQLite's extended result code. */
 const systemCodes: Readonly<Record<number, string>> = { 13: 'ENOSPC, ', 8458: 'EIO, ' };
@@ -41,11 +44,11 @@ export function storeFailure(error: unknown, dataDir: string): unknown {
   if (!(error instanceof Error)) return error;
   const sqlite = sqliteCode(error);
   if (sqlite !== undefined) {
-    const reason = storeFailures[sqlite] ?? 'SQLite cannot open it';
+    const [reason, advice] = storeFailures[sqlite] ?? ['SQLite cannot open it', ''];
     const code = 'errcode' in error ? Number(error.errcode) : sqlite;
     const said = `${systemCodes[code] ?? ''}SQLite ${code}: ${error.message}`;
     const text = `The store ${storePath(dataDir)} cannot be used: ${reason} (${said}).`;
-    return new Failure(`${text} ${storeAdvice[sqlite] ?? ''}`.trimEnd(), { cause: error });
+    return new Failure(`${text} ${advice}`.trimEnd(), { cause: error });
   }
   const { syscall, path }: NodeJS.ErrnoException = error;
   if (syscall === 'mkdir') return madeInVain(error, dataDir);

@@ -1,6 +1,15 @@
 import { isWatched, replaceLine } from './terminal.ts';
 import { roughDuration } from './time.ts';
 
+/** @param part from 0 to 1 */
+export function barOf(part: number): string {
+  const full = Math.floor(part * CELLS);
+  const percent = String(Math.floor(part * 100)).padStart(3);
+  return `[${'#'.repeat(full)}${'-'.repeat(CELLS - full)}] ${percent} %`;
+}
+
+const CELLS = 24;
+
 /** A line that says how long something has taken so far. */
 export type Progress = {
   /** Shows the line, with how much is done, if it is not up to date. */
