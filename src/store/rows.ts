@@ -1,4 +1,4 @@
-import type { Belongings, StoredToken, User } from '../access/port.ts';
+import type { Belongings, Share, StoredToken, User } from '../access/port.ts';
 import { isScope } from '../access/scopes.ts';
 import type { KeptRecord } from '../idempotency/port.ts';
 import type { Trace } from '../tracing/port.ts';
@@ -45,6 +45,10 @@ export function toBelongings({ plants, webhooks, tokens, shares }: Row): Belongi
     tokens: Number(tokens),
     shares: Number(shares),
   };
+}
+
+export function toShare(row: Row): Share {
+  return { owner: String(row.owner), viewer: String(row.viewer), createdAt: Number(row.created_at) };
 }
 
 /** A row of a token, with the id of its user as user, their name and disabled_at. */

@@ -1,4 +1,5 @@
 import { AppError } from '../errors.ts';
+import { access as limits } from '../limits.ts';
 import { MAX_ID, MIN_ID, type PlantId } from '../plants/plant.ts';
 import type { Ends, Position } from '../plants/port.ts';
 
@@ -21,7 +22,7 @@ export type Bounds = {
 };
 
 /** `sharing`: those who share with the viewer, in any order. */
-export function visibleOwners(viewer: number, sharing: readonly Owner[]): VisibleOwners {
+function visibleOwners(viewer: number, sharing: readonly Owner[]): VisibleOwners {
   const owners = [{ id: viewer, name: '' }, ...sharing.toSorted(byName)];
   return { owners, whole: owners.map(({ id }) => ({ owner: id, first: MIN_ID, last: MAX_ID })) };
 }
@@ -73,4 +74,52 @@ function ownerGone(): AppError {
     40007,
     'The user at whose plants this cursor stands does not exist any more; start without a cursor.',
   );
+}
+
+/**
+ * Whether a webhook may have a delivery of an owner's event, as SQL over `d` (deliveries): the owner is the webhook's, or
+ * shares with them, and it is none of those that an earlier share left.
+ *
+ * @param subscriber the owner of the webhook, as SQL
+ */
+export function isVisibleTo(subscriber: string): string {
+  return `(
+       d.owner = ${subscriber}
+       OR (
+         EXISTS (SELECT 1 FROM shares s WHERE s.owner = d.owner AND s.viewer = ${subscriber})
+         AND NOT EXISTS (
+           SELECT 1
+           FROM withdrawals x
+           WHERE x.webhook = d.webhook AND x.owner = d.owner AND d.event <= x.through
+         )
+       )
+     )`;
+}
+
+/** What was looked up of viewers, for as long as the access epoch stays. */
+export function visibleCache(epoch: () => number) {
+  let known = new Map<number, VisibleOwners>();
+  let knownEpoch = -1;
+  let knownOwners = 0;
+  return {
+    get(viewer: number): VisibleOwners | undefined {
+      const current = epoch();
+      if (current !== knownEpoch || knownOwners >= limits.cachedOwners) {
+        known = new Map();
+        knownOwners = 0;
+        knownEpoch = current;
+      }
+      return known.get(viewer);
+    },
+    /** To be called before a look-up, with what it finds after it: what was asked before a change is not kept. */
+    keeper() {
+      const into = known;
+      return (viewer: number, sharing: readonly Owner[]): VisibleOwners => {
+        const found = visibleOwners(viewer, sharing);
+        into.set(viewer, found);
+        if (into === known) knownOwners += found.owners.length;
+        return found;
+      };
+    },
+  };
 }

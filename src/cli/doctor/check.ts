@@ -30,11 +30,3 @@ export function problem(name: string, text: string, advice: string): Finding {
 export function reasonIn(error: unknown): string {
   return (error instanceof Error ? error.message : String(error)).replace(/\.$/, '');
 }
-
-/** Undefined when it took too long; what goes on then is nobody's concern. */
-export async function withinTime<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
-  const { promise: late, resolve } = Promise.withResolvers<undefined>();
-  const timer = setTimeout(resolve, ms, undefined);
-  work.catch(() => {});
-  return Promise.race([work, late]).finally(() => clearTimeout(timer));
-}

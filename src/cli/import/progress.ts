@@ -30,9 +30,9 @@ export function showImportProgress(state: () => ImportState): ImportProgress {
   const pace = () => paceText(state(), performance.now() - beganAt);
   const bar = () => {
     const { rows, of } = state();
-    const drawn = of === undefined ? '' : `${barOf(of === 0 ? 1 : rows / of)}  `;
+    const shown = of === undefined ? '' : `${barOf(of === 0 ? 1 : rows / of, 24)}  `;
     // A line that is longer than the terminal would stay when it is replaced.
-    replaceLine(`${drawn}${pace()}`.slice(0, columnsOf('said') - 1));
+    replaceLine(`${shown}${pace()}`.slice(0, columnsOf('said') - 1));
   };
   const line = () => say(pace());
   const isTerminal = isWatched();

@@ -1,3 +1,4 @@
+import { throttle } from '../../runtime.ts';
 import type { CopyReport } from '../../store/copy.ts';
 import { barOf } from '../terminal/progress.ts';
 import { isWatched, replaceLine, say } from '../terminal/terminal.ts';
@@ -42,12 +43,11 @@ function showBar(rows: number): CopyProgress {
   const steps = 3 * rows;
   let done = 0;
   let what = '';
-  let shownAt = Number.NEGATIVE_INFINITY;
+  const isDue = throttle(EVERY_MS);
 
   function show(): void {
-    shownAt = performance.now();
     const part = steps === 0 ? 1 : Math.min(1, done / steps);
-    replaceLine(`${what.padEnd(24)} ${barOf(part)} ${roughDuration(shownAt - startedAt)}`);
+    replaceLine(`${what.padEnd(24)} ${barOf(part, 30)} ${roughDuration(performance.now() - startedAt)}`);
   }
 
   return {
@@ -57,7 +57,7 @@ function showBar(rows: number): CopyProgress {
     },
     advances(more) {
       done += more;
-      if (performance.now() - shownAt >= EVERY_MS) show();
+      if (isDue()) show();
     },
     end: () => replaceLine(''),
   };

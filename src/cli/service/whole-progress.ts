@@ -9,14 +9,11 @@ export type WholeProgress = WholeReport & {
 
 /** @param bytes of the store that is copied; its copy may be smaller, since it leaves out what was deleted */
 export function showWholeProgress(bytes: number): WholeProgress {
-  function show(text: string): void {
-    if (isWatched()) replaceLine(text);
-  }
-
+  const show = (text: string) => isWatched() && replaceLine(text);
   return {
-    copied: (done) => show(`Copying: ${sizeText(done)} of at most ${sizeText(bytes)}`),
-    checks: () => show('Checking the copy'),
-    end: () => show(''),
+    copied: (done) => void show(`Copying: ${sizeText(done)} of at most ${sizeText(bytes)}`),
+    checks: () => void show('Checking the copy'),
+    end: () => void show(''),
   };
 }
 

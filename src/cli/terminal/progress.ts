@@ -1,15 +1,6 @@
 import { isWatched, replaceLine } from './terminal.ts';
 import { roughDuration } from './time.ts';
 
-/** @param part from 0 to 1 */
-export function barOf(part: number): string {
-  const full = Math.floor(part * CELLS);
-  const percent = String(Math.floor(part * 100)).padStart(3);
-  return `[${'#'.repeat(full)}${'-'.repeat(CELLS - full)}] ${percent} %`;
-}
-
-const CELLS = 24;
-
 /** A line that says how long something has taken so far. */
 export type Progress = {
   /** Shows the line, with how much is done, if it is not up to date. */
@@ -17,6 +8,13 @@ export type Progress = {
   /** Takes the line away. */
   end(): void;
 };
+
+/** `[#####-----]  50 %` @param part from 0 to 1 */
+export function barOf(part: number, cells: number): string {
+  const full = Math.floor(part * cells);
+  const percent = String(Math.floor(part * 100)).padStart(3);
+  return `[${'#'.repeat(full)}${'-'.repeat(cells - full)}] ${percent} %`;
+}
 
 /** Of work that begins now. Only a terminal sees it. */
 export function showProgress(what: string): Progress {

@@ -1,6 +1,6 @@
 import { constants } from 'node:os';
 import { processes } from '../../limits.ts';
-import type { Clock } from '../../runtime.ts';
+import { type Clock, silentLog, systemRuntime } from '../../runtime.ts';
 
 /**
  * Resolves at the first SIGTERM or SIGINT. Another one after it ends the process at once, with 128 and the
@@ -20,4 +20,13 @@ export function stopSignal(clock: Clock): Promise<void> {
   process.on('SIGTERM', onSignal);
   process.on('SIGINT', onSignal);
   return promise;
+}
+
+/** Aborted by Ctrl+C, SIGTERM, and the end of the terminal: what is begun is tidied up, and nothing else is begun. */
+export function interrupted(): AbortSignal {
+  const stopping = new AbortController();
+  const stop = () => stopping.abort();
+  void stopSignal(systemRuntime(silentLog).clock).then(stop);
+  process.on('SIGHUP', stop);
+  return stopping.signal;
 }

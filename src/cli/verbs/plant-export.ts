@@ -5,8 +5,8 @@ import { type ApiFlags, readApi } from '../api-options.ts';
 import { unwritable, type Write, writeAtomically } from '../atomic-file.ts';
 import { Failure } from '../failure.ts';
 import { pagesOf } from '../pages.ts';
-import { interrupted } from '../terminal/interruption.ts';
 import { showProgress } from '../terminal/progress.ts';
+import { interrupted } from '../terminal/signals.ts';
 import {
   isOutputShown,
   outputAbandoned,

@@ -10,7 +10,7 @@ import { type ApiFlags, readApi } from '../api-options.ts';
 import { Failure, messageOf } from '../failure.ts';
 import { plantImport } from '../import/plant-import.ts';
 import { pagesOf, parseLimit, printArray, printLines, printTable } from '../pages.ts';
-import { interrupted } from '../terminal/interruption.ts';
+import { interrupted } from '../terminal/signals.ts';
 import { insist, outputAbandoned, print, say, shellWord, writeJson } from '../terminal/terminal.ts';
 import { argument, option, refuseValue, type Verbs } from '../verb.ts';
 import { plantExport } from './plant-export.ts';

@@ -80,8 +80,6 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   const findWork = () => snapshot.read(() => lanes.findWork(undefined, 1));
   const parts: Parts = { db, snapshot, epoch, visible, submit, command };
   const deliveries = deliveryReads(db, snapshot, visible);
-  const events = eventReads(db, snapshot, visible);
-  const chores = choreReads(db, snapshot);
   const { webhooks: webhooksReading } = storeReads(db, snapshot);
   const newest = db.prepare(
     `SELECT max((SELECT max(id) FROM events WHERE owner = users.id)) AS id
@@ -119,12 +117,11 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
       couldNotRead: (error) => void watch.readFailed(fromPlain(error).cause, findWork),
     },
     events: {
-      events: async (query) => events.events(query),
-      latestPosition: async (viewer) => events.latestPosition(viewer),
+      ...eventReads(db, snapshot, visible),
       onEvents: (listener) => void hints.events.push(listener),
     },
     chores: {
-      hasChores: async (now) => chores.hasChores(now),
+      ...choreReads(db, snapshot),
       advance: (slice) => command('advance', slice),
       removeExpired: (request) => command('removeExpired', request),
     },
@@ -175,23 +172,18 @@ function plantStore({ db, snapshot, visible, submit }: Parts, maxPlantsPerUser?:
 
 function accessStore({ db, snapshot, epoch, visible, command }: Parts): AccessStore {
   const users = userReads(db, snapshot);
-  const shares = shareReads(db, snapshot);
-  const tokens = tokenReads(db, snapshot);
   return {
+    ...users,
+    ...shareReads(db, snapshot),
+    ...tokenReads(db, snapshot),
     createUser: (user) => command('createUser', user),
-    ensureUser: async (user) => users.user(user.name) ?? command('ensureUser', user),
-    users: async () => users.users(),
-    user: async (name) => users.user(name),
+    ensureUser: async (user) => (await users.user(user.name)) ?? command('ensureUser', user),
     setUserDisabled: (name, isDisabled, at) => command('setUserDisabled', name, isDisabled, at),
-    belongings: async (name) => users.belongings(name),
     deleteUser: (name, at) => command('deleteUser', name, at),
     addShare: (share, most) => command('addShare', share, most),
     removeShare: (share) => command('removeShare', share),
-    shares: async () => shares.shares(),
     visibleOwners: async (viewer) => snapshot.read(() => visible.of(viewer)),
     createToken: (token) => command('createToken', token),
-    findToken: async (hash) => tokens.findToken(hash),
-    tokens: async () => tokens.tokens(),
     rotateToken: (rotation) => command('rotateToken', rotation),
     revokeToken: (id, at) => command('revokeToken', id, at),
     setBootstrapToken: (token) => command('setBootstrapToken', token),
@@ -200,19 +192,16 @@ function accessStore({ db, snapshot, epoch, visible, command }: Parts): AccessSt
 }
 
 function keyStore({ db, snapshot, submit }: Parts): KeyStore {
-  const keys = idempotencyReads(db, snapshot);
   return {
-    keptAnswer: async (request, now) => keys.keptAnswer(request, now),
+    ...idempotencyReads(db, snapshot),
     keepAnswer: (once) => submit(callerOf(once), onceBytes(once), 'keepAnswer', once),
   };
 }
 
 function webhookStore({ db, snapshot, submit }: Parts, { health }: DeliveryReads): WebhookStore {
-  const webhooks = webhookReads(db, snapshot);
   return {
+    ...webhookReads(db, snapshot),
     createWebhook: (webhook, most, caller) => submit(caller, COMMAND_BYTES, 'createWebhook', webhook, most),
-    webhooks: async (owner) => webhooks.webhooks(owner),
-    webhook: async (owner, id) => webhooks.webhook(owner, id),
     changeWebhook: (owner, id, change, caller) =>
       submit(caller, COMMAND_BYTES, 'changeWebhook', owner, id, change),
     deleteWebhook: (owner, id, caller) => submit(caller, COMMAND_BYTES, 'deleteWebhook', owner, id),
@@ -223,15 +212,11 @@ function webhookStore({ db, snapshot, submit }: Parts, { health }: DeliveryReads
 }
 
 function deliveryStore({ db, snapshot, visible, submit }: Parts, deliveries: DeliveryReads): DeliveryStore {
-  const { activity } = activityReads(db, snapshot, visible);
   return {
-    deliveries: async (query) => deliveries.deliveries(query),
-    delivery: async (webhook, event) => deliveries.delivery(webhook, event),
-    attempts: async (webhook, event) => deliveries.attempts(webhook, event),
+    ...deliveries,
+    ...activityReads(db, snapshot, visible),
     createTest: (test, caller) => submit(caller, COMMAND_BYTES, 'createTest', test),
     redeliver: (request, caller) => submit(caller, COMMAND_BYTES, 'redeliver', request),
-    activity,
-    countReplay: deliveries.countReplay,
     startReplay: (request, most, caller) => submit(caller, COMMAND_BYTES, 'startReplay', request, most),
   };
 }

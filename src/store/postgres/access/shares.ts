@@ -1,4 +1,6 @@
 import type { NewShare, Share, ShareOutcome } from '../../../access/port.ts';
+import { toShare } from '../../rows.ts';
+import { isVisibleTo } from '../../visible-owners.ts';
 import type { Database, Query, Row } from '../engine/database.ts';
 import { statement } from '../engine/statement.ts';
 import type { Work } from '../engine/writer.ts';
@@ -106,31 +108,9 @@ const ALL = statement`SELECT o.name AS owner, v.name AS viewer, s.created_at
 /** The queries that read shares. */
 export function shareReads({ read }: Pick<Database, 'read'>) {
   return {
-    shares: async (): Promise<Share[]> =>
-      (await read(ALL)).map((row) => ({
-        owner: String(row.owner),
-        viewer: String(row.viewer),
-        createdAt: Number(row.created_at),
-      })),
+    shares: async (): Promise<Share[]> => (await read(ALL)).map(toShare),
   };
 }
 
-/**
- * Whether a webhook may have a delivery of an owner's event, as SQL over `d` (deliveries): the owner is the webhook's,
- * or shares with them, and it is none of those that an earlier share left.
- */
-export const IS_VISIBLE = `(
-        d.owner = d.subscriber
-        OR (
-          EXISTS (
-            SELECT 1
-            FROM shares s
-            WHERE s.owner = d.owner AND s.viewer = d.subscriber
-          )
-          AND NOT EXISTS (
-            SELECT 1
-            FROM withdrawals x
-            WHERE x.webhook = d.webhook AND x.owner = d.owner AND d.event <= x.through
-          )
-        )
-      )`;
+/** As SQL over `d` (deliveries). */
+export const IS_VISIBLE = isVisibleTo('d.subscriber');

@@ -1,11 +1,10 @@
-import { access as limits } from '../../../limits.ts';
 import {
   type Bounds,
   type Owner,
   type Stretch,
   stretchesOf,
   type VisibleOwners as Visible,
-  visibleOwners as visibleTo,
+  visibleCache,
 } from '../../visible-owners.ts';
 import type { Database } from '../engine/database.ts';
 import { statement } from '../engine/statement.ts';
@@ -27,26 +26,12 @@ const NAMES = statement`SELECT id, name FROM users WHERE id = ANY($1::int8[]) AN
 
 /** Looked up once for each viewer and access epoch, so that a list without shares costs no statement more. */
 export function visibleOwners({ read }: Pick<Database, 'read'>, epoch: () => number): VisibleOwners {
-  let known = new Map<number, Visible>();
-  let knownEpoch = -1;
-  let knownOwners = 0;
+  const known = visibleCache(epoch);
+  const visible = (viewer: number) => known.get(viewer) ?? lookUp(viewer);
 
-  function visible(viewer: number): Visible | Promise<Visible> {
-    const current = epoch();
-    if (current !== knownEpoch || knownOwners >= limits.cachedOwners) {
-      known = new Map();
-      knownOwners = 0;
-      knownEpoch = current;
-    }
-    return known.get(viewer) ?? lookUp(viewer, known);
-  }
-
-  async function lookUp(viewer: number, into: Map<number, Visible>): Promise<Visible> {
-    const found = visibleTo(viewer, (await read(SHARING, [viewer])).map(toOwner));
-    // What was asked before a change is not kept after it.
-    into.set(viewer, found);
-    if (into === known) knownOwners += found.owners.length;
-    return found;
+  async function lookUp(viewer: number): Promise<Visible> {
+    const keep = known.keeper();
+    return keep(viewer, (await read(SHARING, [viewer])).map(toOwner));
   }
 
   /** Names of those of a position who share no more. */

@@ -109,25 +109,15 @@ const FIRST_USER = statement`SELECT id
   LIMIT 1`;
 
 const USER_PARTS: readonly Statement[] = [
-  {
-    name: 'removals-plants',
-    text: `DELETE FROM plants
-      WHERE owner = $1 AND id IN (SELECT id FROM plants WHERE owner = $1 ORDER BY id LIMIT $2)
-      RETURNING 1`,
-  },
-  {
-    name: 'removals-events',
-    text: `DELETE FROM events
-      WHERE owner = $1 AND id IN (SELECT id FROM events WHERE owner = $1 ORDER BY id LIMIT $2)
-      RETURNING 1`,
-  },
-  {
-    name: 'removals-keys',
-    text: `DELETE FROM idempotency
-      WHERE user_id = $1 AND request IN (SELECT request FROM idempotency WHERE user_id = $1 ORDER BY request LIMIT $2)
-      RETURNING 1`,
-  },
-];
+  ['plants', 'owner', 'id'],
+  ['events', 'owner', 'id'],
+  ['idempotency', 'user_id', 'request'],
+].map(([table, owner, id]) => ({
+  name: `removals-${table}`,
+  text: `DELETE FROM ${table}
+    WHERE ${owner} = $1 AND ${id} IN (SELECT ${id} FROM ${table} WHERE ${owner} = $1 ORDER BY ${id} LIMIT $2)
+    RETURNING 1`,
+}));
 
 const REMOVE_USER = statement`DELETE FROM users
   WHERE id = $1 AND deleted_tx < pg_snapshot_xmin(pg_current_snapshot())

@@ -1,5 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { NewShare, Share, ShareOutcome } from '../../../access/port.ts';
+import { toShare } from '../../rows.ts';
+import { isVisibleTo } from '../../visible-owners.ts';
 import type { OutboxWrites } from '../deliveries/outbox.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
 
@@ -77,14 +79,7 @@ export function shareReads(db: DatabaseSync, snapshot: Snapshot) {
      ORDER BY o.name, v.name`,
   );
   return {
-    shares: (): Share[] =>
-      snapshot.read(() =>
-        all.all().map((row) => ({
-          owner: String(row.owner),
-          viewer: String(row.viewer),
-          createdAt: Number(row.created_at),
-        })),
-      ),
+    shares: async (): Promise<Share[]> => snapshot.read(() => all.all().map(toShare)),
   };
 }
 
@@ -94,22 +89,5 @@ export function ownersVisibleTo(db: DatabaseSync): (viewer: number) => number[] 
   return (viewer) => [viewer, ...sharing.all(viewer).map(({ owner }) => Number(owner))];
 }
 
-/**
- * Whether a webhook may have a delivery of an owner's event, as SQL over `d` (deliveries): the owner is the webhook's,
- * or shares with them, and it is none of those that an earlier share left.
- */
-export const IS_VISIBLE = `(
-       d.owner = (SELECT owner FROM webhooks WHERE id = d.webhook)
-       OR (
-         EXISTS (
-           SELECT 1
-           FROM shares s
-           WHERE s.owner = d.owner AND s.viewer = (SELECT owner FROM webhooks WHERE id = d.webhook)
-         )
-         AND NOT EXISTS (
-           SELECT 1
-           FROM withdrawals x
-           WHERE x.webhook = d.webhook AND x.owner = d.owner AND d.event <= x.through
-         )
-       )
-     )`;
+/** As SQL over `d` (deliveries). */
+export const IS_VISIBLE = isVisibleTo('(SELECT owner FROM webhooks WHERE id = d.webhook)');

@@ -89,8 +89,8 @@ export function tokenReads(db: DatabaseSync, snapshot: Snapshot) {
   const tokens = db.prepare(`${TOKENS} ORDER BY t.created_at, t.id`);
   const token = db.prepare(`${TOKENS} WHERE t.hash = ?`);
   return {
-    tokens: (): StoredToken[] => snapshot.read(() => tokens.all().map(toToken)),
-    findToken(hash: string): StoredToken | undefined {
+    tokens: async (): Promise<StoredToken[]> => snapshot.read(() => tokens.all().map(toToken)),
+    async findToken(hash: string): Promise<StoredToken | undefined> {
       const row = snapshot.read(() => token.get(hash));
       return row && toToken(row);
     },

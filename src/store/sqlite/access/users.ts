@@ -128,12 +128,12 @@ export function userReads(db: DatabaseSync, snapshot: Snapshot) {
      WHERE u.name = ?`,
   );
   return {
-    user(name: string): User | undefined {
+    async user(name: string): Promise<User | undefined> {
       const row = snapshot.read(() => named.get(name));
       return row && toUser(row);
     },
-    users: (): User[] => snapshot.read(() => all.all().map(toUser)),
-    belongings(name: string): Belongings | undefined {
+    users: async (): Promise<User[]> => snapshot.read(() => all.all().map(toUser)),
+    async belongings(name: string): Promise<Belongings | undefined> {
       const row = snapshot.read(() => counts.get(name));
       return row && toBelongings(row);
     },

@@ -1,11 +1,10 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { access as limits } from '../../../limits.ts';
 import {
   type Bounds,
   type Stretch,
   stretchesOf,
   type VisibleOwners as Visible,
-  visibleOwners as visibleTo,
+  visibleCache,
 } from '../../visible-owners.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
 
@@ -26,29 +25,15 @@ export function visibleOwners(db: DatabaseSync, snapshot: Snapshot, epoch: () =>
      WHERE s.viewer = ?`,
   );
   const named = db.prepare('SELECT name FROM users WHERE id = ? AND deleted_at IS NULL');
-  const known = new Map<number, Visible>();
-  let knownEpoch = -1;
-  let knownOwners = 0;
-
-  function visible(viewer: number): Visible {
-    const current = epoch();
-    if (current !== knownEpoch || knownOwners >= limits.cachedOwners) {
-      known.clear();
-      knownOwners = 0;
-      knownEpoch = current;
-    }
-    return known.get(viewer) ?? lookUp(viewer);
-  }
+  const known = visibleCache(epoch);
+  const visible = (viewer: number) => known.get(viewer) ?? lookUp(viewer);
 
   function lookUp(viewer: number): Visible {
     const others = snapshot.read(() => sharing.all(viewer));
-    const found = visibleTo(
+    return known.keeper()(
       viewer,
       others.map(({ id, name }) => ({ id: Number(id), name: String(name) })),
     );
-    known.set(viewer, found);
-    knownOwners += found.owners.length;
-    return found;
   }
 
   function nameOf(owner: number): string | undefined {

@@ -34,5 +34,7 @@ export function choreReads(db: DatabaseSync, snapshot: Snapshot) {
         OR EXISTS (SELECT 1 FROM users WHERE deleted_at IS NOT NULL)
         OR EXISTS (SELECT 1 FROM idempotency WHERE expires_at <= ?)`,
   );
-  return { hasChores: (now: number): boolean => snapshot.read(() => any.get(now) !== undefined) };
+  return {
+    hasChores: async (now: number): Promise<boolean> => snapshot.read(() => any.get(now) !== undefined),
+  };
 }

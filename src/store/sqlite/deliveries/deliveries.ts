@@ -15,8 +15,7 @@ import { FEED_TYPES, KNOWN_TYPES, toAttempt, toDelivery } from '../../rows.ts';
 import { IS_VISIBLE, ownersVisibleTo } from '../access/shares.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
-import type { OutboxWrites } from './outbox.ts';
-import { webhookOwners } from './webhook-owners.ts';
+import { type OutboxWrites, webhookOwners } from './outbox.ts';
 
 /** The statements that send deliveries again, for the connection that writes. */
 export function deliveryWrites(db: DatabaseSync, outbox: OutboxWrites) {
@@ -98,7 +97,7 @@ export function deliveryReads(db: DatabaseSync, snapshot: Snapshot, visible: Vis
   const isDisabled = disabledWebhooks(db);
 
   return {
-    deliveries: ({ webhook, state, before: bound = END, limit }: DeliveryQuery): Delivery[] =>
+    deliveries: async ({ webhook, state, before: bound = END, limit }: DeliveryQuery): Promise<Delivery[]> =>
       snapshot.read(() => {
         const isHeld = isDisabled(webhook);
         if (state === absentState(isHeld)) return [];
@@ -108,12 +107,12 @@ export function deliveryReads(db: DatabaseSync, snapshot: Snapshot, visible: Vis
             : inState.all(webhook, storedState(state), bound, limit);
         return rows.map((row) => toDelivery(row, isHeld));
       }),
-    delivery: (webhook: string, event: string): Delivery | undefined =>
+    delivery: async (webhook: string, event: string): Promise<Delivery | undefined> =>
       snapshot.read(() => {
         const row = one.get(webhook, event);
         return row && toDelivery(row, isDisabled(webhook));
       }),
-    attempts: (webhook: string, event: string): AttemptRecord[] =>
+    attempts: async (webhook: string, event: string): Promise<AttemptRecord[]> =>
       snapshot.read(() => attempts.all(webhook, event).map(toAttempt)),
     ...deliveryCounts(db, snapshot, visible),
   };

@@ -25,7 +25,7 @@ export function eventReads(db: DatabaseSync, snapshot: Snapshot, visible: Visibl
     latest(owners.map((owner) => removed.get(viewer, owner)?.event)) ?? BEGINNING;
 
   return {
-    events({ viewer, after, limit }: EventQuery): EventPage | undefined {
+    async events({ viewer, after, limit }: EventQuery): Promise<EventPage | undefined> {
       return snapshot.read(() => {
         const owners = visible.of(viewer);
         const beginning = beginningFor(viewer, owners);
@@ -36,7 +36,7 @@ export function eventReads(db: DatabaseSync, snapshot: Snapshot, visible: Visibl
         return { events, next: events.at(-1)?.position ?? from };
       });
     },
-    latestPosition: (viewer: number): string =>
+    latestPosition: async (viewer: number): Promise<string> =>
       snapshot.read(() => {
         const owners = visible.of(viewer);
         const last = latest(owners.map((owner) => newest.get(owner)?.id));

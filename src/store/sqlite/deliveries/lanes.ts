@@ -10,8 +10,6 @@ import type {
 import { SENT_TYPES, toEvent, toTrace } from '../../rows.ts';
 import { IS_VISIBLE } from '../access/shares.ts';
 
-export type LaneReads = ReturnType<typeof laneReads>;
-
 /** The queries that read lanes, for a connection that does nothing else meanwhile. */
 export function laneReads(db: DatabaseSync) {
   const settings = settingsOf(db);

@@ -3,7 +3,6 @@ import type { PlantId } from '../../../plants/plant.ts';
 import type { NewPlant } from '../../../plants/port.ts';
 import type { Work } from '../../../webhooks/delivery/port.ts';
 import type { NewTest } from '../../../webhooks/port.ts';
-import { webhookOwners } from './webhook-owners.ts';
 
 /** What a transaction wrote for others to look at. */
 export type Announced = {
@@ -95,4 +94,10 @@ function subscriptionsIn(db: DatabaseSync) {
     },
     forget: () => known.clear(),
   };
+}
+
+/** Whether the owner has the webhook; one that is being removed counts as gone. */
+export function webhookOwners(db: DatabaseSync): (owner: number, webhook: string) => boolean {
+  const query = db.prepare(`SELECT 1 FROM webhooks WHERE owner = ? AND id = ? AND status <> 'deleted'`);
+  return (owner, webhook) => query.get(owner, webhook) !== undefined;
 }

@@ -61,25 +61,13 @@ export function withdrawals(db: DatabaseSync): (limit: number) => void {
 /** Removes a part of what a deleted user left, and at last the user, when their webhooks are gone. */
 export function userRemovals(db: DatabaseSync): (limit: number) => void {
   const first = db.prepare('SELECT id FROM users WHERE deleted_at IS NOT NULL LIMIT 1');
-  const parts = [
+  const removed = { plants: 'owner, id', events: 'owner, id', idempotency: 'user, method, path, key' };
+  const parts = Object.entries(removed).map(([table, key]) =>
     db.prepare(
-      `DELETE FROM plants
-       WHERE (owner, id) IN (SELECT owner, id FROM plants WHERE owner = ? LIMIT CAST(? AS INTEGER))`,
+      `DELETE FROM ${table}
+       WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${key.split(',')[0]} = ? LIMIT CAST(? AS INTEGER))`,
     ),
-    db.prepare(
-      `DELETE FROM events
-       WHERE (owner, id) IN (SELECT owner, id FROM events WHERE owner = ? LIMIT CAST(? AS INTEGER))`,
-    ),
-    db.prepare(
-      `DELETE FROM idempotency
-       WHERE (user, method, path, key) IN (
-         SELECT user, method, path, key
-         FROM idempotency
-         WHERE user = ?
-         LIMIT CAST(? AS INTEGER)
-       )`,
-    ),
-  ];
+  );
   const waits = db.prepare(
     `SELECT 1
      WHERE EXISTS (SELECT 1 FROM webhooks WHERE owner = ?1)

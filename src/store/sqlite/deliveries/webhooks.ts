@@ -8,8 +8,7 @@ import type {
 } from '../../../webhooks/port.ts';
 import { toWebhook } from '../../rows.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
-import type { OutboxWrites } from './outbox.ts';
-import { webhookOwners } from './webhook-owners.ts';
+import { type OutboxWrites, webhookOwners } from './outbox.ts';
 
 /** The statements that write webhooks, for the connection that writes. */
 export function webhookWrites(db: DatabaseSync, outbox: OutboxWrites) {
@@ -154,8 +153,9 @@ export function webhookReads(db: DatabaseSync, snapshot: Snapshot) {
      WHERE owner = ? AND id = ? AND status <> 'deleted'`,
   );
   return {
-    webhooks: (owner: number): Webhook[] => snapshot.read(() => ofOwner.all(owner).map(toWebhook)),
-    webhook: (owner: number, id: string): Webhook | undefined =>
+    webhooks: async (owner: number): Promise<Webhook[]> =>
+      snapshot.read(() => ofOwner.all(owner).map(toWebhook)),
+    webhook: async (owner: number, id: string): Promise<Webhook | undefined> =>
       snapshot.read(() => {
         const row = one.get(owner, id);
         return row && toWebhook(row);

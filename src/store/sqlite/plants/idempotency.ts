@@ -51,7 +51,7 @@ export function idempotencyReads(db: DatabaseSync, snapshot: Snapshot) {
      WHERE user = ? AND method = ? AND path = ? AND key = ? AND expires_at > ?`,
   );
   return {
-    keptAnswer({ user, method, path, key }: RequestKey, now: number): KeptRecord | undefined {
+    async keptAnswer({ user, method, path, key }: RequestKey, now: number): Promise<KeptRecord | undefined> {
       const row = snapshot.read(() => find.get(user, method, path, key, now));
       return row && toKeptRecord(row);
     },

@@ -4,10 +4,12 @@ import { LAST_ASSIGNED_ID, type PlantId } from '../../../plants/plant.ts';
 /** So far above the counter every free id is found. Where all are taken, the search goes on in strides. */
 const NEAR = 128n;
 
+/** For statements that read ids of plants. */
+export const BIGINTS = { readBigInts: true };
+
 /** The ids that the store assigns: a counter for each owner, read and written once in a transaction. */
 export function assignedIds(db: DatabaseSync) {
-  const read = db.prepare('SELECT last FROM assigned_ids WHERE owner = ?');
-  read.setReadBigInts(true);
+  const read = db.prepare('SELECT last FROM assigned_ids WHERE owner = ?', BIGINTS);
   const write = db.prepare(
     `INSERT INTO assigned_ids (owner, last)
      VALUES (?, ?)
@@ -56,10 +58,9 @@ function freeIds(db: DatabaseSync): (owner: number, taken: PlantId) => PlantId {
        AND NOT EXISTS (SELECT 1 FROM plants WHERE owner = p.owner AND id = p.id + 1)
      ORDER BY p.id
      LIMIT 1`,
+    BIGINTS,
   );
-  firstGap.setReadBigInts(true);
-  const highest = db.prepare('SELECT max(id) AS id FROM plants WHERE owner = ? AND id <= ?');
-  highest.setReadBigInts(true);
+  const highest = db.prepare('SELECT max(id) AS id FROM plants WHERE owner = ? AND id <= ?', BIGINTS);
 
   return (owner, taken) => {
     const near = bigintOf(firstGap.get(owner, taken, taken + NEAR)?.id);

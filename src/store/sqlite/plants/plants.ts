@@ -17,7 +17,7 @@ import type { Stretch } from '../../visible-owners.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
 import { plantCounts } from './plant-counts.ts';
-import { assignedIds, bigintOf } from './plant-ids.ts';
+import { assignedIds, BIGINTS, bigintOf } from './plant-ids.ts';
 
 /** The statements that write plants, for the connection that writes. */
 export function plantWrites(
@@ -85,8 +85,7 @@ export function plantReads(db: DatabaseSync, snapshot: Snapshot, visible: Visibl
     const key = fields.join();
     const known = pages.get(key);
     if (known) return known;
-    const prepared = db.prepare(pageSql(fields));
-    prepared.setReturnArrays(true);
+    const prepared = db.prepare(pageSql(fields), { returnArrays: true });
     pages.set(key, prepared);
     return prepared;
   }
@@ -98,7 +97,7 @@ export function plantReads(db: DatabaseSync, snapshot: Snapshot, visible: Visibl
     for (const { owner, first, last } of visible.stretches(viewer, query)) {
       // One more than asked for shows whether, and where, the list goes on.
       const row = statement(fields).get(owner, first, last, left + 1);
-      // `setReturnArrays` makes `get` answer an array; its declared type does not know. An aggregate always
+      // `returnArrays` makes `get` answer an array; its declared type does not know. An aggregate always
       // has one row.
       const [json, count, highest] = row as unknown as PageRow;
       if (json === null) continue;
@@ -180,22 +179,16 @@ function listEnd(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners) {
 }
 
 function endStatements(db: DatabaseSync) {
-  const highest = db.prepare('SELECT max(id) AS id FROM plants WHERE owner = ? AND id >= ? AND id <= ?');
-  highest.setReadBigInts(true);
-  const lowest = db.prepare('SELECT min(id) AS id FROM plants WHERE owner = ? AND id >= ? AND id <= ?');
-  lowest.setReadBigInts(true);
-  const step = db.prepare(
-    `SELECT count(*) AS count, max(id) AS id
-     FROM (
-       SELECT id
-       FROM plants
-       WHERE owner = ? AND id BETWEEN ? AND ?
-       ORDER BY id
-       LIMIT CAST(? AS INTEGER)
-     )`,
-  );
-  step.setReadBigInts(true);
-  return { highest, lowest, step };
+  const range = 'FROM plants WHERE owner = ? AND id BETWEEN ? AND ?';
+  return {
+    highest: db.prepare(`SELECT max(id) AS id ${range}`, BIGINTS),
+    lowest: db.prepare(`SELECT min(id) AS id ${range}`, BIGINTS),
+    step: db.prepare(
+      `SELECT count(*) AS count, max(id) AS id
+       FROM (SELECT id ${range} ORDER BY id LIMIT CAST(? AS INTEGER))`,
+      BIGINTS,
+    ),
+  };
 }
 
 /** The first position that the statement finds on one of the stretches. */
