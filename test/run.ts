@@ -1,52 +1,114 @@
 import { spawn } from 'node:child_process';
-import { globSync } from 'node:fs';
+import { globSync, statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
+import { run } from 'node:test';
+import quietReporter from './reporter.ts';
 
 /**
  * The test command: types, lint, then every test. Each step is silent when it passes; the first that fails
  * ends the run. Arguments name the test files to run instead of all.
  *
- * As many files run at a time as there are cores. A file that needs PostgreSQL starts a server of its own, or uses the one
- * that TEST_DATABASE_URL names, as a superuser; then they run one after the other, since what one holds open in a
- * transaction holds up the feeds of the others.
+ * One file more than there are cores runs at a time, since many wait for something. Each of these workers has a
+ * PostgreSQL server. TEST_DATABASE_URL names another server, as a superuser; then files run one after the other, since
+ * what one holds open in a transaction holds up the feeds of the others.
  */
 const root = join(import.meta.dirname, '..');
 const named = process.argv.slice(2);
-const files = named.length > 0 ? named : globSync('test/**/*.test.ts', { cwd: root }).sort();
+const workers = process.env.TEST_DATABASE_URL ? 1 : availableParallelism() + 1;
+const TIMEOUT_MS = 120_000;
 
-type Step = { name: string; command: string; args: string[] };
+/** Every test process, and every program that it starts, would strip the types of the sources anew. */
+process.env.NODE_COMPILE_CACHE ??= join(root, 'node_modules', '.cache', 'node');
 
-const steps: Step[] = [
-  { name: 'build', command: 'npm', args: ['run', '--silent', 'build'] },
-  { name: 'types', command: 'tsc', args: ['--noEmit'] },
-  { name: 'types of the console', command: 'tsc', args: ['--noEmit', '-p', 'console'] },
-  { name: 'lint', command: 'biome', args: ['check', '--error-on-warnings', '--reporter=summary', '.'] },
-  {
-    name: 'tests',
-    command: process.execPath,
-    args: [
-      '--test',
-      '--test-reporter=./test/reporter.ts',
-      '--test-timeout=120000',
-      `--test-concurrency=${process.env.TEST_DATABASE_URL ? 1 : availableParallelism()}`,
-      ...files,
-    ],
-  },
+/** What takes longest comes first, so that the run does not end with a file that runs alone. */
+const LONG = [
+  'test/process/poison.test.ts',
+  'test/cli/copy.test.ts',
+  'test/process/',
+  'test/simulation/',
+  'test/store/postgres-',
+  'test/packaging/package.test.ts',
+  'test/faults/',
+  'test/cli/',
+  'test/docs/',
+  'test/tracing/',
+  'test/console/',
 ];
 
-function exitOf({ command, args }: Step): Promise<number> {
-  const child = spawn(command, args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] });
-  return new Promise((resolve, reject) => {
-    child.once('error', reject);
-    child.once('exit', (code) => resolve(code ?? 1));
-  });
+type Step = { name: string; run(): Promise<boolean> };
+
+const checks: Step[] = [
+  command('build', () => (isBuilt() ? [] : ['npm', 'run', '--silent', 'build'])),
+  command('types', () => ['tsc', '--noEmit']),
+  command('types of the console', () => ['tsc', '--noEmit', '-p', 'console']),
+  command('lint', () => ['biome', 'check', '--error-on-warnings', '--reporter=summary', '.']),
+];
+const tests: Step = { name: 'tests', run: runTests };
+
+if ((await Promise.all(checks.map(passes))).every((passed) => passed)) await passes(tests);
+
+/** Says how the step ended, and fails the run with it. */
+async function passes(step: Step): Promise<boolean> {
+  const started = performance.now();
+  const passed = await step.run();
+  const seconds = ((performance.now() - started) / 1000).toFixed(1);
+  console.error(`${step.name}: ${passed ? 'ok' : 'failed'} (${seconds} s)`);
+  if (!passed) process.exitCode = 1;
+  return passed;
 }
 
-for (const step of steps) {
-  const started = performance.now();
-  process.exitCode = await exitOf(step);
-  const seconds = ((performance.now() - started) / 1000).toFixed(1);
-  console.error(`${step.name}: ${process.exitCode === 0 ? 'ok' : 'failed'} (${seconds} s)`);
-  if (process.exitCode !== 0) break;
+function command(name: string, words: () => string[]): Step {
+  return {
+    name,
+    run() {
+      const [program, ...args] = words();
+      if (program === undefined) return Promise.resolve(true);
+      const child = spawn(program, args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] });
+      return new Promise((resolve, reject) => {
+        child.once('error', reject);
+        child.once('exit', (code) => resolve(code === 0));
+      });
+    },
+  };
+}
+
+/** `npm ci` has just built it in most runs. */
+function isBuilt(): boolean {
+  const timeOf = (file: string) => statSync(join(root, file), { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  const built = ['build/console/index.html', 'build/docs/index.html', 'build/lib/cli/main.js'].map(timeOf);
+  const sources = globSync(['*.{json,md}', '{bin,console,docs,examples,ops,src}/**'], { cwd: root });
+  return Math.max(...sources.map(timeOf)) < Math.min(...built);
+}
+
+async function runTests(): Promise<boolean> {
+  const stopServers = await startServers();
+  const files = named.length > 0 ? named : globSync('test/**/*.test.ts', { cwd: root }).sort(longestFirst);
+  let passed = true;
+  const events = run({ files, cwd: root, concurrency: workers, timeout: TIMEOUT_MS });
+  events.on('test:fail', ({ todo }) => {
+    if (todo === undefined || todo === false) passed = false;
+  });
+  for await (const line of events.compose(quietReporter)) process.stdout.write(line);
+  await stopServers();
+  return passed;
+}
+
+function longestFirst(one: string, other: string): number {
+  const rank = (file: string) => {
+    const found = LONG.findIndex((start) => file.startsWith(start));
+    return found < 0 ? LONG.length : found;
+  };
+  return rank(one) - rank(other) || one.localeCompare(other);
+}
+
+/** For named files it is not known whether they need one; those that do start their own. */
+async function startServers(): Promise<() => Promise<void>> {
+  if (named.length > 0 || process.env.TEST_DATABASE_URL) return async () => {};
+  const { startPostgres } = await import('./harness/postgres.ts');
+  const servers = await Promise.all(Array.from({ length: workers }, () => startPostgres()));
+  process.env.TEST_DATABASE_URL = servers.map(({ url }) => url).join(' ');
+  return async () => {
+    await Promise.all(servers.map((server) => server.stop()));
+  };
 }

