@@ -8,7 +8,7 @@ import { durationRule, parseDuration, roughDuration } from '../terminal/time.ts'
 import { argument, option, refuseValue, type Verb } from '../verb.ts';
 import { bytesOf, inspect, isRereadable } from './file.ts';
 import { type ImportFormat, importFormats } from './rows.ts';
-import { type ImportFlags, importFile, importStream } from './work.ts';
+import type { ImportFlags } from './work.ts';
 
 /** `plant import FILE` */
 export const plantImport: Verb = {
@@ -61,6 +61,8 @@ async function run(given: ImportFlags, file: string): Promise<void> {
   const { clock } = systemRuntime(silentLog);
   void stopSignal(clock).then(() => stopping.abort());
   const order = { file, format, flags, api, stopping, clock };
+  // Loaded only now: its HTTP client is as much code as all other verbs of plants, which do not need it.
+  const { importFile, importStream } = await import('./work.ts');
   if (!(await (isStream ? importStream : importFile)(order))) process.exitCode = 1;
 }
 
