@@ -3,18 +3,23 @@ import { globSync, statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { run } from 'node:test';
+import { parseArgs } from 'node:util';
+import { isQuick } from './quick.ts';
 import quietReporter from './reporter.ts';
 
 /**
- * The test command: types, lint, then every test. Each step is silent when it passes; the first that fails
- * ends the run. Arguments name the test files to run instead of all.
+ * The test command: types, lint, then every test. Each step is silent when it passes. Tests
+ * run when all checks have passed. Arguments name the test files to run instead of all; `--quick` runs those that start no process.
  *
  * One file more than there are cores runs at a time, since many wait for something. Each of these workers has a
  * PostgreSQL server. TEST_DATABASE_URL names another server, as a superuser; then files run one after the other, since
  * what one holds open in a transaction holds up the feeds of the others.
  */
 const root = join(import.meta.dirname, '..');
-const named = process.argv.slice(2);
+const { values: flags, positionals: named } = parseArgs({
+  options: { quick: { type: 'boolean', default: false } },
+  allowPositionals: true,
+});
 const workers = process.env.TEST_DATABASE_URL ? 1 : availableParallelism() + 1;
 const TIMEOUT_MS = 120_000;
 
@@ -34,6 +39,7 @@ const LONG = [
   'test/docs/',
   'test/tracing/',
   'test/console/',
+  'test/sender/',
 ];
 
 type Step = { name: string; run(): Promise<boolean> };
@@ -83,7 +89,7 @@ function isBuilt(): boolean {
 
 async function runTests(): Promise<boolean> {
   const stopServers = await startServers();
-  const files = named.length > 0 ? named : globSync('test/**/*.test.ts', { cwd: root }).sort(longestFirst);
+  const files = testFiles();
   let passed = true;
   const events = run({ files, cwd: root, concurrency: workers, timeout: TIMEOUT_MS });
   events.on('test:fail', ({ todo }) => {
@@ -92,6 +98,12 @@ async function runTests(): Promise<boolean> {
   for await (const line of events.compose(quietReporter)) process.stdout.write(line);
   await stopServers();
   return passed;
+}
+
+function testFiles(): string[] {
+  if (named.length > 0) return named;
+  const all = globSync('test/**/*.test.ts', { cwd: root }).sort(longestFirst);
+  return flags.quick ? all.filter((file) => isQuick(file)) : all;
 }
 
 function longestFirst(one: string, other: string): number {
@@ -104,7 +116,7 @@ function longestFirst(one: string, other: string): number {
 
 /** For named files it is not known whether they need one; those that do start their own. */
 async function startServers(): Promise<() => Promise<void>> {
-  if (named.length > 0 || process.env.TEST_DATABASE_URL) return async () => {};
+  if (named.length > 0 || flags.quick || process.env.TEST_DATABASE_URL) return async () => {};
   const { startPostgres } = await import('./harness/postgres.ts');
   const servers = await Promise.all(Array.from({ length: workers }, () => startPostgres()));
   process.env.TEST_DATABASE_URL = servers.map(({ url }) => url).join(' ');

@@ -1,16 +1,17 @@
 import assert from 'node:assert/strict';
-import { randomInt } from 'node:crypto';
 import { test } from 'node:test';
 import { fuzz } from './runner.ts';
 
+/** The same requests in every run; `npm run fuzz` sends new ones. */
+const SEED = 1;
+
 for (const [store, cases] of [
-  ['sqlite', 10_000],
-  ['postgres', 3_000],
+  ['sqlite', 5_000],
+  ['postgres', 1_500],
 ] as const) {
   test(`${cases} generated requests are answered as the contract and the document say (${store})`, async () => {
-    const seed = randomInt(2 ** 31);
-    const { checked, failures } = await fuzz({ cases, seed, store });
-    const repeat = `Repeat it with: npm run fuzz -- --cases ${cases} --seed ${seed} --store ${store}`;
+    const { checked, failures } = await fuzz({ cases, seed: SEED, store });
+    const repeat = `Repeat it with: npm run fuzz -- --cases ${cases} --seed ${SEED} --store ${store}`;
     if (failures.length > 0) assert.fail(`${failures.join('\n\n')}\n\n${repeat}`);
     assert.ok(checked >= cases, `${checked} cases`);
   });
