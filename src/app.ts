@@ -29,29 +29,29 @@ import { formatNetworks } from './webhooks/sending/addresses.ts';
 import { createResolve } from './webhooks/sending/resolver.ts';
 import { createTarget } from './webhooks/sending/target.ts';
 
-/** Longer than most files, since it is one thing: the wiring of all parts, which stands nowhere else. */
+/** Longer than most files because it is one thing: the wiring of all parts. */
 
 export type App = {
-  /** Where the service is reached: the public URL, else where it listens. */
+  /** The public URL or, without one, the address it listens on. */
   url: string;
-  /** The token that the first start made. It is stored nowhere. */
+  /** The token that the first start created. It is stored nowhere. */
   firstToken: string | undefined;
-  /** Where metrics are; undefined when there are none. */
+  /** The URL of the metrics; undefined when they are off. */
   metricsUrl: string | undefined;
-  /** Drains: refuses what is new, finishes what is under way, flushes, closes. May be called twice. */
+  /** Drains: refuses new work, finishes what is in progress, flushes, closes. May be called twice. */
   stop(): Promise<void>;
 };
 
 export type AppOptions = {
   log?: FastifyBaseLogger | undefined;
   /**
-   * Called when the store failed for good, such as in a commit whose outcome is unknown, and the requests that were under
-   * way have their answers: the process must end, recovery decides at the next start.
+   * Called when the store has failed for good, such as in a commit with an unknown outcome, and the requests in
+   * progress have their answers. The process must end; recovery decides at the next start.
    */
   onFatal(error: Error): void;
 };
 
-/** Opens the store, listens, and starts to deliver: the only place where the parts are wired together. */
+/** Opens the store, listens, and starts to deliver. The only place where the parts are wired together. */
 export async function startApp(config: Config, runtime: Runtime, options: AppOptions): Promise<App> {
   const metrics = await openMetrics(config, runtime);
   const { promise: failed, resolve: onFatal } = Promise.withResolvers<Error>();
@@ -65,7 +65,7 @@ export async function startApp(config: Config, runtime: Runtime, options: AppOpt
   }
 }
 
-/** Times, and ids, which carry them, are those of the store: replicas compare them. */
+/** Times, and the ids that contain them, come from the store's clock, because replicas compare them. */
 function timedBy(clock: Clock | undefined, runtime: Runtime): Runtime {
   return clock ? { ...runtime, clock, ids: createIds(clock, runtime.random) } : runtime;
 }
@@ -74,7 +74,7 @@ type StoreOptions = Pick<AppOptions, 'onFatal'> & { measures: Measures | undefin
 
 type Opened = {
   store: Store;
-  /** Whether the process before may have been ended by what it sent. */
+  /** Whether the previous process may have been killed by what it was sending. */
   wasKilled: boolean;
 };
 
@@ -88,7 +88,7 @@ async function openStore(config: Config, runtime: Runtime, options: StoreOptions
     : openEmbeddedStore(config, runtime, options);
 }
 
-/** Loaded only where it is used: the embedded store needs no client for PostgreSQL. */
+/** Loaded on demand: the embedded store needs no PostgreSQL client. */
 async function openDatabaseStore(
   url: DatabaseUrl,
   config: Config,
@@ -111,7 +111,7 @@ async function openDatabaseStore(
   });
 }
 
-/** Its data folder is this process's own until the store is closed. */
+/** The data folder belongs to this process until the store is closed. */
 async function openEmbeddedStore(
   config: Config,
   runtime: Runtime,
@@ -201,14 +201,14 @@ async function serve(parts: Parts): Promise<App> {
   await server.listen({ port: config.port, host: config.host });
   const url = config.publicUrl ?? listeningUrl(server, config.host);
   const exported = metrics && (await exportMetrics({ config, runtime, store, server, metrics }));
-  // Not before it listens: the first token is shown once, and a start that fails shows nothing.
+  // Only once it listens: the first token is shown once, and a start that fails shows nothing.
   const { token } =
     config.bootstrapToken === undefined ? await bootstrap(access, undefined) : { token: undefined };
   const stopDispatching = config.roles.has('dispatch') ? startDispatching(parts, url) : () => {};
 
   async function drain(): Promise<void> {
     draining.abort();
-    // The thread that sends hands over traces of its own meanwhile.
+    // Meanwhile the sender thread exports its own traces.
     await Promise.all([closeServer(server).then(() => tracing?.stop()), stopDispatching()]);
     await exported?.stop();
     await store.close();
@@ -225,7 +225,7 @@ async function serve(parts: Parts): Promise<App> {
   return { url, firstToken: token, metricsUrl: exported?.url, stop: () => (stopping ??= drain()) };
 }
 
-/** Begins to deliver and to clean up. */
+/** Starts delivery and cleanup. */
 function startDispatching(parts: Parts, publicUrl: string): () => Promise<unknown> {
   const { config, runtime, store, metrics } = parts;
   const delivery = startDelivering(parts, publicUrl);
@@ -254,7 +254,7 @@ function startDelivering({ config, runtime, store, wasKilled, metrics }: Parts, 
   return startSending({ settings, lanes: store.lanes, wasKilled, log: runtime.log, measures });
 }
 
-/** Loaded only where it is used: that costs 10 MiB of memory. */
+/** Loaded on demand, because it takes 10 MiB of memory. */
 async function verifyJwt(
   { jwtIssuer: issuer, jwtAudience: audience, jwtJwksUrl: jwksUrl, jwtUserClaim: userClaim }: Config,
   runtime: Runtime,
@@ -265,14 +265,13 @@ async function verifyJwt(
   return createVerifyJwt({ issuer, audience, jwksUrl, userClaim }, runtime, stopped);
 }
 
-/** Loaded only where it is used. */
 async function openMetrics({ metricsPort }: Config, { clock, log }: Runtime): Promise<Metrics | undefined> {
   if (metricsPort === undefined) return undefined;
   const { createMetrics } = await import('./observability/metrics.ts');
   return createMetrics({ clock, log, version });
 }
 
-/** Serves metrics on a port of their own. When that cannot be, the service does not start. */
+/** Serves metrics on their own port. If it cannot, the service does not start. */
 async function exportMetrics({
   config: { metricsPort: port = 0, metricsHost: host },
   runtime: { log },
@@ -284,7 +283,7 @@ async function exportMetrics({
   metrics.read({ store: store.readings, connections });
   try {
     const exported = await metrics.listen({ port, host });
-    log.info({ url: exported.url }, 'metrics are served');
+    log.info({ url: exported.url }, 'serving metrics');
     return exported;
   } catch (error) {
     await closeServer(server);
@@ -292,7 +291,7 @@ async function exportMetrics({
   }
 }
 
-/** Loaded only where it is used: that costs 10 MiB of memory. */
+/** Loaded on demand, because it takes 10 MiB of memory. */
 async function openTraces(config: Config, runtime: Runtime): Promise<Tracing | undefined> {
   const options = tracingOptions(config);
   if (!options) return undefined;

@@ -1,10 +1,9 @@
 import { http } from './limits.ts';
 
 /**
- * The catalogue of failures: the only place where a code and its meaning are written down.
- *
- * A code is HTTP status × 100 + a number and never changes its meaning. The OpenAPI document and
- * `docs/reference/errors.md` are generated from this file.
+ * The catalogue of failures: the only place that defines codes and their meanings. A code is HTTP status × 100 + a
+ * number and never changes its meaning. The OpenAPI document and `docs/reference/errors.md` are generated from this
+ * file.
  */
 export const catalogue = {
   40000: 'The request line, a header or an escape cannot be read.',
@@ -56,7 +55,7 @@ export type AppErrorOptions = {
   cause?: unknown;
 };
 
-/** An expected failure: a code of the catalogue and one sentence for a person. */
+/** An expected failure: a code from the catalogue and one sentence for a person. */
 export class AppError extends Error {
   readonly code: ErrorCode;
   readonly headers: Readonly<Record<string, string>>;
@@ -68,13 +67,13 @@ export class AppError extends Error {
     this.headers = options.headers ?? {};
   }
 
-  /** The HTTP status that the code stands for. */
+  /** The HTTP status of the code. */
   get status(): number {
     return statusOf(this.code);
   }
 }
 
-/** A failure that passes by itself: `Retry-After` says in how many seconds to try again. */
+/** A temporary failure. `Retry-After` says in how many seconds to try again. */
 export function retryLater(
   code: ErrorCode,
   message: string,
@@ -87,7 +86,7 @@ export function statusOf(code: ErrorCode): number {
   return Math.floor(code / 100);
 }
 
-/** The Error object of the specification, as JSON text. */
+/** The specification's Error object, as JSON text. */
 export function errorBody(code: ErrorCode, message: string): string {
   return JSON.stringify({ error: code, message });
 }

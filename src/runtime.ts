@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { getCompileCacheDir } from 'node:module';
 
-/** Milliseconds since the Unix epoch. Passed in wherever time matters, so that a test can set it. */
+/** Milliseconds since the Unix epoch. Passed in wherever time matters, so that tests can set it. */
 export type Clock = { now(): number };
 
-/** What the outside world gives to the program: passed in, never global. */
+/** What the program needs from the outside world: passed in, never global. */
 export type Runtime = {
   clock: Clock;
   /** Cryptographically strong random bytes. */
@@ -17,8 +17,8 @@ export type Runtime = {
 export type Log = Record<'debug' | 'info' | 'warn' | 'error', (context: object, message: string) => void>;
 
 /**
- * A clock that never goes back: when the other one is set back it goes on from where it was. What was made before
- * stays in the past then, and what waits for a time does not wait for it once more.
+ * A clock that never goes back. When the underlying clock is set back, it continues from its last value, so that past
+ * events stay in the past and nothing waits twice.
  */
 export function steadyClock(clock: Clock): Clock {
   let now = clock.now();
@@ -48,11 +48,11 @@ export type IdKind = 'evt' | 'wh' | 'tok';
 
 export type Ids = {
   /**
-   * A new id such as `evt_01k0c3t2v4…`: the kind and a ULID in lower case (26 characters of Crockford's
-   * base 32: 48 bits of milliseconds, 80 random bits). Each is greater, as text, than every one before it.
+   * A new id such as `evt_01k0c3t2v4…`: the kind and a ULID in lower case (26 characters of Crockford's base 32: 48
+   * bits of milliseconds, 80 random bits). Ids sort as text in the order in which they are created.
    */
   next(kind: IdKind): string;
-  /** Makes every later id greater than `id`, also when the clock has been set back since it was made. */
+  /** Makes every later id greater than `id`, even if the clock has been set back since. */
   startAfter(id: string): void;
 };
 
@@ -65,13 +65,13 @@ export function systemRuntime(log: Log): Runtime {
 
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 const HALF = 2 ** 40;
-/** Random bytes that are asked for at a time: asking costs more than the bytes do. */
+/** How many random bytes to request at a time: the call costs more than the bytes. */
 const POOL_BYTES = 1000;
 
 export function createIds(clock: Clock, random: (size: number) => Buffer): Ids {
   let time = 0;
   let timeText = '';
-  // 80 random bits as two exact halves; within one millisecond the lower one counts up.
+  // 80 random bits as two exact halves; within one millisecond the lower half counts up.
   let highText = '';
   let low = 0;
   let pool: Buffer = Buffer.alloc(0);
@@ -117,12 +117,12 @@ export function createIds(clock: Clock, random: (size: number) => Buffer): Ids {
   };
 }
 
-/** The smallest id that this kind can have from a time on: what was made later has a greater one. */
+/** The smallest id of this kind from a given time on. Later ids are greater. */
 export function firstId(kind: IdKind, ms: number): string {
   return `${kind}_${base32(ms, 10)}${'0'.repeat(16)}`;
 }
 
-/** When an id was made: milliseconds since the Unix epoch. */
+/** When an id was created: milliseconds since the Unix epoch. */
 export function timeOfId(id: string): number {
   const from = id.indexOf('_') + 1;
   return fromBase32(id.slice(from, from + 10));
@@ -145,7 +145,7 @@ function fromBase32(text: string): number {
   return value;
 }
 
-/** The compile cache is not handed on to threads: without it the thread would compile everything anew. */
+/** Threads do not inherit the compile cache; without it the thread would compile everything again. */
 export function threadEnvironment(): NodeJS.ProcessEnv {
   const cache = getCompileCacheDir();
   return cache === undefined ? process.env : { ...process.env, NODE_COMPILE_CACHE: cache };

@@ -7,7 +7,7 @@ import type { Scope } from './scopes.ts';
 import { hashToken, isMistyped } from './tokens.ts';
 import { disabledUser } from './users.ts';
 
-/** Whoever a token acts for, and what it may do. */
+/** The user a token acts for, and what it may do. */
 export type Principal = {
   user: { id: number; name: string };
   scopes: ReadonlySet<Scope>;
@@ -17,24 +17,22 @@ export type Principal = {
   countedAs: string;
 };
 
-/** Finds out who a bearer token acts for. */
+/** Finds the user a bearer token acts for. */
 export type Authenticate = {
   /**
-   * At once, for a token that was seen before and whose record has not changed since.
-   *
+   * Synchronous, for a token that was seen before and whose record has not changed since.
    * @throws AppError 40102 when it has expired.
    */
   known(token: string): Principal | undefined;
   /**
-   * The user of a JWT is made when it is the first of them, unless `makesUser` is false: then it is refused.
-   *
+   * Creates the user of a JWT on first use, unless `makesUser` is false: then an unknown user is refused.
    * @throws AppError 40101 for a token that is unknown, revoked or not acceptable, or whose user is disabled; 40102
    * for an expired one; 50304 for a JWT while the identity provider cannot be reached and its keys are not known.
    */
   lookUp(token: string, options?: { makesUser: boolean }): Promise<Principal>;
   /**
-   * By what a token that was good can be recognised: itself or, of a JWT, whom it says that it acts for, since a new one
-   * comes every few minutes. Proves nothing.
+   * Identifies a token that was valid before: by its hash or, for a JWT, by the user it claims, since JWTs are
+   * reissued every few minutes. Proves nothing.
    */
   claimant(token: string): string;
 };
@@ -42,13 +40,13 @@ export type Authenticate = {
 export type AuthenticationOptions = {
   store: AccessStore;
   runtime: Runtime;
-  /** The operator's own token: accepted also when it looks like a mistyped one of ours, or like a JWT. */
+  /** The operator's own token, accepted even when it looks like a mistyped opaque token or a JWT. */
   bootstrapToken: string | undefined;
-  /** Undefined: no JWT is taken. */
+  /** Undefined: JWTs are not accepted. */
   jwts?: VerifyJwt | undefined;
 };
 
-/** `keysVersion`: of a JWT, which keys it was verified with. */
+/** `keysVersion`: for a JWT, the keys it was verified with. */
 type Known = { principal: Principal; keysVersion: number | undefined };
 
 export function createAuthenticate(options: AuthenticationOptions): Authenticate {
@@ -116,7 +114,7 @@ export function createAuthenticate(options: AuthenticationOptions): Authenticate
   return { known: knownPrincipal, lookUp, claimant };
 }
 
-/** The form of a signed JWT: the compact serialization (RFC 7515 §3.1) of what begins with `{"`. */
+/** The form of a signed JWT: the compact serialization (RFC 7515 §3.1) of a header that begins with `{"`. */
 const JWT = /^ey[\w-]*\.[\w-]*\.[\w-]*$/;
 
 function toPrincipal(token: StoredToken): Principal {
@@ -137,8 +135,5 @@ function refuseExpired(principal: Principal, now: number): Principal {
 }
 
 function unknownToken(): AppError {
-  return new AppError(
-    40101,
-    'The token is unknown or was revoked; check it for typing errors or use another.',
-  );
+  return new AppError(40101, 'The token is unknown or was revoked; check it for typos or use another.');
 }

@@ -4,15 +4,14 @@ import { scopes } from './scopes.ts';
 import { createToken, hashToken } from './tokens.ts';
 import { createUser } from './users.ts';
 
-/** The user of the first token, and of the bootstrap token. */
+/** The user of the first token and of the bootstrap token. */
 export const ADMIN = 'admin';
 
 /**
- * Sees to it that somebody can use the store. With a bootstrap token: `admin` has exactly that one, and any
- * bootstrap token before it is dead. Without: a store in which no token was ever made gets the user `admin`
- * and a token with all scopes, which is returned, this once.
- *
- * A first run that was killed before it made the token is made up for by the next one.
+ * Makes sure that somebody can use the store. With a bootstrap token, `admin` has exactly that one, and any earlier
+ * bootstrap token is revoked. Without, a store that never had a token gets the user `admin` and a token with all
+ * scopes, which is returned only this once. If the first run was killed before it created the token, the next one
+ * creates it.
  */
 export async function bootstrap(
   { store, runtime }: { store: AccessStore; runtime: Runtime },

@@ -10,19 +10,18 @@ import { type AppError, retryLater } from '../errors.ts';
 import { identityProvider as limits } from '../limits.ts';
 import type { Clock, Log } from '../runtime.ts';
 
-/** The keys that an identity provider signs with, as it last published them. */
+/** The signing keys that an identity provider last published. */
 export type KeySet = {
   /**
-   * The public key of a token's header. A key that is not among those at hand is asked for, at most every
-   * `unknownKeyMs`; who asks meanwhile waits for the same answer.
-   *
+   * The public key for a token's header. For an unknown key it asks the provider, at most every `unknownKeyMs`;
+   * concurrent callers share the request.
    * @throws jose's `JWKSNoMatchingKey` and `JWKSMultipleMatchingKeys`. AppError 50304 when the provider cannot be
    * reached, so that nobody can say whether it has the key.
    */
   find(header: JWSHeaderParameters): Promise<{ key: CryptoKey; version: number }>;
   /**
-   * A number that changes with the keys: what was verified under another one may no longer hold. Undefined when they
-   * are too old to say; `find` then asks anew.
+   * A number that changes with the keys: a token verified under another number may no longer be valid. Undefined when
+   * the keys are too old; `find` then fetches them again.
    */
   version(): number | undefined;
 };
@@ -31,14 +30,14 @@ export type KeySetParts = {
   fetchKeys(): Promise<JSONWebKeySet>;
   clock: Clock;
   log: Log;
-  /** What fails after it was aborted is nobody's failure. */
+  /** Ignore failures after it was aborted. */
   stopped: AbortSignal;
 };
 
 /**
- * Begins to fetch at once, so that a provider that cannot be reached is seen in the log of the start. There is no
- * timer: the keys are fetched anew when they are used and are old. While the provider is down those at hand stay in
- * use; only after a quiet time, when nobody knows whether it is down, a request waits for it.
+ * Starts to fetch at once, so that the log shows at start when the provider cannot be reached. There is no timer: old
+ * keys are refreshed when they are used. While the provider is down, the known keys stay in use. Only after a quiet
+ * period, when nobody knows whether it is down, does a request wait for it.
  */
 export function createKeySet({ fetchKeys, clock, log, stopped }: KeySetParts): KeySet {
   let keys: LocalJWKSet | undefined;
@@ -60,16 +59,16 @@ export function createKeySet({ fetchKeys, clock, log, stopped }: KeySetParts): K
         version++;
       }
       fetchedAt = startedAt;
-      if (isFailing) log.info({}, 'the identity provider can be reached again');
+      if (isFailing) log.info({}, 'reached the identity provider again');
       isFailing = false;
     } catch (err) {
       isFailing = true;
-      if (!stopped.aborted) log.warn({ err }, "the identity provider's keys could not be fetched");
+      if (!stopped.aborted) log.warn({ err }, "could not fetch the identity provider's keys");
     }
     triedAt = clock.now();
   }
 
-  /** What is under way or, when the last try is long enough ago, a new one. */
+  /** The refresh in progress or, when the last try is long enough ago, a new one. */
   function refresh(): Promise<void> | undefined {
     if (!underWay && msToNextTry() === 0) {
       underWay = fetchOnce().finally(() => {

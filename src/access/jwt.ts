@@ -7,14 +7,14 @@ import { createKeySet } from './jwt-keys.ts';
 import { isScope, type Scope } from './scopes.ts';
 import { isUserName, userNameRule } from './users.ts';
 
-/** What a JWT says, after its signature and its claims were verified. */
+/** The content of a JWT with a valid signature and valid claims. */
 export type VerifiedJwt = {
   /** Satisfies `isUserName`. */
   user: string;
   scopes: ReadonlySet<Scope>;
-  /** Milliseconds since the Unix epoch, the skew of clocks included. */
+  /** Milliseconds since the Unix epoch, including the clock skew. */
   expiresAt: number;
-  /** Which keys it was verified with. */
+  /** The keys it was verified with. */
   keysVersion: number;
 };
 
@@ -22,28 +22,27 @@ export type VerifiedJwt = {
 export type VerifyJwt = {
   /**
    * Verifies signature, issuer, audience and times (RFC 7519 §7.2, RFC 8725).
-   *
    * @throws AppError 40101, 40102 when it has expired, 50304 when the provider cannot be reached and its keys are not
    * known. The message says what is wrong and repeats nothing of the token.
    */
   verify(token: string): Promise<VerifiedJwt>;
-  /** Whom a JWT of this provider says that it acts for, without a look at its signature. */
+  /** The user that a JWT of this provider claims to act for. Does not check its signature. */
   claimedUser(token: string): string | undefined;
-  /** What was verified under another number has to be verified again; so has everything when it is undefined. */
+  /** A token verified under another number must be verified again; when undefined, every token must be. */
   keysVersion(): number | undefined;
 };
 
 export type IdentityProvider = IdentityProviderLocation & {
-  /** What the claim `aud` must be, or have among others. */
+  /** The value of the claim `aud`, or one of its values. */
   audience: string;
   /** The claim that names the user. */
   userClaim: string;
 };
 
-/** Whatever the header or the key says: a secret shared with the provider is none, and `none` is no signature. */
+/** Fixed, whatever the header or the key says. Shared secrets (HMAC) and `none` are not accepted. */
 const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA'];
 
-/** Begins to ask the provider for its keys; what is under way when `stopped` is aborted is given up. */
+/** Starts to fetch the provider's keys, and gives up when `stopped` is aborted. */
 export function createVerifyJwt(
   provider: IdentityProvider,
   { clock, log }: Pick<Runtime, 'clock' | 'log'>,
@@ -52,7 +51,7 @@ export function createVerifyJwt(
   const { issuer, audience, userClaim } = provider;
   const keySet = createKeySet({
     fetchKeys: createKeySource(provider, stopped),
-    // Set back, the clock would keep old keys in use, and new ones out, for as long.
+    // If the clock were set back, old keys would stay in use, and new ones unknown, for that long.
     clock: steadyClock(clock),
     log,
     stopped,
@@ -96,14 +95,14 @@ export function createVerifyJwt(
   return { verify, claimedUser, keysVersion: keySet.version };
 }
 
-/** Before the signature: a token of somebody else is no reason to ask our provider for keys. */
+/** Checked before the signature, so that a foreign token causes no request to our provider. */
 function refuseOtherIssuer(token: string, issuer: string): void {
   if (decodeJwt(token).iss !== issuer) throw unacceptable(CLAIMS.iss);
 }
 
 function readClaims(payload: JWTPayload, userClaim: string): Omit<VerifiedJwt, 'keysVersion'> {
-  // Its client has to prove that it holds a key (RFC 7800), which is not looked at here: taking the token without
-  // the proof would be of use to a thief only.
+  // The client must prove that it holds a key (RFC 7800), which this service does not check. Accepting the token
+  // without the proof would only help a thief.
   if (payload.cnf !== undefined) {
     throw unacceptable(
       'it is bound to a key of its client (cnf), which is not supported; ask for a bearer token',
@@ -111,40 +110,40 @@ function readClaims(payload: JWTPayload, userClaim: string): Omit<VerifiedJwt, '
   }
   const user = payload[userClaim];
   if (typeof user !== 'string' || !isUserName(user)) {
-    throw unacceptable(`its claim ${userClaim} must name the user, with ${userNameRule}`);
+    throw unacceptable(`its claim ${userClaim} must be a user name of ${userNameRule}`);
   }
   const expiresAt = ((payload.exp ?? 0) + limits.skewSeconds) * 1000;
   return { user, scopes: readScopes(payload.scope), expiresAt };
 }
 
-/** RFC 8693 §4.2: separated by spaces. Those of other services are none of ours. */
+/** RFC 8693 §4.2: separated by spaces. Scopes of other services are ignored. */
 function readScopes(claim: unknown): ReadonlySet<Scope> {
   return new Set(typeof claim === 'string' ? claim.split(' ').filter(isScope) : []);
 }
 
-/** What is wrong with a claim whose value is not the right one. */
+/** Why a claim's value is wrong. */
 const CLAIMS = {
-  iss: 'it is of another issuer than the identity provider of this service',
+  iss: 'its issuer (iss) is not the identity provider of this service',
   aud: 'it is for another audience; its claim aud must name this service',
   nbf: 'it is not valid yet (nbf)',
 } as const;
 
 const REASONS: Readonly<Record<string, string>> = {
   [errors.JOSEAlgNotAllowed.code]: `it must be signed with ${ALGORITHMS.join(', ')}`,
-  [errors.JOSENotSupported.code]: 'its header asks for something that is not supported',
+  [errors.JOSENotSupported.code]: 'its header requires an unsupported feature',
   [errors.JWSInvalid.code]: 'it is not a signed JWT',
   [errors.JWTInvalid.code]: 'it is not a signed JWT',
   [errors.JWKSNoMatchingKey.code]: 'it is signed with a key that the identity provider does not publish',
-  [errors.JWKSMultipleMatchingKeys.code]: 'it does not say with which key it is signed (kid)',
+  [errors.JWKSMultipleMatchingKeys.code]: 'it does not name the key it is signed with (kid)',
   [errors.JWSSignatureVerificationFailed.code]: 'its signature is wrong',
 };
 
-/** Without the cause: that would carry the claims. */
+/** Without the cause, which would contain the claims. */
 function refusal(error: unknown): AppError {
   if (error instanceof errors.JWTExpired) return new AppError(40102, 'The token has expired; use a new one.');
   if (error instanceof errors.JWTClaimValidationFailed) return unacceptable(claimProblem(error));
   const reason = error instanceof errors.JOSEError ? REASONS[error.code] : undefined;
-  // What is left are keys that the provider publishes and nobody should use: too short, or not on their curve.
+  // Remaining: published keys that nobody should use because they are too short or not on their curve.
   return unacceptable(reason ?? 'it is signed with a key that cannot be used');
 }
 

@@ -1,37 +1,37 @@
 import type { Scope } from './scopes.ts';
 
-/** What access needs of a store. */
+/** What access needs from a store. */
 export interface AccessStore {
   /** Undefined when the name is taken. */
   createUser(user: { name: string; at: number }): Promise<User | undefined>;
-  /** The user of this name, made when missing. */
+  /** The user of this name, created if missing. */
   ensureUser(user: { name: string; at: number }): Promise<User>;
   /** By name. */
   users(): Promise<User[]>;
   user(name: string): Promise<User | undefined>;
   /**
-   * A disabled user's tokens are refused and their webhooks are disabled; enabling the user enables those webhooks
-   * again. False when there is no such user. Twice keeps the first time.
+   * Disabling a user makes the service refuse their tokens and disables their webhooks; enabling the user enables
+   * those webhooks again. False when there is no such user. Disabling twice keeps the first time.
    */
   setUserDisabled(name: string, isDisabled: boolean, at: number): Promise<boolean>;
-  /** What would go with the user. Undefined when there is no such user. */
+  /** What deleting the user would remove. Undefined when there is no such user. */
   belongings(name: string): Promise<Belongings | undefined>;
   /**
-   * The user, their tokens, shares and webhooks are gone at once, and the name is free; plants and events go slice by
-   * slice (`ChoreStore`). False when there is no such user.
+   * Removes the user, their tokens, shares and webhooks at once and frees the name. Plants and events are removed
+   * slice by slice (`ChoreStore`). False when there is no such user.
    */
   deleteUser(name: string, at: number): Promise<boolean>;
 
   /** Lets the viewer read all plants of the owner. */
   addShare(share: NewShare, most: number): Promise<ShareOutcome>;
   /**
-   * At once for every list, feed and delivery; what waits for the viewer's webhooks is dropped slice by slice. False
-   * when there is no such share.
+   * Takes effect at once for every list, feed and delivery; pending deliveries to the viewer's webhooks are dropped
+   * slice by slice. False when there is no such share.
    */
   removeShare(share: { owner: string; viewer: string }): Promise<boolean>;
-  /** By owner, then viewer; names. */
+  /** Ordered by the names of owner and viewer. */
   shares(): Promise<Share[]>;
-  /** Whose plants the viewer may read: their own, then those of the users that share with them, by name. */
+  /** The users whose plants the viewer may read: the viewer, then the users that share with them, by name. */
   visibleOwners(viewer: number): Promise<readonly number[]>;
 
   /** False when there is no such user. */
@@ -41,21 +41,21 @@ export interface AccessStore {
   /** Oldest first, revoked and expired ones included. */
   tokens(): Promise<StoredToken[]>;
   /**
-   * Adds a token in the place of a live one, with its user, label and scopes; that one ends at `overlapUntil`, unless
-   * it ends before. Leaves a bootstrap token alone: the operator's settings replace it.
+   * Replaces a live token with a new one of the same user, label and scopes. The old token ends at `overlapUntil`,
+   * unless it ends before. Does not rotate a bootstrap token, which the operator's settings replace.
    */
   rotateToken(rotation: TokenRotation): Promise<TokenRotationOutcome>;
   /** False when there is no such token. Revoking twice keeps the first time. */
   revokeToken(id: string, at: number): Promise<boolean>;
   /**
-   * Makes this the only live bootstrap token of the user, who is created when missing: the same hash again
-   * changes nothing, another one replaces it.
+   * Makes this the user's only live bootstrap token and creates the user if missing. The same hash again changes
+   * nothing; another hash replaces the token.
    */
   setBootstrapToken(token: NewToken): Promise<void>;
 
   /**
-   * A number that changes whenever something that an earlier `findToken` answered may no longer hold,
-   * changes by other processes included. Cheap enough to ask for each request.
+   * A number that changes whenever an earlier `findToken` answer may be outdated, including by other processes. Cheap
+   * enough to read for each request.
    */
   accessEpoch(): number;
 }
@@ -63,14 +63,14 @@ export interface AccessStore {
 /** Times are milliseconds since the Unix epoch. */
 export type User = { id: number; name: string; createdAt: number; disabledAt: number | undefined };
 
-/** How much of each a user has. `shares`: with others, and of others. */
+/** How many of each a user has. `shares` counts both directions. */
 export type Belongings = { plants: number; webhooks: number; tokens: number; shares: number };
 
-/** Names of users. */
+/** User names. */
 export type Share = { owner: string; viewer: string; createdAt: number };
 export type NewShare = { owner: string; viewer: string; at: number };
 
-/** `full`: this user has `most` shares of that side. */
+/** `full`: the owner or the viewer already has `most` shares. */
 export type ShareOutcome =
   | 'shared'
   | 'shared before'
@@ -80,7 +80,7 @@ export type ShareOutcome =
   | 'viewer full';
 
 export type TokenRotation = {
-  /** Of the token that is replaced. */
+  /** The id of the token to replace. */
   id: string;
   replacement: Pick<NewToken, 'id' | 'hash' | 'createdAt' | 'expiresAt'>;
   overlapUntil: number;
@@ -90,7 +90,7 @@ export type TokenRotationOutcome = 'rotated' | 'no token' | 'not live' | 'bootst
 
 export type NewToken = {
   id: string;
-  /** SHA-256 of the token, in hexadecimal. The token itself is stored nowhere. */
+  /** SHA-256 of the token, in hexadecimal. The token itself is not stored. */
   hash: string;
   user: string;
   label: string;
@@ -107,7 +107,7 @@ export type StoredToken = {
   createdAt: number;
   expiresAt: number | undefined;
   revokedAt: number | undefined;
-  /** The id of the token that took its place. */
+  /** The id of the token that replaced it. */
   replacedBy: string | undefined;
   /** Set by the operator's configuration (`setBootstrapToken`). */
   isBootstrap: boolean;

@@ -2,7 +2,7 @@ import { access } from '../limits.ts';
 import type { Runtime } from '../runtime.ts';
 import type { AccessStore, Share, ShareOutcome } from './port.ts';
 
-/** Lets the viewer read all plants of the owner, those that come later included. Both are names of users. */
+/** Lets the viewer read all plants of the owner, including future ones. Both are user names. */
 export async function addShare(
   { store, runtime }: { store: AccessStore; runtime: Runtime },
   { owner, viewer }: { owner: string; viewer: string },
@@ -11,7 +11,7 @@ export async function addShare(
   return store.addShare({ owner, viewer, at: runtime.clock.now() }, access.sharesPerUser);
 }
 
-/** The shares of this owner and of this viewer, by owner, then viewer; of everybody where none is named. */
+/** The shares of this owner and this viewer, by owner, then viewer. Without a name, those of everybody. */
 export async function sharesBetween(
   { store }: { store: AccessStore },
   { owner, viewer }: { owner?: string | undefined; viewer?: string | undefined },

@@ -10,10 +10,12 @@ const RANDOM_LENGTH = 32;
 const CHECKSUM_LENGTH = 6;
 const SHAPE = new RegExp(`^${PREFIX}[0-9A-Za-z]{${RANDOM_LENGTH + CHECKSUM_LENGTH}}$`);
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
-/** The largest multiple of 62 in a byte: bytes from here on are thrown away, so that no character is likelier. */
+/**
+ * The largest multiple of 62 in a byte. Bytes from here on are discarded, so that every character is equally likely.
+ */
 const UNBIASED = 248;
 
-export const labelRule = `at most ${access.labelLength} characters, without control characters and lone surrogates`;
+export const labelRule = `at most ${access.labelLength} characters, without control characters or lone surrogates`;
 const LABEL = new RegExp(`^[^\\p{Cc}\\p{Cs}]{0,${access.labelLength}}$`, 'u');
 
 /** Whether a text satisfies `labelRule`. */
@@ -22,8 +24,8 @@ export function isLabel(text: string): boolean {
 }
 
 /**
- * A new opaque token: `pst_`, 32 random base62 characters (190 bits), and 6 base62 characters of the CRC-32
- * of all that precedes them.
+ * A new opaque token: `pst_`, 32 random base62 characters (190 bits), and 6 base62 characters of the CRC-32 of
+ * everything before.
  */
 export function mintToken(random: Runtime['random']): string {
   let body = '';
@@ -35,12 +37,12 @@ export function mintToken(random: Runtime['random']): string {
   return PREFIX + body + checksum(PREFIX + body);
 }
 
-/** True for what has the shape of an opaque token but not its checksum: no store needs to be asked. */
+/** True for a text with the shape of an opaque token but a wrong checksum, so that the store need not be asked. */
 export function isMistyped(token: string): boolean {
   return SHAPE.test(token) && checksum(token.slice(0, -CHECKSUM_LENGTH)) !== token.slice(-CHECKSUM_LENGTH);
 }
 
-/** SHA-256 in hexadecimal: what the store keeps of a token. */
+/** The SHA-256 that the store keeps of a token, in hexadecimal. */
 export function hashToken(token: string): string {
   return hash('sha256', token);
 }
@@ -51,11 +53,11 @@ export type TokenRequest = {
   /** Must satisfy `isLabel`. */
   label: string;
   scopes: readonly Scope[];
-  /** How long the token is good for, in milliseconds. Absent: until it is revoked. */
+  /** How long the token is valid, in milliseconds. Absent: until it is revoked. */
   expiresInMs?: number | undefined;
 };
 
-/** Makes a token. Undefined when there is no such user. The token itself is not to be had again. */
+/** Creates a token, which cannot be shown again. Undefined when there is no such user. */
 export async function createToken(
   { store, runtime }: { store: AccessStore; runtime: Runtime },
   { user, label, scopes, expiresInMs }: TokenRequest,
@@ -77,15 +79,15 @@ export async function createToken(
 }
 
 export type RotationRequest = {
-  /** Of the token that is replaced. */
+  /** The id of the token to replace. */
   id: string;
-  /** How long that one still works beside the new one, in milliseconds; 0 ends it now. */
+  /** How long the old token keeps working, in milliseconds; 0 ends it now. */
   overlapMs: number;
-  /** How long the new one is good for, in milliseconds. Absent: as long as the old one was, if that had an end. */
+  /** How long the new token is valid, in milliseconds. Absent: as long as the old one was, if it expires. */
   expiresInMs?: number | undefined;
 };
 
-/** Times are milliseconds since the Unix epoch. `expiresAt`: of the new token, undefined when it has no end. */
+/** Times are milliseconds since the Unix epoch. `expiresAt`: of the new token, undefined if it never expires. */
 export type RotatedToken = {
   id: string;
   token: string;
@@ -94,7 +96,7 @@ export type RotatedToken = {
   oldUntil: number;
 };
 
-/** Makes a token in the place of a live one, with its user, label and scopes. */
+/** Replaces a live token with a new one of the same user, label and scopes. */
 export async function rotateToken(
   { store, runtime }: { store: AccessStore; runtime: Runtime },
   { id: oldId, overlapMs, expiresInMs }: RotationRequest,
@@ -114,7 +116,7 @@ export async function rotateToken(
   return { id, token, user: old.user.name, expiresAt, oldUntil };
 }
 
-/** `disabled`: it would be live, but its user is disabled. Only a live token is taken. */
+/** `disabled`: it would be live, but its user is disabled. Only a live token is accepted. */
 export type TokenStatus = 'live' | 'disabled' | 'expired' | 'revoked';
 
 export function tokenStatus({ user, expiresAt, revokedAt }: StoredToken, now: number): TokenStatus {

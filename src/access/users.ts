@@ -4,25 +4,25 @@ import type { Runtime } from '../runtime.ts';
 import type { AccessStore, User } from './port.ts';
 
 export const userNameRule =
-  `1 to ${access.userNameLength} characters, without control characters and lone surrogates, ` +
-  'and without white space at either end';
+  `1 to ${access.userNameLength} characters, without control characters or lone surrogates, ` +
+  'and without leading or trailing white space';
 
 const USER_NAME = new RegExp(`^(?!\\s)[^\\p{Cc}\\p{Cs}]{1,${access.userNameLength}}(?<!\\s)$`, 'u');
 
-/** Whether a text satisfies `userNameRule`. Names are compared as they are: no case folding, no normalisation. */
+/** Whether a text satisfies `userNameRule`. Names are compared exactly: no case folding, no normalisation. */
 export function isUserName(text: string): boolean {
   return USER_NAME.test(text);
 }
 
-/** Why a webhook of a disabled user is disabled: those that have it are enabled together with the user. */
+/** The reason shown for a webhook that was disabled with its user. Enabling the user enables such webhooks again. */
 export const USER_DISABLED = 'Its user is disabled.';
 
-/** What somebody is told who acts for a user that is disabled, or gone. */
+/** The error for a token whose user is disabled or deleted. */
 export function disabledUser(): AppError {
   return new AppError(40101, 'The user of the token is disabled.');
 }
 
-/** Makes a user whose name satisfies `isUserName`. Undefined when the name is taken. */
+/** Creates a user whose name satisfies `isUserName`. Undefined when the name is taken. */
 export async function createUser(
   { store, runtime }: { store: AccessStore; runtime: Runtime },
   name: string,
@@ -31,10 +31,8 @@ export async function createUser(
 }
 
 /**
- * Disables a user, or enables them again. `as before`: they were so already.
- *
- * The tokens of a disabled user are refused and their webhooks hold what waits, new deliveries included; everything
- * else stays. Enabling undoes it.
+ * Disables a user, or enables them again. `as before`: nothing changed. The tokens of a disabled user are refused,
+ * and their webhooks hold all pending and new deliveries. Enabling undoes it.
  */
 export async function setUserDisabled(
   { store, runtime }: { store: AccessStore; runtime: Runtime },
@@ -48,8 +46,8 @@ export async function setUserDisabled(
 }
 
 /**
- * Deletes a user, whose plants and events then go slice by slice (`AccessStore.deleteUser`). False when there is no
- * such user.
+ * Deletes a user; their plants and events are then removed slice by slice (`AccessStore.deleteUser`). False when
+ * there is no such user.
  */
 export async function deleteUser(
   { store, runtime }: { store: AccessStore; runtime: Runtime },

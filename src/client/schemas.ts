@@ -4,21 +4,21 @@ import type { Int64, Int64Input } from './json.ts';
 
 /** The plant to add to the store. */
 export type PlantInput = {
-  /** a string of 1 to 255 Unicode code points, not only white space, without NUL and lone surrogates */
+  /** a string of 1 to 255 Unicode code points, not only white space, without NUL or lone surrogates */
   name: string;
-  /** a string of at most 255 Unicode code points, without NUL and lone surrogates */
+  /** a string of at most 255 Unicode code points, without NUL or lone surrogates */
   tag?: string | undefined;
   /** a 64-bit signed integer (-9223372036854775808 to 9223372036854775807) */
   id?: Int64Input | undefined;
 };
 
-/** A plant with the fields that were asked for; by default `name` and `tag`. */
+/** A plant with the requested fields; by default `name` and `tag`. */
 export type ListedPlant = {
   /** a 64-bit signed integer (-9223372036854775808 to 9223372036854775807) */
   id?: Int64;
-  /** a string of 1 to 255 Unicode code points, not only white space, without NUL and lone surrogates */
+  /** a string of 1 to 255 Unicode code points, not only white space, without NUL or lone surrogates */
   name?: string;
-  /** a string of at most 255 Unicode code points, without NUL and lone surrogates */
+  /** a string of at most 255 Unicode code points, without NUL or lone surrogates */
   tag?: string;
   /** the owner's user name */
   owner?: string;
@@ -127,9 +127,9 @@ export type Delivery = {
 export type NewPlant = {
   /** a 64-bit signed integer (-9223372036854775808 to 9223372036854775807) */
   id: Int64;
-  /** a string of 1 to 255 Unicode code points, not only white space, without NUL and lone surrogates */
+  /** a string of 1 to 255 Unicode code points, not only white space, without NUL or lone surrogates */
   name: string;
-  /** a string of at most 255 Unicode code points, without NUL and lone surrogates */
+  /** a string of at most 255 Unicode code points, without NUL or lone surrogates */
   tag?: string;
 };
 

@@ -1,26 +1,25 @@
 /** A record of a CSV file. */
 export type CsvRecord = {
-  /** Where it begins, from 1. */
+  /** The line it begins in, from 1. */
   line: number;
-  /** Of a record with a problem: the text of that line, as one cell. */
+  /** For a record with a problem, the text of that line as one cell. */
   cells: string[];
-  /** Why its cells cannot be told apart, in a sentence; undefined when they can. */
+  /** Why its cells cannot be read, in a sentence; undefined if they can. */
   problem?: string;
 };
 
-/** Takes the text of a CSV file in pieces, cut anywhere. */
+/** Takes the text of a CSV file in pieces of any length. */
 export type CsvReader = {
-  /** The records that are complete by now. Throws an `Error` with a sentence for one that is too long. */
+  /** The records completed so far. Throws an `Error` with a sentence for a record that is too long. */
   push(text: string): CsvRecord[];
-  /** The last record, which needs no line break behind it. To be called once, after the last piece. */
+  /** The last record, which needs no line break at its end. Call it once, after the last piece. */
   end(): CsvRecord[];
 };
 
 /**
- * Reads CSV (RFC 4180): commas, double quotes, lines that end in LF or CRLF. Empty lines are passed over. A record
- * whose quotes are wrong has a problem, and the next line is read as a record again, so that one slip costs one row.
- *
- * @param longest how many characters a record may have
+ * Reads CSV (RFC 4180): commas, double quotes, lines that end in LF or CRLF. Skips empty lines. A record with wrong
+ * quotes has a problem, and reading resumes at the next line, so that one mistake costs one row.
+ * @param longest the most characters in a record
  */
 export function createCsvReader(longest: number): CsvReader {
   let text = '';
@@ -57,30 +56,30 @@ export function createCsvReader(longest: number): CsvReader {
 
 function tooLong(line: number, longest: number): Error {
   return new Error(
-    `Line ${line} is longer than the ${longest} characters that a row may have. Is this a CSV file?`,
+    `Line ${line} is longer than the ${longest} characters allowed for a row. Is this a CSV file?`,
   );
 }
 
 type Found = {
   cells: string[];
   problem?: string;
-  /** Whether it has a quoted cell: `""` alone is a record, an empty line is none. */
+  /** Whether it has a quoted cell: `""` alone is a record, an empty line is not. */
   isQuoted: boolean;
-  /** Behind its line break. */
+  /** The index after its line break. */
   end: number;
-  /** The line breaks in it, its own included. */
+  /** Its number of line breaks, including the last. */
   lines: number;
 };
 
-/** A cell, quoted or not, and what ends it; nothing at the end of the text. */
+/** A cell, quoted or not, and its separator, which is empty at the end of the text. */
 const CELL = /(?:"([^"]*(?:""[^"]*)*)"|([^",\n]*?))(,|\r?\n|$)/y;
-/** A quoted cell whose end may follow. */
+/** A quoted cell that may continue after the end of the text. */
 const CUT = /"[^"]*(?:""[^"]*)*(?:"\r)?$/y;
 
 const QUOTES_RULE =
   'The double quotes are wrong. Put the whole value in double quotes, and write each double quote in it twice.';
 
-/** Undefined when the record may continue after the end of the text. `isWhole`: nothing follows. */
+/** Undefined when the record may continue after the end of the text. `isWhole`: no more text follows. */
 function readRecord(text: string, start: number, isWhole: boolean): Found | undefined {
   const end = text.indexOf('\n', start) + 1 || (isWhole ? text.length : 0);
   if (end === 0) return undefined;
@@ -96,7 +95,7 @@ function readRecord(text: string, start: number, isWhole: boolean): Found | unde
     const found = CELL.exec(text);
     if (found === null) {
       if (!CUT.test(text)) return broken(QUOTES_RULE);
-      return isWhole ? broken('A double quote is opened in this line and never closed.') : undefined;
+      return isWhole ? broken('This line opens a double quote that is never closed.') : undefined;
     }
     const [{ length }, quoted, plain = '', separator] = found;
     cells.push(quoted?.replaceAll('""', '"') ?? plain);
@@ -109,9 +108,9 @@ function readRecord(text: string, start: number, isWhole: boolean): Found | unde
 
 const NEEDS_QUOTES = /[",\r\n]|^\s|\s$/;
 
-/** A record as text, with its line break (RFC 4180's CRLF is left to those who need it). */
+/** A record as text, with an LF at its end (not RFC 4180's CRLF). */
 export function csvLine(cells: readonly string[]): string {
   const written = cells.map((cell) => (NEEDS_QUOTES.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell));
-  // One empty cell alone would be an empty line, which is no record.
+  // A single empty cell would be an empty line, which is not a record.
   return `${written.length === 1 && written[0] === '' ? '""' : written.join()}\n`;
 }

@@ -1,24 +1,26 @@
-/** The text of one JSON value out of a file of many. */
+/** The text of one JSON value in a file of many. */
 export type JsonText = {
-  /** Where it begins, from 1. */
+  /** The line it begins in, from 1. */
   line: number;
   text: string;
 };
 
-/** Takes the text of a file in pieces, cut anywhere. Both throw an `Error` with a sentence when the file is wrong. */
+/**
+ * Takes the text of a file in pieces of any length. Both methods throw an `Error` with a sentence when the file is
+ * wrong.
+ */
 export type JsonReader = {
-  /** The values that are complete by now. */
+  /** The values completed so far. */
   push(text: string): JsonText[];
-  /** The last value. To be called once, after the last piece. */
+  /** The last value. Call it once, after the last piece. */
   end(): JsonText[];
 };
 
 const BLANK = /^\s*$/;
 
 /**
- * Reads one JSON value in each line. Blank lines are passed over.
- *
- * @param longest how many characters a line may have
+ * Reads one JSON value per line. Skips blank lines.
+ * @param longest the most characters in a line
  */
 export function createLinesReader(longest: number): JsonReader {
   let rest = '';
@@ -47,40 +49,36 @@ export function createLinesReader(longest: number): JsonReader {
 }
 
 /**
- * Reads the elements of a JSON array without holding more than one of them. What stands between brackets, braces and
- * quotes is for the reader of the element to judge.
- *
- * @param longest how many characters an element may have
+ * Reads the elements of a JSON array, one at a time. It checks only brackets, braces and quotes; the reader of the
+ * element checks the rest.
+ * @param longest the most characters in an element
  */
 export function createArrayReader(longest: number): JsonReader {
   let state: 'before' | 'inside' | 'after' = 'before';
   let line = 1;
-  /** How many arrays and objects are open inside of an element. */
+  /** How many arrays and objects are open inside an element. */
   let depth = 0;
   let quoting: 'none' | 'string' | 'escape' = 'none';
   let element = '';
   let elementLine = 1;
-  /** Whether there must be an element: behind a comma. */
+  /** Whether an element must follow: after a comma. */
   let isOwed = false;
 
   function finish(texts: JsonText[], last: string, isEnd: boolean): void {
     const text = element + last;
     element = '';
     if (!BLANK.test(text)) texts.push({ line: elementLine, text });
-    else if (isOwed || !isEnd)
-      throw new Error(`A value is missing in line ${line}: there is a comma too many.`);
+    else if (isOwed || !isEnd) throw new Error(`Line ${line} has a comma without a value.`);
     isOwed = !isEnd;
     if (isEnd) state = 'after';
   }
 
-  /** The same for a character outside of the elements. */
+  /** The same for a character outside an element. */
   function around(char: string): void {
     if (BLANK.test(char)) return;
-    if (state === 'after') throw new Error(`There is more behind the end of the array, in line ${line}.`);
+    if (state === 'after') throw new Error(`Line ${line} has text after the end of the array.`);
     if (char !== '[') {
-      throw new Error(
-        'The file is no JSON array. Is there one object in each line? Then say --format ndjson.',
-      );
+      throw new Error('The file is not a JSON array. If it has one object per line, use --format ndjson.');
     }
     state = 'inside';
   }
@@ -118,8 +116,8 @@ export function createArrayReader(longest: number): JsonReader {
   return {
     push,
     end() {
-      if (state === 'before') throw new Error('The file is empty; it must hold a JSON array.');
-      if (state === 'inside') throw new Error(`The array does not end: the file breaks off in line ${line}.`);
+      if (state === 'before') throw new Error('The file is empty; it must contain a JSON array.');
+      if (state === 'inside') throw new Error(`The array is not closed: the file ends in line ${line}.`);
       return [];
     },
   };
@@ -134,11 +132,11 @@ const CLOSE_ARRAY = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
-/** Whether nothing of an element is there yet. */
+/** Whether the element is empty so far. */
 function isBlank(element: string, piece: string, start: number, at: number): boolean {
   return BLANK.test(element) && BLANK.test(piece.slice(start, at));
 }
 
 function tooLong(line: number, longest: number): Error {
-  return new Error(`Line ${line} begins a row that is longer than ${longest} characters.`);
+  return new Error(`The row that begins in line ${line} is longer than ${longest} characters.`);
 }

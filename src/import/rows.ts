@@ -1,24 +1,24 @@
 import { MAX_ID, MIN_ID, Name, parsePlantId, Tag } from '../plants/plant.ts';
 
-/** What a row asks for: a plant without an id gets the next free one. */
+/** The plant that a row describes. Without an id, the service assigns the next free one. */
 export type Draft = { id?: bigint; name: string; tag?: string };
 
-/** One row of a file: where it begins, and what it asks for, or a sentence that says why it cannot be sent. */
+/** One row of a file: its line, and its plant or a sentence that says why it cannot be sent. */
 export type Row = { line: number; draft: Draft } | { line: number; problem: string };
 
-/** Where the members of a plant stand in the rows of a table. */
+/** The columns of a table that hold a plant's members. */
 export type Columns = {
   id: number | undefined;
   name: number;
   tag: number | undefined;
-  /** The columns that belong to the file itself, with their titles, in their order: not those of an error report. */
+  /** The file's own columns, with their titles, in order: without those that an error report adds. */
   own: readonly { title: string; index: number }[];
-  /** How many cells a row has. */
+  /** How many cells a row must have. */
   count: number;
 };
 
 const MEMBERS = ['id', 'name', 'tag'] as const;
-/** A file of rows that failed has them, too, and can be imported again as it is. */
+/** The columns that an error report adds. A report can be imported again as it is. */
 const REPORTED = ['line', 'error'] as const;
 
 const BYTE_ORDER_MARK = /^\uFEFF/;
@@ -29,10 +29,9 @@ export function columnsOf(header: readonly string[]): Columns {
   const known: readonly string[] = [...MEMBERS, ...REPORTED];
   for (const [index, title] of titles.entries()) {
     if (!known.includes(title)) {
-      throw new Error(`Column ${index + 1} is called ${shown(title)}. ${HEADER_RULE}`);
+      throw new Error(`Column ${index + 1} is named ${shown(title)}. ${HEADER_RULE}`);
     }
-    if (titles.indexOf(title) < index)
-      throw new Error(`The column "${title}" is there twice. ${HEADER_RULE}`);
+    if (titles.indexOf(title) < index) throw new Error(`The column "${title}" appears twice. ${HEADER_RULE}`);
   }
   const find = (title: string) => (titles.includes(title) ? titles.indexOf(title) : undefined);
   const name = find('name');
@@ -44,19 +43,18 @@ export function columnsOf(header: readonly string[]): Columns {
 }
 
 const HEADER_RULE =
-  'The first line names the columns: name, and if you like id and tag, in any order, such as: id,name,tag';
+  'The first line must name the columns: name and, optionally, id and tag, in any order, such as: id,name,tag';
 
 /**
  * Reads a row of a table and checks it against the rules of a plant.
- *
- * @param cells as they came: a name keeps its blanks; an empty id or tag is an absent one
+ * @param cells unchanged: a name keeps its blanks; an empty id or tag counts as absent
  * @param line where the row begins, from 1
  */
 export function rowOf(columns: Columns, cells: readonly string[], line: number): Row {
   if (cells.length !== columns.count) {
     return {
       line,
-      problem: `The row has ${count(cells.length, 'cell')}, and the first line names ${count(columns.count, 'column')}. Put a value with a comma in double quotes.`,
+      problem: `The row has ${count(cells.length, 'cell')}, but the first line names ${count(columns.count, 'column')}. Put a value with a comma in double quotes.`,
     };
   }
   const cell = (index: number | undefined) => (index === undefined ? '' : (cells[index] ?? ''));
@@ -68,10 +66,9 @@ export function rowOf(columns: Columns, cells: readonly string[], line: number):
 }
 
 /**
- * Reads a row that is a JSON object and checks it against the rules of a plant. A member that is null is refused, as
- * the service does.
- *
- * @param value what a reader made of it that gives integers as bigint; a number is taken as far as it is exact
+ * Reads a row that is a JSON object and checks it against the rules of a plant. Like the service, it refuses a member
+ * that is null.
+ * @param value from a reader that reads integers as bigint; numbers are accepted while they are exact
  * @param line where the row begins, from 1
  */
 export function rowOfJson(value: unknown, line: number): Row {
@@ -80,9 +77,12 @@ export function rowOfJson(value: unknown, line: number): Row {
   }
   const unknown = Object.keys(value).find((member) => !isKnown(member));
   if (unknown !== undefined) {
-    return { line, problem: `The row has the member ${shown(unknown)}. A plant has name, id and tag only.` };
+    return {
+      line,
+      problem: `The row has an unknown member ${shown(unknown)}. A plant has only name, id and tag.`,
+    };
   }
-  // Every member is looked at before it is used.
+  // Every member is checked before use.
   const { id: number, name, tag } = value as Record<string, unknown>;
   const id = typeof number === 'number' && Number.isSafeInteger(number) ? BigInt(number) : number;
   if (id !== undefined && (typeof id !== 'bigint' || id < MIN_ID || id > MAX_ID)) {
@@ -118,13 +118,13 @@ function rowFor({ id, name, tag }: Parts, line: number): Row {
   return { line, draft };
 }
 
-/** Whether the text has so many code points at most; a code point takes one or two of its units. */
+/** Whether the text has at most this many code points. A code point takes one or two UTF-16 units. */
 function fits(text: string, codePoints: number): boolean {
   if (text.length <= codePoints) return true;
   return text.length <= 2 * codePoints && [...text].length <= codePoints;
 }
 
-/** The canonical form only: `007` or `9.2E+18` is a number that something else has written, and changed. */
+/** Accepts the canonical form only: another program has rewritten numbers such as `007` or `9.2E+18`. */
 function parseId(text: string): bigint | null {
   try {
     return parsePlantId(text);
@@ -141,17 +141,16 @@ function count(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`;
 }
 
-/** A name out of the file, as a message shows it. */
+/** A name from the file, as messages show it. */
 function shown(name: string): string {
   const LONGEST = 40;
   return JSON.stringify(name.length > LONGEST ? `${name.slice(0, LONGEST)}…` : name);
 }
 
 /**
- * The cells of a row that failed, as a report of such rows has them. A row that does not fit under its header stays one
- * that does not, lest it be taken for a right one when the report is imported before somebody has mended it.
- *
- * @param isBroken whether the cells are not cells, but the text of a row whose quotes are wrong
+ * The cells of a failed row, for the error report. A row with the wrong number of cells keeps a wrong number, so that
+ * a report imported without repair does not turn it into a valid row.
+ * @param isBroken whether the cells are the text of a row with wrong quotes
  */
 export function reportedCells(
   { own, count }: Columns,

@@ -3,30 +3,28 @@ import { AppError } from '../errors.ts';
 import { http } from '../limits.ts';
 import { jsonNumber } from './number.ts';
 
-/** A number whose value is an integer of 64 bits is a bigint, every other one a JS number. */
+/** A number that is a 64-bit integer is read as a bigint, any other as a JS number. */
 export type JsonValue = null | boolean | string | number | bigint | JsonValue[] | JsonObject;
 export type JsonObject = { [name: string]: JsonValue };
 
 type Reader = {
   text: string;
-  /** Where the reader stands, in UTF-16 code units. */
+  /** The reader's position, in UTF-16 code units. */
   at: number;
   /** How many objects and arrays are open. */
   depth: number;
 };
 
 /**
- * Reads a JSON text (RFC 8259) and repairs nothing: invalid UTF-8, a byte order mark, equal member names and
- * nesting over the limit are refused with 40001. `JSON.parse` would keep the last of two equal members and
- * round integers over 2^53.
- *
- * Integers of 64 bits are exact however they are written (`7`, `7.0`, `70e-1`); `1e400` is Infinity, which
- * no schema accepts. Lone surrogates, written as escapes, are JSON and pass.
+ * Reads a JSON text (RFC 8259) strictly: it refuses invalid UTF-8, a byte order mark, duplicate member names and
+ * nesting over the limit with 40001. `JSON.parse` would keep the last of two equal members and round integers over
+ * 2^53. 64-bit integers are exact however they are written (`7`, `7.0`, `70e-1`); `1e400` is Infinity, which no
+ * schema accepts. Lone surrogates, written as escapes, are valid JSON and pass.
  */
 export function parseJson(bytes: Buffer): JsonValue {
   const reader: Reader = { text: decode(bytes), at: 0, depth: 0 };
   const value = readValue(reader, skipSpace(reader));
-  if (!Number.isNaN(skipSpace(reader))) fail(reader, 'the end of the text was expected');
+  if (!Number.isNaN(skipSpace(reader))) fail(reader, 'expected the end of the text');
   return value;
 }
 
@@ -43,12 +41,12 @@ function decode(bytes: Buffer): string {
   return text;
 }
 
-/** Never returns: the message says what was expected, and where, in UTF-16 code units from 0. */
+/** Never returns. The message says what was expected, and where, in UTF-16 code units from 0. */
 function fail(reader: Reader, what: string, at: number = reader.at): never {
   throw new AppError(40001, `The body is not JSON: ${what} at character ${at}.`);
 }
 
-/** The code of the next character that is not white space, NaN at the end. The reader then stands on it. */
+/** Moves the reader to the next character that is not white space and returns its code, NaN at the end. */
 function skipSpace(reader: Reader): number {
   let code = reader.text.charCodeAt(reader.at);
   while (code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09) {
@@ -73,12 +71,12 @@ function readValue(reader: Reader, code: number): JsonValue {
       return readWord(reader, 'null', null);
     default:
       if (code === 0x2d || isDigit(code)) return readNumber(reader);
-      return fail(reader, 'a value was expected');
+      return fail(reader, 'expected a value');
   }
 }
 
 function readWord<T>(reader: Reader, word: string, value: T): T {
-  if (!reader.text.startsWith(word, reader.at)) fail(reader, 'a value was expected');
+  if (!reader.text.startsWith(word, reader.at)) fail(reader, 'expected a value');
   reader.at += word.length;
   return value;
 }
@@ -89,11 +87,11 @@ function readObject(reader: Reader): JsonObject {
   let code = skipSpace(reader);
   if (code !== 0x7d) {
     for (;;) {
-      if (code !== 0x22) fail(reader, 'a member name in double quotes was expected');
+      if (code !== 0x22) fail(reader, 'expected a member name in double quotes');
       const start = reader.at;
       const name = readString(reader);
-      if (Object.hasOwn(object, name)) fail(reader, 'a member name appears for the second time', start);
-      if (skipSpace(reader) !== 0x3a) fail(reader, 'a colon was expected');
+      if (Object.hasOwn(object, name)) fail(reader, 'duplicate member name', start);
+      if (skipSpace(reader) !== 0x3a) fail(reader, 'expected a colon');
       reader.at++;
       setMember(object, name, readValue(reader, skipSpace(reader)));
       code = skipSpace(reader);
@@ -101,13 +99,13 @@ function readObject(reader: Reader): JsonObject {
       reader.at++;
       code = skipSpace(reader);
     }
-    if (code !== 0x7d) fail(reader, 'a comma or a closing brace was expected');
+    if (code !== 0x7d) fail(reader, 'expected a comma or a closing brace');
   }
   close(reader);
   return object;
 }
 
-/** Assigning to `__proto__` would change the prototype instead of adding a member. */
+/** Assigning `__proto__` would change the prototype instead of adding a member. */
 function setMember(object: JsonObject, name: string, value: JsonValue): void {
   if (name === '__proto__') {
     Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true });
@@ -128,7 +126,7 @@ function readArray(reader: Reader): JsonValue[] {
       reader.at++;
       code = skipSpace(reader);
     }
-    if (code !== 0x5d) fail(reader, 'a comma or a closing bracket was expected');
+    if (code !== 0x5d) fail(reader, 'expected a comma or a closing bracket');
   }
   close(reader);
   return array;
@@ -144,7 +142,7 @@ function close(reader: Reader): void {
   reader.at++;
 }
 
-/** The reader stands on the opening quote. A string without escapes is cut out in one piece. */
+/** The reader is at the opening quote. A string without escapes is sliced in one piece. */
 function readString(reader: Reader): string {
   const { text } = reader;
   const start = reader.at + 1;
@@ -185,7 +183,7 @@ function readEscapedString(reader: Reader, head: string): string {
     } else if (code >= 0x20) {
       value += text.charAt(reader.at++);
     } else {
-      const what = Number.isNaN(code) ? 'a string is not closed' : 'a control character must be escaped';
+      const what = Number.isNaN(code) ? 'unclosed string' : 'unescaped control character';
       fail(reader, what);
     }
   }
@@ -195,26 +193,26 @@ function readEscape(reader: Reader): string {
   const letter = reader.text.charAt(reader.at + 1);
   if (letter === 'u') {
     const digits = reader.text.slice(reader.at + 2, reader.at + 6);
-    if (!FOUR_HEX_DIGITS.test(digits)) fail(reader, 'four hexadecimal digits were expected after \\u');
+    if (!FOUR_HEX_DIGITS.test(digits)) fail(reader, 'expected four hexadecimal digits after \\u');
     reader.at += 6;
     return String.fromCharCode(Number.parseInt(digits, 16));
   }
   const char = ESCAPES[letter];
-  if (char === undefined) return fail(reader, 'there is no such escape');
+  if (char === undefined) return fail(reader, 'unknown escape');
   reader.at += 2;
   return char;
 }
 
-/** So many digits are exact as a JS number, which is read faster than a bigint. */
+/** This many digits are exact as a JS number, which is faster to read than a bigint. */
 const SHORT_DIGITS = 15;
 
-/** The reader stands on the sign or the first digit. */
+/** The reader is at the sign or the first digit. */
 function readNumber(reader: Reader): number | bigint {
   const { text } = reader;
   const start = reader.at;
   const first = text.charCodeAt(start) === 0x2d ? start + 1 : start;
   let at = skipDigits(reader, first);
-  if (text.charCodeAt(first) === 0x30 && at > first + 1) fail(reader, 'a leading zero is not allowed', first);
+  if (text.charCodeAt(first) === 0x30 && at > first + 1) fail(reader, 'leading zero', first);
   const end = at;
   if (text.charCodeAt(at) === 0x2e) at = skipDigits(reader, at + 1);
   if ((text.charCodeAt(at) | 0x20) === 0x65) {
@@ -226,11 +224,11 @@ function readNumber(reader: Reader): number | bigint {
   return at === end && at - first <= SHORT_DIGITS ? BigInt(Number(token)) : jsonNumber(token);
 }
 
-/** Behind the digits from `at` on, of which there must be one. */
+/** The index after the digits that start at `at`. There must be at least one. */
 function skipDigits(reader: Reader, at: number): number {
   let end = at;
   while (isDigit(reader.text.charCodeAt(end))) end++;
-  if (end === at) fail(reader, 'a digit was expected', at);
+  if (end === at) fail(reader, 'expected a digit', at);
   return end;
 }
 

@@ -1,13 +1,12 @@
 import { MAX_ID, MIN_ID } from '../plants/plant.ts';
 
-/** The digits of every 64-bit integer fit. */
+/** Enough for every 64-bit integer. */
 const MAX_DIGITS = 19;
 
 /**
- * The value of a JSON number (RFC 8259 §6): an exact bigint when it is an integer of 64 bits, however it is
- * written (`7`, `7.0`, `70e-1`, `-0`), else the nearest JS number, Infinity included.
- *
- * The work is linear in the length of the token, also for `1e999999999`.
+ * The value of a JSON number (RFC 8259 §6): an exact bigint for a 64-bit integer, however it is written (`7`, `7.0`,
+ * `70e-1`, `-0`), else the nearest JS number, including Infinity. Takes linear time in the length of the token, even
+ * for `1e999999999`.
  */
 export function jsonNumber(token: string): bigint | number {
   const negative = token.startsWith('-');

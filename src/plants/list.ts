@@ -9,21 +9,21 @@ export type ListRequest = {
 };
 
 export type PlantList = {
-  /** Where the list goes on behind this one; undefined when it does not. */
+  /** Where the list continues; undefined at its end. */
   next: Position | undefined;
   /** A JSON array; in parts when it is long. */
   json: string | NextPart;
 };
 
 /**
- * Reads the next part of a list from the store: text of `partBytes` at most. To be called until it gives the last one.
+ * Reads the next part of a list from the store: at most `partBytes` of text. Call it until it returns the last part.
  * Between two calls only a position is kept.
  */
 export type NextPart = () => Promise<{ text: string; isLast: boolean }>;
 
 /**
- * The plants that the viewer has access to. A long list is read part by part, with nothing held open between
- * two parts: each plant that exists all the while is in it exactly once, others at most once.
+ * The plants that the viewer may read. A long list is read part by part, and nothing stays open in between: each
+ * plant that exists throughout appears exactly once, others at most once.
  */
 export async function listPlants(store: PlantStore, request: ListRequest): Promise<PlantList> {
   const { viewer, from, limit, fields } = request;
@@ -34,15 +34,15 @@ export async function listPlants(store: PlantStore, request: ListRequest): Promi
 
 async function longList(store: PlantStore, request: ListRequest): Promise<PlantList> {
   const { viewer, from, limit, fields } = request;
-  // The end is settled first: a list that plants are added to all the time ends too.
+  // Fix the end first, so that a list ends even while plants are added.
   const { last, next, ends } = await store.end({ viewer, from, count: limit });
   if (!last) return { next: undefined, json: '[]' };
   const read = async (at: Position | undefined, count: number): Promise<PlantPage> => {
     const page = await store.page({ viewer, from: at, through: last, ends, limit: count, fields });
-    // Plants may be a hundred times as large as those before them.
+    // These plants may be a hundred times as large as the earlier ones.
     return isLong(page.json) ? read(at, countLike(page)) : page;
   };
-  // The first part is read before the answer begins, so that a failing store can still be answered with.
+  // Read the first part before the answer begins, so that a store failure can still be reported.
   const first = await read(from, limits.firstPlants);
   if (!first.next) return { next, json: `[${first.json}]` };
   return { next, json: partsOf(first, read, limit ?? Infinity) };
@@ -66,25 +66,25 @@ function partsOf(
     const page = next && (await read(next, wanted));
     if (!page || page.json === '') return { text: ']', isLast: true };
     count += page.count;
-    // More than were counted: the client must not take what it has for the list that it asked for.
-    if (count > limit) throw new Error('plants were added in the middle of a list with a limit');
+    // More than were counted: fail, so that the client does not take a wrong list for the one it requested.
+    if (count > limit) throw new Error('plants were added within a list with a limit');
     next = page.next;
     wanted = countLike(page);
     return { text: `,\n${page.json}${next ? '' : ']'}`, isLast: !next };
   };
 }
 
-/** How many plants like those of the page make a part, with room for some that are larger. */
+/** How many plants of this size make a part, with room for some larger ones. */
 function countLike({ json, count }: PlantPage): number {
   const each = Math.max(1, Buffer.byteLength(json) / Math.max(1, count));
   return Math.min(limits.partPlants, Math.max(1, Math.floor((limits.partBytes * FILLED) / each)));
 }
 
 const FILLED = 3 / 4;
-/** Bytes for the plants of a part, beside what stands before and behind them. */
+/** Bytes for the plants of a part, without the text around them. */
 const ROOM = limits.partBytes - ',\n]'.length;
 
 function isLong(json: string): boolean {
-  // Most pages are so short that their bytes need not be counted: three at most for each unit of UTF-16.
+  // Most pages are so short that counting bytes is unnecessary: a UTF-16 unit takes at most three.
   return json.length * 3 > ROOM && Buffer.byteLength(json) > ROOM;
 }

@@ -7,9 +7,8 @@ import type { PlantStore } from './port.ts';
 export type PlantsContext = { store: PlantStore; runtime: Runtime };
 
 /**
- * Adds a plant and its event for the owner, and resolves with its id once both are on disk.
- *
- * @throws AppError 40900 when the owner already has a plant with this id, 40902 when they have as many as may be.
+ * Adds a plant and its event for the owner. Resolves with the plant's id once both are on disk.
+ * @throws AppError 40900 when the owner already has a plant with this id, 40902 when they have reached the limit.
  */
 export async function createPlant(
   { store, runtime }: PlantsContext,
@@ -17,7 +16,7 @@ export async function createPlant(
   { id, name, tag }: PlantInput,
   caller?: Caller,
 ): Promise<PlantId> {
-  // In this order: what is asked for by a time is looked up by id.
+  // In this order: queries by time look up events by id.
   const at = runtime.clock.now();
   const event = runtime.ids.next('evt');
   const outcome = await store.create({ owner, id, name, tag, event, at, trace: caller?.span?.trace }, caller);
@@ -25,14 +24,11 @@ export async function createPlant(
   if ('spent' in outcome) {
     throw new AppError(
       40902,
-      `The service assigns ids up to ${LAST_ASSIGNED_ID}, and you have used them up; give the plant an id.`,
+      `You have used all ids that the service assigns (up to ${LAST_ASSIGNED_ID}); choose an id for the plant.`,
     );
   }
   if ('full' in outcome) {
-    throw new AppError(
-      40902,
-      `You have ${outcome.full} plants, which is the most there may be; delete one first.`,
-    );
+    throw new AppError(40902, `You have ${outcome.full} plants, which is the limit; delete one first.`);
   }
   throw new AppError(40900, `You already have a plant with the id ${outcome.taken}; nothing was changed.`);
 }

@@ -6,28 +6,28 @@ export type PlantId = bigint;
 
 export const MIN_ID = -(2n ** 63n);
 export const MAX_ID = 2n ** 63n - 1n;
-/** The largest id that the service assigns, and the largest integer that every JSON reader keeps exactly. */
+/** The largest id that the service assigns, and the largest integer that every JSON reader reads exactly. */
 export const LAST_ASSIGNED_ID = 2n ** 53n - 1n;
 
-/** No NUL and no lone surrogate: one store refuses the first, the other would change the second. */
+/** No NUL and no lone surrogate: one store rejects NUL, the other would change a lone surrogate. */
 export const TEXT = '^[^\\u0000\\uD800-\\uDFFF]*$';
 /**
- * Unicode's White_Space, code point by code point: what `\s` stands for differs from one regular expression language to
- * the next (JavaScript's lacks U+0085 and has U+FEFF), and not all of them know `\p`.
+ * Unicode's White_Space, code point by code point: `\s` differs between regular expression languages (JavaScript's
+ * lacks U+0085 and has U+FEFF), and not all of them support `\p`.
  */
 const WHITE_SPACE =
   '\\u0009-\\u000D\\u0020\\u0085\\u00A0\\u1680\\u2000-\\u200A\\u2028\\u2029\\u202F\\u205F\\u3000';
 /** The same text, with at least one character that is not white space. */
 const VISIBLE_TEXT = `^[^\\u0000\\uD800-\\uDFFF]*[^${WHITE_SPACE}\\u0000\\uD800-\\uDFFF][^\\u0000\\uD800-\\uDFFF]*$`;
 
-/** The description of a member is also what the message says when its value breaks the rule. */
+/** A member's description is also the error message for a value that breaks its rule. */
 export const Name = {
   type: 'string',
   minLength: 1,
   maxLength: 255,
   pattern: VISIBLE_TEXT,
   description:
-    'a string of 1 to 255 Unicode code points, not only white space, without NUL and lone surrogates',
+    'a string of 1 to 255 Unicode code points, not only white space, without NUL or lone surrogates',
   examples: ['Alder'],
 } as const;
 
@@ -35,7 +35,7 @@ export const Tag = {
   type: 'string',
   maxLength: 255,
   pattern: TEXT,
-  description: 'a string of at most 255 Unicode code points, without NUL and lone surrogates',
+  description: 'a string of at most 255 Unicode code points, without NUL or lone surrogates',
   examples: ['Alnus'],
 } as const;
 
@@ -60,7 +60,7 @@ export type PlantInput = FromSchema<
   { deserialize: [{ pattern: typeof Id; output: PlantId }] }
 >;
 
-/** What the create operation answers, and each element of the list without `fields`. */
+/** The response of the create operation, and each element of the list without `fields`. */
 export const Plant = {
   $id: 'Plant',
   type: 'object',
@@ -69,7 +69,7 @@ export const Plant = {
   description: 'A plant. One without a tag has no `tag` member.',
 } as const;
 
-/** An element of the list: the fields that were asked for, `name` and `tag` when none were. */
+/** An element of the list: the requested fields, by default `name` and `tag`. */
 export const ListedPlant = {
   $id: 'ListedPlant',
   type: 'object',
@@ -79,12 +79,12 @@ export const ListedPlant = {
     tag: Tag,
     owner: { type: 'string', description: "the owner's user name" },
   },
-  description: 'A plant with the fields that were asked for; by default `name` and `tag`.',
+  description: 'A plant with the requested fields; by default `name` and `tag`.',
 } as const;
 
 /**
- * A plant as JSON text, with the members that it has and every digit of its id: a number would lose some, and
- * `JSON.stringify` refuses a bigint. The stores write the members of listed plants in SQL.
+ * A plant as JSON text with every digit of its id: a JS number would lose digits, and `JSON.stringify` rejects a
+ * bigint. For lists, the stores write this JSON in SQL.
  */
 export function plantJson({ id, name, tag, owner }: PlantMembers): string {
   const rest = JSON.stringify({ name, tag, owner });
@@ -92,7 +92,7 @@ export function plantJson({ id, name, tag, owner }: PlantMembers): string {
 }
 
 export type PlantMembers = {
-  /** The client gives a number while that is exact. */
+  /** The client passes a number while it is exact. */
   id?: PlantId | number | undefined;
   name: string;
   tag?: string | undefined;
@@ -102,7 +102,7 @@ export type PlantMembers = {
 
 const CANONICAL = /^(?:0|-?[1-9]\d{0,18})$/;
 
-/** Reads the id in a path: the canonical decimal form only, so that a plant has one URL. */
+/** Reads the id in a path. Accepts the canonical decimal form only, so that a plant has one URL. */
 export function parsePlantId(text: string): PlantId {
   if (CANONICAL.test(text)) {
     const id = BigInt(text);

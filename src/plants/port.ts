@@ -2,35 +2,33 @@ import type { Caller } from '../idempotency/port.ts';
 import type { Trace } from '../tracing/port.ts';
 import type { PlantId } from './plant.ts';
 
-/** What plants need of a store. Both adapters pass the suite in `test/store/`. */
+/** What plants need from a store. Both adapters pass the suite in `test/store/`. */
 export interface PlantStore {
   /**
-   * Adds a plant, its event, and one delivery for each webhook that is subscribed to the owner's plants:
-   * all of them or none. Resolves when the transaction is on disk.
+   * Adds a plant, its event, and one delivery for each webhook subscribed to the owner's plants: all or nothing.
+   * Resolves when the transaction is on disk.
    *
-   * Without an id, the next one of the owner's counter. That starts at 1, steps over ids that are taken, and is not
-   * moved by ids that clients choose otherwise. It never goes back, so that an id is assigned once, also when its plant
-   * is deleted, and ends at `LAST_ASSIGNED_ID`. Gaps are possible.
-   *
-   * @throws AppError 40101 when the caller is disabled or deleted, 40901 when their key was used by a request that came
-   * in between
+   * Without an id, it assigns the next one of the owner's counter. The counter starts at 1, skips taken ids, ignores
+   * ids that clients choose, never goes back and ends at `LAST_ASSIGNED_ID`. So an id is assigned only once, even
+   * after its plant is deleted. Gaps are possible.
+   * @throws AppError 40101 when the caller is disabled or deleted, 40901 when another request used their key
+   * meanwhile
    */
   create(plant: NewPlant, caller?: Caller): Promise<CreateOutcome>;
 
-  /** Removes the owner's plant. False when there is none. Events and deliveries stay. */
+  /** Deletes the owner's plant. False when there is none. Events and deliveries stay. */
   delete(owner: number, id: PlantId, caller?: Caller): Promise<boolean>;
 
   /**
-   * One page, from a consistent state of the store: of the viewer's own plants by id, then of those that other users
-   * share with them, by owner's name and id. Holds nothing open between two calls.
-   *
-   * @throws AppError 40007 when the owner at whose plants it begins does not exist any more
+   * One page from a consistent snapshot: the viewer's own plants by id, then plants that other users share with them,
+   * by the owner's name and id. Keeps nothing open between calls.
+   * @throws AppError 40007 when the owner at whose plants it begins no longer exists
    */
   page(query: PageQuery): Promise<PlantPage>;
 
   /**
-   * Where a list of at most `count` plants ends. Looks at ids only, a part at a time, so that
-   * other requests are not held up however far the end is.
+   * Where a list of at most `count` plants ends. Reads only ids, a part at a time, so that other requests proceed
+   * however far the end is.
    */
   end(query: EndQuery): Promise<ListEnd>;
 }
@@ -44,13 +42,13 @@ export type NewPlant = {
   event: string;
   /** Milliseconds since the Unix epoch. */
   at: number;
-  /** Kept with the event: its deliveries go on from there. */
+  /** Stored with the event, so that its deliveries continue the trace. */
   trace?: Trace | undefined;
 };
 
 /**
- * `taken`: the owner already has a plant with this id; `full`: they have so many; `spent`: there is no id left to be
- * assigned. Nothing was added.
+ * Other than `created`, nothing was added. `taken`: the owner has a plant with this id; `full`: the owner has this
+ * many plants, the limit; `spent`: no assignable id is left.
  */
 export type CreateOutcome = { created: PlantId } | { taken: PlantId } | { full: number } | { spent: true };
 
@@ -59,27 +57,27 @@ export type PlantField = (typeof plantFields)[number];
 
 export type PageQuery = {
   viewer: number;
-  /** Where the page begins; undefined for the beginning of the list. */
+  /** Where the page begins; undefined for the start of the list. */
   from: Position | undefined;
-  /** The last position that may be on the page; undefined for the end of the list. */
+  /** The last position the page may contain; undefined for the end of the list. */
   through: Position | undefined;
-  /** The last plant of each owner that may be on it, and none of anybody else; undefined for all there are. */
+  /** The last plant of each owner that it may contain, and no other owners; undefined for no bound. */
   ends?: Ends | undefined;
   limit: number;
   fields: readonly PlantField[];
 };
 
-/** A place in a list: at this plant, or where it would stand. */
+/** A place in a list: at this plant, or where it would be. */
 export type Position = { owner: number; id: PlantId };
 
 export type PlantPage = {
   /**
-   * The plants as JSON objects, separated by a comma and white space; empty when there are none. Text, because a database
-   * writes JSON several times faster than rows are turned into objects and back.
+   * The plants as JSON objects, separated by a comma and white space; empty when there are none. Text, because a
+   * database writes JSON several times faster than JavaScript converts rows to objects and back.
    */
   json: string;
   count: number;
-  /** Where the list goes on behind this page; undefined when it does not. */
+  /** Where the list continues; undefined at its end. */
   next: Position | undefined;
 };
 
@@ -89,9 +87,9 @@ export type EndQuery = { viewer: number; from: Position | undefined; count: numb
 export type ListEnd = {
   /** The position of the last plant; undefined when there is none. */
   last: Position | undefined;
-  /** Where the list goes on behind it; undefined when it does not. */
+  /** Where the list continues; undefined at its end. */
   next: Position | undefined;
-  /** With `count`: where each owner's plants ended when it was begun to count. What was added behind is not counted. */
+  /** With `count`: where each owner's plants ended when counting began. Plants added after that are not counted. */
   ends: Ends | undefined;
 };
 

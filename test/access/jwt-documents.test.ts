@@ -75,7 +75,7 @@ describe('the documents of an identity provider', () => {
         '/keys': { body: keys },
       }));
       const fetchKeys = createKeySource({ issuer: server.origin, jwksUrl: undefined }, NEVER);
-      await assert.rejects(fetchKeys(), /is of the issuer/);
+      await assert.rejects(fetchKeys(), /names the issuer/);
       assert.deepEqual(server.asked, [DISCOVERY]);
     }
   });

@@ -56,7 +56,7 @@ test('rows that fail are in a report that can be mended and imported by itself',
       '"4,5"" pot,",6,"The double quotes are wrong. Put the whole value in double quotes, and write each double quote in it twice."',
       '1,Alder,,2,You already have a plant with the id 1; nothing was changed. (error 40900)',
       '3,,Quercus,5,There is no name.',
-      '5,a,b,c,7,"The row has 4 cells, and the first line names 3 columns. Put a value with a comma in double quotes."',
+      '5,a,b,c,7,"The row has 4 cells, but the first line names 3 columns. Put a value with a comma in double quotes."',
     ]);
 
     const again = await load(report);
@@ -258,7 +258,7 @@ const unreadable: readonly { name: string; text: string | Buffer; says: RegExp }
   {
     name: 'cut.json',
     text: '[{"name":"Alder"}',
-    says: /The array does not end: the file breaks off in line 1/,
+    says: /The array is not closed: the file ends in line 1/,
   },
   { name: 'lines.json', text: '{"name":"Alder"}\n', says: /no JSON array\. .*--format ndjson/ },
 ];

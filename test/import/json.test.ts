@@ -51,11 +51,11 @@ test('any array gives its elements wherever its text is cut', () => {
 const wrongArrays: readonly [string, RegExp][] = [
   ['', /^The file is empty/],
   ['{"name":"a"}\n', /^The file is no JSON array\..*--format ndjson/],
-  ['[{"name":"a"}', /^The array does not end: the file breaks off in line 1\./],
-  ['[1,\n,2]', /^A value is missing in line 2/],
-  ['[1,]', /^A value is missing in line 1/],
-  ['[]\n[]', /^There is more behind the end of the array, in line 2\./],
-  [`["${'a'.repeat(LONGEST)}"`, /^Line 1 begins a row that is longer than 100 characters\./],
+  ['[{"name":"a"}', /^The array is not closed: the file ends in line 1\./],
+  ['[1,\n,2]', /^Line 2 has a comma without a value/],
+  ['[1,]', /^Line 1 has a comma without a value/],
+  ['[]\n[]', /^Line 2 has text after the end of the array\./],
+  [`["${'a'.repeat(LONGEST)}"`, /^The row that begins in line 1 is longer than 100 characters\./],
 ];
 for (const [text, message] of wrongArrays) {
   test(`the array ${JSON.stringify(text.slice(0, 16))} is refused with a sentence`, () => {

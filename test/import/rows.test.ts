@@ -15,7 +15,7 @@ test('the columns may stand in any order, with a byte order mark and blanks arou
 const wrongHeaders: readonly [string[], RegExp][] = [
   [['id', 'tag'], /^There is no column "name"\. The first line names the columns: .*id,name,tag$/],
   [['name', 'colour'], /^Column 2 is called "colour"\./],
-  [['name', 'name'], /^The column "name" is there twice\./],
+  [['name', 'name'], /^The column "name" appears twice\./],
   [['Alder'], /^Column 1 is called "Alder"\./],
   [['name;tag'], /^Column 1 is called "name;tag"\./],
 ];
@@ -52,8 +52,8 @@ const wrongCells: readonly [string[], RegExp][] = [
   [['007', 'a', ''], /^The id must be a 64-bit integer/],
   [['9.2E+18', 'a', ''], /^The id must be/],
   [['9223372036854775808', 'a', ''], /^The id must be/],
-  [['1', 'a', 'b', 'c'], /^The row has 4 cells, and the first line names 3 columns\./],
-  [['1'], /^The row has 1 cell, and/],
+  [['1', 'a', 'b', 'c'], /^The row has 4 cells, but the first line names 3 columns\./],
+  [['1'], /^The row has 1 cell, but/],
 ];
 for (const [cells, problem] of wrongCells) {
   test(`the row ${cells.join().slice(0, 30)} has a problem: ${problem.source.slice(1, 24)}`, () => {
@@ -82,7 +82,7 @@ test('a JSON row is an object with the members of a plant', () => {
 const wrongValues: readonly [unknown, RegExp][] = [
   [[], /^The row is not a JSON object/],
   [null, /^The row is not a JSON object/],
-  [{ name: 'a', colour: 'red' }, /^The row has the member "colour"\./],
+  [{ name: 'a', colour: 'red' }, /^The row has an unknown member "colour"\./],
   [{ name: 7 }, /^The name must be/],
   [{ name: 'a', tag: null }, /^The tag must be/],
   [{ name: 'a', id: '7' }, /^The id must be/],
