@@ -221,7 +221,7 @@ export const bounds: Readonly<Record<LimitName, string>> = {
   'observability.readMs': 'The metrics are sent with what was read before.',
   'observability.staleSizeMs': '`plant_store_size_bytes` and `plant_store_disk_free_bytes` are absent.',
   'observability.webhooksRead': 'Other requests have their turn, then it goes on.',
-  'observability.slowRequestMs': 'A line in the log, `a request took long`.',
+  'observability.slowRequestMs': 'A line in the log, `slow request`.',
   'observability.slowLineMs': 'The line is left out; the next one says how many were, as `untold`.',
   'processes.signalEchoMs': 'A later signal ends the process at once.',
   'backups.flushEveryMs': 'What was written since the last flush is flushed.',

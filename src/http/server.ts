@@ -49,28 +49,28 @@ export type ServerOptions = Pick<
   'plants' | 'webhooks' | 'visibleOwners' | 'runtime' | 'cursors' | 'drain'
 > & {
   keys: KeyStore;
-  /** False for a replica that only sends webhooks: it tells its health, and nothing else. */
+  /** False for a replica that only sends webhooks: it answers only health checks. */
   answersApi: boolean;
   authenticate: Authenticate;
-  /** Undefined for any number of requests. */
+  /** Undefined for no limit. */
   rateLimit: Rate | undefined;
-  /** Failed authentications of one client in a minute; 0 for any number. */
+  /** Allowed failed authentications of one client per minute; 0 for no limit. */
   authFailureLimit: number;
-  /** Proxies that are believed when they name a client's address. */
+  /** Proxies whose `X-Forwarded-For` is trusted. */
   trustProxy: AllowedNetworks;
-  /** Where the service is reached from outside; undefined when it is where it listens. */
+  /** The public URL; undefined when it is where the service listens. */
   publicUrl: string | undefined;
   log: FastifyBaseLogger | undefined;
-  /** Undefined when nobody measures. */
+  /** Undefined when metrics are off. */
   measures: Measures | undefined;
-  /** Undefined when there are no traces. */
+  /** Undefined when traces are off. */
   tracer: Tracer | undefined;
   checkStore(): void;
   /** Whether the store would refuse a write now; such requests are refused before they are read. */
   writesAreFull(): boolean;
 };
 
-/** Builds the HTTP service: every route, and the Error object for everything that goes wrong. */
+/** Builds the HTTP service: every route, and the Error object for every failure. */
 export async function buildServer(options: ServerOptions): Promise<FastifyInstance> {
   const app = createFastify(options);
   const basePath = options.publicUrl ? new URL(options.publicUrl).pathname.replace(/\/$/, '') : '';
@@ -80,7 +80,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   app.decorateRequest('principal');
   app.decorateRequest('span', undefined);
   watchRequests(app, { ...options, now: () => performance.now() });
-  // Before the requests wait for their turn, which is a part of the time that they take.
+  // Before the requests wait for their turn, which counts towards their duration.
   if (options.tracer) traceRequests(app, options.tracer);
   const turns = takeTurns(app, options);
   app.addHook('onRequest', requestGuard(options.drain));
@@ -153,7 +153,7 @@ function createFastify({ log, runtime, measures }: ServerOptions): FastifyInstan
     ...(log ? { loggerInstance: log } : {}),
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: requestIds(runtime.clock),
-    // One for each request costs a microsecond; what is logged of a request names its id itself.
+    // A child logger per request would cost a microsecond; log lines name the request id themselves.
     childLoggerFactory: (logger) => logger,
     requestTimeout: limits.requestMs,
     keepAliveTimeout: limits.keepAliveMs,
@@ -172,9 +172,9 @@ function createFastify({ log, runtime, measures }: ServerOptions): FastifyInstan
     clientErrorHandler: (error, socket) => answerParserFailure(error, socket, measures),
   });
   app.server.maxConnections = limits.connections;
-  // A client that has sent all that it will send still waits for its answer.
+  // A client that has sent everything still waits for its response.
   Object.assign(app.server, { httpAllowHalfOpen: true });
-  // Fastify would read the body of a DELETE; the request guard deals with bodies that mean nothing.
+  // Fastify would read the body of a DELETE; the request guard handles bodies without a meaning.
   app.addHttpMethod('DELETE', { hasBody: false, overrideExisting: true });
   return app;
 }
@@ -184,12 +184,12 @@ function answerFailureWith({ measures }: { measures: Pick<Measures, 'failed'> | 
     answerFailure(error, request, reply, measures);
 }
 
-/** For what comes to no hook. */
+/** For failures outside any hook. */
 function beforeRouting(measures: Measures): Pick<Measures, 'failed'> {
   return { failed: (code) => measures.refused(code) };
 }
 
-/** Ids that are unique also across restarts, so that a log tells one request from every other. */
+/** Ids that are unique across restarts, so that a log distinguishes all requests. */
 function requestIds(clock: Clock): () => string {
   const start = clock.now().toString(36);
   let count = 0;
@@ -197,8 +197,8 @@ function requestIds(clock: Clock): () => string {
 }
 
 /**
- * The path for the router: a target in absolute form (RFC 9112 §3.2.2) has one in it, that of CONNECT has none. The
- * request guard refuses targets that are malformed.
+ * The path for the router. A target in absolute form (RFC 9112 §3.2.2) contains one; CONNECT's has none. The request
+ * guard refuses malformed targets.
  */
 function rewriteUrl({ method, url = '/' }: IncomingMessage): string {
   if (url.startsWith('/') || url === '*') return url;

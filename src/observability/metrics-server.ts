@@ -61,7 +61,7 @@ function refusalOf({ method = '', url = '' }: IncomingMessage): AppError | undef
   }
   if (method === 'GET' || method === 'HEAD') return undefined;
   const allow = 'GET, HEAD';
-  return new AppError(40500, `The path has no method ${method}; it has ${allow}.`, { headers: { allow } });
+  return new AppError(40500, `The path does not support ${method}; it supports ${allow}.`, { headers: { allow } });
 }
 
 function fail(response: ServerResponse, { status, code, message, headers }: AppError): void {

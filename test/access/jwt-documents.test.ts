@@ -102,7 +102,7 @@ describe('the documents of an identity provider', () => {
     await using started = await listening(server, 'https');
     issuer = `https://localhost:${started.port}`;
     const fetchKeys = createKeySource({ issuer, jwksUrl: undefined }, NEVER);
-    await assert.rejects(fetchKeys(), /as safe as the issuer/);
+    await assert.rejects(fetchKeys(), /as secure as the issuer/);
     assert.deepEqual(await fetchKeys(), keys);
     assert.deepEqual(asked, [DISCOVERY, DISCOVERY, '/keys']);
   });

@@ -249,7 +249,7 @@ const unreadable: readonly { name: string; text: string | Buffer; says: RegExp }
   },
   { name: 'empty.csv', text: '', says: /The file is empty; its first line must name the columns/ },
   { name: 'none.csv', text: 'id,tag\n1,x\n', says: /There is no column "name"/ },
-  { name: 'semicolons.csv', text: 'id;name\n1;x\n', says: /Column 1 is called "id;name"/ },
+  { name: 'semicolons.csv', text: 'id;name\n1;x\n', says: /Column 1 is named "id;name"/ },
   {
     name: 'long.csv',
     text: `name\n${'a'.repeat(100_000)}`,

@@ -114,7 +114,7 @@ test('a file that is no list of plants is refused with a sentence, and nothing i
     for (const [csv, sentence] of [
       ['', 'The file is empty.'],
       ['id,tag\n1,x\n', 'There is no column "name".'],
-      ['id,name,colour\n1,x,y\n', 'Column 3 is called "colour".'],
+      ['id,name,colour\n1,x,y\n', 'Column 3 is named "colour".'],
       ['"name\nAlder', 'The first line cannot be read.'],
       [Buffer.from('name\nErdb\xe4re', 'latin1'), 'The file is not UTF-8.'],
     ] as const) {

@@ -54,7 +54,7 @@ test('a text is accepted exactly when JSON.parse accepts it', () => {
     fc.property(text, (candidate) => {
       const expected = outcome(() => JSON.parse(candidate));
       const actual = outcome(() => inNumbers(read(candidate)));
-      if (actual.failure?.includes('for the second time')) return;
+      if (actual.failure?.includes('duplicate member name')) return;
       assert.deepEqual(actual.value, expected.value);
       assert.equal(actual.failure === undefined, expected.failure === undefined, candidate);
     }),
@@ -70,7 +70,7 @@ test('a changed character of a valid text is accepted exactly when JSON.parse ac
       const candidate = text.slice(0, at) + replacement + text.slice(at + 1);
       const expected = outcome(() => JSON.parse(candidate));
       const actual = outcome(() => inNumbers(read(candidate)));
-      if (actual.failure?.includes('for the second time')) return;
+      if (actual.failure?.includes('duplicate member name')) return;
       assert.deepEqual(actual.value, expected.value, candidate);
       assert.equal(actual.failure === undefined, expected.failure === undefined, candidate);
     }),

@@ -50,7 +50,7 @@ test('any array gives its elements wherever its text is cut', () => {
 
 const wrongArrays: readonly [string, RegExp][] = [
   ['', /^The file is empty/],
-  ['{"name":"a"}\n', /^The file is no JSON array\..*--format ndjson/],
+  ['{"name":"a"}\n', /^The file is not a JSON array\..*--format ndjson/],
   ['[{"name":"a"}', /^The array is not closed: the file ends in line 1\./],
   ['[1,\n,2]', /^Line 2 has a comma without a value/],
   ['[1,]', /^Line 1 has a comma without a value/],
@@ -69,5 +69,5 @@ test('lines come one by one, blank ones are passed over', () => {
     { line: 3, text: '23' },
     { line: 4, text: ' 4' },
   ]);
-  assert.throws(() => read(createLinesReader(LONGEST), ['1\n', 'a'.repeat(101)]), { message: /^Line 2/ });
+  assert.throws(() => read(createLinesReader(LONGEST), ['1\n', 'a'.repeat(101)]), { message: /begins in line 2/ });
 });

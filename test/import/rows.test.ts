@@ -13,11 +13,11 @@ test('the columns may stand in any order, with a byte order mark and blanks arou
 });
 
 const wrongHeaders: readonly [string[], RegExp][] = [
-  [['id', 'tag'], /^There is no column "name"\. The first line names the columns: .*id,name,tag$/],
-  [['name', 'colour'], /^Column 2 is called "colour"\./],
+  [['id', 'tag'], /^There is no column "name"\. The first line must name the columns: .*id,name,tag$/],
+  [['name', 'colour'], /^Column 2 is named "colour"\./],
   [['name', 'name'], /^The column "name" appears twice\./],
-  [['Alder'], /^Column 1 is called "Alder"\./],
-  [['name;tag'], /^Column 1 is called "name;tag"\./],
+  [['Alder'], /^Column 1 is named "Alder"\./],
+  [['name;tag'], /^Column 1 is named "name;tag"\./],
 ];
 for (const [header, message] of wrongHeaders) {
   test(`the header ${header.join()} is refused with a sentence`, () => {

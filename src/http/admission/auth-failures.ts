@@ -8,27 +8,25 @@ import { type CountedWindow, countWindows, secondsLeft } from './counted-windows
 
 export type FailureOptions = {
   authenticate: Authenticate;
-  /** Failures of one client in a minute; 0 for any number. */
+  /** Allowed failures of one client per minute; 0 for no limit. */
   limit: number;
-  /** Who a request comes from. Asked only when its token is not known. */
+  /** Where a request comes from. Called only when its token is not known. */
   clientOf(request: IncomingMessage): string;
-  /** One that never goes back. */
+  /** A clock that never goes back. */
   clock: Clock;
 };
 
 /**
- * Who the token of a request acts for: at once, without a promise, when it is known.
- *
+ * The user a request's token acts for. Known tokens are answered synchronously.
  * @throws AppError 40101, 40102, 42901
  */
 export type Admit = (token: string, request: IncomingMessage) => Principal | Promise<Principal>;
 
 /**
- * Refuses tokens without looking them up, 42901, once their client has failed too often. Those that are known, or were
- * good when they were looked up last, go on: whoever guesses tokens locks out nobody behind the same address.
- *
- * Only failures are counted, so whoever has a good token pays nothing. Look-ups that are under way are not: what one
- * turn of the event loop brings is looked up, though it be more than the limit.
+ * Refuses a client's tokens with 42901, without a lookup, once the client has failed too often. Tokens that are
+ * known, or were valid at their last lookup, still pass, so that guessing tokens does not lock out others behind the
+ * same address. Only failures count, so a valid token costs nothing. Lookups in progress do not count: all that
+ * arrive in one turn of the event loop are made, even beyond the limit.
  */
 export function limitFailures({ authenticate, limit, clientOf, clock }: FailureOptions): Admit {
   if (limit === 0) return (token) => authenticate.known(token) ?? authenticate.lookUp(token);
@@ -38,7 +36,7 @@ export function limitFailures({ authenticate, limit, clientOf, clock }: FailureO
   function countFailure(error: unknown, token: string, client: string): void {
     if (!(error instanceof AppError && (error.code === 40101 || error.code === 40102))) return;
     failures.count(client);
-    // Of a JWT others of the same user may be good still.
+    // Other JWTs of the same user may still be valid.
     if (authenticate.claimant(token) === hashToken(token)) proven.delete(token);
   }
 
@@ -65,7 +63,7 @@ export function limitFailures({ authenticate, limit, clientOf, clock }: FailureO
   };
 }
 
-/** Tokens that were good: the memory of those that are known is emptied whenever any token is changed. */
+/** Tokens that were valid. Kept separately, because the cache of known tokens is cleared whenever any token changes. */
 function rememberProven(claimant: Authenticate['claimant']) {
   const claimants = new Set<string>();
   return {
@@ -73,7 +71,7 @@ function rememberProven(claimant: Authenticate['claimant']) {
     delete: (token: string) => claimants.delete(claimant(token)),
     add(token: string): void {
       const one = claimant(token);
-      // To the end: those that were not looked up for longest are forgotten first.
+      // Moved to the end: the least recently looked up are forgotten first.
       claimants.delete(one);
       for (const oldest of claimants) {
         if (claimants.size < limits.provenTokens) break;

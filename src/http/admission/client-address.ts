@@ -2,18 +2,18 @@ import type { IncomingMessage } from 'node:http';
 import ipaddr from 'ipaddr.js';
 import { type AllowedNetworks, isAllowed } from '../../webhooks/sending/addresses.ts';
 
-/** What is counted together: an IPv4 address, or the /64 of an IPv6 one, out of which a client has all it wants. */
+/** The unit for counting clients: an IPv4 address, or an IPv6 /64, since a client can use any address in it. */
 export type ClientNetwork = string;
 
 /**
- * Where a request comes from: the other end of its connection or, as long as that is a proxy that is trusted, the one
- * that the proxy names, which is the last entry of X-Forwarded-For. Entries before one that cannot be read are not
- * believed. The header Forwarded (RFC 7239) is not read: a proxy that does not know it passes on what its client wrote.
+ * Where a request comes from: the peer of its connection or, while that is a trusted proxy, the address that the
+ * proxy names in the last entry of X-Forwarded-For. An unreadable entry ends the search. The header Forwarded (RFC
+ * 7239) is ignored: a proxy that does not know it passes on whatever its client wrote.
  */
 export function clientNetwork(request: IncomingMessage, trusted: AllowedNetworks): ClientNetwork {
   let address = plainAddress(request.socket.remoteAddress ?? '');
   const forwarded = trusted.length > 0 ? request.headers['x-forwarded-for'] : undefined;
-  // Node joins several of these headers to one text; the declarations allow for a list.
+  // Node joins several of these headers into one string; its types allow an array.
   const entries = forwarded === undefined ? [] : String(forwarded).split(',');
   while (address !== undefined && isAllowed(address, trusted)) {
     const before = plainAddress(addressOfEntry(entries.pop() ?? ''));
@@ -23,25 +23,25 @@ export function clientNetwork(request: IncomingMessage, trusted: AllowedNetworks
   return networkOf(address);
 }
 
-/** The network of the other end of a connection. */
+/** The network of a connection's peer. */
 export function peerNetwork(remoteAddress: string | undefined): ClientNetwork {
   return networkOf(plainAddress(remoteAddress ?? ''));
 }
 
-/** An entry may carry a port, and an IPv6 address brackets. */
+/** An entry may have a port, and an IPv6 address brackets. */
 function addressOfEntry(entry: string): string {
   const [, bracketed, withPort] = /^(?:\[([^\]]*)\](?::\d+)?|([\d.]+):\d+)$/.exec(entry.trim()) ?? [];
   return bracketed ?? withPort ?? entry.trim();
 }
 
-/** Without a zone, and an IPv4 address as such when it stands in an IPv6 one. Undefined for what is no address. */
+/** Removes the zone, and unwraps an IPv4 address mapped into IPv6. Undefined for an invalid address. */
 function plainAddress(text: string): string | undefined {
   const address = text.replace(/%.*$/, '');
   const isAddress = ipaddr.IPv4.isValidFourPartDecimal(address) || ipaddr.IPv6.isValid(address);
   return isAddress ? ipaddr.process(address).toString() : undefined;
 }
 
-/** A connection that is gone has no address any more; its requests count together. */
+/** A closed connection has no address; the requests of all such connections count together. */
 function networkOf(address: string | undefined): ClientNetwork {
   if (address === undefined) return 'unknown';
   const parsed = ipaddr.parse(address);

@@ -3,28 +3,28 @@ import type { Socket } from 'node:net';
 import { http as limits } from '../../limits.ts';
 import { isPipelined } from './pipelining.ts';
 
-/** What Node keeps at a connection: the answer being sent, until the system has taken all of it, and the parser. */
+/** Node's fields on a connection: the response being sent, until the system has taken all of it, and the parser. */
 export type Connection = Socket & {
   _httpMessage?: ServerResponse | null;
   parser?: { incoming: IncomingMessage | null; getCurrentBuffer(): Buffer } | null;
 };
 
-/** What is said after the answers, to a client that did not manage to send the next request. */
+/** The text sent after the last response, to a client whose next request could not be read. */
 type LastWords = () => string;
 
-/** Connections that end after the answers that are due. */
+/** Connections that close after their pending responses. */
 const closing = new WeakMap<Socket, { lastWords: LastWords | undefined }>();
 
-/** The newest answer of a connection, where it is not the one being sent. */
+/** The newest response of a connection, unless it is the one being sent. */
 const queued = new WeakMap<Socket, ServerResponse>();
 
-/** Methods whose body means nothing here. */
+/** Methods whose body has no meaning here. */
 const BODYLESS = new Set(['GET', 'HEAD', 'DELETE', 'OPTIONS']);
 
 /**
- * A request that never leaves HTTP/1.1. Node would hand over the connection as soon as it reads CONNECT, before the
- * earlier requests are answered. With this class CONNECT is a request like any other, and `Upgrade` is ignored, as RFC
- * 9110 §7.8 allows.
+ * A request that never leaves HTTP/1.1. Node would hand over the connection as soon as it reads CONNECT, before it
+ * answers earlier requests. With this class CONNECT is an ordinary request, and `Upgrade` is ignored, as RFC 9110
+ * §7.8 allows.
  */
 export class HttpRequest extends IncomingMessage {
   get upgrade(): boolean {
@@ -35,8 +35,9 @@ export class HttpRequest extends IncomingMessage {
 }
 
 /**
- * Must be called for each request, in their order. After one whose end is uncertain the connection is closed: what
- * follows may be another protocol, of which Node has dropped an unknown part, or a body that the service does not read.
+ * Must be called for each request, in order. After a request whose end is uncertain, the connection is closed: what
+ * follows may be another protocol, of which Node has dropped an unknown part, or a body that the service does not
+ * read.
  */
 export function noteRequest(request: IncomingMessage, response: ServerResponse): void {
   const { socket } = request;
@@ -60,8 +61,8 @@ function announcesBody(headers: IncomingMessage['headers']): boolean {
 }
 
 /**
- * Closes a connection after the answers to all requests that arrived. Without last words the newest answer carries
- * `Connection: close` if it is not sent yet, no request after it begins, and nothing is said after it.
+ * Closes a connection after responding to all requests that arrived. Without last words, the newest response carries
+ * `Connection: close` if it is not sent yet, no further request begins, and nothing follows it.
  */
 export function closeAfterAnswers(socket: Connection, lastWords?: LastWords): void {
   const newest = newestAnswer(socket);
@@ -76,33 +77,34 @@ export function closeAfterAnswers(socket: Connection, lastWords?: LastWords): vo
   else socket.destroySoon();
 }
 
-/** The last answer that the client of a connection waits for. */
+/** The last response that the client of a connection waits for. */
 function newestAnswer(socket: Connection): ServerResponse | undefined {
   const waiting = queued.get(socket);
   return waiting && !waiting.closed ? waiting : (socket._httpMessage ?? undefined);
 }
 
-/** The request whose body is still to come. */
+/** The request whose body is incomplete. */
 export function unfinishedRequest({ parser }: Connection): IncomingMessage | undefined {
   const request = parser?.incoming;
   return request && !request.complete ? request : undefined;
 }
 
 /**
- * Closes the connection so that the client can read its answers: they go out, what still arrives is thrown away for a
- * bounded time and size, then the connection is closed. Closing at once would reset it while the client is still
- * sending, and the reset can overtake the answers.
+ * Closes the connection so that the client can read its responses: they are sent, further input is discarded for a
+ * bounded time and size, then the connection closes. Closing at once would reset it while the client is still
+ * sending, and the reset can overtake the responses.
  */
 function lingerBeforeClose(socket: Socket): void {
   const close = () => socket.destroy();
-  // Node calls this after an answer with `Connection: close`, and after the last answer to a client that half-closed.
+  // Node calls this after a response with `Connection: close`, and after the last response to a client that
+  // half-closed.
   socket.destroySoon = () => {
     socket.destroySoon = () => {};
     if (socket.destroyed) return;
     socket.end(closing.get(socket)?.lastWords?.() ?? '');
     const timer = setTimeout(close, limits.lingerMs);
     let received = 0;
-    // The parser listens no more.
+    // The parser no longer listens.
     socket.removeAllListeners('data');
     socket.on('data', (chunk: Buffer) => {
       received += chunk.length;
@@ -115,8 +117,8 @@ function lingerBeforeClose(socket: Socket): void {
 }
 
 /**
- * Lets answers that are under way when the service drains arrive whole, and tells their clients that the connection
- * ends with them.
+ * When the service drains, completes the responses in progress and tells their clients that the connection then
+ * closes.
  */
 export function finishAnswersFirst(server: Server, drain: AbortSignal): void {
   const connections = new Set<Connection>();
@@ -136,9 +138,9 @@ export function finishAnswersFirst(server: Server, drain: AbortSignal): void {
 }
 
 /**
- * Makes `closeIdleConnections` spare connections whose answer is not sent yet. Node calls a connection idle as soon as
- * its answer was handed over, and closes it although most of a long answer is still to be sent. It looks at `finished`
- * of the answer, so that says no for as long as Node looks; the tests tell whether it still does.
+ * Makes `closeIdleConnections` spare connections whose response is not fully sent. Node treats a connection as idle
+ * as soon as the response is handed over, and closes it although most of a long response is unsent. It checks the
+ * response's `finished`, which therefore reads false during that call. Tests verify that Node still does so.
  */
 export function keepUnsentAnswers(server: Server, connections: ReadonlySet<Connection>): void {
   const closeIdle = server.closeIdleConnections.bind(server);

@@ -5,14 +5,15 @@ import { type AllowedNetworks, isAllowed } from '../../webhooks/sending/addresse
 import { peerNetwork } from './client-address.ts';
 
 export type ShareOptions = {
-  /** Connections that may be open in all. */
+  /** The most open connections in total. */
   places: number;
   trusted: AllowedNetworks;
 };
 
 /**
- * Closes a new connection whose client has its share of those that are still free: the fewer are left, the fewer one
- * may take, so that it takes many clients together to lock others out. Proxies that are trusted speak for many.
+ * Closes a new connection when its client already holds its share of the free ones. The fewer are free, the fewer one
+ * client may take, so only many clients together can lock others out. Trusted proxies are exempt, because they carry
+ * many clients.
  */
 export function shareConnections(server: Server, { places, trusted }: ShareOptions): void {
   const open = new Map<string, number>();

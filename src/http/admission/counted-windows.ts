@@ -1,6 +1,6 @@
 import type { Clock } from '../../runtime.ts';
 
-/** A stretch of time that began with the first thing that was counted in it. */
+/** A time window that began with the first event counted in it. */
 export type CountedWindow = {
   count: number;
   /** By the clock of its windows. */
@@ -8,28 +8,27 @@ export type CountedWindow = {
 };
 
 export type CountedWindows = {
-  /** The window of this key that is open. */
+  /** The open window of this key. */
   find(key: string): CountedWindow | undefined;
-  /** Counts once more, in a new window when none is open. */
+  /** Counts one more, in a new window if none is open. */
   count(key: string): CountedWindow;
 };
 
 export type WindowOptions = {
   lengthMs: number;
-  /** Keys that are remembered. */
+  /** The most keys to remember. */
   most: number;
-  /** One that never goes back. */
+  /** A clock that never goes back. */
   clock: Clock;
 };
 
 /**
- * Counts by key, in windows of one length. When there are too many keys, one of those that were counted least is
- * forgotten: whoever brings many keys, each with a few, does not make those be forgotten that are about to be too many,
- * or are.
+ * Counts by key, in windows of equal length. When there are too many keys, a key with one of the smallest counts is
+ * forgotten. So a flood of keys with few events each does not displace keys near or over a limit.
  */
 export function countWindows({ lengthMs, most, clock }: WindowOptions): CountedWindows {
   const windows = new Map<string, CountedWindow>();
-  /** Keys by the logarithm of their count, so that those of a small one are at hand. */
+  /** Keys by the logarithm of their count, to find those with a small count quickly. */
   const levels: Set<string>[] = [];
 
   function find(key: string): CountedWindow | undefined {
@@ -52,7 +51,7 @@ export function countWindows({ lengthMs, most, clock }: WindowOptions): CountedW
     windows.delete(key);
   }
 
-  /** Those whose window has ended go first: such a one is, or soon comes, at the front of its level. */
+  /** Expired windows go first: each is at the front of its level, or soon will be. */
   function makeRoom(): void {
     const fronts = levels.flatMap((keys) => [...keys.values().take(1)]);
     const ended = fronts.filter((key) => find(key) === undefined);
@@ -75,7 +74,7 @@ export function countWindows({ lengthMs, most, clock }: WindowOptions): CountedW
   return { find, count };
 }
 
-/** -1 for one that was not counted yet. */
+/** -1 for a key without a count. */
 function levelOf(count: number): number {
   return count === 0 ? -1 : Math.floor(Math.log2(count));
 }

@@ -5,8 +5,8 @@ import { type Connection, closeAfterAnswers, noteRequest } from './closing.ts';
 import { overloaded, type Turns } from './turn.ts';
 
 /**
- * Whether the request asks about the health of the service. It is answered whatever else waits: who asks decides whether
- * the service lives, or gets requests at all.
+ * Whether this is a health check. Health checks are always answered, whatever the load: they decide whether the
+ * service keeps running and receives traffic.
  */
 export function asksHealth({ url }: Pick<IncomingMessage, 'url'>): boolean {
   return url === '/healthz' || url === '/readyz';
@@ -14,19 +14,20 @@ export function asksHealth({ url }: Pick<IncomingMessage, 'url'>): boolean {
 
 export type Door = {
   turns: Turns;
-  /** Whether a write would be refused. */
+  /** Whether a write would be refused now. */
   writesAreFull(): boolean;
   isDraining(): boolean;
   measures?: Pick<Measures, 'refused'> | undefined;
 };
 
 /**
- * Refuses requests while the service is overloaded, before anything of them but the header fields is read. That costs
- * less than the shortest way through routing, hooks and error handling.
+ * Refuses requests while the service is overloaded, before it reads more than their header fields. This is cheaper
+ * than the shortest path through routing, hooks and error handling.
  */
 export function refuseAtTheDoor(server: Server, { turns, writesAreFull, isDraining, measures }: Door): void {
   const [comeIn, ...others] = server.listeners('request');
-  if (comeIn === undefined || others.length > 0) throw new Error('The server has not exactly one listener');
+  if (comeIn === undefined || others.length > 0)
+    throw new Error('The server must have exactly one request listener');
   server.removeAllListeners('request');
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
     noteRequest(request, response);
@@ -36,7 +37,7 @@ export function refuseAtTheDoor(server: Server, { turns, writesAreFull, isDraini
       return;
     }
     const isAdmitted = turns.admits() && !(isWrite(request) && writesAreFull());
-    // Draining has a refusal of its own.
+    // Draining has its own refusal.
     if (isAdmitted || asksHealth(request) || isDraining()) comeIn.call(server, request, response);
     else {
       const refuse = measured(request, measures, overload);
@@ -59,9 +60,9 @@ function isWrite({ method = '' }: IncomingMessage): boolean {
 }
 
 /**
- * Node's parser accepts RTSP and ICE as HTTP, and a line without a version as HTTP/0.9. What it accepted shows in methods
- * that HTTP lacks, and in the request line if that arrived in one piece with the header fields. To look at the line
- * takes a microsecond, so requests of HTTP/1.1 are spared.
+ * Node's parser accepts RTSP and ICE as HTTP, and a line without a version as HTTP/0.9. They can be recognised by
+ * methods that HTTP lacks, and by the request line if it arrived in one piece with the header fields. Checking the
+ * line takes a microsecond, so HTTP/1.1 requests skip it.
  */
 function isHttp({ method = '', url, httpVersion, socket }: IncomingMessage): boolean {
   if (!HTTP_METHODS.has(method)) return false;
@@ -75,7 +76,7 @@ function isHttp({ method = '', url, httpVersion, socket }: IncomingMessage): boo
 
 const HTTP_METHODS = new Set(METHODS);
 
-/** What is written of a refusal, made once. */
+/** A prepared refusal. */
 type Refusal = { code: AppError['code']; send(response: ServerResponse): void };
 
 function refusal({ status, headers, code, message }: AppError): Refusal {

@@ -6,16 +6,16 @@ import type { NextPart } from '../../plants/list.ts';
 import { linesOf, slowLines } from '../observe/request-log.ts';
 import { responseEnds } from '../request/response-end.ts';
 
-/** Answers with a list in parts: each is read when the system has taken all of the one before. */
+/** Answers with a list in parts, reading each part once the system has taken the one before. */
 export type SendParts = (next: NextPart, request: FastifyRequest, reply: FastifyReply) => Promise<void>;
 
 export type ReadersOptions = {
-  /** Reads a part when it is its turn. */
+  /** Reads a part in its turn. */
   inTurn<T>(work: () => Promise<T>): Promise<T>;
   measures: Measures | undefined;
 };
 
-/** A client that is sent a list; `buffer` holds the part that it has not taken all of yet. */
+/** A client that is being sent a list. `buffer` holds the part it has not fully taken. */
 type Reader = {
   request: FastifyRequest;
   response: ServerResponse;
@@ -24,9 +24,9 @@ type Reader = {
 };
 
 /**
- * A part that its reader does not take stays in memory. So only so many may wait for their readers, of one token and in
- * all; beyond that, the reader that one has waited for longest is reset. Between two parts a list is a position, which
- * costs next to nothing.
+ * A part stays in memory until its reader has taken it. So the number of readers that lag is limited, per token and
+ * in total; beyond the limit, the slowest reader's connection is reset. Between two parts a list is only a position,
+ * which costs next to nothing.
  */
 export function sendToReaders({ inTurn, measures }: ReadersOptions): SendParts {
   const onEnd = responseEnds();
@@ -42,7 +42,7 @@ export function sendToReaders({ inTurn, measures }: ReadersOptions): SendParts {
     return { length: buffer.write(text), isLast };
   }
 
-  /** Resolves when the system has taken the part, or will not. */
+  /** Resolves when the system has taken the part, or never will. */
   function send(reader: Reader, length: number): Promise<void> {
     reader.since = performance.now();
     add(reader);
@@ -60,14 +60,14 @@ export function sendToReaders({ inTurn, measures }: ReadersOptions): SendParts {
     const { raw: response } = reply.hijack();
     const { socket } = request.raw;
     const reader: Reader = { request, response, buffer: undefined, since: 0 };
-    // A part of an answer whose turn never came is never said to be taken.
+    // Node never reports the end of a response whose turn did not come.
     onEnd(socket, response, () => remove(reader));
     for (const [name, value] of Object.entries(reply.getHeaders())) {
       if (value !== undefined) response.setHeader(name, value);
     }
     try {
-      // The text of a part never leaves `prepare`. A promise or a variable that waits for a turn or a reader grows old;
-      // V8 would keep the text that it once held until a collection of all old objects.
+      // Only `prepare` holds the text of a part. A promise or variable that waits for a turn or a reader ages, and V8
+      // would keep the text until a full garbage collection.
       const goOn = () => prepare(reader, next);
       let part = await goOn();
       await send(reader, part.length);
@@ -77,8 +77,8 @@ export function sendToReaders({ inTurn, measures }: ReadersOptions): SendParts {
       }
       response.end();
     } catch (error) {
-      // A list that breaks off must not look like one that ended, whatever the HTTP version.
-      request.log.error({ err: error, ...linesOf(request) }, 'a list broke off');
+      // A truncated list must not look complete, whatever the HTTP version.
+      request.log.error({ err: error, ...linesOf(request) }, 'a list failed midway');
       socket.resetAndDestroy();
     }
   };

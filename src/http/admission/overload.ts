@@ -1,15 +1,15 @@
 import { http as limits } from '../../limits.ts';
 
-/** What is left behind one slice of requests (`turn.ts`). Times are in milliseconds, of a clock that never goes back. */
+/** The state after one slice of requests (`turn.ts`). Times are in milliseconds of a clock that never goes back. */
 export type Slice = {
   now: number;
-  /** How many requests go on in a slice. */
+  /** How many requests run in a slice. */
   perSlice: number;
-  /** Since when the oldest of those that are left waits; undefined when none is left. */
+  /** Since when the oldest remaining request waits; undefined if none remains. */
   oldestAt: number | undefined;
 };
 
-/** Knows whether more requests come than go on, and how many may wait then. */
+/** Detects when more requests arrive than can run, and limits how many may wait. */
 export type Overload = {
   sliceEnded(slice: Slice): void;
   /** How many requests may wait; undefined while there is no overload. */
@@ -19,9 +19,9 @@ export type Overload = {
 };
 
 /**
- * After CoDel (RFC 8289 §3): a queue that empties now and then is a burst, however long it was; one in which the
- * oldest waits too long all the while is overload. Then as many may wait as go on in two slices, and some in any case:
- * the service always has something to do, and nobody waits for long. It is over when nobody was refused for a while.
+ * After CoDel (RFC 8289 §3): a queue that empties now and then is a burst, however long it was; a queue whose oldest
+ * request is late throughout is overload. Then as many requests may wait as run in two slices, and never fewer than a
+ * minimum, so the service stays busy and nobody waits long. It ends when nobody has been refused for a while.
  */
 export function watchOverload(): Overload {
   let lateSince: number | undefined;
@@ -38,7 +38,7 @@ export function watchOverload(): Overload {
     }
     lateSince ??= now;
     lateSlices++;
-    // Slices are counted, too: while the process was stopped nobody was late.
+    // Slices count as well: nobody was late while the process was suspended.
     return now - lateSince >= limits.patienceMs && lateSlices >= limits.lateSlices;
   }
 

@@ -1,28 +1,28 @@
-/** Work that waits in a row, of which as much goes on at a time as fits into a slice of time. */
+/** A queue that processes as much at a time as fits into a time slice. */
 export type PacedQueue<Item> = {
   push(item: Item): void;
   size(): number;
-  /** The one that waits longest. */
+  /** The item that has waited longest. */
   oldest(): Item | undefined;
-  /** How many go on in a slice of so many milliseconds. */
+  /** How many items run in a slice of this many milliseconds. */
   perSlice(plannedMs: number): number;
-  /** Lets as many go on, but no more than `most`. */
+  /** Starts that many items, but at most `most`. */
   begin(plannedMs: number, most?: number): void;
-  /** Called when all that they do at once is done, in promises too: how long it took tells how many fit the next time. */
+  /** Call when everything they do at once is done, promises included. The duration sets how many run next time. */
   end(): void;
-  /** Takes those out that came last, but so many of those that wait. */
+  /** Removes the newest waiting items, keeping this many. */
   cut(keep: number): Item[];
 };
 
-/** `now` is in milliseconds, of a clock that never goes back; `go` lets one go on. */
+/** `now` is in milliseconds of a clock that never goes back; `go` starts an item. */
 export function createPacedQueue<Item>(now: () => number, go: (item: Item) => void): PacedQueue<Item> {
   /** Undefined where they have gone on: what one leads to may be large. */
   let items: (Item | undefined)[] = [];
-  /** Where in `items` those begin that wait; where they did when the slice began, and when that was. */
+  /** The index in `items` of the first waiting item; the same index and the time at the start of the slice. */
   let next = 0;
   let from = 0;
   let begun = 0;
-  /** What goes on in a millisecond. */
+  /** Items per millisecond. */
   let pace = FIRST_PACE;
 
   function perSlice(plannedMs: number): number {
@@ -39,7 +39,7 @@ export function createPacedQueue<Item>(now: () => number, go: (item: Item) => vo
       begun = now();
       const end = Math.min(items.length, next + Math.min(perSlice(plannedMs), most));
       while (next < end) {
-        // There is one at every place from `next` on.
+        // Every index from `next` on has an item.
         const item = items[next] as Item;
         items[next++] = undefined;
         go(item);
@@ -57,15 +57,15 @@ export function createPacedQueue<Item>(now: () => number, go: (item: Item) => vo
       from = 0;
       next = 0;
     },
-    // These have not gone on.
+    // These have not started.
     cut: (keep) => items.splice(next + keep) as Item[],
   };
 }
 
-/** Until it is known better. */
+/** Until it is measured. */
 const FIRST_PACE = 10;
 
-/** A few that happen to be cheap must not look like the pace of all; what is dear is believed sooner. */
+/** A few cheap items must not set the pace for all; expensive ones count sooner. */
 function averagePace(pace: number, newest: number): number {
   return (pace + Math.min(newest, 2 * pace)) / 2;
 }

@@ -3,12 +3,11 @@ import type { Socket } from 'node:net';
 import { http as limits } from '../../limits.ts';
 
 /**
- * Lets the requests of one connection go on one after the other, when a client sends the next ones without waiting for
- * answers: a request begins when the answer before it has left.
- *
+ * Runs the requests of one connection one after the other when a client pipelines them: a request begins when the
+ * response before it has been sent.
  * - No request overtakes another: a DELETE after a POST finds what the POST created (RFC 9112 §9.3.2).
- * - A request after an answer that closes the connection never begins (RFC 9112 §9.6).
- * - No answer waits in memory: a client that asks for many lists and reads none costs no more than one.
+ * - No request begins after a response that closes the connection (RFC 9112 §9.6).
+ * - No response waits in memory: a client that requests many lists and reads none costs no more than one list.
  */
 export function queuePipelines(): (response: ServerResponse, socket: Socket, resume: () => void) => void {
   const waiting = new WeakMap<Socket, number>();
@@ -26,7 +25,7 @@ export function queuePipelines(): (response: ServerResponse, socket: Socket, res
   };
 }
 
-/** Node gives the connection to the answer whose turn it is; nearly always that is the one just asked for. */
+/** Node assigns the connection to the response whose turn it is; that is nearly always the current one. */
 export function isPipelined(response: ServerResponse): boolean {
   return response.socket === null;
 }

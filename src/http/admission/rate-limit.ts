@@ -5,19 +5,19 @@ import { access as limits } from '../../limits.ts';
 import type { Clock } from '../../runtime.ts';
 import { countWindows, secondsLeft } from './counted-windows.ts';
 
-/** So many requests of one token in so many seconds. */
+/** This many requests of one token in this many seconds. */
 export type Rate = { requests: number; seconds: number };
 
 /**
- * Counts a request of the principal and says in the answer's `RateLimit` and `RateLimit-Policy` how many are left
- * (draft-ietf-httpapi-ratelimit-headers-10). Gives the refusal, 42900, when there are none.
+ * Counts a request of the principal and reports the remaining requests in the response's `RateLimit` and
+ * `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers-10). Returns the refusal, 42900, when none remain.
  */
 export type CountRequest = (
   principal: Pick<Principal, 'countedAs'>,
   reply: Pick<FastifyReply, 'header'>,
 ) => AppError | undefined;
 
-/** The window of a token begins with its first request, so a client that waits for its end has the whole quota again. */
+/** A token's window begins with its first request, so a client that waits until its end has the full quota again. */
 export function limitRate({ requests, seconds }: Rate, clock: Clock): CountRequest {
   const windows = countWindows({ lengthMs: seconds * 1000, most: limits.countedTokens, clock });
   const policy = `"default";q=${requests};w=${seconds}`;
@@ -34,7 +34,7 @@ export function limitRate({ requests, seconds }: Rate, clock: Clock): CountReque
 function tooManyRequests({ requests, seconds }: Rate, wait: number): AppError {
   return retryLater(
     42900,
-    `The token may make ${requests} requests in ${seconds} s and has made them; try again in ${wait} s.`,
+    `The token has used its ${requests} requests in ${seconds} s; try again in ${wait} s.`,
     { seconds: wait },
   );
 }

@@ -3,12 +3,12 @@ import type { Socket } from 'node:net';
 import { http as limits } from '../../limits.ts';
 import type { Clock } from '../../runtime.ts';
 
-/** How far a connection had got, and since when. */
+/** A connection's progress, and since when it has not changed. */
 type Progress = { written: number; waiting: number; unsent: number; since: number };
 
 /**
- * Closes connections whose client takes nothing of what is waiting for it. One look at all of them now and then
- * costs less than a timer for each answer.
+ * Closes connections whose client does not read its pending response. Checking all of them periodically costs less
+ * than a timer per response.
  */
 export function closeStalledReaders(server: Server, clock: Clock): void {
   const connections = new Map<Socket, Progress>();
@@ -34,8 +34,9 @@ export function closeStalledReaders(server: Server, clock: Clock): void {
 }
 
 /**
- * What the system has not taken yet of the write that is under way. The public counters stand still until all of it is
- * taken, which for a long answer and a slow client lasts minutes; Node's own time-out for sockets looks at the same.
+ * How much of the current write the system has not taken. The public counters do not change until it has taken
+ * everything, which takes minutes for a long response and a slow client. Node's own socket timeout uses the same
+ * value.
  */
 function unsentBytes(socket: Socket): number {
   const handle: unknown = Reflect.get(socket, '_handle');

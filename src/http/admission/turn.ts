@@ -6,7 +6,7 @@ import { createPacedQueue } from './paced-queue.ts';
 
 /** A request that waits for its turn. */
 export type Waiting = {
-  /** Called once, at most: with the refusal when it may not go on after all. */
+  /** Called at most once; with the refusal if the request may not run after all. */
   resume(refusal?: AppError): void;
   socket: Pick<Socket, 'destroyed' | 'readableEnded'>;
   /** When its turn began; set by `hold`. */
@@ -14,39 +14,37 @@ export type Waiting = {
 };
 
 export type Turns = {
-  /** Called once for each request as it arrives: false when the service is overloaded, and it is to be refused. */
+  /** Call once for each arriving request. False when the service is overloaded and must refuse it. */
   admits(): boolean;
-  /** Says that a client has connected. */
+  /** Call when a client has connected. */
   connected(): void;
-  /** Refuses a request that was not admitted, before those of its turn that were go on. */
+  /** Refuses a request that was not admitted, before the admitted requests of its turn run. */
   holdRefusal(refuse: () => void): void;
-  /** Lets a request go on with those of its turn. */
+  /** Lets a request run with the others of its turn. */
   hold(waiting: Waiting): void;
-  /** The same before all others, whatever waits: for questions about the service's health. */
+  /** Lets a request run before all others, whatever waits: for health checks. */
   holdFirst(resume: () => void): void;
-  /** Does more work of a request that went on already: behind the requests of a turn, and in a slice of its own. */
+  /** Runs more work of a request that has already started: after the requests of a turn, in its own slice. */
   later<T>(work: () => Promise<T>): Promise<T>;
 };
 
 /**
- * Holds what one turn of the event loop brings until all of it has arrived, and then lets it go on together:
+ * Holds the requests of one turn of the event loop until all have arrived, then runs them together:
+ * - The requests of a turn read one snapshot of the store, opened after the last of them arrived, so that none reads
+ *   a state older than itself.
+ * - Their responses are sent together. Written one by one between the queries, each would wake its client separately,
+ *   which costs the system more than the query does.
  *
- * - The requests of a turn read one snapshot of the store, which is opened after the last of them arrived, so
- *   that none reads a state older than itself.
- * - Their answers leave one right behind the other. Written one by one between the queries, each would wake its
- *   client for itself, which costs the system more than the query does.
- *
- * What takes longer than a slice of time goes on in the next turn, behind what waits already. So every turn is short:
- * answers are written, and new requests seen (and refused, if need be), however many came at once.
- *
- * `now` is in milliseconds, of a clock that never goes back.
+ * What exceeds a slice of time runs in the next turn, after earlier waiting requests. So every turn is short:
+ * responses are written and new requests are seen (and refused, if need be), however many arrive at once. `now` is in
+ * milliseconds of a clock that never goes back.
  */
 export function gatherTurns(now: () => number, overload: Overload = watchOverload()): Turns {
   const first: (() => void)[] = [];
   const refusals: (() => void)[] = [];
   const requests = createPacedQueue<Waiting>(now, goOn);
   const rest = createPacedQueue<() => void>(now, (work) => work());
-  /** Of `rest`, how much has begun and not ended: a database may take its time. */
+  /** How much of `rest` has begun and not ended: a database may take its time. */
   let restUnderWay = 0;
   /** When the first request of this turn arrived. */
   let turnAt: number | undefined;
@@ -54,14 +52,14 @@ export function gatherTurns(now: () => number, overload: Overload = watchOverloa
   let isRestScheduled = false;
   let plannedMs: number = limits.sliceMs;
   let hasConnected = false;
-  /** Since when a slice is put off because clients connect. */
+  /** Since when a slice is postponed because clients are connecting. */
   let putOffAt: number | undefined;
 
   function schedule(): void {
     if (isScheduled) return;
     isScheduled = true;
     setImmediate(beginRequests);
-    // Node settles what they do in promises between the two.
+    // Node settles their promises between the two.
     setImmediate(endRequests);
   }
 
@@ -74,15 +72,15 @@ export function gatherTurns(now: () => number, overload: Overload = watchOverloa
   }
 
   /**
-   * Gives the milliseconds that refusals take, so that those that were admitted get as much. Nobody is refused sooner:
-   * as long as there are more than a thousand connections to read from, Node goes on reading in the same turn, and
-   * clients who ask again at once would make that turn last for seconds.
+   * Returns the milliseconds that refusals take, so that admitted requests get as much. Refusals wait until now: with
+   * more than a thousand connections to read from, Node keeps reading in the same turn, and clients that retry at
+   * once would make that turn last for seconds.
    */
   function sendRefusals(): number {
     if (refusals.length === 0) return 0;
     const begun = now();
     for (const refuse of refusals.splice(0)) refuse();
-    // As much again for reading them, which was before.
+    // The same again for having read them.
     return 2 * (now() - begun);
   }
 
@@ -132,7 +130,10 @@ export function gatherTurns(now: () => number, overload: Overload = watchOverloa
     else if (!socket.destroyed) resume();
   }
 
-  /** Node accepts one connection in each turn: the next slice waits until all are in, or for as long as a slice. */
+  /**
+   * Node accepts one connection per turn. The next slice waits until all are accepted, but at most for the length of
+   * a slice.
+   */
   function isPutOff(): boolean {
     if (hasConnected) {
       hasConnected = false;
@@ -176,10 +177,10 @@ export function gatherTurns(now: () => number, overload: Overload = watchOverloa
   };
 }
 
-/** Another one each time: it carries the place where it was made. */
+/** A new error each time, because it carries its stack. */
 export function overloaded(): AppError {
   return retryLater(
     50300,
-    'More requests come in than the service can answer; nothing was done. Retry in a moment.',
+    'The service receives more requests than it can answer; nothing was done. Retry in a moment.',
   );
 }

@@ -4,7 +4,7 @@ import type { EndedRequest } from '../../observability/port.ts';
 import { throttle } from '../../runtime.ts';
 import { readTraceparent, type Span, traceIdOf } from '../../tracing/port.ts';
 
-/** What every line about a request says of it: its id and, if it or its client is in a trace, the id of that. */
+/** What every log line about a request contains: its id and, if there is a trace, the trace's id. */
 export function linesOf({
   id,
   raw,
@@ -18,8 +18,8 @@ export function linesOf({
 }
 
 /**
- * Lets a line be written now and then only, so that many of them do not make the service slower. The next one says how
- * many were not written: `untold`, where there are any.
+ * Limits how often a line is written, so that many lines do not slow the service. The next line says how many were
+ * omitted: `untold`, if any.
  */
 export function slowLines(now: () => number): (write: (untold: { untold?: number }) => void) => void {
   const isTold = throttle(limits.slowLineMs, now);
@@ -35,16 +35,16 @@ export function slowLines(now: () => number): (write: (untold: { untold?: number
   };
 }
 
-/** Tells the log of requests that have ended: of each at `debug`, at `info` of those that took long. */
+/** Logs ended requests: all of them at `debug`, slow ones at `info`. */
 export type RequestLog = {
-  /** Whether the level is one at which anything is told. */
+  /** Whether the level logs anything. */
   tellsAny: boolean;
-  /** Whether it would be told of a request that took so long: most need not be described. */
+  /** Whether a request of this duration is logged, so that most need not be described. */
   tells(durationMs: number): boolean;
   tell(request: FastifyRequest, ended: EndedRequest): void;
 };
 
-/** Of the path that was asked for only the pattern of its route: a path and a query may hold anything. */
+/** Logs a route's pattern instead of the requested path: paths and queries may contain anything. */
 export function createRequestLog(log: FastifyBaseLogger, now: () => number): RequestLog {
   const tellsAll = log.level === 'debug' || log.level === 'trace';
   const tellSlow = slowLines(now);
@@ -54,7 +54,7 @@ export function createRequestLog(log: FastifyBaseLogger, now: () => number): Req
     tells: (durationMs) => tellsAll || durationMs >= limits.slowRequestMs,
     tell(request, ended) {
       if (ended.durationMs >= limits.slowRequestMs && !isEndless(request))
-        tellSlow((untold) => log.info({ ...aboutOf(request, ended), ...untold }, 'a request took long'));
+        tellSlow((untold) => log.info({ ...aboutOf(request, ended), ...untold }, 'slow request'));
       else if (tellsAll) log.debug(aboutOf(request, ended), 'a request ended');
     },
   };
@@ -67,12 +67,12 @@ function aboutOf(request: FastifyRequest, { method, route, status, durationMs }:
     route,
     status,
     durationMs: Math.round(durationMs * 1000) / 1000,
-    // Set late, by the hook that looks at the token.
+    // Set late, by the hook that checks the token.
     user: request.principal?.user.name,
   };
 }
 
-/** A stream of events lasts as long as its client likes. */
+/** A stream of events lasts as long as its client wants. */
 function isEndless({ routeOptions }: FastifyRequest): boolean {
   return routeOptions.url === '/events/stream';
 }

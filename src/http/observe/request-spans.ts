@@ -6,14 +6,14 @@ import { routeOf } from './request-watch.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Undefined when it is not traced. */
+    /** Undefined when the request is not traced. */
     span: Span | undefined;
   }
 }
 
 /**
- * Makes a span of each request that is registered after this one, from its header fields to the end of its answer. It
- * continues the trace that the client is in (W3C Trace Context). Questions about the health of the service have none.
+ * Creates a span for each request to the routes registered after this call, from its header fields to the end of its
+ * response. It continues the client's trace (W3C Trace Context). Health checks have none.
  */
 export function traceRequests(app: FastifyInstance, tracer: Tracer): void {
   const onEnd = responseEnds();
@@ -27,7 +27,7 @@ export function traceRequests(app: FastifyInstance, tracer: Tracer): void {
   });
 }
 
-/** Nothing of the path as it came, which may hold anything: only the route that it led to. */
+/** Contains the matched route, never the requested path, which may contain anything. */
 function begin(tracer: Tracer, request: FastifyRequest): Span {
   const { id, method, headers } = request;
   const route = routeOf(request);
@@ -44,7 +44,7 @@ function resultOf({ raw, request }: FastifyReply): SpanResult {
   return {
     attributes: {
       'http.response.status_code': status,
-      // Set late, by the hook that looks at the token.
+      // Set late, by the hook that checks the token.
       'plant_store.user.id': request.principal?.user.id,
     },
     failure: status !== undefined && status >= 500 ? { type: String(status) } : undefined,

@@ -6,11 +6,11 @@ import { createRequestLog } from './request-log.ts';
 export type WatchOptions = {
   log: FastifyBaseLogger | undefined;
   measures: Measures | undefined;
-  /** In milliseconds, by a clock that never goes back. */
+  /** In milliseconds, of a clock that never goes back. */
   now(): number;
 };
 
-/** Takes the time of each request that is registered after this one, from its header fields to the end of its answer. */
+/** Times each request to the routes registered after this call, from its header fields to the end of its response. */
 export function watchRequests(app: FastifyInstance, { log, measures, now }: WatchOptions): void {
   const lines = log && createRequestLog(log, now);
   if (!measures && !lines?.tellsAny) return;
@@ -21,7 +21,7 @@ export function watchRequests(app: FastifyInstance, { log, measures, now }: Watc
     measures?.requestBegan();
     onEnd(request.raw.socket, response, () => {
       const durationMs = now() - begin;
-      // That of nearly all requests when nobody measures: nothing more is done for them.
+      // True of nearly all requests when nothing is measured: stop here.
       if (!measures && !lines?.tells(durationMs)) return;
       const ended: EndedRequest = {
         method: request.method,
@@ -36,7 +36,7 @@ export function watchRequests(app: FastifyInstance, { log, measures, now }: Watc
   });
 }
 
-/** Few, whatever is asked for: the files of a site count as one route. */
+/** Few values, whatever is requested: the files of a site count as one route. */
 export function routeOf({ is404, routeOptions: { url } }: FastifyRequest): string | undefined {
   if (is404 || url === undefined) return undefined;
   const site = SITES.find((each) => url.startsWith(each));

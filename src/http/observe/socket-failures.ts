@@ -8,9 +8,9 @@ import { breakBody } from '../request/body.ts';
 import { urlTooLong } from '../request/request-guard.ts';
 
 /**
- * Node's `clientError` event: the parser cannot read what a connection sent, or waited too long for the rest. In a body,
- * the request fails, unless it is answered already: a request never gets a second answer. Anywhere else, the connection
- * gets an answer of its own, after those to the earlier requests.
+ * Node's `clientError` event: the parser cannot read what a connection sent, or waited too long for the rest. Within
+ * a body, the request fails unless it is already answered: a request never gets a second response. Anywhere else, the
+ * connection gets its own response, after those to earlier requests.
  */
 export function answerParserFailure(
   error: ParserError,
@@ -34,8 +34,8 @@ export function answerParserFailure(
 }
 
 /**
- * `rawPacket`, a Buffer, is what could not be parsed, up to the byte at `bytesParsed`; declarations differ about its
- * type. `reason` is the parser's.
+ * `rawPacket`, a Buffer, is what could not be parsed, up to the byte at `bytesParsed`; type declarations differ about
+ * it. `reason` is the parser's.
  */
 type ParserError = { code: string; reason?: string; rawPacket: unknown; bytesParsed?: number };
 
@@ -52,7 +52,10 @@ function translate(error: ParserError): AppError {
     case 'HPE_INVALID_VERSION':
       return isOtherVersion(error) ? otherVersion() : unreadable(error);
     case 'HPE_INVALID_TRANSFER_ENCODING':
-      return new AppError(40000, 'Transfer-Encoding cannot be read, or stands beside Content-Length.');
+      return new AppError(
+        40000,
+        'Transfer-Encoding cannot be read, or appears together with Content-Length.',
+      );
     default:
       return unreadable(error);
   }
@@ -73,10 +76,10 @@ function isOtherVersion({ reason, rawPacket, bytesParsed = 0 }: ParserError): bo
 }
 
 function tooLarge(): string {
-  return `The header fields are larger than ${limits.headerBytes} bytes in all.`;
+  return `The header fields exceed ${limits.headerBytes} bytes in total.`;
 }
 
-/** Whether what could not be read begins with a request line that does not end within the bound of a URL. */
+/** Whether the unreadable data begins with a request line that exceeds the URL limit. */
 function stillInRequestLine(packet: unknown): boolean {
   if (!Buffer.isBuffer(packet)) return false;
   const end = packet.indexOf('\r\n');

@@ -7,14 +7,14 @@ export type HealthContext = {
   checkStore(): void;
 };
 
-/** Whether the process lives, and whether it can serve. */
+/** Liveness and readiness. */
 export function healthRoutes(app: FastifyInstance, { checkStore }: HealthContext): void {
   app.get('/healthz', (_request, reply) => answerJson(reply).send('{"status":"alive"}'));
   app.get('/readyz', (_request, reply) => {
     try {
       checkStore();
     } catch (cause) {
-      throw retryLater(50302, 'The store cannot be used now.', { cause });
+      throw retryLater(50302, 'The store is unavailable.', { cause });
     }
     return answerJson(reply).send('{"status":"ready"}');
   });
@@ -22,7 +22,7 @@ export function healthRoutes(app: FastifyInstance, { checkStore }: HealthContext
 
 export type PagesContext = { basePath: string; document: object };
 
-/** What else needs no token: the way to the console, and the OpenAPI document. */
+/** The other paths that need no token: the redirect to the console, and the OpenAPI document. */
 export function pagesRoutes(app: FastifyInstance, { basePath, document }: PagesContext): void {
   app.get('/', (_request, reply) => reply.redirect(`${basePath}/console`));
   const text = JSON.stringify(document);

@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify';
 import { packageFolder } from '../../config/package.ts';
 import { AppError } from '../../errors.ts';
 
-/** What every page of ours keeps to: nothing inline, and nothing but what this service itself serves. */
+/** The policy of all our pages: no inline code, and nothing from other servers. */
 const STRICT = [
   "default-src 'none'",
   "style-src 'self'",
@@ -15,7 +15,7 @@ const STRICT = [
   "frame-ancestors 'none'",
 ];
 
-/** Of the interactive reference: style attributes are what its library sets. */
+/** For the interactive reference, whose library sets style attributes. */
 const REFERENCE = [
   "default-src 'none'",
   "script-src 'self'",
@@ -29,8 +29,8 @@ const REFERENCE = [
 ];
 
 /**
- * The console at `/console`, the documentation at `/docs`, and the interactive reference at `/docs/api`. `npm run
- * prepare` builds them.
+ * The console at `/console`, the documentation at `/docs`, and the interactive reference at `/docs/api`.
+ * `npm run prepare` builds them.
  */
 export async function serveSites(app: FastifyInstance, basePath: string): Promise<void> {
   const console = { path: '/console', folder: built('console') };
@@ -46,15 +46,15 @@ function built(name: string): string {
 }
 
 export type Site = {
-  /** Where it is, such as `/console`. Its pages stand under it, and refer to each other by relative URLs. */
+  /** Its path, such as `/console`. Its pages are below it and link to each other by relative URLs. */
   path: string;
-  /** The built files. Those in `assets/` have a hash in their name, so they never change. */
+  /** The folder of built files. Those in `assets/` have a hash in their name, so they never change. */
   folder: string;
   /** The directives of the Content-Security-Policy. */
   policy: readonly string[];
 };
 
-/** Serves built files; a file `x.br` or `x.gz` beside `x` is what a client that takes it gets. */
+/** Serves built files. If a file `x` has a sibling `x.br` or `x.gz`, clients that accept it get that. */
 export async function serveSite(
   app: FastifyInstance,
   { path, folder, policy }: Site,
@@ -74,7 +74,7 @@ export async function serveSite(
         reply.header('cache-control', isHashed ? 'public, max-age=31536000, immutable' : 'no-cache');
       },
     });
-    // A route of its own, so that it is known which methods it has.
+    // A separate route, so that its methods are known.
     scope.get(`${path}/`, (_request, reply) => reply.sendFile('index.html'));
   });
 }
@@ -85,7 +85,7 @@ function answerNotBuilt(app: FastifyInstance, path: string): void {
   });
 }
 
-/** What holds for every page and file of this scope, beside the Content-Security-Policy of its pages. */
+/** The rules for every page and file of this scope, in addition to the Content-Security-Policy of its pages. */
 export function applyPageRules(scope: FastifyInstance, policy: readonly string[]): void {
   const joined = policy.join('; ');
   scope.addHook('onSend', (_request, reply, payload, done) => {
@@ -94,7 +94,7 @@ export function applyPageRules(scope: FastifyInstance, policy: readonly string[]
     reply.header('referrer-policy', 'no-referrer');
     done(null, payload);
   });
-  // Conditions and ranges have no place in the error catalogue; the files are small.
+  // The error catalogue has no codes for conditions and ranges, and the files are small.
   scope.addHook('onRequest', (request, _reply, done) => {
     for (const name of ['if-match', 'if-unmodified-since', 'range']) delete request.headers[name];
     done();

@@ -8,19 +8,19 @@ import type { CountRequest } from '../admission/rate-limit.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Set by the authorization hook, on every route that asks for a token. */
+    /** Set by the authorization hook, on every route that requires a token. */
     principal: Principal;
   }
 }
 
-/** Who a token acts for, and whether they may ask once more. */
+/** Finds the user of a token and counts their requests. */
 export type Admission = {
   admit: Admit;
   /** Absent when requests are not counted. */
   countRequest: CountRequest | undefined;
 };
 
-/** A hook that lets a request through whose bearer token acts for a user and has the scope, if any (RFC 6750). */
+/** A hook that admits requests whose bearer token is valid and has the scope, if any (RFC 6750). */
 export function requireScope({ admit, countRequest }: Admission, scope: Scope | undefined) {
   return (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction): void => {
     const goOn = (principal: Principal) => {
@@ -39,14 +39,14 @@ export function requireScope({ admit, countRequest }: Admission, scope: Scope | 
   };
 }
 
-/** Nothing but errors is thrown; only the types do not know. */
+/** Only errors are thrown; the types do not say so. */
 function asError(error: unknown): Error {
   return error instanceof Error ? error : new Error('authentication failed', { cause: error });
 }
 
 /**
- * Whether the token of a request that goes on for long still counts, for the same user. That is no request, so it is
- * not counted as one, and makes no user.
+ * Whether the token of a long-running request is still valid for the same user. This is not a request: it counts none
+ * and creates no user.
  */
 export async function isStillAdmitted(
   authenticate: Authenticate,
@@ -63,17 +63,16 @@ export async function isStillAdmitted(
   }
 }
 
-/** Visible ASCII. A comma joins the values of a header that was given more than once. */
+/** Visible ASCII without the comma, which joins the values of a repeated header. */
 const TOKEN = /^[\x21-\x2b\x2d-\x7e]+$/;
 
 /**
- * The token of an Authorization header. That the header is not given twice was looked at before.
- *
+ * The token in an Authorization header. A repeated header was refused before.
  * @throws AppError 40100 without a bearer token, 40005 for a header that cannot be read.
  */
 function bearerToken(header: string | undefined): string {
   if (header === undefined) throw noToken();
-  // The form that nearly every request has.
+  // The form of nearly every request.
   if (header.startsWith('Bearer ') && header.length <= limits.tokenBytes && TOKEN.test(header.slice(7))) {
     return header.slice(7);
   }
@@ -86,7 +85,7 @@ function bearerToken(header: string | undefined): string {
   if (token.length > limits.tokenBytes)
     throw malformed(`the token is longer than ${limits.tokenBytes} bytes`);
   if (token === rest || !TOKEN.test(token)) {
-    throw malformed('the token has characters other than visible ASCII without the comma');
+    throw malformed('the token must be visible ASCII without commas');
   }
   return token;
 }
@@ -112,7 +111,7 @@ function insufficientScope(scope: Scope): AppError {
   });
 }
 
-/** RFC 6750 §3.1, `invalid_token`: the challenge of a failure that is one, wherever it comes from. */
+/** Adds the challenge `invalid_token` (RFC 6750 §3.1) to a failure that needs it, wherever it comes from. */
 export function withChallenge(error: AppError): AppError {
   if (error.code !== 40101 && error.code !== 40102) return error;
   const headers = { 'www-authenticate': `${CHALLENGE}, error="invalid_token"` };

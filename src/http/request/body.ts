@@ -4,10 +4,10 @@ import { AppError } from '../../errors.ts';
 import { type JsonValue, parseJson } from '../../json/json.ts';
 import { http as limits } from '../../limits.ts';
 
-/** A charset other than UTF-8 is refused; `utf8` is what many clients call it. */
+/** Any charset other than UTF-8 is refused; many clients write `utf8`. */
 const JSON_TYPE = /^application\/json[ \t]*(?:;[ \t]*charset=(?:utf-?8|"utf-?8")[ \t]*)?;?$/i;
 
-/** Bodies are JSON in UTF-8 of a bounded size; everything else is refused. */
+/** Accepts JSON bodies in UTF-8 of limited size and refuses everything else. */
 export function acceptJsonOnly(app: FastifyInstance): void {
   app.decorateRequest('bodyBytes', undefined);
   app.removeAllContentTypeParsers();
@@ -24,7 +24,7 @@ export function acceptJsonOnly(app: FastifyInstance): void {
         if (!(refusal instanceof AppError) || !isKeyed) {
           return done(refusal instanceof Error ? refusal : new Error('unreadable', { cause: refusal }));
         }
-        // Its key is looked at first: the refusal may have been given before, or the key used for another request.
+        // Check the key first: the refusal may be a repeat, or the key used for another request.
         request.unreadable = refusal;
         done(null, undefined);
       }
@@ -32,7 +32,7 @@ export function acceptJsonOnly(app: FastifyInstance): void {
   });
 }
 
-/** JSON's null is refused here, because Fastify shows it to the schema's validator like a body that is absent. */
+/** Refuses JSON's null here, because Fastify passes it to the schema's validator like an absent body. */
 function parseObject(bytes: Buffer): JsonValue {
   const value = parseJson(bytes);
   if (value === null) throw new AppError(40002, 'The body must be a JSON object.');
@@ -47,10 +47,10 @@ function tooLarge(): AppError {
   return new AppError(41300, `The body is larger than ${limits.bodyBytes} bytes.`);
 }
 
-/** Bodies of which no more will come. */
+/** Bodies that will not be completed. */
 const broken = new WeakMap<IncomingMessage, AppError>();
 
-/** Makes reading this body fail, now or when it begins. A request that is answered without its body is not affected. */
+/** Makes reading this body fail, now or once it begins. A request answered without its body is not affected. */
 export function breakBody(request: IncomingMessage, failure: AppError): void {
   broken.set(request, failure);
   if (request.listenerCount('error') > 0) request.emit('error', failure);
@@ -59,7 +59,7 @@ export function breakBody(request: IncomingMessage, failure: AppError): void {
 type Done = (error: Error | undefined, bytes: Buffer) => void;
 const NONE = Buffer.alloc(0);
 
-/** Reads a body, whose size is checked before and while it arrives. Calls back once. */
+/** Reads a body and checks its size before and while it arrives. Calls back once. */
 function readBody(request: FastifyRequest, payload: IncomingMessage, done: Done): void {
   const isTooLarge = Number(request.headers['content-length']) > limits.bodyBytes;
   const refusal = isTooLarge ? tooLarge() : broken.get(payload);
@@ -105,7 +105,7 @@ export function waitsForContinue(request: IncomingMessage): boolean {
   return waiting.has(request);
 }
 
-/** Asks for the body, when it is about to be read: what is refused before need not be sent. */
+/** Requests the body just before it is read, so that the body of a refused request need not be sent. */
 function askForBody(request: IncomingMessage): void {
   waiting.get(request)?.writeContinue();
   waiting.delete(request);

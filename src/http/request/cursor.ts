@@ -6,18 +6,17 @@ import { MAX_ID, MIN_ID } from '../../plants/plant.ts';
 import type { Position } from '../../plants/port.ts';
 import type { Clock } from '../../runtime.ts';
 
-/** What a cursor belongs to: the list that goes on with it, and the user that it was given to. */
+/** The list and the user that a cursor was issued for. */
 export type CursorOrigin = { list: string; user: number };
 
 /**
- * A cursor is a place in a list, sealed with the list, the user and the store's key. It gives no access, which is part of
- * every query; but a client that could forge one would learn from the answers which users exist.
+ * A cursor is a place in a list, sealed with the list, the user and the store's key. It grants no access, since every
+ * query checks access itself. But a client that could forge one would learn from the answers which users exist.
  */
 export type Cursors = {
   seal(place: string, origin: CursorOrigin): string;
   /**
    * The place of a cursor.
-   *
    * @throws AppError 40007
    */
   open(cursor: string, origin: CursorOrigin): string;
@@ -26,7 +25,7 @@ export type Cursors = {
 /** The list whose cursors clients keep: a cursor works as long as the events after it are kept. */
 export const EVENTS = 'events';
 
-/** `secret`, `oldKey` and `oldUntil` are what the store keeps for its cursors. */
+/** The store keeps `secret`, `oldKey` and `oldUntil` for its cursors. */
 export type CursorsOptions = {
   secret: string;
   oldKey: number;
@@ -36,14 +35,17 @@ export type CursorsOptions = {
 };
 
 /**
- * Cursors of the old form end in a checksum, which can be made up. They are given out as long as a replica of the version
- * before may be asked with them, and taken for a day longer, so that walks come to their end. Those of events are kept by
- * clients and tell nothing: they are taken as long as new ones.
+ * Cursors of the old form end in a checksum, which a client can compute itself. They are issued while a replica of
+ * the previous version may receive them, and accepted for another day so that walks can finish. Clients keep cursors
+ * of events, which reveal nothing, so these are accepted as long as new ones.
  */
 export function createCursors({ secret, oldKey, oldUntil, retentionDays, clock }: CursorsOptions): Cursors {
   const key = Buffer.from(secret, 'hex');
   const sealed = new Map<string, string>();
-  /** The first pages of lists are asked for again and again, and a MAC takes a tenth of the time of a short page. */
+  /**
+   * Cached: the first pages of lists are requested again and again, and a MAC takes a tenth of the time of a short
+   * page.
+   */
   function seal(place: string, { list, user }: CursorOrigin): string {
     const text = `${user} ${place} ${list}`;
     const known = sealed.get(text);
@@ -76,7 +78,7 @@ export function createCursors({ secret, oldKey, oldUntil, retentionDays, clock }
   };
 }
 
-/** A cursor of the list of plants. */
+/** A cursor for the list of plants. */
 export function sealPosition(cursors: Cursors, { owner, id }: Position, user: number): string {
   return cursors.seal(`${owner}.${id}`, { list: PLANTS, user });
 }
@@ -97,9 +99,9 @@ const PLACE = /^[\w.-]{1,64}$/;
 const PLANTS = 'plants';
 const PLANTS_PLACE = /^(\d{1,15})\.(0|-?[1-9]\d{0,18})$/;
 
-/** MACs that are kept in memory: 200 KiB. */
+/** Cached MACs: 200 KiB. */
 const REMEMBERED = 1_000;
-/** Characters of a MAC that are kept: 132 bits (RFC 2104 §5). */
+/** How many characters of a MAC are kept: 132 bits (RFC 2104 §5). */
 const KEPT = 22;
 
 function areEqual(given: string, right: string): boolean {
@@ -110,6 +112,6 @@ function areEqual(given: string, right: string): boolean {
 function noCursor(): AppError {
   return new AppError(
     40007,
-    'The cursor is not one that this service gave to you for this list; start without one.',
+    'This service did not issue the cursor to you for this list; start without one.',
   );
 }

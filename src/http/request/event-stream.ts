@@ -9,24 +9,23 @@ import type { FeedEvent } from '../../webhooks/port.ts';
 
 export type StreamRequest = {
   viewer: number;
-  /** The position to begin behind. */
+  /** The position after which to begin. */
   after: string;
-  /** What the stream is sent over. */
+  /** The response that carries the stream. */
   response: ServerResponse;
   cursorOf(position: string): string;
-  /** Whether the caller's token still counts. */
+  /** Whether the caller's token is still valid. */
   isAdmitted(): Promise<boolean>;
-  /** Called when the store fails; the stream then breaks off. */
+  /** Called when the store fails; the stream then ends. */
   onFailure(error: unknown): void;
 };
 
 type Live = { user: number; end(): void };
 
 /**
- * Opens streams of events as text/event-stream (https://html.spec.whatwg.org/multipage/server-sent-events.html), so
- * many at a time as the service admits. They end when `drain` is aborted.
- *
- * @throws AppError 42900 when the user has as many as may be, 50300 when all users together have.
+ * Opens streams of events as text/event-stream (https://html.spec.whatwg.org/multipage/server-sent-events.html), up
+ * to a limit. They end when `drain` is aborted.
+ * @throws AppError 42900 when the user has reached their limit, 50300 when all users together have.
  */
 export function createEventStreams({
   events,
@@ -46,7 +45,7 @@ export function createEventStreams({
     const ending = new AbortController();
     const { signal } = ending;
     const followed = followEvents({ events, hub, viewer, after, signal, isAdmitted, visibleOwners });
-    // Nothing is read ahead: a slow reader costs the part that it is being sent.
+    // Nothing is read ahead: a slow reader costs only the part being sent.
     const beginning = `id: ${request.cursorOf(after)}\nretry: ${limits.reconnectMs}\n\n`;
     const stream = Readable.from(toText(followed, beginning, request), {
       objectMode: false,
@@ -57,7 +56,7 @@ export function createEventStreams({
       user: viewer,
       end() {
         ending.abort();
-        // A client that does not read would not see the end either, and would hold up the stop.
+        // A client that does not read would not see the end either, and would delay the stop.
         if (response.writableNeedDrain) response.destroy();
       },
     };
@@ -69,7 +68,8 @@ export function createEventStreams({
     streams.add(live);
     response.once('close', forget);
     stream.once('close', forget);
-    // A client that sends no more may wait for its answer; but one that left looks the same, and this has no end.
+    // A half-closed client may still wait for its response, but one that left looks the same, and this response never
+    // ends.
     socket.once('end', live.end);
     if (drain.aborted || socket.readableEnded) live.end();
     return stream;
@@ -79,23 +79,21 @@ export function createEventStreams({
 function refuseTooMany(streams: ReadonlySet<Live>, user: number): void {
   const seconds = limits.retryAfterSeconds;
   if (streams.size >= limits.streams) {
-    throw retryLater(50300, 'The service has as many event streams as it admits; nothing was done.', {
+    throw retryLater(50300, 'The service has reached its limit of event streams; nothing was done.', {
       seconds,
     });
   }
   const own = [...streams].filter((stream) => stream.user === user);
   if (own.length >= limits.streamsPerUser) {
-    throw retryLater(
-      42900,
-      `You have ${own.length} event streams, which is the most there may be; end one first.`,
-      { seconds },
-    );
+    throw retryLater(42900, `You have ${own.length} event streams, which is the limit; end one first.`, {
+      seconds,
+    });
   }
 }
 
 async function* toText(
   parts: AsyncIterable<FeedEvent[]>,
-  /** With an id, so that a client that is cut off before its first event misses none either. */
+  /** With an id, so that a client that is cut off before its first event misses none. */
   beginning: string,
   { cursorOf, onFailure }: Pick<StreamRequest, 'cursorOf' | 'onFailure'>,
 ): AsyncIterable<string> {
@@ -111,7 +109,7 @@ async function* toText(
   }
 }
 
-/** JSON text has no line breaks of its own. */
+/** JSON text contains no line breaks. */
 function messageOf(event: FeedEvent, cursor: string): string {
   return `id: ${cursor}\nevent: ${event.type}\ndata: ${eventJson(event)}\n\n`;
 }

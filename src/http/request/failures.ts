@@ -19,7 +19,7 @@ const FRAMEWORK: Record<string, () => AppError> = {
 type FailedRequest = Pick<FastifyRequest, 'id' | 'log' | 'method' | 'raw'> &
   Partial<Pick<FastifyRequest, 'keyed' | 'span'>>;
 
-/** Answers a failure with the Error object; one that nobody expected is logged and hidden. */
+/** Answers a failure with the Error object. Unexpected errors are logged and hidden. */
 export function answerFailure(
   error: unknown,
   request: FailedRequest,
@@ -30,15 +30,15 @@ export function answerFailure(
   const { complete, socket } = request.raw;
   const isLast = failure.code === 50303 || (failure.code === 41300 && !complete);
   if (isLast || waitsForContinue(request.raw)) closeAfterAnswers(socket);
-  // Fastify closes the connection when a body cannot be parsed, even if all of it was read. The header is replaced, not
-  // removed: Node never closes the connection of a client that half-closed when the header was removed.
+  // Fastify closes the connection when a body cannot be parsed, even if all of it was read. Replace the header
+  // instead of removing it: without it, Node never closes the connection of a client that half-closed.
   if (complete && reply.raw.shouldKeepAlive && reply.hasHeader('connection')) {
     reply.header('connection', 'keep-alive');
   }
   const send = ({ code, message, status, headers }: AppError) => {
     if (!asksHealth(request.raw)) measures?.failed(code);
     request.span?.note({ 'plant_store.error': code });
-    // To be quoted: the lines of the log about this request carry it.
+    // For the client to quote: the log lines about this request contain it.
     const answer = reply.code(status).headers(headers).header('x-request-id', request.id);
     answerJson(answer).send(errorBody(code, message));
   };

@@ -9,26 +9,26 @@ import { answerJson } from '../routes/route.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Set while a request with an Idempotency-Key is the one that runs under it. */
+    /** Set while this is the request that runs under its Idempotency-Key. */
     keyed: Keyed | undefined;
-    /** The body as it came; undefined when there was none. */
+    /** The body as received; undefined when there was none. */
     bodyBytes: Buffer | undefined;
-    /** Why the body of a request with a key is no JSON: said when the key was looked at. */
+    /** Why the body of a request with a key is not JSON. Reported after the key is checked. */
     unreadable: AppError | undefined;
   }
 }
 
 type KeyedRequest = Omit<Once, 'answer'>;
 type Keyed = KeyedRequest & {
-  /** Lets others run under the key, after the answer to a success, which was kept with its effect. */
+  /** Frees the key after a success, whose answer was stored with its effect. */
   release(): void;
-  /** The same after a failure, whose answer is kept unless another time may bring another one. Never rejects. */
+  /** The same after a failure, whose answer is stored unless a retry may succeed. Never rejects. */
   failed(failure: AppError): Promise<AppError>;
 };
 
 /**
- * Makes every POST that is registered after this one that can be repeated (draft-ietf-httpapi-idempotency-key-header):
- * the answer to a key is kept with the effect, or, when there was none, before it is sent.
+ * Makes every POST to the routes registered after this call repeatable (draft-ietf-httpapi-idempotency-key-header).
+ * The answer is stored together with the effect or, when there was none, before it is sent.
  */
 export function acceptIdempotencyKeys(
   app: FastifyInstance,
@@ -47,7 +47,7 @@ export function acceptIdempotencyKeys(
 export function callerOf(request: FastifyRequest, answer?: () => PlannedAnswer): Caller {
   const { keyed } = request;
   const { socket } = request.raw;
-  // One that only closed its sending side may wait still, but most that did have left.
+  // A client that only closed its sending side may still wait, but most have left.
   return {
     user: request.principal.user.id,
     hasLeft: () => socket.destroyed || socket.readableEnded,
@@ -61,7 +61,7 @@ function onceOf({ release, failed, ...keyed }: Keyed, answer: PlannedAnswer): On
   return { ...keyed, answer };
 }
 
-/** Answers as it is kept. Every POST that succeeds is answered so: it is what ends its run under the key. */
+/** Sends a stored answer. Every successful POST must use this, because it frees the key. */
 export function sendAnswer(reply: FastifyReply, { status, location, body }: KeptAnswer): FastifyReply {
   reply.request.keyed?.release();
   if (location !== undefined) reply.header('location', location);
@@ -69,13 +69,13 @@ export function sendAnswer(reply: FastifyReply, { status, location, body }: Kept
 }
 
 function beginner({ keys, runtime }: { keys: KeyStore; runtime: Runtime }) {
-  /** Fingerprints of the requests that run, by user, key and path. */
+  /** Fingerprints of running requests, by user, key and path. */
   const running = new Map<string, string>();
 
-  /** Makes the request the one that runs under its key. `lines`: what the log says of it. */
+  /** Makes this the request that runs under its key. `lines`: what the log says of it. */
   function enter(request: KeyedRequest, lines: object): Keyed {
     const { user, key, path, fingerprint } = request;
-    // A key has no line break, so that no two of these are the same text.
+    // A key has no line break, so two entries never have the same text.
     const entry = `${user}\n${key}\n${path}`;
     const other = running.get(entry);
     if (other !== undefined) throw other === fingerprint ? stillRunning() : usedForAnother();
@@ -85,7 +85,7 @@ function beginner({ keys, runtime }: { keys: KeyStore; runtime: Runtime }) {
     return { ...request, release, failed };
   }
 
-  /** What is to be answered: the failure, unless another replica has kept an answer to this key meanwhile. */
+  /** The answer to send: the failure, unless another replica has stored an answer to this key meanwhile. */
   async function keepFailure(request: KeyedRequest, failure: AppError, lines: object): Promise<AppError> {
     if (!isKept(failure.code)) return failure;
     const body = errorBody(failure.code, failure.message);
@@ -93,12 +93,12 @@ function beginner({ keys, runtime }: { keys: KeyStore; runtime: Runtime }) {
       const answer = { status: failure.status, location: undefined, body };
       return (await keys.keepAnswer({ ...request, answer })) ? failure : stillRunning();
     } catch (error) {
-      // What is in the way may be gone by the time of a retry, which would then do what was refused here for good.
+      // A retry may no longer meet the conflict, and would then do what was refused for good here.
       if (failure.status === CONFLICT && error instanceof AppError) return error;
       // Any other retry is refused in the same way without a record.
       runtime.log.warn(
         { err: error, ...lines },
-        'the answer to a request with an Idempotency-Key was not kept',
+        'could not store the answer to a request with an Idempotency-Key',
       );
       return failure;
     }
@@ -106,14 +106,14 @@ function beginner({ keys, runtime }: { keys: KeyStore; runtime: Runtime }) {
 
   async function begin(request: FastifyRequest, reply: FastifyReply, key: string): Promise<boolean> {
     const keyed = keyedRequest(request, key, runtime.clock.now());
-    // Before the requests that run: they may be retries, too, or have taken the key for something else.
+    // Checked before the running requests, which may be retries or use the key for something else.
     const record = await keys.keptAnswer(keyed, keyed.at);
     if (!record) {
       request.keyed = enter(keyed, linesOf(request));
       return true;
     }
     if (record.fingerprint !== keyed.fingerprint) throw usedForAnother();
-    // What is kept may hold a secret.
+    // The stored answer may contain a secret.
     reply.header('idempotent-replayed', 'true').header('cache-control', 'no-store');
     sendAnswer(reply, record.answer);
     return false;
@@ -133,7 +133,7 @@ function beginner({ keys, runtime }: { keys: KeyStore; runtime: Runtime }) {
   };
 }
 
-/** The key of a header: a string of RFC 8941 §3.3.3, or the same without quotation marks. */
+/** The key in a header: an RFC 8941 §3.3.3 string, or the same without quotation marks. */
 export function parseKey(header: string): string | undefined {
   const quoted = QUOTED.exec(header)?.[1]?.replaceAll(/\\(.)/g, '$1');
   const key = quoted ?? (BARE.test(header) ? header : '');
@@ -148,14 +148,14 @@ function unreadableKey(): AppError {
 }
 
 const QUOTED = /^"((?:[\x20-\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"$/;
-/** The characters of a token (RFC 9110 §5.6.2), and those that ids are written with besides. */
+/** The characters of a token (RFC 9110 §5.6.2), and further ones common in ids. */
 const BARE = /^[\w!#$%&'*+.^`|~:/=@-]+$/;
 
 const CONFLICT = 409;
 
 /**
- * Not what may be another time: who the caller is, how much they ask for, faults of the service, and that another
- * process was faster, which has kept its answer.
+ * Excludes failures that may differ next time: those about the caller's identity, request rates, faults of the
+ * service, and a faster process that has stored its own answer.
  */
 function isKept(code: ErrorCode): boolean {
   const status = statusOf(code);
@@ -176,7 +176,7 @@ function keyedRequest(request: FastifyRequest, key: string, at: number): KeyedRe
 
 /** The path in one spelling, whatever was percent-encoded. */
 function pathOf({ routeOptions, params }: FastifyRequest): string {
-  // Parameters of a path are texts.
+  // Path parameters are strings.
   const named = params as Record<string, string>;
   return (routeOptions.url ?? '').replaceAll(/:(\w+)/g, (_, name) => named[name] ?? '');
 }
@@ -199,6 +199,6 @@ function stillRunning(): AppError {
 function usedForAnother(): AppError {
   return new AppError(
     42200,
-    'The Idempotency-Key was used for another request; take a new key for each request, and the same for its retries.',
+    'The Idempotency-Key was used for another request; use a new key for each request, and the same key for its retries.',
   );
 }

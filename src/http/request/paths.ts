@@ -2,17 +2,16 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, HookHandlerDoneFunc
 import { AppError } from '../../errors.ts';
 
 /**
- * Answers what no route matches, before anything of the request but its first line is looked at: OPTIONS with
- * the methods of the path, a method that the path does not have with 405, an unknown path with 404.
- *
- * @param hint where there are more, as the rest of a sentence
+ * Answers requests that match no route, from the request line alone: OPTIONS with the methods of the path, an
+ * unsupported method with 405, an unknown path with 404.
+ * @param hint where to find the paths, as the rest of a sentence
  */
 export function answerOtherPaths(app: FastifyInstance, hint: string): void {
   const methods = new Map<string, Set<string>>();
   app.addHook('onRoute', ({ url, method }) => {
     const known = methods.get(url) ?? new Set(['OPTIONS']);
     for (const name of [method].flat()) known.add(name);
-    // There is HEAD wherever there is GET, and for a prefix with a slash behind it only HEAD is reported.
+    // Every GET has a HEAD, and for a prefix with a trailing slash Fastify reports only HEAD.
     if (known.has('HEAD')) known.add('GET');
     methods.set(url, known);
   });
@@ -28,7 +27,7 @@ export function answerOtherPaths(app: FastifyInstance, hint: string): void {
     if (request.method === 'OPTIONS') reply.code(204).header('allow', allow).send();
     else done(wrongMethod(request.method, allow));
   });
-  // For files of the docs page that are not there: their route is known, they are not.
+  // For missing files of the docs page: their route exists, they do not.
   app.setNotFoundHandler(() => {
     throw notFound(hint);
   });
@@ -39,10 +38,12 @@ function notFound(hint: string): AppError {
 }
 
 function wrongMethod(method: string, allow: string): AppError {
-  return new AppError(40500, `The path has no method ${method}; it has ${allow}.`, { headers: { allow } });
+  return new AppError(40500, `The path does not support ${method}; it supports ${allow}.`, {
+    headers: { allow },
+  });
 }
 
-/** Every target that `isCanonical` may refuse; most others are told at once. */
+/** Matches every target that `isCanonical` may refuse and passes most others quickly. */
 const SUSPICIOUS = /^\*|\/(?:$|[?#.%])/;
 
 function pathOf(url: string): string {
@@ -50,8 +51,8 @@ function pathOf(url: string): string {
 }
 
 /**
- * The router takes `/plants/` for a plant without an id, and dot segments (RFC 3986 §5.2.4) for ids, in every
- * spelling; and it takes `*` for the root.
+ * The router would accept `/plants/` as a plant without an id, dot segments (RFC 3986 §5.2.4) in any spelling as ids,
+ * and `*` as the root.
  */
 function isCanonical(path: string, route = ''): boolean {
   if (path.endsWith('/') && route.includes(':')) return false;
@@ -71,7 +72,7 @@ function allowedMethods(methods: Map<string, Set<string>>, path: string): Set<st
   return undefined;
 }
 
-/** A segment that can stand for a parameter. */
+/** A segment that can be a parameter's value. */
 function isName(segment: string | undefined): boolean {
   return segment !== undefined && !/^(?:\.|%2e){0,2}$/i.test(segment);
 }

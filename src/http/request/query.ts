@@ -3,10 +3,9 @@ import { AppError } from '../../errors.ts';
 const CANONICAL_COUNT = /^[1-9]\d*$/;
 
 /**
- * Reads the query of a URL strictly: a parameter that is given twice, an escape that cannot be read and a
- * part without a name are errors. Numbers and comma-separated lists are turned into what their schema says,
- * so that the schema can judge them; what cannot be turned stays text, which the schema then refuses.
- *
+ * Reads the query of a URL strictly: repeated parameters, unreadable escapes and parts without a name are errors. It
+ * converts numbers and comma-separated lists as their schema says, for validation. What cannot be converted stays
+ * text, which the schema then refuses.
  * @throws AppError 40003
  */
 export function parseQuery(
@@ -23,7 +22,7 @@ export function parseQuery(
     if (Object.hasOwn(query, name)) {
       throw new AppError(40003, `The query parameter ${quote(name)} is given more than once.`);
     }
-    // Assigned like another, this one would become the prototype and escape the check for unknown ones.
+    // Assigning it would set the prototype and bypass the check for unknown names.
     if (name === '__proto__') throw new AppError(40003, 'The query parameter "__proto__" is unknown.');
     query[name] = convert(text, schemas[name]);
   }
@@ -45,10 +44,10 @@ function convert(text: string, schema: { [keyword: string]: unknown } | undefine
   return text;
 }
 
-/** A longer name is cut: room for every name that the service knows, and for no token that was put in its place. */
+/** Longer names are cut: enough for every name the service knows, too short for a token sent by mistake. */
 const LONGEST = 24;
 
-/** A name that the client chose, as a message shows it. */
+/** A name that the client chose, as messages show it. */
 export function quote(name: string): string {
   return JSON.stringify(name.length > LONGEST ? `${name.slice(0, LONGEST)}…` : name);
 }

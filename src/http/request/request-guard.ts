@@ -5,7 +5,7 @@ import { AppError, retryLater } from '../../errors.ts';
 import { http as limits } from '../../limits.ts';
 import { malformed } from './authorization.ts';
 
-/** Header fields that may be given once only, each with a bit: Node keeps the first or joins them. */
+/** Header fields that may appear only once, each with a bit: Node keeps the first or joins them. */
 const SINGLE = new Map(
   [
     'authorization',
@@ -19,7 +19,7 @@ const SINGLE = new Map(
   ].map((name, i) => [name, 1 << i]),
 );
 
-/** Refuses what Node's parser lets through although it cannot be answered safely. */
+/** Refuses requests that Node's parser accepts although they cannot be answered safely. */
 export function requestGuard(drain: AbortSignal) {
   return (request: FastifyRequest, _reply: FastifyReply, done: HookHandlerDoneFunction): void => {
     done(drain.aborted && request.url !== '/healthz' ? shuttingDown() : problemOf(request));
@@ -33,7 +33,7 @@ function shuttingDown(): AppError {
 function problemOf({ raw, originalUrl }: FastifyRequest): AppError | undefined {
   const { headers, rawHeaders, httpVersionMajor } = raw;
   if (httpVersionMajor !== 1) {
-    return new AppError(50500, `HTTP ${raw.httpVersion} is not spoken here; use HTTP/1.1.`);
+    return new AppError(50500, `HTTP ${raw.httpVersion} 1.1./1.1.`);
   }
   if (originalUrl.length > limits.urlBytes) return urlTooLong();
   return (
@@ -46,7 +46,7 @@ function problemOf({ raw, originalUrl }: FastifyRequest): AppError | undefined {
   );
 }
 
-/** RFC 9112 §3.2: HTTP/1.1 requires Host, and Host must be valid, though it may be empty. The service has no names. */
+/** RFC 9112 §3.2: HTTP/1.1 requires Host, which must be valid but may be empty. The service accepts any name. */
 function host({ headers, httpVersion }: IncomingMessage): AppError | undefined {
   const { host: given } = headers;
   if (given === undefined) {
@@ -57,24 +57,24 @@ function host({ headers, httpVersion }: IncomingMessage): AppError | undefined {
     : new AppError(40000, 'The header Host is not a host with an optional port.');
 }
 
-/** RFC 9112 §3.2: a path; a whole URL; for OPTIONS also `*`; for CONNECT, and only there, host and port. */
+/** RFC 9112 §3.2: a path or an absolute URL; for OPTIONS also `*`; host and port for CONNECT only. */
 function target(method: string | undefined, url: string): AppError | undefined {
   if (method === 'CONNECT') {
     return /:\d+$/.test(url) && hasHost(url)
       ? undefined
-      : unreadableTarget('CONNECT names a host and a port');
+      : unreadableTarget('CONNECT must name a host and a port');
   }
   if (url.startsWith('/') || (url === '*' && method === 'OPTIONS')) return undefined;
   const [, authority = ''] = /^https?:\/\/([^/?#]*)/i.exec(url) ?? [];
   if (hasHost(authority)) return undefined;
-  return unreadableTarget('it is a path, or an http URL with a host and without user information');
+  return unreadableTarget('it must be a path, or an http URL with a host and without user information');
 }
 
 function unreadableTarget(rule: string): AppError {
   return new AppError(40000, `The target of the request cannot be read: ${rule}.`);
 }
 
-/** As `isHost`; the host is not empty. */
+/** Like `isHost`, but the host must not be empty. */
 function hasHost(authority: string): boolean {
   return authority !== '' && !authority.startsWith(':') && isHost(authority);
 }
@@ -86,7 +86,7 @@ const FUTURE_ADDRESS = /^v[\da-f]+\.[\w.~!$&'()*+,;=:-]+$/i;
 function isHost(text: string): boolean {
   if (!text.startsWith('[')) return NAMED_HOST.test(text);
   const [, address = ''] = /^\[([^\]]*)\](?::\d*)?$/.exec(text) ?? [];
-  // Node takes zones of interfaces, which have no place in a URL.
+  // Node accepts zones of interfaces, which are not allowed in a URL.
   return (isIPv6(address) && !address.includes('%')) || FUTURE_ADDRESS.test(address);
 }
 
@@ -117,7 +117,7 @@ function transferCoding({ headers, httpVersion }: IncomingMessage): AppError | u
   if (coding === undefined) return undefined;
   if (httpVersion === '1.0') return new AppError(40000, 'HTTP/1.0 has no Transfer-Encoding.');
   if (coding.toLowerCase() === 'chunked') return undefined;
-  return new AppError(50100, 'The only transfer-coding that is supported is chunked.');
+  return new AppError(50100, 'Only the transfer-coding chunked is supported.');
 }
 
 function contentCoding(coding: string | undefined): AppError | undefined {
@@ -127,9 +127,9 @@ function contentCoding(coding: string | undefined): AppError | undefined {
   });
 }
 
-/** RFC 9110 §10.1.1: HTTP/1.0 has none. */
+/** RFC 9110 §10.1.1: HTTP/1.0 has no expectations. */
 function expectation({ headers: { expect }, httpVersion }: IncomingMessage): AppError | undefined {
   if (expect === undefined || httpVersion === '1.0') return undefined;
   if (expect.toLowerCase() === '100-continue') return undefined;
-  return new AppError(41700, 'The only expectation that is supported is 100-continue.');
+  return new AppError(41700, 'Only the expectation 100-continue is supported.');
 }

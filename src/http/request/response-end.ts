@@ -2,12 +2,12 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { isPipelined } from '../admission/pipelining.ts';
 
-/** Calls back once: when the answer is complete, or when nobody is there any more to take it. */
+/** Calls back once: when the response is complete, or when its client has gone. */
 export type OnEnd = (socket: Socket, response: ServerResponse, call: () => void) => void;
 
 /**
- * An answer whose turn never came, since its connection was closed before, is not closed by Node. Those of a connection
- * share one listener on it: a client may send as many requests over it as it likes.
+ * Node does not close a response whose turn had not come when its connection closed. The pending responses of a
+ * connection share one listener, since a client may send any number of requests over it.
  */
 export function responseEnds(): OnEnd {
   const waitingOf = new WeakMap<Socket, Set<() => void>>();
@@ -37,7 +37,7 @@ export function responseEnds(): OnEnd {
   };
 }
 
-/** The status that was answered; undefined when the client left before the whole answer was sent. */
+/** The status of the response; undefined when the client left before all of it was sent. */
 export function statusOf(response: ServerResponse): number | undefined {
   return response.writableFinished ? response.statusCode : undefined;
 }

@@ -5,8 +5,8 @@ import type { Schema } from '../routes/operation.ts';
 import { parseQuery, quote } from './query.ts';
 
 /**
- * Checks requests against the schemas that the OpenAPI document shows. A refusal names the member or the
- * parameter, and its rule, which is the schema's description.
+ * Validates requests against the schemas in the OpenAPI document. An error names the member or parameter and its
+ * rule, which is the schema's description.
  */
 export function createValidatorCompiler(): FastifySchemaCompiler<Schema> {
   const ajv = createAjv();
@@ -14,20 +14,20 @@ export function createValidatorCompiler(): FastifySchemaCompiler<Schema> {
     httpPart === 'querystring' ? queryValidator(ajv, schema) : bodyValidator(ajv, schema);
 }
 
-/** Lengths are in code points and patterns are read as Unicode, as Ajv does by itself. */
+/** Lengths are in code points and patterns are Unicode, as Ajv does by default. */
 function createAjv(): Ajv {
   return new Ajv({
     strict: true,
-    // The tests compare the schemas with their meta-schema; to compile that here would cost every start.
+    // Tests check the schemas against their meta-schema; compiling it here would slow every start.
     meta: false,
     validateSchema: false,
-    // An operation's schema may be that of another one, too.
+    // Two operations may share a schema.
     addUsedSchema: false,
-    // Formats are for the document; what a value must be stands in other keywords.
+    // Formats are documentation; other keywords define the valid values.
     validateFormats: false,
     messages: false,
     keywords: [
-      // What `asRead` writes.
+      // Written by `asRead`.
       { keyword: 'bigint', validate: (_: true, value: unknown) => typeof value === 'bigint', errors: false },
     ],
   });
@@ -38,7 +38,7 @@ function bodyValidator(ajv: Ajv, schema: Schema) {
   const members = Object.entries(propertiesOf(schema));
   const numbers = members.filter(([, member]) => isNumber(member)).map(([name]) => name);
   return (body: unknown) => {
-    // Fastify shows a body that is absent as null. One that says null was refused before.
+    // Fastify passes an absent body as null. A body of null was refused before.
     const value = body ?? schema.default;
     if (numbers.length > 0) readNumbers(value, numbers);
     if (check(value)) return { value };
@@ -47,14 +47,14 @@ function bodyValidator(ajv: Ajv, schema: Schema) {
   };
 }
 
-/** An integer that a JS number holds: one that is not called int64. */
+/** An integer that fits a JS number: any that is not int64. */
 function isNumber({ type, format }: Schema): boolean {
   return [type].flat().includes('integer') && format !== 'int64';
 }
 
 /**
- * The JSON reader gives integers as bigint. One that is too large for a JS number stays too large for its member; a JS
- * number is none, although the nearest one there is may look like it.
+ * The JSON reader returns integers as bigint. A bigint too large for a JS number stays too large for its member. A JS
+ * number is not an integer, although the nearest double may look like one.
  */
 function readNumbers(body: unknown, names: string[]): void {
   if (typeof body !== 'object' || body === null) return;
@@ -75,7 +75,7 @@ function queryValidator(ajv: Ajv, schema: Schema) {
   };
 }
 
-/** What the JSON reader gives as bigint is, to the document, an integer of the format int64. */
+/** What the JSON reader returns as bigint, the document calls an integer of format int64. */
 function asRead(schema: Schema): Schema {
   if (schema.type === 'integer' && schema.format === 'int64') return { bigint: true };
   const properties = propertiesOf(schema);
@@ -102,7 +102,7 @@ function explain(noun: string, schema: Schema, errors: ErrorObject[] | null | un
   }
   if (rule !== undefined) return `The ${noun} ${quote(name)} must be ${rule}.`;
   const known = Object.keys(properties).map(quote).join(', ');
-  return `The ${noun} ${quote(name)} is unknown; ${known ? `known are ${known}` : 'none is expected'}.`;
+  return `The ${noun} ${quote(name)} is unknown; ${known ? `use ${known}` : 'none is allowed'}.`;
 }
 
 function nameOf({ params, instancePath }: ErrorObject): string {

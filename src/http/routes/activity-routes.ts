@@ -26,8 +26,8 @@ export const activityOperations = {
     scope: 'webhooks:read',
     summary: 'Count what happened',
     description:
-      'Returns how many plants were created in each of the last hours, and what became of the deliveries, oldest ' +
-      `first; the last hour is not over yet. There are fewer hours when they hold more than ${limits.countedRows} ` +
+      'Returns how many plants were created in each of the last hours, and the outcomes of their deliveries, oldest ' +
+      `first; the last hour is the current one. Returns fewer hours if they hold more than ${limits.countedRows} ` +
       'events and deliveries together.',
     tag: 'Events',
     query: ActivityQuery,

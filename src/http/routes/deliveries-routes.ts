@@ -49,7 +49,7 @@ export const deliveriesOperations = {
       status: 202,
       description: 'The delivery of the test event.',
       schema: DeliveryView,
-      headers: { Location: 'Where the delivery is.' },
+      headers: { Location: 'The path of the delivery.' },
     },
     failures: [40402],
   },
@@ -77,7 +77,7 @@ export const deliveriesOperations = {
     url: '/webhooks/:id/deliveries/:event',
     scope: 'webhooks:read',
     summary: 'Get a delivery',
-    description: 'Returns the delivery with its attempts: when, to which address, and what came back.',
+    description: 'Returns the delivery with its attempts: the time, the address and the response of each.',
     tag: 'Deliveries',
     path: OF_DELIVERY,
     success: { status: 200, description: 'The delivery.', schema: DeliveryWithHistory },
@@ -89,7 +89,7 @@ export const deliveriesOperations = {
     scope: 'webhooks:write',
     summary: 'Redeliver an event',
     description:
-      'Makes the delivery due now, whatever became of it, and begins its retry schedule anew. It is held while the ' +
+      'Makes the delivery due now, whatever its state, and restarts its retry schedule. It is held while the ' +
       'webhook is disabled.',
     tag: 'Deliveries',
     path: OF_DELIVERY,
@@ -98,7 +98,7 @@ export const deliveriesOperations = {
       status: 202,
       description: 'The delivery as it is now.',
       schema: DeliveryView,
-      headers: { Location: 'Where the delivery is.' },
+      headers: { Location: 'The path of the delivery.' },
     },
     failures: [40402, 40403],
   },
@@ -108,25 +108,25 @@ export const deliveriesOperations = {
     scope: 'webhooks:write',
     summary: 'Replay events',
     description:
-      'Sends again what happened since a time: every event of the plants that you have access to, or the ' +
-      'deliveries in one state. It goes on after a restart, and each is retried like a new one.',
+      'Resends what happened since a time: every event of the plants that you have access to, or the ' +
+      'deliveries in one state. The replay survives a restart, and each delivery is retried like a new one.',
     tag: 'Deliveries',
     path: OF_WEBHOOK,
     body: ReplayInput,
     success: {
       status: 202,
-      description: 'The replay was written down.',
+      description: 'The replay is stored.',
       schema: {
         type: 'object',
         required: ['count'],
-        properties: { count: { type: 'integer', minimum: 0, description: 'how many are sent' } },
+        properties: { count: { type: 'integer', minimum: 0, description: 'how many deliveries it sends' } },
       },
     },
     failures: [40402, 40902],
   },
 } satisfies Operations;
 
-/** What was sent to a webhook, what waits, and how to send again. */
+/** What was sent to a webhook, what is pending, and how to send it again. */
 export function deliveriesRoutes(app: FastifyInstance, context: RouteContext): void {
   testRoute(app, context);
   listRoute(app, context);
@@ -165,7 +165,7 @@ function listHandler({ webhooks, basePath, cursors }: RouteContext) {
     const { state, cursor, limit = limits.page } = request.query;
     const { id } = request.params;
     const owner = request.principal.user.id;
-    // Another state is another list.
+    // Each state is a list of its own.
     const origin = { list: `deliveries ${id} ${state ?? ''}`, user: owner };
     const before = cursor === undefined ? undefined : cursors.open(cursor, origin);
     const { deliveries, next } = await listDeliveries(webhooks, { owner, webhook: id, state, before, limit });

@@ -16,7 +16,8 @@ const ListQuery = {
     limit: pageLimit('events'),
     cursor: {
       type: 'string',
-      description: 'the cursor of an earlier answer: the events behind it; without it, from the oldest on',
+      description:
+        'the cursor of an earlier answer: returns the events after it; without it, from the oldest on',
     },
   },
   additionalProperties: false,
@@ -30,9 +31,9 @@ export const eventsOperations = {
     scope: 'webhooks:read',
     summary: 'List events',
     description:
-      'Returns the events of the plants that you have access to, oldest first, and a cursor. Asked with it again, ' +
-      'now or later, the answer goes on behind the last event; none is ever skipped. Fewer events than `limit` ' +
-      'are all there are for now.',
+      'Returns the events of the plants that you have access to, oldest first, and a cursor. With that cursor, ' +
+      'the next request continues after the last event; none is ever skipped. Fewer events than `limit` ' +
+      'are all that exist so far.',
     tag: 'Events',
     query: ListQuery,
     success: {
@@ -43,7 +44,7 @@ export const eventsOperations = {
         required: ['events', 'cursor'],
         properties: {
           events: { type: 'array', items: EventView },
-          cursor: { type: 'string', description: 'where to go on; there also when there are no events' },
+          cursor: { type: 'string', description: 'where to continue; present even without events' },
         },
       },
     },
@@ -55,9 +56,9 @@ export const eventsOperations = {
     scope: 'webhooks:read',
     summary: 'Follow events',
     description:
-      'The same events as server-sent events, as they come: behind `Last-Event-ID`, else from now on. The first ' +
-      `lines carry the id of where that is. A comment follows whenever it was quiet for ${limits.heartbeatMs / 1000} ` +
-      'seconds. The stream ends when the service stops and when the token no longer counts; connect again with the ' +
+      'The same events as server-sent events: after `Last-Event-ID`, else from now on. The first ' +
+      `lines carry the id of that position. A comment follows after every ${limits.heartbeatMs / 1000} ` +
+      'quiet seconds. The stream ends when the service stops or the token is no longer valid; reconnect with the ' +
       'last id.',
     tag: 'Events',
     headers: {
@@ -73,7 +74,7 @@ export const eventsOperations = {
   },
 } satisfies Operations;
 
-/** The events of the plants that the caller has access to, to be asked for or followed. */
+/** The events of the plants that the caller has access to, as a list or a stream. */
 export function eventsRoutes(app: FastifyInstance, context: RouteContext): void {
   listRoute(app, context);
   streamRoute(app, context);
@@ -119,15 +120,15 @@ function streamHandler(context: RouteContext) {
             cursorOf: (position) => cursors.seal(position, origin),
             isAdmitted: () => stillAdmits('webhooks:read', request),
             onFailure: (error) =>
-              request.log.error({ err: error, ...linesOf(request) }, 'a stream of events broke off'),
+              request.log.error({ err: error, ...linesOf(request) }, 'a stream of events failed'),
           });
-    // A proxy that gathers answers would keep the events back.
+    // A proxy that buffers responses would delay the events.
     reply.header('cache-control', 'no-store').header('x-accel-buffering', 'no');
     return reply.header('content-type', 'text/event-stream').send(stream);
   };
 }
 
-/** @throws AppError 40007 when events behind `Last-Event-ID` are no longer kept, or it is no cursor. */
+/** @throws AppError 40007 when the events after `Last-Event-ID` are no longer kept, or it is not a cursor. */
 async function startOf(
   { headers, principal }: FastifyRequest,
   { webhooks, cursors }: RouteContext,
@@ -141,7 +142,7 @@ async function startOf(
   return after;
 }
 
-/** The list and the stream have the same cursors. */
+/** The list and the stream use the same cursors. */
 function eventsOrigin(user: number) {
   return { list: EVENTS, user };
 }

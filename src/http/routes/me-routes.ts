@@ -12,7 +12,7 @@ const Me = {
     expiresAt: {
       type: 'string',
       format: 'date-time',
-      description: 'when the token ends; absent when it does not',
+      description: 'when the token expires; absent if it never does',
     },
   },
 } as const;
@@ -22,14 +22,14 @@ export const meOperations = {
     method: 'GET',
     url: '/me',
     scope: undefined,
-    summary: 'Show whom the token acts for',
-    description: 'Returns the user and the scopes of the token. It takes a token, and no scope.',
+    summary: 'Show the user of the token',
+    description: 'Returns the user and the scopes of the token. It requires a token, but no scope.',
     tag: 'Tokens',
     success: { status: 200, description: 'The user and the scopes.', schema: Me },
   },
 } satisfies Operations;
 
-/** Tells a program whose token it was given: by whom it is signed in, and what it need not offer. */
+/** Tells a program which user it acts for and which operations its token allows. */
 export function meRoutes(app: FastifyInstance, { routeOf }: RouteContext): void {
   app.route({
     ...routeOf(meOperations.getMe),

@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import { catalogue, type ErrorCode, statusOf } from '../../errors.ts';
 import { COMMON_FAILURES, failuresOf, type Operation } from './operation.ts';
 
-/** What the OpenAPI document says of failures: each answer once, under a name that operations refer to. */
+/** The failures in the OpenAPI document: each response once, under a name that operations refer to. */
 
 const meanings = Object.entries(catalogue).map(([code, meaning]) => `- \`${code}\`: ${meaning}`);
 
@@ -17,25 +17,25 @@ const ErrorObject = {
     },
     message: {
       type: 'string',
-      description: 'One sentence for a person: what is wrong, where, and what is right.',
+      description: 'One sentence for a person: what is wrong, where, and what would be right.',
     },
   },
   description: 'The body of every failure.',
   examples: [{ error: 40100, message: 'Send …' }],
 } as const;
 
-/** The header fields that answers of several operations may carry. */
+/** The header fields that responses of several operations may carry. */
 const HEADERS: Readonly<Record<string, string>> = {
   RateLimit:
-    'While requests are counted: how many the token has left (`r`), and for how many seconds (`t`), such as `"default";r=12;t=7`.',
+    'With a rate limit: the requests the token has left (`r`) and for how many seconds (`t`), such as `"default";r=12;t=7`.',
   'RateLimit-Policy':
-    'While requests are counted: how many the token may make (`q`) in how many seconds (`w`), such as `"default";q=600;w=60`.',
+    'With a rate limit: the requests the token may make (`q`) in how many seconds (`w`), such as `"default";q=600;w=60`.',
   'WWW-Authenticate': 'The challenge of RFC 6750.',
   'Retry-After': 'In how many seconds to try again.',
-  'X-Request-Id': 'To be quoted: the lines in the log about this request carry it.',
+  'X-Request-Id': 'Quote it in reports: the log lines about this request contain it.',
 };
 
-/** While the service counts requests, on every answer to a token that counts. */
+/** With a rate limit, on every response to a valid token. */
 export const RATE_LIMIT = ['RateLimit', 'RateLimit-Policy'];
 
 const CHALLENGED = [400, 401, 403];
@@ -56,16 +56,13 @@ export function referToFailures(operation: Operation) {
   );
 }
 
-/** All that the operations refer to, by name. */
+/** Everything that the operations refer to, by name. */
 export function sharedFailures(operations: readonly Operation[]) {
   const answers = operations.flatMap(answersOf).sort((a, b) => a.status - b.status);
   return Object.fromEntries(answers.map(({ status, name, codes }) => [name, describe(status, codes)]));
 }
 
-/**
- * The name says the status and, where an operation has codes that not every operation has, these codes:
- * `NotFound_40402`.
- */
+/** The name contains the status and the codes that only some operations have: `NotFound_40402`. */
 function answersOf(operation: Operation) {
   const byStatus = Map.groupBy(failuresOf(operation), statusOf);
   return [...byStatus].map(([status, codes]) => {

@@ -25,7 +25,7 @@ export const operations: Operations = {
   ...meOperations,
 };
 
-/** The OpenAPI 3.1 document of a service that is reached at `publicUrl`. */
+/** The OpenAPI 3.1 document of a service at `publicUrl`. */
 export function openapiDocument(publicUrl = '/'): object {
   const schemas = {};
   const paths = gatherSchemas(pathsOf(operations), schemas);
@@ -36,19 +36,19 @@ export function openapiDocument(publicUrl = '/'): object {
     info: {
       title: 'Plant Store',
       version: '1.0.0',
-      description: 'Create, list and delete plants, and be told of every new one through a webhook.',
+      description: 'Create, list and delete plants, and receive every new one through a webhook.',
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: publicUrl }],
     tags: [
       { name: 'Plants', description: 'The store of plants.' },
-      { name: 'Webhooks', description: 'Who is told of new plants.' },
+      { name: 'Webhooks', description: 'Where new plants are announced.' },
       {
         name: 'Deliveries',
-        description: 'What was sent to a webhook, what waits, and how to send it again.',
+        description: 'What was sent to a webhook, what is pending, and how to send it again.',
       },
-      { name: 'Events', description: 'What happened, for a receiver that wants to catch up or to follow.' },
-      { name: 'Tokens', description: 'Whom a token acts for.' },
+      { name: 'Events', description: 'What happened, for receivers that catch up or follow.' },
+      { name: 'Tokens', description: 'The user of a token.' },
     ],
     security: [{ bearerAuth: [] }],
     paths,
@@ -69,19 +69,19 @@ export function openapiDocument(publicUrl = '/'): object {
   };
 }
 
-/** Puts a reference in the place of each schema that has a name, and collects these schemas. */
+/** Replaces each named schema with a reference and collects these schemas. */
 function gatherSchemas<Part>(part: Part, schemas: Record<string, unknown>): Part {
   const text = JSON.stringify(part, (_, value) => {
     if (typeof value?.$id !== 'string') return value;
     const { $id, ...schema } = value;
     if (!Object.hasOwn(schemas, $id)) {
-      // Its place is before the schemas that it refers to.
+      // Reserves its place before the schemas that it refers to.
       schemas[$id] = undefined;
       schemas[$id] = gatherSchemas(schema, schemas);
     }
     return { $ref: `#/components/schemas/${$id}` };
   });
-  // References aside, it is what it was.
+  // Apart from the references, its type is unchanged.
   return JSON.parse(text) as Part;
 }
 
@@ -130,7 +130,7 @@ function parametersOf({ method, path = {}, query, headers = {} }: Operation) {
 }
 
 function parameter(name: string, place: string, { description, ...schema }: Schema) {
-  // A list is one parameter with commas in it.
+  // A list is one parameter, separated by commas.
   const form = schema.type === 'array' ? { style: 'form', explode: false } : {};
   return { name, in: place, description, ...form, schema };
 }
@@ -159,10 +159,10 @@ const idempotencyKey = {
 
 const busy = {
   description:
-    'Too much for the receiver: the delivery is tried again. With `Retry-After` (seconds or a date, up to 24 hours) ' +
+    'The receiver is overloaded: the delivery is retried. With `Retry-After` (seconds or a date, up to 24 hours) ' +
     'nothing is sent to the webhook until then.',
   headers: {
-    'Retry-After': { description: 'When the receiver wants to be asked again.', schema: { type: 'string' } },
+    'Retry-After': { description: 'When the receiver accepts requests again.', schema: { type: 'string' } },
   },
 };
 
@@ -171,10 +171,10 @@ const newPlant = {
   summary: 'New Plant',
   description:
     'Sent to each webhook when a plant is added to the store; the plant, its event and its deliveries are one ' +
-    'transaction. Delivered at least once: `webhook-id` is the same on every attempt, so use it to recognise a ' +
-    'repetition. Any 2xx answer within 15 seconds is a success; redirects are not followed. The signature is ' +
-    "that of Standard Webhooks, so it does not use this service's bearer token. A test event, which the owner " +
-    'of the webhook asks for, is the same with `ce-type: plant.test` and a plant that is not in the store.',
+    'transaction. Delivered at least once: `webhook-id` is the same on every attempt, so use it to detect ' +
+    'duplicates. Any 2xx answer within 15 seconds is a success; redirects are not followed. The signature follows ' +
+    "Standard Webhooks and does not use this service's bearer token. A test event, which the owner " +
+    'of the webhook requests, is the same with `ce-type: plant.test` and a plant that is not in the store.',
   tags: ['Webhooks'],
   security: [],
   parameters: Object.entries({
@@ -188,8 +188,8 @@ const newPlant = {
     'ce-source': 'CloudEvents: the URL of this service.',
     'ce-time': 'CloudEvents: when the plant was added (RFC 3339).',
     'user-agent': '`plant-store/` and the version.',
-    traceparent: 'The trace that the plant was added in, when the service makes traces (W3C Trace Context).',
-    tracestate: 'Of the same trace, when the client that added the plant sent one.',
+    traceparent: 'The trace in which the plant was added, if the service exports traces (W3C Trace Context).',
+    tracestate: 'The state of the same trace, if the client that added the plant sent one.',
   }).map(([name, description]) => ({
     name,
     in: 'header',
@@ -200,9 +200,11 @@ const newPlant = {
   requestBody: { required: true, content: { 'application/json': { schema: PlantCreatedPayload } } },
   responses: {
     '2XX': { description: 'Received.' },
-    410: { description: 'The receiver wants no more: the webhook is disabled, and what waits is held.' },
+    410: {
+      description: 'The receiver is gone: the webhook is disabled, and its pending deliveries are held.',
+    },
     429: busy,
     503: busy,
-    default: { description: 'A failure: the delivery is tried again, by the retry schedule.' },
+    default: { description: 'A failure: the delivery is retried by the retry schedule.' },
   },
 };

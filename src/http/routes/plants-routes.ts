@@ -29,7 +29,7 @@ const ListQuery = {
       type: 'integer',
       minimum: 1,
       maximum: MAX_LIMIT,
-      description: `an integer from 1 to ${MAX_LIMIT}: the most plants that the answer holds; without it, all`,
+      description: `an integer from 1 to ${MAX_LIMIT}: the most plants to return; without it, all`,
     },
     cursor: PAGE_CURSOR,
     fields: {
@@ -52,10 +52,10 @@ export const plantsOperations = {
     summary: 'Create a plant',
     description:
       'Adds a plant to the store and announces it to your webhooks and to those of the users that you share with. ' +
-      'To repeat safely what may have been done, send an `Idempotency-Key`, or give an `id`: when the plant is ' +
-      'there already, the answer is `40900`. Without an `id` the service assigns one, from 1 up to ' +
-      `${LAST_ASSIGNED_ID}. It steps over ids that are taken, may leave gaps, and never assigns an id twice, ` +
-      'also when its plant is deleted. When none is left, the answer is `40902`.',
+      'To retry safely, send an `Idempotency-Key`, or choose an `id`: if the plant already exists, ' +
+      'the answer is `40900`. Without an `id` the service assigns one, from 1 up to ' +
+      `${LAST_ASSIGNED_ID}. It skips ids that are taken, may leave gaps, and never assigns an id twice, ` +
+      'even after its plant is deleted. When none is left, the answer is `40902`.',
     tag: 'Plants',
     body: PlantInput,
     success: {
@@ -63,7 +63,7 @@ export const plantsOperations = {
       description: 'The plant was added.',
       schema: Plant,
       headers: {
-        Location: 'Where the plant is. The last segment is its id, also when the service assigned it.',
+        Location: 'The path of the plant. The last segment is its id, even if the service assigned it.',
       },
     },
     failures: [40900, 40902],
@@ -150,7 +150,7 @@ function listHandler({ plants, sendParts, basePath, cursors }: RouteContext) {
       reply.header('link', `<${basePath}/plants?${query}>; rel="next"`);
     }
     if (typeof json === 'string') return json;
-    // For HEAD the whole list would be read to be thrown away.
+    // A HEAD would read the whole list only to discard it.
     if (request.method === 'HEAD') return Readable.from([], { objectMode: false });
     return sendParts(json, request, reply);
   };

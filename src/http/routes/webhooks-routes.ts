@@ -33,14 +33,14 @@ export const webhooksOperations = {
     scope: 'webhooks:write',
     summary: 'Create a webhook',
     description:
-      'From now on each new plant that you have access to is sent to the URL. The secret is shown this once.',
+      'From now on, each new plant that you have access to is sent to the URL. The secret is shown only once.',
     tag: 'Webhooks',
     body: WebhookInput,
     success: {
       status: 201,
-      description: 'The webhook was made.',
+      description: 'The webhook was created.',
       schema: WebhookCreated,
-      headers: { Location: 'Where the webhook is.' },
+      headers: { Location: 'The path of the webhook.' },
     },
     failures: [40902, 42201],
   },
@@ -58,7 +58,7 @@ export const webhooksOperations = {
     url: '/webhooks/:id',
     scope: 'webhooks:read',
     summary: 'Get a webhook',
-    description: 'Returns the webhook and how it is doing, without its secret.',
+    description: 'Returns the webhook and its health, without its secret.',
     tag: 'Webhooks',
     path: PATH,
     success: { status: 200, description: 'The webhook.', schema: WebhookView },
@@ -70,8 +70,8 @@ export const webhooksOperations = {
     scope: 'webhooks:write',
     summary: 'Change a webhook',
     description:
-      'Changes the members that are given. While it is disabled, deliveries are made and held; enabling it makes ' +
-      'all that wait due at once. Enabling, and another URL, also end a pause.',
+      'Changes the given members. While the webhook is disabled, new deliveries are held; enabling it makes ' +
+      'them due at once. Enabling it or changing its URL also ends a pause.',
     tag: 'Webhooks',
     path: PATH,
     body: WebhookPatch,
@@ -83,7 +83,7 @@ export const webhooksOperations = {
     url: '/webhooks/:id',
     scope: 'webhooks:write',
     summary: 'Delete a webhook',
-    description: 'Removes the webhook and its deliveries, those that still wait included.',
+    description: 'Removes the webhook and its deliveries, including pending ones.',
     tag: 'Webhooks',
     path: PATH,
     success: { status: 204, description: 'The webhook was removed.' },
@@ -95,8 +95,8 @@ export const webhooksOperations = {
     scope: 'webhooks:write',
     summary: 'Rotate the secret',
     description:
-      'Gives the webhook a new secret, which is shown this once. For the overlap each delivery is signed under ' +
-      'the old secret as well, so that the receiver can change over in between.',
+      'Gives the webhook a new secret, which is shown only once. During the overlap each delivery is also signed with ' +
+      'the old secret, so that the receiver can switch in the meantime.',
     tag: 'Webhooks',
     path: PATH,
     body: RotationInput,
