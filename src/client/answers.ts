@@ -1,9 +1,9 @@
 import { readJson } from './json.ts';
 import { PlantStoreError } from './plant-store-error.ts';
 
-/** What comes back from the service, as a value or as the error that tells of it. `base` is where it is. */
+/** Turns the service's response into a value or an error. `base` is the URL of the service. */
 
-/** @throws PlantStoreError for what is not JSON */
+/** @throws PlantStoreError for invalid JSON */
 export async function jsonOf(base: string, response: Response): Promise<unknown> {
   const { status } = response;
   const text = await response.text().catch((cause) => {
@@ -12,7 +12,7 @@ export async function jsonOf(base: string, response: Response): Promise<unknown>
   return status === 204 ? undefined : parsed(base, status, text);
 }
 
-/** @throws PlantStoreError for what is not JSON */
+/** @throws PlantStoreError for invalid JSON */
 export function parsed(base: string, status: number, text: string): unknown {
   try {
     return readJson(text);
@@ -21,10 +21,10 @@ export function parsed(base: string, status: number, text: string): unknown {
   }
 }
 
-/** Nothing came, or not all of it. */
+/** There was no response, or only part of one. */
 export function unanswered(base: string, cause: unknown): PlantStoreError {
-  // Whatever was thrown, only these members are looked at. Node says what happened in the cause of its "fetch failed",
-  // and where a name has several addresses in the code alone.
+  // These members are read from whatever was thrown. Node explains its "fetch failed" in the cause, and with several
+  // addresses for a name, only in the code.
   const { message, cause: inner } = cause as Thrown & { cause?: Thrown };
   return new PlantStoreError(`${base} did not answer: ${inner?.message || inner?.code || message}`, {
     cause,
@@ -33,14 +33,14 @@ export function unanswered(base: string, cause: unknown): PlantStoreError {
 
 type Thrown = { message?: string; code?: string };
 
-/** An answer other than 2xx to a request for that path. */
+/** The error for a response other than 2xx to a request for that path. */
 export async function refused(base: string, path: string, response: Response): Promise<PlantStoreError> {
   const { status, headers } = response;
-  // Nothing below 400 gets here but a redirect, of which a browser tells neither status nor place.
+  // The only response below 400 that gets here is a redirect, whose status and target a browser hides.
   if (status < 400) return redirected(base, path, { status, location: headers.get('location') });
   const fields = { status, retryAfter: secondsUntil(headers.get('retry-after')) };
   try {
-    // Whatever it is, only these members are looked at.
+    // These members are read from whatever the body contains.
     const { error, message } = readJson(await response.text()) as { error: unknown; message: unknown };
     if (typeof error === 'number' && typeof message === 'string') {
       return new PlantStoreError(message, { ...fields, error });
@@ -56,20 +56,20 @@ function redirected(
   path: string,
   { status, location }: { status: number; location: string | null },
 ): PlantStoreError {
-  // The same path there is what to ask for when that place is the `url`.
+  // If the target ends in the same path, the rest of it is the `url` to use.
   const place = location?.endsWith(path) ? location.slice(0, -path.length) : location;
   return new PlantStoreError(
-    `${base} redirects ${place ? `to ${place}` : 'elsewhere'}: give that as url, if it is the service.`,
+    `${base} redirects ${place ? `to ${place}` : 'elsewhere'}: use that as url if it is the service.`,
     { status },
   );
 }
 
-/** An answer that no plant store gives. */
+/** A response that does not come from a plant store. */
 export function foreign(base: string, fields: { status: number; cause?: unknown }): PlantStoreError {
-  return new PlantStoreError(`${base} answers ${fields.status}, and not as a plant store does.`, fields);
+  return new PlantStoreError(`${base} answered ${fields.status}, but not as a plant store does.`, fields);
 }
 
-/** What `Retry-After` says: seconds, or a date. */
+/** The value of `Retry-After`: seconds or a date. */
 function secondsUntil(text: string | null): number | undefined {
   if (text === null) return undefined;
   const seconds = /^\d+$/.test(text) ? Number(text) : Math.ceil((Date.parse(text) - Date.now()) / 1000);

@@ -1,6 +1,6 @@
 import type { Delivery, Webhook } from './schemas.ts';
 
-/** A webhook that somebody should look at. */
+/** A webhook that needs attention. */
 export type Concern<W> = {
   webhook: W;
   kind: 'bad' | 'warn';
@@ -9,20 +9,23 @@ export type Concern<W> = {
   step: Step;
 };
 
-/** What helps: enable it, send again what failed, or look at its deliveries in a state. */
+/** What helps: enable it, resend what failed, or look at its deliveries in a state. */
 export type Step = { do: 'enable' } | { do: 'replay' } | { do: 'look'; at: Delivery['state'] | undefined };
 
-/** What of a webhook decides it. */
+/** The webhook's fields that decide. */
 export type WebhookHealth = Pick<Webhook, 'status' | 'waiting' | 'failed'> & {
   [K in 'disabledReason' | 'pausedUntil' | 'lastSuccessAt' | 'lastFailureAt' | 'oldestWaitingAge']?:
     | Webhook[K]
     | undefined;
 };
 
-/** A delivery that waits no longer than this waits for its turn, not for help: the first retry comes after 5 s. */
+/** A delivery that has waited less than this needs no help: the first retry comes after 5 s. */
 const LATE_SECONDS = 60;
 
-/** The webhooks that need attention, the most urgent first. One that its owner disabled does so only if it holds deliveries. */
+/**
+ * The webhooks that need attention, the most urgent first. One that its owner disabled counts only if it holds
+ * deliveries.
+ */
 export function needingAttention<W extends WebhookHealth>(webhooks: readonly W[]): Concern<W>[] {
   return webhooks
     .flatMap((webhook) => {
@@ -55,7 +58,7 @@ function troubleOf(webhook: WebhookHealth): Trouble | undefined {
   if (isFailing(webhook)) return trouble(1, lookAtWaiting, lastFailed, waits, lost);
   if (failed > 0) return trouble(3, { do: 'replay' }, lastFailed, lost, waits);
   if (pausedUntil !== undefined) {
-    return trouble(4, lookAtWaiting, `Its receiver asked for a pause until ${pausedUntil}.`, waits);
+    return trouble(4, lookAtWaiting, `Its receiver requested a pause until ${pausedUntil}.`, waits);
   }
   if (oldest !== '') return trouble(5, lookAtWaiting, waits);
   return lastFailed === '' ? undefined : trouble(6, { do: 'look', at: undefined }, lastFailed);
@@ -66,12 +69,12 @@ function trouble(rank: number, step: Step, ...sentences: string[]): Trouble {
   return { rank, kind: rank < 2 ? 'bad' : 'warn', step, problem };
 }
 
-/** Whether nothing has arrived since an attempt failed, and something waits. */
+/** Whether the last attempt failed and deliveries are waiting. */
 export function isFailing(webhook: WebhookHealth): boolean {
   return webhook.waiting > 0 && hasFailedLast(webhook);
 }
 
-/** Whether nothing has arrived since an attempt failed. */
+/** Whether the last attempt failed. */
 export function hasFailedLast({ lastFailureAt, lastSuccessAt }: WebhookHealth): boolean {
   if (lastFailureAt === undefined) return false;
   return lastSuccessAt === undefined || Date.parse(lastSuccessAt) < Date.parse(lastFailureAt);
@@ -81,7 +84,7 @@ function counted(count: number, one: string, many: string): string {
   return `${count} ${count === 1 ? one : many}`;
 }
 
-/** A length of time in its largest unit, rounded down: `3 min`, `2 h`, `4 d`. */
+/** A duration in its largest unit, rounded down: `3 min`, `2 h`, `4 d`. */
 function roughly(seconds: number): string {
   if (seconds < 3_600) return `${Math.floor(seconds / 60)} min`;
   return seconds < 86_400 ? `${Math.floor(seconds / 3_600)} h` : `${Math.floor(seconds / 86_400)} d`;

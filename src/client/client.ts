@@ -1,6 +1,6 @@
 /**
- * `plant-store/client`: the service for programs, in Node, browsers, Deno and Bun. It stands on what the web platform
- * has (fetch, WebCrypto) and imports nothing.
+ * `plant-store/client`: a client for the service in Node, browsers, Deno and Bun. It uses only the web platform
+ * (fetch, WebCrypto) and imports nothing.
  */
 
 import { type Events, eventsOf } from './events.ts';
@@ -27,14 +27,14 @@ export {
 } from './verify-webhook.ts';
 export type { DeliveryListOptions, DeliveryState, Webhooks } from './webhooks.ts';
 
-/** A plant store, as the user whom the token belongs to. */
+/** A plant store, on behalf of the token's user. */
 export class PlantStore {
   readonly plants: Plants;
   readonly webhooks: Webhooks;
   readonly events: Events;
   readonly #requests: Requests;
 
-  /** @throws TypeError when the URL is none, or neither of http nor of https */
+  /** @throws TypeError for an invalid URL, or one that is neither http nor https */
   constructor(options: PlantStoreOptions) {
     this.#requests = createRequests(options);
     this.plants = plantsOf(this.#requests);
@@ -43,8 +43,8 @@ export class PlantStore {
   }
 
   /**
-   * What happened in each of the last `hours`, 24 when absent, oldest first; the newest is not over yet. There are
-   * fewer hours when much happened in them.
+   * What happened in each of the last `hours` (by default 24), oldest first; the last hour is the current one.
+   * Returns fewer hours if they hold very many events.
    */
   activity(options: CallOptions & { hours?: number | undefined } = {}): Promise<{ hours: ActiveHour[] }> {
     const { hours, signal } = options;

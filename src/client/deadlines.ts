@@ -1,11 +1,11 @@
 import { PlantStoreError } from './plant-store-error.ts';
 
-/** What `setTimeout` holds, 24 days. It takes more for nothing, and comes at once. */
+/** The longest `setTimeout`, 24 days. It treats a longer delay as none. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /**
- * A controller that is aborted when the signal is, until it is unlinked. Not `AbortSignal.any` with a time-out: that
- * would keep a timer for each request that was answered long ago.
+ * A controller that is aborted with the signal until it is unlinked. `AbortSignal.any` with a timeout would keep a
+ * timer for every finished request.
  */
 export function linkedTo(signal: AbortSignal | undefined): { ending: AbortController; unlink: () => void } {
   const ending = new AbortController();
@@ -16,10 +16,9 @@ export function linkedTo(signal: AbortSignal | undefined): { ending: AbortContro
 }
 
 /**
- * What the step gives, unless it takes longer: then the controller is aborted. Whatever aborts it ends the wait at once;
- * not every step heeds it, such as a program's own way to get a token.
- *
- * @throws PlantStoreError with that message when it took longer, else what the controller was aborted for
+ * The result of the step. If it takes too long, aborts the controller. An abort ends the wait at once, even if the
+ * step ignores it, as a program's own token function may.
+ * @throws PlantStoreError with that message when it took longer, else the controller's abort reason
  */
 export async function within<T>(
   ms: number,

@@ -6,22 +6,22 @@ import { mayPass, pauseAfter } from './retries.ts';
 import type { PlantEvent } from './schemas.ts';
 
 export type StreamOptions = {
-  /** A cursor, or the `cursor` of a streamed event: the events behind it. From now on when absent. */
+  /** A cursor, or the `cursor` of a streamed event: starts after it. By default from now on. */
   after?: string | undefined;
-  /** Ends the stream: the loop over it then ends, too. */
+  /** Ends the stream, and with it the loop over it. */
   signal?: AbortSignal | undefined;
-  /** Called whenever the stream is connected. */
+  /** Called each time the stream connects. */
   onOpen?: (() => void) | undefined;
-  /** Called whenever it is lost, or cannot be opened; it is tried again. */
+  /** Called each time it is lost or cannot be opened; it is retried. */
   onError?: ((error: PlantStoreError) => void) | undefined;
 };
 
-/** An event with the cursor behind it, which a later stream goes on from. */
+/** An event with its cursor, from which a later stream can continue. */
 export type StreamedEvent = PlantEvent & { cursor: string };
 
-/** The service says something every 15 seconds. */
+/** The service sends something every 15 seconds. */
 const SILENCE_MS = 45_000;
-/** Characters of one event: the longest, escaped throughout, takes under 4 000. */
+/** Characters of one event. The longest, with every character escaped, takes under 4 000. */
 const LONGEST_EVENT = 16_384;
 
 /** Follows the events of the service (https://html.spec.whatwg.org/multipage/server-sent-events.html). */
@@ -37,22 +37,22 @@ export async function* streamEvents(
     try {
       for await (const message of messages(requests, cursor, signal)) {
         if (signal?.aborted) return;
-        // The first one says where the stream is: from here on nothing can be missed.
+        // The first message gives the stream's position: from here on nothing can be missed.
         if (!isOpen) onOpen?.();
         isOpen = true;
-        // The id goes back to the service in a header.
+        // The id is sent back to the service in a header.
         if (/[^!-~]/.test(`${message.id}`)) throw foreign(requests.base, { status: 200 });
         tries = faults = 0;
         cursor = message.id ?? cursor;
         reconnectMs = Number(message.retry) || reconnectMs;
-        // What the service sends is an event, and it sends none without an id.
+        // The service sends only events as data, and each has an id.
         if (message.data)
           yield { ...(parsed(requests.base, 200, message.data) as PlantEvent), cursor: cursor as string };
       }
     } catch (error) {
       if (signal?.aborted) return;
       if (!(error instanceof PlantStoreError)) throw error;
-      // Nobody asks again for a stream that ended, so a fault of the service gets some more chances here.
+      // Nobody restarts an ended stream, so it is retried a few times even after a fault of the service.
       if (!mayPass(error, faults < requests.retries)) throw error;
       if (error.status === 500) faults++;
       failure = error;
@@ -85,7 +85,7 @@ async function* messages(
       const { done, value } = await heard(SILENCE_MS, read);
       if (done) return;
       const parts = (text + value).split('\n\n');
-      // What is not whole yet comes once more when the stream breaks off here.
+      // An incomplete message is sent again if the stream breaks off here.
       text = parts.pop() ?? '';
       if (text.length > LONGEST_EVENT) throw foreign(base, { status: 200 });
       yield* parts.map(messageOf);
@@ -102,7 +102,7 @@ function readerOf(base: string, { body, status, headers }: Response): ReadableSt
   return body.pipeThrough(new TextDecoderStream()).getReader();
 }
 
-/** The service ends each line with a line feed, and gives each field at most once, but for the lines of its data. */
+/** The service ends each line with a line feed and sends each field at most once, except `data`. */
 function messageOf(text: string): Message {
   const message: Record<string, string> = {};
   for (const line of text.split('\n')) {

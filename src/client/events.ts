@@ -2,28 +2,27 @@ import { type StreamedEvent, type StreamOptions, streamEvents } from './event-st
 import type { CallOptions, Requests } from './requests.ts';
 import type { PlantEvent } from './schemas.ts';
 
-/** A part of the feed. Its cursor goes on behind it, now or another day, also when there are no events. */
+/** A part of the feed. Its cursor continues after it, now or later, even when there are no events. */
 export type EventPage = { items: PlantEvent[]; cursor: string };
 
 export type EventListOptions = CallOptions & {
-  /** The cursor of an earlier page, or of a streamed event: the events behind it. From the oldest on when absent. */
+  /** The cursor of an earlier page or of a streamed event: starts after it. By default from the oldest on. */
   cursor?: string | undefined;
 };
 
 /** What happened to the plants that the user has access to. */
 export type Events = {
-  /** The events up to now, oldest first, in pages of `pageSize`, 1 000 when absent. */
+  /** The events up to now, oldest first, in pages of `pageSize`, by default 1 000. */
   list(
     options?: EventListOptions & { pageSize?: number | undefined },
   ): AsyncGenerator<PlantEvent, void, void>;
-  /** At most `limit` events, 100 when absent. Fewer are all there are for now. */
+  /** At most `limit` events, by default 100. Fewer are all that exist so far. */
   page(options?: EventListOptions & { limit?: number | undefined }): Promise<EventPage>;
   /**
-   * The events as they come, from now on or behind `after`. A stream that breaks off is opened again where it was, so
-   * that no event is left out and none comes twice. It ends when the signal is aborted.
-   *
-   * @throws PlantStoreError when trying again does not help: the token is refused, or the events behind the cursor are
-   *   no longer kept (40007)
+   * The events as they happen, from now on or after `after`. A broken stream is reopened where it was, so that no
+   * event is missed or repeated. It ends when the signal is aborted.
+   * @throws PlantStoreError when retrying does not help: the token is refused, or the events after the cursor are no
+   * longer kept (40007)
    */
   stream(options?: StreamOptions): AsyncGenerator<StreamedEvent, void, void>;
 };

@@ -1,32 +1,30 @@
-/** An integer of 64 bits: a number while that is exact, else a bigint. */
+/** A 64-bit integer: a number while that is exact, else a bigint. */
 export type Int64 = number | bigint;
 
-/** How a 64-bit integer is given: a bigint or its decimal text where a number would not be exact. */
+/** A 64-bit integer as input: where a number would not be exact, a bigint or its decimal text. */
 export type Int64Input = number | bigint | string;
 
 /**
- * Reads JSON without losing a digit.
- *
- * @throws SyntaxError for what is not JSON
- * @throws TypeError when there is an integer beyond `Number.MAX_SAFE_INTEGER` and `JSON.parse` shows no source text
+ * Parses JSON without losing a digit.
+ * @throws SyntaxError for invalid JSON
+ * @throws TypeError for an integer beyond `Number.MAX_SAFE_INTEGER` when `JSON.parse` does not support source text
  */
 export function readJson(text: string): unknown {
-  // Every integer that a number cannot hold has 16 digits. A reviver makes the reading several times slower.
+  // Every integer beyond a number's precision has at least 16 digits. A reviver makes parsing several times slower.
   return /\d{16}/.test(text) ? JSON.parse(text, exactInteger) : JSON.parse(text);
 }
 
 function exactInteger(_name: string, value: unknown, context?: { source?: string }): unknown {
   if (!Number.isInteger(value) || Number.isSafeInteger(value)) return value;
   if (context?.source === undefined) {
-    throw new TypeError("This runtime's JSON.parse reads no integer beyond 2^53 exactly.");
+    throw new TypeError("This runtime's JSON.parse cannot read integers beyond 2^53 exactly.");
   }
   return BigInt(context.source);
 }
 
 /**
  * The canonical decimal text of a 64-bit integer; the service checks its range.
- *
- * @throws TypeError for what is none, or is a number that may have lost digits already
+ * @throws TypeError for a value that is not an integer, or a number that may already have lost digits
  */
 export function integerText(value: Int64Input): string {
   const text = String(value);

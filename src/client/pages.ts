@@ -1,11 +1,11 @@
 /** A part of a list. */
 export type Page<Item> = {
   items: Item[];
-  /** The cursor of the next page; undefined behind the last one. */
+  /** The cursor of the next page; undefined on the last one. */
   next: string | undefined;
 };
 
-/** All items of a list; a page is asked for when the one before it is used up. */
+/** All items of a list. Fetches each page when the one before is used up. */
 export async function* walk<Item>(
   pageBehind: (cursor: string | undefined) => Promise<Page<Item>>,
 ): AsyncGenerator<Item, void, void> {
@@ -17,7 +17,7 @@ export async function* walk<Item>(
   } while (cursor !== undefined);
 }
 
-/** The page that an answer holds. Of its link only the cursor counts: the token goes to the place that was named. */
+/** The page in a response. Only the cursor of its link is used: the token is sent to the configured URL only. */
 export function pageOf<Item>({ body, headers }: { body: Item[]; headers: Headers }): Page<Item> {
   const [, target = ''] = /<([^>]*)>\s*;\s*rel="?next"?/.exec(headers.get('link') ?? '') ?? [];
   return { items: body, next: new URL(target, 'http://any').searchParams.get('cursor') ?? undefined };

@@ -5,14 +5,14 @@ export type PlantStoreErrorFields = {
   cause?: unknown;
 };
 
-/** A request that did not succeed, after the retries that it was given. */
+/** A request that failed, after its retries. */
 export class PlantStoreError extends Error {
   override readonly name = 'PlantStoreError';
-  /** The code of the catalogue, such as 40401. Undefined when no plant store answered. */
+  /** The code in the error catalogue, such as 40401. Undefined if the response is not from a plant store. */
   readonly error: number | undefined;
-  /** The HTTP status. Undefined when nothing answered; 0 for a redirect in a browser, which does not show it. */
+  /** The HTTP status. Undefined without a response; 0 for a redirect in a browser, which hides the status. */
   readonly status: number | undefined;
-  /** In how many seconds to try again, when the answer said so. */
+  /** In how many seconds to try again, if the response says so. */
   readonly retryAfter: number | undefined;
 
   constructor(message: string, { error, status, retryAfter, cause }: PlantStoreErrorFields = {}) {

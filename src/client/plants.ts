@@ -9,14 +9,14 @@ export type CreatedPlant = { id: Int64; name: string; tag?: string };
 
 export type PlantField = keyof ListedPlant;
 
-/** A plant of the list with the fields that were asked for. One without a tag has no `tag`. */
+/** A plant of the list with the requested fields. One without a tag has no `tag`. */
 export type PlantWith<Field extends PlantField> = Pick<
   Required<Omit<ListedPlant, 'tag'>> & Pick<ListedPlant, 'tag'>,
   Field
 >;
 
 export type PlantListOptions<Field extends PlantField> = CallOptions & {
-  /** All of them when absent. */
+  /** By default all fields. */
   fields?: readonly Field[] | undefined;
 };
 
@@ -25,19 +25,20 @@ export type Plants = {
   /** Adds a plant. Without an `id` it gets the next free one. */
   create(plant: PlantInput, options?: KeyedOptions): Promise<CreatedPlant>;
   /**
-   * Every plant that the token's user has access to: the own ones by id, then those that others share, by the owner's
-   * name and id. They come in pages of `pageSize`, 1 000 when absent; one that exists all the while comes exactly once.
+   * Every plant that the token's user has access to: their own by id, then those that others share, by the owner's
+   * name and id. Fetched in pages of `pageSize`, by default 1 000; a plant that exists throughout appears exactly
+   * once.
    */
   list<Field extends PlantField = PlantField>(
     options?: PlantListOptions<Field> & { pageSize?: number | undefined },
   ): AsyncGenerator<PlantWith<Field>, void, void>;
-  /** One page of that list: `limit` plants, 100 when absent, behind `cursor`. */
+  /** One page of that list: `limit` plants, by default 100, after `cursor`. */
   page<Field extends PlantField = PlantField>(
     options?: PlantListOptions<Field> & { limit?: number | undefined; cursor?: string | undefined },
   ): Promise<Page<PlantWith<Field>>>;
   /**
-   * Removes a plant. When the answer is lost it asks again, and a "not found" then counts as done: the plant is gone,
-   * whoever removed it.
+   * Deletes a plant. If a response is lost, it retries, and "not found" then counts as success: the plant is gone,
+   * whoever deleted it.
    */
   delete(id: Int64Input, options?: CallOptions): Promise<void>;
 };
@@ -53,14 +54,14 @@ export function plantsOf({ send }: Requests): Plants {
 
   return {
     async create({ id: wanted, ...plant }, options) {
-      // JSON.stringify alone knows no bigint. Nothing is left out: the service refuses what it does not know.
+      // JSON.stringify does not support bigint. All members are sent: the service refuses unknown ones.
       const members = JSON.stringify(plant).slice(1);
       const id = wanted === undefined ? '' : `"id":${integerText(wanted)}${members === '}' ? '' : ','}`;
       const request = { ...options, method: 'POST' as const, path: ['plants'], body: `{${id}${members}` };
       const { body, headers } = await send<Omit<CreatedPlant, 'id'>>(request);
       const [, text] = /\/(-?\d+)$/.exec(headers.get('location') ?? '') ?? [];
       if (text === undefined) {
-        throw new PlantStoreError('The plant was added, but the answer does not say its id.', {
+        throw new PlantStoreError('The plant was added, but the response does not contain its id.', {
           status: 201,
         });
       }

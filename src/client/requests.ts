@@ -3,15 +3,15 @@ import { linkedTo, within } from './deadlines.ts';
 import { retried, retriesOf } from './retries.ts';
 
 export type PlantStoreOptions = {
-  /** Where the service is, its base path included. `http://127.0.0.1:3000` when absent. */
+  /** The URL of the service, including its base path. By default `http://127.0.0.1:3000`. */
   url?: string | URL | undefined;
-  /** An access token, or what gives one: asked anew for every attempt. What it throws, the call throws. */
+  /** An access token, or a function that returns one, called for every attempt. If it throws, so does the call. */
   token: string | (() => string | Promise<string>);
-  /** Sends instead of the global `fetch`. */
+  /** Replaces the global `fetch`. */
   fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined;
-  /** How long one attempt may take, from its token to the end of its answer. 30 000 when absent. */
+  /** How long one attempt may take, from its token to the end of its response. By default 30 000. */
   timeoutMs?: number | undefined;
-  /** Attempts after the first one. 4 when absent, which is about 3 seconds; 0 for none. */
+  /** Attempts after the first one. By default 4, which takes about 3 seconds; 0 for none. */
   retries?: number | undefined;
 };
 
@@ -21,43 +21,43 @@ export type CallOptions = {
 };
 
 export type KeyedOptions = CallOptions & {
-  /** Makes calls with equal arguments count as one for 24 hours. A random one when absent. */
+  /** Makes calls with equal arguments count as one for 24 hours. By default random. */
   idempotencyKey?: string | undefined;
 };
 
 export type ApiRequest = KeyedOptions & {
-  /** GET when absent. */
+  /** By default GET. */
   method?: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-  /** Its parts behind the base path, as they are before they are encoded. */
+  /** The segments after the base path, not yet encoded. */
   path: readonly string[];
-  /** Its parameters; what is undefined is left out. */
+  /** The parameters; undefined ones are left out. */
   query?: Record<string, unknown>;
-  /** JSON text: the retries send the same bytes, which the service compares. */
+  /** JSON text: retries send the same bytes, which the service compares. */
   body?: string;
   headers?: Record<string, string>;
 };
 
 export type ApiAnswer<Body> = { body: Body; headers: Headers };
 
-/** What all operations are made of. */
+/** What all operations are built on. */
 export type Requests = {
-  /** Where the service is, without a slash at its end. */
+  /** The URL of the service, without a trailing slash. */
   base: string;
   timeoutMs: number;
   retries: number;
-  /** Sends until there is an answer that stays, and reads it. `Body` is what the operation documents. */
+  /** Sends until there is a final response, and reads it. `Body` is what the operation documents. */
   send<Body>(request: ApiRequest): Promise<ApiAnswer<Body>>;
-  /** The same for whom the body is all. */
+  /** The same, returning only the body. */
   read<Body>(request: ApiRequest): Promise<Body>;
-  /** Sends once. Resolves with the head of a 2xx answer. */
+  /** Sends once. Resolves with the head of a 2xx response. */
   open(request: ApiRequest): Promise<Response>;
 };
 
-/** @throws TypeError when the URL is none, or neither of http nor of https */
+/** @throws TypeError for an invalid URL, or one that is neither http nor https */
 export function createRequests(options: PlantStoreOptions): Requests {
   const { url = 'http://127.0.0.1:3000', timeoutMs = 30_000, retries = 4 } = options;
   const { origin, pathname, protocol } = new URL(url);
-  // "localhost:3000" is a URL as well, of the scheme "localhost".
+  // "localhost:3000" is a valid URL, too, with the scheme "localhost".
   if (!/^https?:$/.test(protocol))
     throw new TypeError(`url must begin with http:// or https://; ${url} does not.`);
   const base = origin + pathname.replace(/\/+$/, '');
@@ -90,9 +90,9 @@ function opener(base: string, { token, fetch = globalThis.fetch }: PlantStoreOpt
     fields.set('authorization', bearer(typeof token === 'function' ? await token() : token));
     if (body !== undefined) fields.set('content-type', 'application/json');
     if (idempotencyKey !== undefined) fields.set('idempotency-key', quoted(idempotencyKey));
-    // The call may have ended while the token was waited for.
+    // The call may have been aborted while it waited for the token.
     signal?.throwIfAborted();
-    // The token goes to the place that was named, and to no other.
+    // The token is sent to the configured URL and never follows a redirect.
     const init: RequestInit = { method, headers: fields, body: body ?? null, signal, redirect: 'manual' };
     const response = await fetch(base + target, init).catch((cause) => {
       throw unanswered(base, cause);
@@ -110,7 +110,7 @@ async function attempt<Body>(
   try {
     return await within(timeoutMs, ending, `${base} did not answer within ${timeoutMs} ms.`, async () => {
       const response = await open({ ...request, signal: ending.signal });
-      // The service answers by its OpenAPI document, which the types of the operations are made from.
+      // The service follows its OpenAPI document, from which the types of the operations are generated.
       return { body: (await jsonOf(base, response)) as Body, headers: response.headers };
     });
   } finally {
@@ -118,17 +118,20 @@ async function attempt<Body>(
   }
 }
 
-/** @throws TypeError for a part that no id is: a URL takes "." and ".." for steps, so that something else is asked for */
+/**
+ * @throws TypeError for a segment that cannot be an id: a URL resolves "." and "..", so the request would go
+ * elsewhere
+ */
 function pathOf(parts: readonly string[]): string {
   return parts
     .map((part) => {
-      if (/^\.{0,2}$/.test(part)) throw new TypeError(`No id is "${part}".`);
+      if (/^\.{0,2}$/.test(part)) throw new TypeError(`"${part}" is not an id.`);
       return `/${encodeURIComponent(part)}`;
     })
     .join('');
 }
 
-/** The query of the parameters that are given, with its question mark. */
+/** The query of the given parameters, with its question mark. */
 function queryOf(parameters: Record<string, unknown> = {}): string {
   const given = Object.entries(parameters).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, String(value)]],
@@ -136,16 +139,16 @@ function queryOf(parameters: Record<string, unknown> = {}): string {
   return given.length > 0 ? `?${new URLSearchParams(given)}` : '';
 }
 
-/** @throws TypeError for what no header holds; the one of `Headers` would show the token */
+/** @throws TypeError for a text that no header can carry; the error of `Headers` would reveal the token */
 function bearer(token: string): string {
-  // The line break at the end of a file is none of its token.
+  // A line break at the end of a file is not part of its token.
   const text = token.trim();
   if (/[^\x20-\x7e]/.test(text))
-    throw new TypeError('The token has a line break in it, or what is not ASCII.');
+    throw new TypeError('The token contains a line break or a character that is not ASCII.');
   return `Bearer ${text}`;
 }
 
-/** A string of RFC 8941 §3.3.3, so that a key may have any printable character of ASCII. */
+/** An RFC 8941 §3.3.3 string, so that a key may contain any printable ASCII character. */
 function quoted(key: string): string {
   return `"${key.replace(/["\\]/g, '\\$&')}"`;
 }

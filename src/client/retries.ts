@@ -3,21 +3,21 @@ import { PlantStoreError } from './plant-store-error.ts';
 
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 30_000;
-/** Who is asked to wait longer learns it from the error, rather than from a call that does not return. */
+/** For a longer wait, the call fails and the error says how long, instead of a call that does not return. */
 const LONGEST_RETRY_AFTER_SECONDS = 60;
 
 /** What to do between attempts. */
 export type Retrying<Answer> = {
-  /** Milliseconds to wait after an attempt that failed, the first being 0; undefined to give up. */
+  /** Milliseconds to wait after a failed attempt, the first being 0; undefined to give up. */
   waitAfter(error: PlantStoreError, tries: number): number | undefined;
   signal: AbortSignal | undefined;
-  /** For what removes something: the answer when it is gone. */
+  /** For a delete: the result if the object is gone. */
   gone: Answer | undefined;
 };
 
 /**
- * Attempts until one succeeds, or is not to be repeated. Every operation can be repeated: a GET and a PATCH by their
- * nature, a POST by its key, and a DELETE because what is gone is gone.
+ * Repeats the attempt until it succeeds or may not be retried. Every operation can be repeated: GET and PATCH by
+ * nature, POST by its key, and DELETE because a deleted object stays deleted.
  */
 export async function retried<Answer>(
   attempt: () => Promise<Answer>,
@@ -29,7 +29,7 @@ export async function retried<Answer>(
       return await attempt();
     } catch (error) {
       if (!(error instanceof PlantStoreError)) throw error;
-      // An attempt whose outcome nobody told may be what removed it.
+      // An earlier attempt with an unknown outcome may have deleted it.
       if (gone && mayBeDone && (error.error === 40401 || error.error === 40402)) return gone;
       mayBeDone ||= error.error === undefined || error.error === 50301;
       const ms = waitAfter(error, tries);
@@ -39,9 +39,9 @@ export async function retried<Answer>(
   }
 }
 
-/** For so many attempts after the first one. */
+/** Allows this many attempts after the first one. */
 export function retriesOf(count: number): Retrying<unknown>['waitAfter'] {
-  // Written so that a number of retries that is none makes none, and an answer without `retryAfter` is no obstacle.
+  // Written so that NaN retries means none, and a missing `retryAfter` does not prevent a retry.
   return (error, tries) =>
     tries < count && mayPass(error) && !(Number(error.retryAfter) > LONGEST_RETRY_AFTER_SECONDS)
       ? pauseAfter(tries, error)
@@ -49,10 +49,9 @@ export function retriesOf(count: number): Retrying<unknown>['waitAfter'] {
 }
 
 /**
- * Whether the next attempt may fare better: the one decision of calls, streams, the command line and its imports.
- *
- * @param mayFault whether a fault of the service (500) counts as passing. The request itself may bring it about, so only
- *   what goes on for long tries again, and not for ever: a stream, and an import.
+ * Whether a retry may succeed: the one decision for calls, streams, the command line and its imports.
+ * @param mayFault whether a fault of the service (500) may be retried. The request itself may cause it, so only
+ * long-running work retries it, a limited number of times: a stream and an import.
  */
 export function mayPass(
   { error, status }: Pick<PlantStoreError, 'error' | 'status'>,
@@ -61,7 +60,7 @@ export function mayPass(
   return error === 40901 || [undefined, 408, 429, 502, 503, 504, mayFault ? 500 : 0].includes(status);
 }
 
-/** Milliseconds: what the answer asks for, and more each time, by chance, so that clients do not all come at once. */
+/** Milliseconds: what the response asks for, plus a growing random time, so that clients do not all retry at once. */
 export function pauseAfter(
   tries: number,
   { retryAfter = 0 }: PlantStoreError,

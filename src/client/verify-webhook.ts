@@ -1,9 +1,9 @@
 /**
- * The part of `plant-store/client` for receivers of webhooks, in Node, browsers, Deno and Bun. It stands on
- * WebCrypto alone and imports nothing, so that it can be copied anywhere.
+ * The part of `plant-store/client` for receivers of webhooks in Node, browsers, Deno and Bun. It uses only WebCrypto
+ * and imports nothing, so that it can be copied anywhere.
  */
 
-/** A request's headers: `Headers` of fetch, or the plain object of `node:http` with names in any case. */
+/** A request's headers: fetch's `Headers`, or the plain object of `node:http` with names in any case. */
 export type WebhookHeaders =
   | { get(name: string): string | null }
   | { readonly [name: string]: string | readonly string[] | undefined };
@@ -17,9 +17,9 @@ export type NewPlant = {
 };
 
 export type VerifyOptions = {
-  /** How far the request's timestamp may be from now, to either side. 300 when absent. */
+  /** How far the request's timestamp may be from now, in either direction. By default 300. */
   toleranceSeconds?: number;
-  /** What counts as now: for tests. */
+  /** The current time, for tests. */
   now?: Date;
 };
 
@@ -41,7 +41,7 @@ export type WebhookRefusal =
   | 'no-matching-signature'
   | 'not-json';
 
-/** A request that is not genuine, or too old: answer 401. The message shows nothing of key or body. */
+/** A request that is not genuine or too old: answer 401. The message contains nothing of the key or the body. */
 export class WebhookVerificationError extends Error {
   readonly reason: WebhookRefusal;
 
@@ -53,17 +53,15 @@ export class WebhookVerificationError extends Error {
 }
 
 /**
- * Verifies a request by Standard Webhooks 1.0 and parses its body. Integers beyond `Number.MAX_SAFE_INTEGER`
- * become bigint, exact to the last digit; all other numbers are numbers. Where `JSON.parse` shows its reviver
- * no source text (as in Node 20), large integers are numbers as well, and lose their last digits.
- *
- * `Payload` is what the sender documents; its shape is not checked.
- *
- * @param rawBody the body as it arrived, byte by byte: not what was parsed from it
+ * Verifies a request by Standard Webhooks 1.0 and parses its body. Integers beyond `Number.MAX_SAFE_INTEGER` become
+ * bigint, exact to the last digit; all other numbers are numbers. Where `JSON.parse` does not give its reviver the
+ * source text (as in Node 20), large integers are numbers, too, and lose their last digits. `Payload` is the type
+ * that the sender documents; its shape is not checked.
+ * @param rawBody the body exactly as received, not parsed and serialised again
  * @param secretOrPublicKey `whsec_…` verifies `v1` (HMAC-SHA256), `whpk_…` verifies `v1a` (ed25519)
- * @throws WebhookVerificationError when the request is to be refused
- * @throws TypeError when key, body or tolerance is none, whatever the request says: a mistake of the program.
- *   A runtime whose WebCrypto has no Ed25519 rejects a public key with its own error.
+ * @throws WebhookVerificationError when you must refuse the request
+ * @throws TypeError for an invalid key, body or tolerance, whatever the request: a mistake of the program. A runtime
+ * whose WebCrypto has no Ed25519 rejects a public key with its own error.
  */
 export async function verifyWebhook<Payload = NewPlant>(
   headers: WebhookHeaders,
@@ -73,12 +71,12 @@ export async function verifyWebhook<Payload = NewPlant>(
 ): Promise<VerifiedWebhook<Payload>> {
   const verifier = readKey(secretOrPublicKey);
   const body = readBody(rawBody);
-  if (!(toleranceSeconds >= 0)) throw new TypeError('toleranceSeconds must be a number from 0 on.');
+  if (!(toleranceSeconds >= 0)) throw new TypeError('toleranceSeconds must be a number of at least 0.');
 
   const id = headerOf(headers, 'webhook-id');
   const seconds = headerOf(headers, 'webhook-timestamp');
   const signatures = headerOf(headers, 'webhook-signature');
-  // With a full stop in it, other parts of the same signed content could be taken for id, time and body.
+  // With a full stop, the same signed content could be split into another id, time and body.
   if (id.includes('.')) throw new WebhookVerificationError('bad-id', 'webhook-id contains a full stop.');
   const timestamp = readTime(seconds, toleranceSeconds, now);
   const start = new TextEncoder().encode(`${id}.${seconds}.`);
@@ -86,8 +84,8 @@ export async function verifyWebhook<Payload = NewPlant>(
   content.set(start);
   content.set(body, start.length);
   await verify(signatures, content, verifier);
-  // What is parsed is the copy that was verified: the caller may have changed its own meanwhile. As for the
-  // type, the signature says who wrote the body, and the caller says what that sender writes.
+  // Parse the verified copy: the caller may have changed theirs meanwhile. As for the type: the signature proves who
+  // wrote the body, and the caller declares what that sender writes.
   return { id, timestamp, payload: parse(content.subarray(start.length)) as Payload };
 }
 
@@ -112,7 +110,7 @@ const schemes = [
   },
 ] as const;
 
-/** Signatures that are looked at: each costs a pass over the body, and their number is the sender's choice. */
+/** The most signatures to check: each costs a pass over the body, and the sender chooses their number. */
 const MOST_SIGNATURES = 16;
 
 function readKey(text: unknown): Verifier {
@@ -130,18 +128,18 @@ function readKey(text: unknown): Verifier {
 
 function readBody(body: unknown): Uint8Array {
   if (typeof body === 'string') return new TextEncoder().encode(body);
-  // Not `instanceof`: test runners and frames hand over the Uint8Array of another realm.
+  // Not `instanceof`: test runners and frames pass a Uint8Array from another realm.
   if (ArrayBuffer.isView(body)) return new Uint8Array(body.buffer, body.byteOffset, body.byteLength);
-  throw new TypeError('rawBody must be the body as it arrived, text or bytes, not what was parsed from it.');
+  throw new TypeError('rawBody must be the body as received, text or bytes, not parsed.');
 }
 
-/** The one value of a header. Somebody on the way may have added another: nobody knows which one counts. */
+/** The single value of a header. If a proxy added another, nobody knows which one counts. */
 function headerOf(headers: WebhookHeaders, name: string): string {
   const values = isFetchHeaders(headers)
     ? [headers.get(name)]
     : Object.entries(headers).flatMap(([key, value]) => (key.toLowerCase() === name ? value : []));
   const [value, ...others] = values;
-  if (others.length > 0) throw new WebhookVerificationError('repeated-header', `${name} comes repeatedly.`);
+  if (others.length > 0) throw new WebhookVerificationError('repeated-header', `${name} is repeated.`);
   if (!value) throw new WebhookVerificationError('missing-header', `${name} is missing.`);
   return value;
 }
@@ -151,12 +149,12 @@ function isFetchHeaders(headers: WebhookHeaders): headers is { get(name: string)
 }
 
 function readTime(text: string, toleranceSeconds: number, now: Date): Date {
-  // No more digits than a Date holds.
+  // No more digits than a Date can hold.
   if (!/^\d{1,12}$/.test(text)) {
     throw new WebhookVerificationError('bad-timestamp', 'webhook-timestamp is not a number of unix seconds.');
   }
   const age = Math.floor(now.getTime() / 1000) - Number(text);
-  // Written so that a time that is none is refused as well.
+  // Written so that NaN is refused as well.
   if (Math.abs(age) <= toleranceSeconds) return new Date(Number(text) * 1000);
   const where = age > 0 ? 'ago' : 'ahead';
   throw new WebhookVerificationError(
@@ -188,7 +186,7 @@ async function verify(signatures: string, content: Bytes, { scheme, key: raw }: 
   );
 }
 
-/** Undefined unless the text is what base64 makes of bytes: one spelling for each, without white space. */
+/** Undefined unless the text is canonical base64: one spelling for each value, without white space. */
 function decode(text: string): Bytes | undefined {
   let binary: string;
   try {

@@ -21,38 +21,38 @@ export type DeliveryListOptions = CallOptions & {
 
 /** Webhooks and their deliveries. */
 export type Webhooks = {
-  /** From now on each new plant is sent to the URL. The secret is in this answer only. */
+  /** From now on, each new plant is sent to the URL. The secret is only in this response. */
   create(webhook: WebhookInput, options?: KeyedOptions): Promise<WebhookCreated>;
-  /** All of the user's webhooks, with how they are doing. */
+  /** All of the user's webhooks with their health. */
   list(options?: CallOptions): Promise<Webhook[]>;
   get(id: string, options?: CallOptions): Promise<Webhook>;
-  /** Changes the members that are given. A disabled webhook holds its deliveries. */
+  /** Changes the given members. A disabled webhook holds its deliveries. */
   update(id: string, change: WebhookPatch, options?: CallOptions): Promise<Webhook>;
-  /** Removes a webhook with its deliveries. As for plants, a "not found" after a lost answer counts as done. */
+  /** Deletes a webhook and its deliveries. As for plants, "not found" after a lost response counts as success. */
   delete(id: string, options?: CallOptions): Promise<void>;
-  /** Makes a new secret; the old one signs as well for `overlap` seconds, 86 400 when absent. */
+  /** Creates a new secret; the old one also signs for `overlap` seconds, by default 86 400. */
   rotateSecret(id: string, options?: RotationInput & KeyedOptions): Promise<RotatedSecret>;
-  /** Sends a signed test event, the same way as real ones. */
+  /** Sends a signed test event in the same way as real ones. */
   test(id: string, options?: KeyedOptions): Promise<Delivery>;
-  /** Sends again what happened since a time; resolves with how many events. */
+  /** Resends what happened since a time; resolves with the number of events. */
   replay(
     id: string,
     what: Omit<ReplayInput, 'since'> & { since: string | Date },
     options?: KeyedOptions,
   ): Promise<{ count: number }>;
-  /** The deliveries, newest first, in pages of `pageSize`, 100 when absent. */
+  /** The deliveries, newest first, in pages of `pageSize`, by default 100. */
   deliveries(
     id: string,
     options?: DeliveryListOptions & { pageSize?: number | undefined },
   ): AsyncGenerator<Delivery, void, void>;
-  /** One page of that list: `limit` deliveries, 100 when absent, behind `cursor`. */
+  /** One page of that list: `limit` deliveries, by default 100, after `cursor`. */
   deliveriesPage(
     id: string,
     options?: DeliveryListOptions & { limit?: number | undefined; cursor?: string | undefined },
   ): Promise<Page<Delivery>>;
   /** One delivery with its attempts. */
   delivery(id: string, event: string, options?: CallOptions): Promise<DeliveryWithHistory>;
-  /** Makes a delivery due now, whatever became of it. */
+  /** Makes a delivery due now, whatever its state. */
   redeliver(id: string, event: string, options?: KeyedOptions): Promise<Delivery>;
 };
 

@@ -1,8 +1,8 @@
 import { delivery, list, observability, writes } from '../limits.ts';
 
 /**
- * Every metric of the service's own: what is exported, and what docs/reference/metrics.md says of it, is made from this
- * table. What a label may be is bounded: no user, webhook, path or text of a client is ever one.
+ * Every metric of the service. Both the export and docs/reference/metrics.md are generated from this table. Label
+ * values are bounded: they never contain a user, a webhook, a path or text from a client.
  */
 
 export type MetricType = 'counter' | 'gauge' | 'histogram';
@@ -11,10 +11,10 @@ export type Metric = {
   name: string;
   type: MetricType;
   labels: readonly string[];
-  /** Whether each replica tells its own part, or every one the same of the whole store. */
+  /** Whether each replica reports its own share, or every replica reports the same for the whole store. */
   of: 'replica' | 'store';
   help: string;
-  /** Of a histogram: upper bounds, in the unit of the name. */
+  /** For a histogram: upper bounds, in the unit of the name. */
   buckets?: readonly number[];
 };
 
@@ -27,9 +27,9 @@ export const catalogue = {
     labels: ['method', 'route', 'code'],
     of: 'replica',
     help:
-      'From the arrival of a request to the end of its answer, by the pattern of its route. The route is "none" where ' +
-      'no route took it: there is no such path, or not with that method, or it was refused before it was read. The code ' +
-      'is 499 for a client that left before. Of GET /events/stream it is how long the stream was open; of what cannot ' +
+      'From the arrival of a request to the end of its response, by the pattern of its route. The route is "none" if ' +
+      'no route matched: an unknown path, an unsupported method, or a request refused before it was read. The code ' +
+      'is 499 if the client left early. For GET /events/stream it is how long the stream was open; for what cannot ' +
       'be read as a request, 0.',
     buckets: DURATIONS,
   },
@@ -38,21 +38,21 @@ export const catalogue = {
     type: 'gauge',
     labels: [],
     of: 'replica',
-    help: 'Requests that have arrived and are not answered yet, open streams of events included.',
+    help: 'Requests in progress, including open event streams.',
   },
   connections: {
     name: 'plant_store_http_connections',
     type: 'gauge',
     labels: [],
     of: 'replica',
-    help: 'Connections of clients that are open.',
+    help: 'Open client connections.',
   },
   errors: {
     name: 'plant_store_http_errors_total',
     type: 'counter',
     labels: ['error'],
     of: 'replica',
-    help: 'Failures that were answered, by the code in their body. Those of /healthz and /readyz are left out.',
+    help: 'Error responses, by the code in their body. Excludes /healthz and /readyz.',
   },
   listsReset: {
     name: 'plant_store_http_lists_reset_total',
@@ -60,15 +60,15 @@ export const catalogue = {
     labels: [],
     of: 'replica',
     help:
-      'Lists that were broken off since too many waited for readers that take nothing, and theirs had waited longest: ' +
-      `${list.readersPerToken} of one token, or ${list.readers} in all.`,
+      'List responses reset because too many readers had stalled and theirs for longest: the limit is ' +
+      `${list.readersPerToken} per token, ${list.readers} in total.`,
   },
   commitCommands: {
     name: 'plant_store_commit_commands',
     type: 'histogram',
     labels: ['queue'],
     of: 'replica',
-    help: 'Commands that were committed together.',
+    help: 'Commands per commit.',
     buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000],
   },
   commitDuration: {
@@ -76,7 +76,7 @@ export const catalogue = {
     type: 'histogram',
     labels: ['queue'],
     of: 'replica',
-    help: 'From the beginning of a batch of commands until all of it was on disk, or had failed.',
+    help: 'From the start of a batch of commands until all of it is on disk or has failed.',
     buckets: [0.0005, ...DURATIONS],
   },
   queueWait: {
@@ -84,7 +84,7 @@ export const catalogue = {
     type: 'histogram',
     labels: ['queue'],
     of: 'replica',
-    help: 'How long the first command of each batch had waited when the batch began.',
+    help: 'How long the first command of each batch waited until the batch began.',
     buckets: DURATIONS,
   },
   queueCommands: {
@@ -99,7 +99,7 @@ export const catalogue = {
     type: 'gauge',
     labels: ['queue'],
     of: 'replica',
-    help: `How long the first of them has waited; writes are refused (50300) beyond ${writes.queueAgeMs / 1000} s.`,
+    help: `How long the oldest waiting command has waited; writes are refused (50300) beyond ${writes.queueAgeMs / 1000} s.`,
   },
   writeFailures: {
     name: 'plant_store_write_failures_total',
@@ -107,7 +107,7 @@ export const catalogue = {
     labels: ['error'],
     of: 'replica',
     help:
-      'Commands that failed by a fault of the store: 50302 nothing was done, 50301 the outcome is unknown, 50000 a ' +
+      'Commands that failed because of the store: 50302 nothing was done, 50301 the outcome is unknown, 50000 a ' +
       'fault of the service.',
   },
   attempts: {
@@ -116,15 +116,15 @@ export const catalogue = {
     labels: ['outcome'],
     of: 'replica',
     help:
-      'Attempts to deliver: delivered, retrying (failed, and tried again), failed (for good, after the last attempt), ' +
-      'not_made (given back without an attempt).',
+      'Delivery attempts: delivered, retrying (failed, will be retried), failed (for good, after the last attempt), ' +
+      'not_made (no request was sent).',
   },
   attemptDuration: {
     name: 'plant_store_delivery_attempt_duration_seconds',
     type: 'histogram',
     labels: ['outcome'],
     of: 'replica',
-    help: "From the look-up of the receiver's name to the end of its answer.",
+    help: "From the lookup of the receiver's name to the end of its response.",
     buckets: [...DURATIONS, 15],
   },
   deliveriesUnderWay: {
@@ -132,7 +132,7 @@ export const catalogue = {
     type: 'gauge',
     labels: [],
     of: 'replica',
-    help: `Deliveries that are being sent. ${delivery.inAll} at most.`,
+    help: `Deliveries in flight, at most ${delivery.inAll}.`,
   },
   lanes: {
     name: 'plant_store_delivery_lanes',
@@ -140,30 +140,30 @@ export const catalogue = {
     labels: ['state'],
     of: 'replica',
     help:
-      'Webhooks to which one attempt at a time is made: silent (the last attempt got no whole answer), failing (several ' +
-      'failed one after the other; there are pauses between). Those to which none was made for ' +
-      `${delivery.troubledMs / 1000} s are left out.`,
+      'Webhooks limited to one attempt at a time: silent (the last attempt got no complete response), failing (several ' +
+      'attempts failed in a row; further ones are spaced out). Excludes webhooks without an attempt for ' +
+      `${delivery.troubledMs / 1000} s.`,
   },
   pauses: {
     name: 'plant_store_webhook_pauses_total',
     type: 'counter',
     labels: [],
     of: 'replica',
-    help: 'Pauses that receivers asked for by Retry-After.',
+    help: 'Pauses that receivers requested with Retry-After.',
   },
   disabled: {
     name: 'plant_store_webhooks_disabled_total',
     type: 'counter',
     labels: [],
     of: 'replica',
-    help: 'Webhooks that the service disabled, since their receiver is gone or has failed for days.',
+    help: 'Webhooks that the service disabled because their receiver is gone or has failed for days.',
   },
   webhooks: {
     name: 'plant_store_webhooks',
     type: 'gauge',
     labels: ['status'],
     of: 'store',
-    help: 'Webhooks that are enabled, paused (enabled, but their receiver asked for a pause) and disabled.',
+    help: 'Webhooks by status: enabled, paused (enabled, but the receiver requested a pause) and disabled.',
   },
   oldestWaiting: {
     name: 'plant_store_oldest_waiting_delivery_age_seconds',
@@ -172,7 +172,7 @@ export const catalogue = {
     of: 'store',
     help:
       'Age of the event of the oldest delivery that is pending (of an enabled webhook) or held (of a disabled one); 0 ' +
-      'without one. A receiver that fails makes it grow until its schedule has ended.',
+      'if there is none. It grows while a receiver fails, until the retry schedule ends.',
   },
   overdue: {
     name: 'plant_store_overdue_delivery_age_seconds',
@@ -180,8 +180,8 @@ export const catalogue = {
     labels: [],
     of: 'store',
     help:
-      'Since when the delivery is due that has waited for its attempt for longest, pauses left out; 0 when nothing ' +
-      'waits. It grows while the service, or a receiver, is slower than the events are.',
+      'How overdue the longest-waiting delivery is, excluding pauses; 0 when nothing ' +
+      'waits. It grows while the service or a receiver cannot keep up with the events.',
   },
   readingAge: {
     name: 'plant_store_webhook_reading_age_seconds',
@@ -189,36 +189,36 @@ export const catalogue = {
     labels: [],
     of: 'replica',
     help:
-      'How old the three metrics about webhooks and waiting deliveries are: they are read every ' +
-      `${observability.readEveryMs / 1000} s at most. From the start on, as long as they could not be read.`,
+      'The age of the three metrics about webhooks and waiting deliveries, which are read at most every ' +
+      `${observability.readEveryMs / 1000} s. Counts from the start of the service until the first successful read.`,
   },
   storeSize: {
     name: 'plant_store_size_bytes',
     type: 'gauge',
     labels: [],
     of: 'store',
-    help: 'What the store takes on disk, its write-ahead log included; of PostgreSQL, the database.',
+    help: 'The size of the store on disk, including its write-ahead log; for PostgreSQL, of the database.',
   },
   storeFree: {
     name: 'plant_store_disk_free_bytes',
     type: 'gauge',
     labels: [],
     of: 'store',
-    help: 'What is free on the file system of the data folder. Absent with PostgreSQL, whose disk is elsewhere.',
+    help: 'Free space on the file system of the data folder. Absent with PostgreSQL, whose disk is elsewhere.',
   },
   loopActive: {
     name: 'plant_store_event_loop_active_seconds_total',
     type: 'counter',
     labels: [],
     of: 'replica',
-    help: 'Time in which the main thread had something to do. Its rate is the share of the time; at 1 it can do no more.',
+    help: 'Busy time of the main thread. Its rate is the utilisation; at 1 the thread is saturated.',
   },
   buildInfo: {
     name: 'plant_store_build_info',
     type: 'gauge',
     labels: ['version', 'node', 'store'],
     of: 'replica',
-    help: 'Always 1; its labels say what runs: the version of the service and of Node, and the kind of store.',
+    help: 'Always 1; its labels give the versions of the service and of Node, and the kind of store.',
   },
 } as const satisfies Record<string, Metric>;
 

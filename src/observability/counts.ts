@@ -11,7 +11,7 @@ import {
 import type { Sample, Samples } from './registry.ts';
 import { createTally, type Tally } from './tally.ts';
 
-/** The metrics that are counted as things happen; the others are read when somebody asks. */
+/** The metrics that are counted as events happen; the others are read on demand. */
 export type CountedKey = Extract<
   MetricKey,
   | 'requestDuration'
@@ -28,10 +28,10 @@ export type CountedKey = Extract<
   | 'disabled'
 >;
 
-/** What the client left before: no answer has such a status. */
+/** The status of a request whose client left; no response has it. */
 const LEFT = 499;
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PATCH', 'DELETE', 'OPTIONS']);
-/** Faults of the store, or of the service: no other failure of a command is one. */
+/** Faults of the store or the service: the only failures of a command that count. */
 const STORE_FAULTS = [50000, 50301, 50302] as const;
 
 export function createCounts(): { measures: Measures; samples: Pick<Samples, CountedKey> } {
@@ -88,7 +88,7 @@ export function one(value: number): Sample[] {
   return [{ labels: {}, value }];
 }
 
-/** Three short look-ups for each request; a text of all labels would have to be made and hashed. */
+/** Three short lookups per request; one key built from all labels would cost a string and its hash. */
 function requestTallies() {
   const { name, buckets } = catalogue.requestDuration;
   const routes = new Map<string, Map<string, Map<number, Tally>>>();
@@ -153,7 +153,7 @@ function attemptTallies() {
   };
 }
 
-/** From the beginning with a zero for each name: what begins with its first count looks as if it had never grown. */
+/** Starts with a zero for each name: a counter that first appears with a value seems never to have increased. */
 function countBy(names: readonly string[]) {
   const counts = new Map(names.map((name) => [name, 0]));
   return {

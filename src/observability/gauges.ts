@@ -5,17 +5,17 @@ import type { QueueReading, SendingReading, SizeReading, StoreReadings } from '.
 import type { Sample, Samples } from './registry.ts';
 import { seldom } from './seldom.ts';
 
-/** Where the gauges are read. A part that there is not, such as the dispatcher of a replica that has none, has none. */
+/** Where the gauges are read. A missing part, such as the dispatcher of a replica without one, has none. */
 export type Sources = {
   store?: StoreReadings;
-  /** Connections of clients. */
+  /** Open client connections. */
   connections?(): Promise<number>;
   sending?(): Promise<SendingReading>;
 };
 
 type Parts = { clock: Clock; log: Log; version: string };
 
-/** What is read when somebody asks. All of it is at hand, or is read seldom (`seldom.ts`). */
+/** The values read on demand. Each is in memory or read rarely (`seldom.ts`). */
 export function createGauges(sources: Sources, { clock, log, version }: Parts): Omit<Samples, CountedKey> {
   async function queues(): Promise<readonly QueueReading[]> {
     const sending = await sources.sending?.();
@@ -49,7 +49,7 @@ function laneGauges(sources: Sources) {
   };
 }
 
-/** Each time as it was when it was read. */
+/** Reports ages as of the time of reading. */
 function webhookGauges(sources: Sources, clock: Clock, log: Log) {
   const madeAt = performance.now();
   const reading = seldom(
@@ -64,7 +64,7 @@ function webhookGauges(sources: Sources, clock: Clock, log: Log) {
         overdue: age(dueSince, now),
       };
     },
-    complain(log, 'how webhooks stand cannot be read'),
+    complain(log, 'could not read the state of the webhooks'),
   );
   return {
     webhooks: async () => by('status', (await reading())?.value.status ?? {}),
@@ -73,7 +73,7 @@ function webhookGauges(sources: Sources, clock: Clock, log: Log) {
       const last = await reading();
       return last ? one(last.value.overdue) : [];
     },
-    /** As long as nothing could be read it grows from the beginning, so that it is seen. */
+    /** Until the first successful read it grows from the start, so that the failure shows. */
     async readingAge() {
       const last = await reading();
       return one((performance.now() - (last?.at ?? madeAt)) / 1000);
@@ -81,11 +81,11 @@ function webhookGauges(sources: Sources, clock: Clock, log: Log) {
   };
 }
 
-/** What is too old is left out: nobody could see that it is. */
+/** An outdated size is left out, because a scraper could not tell that it is outdated. */
 function sizeGauges(sources: Sources, log: Log) {
   const reading = seldom(
     async () => sources.store?.size(),
-    complain(log, 'the size of the store cannot be read'),
+    complain(log, 'could not read the size of the store'),
   );
   async function sample(part: keyof SizeReading): Promise<Sample[]> {
     const { value, at } = (await reading()) ?? { value: undefined, at: 0 };

@@ -6,15 +6,15 @@ import { AppError, errorBody } from '../errors.ts';
 import { observability as limits } from '../limits.ts';
 
 export type MetricsServer = {
-  /** Of /metrics. */
+  /** The URL of /metrics. */
   url: string;
-  /** Ends what is under way. May be called twice. */
+  /** Ends open requests. May be called twice. */
   stop(): Promise<void>;
 };
 
 /**
- * Serves /metrics on a port of its own, which nobody but who scrapes should reach. Nothing that is sent to it can slow
- * the service much: few connections, each for one request, and metrics that are made once a second at most.
+ * Serves /metrics on its own port, which only scrapers should reach. Requests to it can hardly slow the service: it
+ * allows few connections, one request on each, and collects metrics at most once a second.
  */
 export async function serveMetrics(
   { port, host }: { port: number; host: string },
@@ -38,7 +38,7 @@ export async function serveMetrics(
       if (refusal) return fail(response, refusal);
       send(response, 200, { 'content-type': registry.contentType }, await text());
     } catch (cause) {
-      fail(response, new AppError(50000, 'The metrics could not be read.', { cause }));
+      fail(response, new AppError(50000, 'The metrics cannot be read.', { cause }));
     }
   }
 
@@ -57,18 +57,20 @@ export async function serveMetrics(
 
 function refusalOf({ method = '', url = '' }: IncomingMessage): AppError | undefined {
   if (url.split('?', 1)[0] !== '/metrics') {
-    return new AppError(40400, 'There is no such path; this port has /metrics only.');
+    return new AppError(40400, 'There is no such path; this port serves only /metrics.');
   }
   if (method === 'GET' || method === 'HEAD') return undefined;
   const allow = 'GET, HEAD';
-  return new AppError(40500, `The path does not support ${method}; it supports ${allow}.`, { headers: { allow } });
+  return new AppError(40500, `The path does not support ${method}; it supports ${allow}.`, {
+    headers: { allow },
+  });
 }
 
 function fail(response: ServerResponse, { status, code, message, headers }: AppError): void {
   send(response, status, { ...headers, 'content-type': 'application/json' }, errorBody(code, message));
 }
 
-/** Node leaves the body out where the request is a HEAD. A connection that is kept open would take one of few places. */
+/** Node omits the body for a HEAD request. A connection kept open would occupy one of few places. */
 function send(
   response: ServerResponse,
   status: number,
@@ -79,7 +81,7 @@ function send(
   response.writeHead(status, { ...headers, 'content-length': length, connection: 'close' }).end(body);
 }
 
-/** All who ask while it is made, or a moment later, get the same text. */
+/** Requests during a collection, and shortly after, share the same text. */
 function freshText(make: () => Promise<string>): () => Promise<string> {
   let made: Promise<string> | undefined;
   /** Undefined while it is made. */

@@ -7,13 +7,13 @@ import { createRegistry } from './registry.ts';
 
 /** Loaded only when METRICS_PORT is set. */
 export type Metrics = {
-  /** What the parts of the service are given, so that they tell what they do. */
+  /** Given to the parts of the service, which report through it. */
   measures: Measures;
-  /** Says where gauges are read, as soon as it is there. */
+  /** Sets where gauges are read, once that exists. */
   read(sources: Sources): void;
-  /** Every metric there is, those of the process included. */
+  /** Every metric, including those of the process. */
   describe(): readonly { name: string; type: string; help: string }[];
-  /** Serves them. Rejects with Node's error when the port cannot be listened on. */
+  /** Serves them. Rejects with Node's error when it cannot listen on the port. */
   listen(at: { port: number; host: string }): Promise<MetricsServer>;
 };
 

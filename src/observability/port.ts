@@ -1,64 +1,64 @@
 import type { ErrorCode } from '../errors.ts';
 
 /**
- * What the parts of the service tell whoever measures it. Passed in, and undefined when nobody does: then nothing is
- * counted, and of the times only those of requests are taken, for the log (`http/request-watch.ts`). Each method is
- * called on the way of a request, so it must be cheap and never throw.
+ * What the parts of the service report to metrics. Passed in, and undefined when metrics are off: then nothing is
+ * counted, and only requests are timed, for the log (`http/observe/request-watch.ts`). Each method is called while a
+ * request is handled, so it must be cheap and never throw.
  */
 export type Measures = {
   requestBegan(): void;
   requestEnded(request: EndedRequest): void;
-  /** An Error object was answered to a request. */
+  /** The service answered with an Error object. */
   failed(code: ErrorCode): void;
-  /** The same for one that never began: it was refused before it came to a route. */
+  /** The same for a request that was refused before routing. */
   refused(code: ErrorCode, request?: { method: string | undefined; durationMs: number }): void;
-  /** The reader of a list was reset: too many were as slow, and it was the slowest. */
+  /** The reader of a list was reset: too many had stalled, and it was the slowest. */
   listReset(): void;
   batchEnded(queue: QueueName, batch: EndedBatch): void;
   attemptEnded(end: AttemptEnd, durationMs: number): void;
   /** A delivery was not sent after all. */
   attemptNotMade(): void;
-  /** The receiver of a webhook asked for a pause. */
+  /** A webhook's receiver requested a pause. */
   webhookPaused(): void;
-  /** The service disables a webhook, since its receiver is gone or has failed for days. */
+  /** The service disables a webhook whose receiver is gone or has failed for days. */
   webhookDisabled(): void;
 };
 
 export type EndedRequest = {
   method: string;
-  /** The pattern, such as `/plants/:id`; never the path that was asked for. Undefined where no route took it. */
+  /** The pattern, such as `/plants/:id`; never the requested path. Undefined if no route matched. */
   route: string | undefined;
-  /** Undefined when the client left before the whole answer was sent. */
+  /** Undefined when the client left before the whole response was sent. */
   status: number | undefined;
   durationMs: number;
 };
 
-/** What delivery writes has a queue of its own: on the embedded store in the thread that sends. */
+/** Delivery's writes have their own queue: on the embedded store, in the sender thread. */
 export const queueNames = ['writes', 'dispatch'] as const;
 export type QueueName = (typeof queueNames)[number];
 
-/** A batch of commands, with which one transaction is made, or few. */
+/** A batch of commands, committed in one or a few transactions. */
 export type EndedBatch = {
   commands: number;
-  /** How long the first of them had waited when it began. */
+  /** How long the first command had waited when the batch began. */
   waitMs: number;
   commitMs: number;
-  /** Of the commands that failed, by faults of their own or of the store. */
+  /** The failed commands, whether by their own fault or the store's. */
   failures: readonly ErrorCode[];
 };
 
-/** What an attempt meant for its delivery: done, to be tried again, or given up. */
+/** The result of an attempt for its delivery: done, to be retried, or given up. */
 export const attemptEnds = ['delivered', 'retrying', 'failed'] as const;
 export type AttemptEnd = (typeof attemptEnds)[number];
 
-/** What the store knows of itself at the moment it is asked. */
+/** What the store reports about itself when asked. */
 export type StoreReadings = {
   kind: 'sqlite' | 'postgres';
-  /** At once. */
+  /** Synchronous. */
   queues(): readonly QueueReading[];
-  /** Costs a few system calls, or a question to the database. */
+  /** Costs a few system calls or a database query. */
   size(): Promise<SizeReading>;
-  /** Looks at each webhook, a part at a time: a few microseconds each. Ask seldom. */
+  /** Reads every webhook, a part at a time, a few microseconds each. Call it rarely. */
   webhooks(now: number): Promise<WebhooksReading>;
 };
 
@@ -66,7 +66,7 @@ export type QueueReading = {
   queue: QueueName;
   /** Commands that wait for a commit. */
   commands: number;
-  /** How long the first of them has waited; 0 when there is none. */
+  /** How long the oldest has waited; 0 when there is none. */
   ageMs: number;
 };
 
@@ -78,24 +78,24 @@ export type SizeReading = {
 
 export type WebhooksReading = {
   enabled: number;
-  /** Of those that are enabled: their receiver asked for a pause. */
+  /** Enabled webhooks whose receiver requested a pause. */
   paused: number;
   disabled: number;
-  /** The event of the oldest delivery that is pending, and of the oldest that is held; undefined without one. */
+  /** The ids of the events of the oldest pending and the oldest held delivery; undefined without one. */
   oldestPending: string | undefined;
   oldestHeld: string | undefined;
-  /** Since when the first delivery is due that could be sent; undefined when none is due. */
+  /** Since when the first sendable delivery is due; undefined when none is due. */
   dueSince: number | undefined;
 };
 
-/** How sending stands. */
+/** The state of sending. */
 export type SendingReading = LaneReading & { queue: QueueReading };
 
-/** How lanes stand: each counts once, as the first that is true of it. */
+/** Counts of lanes. Each lane counts in one state, the first that applies. */
 export type LaneReading = {
-  /** Deliveries whose attempt has begun and not ended. */
+  /** Deliveries in flight. */
   underWay: number;
-  /** The last attempt got no whole answer: one attempt at a time. */
+  /** The last attempt got no complete response: one attempt at a time. */
   silent: number;
   /** The last attempts failed: one attempt at a time, with pauses. */
   failing: number;

@@ -1,13 +1,13 @@
 import { collectDefaultMetrics, type Metric as LibraryMetric, Registry } from 'prom-client';
 import { catalogue, type Metric, type MetricKey } from './catalogue.ts';
 
-/** A line of the export. `metricName` where it is another than the metric's, as in a histogram. */
+/** A line of the export. `metricName` is set where it differs from the metric's name, as in a histogram. */
 export type Sample = { labels: Record<string, string | number>; value: number; metricName?: string };
 
-/** What is read, or counted, when somebody asks. */
+/** The functions that read or count each metric on demand. */
 export type Samples = { readonly [K in MetricKey]: () => readonly Sample[] | Promise<readonly Sample[]> };
 
-/** A registry with every metric of the catalogue, and those of the process that the library knows. */
+/** A registry with every metric of the catalogue, and the library's own metrics of the process. */
 export function createRegistry(samples: Samples): Registry {
   const registry = new Registry();
   const definitions: Readonly<Record<MetricKey, Metric>> = catalogue;
@@ -25,6 +25,6 @@ function register(
   read: () => readonly Sample[] | Promise<readonly Sample[]>,
 ): void {
   const get = async () => ({ name, type, help, values: await read() });
-  // The registry asks a metric for no more than this; its declaration knows the library's own classes only.
+  // The registry uses only these members of a metric; its declaration requires the library's own classes.
   registry.registerMetric({ name, type, help, get } as unknown as LibraryMetric);
 }

@@ -1,14 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { observability as limits } from '../limits.ts';
 
-/** What was read the last time, and when, by a clock that never goes back. */
+/** The last value read, and when, by a clock that never goes back. */
 export type LastRead<T> = { value: T; at: number };
 
 /**
- * Reads what is not cheap so rarely that it takes a twentieth of the time at most, and only while somebody asks. Whoever
- * asks waits a little for what is new and gets, failing that, what is known from before: undefined when nothing is.
- *
- * @param onFailure called with the first of failures that follow on each other
+ * Reads an expensive value rarely: at most a twentieth of the time, and only on demand. A caller waits briefly for a
+ * new value and otherwise gets the last one: undefined when there is none.
+ * @param onFailure called with the first of consecutive failures
  */
 export function seldom<T>(
   read: () => Promise<T>,
@@ -25,7 +24,7 @@ export function seldom<T>(
       last = { value: await read(), at: performance.now() };
       fails = false;
     } catch (error) {
-      // The age of what is known grows.
+      // The age of the last value keeps growing.
       if (!fails) onFailure(error);
       fails = true;
     } finally {

@@ -1,12 +1,12 @@
 import type { Sample } from './registry.ts';
 
 /**
- * Counts values by size, for a histogram. The library's own looks up its labels by a text that it makes for each value,
- * which costs a microsecond; this one costs some nanoseconds.
+ * Counts values by size, for a histogram. The library builds a text of the labels for each value, which costs a
+ * microsecond; this takes nanoseconds.
  */
 export type Tally = {
   add(value: number): void;
-  /** As the samples of a histogram: how many were at most as large as each bound, how many in all, and their sum. */
+  /** The samples of a histogram: how many values were at most each bound, their number and their sum. */
   samples(name: string, labels: Sample['labels']): Sample[];
 };
 

@@ -25,7 +25,7 @@ test('of several webhooks the most urgent come first, with what is wrong and wha
       ['bad', 'The last attempt failed. 1 delivery is waiting.', 'look'],
       ['warn', 'It is disabled. 3 deliveries are held.', 'enable'],
       ['warn', '2 deliveries failed for good.', 'replay'],
-      ['warn', 'Its receiver asked for a pause until 2026-11-21T12:00:00Z.', 'look'],
+      ['warn', 'Its receiver requested a pause until 2026-11-21T12:00:00Z.', 'look'],
       ['warn', '9 deliveries are waiting, the oldest for 2 h.', 'look'],
       ['warn', 'The last attempt failed.', 'look'],
     ],

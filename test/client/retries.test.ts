@@ -245,7 +245,7 @@ suite('retries', { concurrency: true }, () => {
       await assert.rejects(store.plants.page(), {
         error: undefined,
         status: 307,
-        message: `${gateway.url} redirects ${named}: give that as url, if it is the service.`,
+        message: `${gateway.url} redirects ${named}: use that as url if it is the service.`,
       });
       assert.equal(asked().length, 1);
     });

@@ -184,7 +184,7 @@ test('invalid UTF-8 and a byte order mark are refused, and the message names the
 
 test('a member name that appears twice is refused, however it is written', () => {
   refused('{"a":1,"a":1}', /duplicate member name at character 7\.$/);
-  refused('{"a":1,"b":{},"\\u0061":2}', /second time at character 14\.$/);
+  refused('{"a":1,"b":{},"\\u0061":2}', /duplicate member name at character 14\.$/);
   refused('[{"x":{"a":1,"a":2}}]');
   refused('{"__proto__":1,"__proto__":2}');
   refused('{"1":1,"1":2}');

@@ -41,7 +41,7 @@ test('it has /metrics, for GET and HEAD, and the Error object for anything else'
   assert.equal(other.status, 404);
   assert.deepEqual(await other.json(), {
     error: 40400,
-    message: 'There is no such path; this port has /metrics only.',
+    message: 'There is no such path; this port serves only /metrics.',
   });
   const posted = await fetch(url, { method: 'POST', body: 'x' });
   assert.deepEqual([posted.status, posted.headers.get('allow')], [405, 'GET, HEAD']);
@@ -62,7 +62,7 @@ test('metrics that cannot be read are a failure, and the next scrape tries again
   });
   const failed = await fetch(url);
   assert.equal(failed.status, 500);
-  assert.match(await failed.text(), /^\{"error":50000,"message":"The metrics could not be read\."\}$/);
+  assert.match(await failed.text(), /^\{"error":50000,"message":"The metrics cannot be read\."\}$/);
   fails = false;
   t.mock.method(performance, 'now', () => Number.MAX_SAFE_INTEGER);
   assert.equal((await fetch(url)).status, 200);

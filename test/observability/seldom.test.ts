@@ -122,5 +122,5 @@ test('a store that could never be read has an age all the same, and a size that 
   assert.deepEqual(await gauges.storeFree(), [{ labels: {}, value: 8 }]);
   time.now += 1;
   assert.deepEqual([await gauges.storeSize(), await gauges.storeFree()], [[], []]);
-  assert.deepEqual(warnings, ['how webhooks stand cannot be read', 'the size of the store cannot be read']);
+  assert.deepEqual(warnings, ['could not read the state of the webhooks', 'could not read the size of the store']);
 });

@@ -83,7 +83,7 @@ function Trouble({ webhook: { status, disabledReason, pausedUntil, waiting } }: 
   if (pausedUntil !== undefined && Date.parse(pausedUntil) > Date.now()) {
     return (
       <Notice kind="warn">
-        Its receiver asked for a pause until {dateAndTime(pausedUntil)}.{held}
+        Its receiver requested a pause until {dateAndTime(pausedUntil)}.{held}
       </Notice>
     );
   }
