@@ -28,37 +28,37 @@ export type ListedPlant = {
 export type WebhookInput = {
   /** an https URL of at most 2048 characters whose host has a public address */
   url: string;
-  /** a string of at most 255 Unicode code points, without NUL and lone surrogates */
+  /** a string of at most 255 Unicode code points, without NUL or lone surrogates */
   description?: string | undefined;
   /** an integer from 1 to 1000: the most attempts that begin in a second */
   rate?: number | undefined;
 };
 
-/** A webhook that was just made, with its secret. */
+/** A new webhook with its secret. */
 export type WebhookCreated = Webhook & {
-  /** the key that verifies `v1` signatures (Standard Webhooks); shown this once */
+  /** the key that verifies `v1` signatures (Standard Webhooks); shown only once */
   secret: string;
 };
 
-/** A webhook and how it is doing. What it does not have is left out. */
+/** A webhook and its health. Members without a value are left out. */
 export type Webhook = {
   /** the id of the webhook */
   id: string;
   /** an https URL of at most 2048 characters whose host has a public address */
   url: string;
-  /** a string of at most 255 Unicode code points, without NUL and lone surrogates */
+  /** a string of at most 255 Unicode code points, without NUL or lone surrogates */
   description?: string;
   /** an integer from 1 to 1000: the most attempts that begin in a second */
   rate?: number;
   /** whether deliveries are sent; if not, they are held */
   status: 'enabled' | 'disabled';
-  /** why the service disabled it; absent when you did */
+  /** why the service disabled it; absent if you did */
   disabledReason?: string;
-  /** nothing is sent before: the receiver asked for a pause; absent when there is none */
+  /** nothing is sent before this time, because the receiver requested a pause; absent without a pause */
   pausedUntil?: string;
   /** the ed25519 key that verifies `v1a` signatures (Standard Webhooks) */
   publicKey: string;
-  /** when the webhook was made (RFC 3339) */
+  /** when the webhook was created (RFC 3339) */
   createdAt: string;
   /** when an attempt last succeeded */
   lastSuccessAt?: string;
@@ -68,7 +68,7 @@ export type Webhook = {
   waiting: number;
   /** how many deliveries failed for good */
   failed: number;
-  /** how many seconds ago the oldest event that still waits happened; absent when none waits */
+  /** how many seconds ago the oldest waiting event happened; absent when none waits */
   oldestWaitingAge?: number;
 };
 
@@ -76,9 +76,9 @@ export type Webhook = {
 export type WebhookPatch = {
   /** an https URL of at most 2048 characters whose host has a public address */
   url?: string | undefined;
-  /** a string of at most 255 Unicode code points, without NUL and lone surrogates, or null for none */
+  /** a string of at most 255 Unicode code points, without NUL or lone surrogates, or null for none */
   description?: string | null | undefined;
-  /** an integer from 1 to 1000: the most attempts that begin in a second, or null for no bound */
+  /** an integer from 1 to 1000: the most attempts that begin in a second, or null for no limit */
   rate?: number | null | undefined;
   /** true or false: whether deliveries are sent */
   enabled?: boolean | undefined;
@@ -92,9 +92,9 @@ export type RotationInput = {
 
 /** The new secret. */
 export type RotatedSecret = {
-  /** the key that verifies `v1` signatures (Standard Webhooks); shown this once */
+  /** the key that verifies `v1` signatures (Standard Webhooks); shown only once */
   secret: string;
-  /** until when the old secret signs too */
+  /** until when the old secret also signs */
   overlapUntil: string;
 };
 
@@ -102,22 +102,22 @@ export type RotatedSecret = {
 export type Delivery = {
   /** the id of the event: the `webhook-id` of its deliveries */
   event: string;
-  /** what happened; `plant.test` is a test that its owner asked for */
+  /** what happened; `plant.test` is a test that its owner requested */
   type: 'plant.created' | 'plant.test';
   plant: NewPlant;
   /**
-   * waits or is under way (`pending`), waits for the webhook to be enabled (`held`), arrived (`delivered`),
-   * or was given up (`failed`)
+   * waiting or in flight (`pending`), waiting for the webhook to be enabled (`held`), delivered
+   * (`delivered`), or given up (`failed`)
    */
   state: 'pending' | 'held' | 'delivered' | 'failed';
-  /** how many attempts were made */
+  /** the number of attempts */
   attempts: number;
   /**
-   * when the next attempt is due; over while one is under way, or waits for its turn; absent when there is
-   * none
+   * when the next attempt is due; in the past while one is in flight or waits for its turn; absent when there
+   * is none
    */
   nextAttemptAt?: string;
-  /** why the last attempt failed; absent when it did not */
+  /** why the last attempt failed; absent if it succeeded */
   reason?: string;
   /** when the event happened (RFC 3339) */
   createdAt: string;
@@ -141,27 +141,27 @@ export type DeliveryWithHistory = Delivery & {
     at: string;
     /** how long it took, in milliseconds */
     durationMs: number;
-    /** the address that it was sent to */
+    /** the address to which it was sent */
     address?: string;
-    /** the HTTP status of the answer; absent when none came */
+    /** the HTTP status of the response; absent without one */
     status?: number;
-    /** the beginning of the body of the answer */
+    /** the beginning of the response body */
     excerpt?: string;
-    /** why there was no whole answer; absent when there was one */
+    /** why there was no complete response; absent when there was one */
     error?: string;
   }[];
 };
 
-/** What to send again. */
+/** What to resend. */
 export type ReplayInput = {
   /**
-   * a date-time of RFC 3339 that exists, such as 2026-11-21T08:00:00Z or 2026-11-21T09:00:00.5+01:00; no leap
+   * a valid RFC 3339 date-time, such as 2026-11-21T08:00:00Z or 2026-11-21T09:00:00.5+01:00; not a leap
    * second
    */
   since: string;
   /**
-   * one of pending, held, delivered, failed: only deliveries in this state; without it every event, also
-   * those from before the webhook was made
+   * one of pending, held, delivered, failed: only deliveries in this state; without it every event, even
+   * those from before the webhook was created
    */
   state?: 'pending' | 'held' | 'delivered' | 'failed' | undefined;
 };
@@ -170,20 +170,20 @@ export type ReplayInput = {
 export type PlantEvent = {
   /** the id of the event: the `webhook-id` of its deliveries */
   id: string;
-  /** what happened; `plant.test` is a test that its owner asked for */
+  /** what happened; `plant.test` is a test that its owner requested */
   type: 'plant.created' | 'plant.test';
   /** when it happened (RFC 3339) */
   createdAt: string;
   plant: NewPlant;
 };
 
-/** What happened in an hour. A delivery counts in the hour of its event, in the state it has now. */
+/** What happened in an hour. A delivery counts in the hour of its event, with its current state. */
 export type ActiveHour = {
-  /** When the hour begins, in UTC. */
+  /** The start of the hour, in UTC. */
   from: string;
-  /** Plants that were created, your own and those shared with you. */
+  /** Plants created, your own and those shared with you. */
   plants: number;
-  /** Deliveries of your webhooks that have arrived. */
+  /** Deliveries of your webhooks that succeeded. */
   delivered: number;
   /** Deliveries that failed for good. */
   failed: number;

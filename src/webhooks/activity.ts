@@ -5,15 +5,15 @@ import { timeText } from './time.ts';
 
 const HOUR = 3_600_000;
 
-/** An hour of UTC, and what became of the events that were made in it. */
+/** An hour of UTC, and the outcomes of the events in it. */
 export type ActiveHour = Activity & {
   /** Milliseconds since the Unix epoch. */
   from: number;
 };
 
 /**
- * The last hours, oldest first; the newest is not over yet. Counting is work, so there are fewer hours than asked for
- * when much happened in them.
+ * The last hours, oldest first; the last hour is the current one. Counting takes time, so there are fewer hours than
+ * requested if they hold many events.
  */
 export async function activityOf(
   { deliveries, clock }: { deliveries: DeliveryStore; clock: Clock },
@@ -40,14 +40,14 @@ export const ActiveHourView = {
   type: 'object',
   required: ['from', 'plants', 'delivered', 'failed', 'waiting'],
   properties: {
-    from: { type: 'string', format: 'date-time', description: 'When the hour begins, in UTC.' },
-    plants: { type: 'integer', description: 'Plants that were created, your own and those shared with you.' },
-    delivered: { type: 'integer', description: 'Deliveries of your webhooks that have arrived.' },
+    from: { type: 'string', format: 'date-time', description: 'The start of the hour, in UTC.' },
+    plants: { type: 'integer', description: 'Plants created, your own and those shared with you.' },
+    delivered: { type: 'integer', description: 'Deliveries of your webhooks that succeeded.' },
     failed: { type: 'integer', description: 'Deliveries that failed for good.' },
     waiting: { type: 'integer', description: 'Deliveries that are pending or held.' },
   },
   description:
-    'What happened in an hour. A delivery counts in the hour of its event, in the state it has now.',
+    'What happened in an hour. A delivery counts in the hour of its event, with its current state.',
   examples: [{ from: '2026-11-21T12:00:00.000Z', plants: 630, delivered: 1258, failed: 0, waiting: 2 }],
 } as const;
 

@@ -1,4 +1,4 @@
-/** Wakes a loop. A ring that comes while nobody waits is kept for the next wait. */
+/** Wakes a loop. A ring that nobody waits for counts for the next wait. */
 export type Bell = {
   ring(): void;
   /** Resolves at the next ring, or after `ms` milliseconds. For one waiter. */

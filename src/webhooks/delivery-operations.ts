@@ -2,12 +2,12 @@ import { AppError } from '../errors.ts';
 import { type CallerFor, findWebhook, noWebhook, type WebhooksContext } from './operations.ts';
 import type { AttemptRecord, Delivery, DeliveryState, PlantEvent, Webhook } from './port.ts';
 
-/** What the test event says was added. */
+/** The plant in the test event. */
 const TEST_PLANT: PlantEvent['plant'] = { id: 0n, name: 'Test plant', tag: 'test' };
 
 export type DeliveryList = {
   deliveries: Delivery[];
-  /** The event before which the list goes on; undefined when it does not. */
+  /** The event before which the list continues; undefined at its end. */
   next: string | undefined;
 };
 
@@ -21,7 +21,6 @@ export type DeliveryListRequest = {
 
 /**
  * A page of a webhook's deliveries, newest first.
- *
  * @throws AppError 40402 when the owner has no such webhook.
  */
 export async function listDeliveries(
@@ -29,7 +28,7 @@ export async function listDeliveries(
   { owner, limit, ...query }: DeliveryListRequest,
 ): Promise<DeliveryList> {
   const webhook = await findWebhook(context, owner, query.webhook);
-  // One more than asked for tells whether there are more.
+  // Ask for one more to learn whether there is a next page.
   const found = await context.deliveries.deliveries({ ...query, limit: limit + 1 });
   const deliveries = found.slice(0, limit).map((delivery) => afterPause(delivery, webhook));
   return { deliveries, next: found.length > limit ? deliveries.at(-1)?.event.id : undefined };
@@ -51,8 +50,7 @@ export async function getDelivery(
 }
 
 /**
- * Makes an event `plant.test` for this webhook alone, which goes the way of every other.
- *
+ * Creates an event `plant.test` for this webhook only, which is delivered like any other.
  * @throws AppError 40402 when the owner has no such webhook.
  */
 export async function testWebhook(
@@ -63,7 +61,7 @@ export async function testWebhook(
 ): Promise<Delivery> {
   const { deliveries, runtime, deliveryDelayMs } = context;
   const webhook = await findWebhook(context, owner, id);
-  // In this order: what is asked for by a time is looked up by id.
+  // In this order: queries by time look up events by id.
   const at = runtime.clock.now();
   const event: PlantEvent = { id: runtime.ids.next('evt'), type: 'plant.test', at, plant: TEST_PLANT };
   const due = at + deliveryDelayMs;
@@ -75,8 +73,7 @@ export async function testWebhook(
 }
 
 /**
- * Makes a delivery due now, whatever became of it before.
- *
+ * Makes a delivery due now, whatever its state.
  * @throws AppError 40402 when the owner has no such webhook, 40403 when it has no such delivery.
  */
 export async function redeliver(
@@ -98,7 +95,7 @@ export async function redeliver(
   return result;
 }
 
-/** A delivery that is due at a time. */
+/** A delivery that is due at this time. */
 function waiting(
   { event, attempts, reason }: Pick<Delivery, 'event' | 'attempts' | 'reason'>,
   due: number,

@@ -9,10 +9,10 @@ const AttemptView = {
   properties: {
     at: { type: 'string', format: 'date-time', description: 'when the attempt began (RFC 3339)' },
     durationMs: { type: 'integer', minimum: 0, description: 'how long it took, in milliseconds' },
-    address: { type: 'string', description: 'the address that it was sent to', examples: ['192.0.2.7'] },
-    status: { type: 'integer', description: 'the HTTP status of the answer; absent when none came' },
-    excerpt: { type: 'string', description: 'the beginning of the body of the answer' },
-    error: { type: 'string', description: 'why there was no whole answer; absent when there was one' },
+    address: { type: 'string', description: 'the address to which it was sent', examples: ['192.0.2.7'] },
+    status: { type: 'integer', description: 'the HTTP status of the response; absent without one' },
+    excerpt: { type: 'string', description: 'the beginning of the response body' },
+    error: { type: 'string', description: 'why there was no complete response; absent when there was one' },
   },
 } as const;
 
@@ -24,17 +24,17 @@ const properties = {
   state: {
     enum: deliveryStates,
     description:
-      'waits or is under way (`pending`), waits for the webhook to be enabled (`held`), arrived (`delivered`), ' +
-      'or was given up (`failed`)',
+      'waiting or in flight (`pending`), waiting for the webhook to be enabled (`held`), delivered (`delivered`), ' +
+      'or given up (`failed`)',
   },
-  attempts: { type: 'integer', minimum: 0, description: 'how many attempts were made' },
+  attempts: { type: 'integer', minimum: 0, description: 'the number of attempts' },
   nextAttemptAt: {
     type: 'string',
     format: 'date-time',
     description:
-      'when the next attempt is due; over while one is under way, or waits for its turn; absent when there is none',
+      'when the next attempt is due; in the past while one is in flight or waits for its turn; absent when there is none',
   },
-  reason: { type: 'string', description: 'why the last attempt failed; absent when it did not' },
+  reason: { type: 'string', description: 'why the last attempt failed; absent if it succeeded' },
   createdAt: { type: 'string', format: 'date-time', description: 'when the event happened (RFC 3339)' },
 } as const;
 
@@ -57,7 +57,7 @@ export const DeliveryWithHistory = {
   description: 'A delivery with its attempts.',
 } as const;
 
-/** What an answer shows of a delivery: JSON text. */
+/** A delivery as JSON text, for a response. */
 export function deliveryJson({ event, state, attempts, nextAttemptAt, reason }: Delivery): string {
   const head = JSON.stringify({ event: event.id, type: event.type });
   const rest = JSON.stringify({

@@ -7,15 +7,14 @@ import type { EventPage, EventQuery, EventStore, FeedEvent } from './port.ts';
 
 /**
  * A page of the events of the plants that a user has access to, oldest first.
- *
- * @throws AppError 40007 when events behind the position are no longer kept.
+ * @throws AppError 40007 when events after the position are no longer kept.
  */
 export async function listEvents({ events }: { events: EventStore }, query: EventQuery): Promise<EventPage> {
   const page = await events.events(query);
   if (page !== undefined) return page;
   throw new AppError(
     40007,
-    'Events behind this cursor are no longer kept (RETENTION_DAYS); start without one, and expect a gap.',
+    'Events after this cursor are no longer kept (RETENTION_DAYS); start without one, and expect a gap.',
   );
 }
 
@@ -23,12 +22,12 @@ export type FollowParts = {
   events: EventStore;
   hub: EventHub;
   viewer: number;
-  /** The position to begin behind. */
+  /** The position after which to begin. */
   after: string;
   signal: AbortSignal;
-  /** Asked before each look into the store: whether the viewer may still see what is there. */
+  /** Called before each read of the store: whether the viewer still has access. */
   isAdmitted(): Promise<boolean>;
-  /** Whose plants they may see then. */
+  /** The users whose plants the viewer may see then. */
   visibleOwners(viewer: number): Promise<readonly number[]>;
   bounds?: Partial<FollowBounds>;
 };
@@ -36,16 +35,16 @@ export type FollowParts = {
 export type FollowBounds = { page: number; pollMs: number; heartbeatMs: number };
 
 /**
- * The events behind a position as they come, some at a time; an empty part says that it has been quiet for a
- * while. Reads on only when the part before was taken, so a slow reader costs one part. Ends when the signal is
- * aborted, when the viewer is no longer admitted, and when events in between are no longer kept.
+ * The events after a position as they happen, in parts; an empty part means that it has been quiet for a while. Reads
+ * on only when the previous part was taken, so a slow reader costs one part. Ends when the signal is aborted, when
+ * the viewer loses access, or when events in between are no longer kept.
  */
 export async function* followEvents(parts: FollowParts): AsyncGenerator<FeedEvent[], void> {
   const { events, hub, viewer, signal, isAdmitted, visibleOwners } = parts;
   const { page: limit, pollMs, heartbeatMs } = { ...limits, ...parts.bounds };
   const bell = createBell();
   let isQuiet = false;
-  // A timer of its own, because the clock may be set back.
+  // A separate timer, because the clock may be set back.
   const heartbeat = setInterval(() => {
     isQuiet = true;
     bell.ring();
@@ -55,7 +54,7 @@ export async function* followEvents(parts: FollowParts): AsyncGenerator<FeedEven
   try {
     let { after } = parts;
     while (!signal.aborted && (await isAdmitted())) {
-      // Before the look, so that no event comes in between unnoticed.
+      // Before the read, so that no event in between goes unnoticed.
       watch(await visibleOwners(viewer));
       const page = await events.events({ viewer, after, limit });
       if (page === undefined) return;
@@ -66,7 +65,7 @@ export async function* followEvents(parts: FollowParts): AsyncGenerator<FeedEven
         heartbeat.refresh();
       }
       if (page.events.length < limit) await bell.rings(pollMs);
-      // A reader that takes everything at once would otherwise keep every other request waiting.
+      // Otherwise a fast reader would keep every other request waiting.
       else await setImmediate();
     }
   } finally {
@@ -76,7 +75,7 @@ export async function* followEvents(parts: FollowParts): AsyncGenerator<FeedEven
   }
 }
 
-/** Watches the owners that were named last: whom the viewer sees may change at any time. */
+/** Watches the latest owners: whose plants the viewer sees may change at any time. */
 function watching(hub: EventHub, wake: () => void): (owners: readonly number[]) => void {
   let watched = '';
   let leave = () => {};

@@ -1,8 +1,8 @@
 import type { EventStore } from './port.ts';
 
-/** Passes the hints of the store on to those who follow events: one listener on the store for all of them. */
+/** Passes the store's hints on to followers of events, with one listener on the store for all of them. */
 export type EventHub = {
-  /** Calls `wake` when one of these users may have new events, until the function that it returns is called. */
+  /** Calls `wake` when one of these users may have new events, until the returned function is called. */
   watch(owners: readonly number[], wake: () => void): () => void;
 };
 

@@ -20,7 +20,7 @@ export const EventId = {
 
 export const EventType = {
   enum: eventTypes,
-  description: 'what happened; `plant.test` is a test that its owner asked for',
+  description: 'what happened; `plant.test` is a test that its owner requested',
 } as const;
 
 /** An element of the event feed. */
@@ -37,7 +37,7 @@ export const EventView = {
   description: 'Something that happened to a plant.',
 } as const;
 
-/** What an answer shows of an event: JSON text in one line. */
+/** An event as JSON text in one line, for a response. */
 export function eventJson({ id, type, at, plant }: PlantEvent): string {
   const head = JSON.stringify({ id, type, createdAt: timeText(at) });
   return `${head.slice(0, -1)},"plant":${plantJson(plant)}}`;

@@ -6,22 +6,22 @@ import type { ChoreStore, ExpiryPosition } from './port.ts';
 export type HousekeeperParts = {
   store: ChoreStore;
   runtime: Runtime;
-  /** How long events are kept, with their deliveries and attempts; one that still waits is kept longer. */
+  /** How long events are kept, with their deliveries and attempts. An event with a pending delivery is kept longer. */
   retentionDays: number;
   bounds?: Partial<Record<keyof typeof chores, number>>;
 };
 
 export type Housekeeper = {
-  /** Resolves when the slice that is under way is done. May be called twice. Close the store after it. */
+  /** Resolves when the current slice is done. May be called twice. Close the store after it. */
   stop(): Promise<void>;
 };
 
 const DAY = 24 * 60 * 60 * 1000;
 
 /**
- * Does the long work in slices: replays, the removal of what a deleted webhook, user or share left, and that of what
- * is too old. Each slice is a short transaction with a pause behind it, so that nobody waits for it; what a kill
- * interrupts goes on after the next start.
+ * Does the long work in slices: replays, and removing the data of deleted webhooks, users and shares and expired
+ * events. Each slice is a short transaction followed by a pause, so that nobody waits for it. After a kill, the work
+ * continues at the next start.
  */
 export function startHousekeeper({ store, runtime, retentionDays, ...parts }: HousekeeperParts): Housekeeper {
   const { clock, log } = runtime;
@@ -37,8 +37,8 @@ export function startHousekeeper({ store, runtime, retentionDays, ...parts }: Ho
         hasFailed = false;
         await wait(ms);
       } catch (error) {
-        // A store that is down fails this many times in a minute, for the same reason.
-        if (!hasFailed) log.warn({ err: error }, `could not ${what}; it is tried again`);
+        // A store that is down fails this often per minute, for the same reason.
+        if (!hasFailed) log.warn({ err: error }, `could not ${what}; retrying`);
         hasFailed = true;
         await wait(bounds.pollMs);
       }
@@ -63,8 +63,8 @@ export function startHousekeeper({ store, runtime, retentionDays, ...parts }: Ho
 
   const wait = (ms: number) => pause(ms, undefined, { signal }).catch(() => {});
   const work = Promise.all([
-    every(bounds.pollMs, 'go on with a replay or a removal', advance),
-    every(bounds.retentionEveryMs, 'remove what is too old', expire),
+    every(bounds.pollMs, 'continue a replay or a removal', advance),
+    every(bounds.retentionEveryMs, 'remove expired events', expire),
   ]);
   return {
     async stop() {

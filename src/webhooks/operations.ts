@@ -14,17 +14,16 @@ export type WebhooksContext = {
   events: EventStore;
   runtime: Runtime;
   target: Target;
-  /** How long after its event a delivery is due for the first time, in milliseconds. */
+  /** How long after its event a delivery is first due, in milliseconds. */
   deliveryDelayMs: number;
 };
 
-/** The caller of a write, given what the operation will resolve with when it succeeds. */
+/** The caller of a write, given the operation's result if it succeeds. */
 export type CallerFor<Result> = (result: Result) => Caller;
 
 /**
- * Makes a webhook for the plants that its owner has access to. The secret is in this answer only.
- *
- * @throws AppError 42201 when the URL may not be a target, 40902 when the owner has as many as may be.
+ * Creates a webhook for the plants that its owner has access to. The secret is only in this answer.
+ * @throws AppError 42201 when the URL may not be a target, 40902 when the owner has reached the limit.
  */
 export async function createWebhook(
   { webhooks, runtime, target }: WebhooksContext,
@@ -48,7 +47,7 @@ export async function createWebhook(
   const result = { webhook: { ...created, ...UNUSED }, health: NOTHING_YET, secret };
   const stored = { ...created, secrets: [secret], privateKey };
   if (await webhooks.createWebhook(stored, most, callerFor?.(result))) return result;
-  throw new AppError(40902, `You have ${most} webhooks, which is the most there may be; delete one first.`);
+  throw new AppError(40902, `You have ${most} webhooks, which is the limit; delete one first.`);
 }
 
 export type CreatedWebhook = WebhookWithHealth & { secret: string };
@@ -66,7 +65,7 @@ const NOTHING_YET: WebhookHealth = { waiting: 0, failed: 0, oldestWaitingAt: und
 /** The owner's webhooks, oldest first. */
 export async function listWebhooks(context: WebhooksContext, owner: number): Promise<WebhookWithHealth[]> {
   const listed: WebhookWithHealth[] = [];
-  // One after the other: each may have a long backlog to count, and others wait for their turn meanwhile.
+  // One after the other: each may have a long backlog to count, while other requests get their turn.
   for (const webhook of await context.webhooks.webhooks(owner)) {
     listed.push(await withHealth(context, webhook));
   }
@@ -83,8 +82,7 @@ export async function getWebhook(
 }
 
 /**
- * Changes the members that are given; null takes one away.
- *
+ * Changes the given members; null removes one.
  * @throws AppError 40402 when the owner has no such webhook, 42201 when the new URL may not be a target.
  */
 export async function changeWebhook(
@@ -95,7 +93,7 @@ export async function changeWebhook(
   caller?: Caller,
 ): Promise<WebhookWithHealth> {
   const { webhooks, target, runtime } = context;
-  // Before the URL, so that nobody learns anything of what is not theirs.
+  // Before the URL, so that nobody learns anything about other users' webhooks.
   const before = await findWebhook(context, owner, id);
   if (Object.keys(patch).length === 0) return withHealth(context, before);
   if (patch.url !== undefined) await target.check(patch.url);
@@ -105,8 +103,7 @@ export async function changeWebhook(
 }
 
 /**
- * Removes a webhook with its deliveries.
- *
+ * Deletes a webhook and its deliveries.
  * @throws AppError 40402 when the owner has no such webhook.
  */
 export async function deleteWebhook(
@@ -119,9 +116,8 @@ export async function deleteWebhook(
 }
 
 /**
- * Gives a webhook a new secret, which is in this answer only. Those before it sign until `overlapUntil`
- * (milliseconds), so that the receiver can change over in between.
- *
+ * Gives a webhook a new secret, which is only in this answer. Earlier secrets sign until `overlapUntil`
+ * (milliseconds), so that the receiver can switch in the meantime.
  * @throws AppError 40402 when the owner has no such webhook, 40902 when too many secrets are live.
  */
 export async function rotateSecret(
@@ -142,12 +138,12 @@ export async function rotateSecret(
   if (outcome === 'no webhook') throw noWebhook();
   throw new AppError(
     40902,
-    `The webhook has ${most} secrets that sign, which is the most there may be; the next one ends at ` +
+    `The webhook has ${most} live secrets, which is the limit; the next one ends at ` +
       `${timeText(outcome.until)}. An overlap of 0 ends all of them at once.`,
   );
 }
 
-/** `overlapUntil`: until when the secrets before it sign, in milliseconds since the Unix epoch. */
+/** `overlapUntil`: until when the earlier secrets sign, in milliseconds since the Unix epoch. */
 export type SecretRotation = { secret: string; overlapUntil: number };
 
 /** @throws AppError 40402 when the owner has no such webhook. */

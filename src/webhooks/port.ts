@@ -4,20 +4,20 @@ import type { Trace } from '../tracing/port.ts';
 import type { EventType } from './event-types.ts';
 
 /**
- * What webhooks need of a store, by what it is needed for. A write for a caller who is disabled or deleted
- * rejects with AppError 40101, and one whose key was used by a request that came in between with 40901. One file, because each part is short and they share
- * their words.
+ * What webhooks need from a store, by purpose. A write for a disabled or deleted caller rejects with AppError 40101;
+ * a write whose key another request used meanwhile rejects with 40901. One file, because each part is short and they
+ * share their terms.
  */
 
 export interface WebhookStore {
-  /** False, and nothing is made, when the owner has `most` already. */
+  /** False, without creating anything, when the owner already has `most`. */
   createWebhook(webhook: NewWebhook, most: number, caller?: Caller): Promise<boolean>;
   /** The owner's webhooks, oldest first. */
   webhooks(owner: number): Promise<Webhook[]>;
   webhook(owner: number, id: string): Promise<Webhook | undefined>;
   /**
-   * Changes the members that are given. Another URL, and enabling, end a pause and begin the count of failing
-   * days anew, and make all that waits due (`ChoreStore`). Undefined when the owner has no such webhook.
+   * Changes the given members. A new URL or enabling the webhook ends a pause, restarts the count of failing days and
+   * makes everything that waits due (`ChoreStore`). Undefined when the owner has no such webhook.
    */
   changeWebhook(
     owner: number,
@@ -26,13 +26,13 @@ export interface WebhookStore {
     caller?: Caller,
   ): Promise<Webhook | undefined>;
   /**
-   * The webhook is gone at once, for delivery too; its deliveries go slice by slice (`ChoreStore`). False when the
-   * owner has no such webhook.
+   * Deletes the webhook at once, for delivery too; its deliveries are removed slice by slice (`ChoreStore`). False
+   * when the owner has no such webhook.
    */
   deleteWebhook(owner: number, id: string, caller?: Caller): Promise<boolean>;
-  /** Adds a secret, and lets those that are live end at `overlapUntil`, unless they end before. */
+  /** Adds a secret. Live secrets end at `overlapUntil`, unless they end before. */
   rotateSecret(owner: number, id: string, rotation: Rotation, caller?: Caller): Promise<RotationOutcome>;
-  /** Counts a part at a time, so that other requests are not held up by a long backlog. */
+  /** Counts a part at a time, so that a long backlog does not hold up other requests. */
   health(webhook: string): Promise<WebhookHealth>;
 }
 
@@ -44,44 +44,47 @@ export interface DeliveryStore {
   attempts(webhook: string, event: string): Promise<AttemptRecord[]>;
   /** Writes an event for this webhook only. False when the owner has no such webhook. */
   createTest(test: NewTest, caller?: Caller): Promise<boolean>;
-  /** Makes a delivery due now, whatever became of it, with the whole schedule before it. */
+  /** Makes a delivery due now, whatever its state, with its whole schedule ahead. */
   redeliver(
     request: RedeliverRequest,
     caller?: Caller,
   ): Promise<'redelivered' | 'no webhook' | 'no delivery'>;
-  /** What became of a stretch of events; undefined when that are more than `most` events and deliveries. */
+  /** The outcomes of a range of events; undefined when it holds more than `most` events and deliveries. */
   activity(query: ActivityQuery): Promise<Activity | undefined>;
   /** How many events `startReplay` would send now. */
   countReplay(request: ReplayRequest): Promise<number>;
   /**
-   * Writes down that events are to be sent again; it is done slice by slice (`ChoreStore`). False, and nothing is
-   * done, when the webhook has `most` replays that are not done.
+   * Stores a replay of events, which is done slice by slice (`ChoreStore`). False, without effect, when the webhook
+   * has `most` unfinished replays.
    */
   startReplay(request: ReplayRequest, most: number, caller?: Caller): Promise<boolean>;
 }
 
-/** The events of the plants that a user has access to, in an order in which none ever comes in between. */
+/**
+ * The events of the plants that a user has access to, in an order in which later events never come before earlier
+ * ones.
+ */
 export interface EventStore {
-  /** Undefined when events behind `after` are no longer kept. */
+  /** Undefined when events after `after` are no longer kept. */
   events(query: EventQuery): Promise<EventPage | undefined>;
-  /** The position behind the newest event. */
+  /** The position after the newest event. */
   latestPosition(viewer: number): Promise<string>;
-  /** Calls back after a commit with the owners whose events it wrote. A hint, as `onDue`. */
+  /** Calls back after a commit with the owners whose events it wrote. Only a hint, like `onWork`. */
   onEvents(listener: (owners: readonly number[]) => void): void;
 }
 
-/** Long work in slices, each of them one short transaction, so that it holds up nothing and survives a kill. */
+/** Long work in slices, each of them one short transaction, so that it delays nothing and survives a kill. */
 export interface ChoreStore {
   /** Whether `advance` has something to do. */
   hasChores(now: number): Promise<boolean>;
   /**
-   * A slice of each: a replay; the removal of a webhook's deliveries, of what a share brought, of a user's plants and
-   * events, and of answers that were kept for a key.
+   * Does one slice of each: a replay; the removal of a webhook's deliveries, of a share's deliveries, of a user's
+   * plants and events, and of expired answers to Idempotency-Keys.
    */
   advance(slice: { now: number; limit: number }): Promise<void>;
   /**
-   * Removes events that are older than the id `before`, each with its deliveries and their attempts, unless one of
-   * these still waits. Works on about `limit` rows from `from` on, and resolves with where to go on.
+   * Removes events older than the id `before` with their deliveries and attempts, unless a delivery is pending. Works
+   * on about `limit` rows from `from` on, and resolves with where to continue.
    */
   removeExpired(request: ExpiryRequest): Promise<ExpiryPosition | undefined>;
 }
@@ -94,12 +97,12 @@ export type Webhook = {
   owner: number;
   url: string;
   description: string | undefined;
-  /** The most attempts that may begin in a second; undefined for as many as its lane takes. */
+  /** The most attempts per second; undefined for as many as its lane takes. */
   rate: number | undefined;
   status: WebhookStatus;
   /** Why the service disabled it; undefined when its owner did. */
   disabledReason: string | undefined;
-  /** Nothing is sent before: the receiver asked for it by `Retry-After`. May be over. */
+  /** Nothing is sent before this time, which the receiver requested with `Retry-After`. May be in the past. */
   pausedUntil: number | undefined;
   /** `whpk_…` (Standard Webhooks). */
   publicKey: string;
@@ -121,7 +124,7 @@ export type SigningKeys = {
   privateKey: string;
 };
 
-/** Null takes a member away. */
+/** Null removes a member. */
 export type WebhookChange = {
   at: number;
   url?: string | undefined;
@@ -139,12 +142,12 @@ export type WebhookHealth = {
   /** Deliveries that are pending or held. */
   waiting: number;
   failed: number;
-  /** When the event of the oldest of those that wait was made. */
+  /** When the oldest waiting event was created. */
   oldestWaitingAt: number | undefined;
 };
 
 export const deliveryStates = ['pending', 'held', 'delivered', 'failed'] as const;
-/** A pending delivery of a disabled webhook is held: nothing but the webhook's status makes the difference. */
+/** A pending delivery of a disabled webhook is held: the state follows from the webhook's status alone. */
 export type DeliveryState = (typeof deliveryStates)[number];
 
 /** An event with the plant as it was created. */
@@ -160,9 +163,12 @@ export type Delivery = {
   state: DeliveryState;
   /** Attempts that were made. */
   attempts: number;
-  /** When the next attempt is due, unless its webhook pauses: over while one is under way. Undefined when there is none. */
+  /**
+   * When the next attempt is due, unless its webhook pauses; in the past while one is in flight. Undefined when there
+   * is none.
+   */
   nextAttemptAt: number | undefined;
-  /** Why the last attempt failed; undefined when it did not, or when there was none. */
+  /** Why the last attempt failed; undefined if it succeeded or there was none. */
   reason: string | undefined;
 };
 
@@ -176,22 +182,22 @@ export type DeliveryQuery = {
 
 export type ActivityQuery = {
   viewer: number;
-  /** Events from this id on and before that one, whether they exist or not. */
+  /** The first event and the end of the range; neither needs to exist. */
   from: string;
   before: string;
   most: number;
 };
 
 export type Activity = {
-  /** Plants that were created, of all owners whom the viewer sees. */
+  /** Plants created by all owners whom the viewer sees. */
   plants: number;
-  /** Deliveries of the viewer's webhooks, by what became of them. */
+  /** Deliveries of the viewer's webhooks by their current state. */
   delivered: number;
   failed: number;
   waiting: number;
 };
 
-/** One attempt as it is kept. Its parts are those of `Attempt`. */
+/** One attempt as stored. Its members are those of `Attempt`. */
 export type AttemptRecord = {
   at: number;
   durationMs: number;
@@ -206,7 +212,7 @@ export type NewTest = {
   webhook: string;
   event: PlantEvent;
   due: number;
-  /** As that of a plant. */
+  /** As for a plant. */
   trace?: Trace | undefined;
 };
 
@@ -215,9 +221,9 @@ export type RedeliverRequest = { owner: number; webhook: string; event: string; 
 export type ReplayRequest = {
   owner: number;
   webhook: string;
-  /** Events from this id on, whether they exist or not. */
+  /** The first event, which need not exist. */
   from: string;
-  /** Only deliveries in this state; without it every event, those that the webhook had no delivery for included. */
+  /** Only deliveries in this state; without it every event, including those without a delivery to the webhook. */
   state: DeliveryState | undefined;
   at: number;
 };
@@ -231,14 +237,14 @@ export type EventQuery = {
 
 export type EventPage = {
   events: FeedEvent[];
-  /** The position behind the last of them: what is asked for next. */
+  /** The position after the last of them, for the next request. */
   next: string;
 };
 
-/** An event with the position behind it: a text of letters, digits and `_` whose meaning is the store's own. */
+/** An event with the position after it: letters, digits and `_` with a meaning private to the store. */
 export type FeedEvent = PlantEvent & { position: string };
 
 export type ExpiryRequest = { before: string; from: ExpiryPosition | undefined; limit: number };
 
-/** An event that was looked at. */
+/** The last event examined. */
 export type ExpiryPosition = { owner: number; event: string };

@@ -10,8 +10,8 @@ const Since = {
   type: 'string',
   format: 'date-time',
   description:
-    'a date-time of RFC 3339 that exists, such as 2026-11-21T08:00:00Z or 2026-11-21T09:00:00.5+01:00; ' +
-    'no leap second',
+    'a valid RFC 3339 date-time, such as 2026-11-21T08:00:00Z or 2026-11-21T09:00:00.5+01:00; ' +
+    'not a leap second',
   examples: ['2026-11-21T08:00:00Z'],
 } as const;
 
@@ -26,20 +26,19 @@ export const ReplayInput = {
       enum: deliveryStates,
       description:
         `one of ${deliveryStates.join(', ')}: only deliveries in this state; ` +
-        'without it every event, also those from before the webhook was made',
+        'without it every event, even those from before the webhook was created',
     },
   },
   additionalProperties: false,
-  description: 'What to send again.',
+  description: 'What to resend.',
 } as const;
 export type ReplayInput = FromSchema<typeof ReplayInput>;
 
 /**
- * Sends events again that happened at a time or later, and resolves with their number once that is written down;
- * a kill does not end it. Each is retried like a new one.
- *
- * @throws AppError 40402 when the owner has no such webhook, 40002 when `since` is no time, 40902 when too many
- * replays are not done.
+ * Resends events from a time on. Resolves with their number once the replay is stored; it survives a kill. Each
+ * delivery is retried like a new one.
+ * @throws AppError 40402 when the owner has no such webhook, 40002 when `since` is not a time, 40902 when too many
+ * replays are unfinished.
  */
 export async function replay(
   context: WebhooksContext,
@@ -58,8 +57,5 @@ export async function replay(
   const count = await deliveries.countReplay(request);
   const most = limits.replays;
   if (await deliveries.startReplay(request, most, callerFor?.(count))) return count;
-  throw new AppError(
-    40902,
-    `The webhook has ${most} replays that are not done, which is the most there may be.`,
-  );
+  throw new AppError(40902, `The webhook has ${most} unfinished replays, which is the limit.`);
 }

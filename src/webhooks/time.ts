@@ -1,4 +1,4 @@
-/** Times in answers and requests: RFC 3339 §5.6. */
+/** Times in responses and requests: RFC 3339 §5.6. */
 
 /** UTC, with milliseconds. */
 export function timeText(ms: number): string {
@@ -9,15 +9,15 @@ const DATE_TIME =
   /^(\d{4}-\d\d-\d\d)T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/i;
 
 /**
- * Milliseconds since the Unix epoch, what is smaller cut off. Undefined for what is no date-time, and for a leap
- * second, which the Unix epoch does not count. `Date.parse` alone takes much more.
+ * Milliseconds since the Unix epoch, truncated. Undefined for an invalid date-time, and for a leap second, which the
+ * Unix epoch does not count. `Date.parse` alone accepts much more.
  */
 export function parseDateTime(text: string): number | undefined {
   const [, date] = DATE_TIME.exec(text) ?? [];
   return date !== undefined && isDay(date) ? Date.parse(text.toUpperCase()) : undefined;
 }
 
-/** Whether the calendar has this day; `Date.parse` takes the 30th of February for the 2nd of March. */
+/** Whether the calendar has this day; `Date.parse` reads the 30th of February as the 2nd of March. */
 function isDay(date: string): boolean {
   const day = new Date(`${date}T00:00:00Z`);
   return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(date);

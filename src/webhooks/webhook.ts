@@ -4,7 +4,7 @@ import { TEXT } from '../plants/plant.ts';
 import type { Webhook, WebhookHealth } from './port.ts';
 import { timeText } from './time.ts';
 
-/** The description of a member is also what the message says when its value breaks the rule. */
+/** A member's description is also the error message for a value that breaks its rule. */
 const Url = {
   type: 'string',
   minLength: 1,
@@ -18,7 +18,7 @@ const Description = {
   type: 'string',
   maxLength: delivery.descriptionLength,
   pattern: TEXT,
-  description: `a string of at most ${delivery.descriptionLength} Unicode code points, without NUL and lone surrogates`,
+  description: `a string of at most ${delivery.descriptionLength} Unicode code points, without NUL or lone surrogates`,
   examples: ['The greenhouse'],
 } as const;
 
@@ -30,7 +30,7 @@ const Rate = {
   examples: [50],
 } as const;
 
-/** The body of `POST /webhooks`. Where the URL may point is the matter of `target.ts`. */
+/** The body of `POST /webhooks`. `target.ts` checks where the URL may point. */
 export const WebhookInput = {
   $id: 'WebhookInput',
   type: 'object',
@@ -52,7 +52,7 @@ export const WebhookPatch = {
       type: ['string', 'null'],
       description: `${Description.description}, or null for none`,
     },
-    rate: { ...Rate, type: ['integer', 'null'], description: `${Rate.description}, or null for no bound` },
+    rate: { ...Rate, type: ['integer', 'null'], description: `${Rate.description}, or null for no limit` },
     enabled: { type: 'boolean', description: 'true or false: whether deliveries are sent' },
   },
   additionalProperties: false,
@@ -85,18 +85,22 @@ export type RotationInput = FromSchema<typeof RotationInput>;
 
 const Secret = {
   type: 'string',
-  description: 'the key that verifies `v1` signatures (Standard Webhooks); shown this once',
+  description: 'the key that verifies `v1` signatures (Standard Webhooks); shown only once',
   examples: ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'],
 } as const;
 
-/** What `POST /webhooks/{id}/rotate-secret` answers. */
+/** The response of `POST /webhooks/{id}/rotate-secret`. */
 export const RotatedSecret = {
   $id: 'RotatedSecret',
   type: 'object',
   required: ['secret', 'overlapUntil'],
   properties: {
     secret: Secret,
-    overlapUntil: { type: 'string', format: 'date-time', description: 'until when the old secret signs too' },
+    overlapUntil: {
+      type: 'string',
+      format: 'date-time',
+      description: 'until when the old secret also signs',
+    },
   },
   description: 'The new secret.',
 } as const;
@@ -111,18 +115,19 @@ const properties = {
     enum: ['enabled', 'disabled'],
     description: 'whether deliveries are sent; if not, they are held',
   },
-  disabledReason: { type: 'string', description: 'why the service disabled it; absent when you did' },
+  disabledReason: { type: 'string', description: 'why the service disabled it; absent if you did' },
   pausedUntil: {
     type: 'string',
     format: 'date-time',
-    description: 'nothing is sent before: the receiver asked for a pause; absent when there is none',
+    description:
+      'nothing is sent before this time, because the receiver requested a pause; absent without a pause',
   },
   publicKey: {
     type: 'string',
     description: 'the ed25519 key that verifies `v1a` signatures (Standard Webhooks)',
     examples: ['whpk_1SiA4o9hyqTCpIqC5V9HUakiiaeACeqfZTInDBbOir4='],
   },
-  createdAt: { type: 'string', format: 'date-time', description: 'when the webhook was made (RFC 3339)' },
+  createdAt: { type: 'string', format: 'date-time', description: 'when the webhook was created (RFC 3339)' },
   lastSuccessAt: { type: 'string', format: 'date-time', description: 'when an attempt last succeeded' },
   lastFailureAt: { type: 'string', format: 'date-time', description: 'when an attempt last failed' },
   waiting: { type: 'integer', minimum: 0, description: 'how many deliveries are pending or held' },
@@ -130,7 +135,7 @@ const properties = {
   oldestWaitingAge: {
     type: 'integer',
     minimum: 0,
-    description: 'how many seconds ago the oldest event that still waits happened; absent when none waits',
+    description: 'how many seconds ago the oldest waiting event happened; absent when none waits',
   },
 } as const;
 
@@ -139,9 +144,9 @@ export const WebhookView = {
   type: 'object',
   required,
   properties,
-  description: 'A webhook and how it is doing. What it does not have is left out.',
+  description: 'A webhook and its health. Members without a value are left out.',
 } as const;
-/** What this service shows is just this; others must expect members that are added later. */
+/** This service sends exactly these members; clients must accept further ones in the future. */
 export type WebhookView = FromSchema<typeof WebhookView & { additionalProperties: false }>;
 
 export const WebhookCreated = {
@@ -149,14 +154,13 @@ export const WebhookCreated = {
   type: 'object',
   required: [...required, 'secret'],
   properties: { ...properties, secret: Secret },
-  description: 'A webhook that was just made, with its secret.',
+  description: 'A new webhook with its secret.',
 } as const;
 
 export type WebhookWithHealth = { webhook: Webhook; health: WebhookHealth };
 
 /**
- * What an answer shows of a webhook. JSON leaves out the members that are undefined.
- *
+ * A webhook as a response shows it. JSON leaves out undefined members.
  * @param now milliseconds
  */
 export function viewOf({ webhook, health }: WebhookWithHealth, now: number): Shown<WebhookView> {

@@ -160,7 +160,7 @@ test('a receiver that fails, resets, redirects or is down is shown behind the li
     line.replace(/^.* {2}(\d+) {2}Alder {2}/, '$1 ').replace(/\d+ ms/, 'n ms'),
   );
   assert.deepEqual(notes, [
-    '1 -> no answer (n ms): The connection was closed before the answer was complete.',
+    '1 -> no answer (n ms): The connection was closed before the response was complete.',
     '2 -> 500 (n ms)',
     '3 -> 302 (n ms)',
     '4 -> no answer (n ms): The receiver refused the connection.',

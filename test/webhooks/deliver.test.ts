@@ -205,7 +205,7 @@ test('a failed attempt is followed by the next, with the same id and a new signa
   assert.equal(new Set(idsOf(receiver.received)).size, 1);
   assert.deepEqual(
     recorded.map(({ reason }) => reason),
-    ['The receiver answered 500.', 'The connection was closed before the answer was complete.', undefined],
+    ['The receiver answered 500.', 'The connection was closed before the response was complete.', undefined],
   );
 });
 

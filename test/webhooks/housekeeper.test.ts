@@ -266,8 +266,8 @@ test('a store that fails for a while delays long work, and ends none', async () 
   await until('expired', async () => (await eventsOf(owner)) === 0);
   // Once for each of the two, however often it fails.
   assert.deepEqual(warnings.toSorted(), [
-    'could not go on with a replay or a removal; it is tried again',
-    'could not remove what is too old; it is tried again',
+    'could not continue a replay or a removal; retrying',
+    'could not remove expired events; retrying',
   ]);
 });
 

@@ -7,7 +7,7 @@ import { deliveryTo, senderWith } from './sending.ts';
 import { eachRequest, listening, OK, reply, startSocketServer } from './socket-server.ts';
 
 const sender = senderWith();
-const BROKEN_OFF = 'The connection was closed before the answer was complete.';
+const BROKEN_OFF = 'The connection was closed before the response was complete.';
 
 /** Does with each request what the list says, in the order in which they arrive; answers further ones. */
 async function scripted(...steps: ((socket: Socket) => void)[]) {

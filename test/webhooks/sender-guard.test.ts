@@ -160,7 +160,7 @@ test('a name whose servers are silent costs one deadline', async () => {
   await using names = await namesThatMean('silence');
   const sender = senderWith({ resolve: names.resolve, attemptMs: 100 });
   const attempt = await sender.send(deliveryTo('https://silent.example/'));
-  assert.equal(attempt.error, 'The name of the receiver was not looked up within 0.1 s.');
+  assert.equal(attempt.error, 'The name of the receiver was not resolved within 0.1 s.');
 });
 
 test('names whose servers are silent do not delay the delivery to a name that is well', async () => {

@@ -8,10 +8,10 @@ import { badOnce, drip, type Ending, flood, OK, reply, startSocketServer } from 
 const sender = senderWith();
 const hasty = senderWith({ attemptMs: 150 });
 
-const CUT = 'The connection was closed before the answer was complete.';
-const LENGTH = 'The answer is not valid HTTP, or not as long as it says.';
-const HEADER = 'The header of the answer is over 16 KiB.';
-const LATE = 'There was no whole answer within 0.15 s.';
+const CUT = 'The connection was closed before the response was complete.';
+const LENGTH = 'The response is not valid HTTP, or its length is wrong.';
+const HEADER = 'The header of the response is over 16 KiB.';
+const LATE = 'There was no complete response within 0.15 s.';
 const HEAD = 'HTTP/1.1 200 OK\r\n';
 const CHUNKED = `${HEAD}transfer-encoding: chunked\r\n\r\n`;
 
@@ -68,7 +68,7 @@ const invalid: [what: string, bytes: string][] = [
 ];
 for (const [what, bytes] of invalid) {
   test(`an answer with ${what} is a failure that says what is wrong`, () =>
-    fails((socket) => reply(socket, bytes), /^The answer is not valid HTTP \([A-Za-z][\w ,/-]{7,}\)\.$/));
+    fails((socket) => reply(socket, bytes), /^The response is not valid HTTP \([A-Za-z][\w ,/-]{7,}\)\.$/));
 }
 
 const chunks: [what: string, bytes: string][] = [
@@ -82,7 +82,7 @@ for (const [what, bytes] of chunks) {
   test(`a chunk size ${what} is a failure, whatever the status`, () =>
     fails(
       (socket) => reply(socket, CHUNKED + bytes),
-      /^The answer is not valid HTTP \(.+\)\. Its status was 200\.$/,
+      /^The response is not valid HTTP \(.+\)\. Its status was 200\.$/,
     ));
 }
 
@@ -171,15 +171,15 @@ test('a flood of chunk extensions is left at the bound', async () => {
 });
 
 const slow: [what: string, head: string, drips: string, reason: string][] = [
-  ['status line', 'HTTP/1.1 200 ', 'x', 'There was no answer within 0.15 s.'],
-  ['header', `${HEAD}x: `, 'x', 'There was no answer within 0.15 s.'],
+  ['status line', 'HTTP/1.1 200 ', 'x', 'There was no response within 0.15 s.'],
+  ['header', `${HEAD}x: `, 'x', 'There was no response within 0.15 s.'],
   ['body', `${HEAD}content-length: 100000\r\n\r\n`, 'x', `${LATE} Its status was 200.`],
   ['body in chunks', CHUNKED, '1\r\nx\r\n', `${LATE} Its status was 200.`],
   [
     'row of informational answers',
     '',
     'HTTP/1.1 102 Processing\r\n\r\n',
-    'There was no answer within 0.15 s.',
+    'There was no response within 0.15 s.',
   ],
 ];
 for (const [what, head, drips, reason] of slow) {
@@ -207,14 +207,14 @@ test('an answer after informational ones counts', async () => {
 test('an answer to go on, which nobody asked for, is a failure that says so', () =>
   fails(
     (socket) => reply(socket, `HTTP/1.1 100 Continue\r\n\r\n${OK}`),
-    'The receiver answered 100 (Continue), which nobody asked for.',
+    'The receiver answered 100 (Continue) without being asked.',
   ));
 
 for (const headers of ['upgrade: x\r\nconnection: upgrade\r\n', '']) {
   test(`an answer that switches protocols is a failure${headers && ', also with the headers of one'}`, () =>
     fails(
       (socket) => reply(socket, `HTTP/1.1 101 Switching Protocols\r\n${headers}\r\n`),
-      'The receiver answered 101, which switches to another protocol.',
+      'The receiver answered 101 (Switching Protocols).',
     ));
 }
 

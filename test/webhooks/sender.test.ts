@@ -97,7 +97,7 @@ test('a receiver that never answers costs one deadline', async () => {
   const receiver = await startReceiver();
   receiver.usually('hang');
   const attempt = await hasty.send(deliveryTo(receiver.url));
-  assert.equal(attempt.error, 'There was no answer within 0.1 s.');
+  assert.equal(attempt.error, 'There was no response within 0.1 s.');
   assert.deepEqual([attempt.status, attempt.address], [undefined, '127.0.0.1']);
   assert.ok(attempt.durationMs >= 99 && attempt.durationMs < 1000, `${attempt.durationMs} ms`);
   await receiver.stop();

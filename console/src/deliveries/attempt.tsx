@@ -27,7 +27,7 @@ export function AttemptLine({ attempt }: { attempt: Attempt }) {
           </pre>
         </details>
       )}
-      {error === undefined && status === undefined && <p>There was no answer.</p>}
+      {error === undefined && status === undefined && <p>There was no response.</p>}
     </li>
   );
 }

@@ -24,7 +24,7 @@ export function NewSecret({ title, secret, publicKey, onClose, children }: NewSe
     <Dialog title={title} onClose={onClose} isLocked={!isKept.value}>
       <div class="dialog-body">
         {children}
-        <Notice kind="warn">The secret is shown this once. Keep it where your receiver finds it.</Notice>
+        <Notice kind="warn">The secret is shown only once. Keep it where your receiver finds it.</Notice>
         <Secret name="Secret" value={secret}>
           Your receiver verifies with it that a request came from here.
         </Secret>

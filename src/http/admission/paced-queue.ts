@@ -16,7 +16,7 @@ export type PacedQueue<Item> = {
 
 /** `now` is in milliseconds of a clock that never goes back; `go` starts an item. */
 export function createPacedQueue<Item>(now: () => number, go: (item: Item) => void): PacedQueue<Item> {
-  /** Undefined where they have gone on: what one leads to may be large. */
+  /** Started items become undefined, because they may reference much memory. */
   let items: (Item | undefined)[] = [];
   /** The index in `items` of the first waiting item; the same index and the time at the start of the slice. */
   let next = 0;

@@ -1,18 +1,18 @@
-/** A token bucket: each request takes a token, and they come back at the webhook's rate. */
+/** A token bucket: each request takes a token, and tokens are refilled at the webhook's rate. */
 export type Bucket = { readonly rate: number; readonly most: number; tokens: number; filledAt: number };
 
 export type BucketRules = {
-  /** Of a second's requests, how many may follow on each other at once. */
+  /** The share of a second's requests that may be sent in one burst. */
   rateBurst: number;
 };
 
-/** @param tokens how many there may be from the beginning */
+/** @param tokens how many tokens it starts with */
 export function newBucket(rate: number, tokens: number, { rateBurst }: BucketRules, now: number): Bucket {
   const most = Math.max(1, Math.floor(rate * rateBurst));
   return { rate, most, tokens: Math.min(most, tokens), filledAt: now };
 }
 
-/** When it has a token. */
+/** When a token is available. */
 export function admitsAt(bucket: Bucket, now: number): number {
   fill(bucket, now);
   return bucket.tokens >= 1 ? now : now + Math.ceil(((1 - bucket.tokens) * 1000) / bucket.rate);

@@ -12,13 +12,13 @@ import {
 } from './runner.ts';
 import type { Schedule } from './schedule.ts';
 
-/** The lanes of this process, maybe one of several that send from the same store. */
+/** The lanes of this process, possibly one of several that send from the same store. */
 export type OwnedLanes = LaneOwners & {
-  /** Whether something may be sent of this lane now: its lease may be about to end. */
+  /** Whether deliveries of this lane may be sent now: its lease may be about to end. */
   mayServe(webhook: string): boolean;
-  /** Takes no more lanes: they are left to others. */
+  /** Takes no more lanes and leaves them to others. */
   drain(): Promise<void>;
-  /** Gives all lanes back, so that others go on at once. May be called twice. */
+  /** Gives all lanes back, so that others continue at once. May be called twice. */
   stop(): Promise<void>;
 };
 
@@ -27,19 +27,19 @@ export type DeliverOptions = {
   owners: OwnedLanes;
   sender: DeliveryParts['sender'];
   schedule: Schedule;
-  /** A webhook whose every attempt failed for so long is disabled. */
+  /** A webhook is disabled after every attempt has failed for this long. */
   disableAfterMs: number;
-  /** Requests under way to one webhook. */
+  /** Requests in flight to one webhook. */
   concurrency: number;
   runtime: Pick<Runtime, 'clock' | 'random' | 'log'>;
   measures?: DeliveryMeasures | undefined;
-  /** In place of the limits of the service. */
+  /** Overrides the limits of the service. */
   bounds?: Partial<DispatchRules & DeliveryBounds>;
 };
 
 /**
- * Sends what is due in the lanes of this process, by the rules and limits of the service, as long as they are its own:
- * one that was stopped for a while may have lost them without knowing.
+ * Sends what is due in the lanes of this process, by the rules and limits of the service, while it owns them: a
+ * process that was suspended may have lost lanes without knowing.
  */
 export function deliver({ store, owners, runtime, measures, bounds, ...options }: DeliverOptions): Delivery {
   const { schedule, disableAfterMs, concurrency, sender } = options;

@@ -18,57 +18,57 @@ import { isProbed } from './trouble.ts';
 import { createWakes } from './wakes.ts';
 
 /**
- * Which deliveries are sent, and when: the rules over all lanes of a process, without I/O. What happened is told to it,
- * with the time; `advance` then says what is to be done. The same calls always lead to the same effects.
+ * Decides which deliveries are sent, and when: the rules over all lanes of a process, without I/O. Callers report
+ * events with their time; `advance` then returns what to do. The same calls always lead to the same effects.
  */
 export type Dispatch = {
-  /** Lanes have work. Those that are not owned are asked for (`take`). */
+  /** Lanes have work. Lanes that are not owned are requested (`take`). */
   work(work: readonly Work[], now: number): void;
-  /** A search found lanes that have work: the hint of it may have been lost, or it is what they have already. */
+  /** A search found lanes with work: their hint may have been lost, or this process may already know the work. */
   found(work: readonly Work[], now: number): void;
-  /** A lane is this process's own from now on. */
+  /** This process owns a lane from now on. */
   taken(lane: TakenLane, now: number): void;
-  /** A lane was not given, or is another's. What is under way is not recorded. */
+  /** A lane was refused, or another process owns it. Its requests in flight are not recorded. */
   lost(webhook: string): void;
-  /** A webhook was deleted, or is sent to elsewhere, or not, or again. */
+  /** A webhook was deleted, disabled, enabled, or has a new target. */
   changed(webhook: string): void;
-  /** A lane is to be handed over: nothing more of it begins, and it is given back when all that began is recorded. */
+  /** Hand a lane over: start nothing more, and give it back when everything started is recorded. */
   leave(webhook: string): void;
   /** A `read` ended; undefined when the store failed. */
   hasRead(webhook: string, fence: number, reading: LaneReading | undefined, now: number): void;
-  /** A `suspect` was written down; false when the store failed. */
+  /** A `suspect` was stored; false when the store failed. */
   suspected(sending: Sending, isWritten: boolean, now: number): void;
-  /** A `send` ended; undefined for an attempt that was not made. */
+  /** A `send` ended; undefined if no request was made. */
   ended(sending: Sending, attempt: Attempt | undefined, now: number): void;
   /** A `record` ended; undefined when the store failed. */
   recorded(results: readonly Recorded[] | undefined, now: number): void;
-  /** Begins nothing more; outcomes are still recorded. */
+  /** Starts nothing more; outcomes are still recorded. */
   drain(): void;
-  /** What is to be done now. */
+  /** What to do now. */
   advance(now: number): Effect[];
-  /** When `advance` has something to do although nothing happened. */
+  /** When `advance` next has something to do without a new event. */
   wakeAt(): number | undefined;
   /** Whether nothing is being sent or recorded. */
   isIdle(): boolean;
-  /** Gives up lanes that have nothing to do before this time, and says which. */
+  /** Gives up lanes that have nothing to do before this time, and returns them. */
   release(until: number, now: number): string[];
   reading(now: number): DispatchReading;
 };
 
 export type TakenLane = Pick<Lane, 'webhook' | 'fence' | 'isInherited'> & {
-  /** Whether the one before may have been ended by what it sent. */
+  /** Whether the previous process may have been killed by what it sent. */
   isSuspect: boolean;
 };
 
 export type Effect =
   | { do: 'take'; webhook: string }
-  /** Others are to have it: what it has sent may be just now. */
+  /** Gives the lane to others, who must expect that it was just used. */
   | { do: 'handOver'; webhook: string }
   | { do: 'read'; fence: number; request: LaneRequest }
   | RequestEffect
   | { do: 'record'; outcomes: readonly Outcome[] };
 
-/** How lanes stand: each counts once, as the first that is true of it. */
+/** Counts of lanes. Each lane counts in one state, the first that applies. */
 export type DispatchReading = { underWay: number; silent: number; failing: number };
 
 export type DispatchRules = ReadRules &
@@ -81,7 +81,7 @@ export type DispatchRules = ReadRules &
 
 export function createDispatch(rules: DispatchRules): Dispatch {
   const lanes = new Map<string, Lane>();
-  /** Lanes that are not owned, and when the first of their deliveries is due. */
+  /** Lanes that are not owned, and when their first delivery is due. */
   const wanted = createWakes<string>();
   const asking = new Set<string>();
   const wakes = createWakes<Lane>();
@@ -105,7 +105,7 @@ export function createDispatch(rules: DispatchRules): Dispatch {
     places.forget(lane);
   }
 
-  /** Begins what the lane may do now: one request, so that lanes take turns. */
+  /** Starts at most one request of the lane, so that lanes take turns. */
   function serve(lane: Lane, now: number, effects: Effect[]): void {
     if (isDraining) return;
     if (lane.isLeaving) {
@@ -130,7 +130,7 @@ export function createDispatch(rules: DispatchRules): Dispatch {
     effects.push({ do: 'handOver', webhook: lane.webhook });
   }
 
-  /** Reads what may be in the store. Returns when the lane may have to be read next; infinite while that is not known. */
+  /** Reads what may be in the store. Returns when to read the lane next; infinite while that is unknown. */
   function read(lane: Lane, isHeld: boolean, now: number, effects: Effect[]): number {
     const at = Math.max(readsAt(lane, isHeld, lanes.size, rules, now), ledger.retryAt());
     if (now < at) return at;
@@ -141,7 +141,7 @@ export function createDispatch(rules: DispatchRules): Dispatch {
     return Number.POSITIVE_INFINITY;
   }
 
-  /** @param isSearch whether it may be what a busy lane has already */
+  /** @param isSearch whether a busy lane may already have this work */
   function hear(work: readonly Work[], now: number, isSearch: boolean): void {
     for (const { webhook, due = now, isAsked } of work) {
       const lane = lanes.get(webhook);
@@ -153,7 +153,7 @@ export function createDispatch(rules: DispatchRules): Dispatch {
     }
   }
 
-  /** What waits is sent by what was read no more. */
+  /** Discards what was read but not yet sent. */
   function change(webhook: string, isLeaving: boolean): void {
     const lane = lanes.get(webhook);
     if (!lane) return;
@@ -172,7 +172,7 @@ export function createDispatch(rules: DispatchRules): Dispatch {
       const known = lanes.get(webhook);
       if (known?.fence === fence) return;
       if (known) drop(known);
-      // With the one that a person asked for.
+      // Includes the manual one.
       const careful = isSuspect ? rules.concurrency + 1 : 0;
       const lane = newLane(webhook, { fence, isInherited, careful, takenAt: now });
       lanes.set(webhook, lane);
@@ -221,7 +221,7 @@ export function createDispatch(rules: DispatchRules): Dispatch {
       }
       for (const lane of wakes.due(now)) ready.add(lane);
       places.letIn((lane) => serve(lane, now, effects));
-      // One that is added meanwhile has its turn after the others.
+      // A lane added meanwhile has its turn after the others.
       for (const lane of ready) {
         ready.delete(lane);
         serve(lane, now, effects);
@@ -251,7 +251,7 @@ export function createDispatch(rules: DispatchRules): Dispatch {
     },
 
     reading(now) {
-      // Nothing is due, or the webhook is gone: it delays nothing.
+      // Excludes lanes without due work and deleted webhooks, which delay nothing.
       const troubled = [...lanes.values()].filter(
         ({ sending, trouble }) => sending > 0 || now - trouble.lastAt < rules.troubledMs,
       );

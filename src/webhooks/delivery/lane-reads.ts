@@ -3,32 +3,32 @@ import { keyOf, type Lane, type LaneRules, type Reading } from './lane.ts';
 import type { DueDelivery, LaneReading, LaneRequest, LaneSettings } from './port.ts';
 import { isProbed, noTrouble } from './trouble.ts';
 
-/** What is read of a lane, and when, without I/O. */
+/** What to read of a lane, and when, without I/O. */
 
 export type ReadRules = LaneRules & {
   inAll: number;
-  /** Deliveries that are read for each place of a lane. */
+  /** Deliveries to read ahead for each slot of a lane. */
   ahead: number;
-  /** Deliveries that a person asked for that are read at a time, beyond those under way. */
+  /** Manual deliveries to read at a time, beyond those in flight. */
   asked: number;
   /**
-   * A lane that never runs dry is read from its beginning as often: what came late may be before the rest. One whose
-   * queue waits is asked as often whether its webhook was changed, and one that is busy whether a hint was lost.
+   * How often to read a lane that never empties from its beginning: a late delivery may belong before the rest. Also
+   * how often to check a waiting lane for a change of its webhook, and a busy lane for a lost hint.
    */
   rereadMs: number;
-  /** For each lane so much later: what many lanes cost that only wait has a bound. */
+  /** Added for each lane, to bound the cost of many lanes that only wait. */
   rereadEachMs: number;
 };
 
-/** There may be something in the store that was not read. */
+/** The store may contain something not yet read. */
 export function lookAt(lane: Lane, at: number): void {
   lane.lookAt = Math.min(lane.lookAt, at);
   if (lane.after && at <= lane.after.due) lane.after = undefined;
-  // The reading may have begun before.
+  // The read in progress may have begun before.
   if (lane.reading) lane.reading.lookAt = Math.min(lane.reading.lookAt, at);
 }
 
-/** Likewise, that a person asked for. */
+/** The same for a manual delivery. */
 export function askAt(lane: Lane, at: number): void {
   lane.askAt = Math.min(lane.askAt, at);
   if (lane.reading) lane.reading.askAt = Math.min(lane.reading.askAt, at);
@@ -40,22 +40,21 @@ export function rereadAt({ readAt }: Lane, among: number, { rereadMs, rereadEach
 }
 
 /**
- * When the lane is to be read next; infinite while that is not known.
- *
- * @param isHeld whether what waits may not be sent before a time
+ * When to read the lane next; infinite while that is unknown.
+ * @param isHeld whether nothing that waits may be sent before some time
  */
 export function readsAt(lane: Lane, isHeld: boolean, among: number, rules: ReadRules, now: number): number {
   const { asked, queue, reading, isEnding } = lane;
   if (reading || isEnding) return Number.POSITIVE_INFINITY;
-  // A change of the webhook of which no hint came must not wait until a pause is over.
+  // A change of the webhook whose hint was lost must not wait until a pause is over.
   const oldAt = asked.length + queue.length > 0 ? rereadAt(lane, among, rules) : Number.POSITIVE_INFINITY;
   const dueAt = isLow(lane, isHeld, rules, now) ? lane.lookAt : Number.POSITIVE_INFINITY;
-  // Of many that a person asked for the next part is read when all of the last has begun.
+  // The next part of many manual deliveries is read when all of the last part have started.
   const isPart = asked.length > 0 && !Number.isFinite(lane.askAt);
   return Math.min(oldAt, dueAt, isPart ? Number.POSITIVE_INFINITY : lane.askAt);
 }
 
-/** What waits and may not be sent now is enough for later, and nothing of it is while a person waits. */
+/** Deliveries that may not be sent now suffice for later, unless a manual delivery waits to be read. */
 function isLow(
   { asked, askAt, queue }: Lane,
   isHeld: boolean,
@@ -78,7 +77,7 @@ export function beginReading(
   lane.readAt = now;
   const isDue = isLow(lane, isHeld, rules, now) && now >= lane.lookAt;
   const limit = isDue ? readLimit(lane, among, rules) : 0;
-  // Those under way are found once more.
+  // The read finds those in flight again.
   const askedLimit = rules.asked + lane.underWay.size;
   lane.reading = {
     isStale: false,
@@ -92,7 +91,7 @@ export function beginReading(
   return { webhook, now, after: lane.after, limit, askedLimit };
 }
 
-/** From the beginning what is here already is found once more. */
+/** A read from the beginning finds known deliveries again. */
 function readLimit(
   { trouble, bucket, after, underWay, queue }: Lane,
   among: number,
@@ -105,7 +104,7 @@ function readLimit(
   return after === undefined ? wanted + underWay.size + queue.length : wanted;
 }
 
-/** Adds what was found and is not here yet. */
+/** Adds what was found and is not yet known. */
 export function takeIn(
   lane: Lane,
   reading: Reading,
@@ -121,11 +120,11 @@ export function takeIn(
     return;
   }
   settle(lane, settings, rules, now);
-  // What is not found from the beginning is gone, and what came late has its place.
+  // A delivery that a full read did not find is gone, and a late one now has its place.
   if (reading.isWhole) lane.queue = [];
   if (asked.length > 0) dropOutdated(lane, asked, due);
   const here = new Set(lane.queue.map(keyOf));
-  // What is not among the first of these any more was asked for again.
+  // A delivery no longer among the first of these was requested again.
   lane.asked = [];
   const add = (queue: DueDelivery[], found: readonly DueDelivery[]): void => {
     for (const delivery of found) {
@@ -147,7 +146,7 @@ export function takeIn(
   lane.lookAt = Math.min(more, reading.lookAt);
 }
 
-/** What was sent again while it waited is sent once: as it was asked for. */
+/** A delivery that was redelivered while it waited is sent once: as a manual one. */
 function dropOutdated(lane: Lane, asked: readonly DueDelivery[], due: readonly DueDelivery[]): void {
   const isAsked = new Set(asked.map(({ event }) => event.id));
   const generations = new Map(due.map(({ event, generation }) => [event.id, generation]));
@@ -157,7 +156,7 @@ function dropOutdated(lane: Lane, asked: readonly DueDelivery[], due: readonly D
   );
 }
 
-/** Of what the store tells, only a change by its owner is newer than what this process has learned of the webhook. */
+/** Only a change by its owner makes the store's state of the webhook newer than what this process knows. */
 function settle(lane: Lane, found: LaneSettings, rules: LaneRules, now: number): void {
   const { generation, pausedUntil, failingSince } = found;
   if (lane.standing?.generation !== generation) {
@@ -168,21 +167,21 @@ function settle(lane: Lane, found: LaneSettings, rules: LaneRules, now: number):
   setRate(lane, found.rate, rules, now);
 }
 
-/** A lane that is taken over begins with an empty bucket: the one before may have drawn from it just now. */
+/** A lane taken over starts with an empty bucket: its previous owner may just have used the rate. */
 function setRate(lane: Lane, rate: number | undefined, rules: LaneRules, now: number): void {
   if (rate === lane.bucket?.rate) return;
   const tokens = lane.isInherited ? 0 : (lane.bucket?.tokens ?? Number.POSITIVE_INFINITY);
   lane.bucket = rate === undefined ? undefined : newBucket(rate, tokens, rules, now);
 }
 
-/** The webhook was changed: nothing of what was read holds. */
+/** The webhook was changed: discard everything read. */
 export function forget(lane: Lane): void {
   lane.settings = undefined;
   lane.changes++;
   readAgain(lane);
 }
 
-/** What is waiting is read again from the beginning. */
+/** Reads the waiting deliveries again from the beginning. */
 export function readAgain(lane: Lane): void {
   lane.asked = [];
   lane.queue = [];
@@ -191,7 +190,7 @@ export function readAgain(lane: Lane): void {
   if (lane.reading) lane.reading.isStale = true;
 }
 
-/** What is waiting is sent no more, until the webhook is changed. */
+/** Sends nothing more until the webhook is changed. */
 export function close(lane: Lane): void {
   readAgain(lane);
   lane.settings = undefined;

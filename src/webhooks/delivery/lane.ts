@@ -3,70 +3,69 @@ import type { DueDelivery, LaneSettings, Position, Standing } from './port.ts';
 import { isProbed, noTrouble, type Trouble, type TroubleRules } from './trouble.ts';
 
 /**
- * One lane and its rules, without I/O: what may be sent now, and when what may not be sent now may be.
- *
- * - At most `width` requests are under way, in order.
- * - A lane whose last attempt got no whole answer is silent, and one that fails again and again is probed: one request at
- *   a time; when it is probed, with growing pauses. The first success opens it.
- * - A lane with a rate begins no more requests than that in a second.
- * - What a person asked for goes first. One place is kept for it, also while the lane is silent or probed; a pause and a
- *   rate hold for it, too.
- * - After an unclean end the first deliveries are sent one at a time, as many as may have been under way: one of them may
- *   have ended the process. Those that were answered, but not recorded, may come before them: then each unclean end gets
- *   as many deliveries further, until what ends processes is among the first.
+ * One lane and its rules, without I/O: what may be sent now, and when the rest may be.
+ * - At most `width` requests are in flight, in order.
+ * - A lane whose last attempt got no complete response is silent; a lane that fails repeatedly is probed. Both send
+ *   one request at a time, a probed lane with growing pauses. The first success ends it.
+ * - A lane with a rate starts no more requests per second than that.
+ * - Manual deliveries go first. One slot is reserved for them, even while the lane is silent or probed; pauses and
+ *   rates apply to them, too.
+ * - After an unclean exit, the first deliveries are sent one at a time, as many as may have been in flight: one of
+ *   them may have killed the process. Deliveries that were answered but not recorded may come before them; then each
+ *   unclean exit gets that many deliveries further, until the cause is among the first.
  */
 export type Lane = {
   readonly webhook: string;
   readonly fence: number;
   /** Undefined until it was read, and when nothing may be sent. */
   settings: LaneSettings | undefined;
-  /** How the webhook stands by what this owner has learned: the store may not know yet. */
+  /** The state of the webhook as this owner knows it: the store may not know yet. */
   standing: Omit<Standing, 'disabledReason'> | undefined;
-  /** Whether an outcome that disables the webhook is not recorded yet: until then the store believes it to be enabled. */
+  /** Whether an outcome that disables the webhook is not yet recorded: until then the store takes it for enabled. */
   isEnding: boolean;
-  /** Whether it is handed over when nothing of it is under way. */
+  /** Whether to hand it over when none of its requests is in flight. */
   isLeaving: boolean;
   asked: DueDelivery[];
   queue: DueDelivery[];
-  /** Where the next read of the queue goes on; undefined for the beginning. */
+  /** Where the next read of the queue continues; undefined for the beginning. */
   after: Position | undefined;
   /** When the lane was last read from the beginning, and at all. */
   begunAt: number;
   readAt: number;
-  /** When there may be more in the store than was read. */
+  /** When the store may contain more than was read. */
   lookAt: number;
-  /** When there may be something that a person asked for and was not read: until then nothing of the queue begins. */
+  /** When the store may contain unread manual deliveries: until they are read, nothing of the queue starts. */
   askAt: number;
   reading: Reading | undefined;
-  /** Being sent, or not recorded yet, by event and generation. */
+  /** In flight or not yet recorded, by event and generation. */
   underWay: Map<string, DueDelivery>;
   sending: number;
-  /** Which of these has the place that is kept for what a person asked for. */
+  /** The one that uses the slot reserved for manual deliveries. */
   reserved: DueDelivery | undefined;
-  /** Whether one is sent that must be alone in its lane. */
+  /** Whether the one in flight must be alone in its lane. */
   isAlone: boolean;
-  /** How many of those that were due when it was taken are still to be sent one at a time. */
+  /** How many of the deliveries due when it was taken are still to be sent one at a time. */
   careful: number;
   readonly takenAt: number;
-  /** Suspicions of what was noted since the lane is owned, from before: this process has not ended by it. */
+  /** The earlier suspicions of deliveries noted since the lane is owned: this process survived sending them. */
   noted: Map<string, number>;
   /** How often its webhook was changed since the lane is owned. */
   changes: number;
   trouble: Trouble;
   bucket: Bucket | undefined;
-  /** Whether it has just been taken from another process, which may have used its rate. */
+  /** Whether it was just taken from another process, which may have used its rate. */
   isInherited: boolean;
 };
 
-/** A read of the store that has begun. What was recorded meanwhile may still be part of what it finds. */
+/** A read in progress. Its result may include deliveries recorded meanwhile. */
 export type Reading = {
   isStale: boolean;
-  /** Whether all that waits here is part of what it finds, unless it is gone. */
+  /** Whether its result includes everything that waits here and still exists. */
   isWhole: boolean;
-  /** 0 when only what a person asked for is read. */
+  /** 0 when only manual deliveries are read. */
   limit: number;
   askedLimit: number;
-  /** When there may be more, by what was heard since it began. */
+  /** When there may be more, by what was reported since it began. */
   lookAt: number;
   askAt: number;
   recorded: Set<string>;
@@ -74,7 +73,7 @@ export type Reading = {
 
 export type LaneRules = TroubleRules &
   BucketRules & {
-    /** Requests under way to one webhook. */
+    /** Requests in flight to one webhook. */
     concurrency: number;
   };
 
@@ -111,24 +110,23 @@ export function newLane(
   };
 }
 
-/** Two generations of a delivery may be under way together: what was under way when it was sent again. */
+/** Two generations of a delivery may be in flight at the same time: a redelivery does not wait for the first. */
 export function keyOf({ event, generation }: { event: { id: string }; generation: number }): string {
   return `${event.id} ${generation}`;
 }
 
-/** Why the lane's next delivery cannot be sent now: undefined when it can, else when that may have changed. */
+/** Why the lane's next delivery cannot be sent now, with when that may change; undefined when it can be sent. */
 export type Hindrance =
   /** At a time. */
   | { until: number }
   /** When an attempt of this lane ends, or the lane is read. */
   | 'itself'
-  /** When a place is free. */
+  /** When a slot is free. */
   | 'places';
 
 /**
  * The next delivery that may be sent, or why none may.
- *
- * @param width requests that may be under way, by what other lanes leave; 0 when only what a person asked for has a place
+ * @param width the requests allowed in flight, given the other lanes; 0 when only manual deliveries have a slot
  */
 export function nextOf(lane: Lane, width: number, rules: LaneRules, now: number): DueDelivery | Hindrance {
   const { settings, asked, askAt, queue, trouble, sending, reserved } = lane;
@@ -151,7 +149,7 @@ function admittedAt({ bucket }: Lane, { pausedUntil = 0 }: LaneSettings, now: nu
   return bucket ? admitsAt(bucket, now) : now;
 }
 
-/** Takes the delivery, which `nextOf` gave, out of the lane's queues. */
+/** Removes a delivery returned by `nextOf` from the lane's queues. */
 export function begin(lane: Lane, delivery: DueDelivery): void {
   const from = delivery.isAsked ? lane.asked : lane.queue;
   from.shift();
@@ -163,9 +161,8 @@ export function begin(lane: Lane, delivery: DueDelivery): void {
 }
 
 /**
- * The delivery is no longer sent; it stays under way until it is recorded.
- *
- * @param wasSent this process has not ended by it
+ * The request has ended; the delivery stays in `underWay` until it is recorded.
+ * @param wasSent this process survived sending it
  */
 export function leave(lane: Lane, delivery: DueDelivery, wasSent: boolean): void {
   lane.sending--;
@@ -174,7 +171,7 @@ export function leave(lane: Lane, delivery: DueDelivery, wasSent: boolean): void
   lane.isAlone = false;
 }
 
-/** What an attempt has told of the webhook itself, with the generation that it still has. */
+/** The state of the webhook after an attempt, with the generation that it still has. */
 export function setStanding(lane: Lane, { generation, pausedUntil, failingSince }: Standing): void {
   lane.standing = { generation, pausedUntil, failingSince };
   if (lane.settings) lane.settings = { ...lane.settings, pausedUntil, failingSince };
@@ -185,8 +182,7 @@ export function isBusy({ asked, queue, underWay }: Lane): boolean {
 }
 
 /**
- * Whether little is lost when it is forgotten: a new lane would be the same.
- *
+ * Whether forgetting it loses little: a new lane would be the same.
  * @param troubledMs how long after its last attempt trouble is remembered
  */
 export function isAsNew(lane: Lane, troubledMs: number, now: number): boolean {

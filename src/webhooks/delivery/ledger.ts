@@ -1,25 +1,25 @@
 import type { Outcome } from './port.ts';
 
-/** Outcomes on their way to the store: one batch at a time, and again when the store failed. */
+/** Outcomes waiting to be stored: one batch at a time, retried when the store failed. */
 export type Ledger = {
   add(outcome: Outcome): void;
-  /** What is to be recorded now. `recorded` must be called for it. */
+  /** What to record now. The caller must call `recorded` for it. */
   next(now: number): readonly Outcome[] | undefined;
-  /** The batch that was under way; empty when the store failed, since it is tried again. */
+  /** Ends the batch in progress and returns it; empty when the store failed, since it is retried. */
   recorded(isDone: boolean, now: number): readonly Outcome[];
-  /** The store failed: it is left alone for a while. */
+  /** The store failed: wait before the next call. */
   failed(now: number): void;
   retryAt(): number;
-  /** When there is something to record; undefined while there is not. */
+  /** When there is something to record; undefined while there is nothing. */
   wakeAt(): number | undefined;
   isFull(): boolean;
   isEmpty(): boolean;
 };
 
 export type LedgerRules = {
-  /** Outcomes that are not recorded yet; no request begins while there are more. */
+  /** Unrecorded outcomes; no request starts while there are more. */
   unrecorded: number;
-  /** A batch begins so long after the one before, so that each commit is shared by many when there are many. */
+  /** The pause between two batches, so that many outcomes share each commit. */
   recordEveryMs: number;
   storeRetryMs: { first: number; most: number };
 };
@@ -34,7 +34,7 @@ export function createLedger({ unrecorded, recordEveryMs, storeRetryMs }: Ledger
   const nextAt = () => Math.max(retry.at, begunAt + recordEveryMs);
 
   function failed(now: number): void {
-    // Calls that were under way together count as one.
+    // Concurrent calls count as one.
     if (now < retry.at) return;
     const ms = Math.min(most, Math.max(first, 2 * retry.ms));
     retry = { ms, at: now + ms };

@@ -3,24 +3,23 @@ import type { DueDelivery, LaneSettings, NextState, Outcome, Standing } from './
 import { pauseOf } from './retry-after.ts';
 import { nextAttempt, type Schedule } from './schedule.ts';
 
-/** What was sent: for which delivery, of which lane, and how. */
+/** A request: its delivery, its lane and its settings. */
 export type Sent = { webhook: string; fence: number; delivery: DueDelivery; settings: LaneSettings };
 
 export type OutcomeRules = {
   schedule: Schedule;
-  /** A webhook whose every attempt failed for so long is disabled. */
+  /** A webhook is disabled after every attempt has failed for this long. */
   disableAfterMs: number;
 };
 
-/** The statuses whose `Retry-After` speaks for the whole receiver. */
+/** The statuses whose `Retry-After` applies to the whole receiver. */
 const PAUSING = [429, 503];
 const GONE = 410;
 
 /**
- * What follows from an attempt: for its delivery, and for its webhook.
- *
+ * What follows from an attempt for its delivery and its webhook.
  * @param now when the attempt ended
- * @param random gives a number from 0 to 1, for the spread of the next delay
+ * @param random returns a number from 0 to 1, for the jitter of the next delay
  */
 export function outcomeOf(
   { webhook, fence, delivery, settings }: Sent,
@@ -48,13 +47,13 @@ export function outcomeOf(
 
   function next(): NextState {
     const made = Math.max(0, step);
-    // It waits for its receiver, who may come back: the schedule goes on where it was.
+    // It waits in case the receiver comes back: the schedule continues where it was.
     if (status === GONE) return { state: 'pending', due: now, step: made };
     return nextAttempt(rules.schedule, made + 1, now, random());
   }
 }
 
-/** That of a delivery which is given up because processes ended while they sent it. */
+/** The outcome of a delivery that is given up because processes died while they sent it. */
 export function poisonedOutcome({ webhook, fence, delivery, settings }: Sent, now: number): Outcome {
   const { event, generation, step, suspicions } = delivery;
   const reason = `The service ended ${suspicions} times while it sent this.`;

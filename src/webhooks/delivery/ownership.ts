@@ -1,30 +1,31 @@
 /**
- * Which lanes this replica takes, keeps and hands over, without I/O: what happened is told to it, with the time of the
- * monotonic clock.
- *
- * Each lane has a favourite among the replicas that dispatch, the same for all who see the same replicas, so that lanes
- * spread evenly and only the share of one that comes or goes moves. A replica takes the lanes whose favourite it is, and
- * those that nobody has taken for a while: replicas may see different ones for a moment. A lane that another one has is
- * that one's until it hands it over, or its lease ends.
+ * Which lanes this replica takes, keeps and hands over, without I/O: callers report events with the time of the
+ * monotonic clock. Each lane has a favourite among the dispatching replicas, the same for all that see the same
+ * replicas. So lanes spread evenly, and a joining or leaving replica moves only its share. A replica takes the lanes
+ * whose favourite it is, and those that nobody has taken for a while, since replicas may briefly see different
+ * members. A lane stays with its owner until the owner hands it over or its lease ends.
  */
 export type Ownership = {
-  /** Those of the lanes, which nobody seems to own, that this replica may try to take now. */
+  /** Which of these lanes, apparently without an owner, this replica may try to take now. */
   wants(webhooks: readonly string[], now: number): string[];
   taken(webhook: string, fence: number): void;
-  /** Lanes that are given back, or another's. Those that were this replica's own, with their fences. */
+  /** Lanes that are given back or owned by another. Returns those that this replica owned, with their fences. */
   drop(webhooks: readonly string[]): OwnedLane[];
   owned(): OwnedLane[];
-  /** Whether something may be sent of this lane: it is this replica's own, and the lease has not ended. */
+  /** Whether deliveries of this lane may be sent now: this replica owns it, and the lease has not ended. */
   mayServe(webhook: string, now: number): boolean;
-  /** Whether work of this lane is for this replica. */
+  /** Whether this replica is responsible for the lane. */
   isFor(webhook: string): boolean;
-  /** The lease was renewed by a question that was sent at this time. */
+  /** The lease was renewed by a request sent at this time. */
   renewed(sentAt: number): void;
   /** These replicas dispatch. What follows for this one. */
   see(members: readonly string[], now: number): Seen;
   /** When the lease ends for this replica: before it ends for all others. */
   endsAt(): number;
-  /** The lease ended, or may have: this replica begins another life, in which it owns nothing. What it has lost. */
+  /**
+   * The lease ended or may have ended: this replica starts again under a new name, owning nothing. Returns what it
+   * lost.
+   */
   begin(replica: string): OwnedLane[];
 };
 
@@ -35,13 +36,13 @@ export type OwnedLane = { webhook: string; fence: number };
 
 export type OwnershipRules = {
   leaseMs: number;
-  /** So much before the end of its lease a replica stops sending. */
+  /** A replica stops sending this long before the end of its lease. */
   marginMs: number;
-  /** A lane that its favourite has not taken for so long is taken by others. */
+  /** A lane that its favourite has not taken for this long is taken by others. */
   orphanMs: number;
 };
 
-/** Searches that take long come seldom: a lane that is seen twice in this many times `orphanMs` was nobody's meanwhile. */
+/** Slow searches are rare: a lane seen twice within this many times `orphanMs` had no owner in between. */
 const ORPHANS_SEEN = 3;
 
 type Unowned = { since: number; seenAt: number };
@@ -51,14 +52,14 @@ export function createOwnership({ leaseMs, marginMs, orphanMs }: OwnershipRules)
   let members: readonly string[] = [];
   let leaseEndsAt = Number.NEGATIVE_INFINITY;
   let fences = new Map<string, number>();
-  /** Lanes of others that nobody owned when they were last seen. */
+  /** Lanes of others that had no owner when last seen. */
   const orphans = new Map<string, Unowned>();
 
   const isFavourite = (webhook: string) => favouriteOf(webhook, members) === self;
 
   function isOrphan(webhook: string, now: number): boolean {
     const known = orphans.get(webhook);
-    // It was somebody's meanwhile, unless searches are slow.
+    // Somebody owned it in between, unless searches are slow.
     const since = known && now - known.seenAt < ORPHANS_SEEN * orphanMs ? known.since : now;
     orphans.set(webhook, { since, seenAt: now });
     return now - since >= orphanMs;
@@ -116,7 +117,7 @@ function lanesOf(fences: ReadonlyMap<string, number>): OwnedLane[] {
   return [...fences].map(([webhook, fence]) => ({ webhook, fence }));
 }
 
-/** The one whose weight for this lane is the highest (rendezvous hashing); undefined among none. */
+/** The replica with the highest weight for this lane (rendezvous hashing); undefined without replicas. */
 export function favouriteOf(webhook: string, members: readonly string[]): string | undefined {
   let favourite: string | undefined;
   let most = -1;
@@ -129,7 +130,7 @@ export function favouriteOf(webhook: string, members: readonly string[]): string
   return favourite;
 }
 
-/** FNV-1a, whose bits are then mixed as MurmurHash3 does: ids that differ in one character must be far apart. */
+/** FNV-1a, with its bits then mixed as in MurmurHash3: ids that differ in one character must be far apart. */
 function hash(text: string): number {
   let bits = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) bits = Math.imul(bits ^ text.charCodeAt(i), 0x01000193);

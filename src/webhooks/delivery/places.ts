@@ -2,13 +2,13 @@ import type { Lane } from './lane.ts';
 import type { Ledger } from './ledger.ts';
 import type { DueDelivery } from './port.ts';
 
-/** `isSilent`: whether its lane was when it began. */
+/** `isSilent`: whether its lane was silent when the request started. */
 export type Placed = { delivery: DueDelivery; isSilent: boolean };
 
 export type PlaceRules = {
-  /** Requests under way in all. One more may be under way that a person asked for. */
+  /** Requests in flight in total. One manual delivery may exceed it. */
   inAll: number;
-  /** Of the free places, how many one lane may take. */
+  /** The share of the free slots that one lane may take. */
   share: number;
   /** Lanes that are read at the same time. */
   readsAtOnce: number;
@@ -16,11 +16,11 @@ export type PlaceRules = {
 
 export type Places = ReturnType<typeof createPlaces>;
 
-/** What all lanes of a process share. Lanes that find nothing free wait, in turn. */
+/** What all lanes of a process share. Lanes that find nothing free wait their turn. */
 export function createPlaces({ inAll, share, readsAtOnce }: PlaceRules, { isFull }: Ledger) {
   const taken = { all: 0, silent: 0, suspicious: 0, reads: 0 };
   const isFree = () => taken.all < inAll;
-  // The silent ones together take at most half of the places.
+  // All silent lanes together take at most half of the slots.
   const isSilentFree = () => taken.silent < inAll / 2;
   const waiting = {
     read: queueFor(() => taken.reads < readsAtOnce),
@@ -46,7 +46,7 @@ export function createPlaces({ inAll, share, readsAtOnce }: PlaceRules, { isFull
   }
 
   return {
-    /** Requests of the lane that may be under way, by what the others leave. */
+    /** How many requests of the lane may be in flight, given the other lanes. */
     widthFor({ trouble }: Lane): number {
       const free = inAll - taken.all;
       if (free <= 0 || (trouble.isSilent && !isSilentFree())) return 0;
@@ -54,21 +54,21 @@ export function createPlaces({ inAll, share, readsAtOnce }: PlaceRules, { isFull
     },
     wait: (lane: Lane) =>
       void waiting[lane.trouble.isSilent && !isSilentFree() ? 'silent' : 'place'].lanes.add(lane),
-    /** Whether there is a place for this delivery of the lane. When there is none, the lane waits. */
+    /** Whether there is a slot for this delivery of the lane. If not, the lane waits. */
     admits: (lane: Lane, { isAsked, suspicions }: DueDelivery) =>
       admits(lane, 'ledger') &&
       (suspicions === 0 || admits(lane, 'suspicious')) &&
       admits(lane, isAsked ? 'asked' : 'place'),
     take: (of: Placed) => count(of, 1),
     free: (of: Placed) => count(of, -1),
-    /** Likewise for a read, which takes its place. */
+    /** The same for a read, which takes a slot if there is one. */
     admitsRead(lane: Lane): boolean {
       const isAdmitted = admits(lane, 'read');
       if (isAdmitted) taken.reads++;
       return isAdmitted;
     },
     freeRead: () => void taken.reads--,
-    /** Lets those in that wait for what has become free: each either takes it, or waits for something else. */
+    /** Serves the lanes that wait for what has become free: each takes it or waits for something else. */
     letIn(serve: (lane: Lane) => void): void {
       for (const { lanes, isFree } of queues) {
         for (const lane of lanes) {

@@ -2,73 +2,75 @@ import type { Trace } from '../../tracing/port.ts';
 import type { AttemptRecord, PlantEvent, SigningKeys } from '../port.ts';
 
 /**
- * What delivery needs of a store. A *lane* is everything that waits for one webhook. One process owns a lane at a time:
- * it reads what is due, keeps what is under way in memory, and writes outcomes only.
+ * What delivery needs from a store. A *lane* is everything that waits for one webhook. One process owns a lane at a
+ * time: it reads what is due, keeps requests in flight in memory, and writes only outcomes.
  */
 
-/** A delivery that is due, as the owner of its lane reads it. */
+/** A due delivery, as the owner of its lane reads it. */
 export type DueDelivery = {
   event: PlantEvent;
-  /** In which the event was made. */
+  /** The trace in which the event was created. */
   trace?: Trace | undefined;
   /** Since when it may be sent, in milliseconds since the Unix epoch. */
   due: number;
-  /** Attempts since its schedule began; `ANEW` when it was begun anew. */
+  /** Attempts since its schedule began; `ANEW` when the schedule was restarted. */
   step: number;
-  /** Rises with each attempt that is written down and with each redelivery: an outcome of an older one settles nothing. */
+  /** Increases with each recorded attempt and each redelivery: an older outcome settles nothing. */
   generation: number;
-  /** A person asked for it: it goes ahead of what waits. */
+  /** A manual delivery, which goes before the others. */
   isAsked: boolean;
-  /** How often a process ended uncleanly that may have been sending it. */
+  /** How often a process died that may have been sending it. */
   suspicions: number;
 };
 
-/** The step of a delivery whose schedule was begun anew, maybe while an attempt was under way. */
+/** The step of a delivery whose schedule was restarted, possibly during an attempt. */
 export const ANEW = -1;
 
-/** How a webhook is sent to. */
+/** How to send to a webhook. */
 export type LaneSettings = SigningKeys & {
   url: string;
-  /** The most attempts that may begin in a second; undefined for as many as the lane takes. */
+  /** The most attempts per second; undefined for as many as the lane takes. */
   rate: number | undefined;
-  /** Nothing is sent before. */
+  /** Nothing is sent before this time. */
   pausedUntil: number | undefined;
   /** The first failure since the last success. */
   failingSince: number | undefined;
-  /** Rises when its owner changes where it is sent to, or enables it: what an older attempt says of the webhook is void. */
+  /**
+   * Increases when its owner changes its target or enables it, which voids what older attempts say about the webhook.
+   */
   generation: number;
 };
 
-/** In the order in which a lane is read: by `due`, then by event. */
+/** Lanes are read in this order: by `due`, then by event. */
 export type Position = { due: number; event: string };
 
 export type LaneRequest = {
   webhook: string;
   now: number;
-  /** Only what is behind it; what a person asked for is read whatever it is. Undefined for the beginning. */
+  /** Reads only what comes after it, and manual deliveries in any case. Undefined for the beginning. */
   after: Position | undefined;
   limit: number;
-  /** How many of those that a person asked for, from the first. */
+  /** How many manual deliveries to read, from the first. */
   askedLimit: number;
 };
 
 export type LaneReading = {
   /** Undefined when nothing may be sent: the webhook is disabled or gone. */
   settings: LaneSettings | undefined;
-  /** What a person asked for: at most `askedLimit`, in order; fewer when that is all that is due. */
+  /** Manual deliveries in order, at most `askedLimit`; fewer when no more are due. */
   asked: DueDelivery[];
-  /** At most `limit`, in order, those included that a person asked for; fewer when that is all that is due. */
+  /** Deliveries in order, including manual ones, at most `limit`; fewer when no more are due. */
   due: DueDelivery[];
-  /** When the first delivery is due that is not due yet. */
+  /** When the first future delivery is due. */
   nextDue: number | undefined;
 };
 
-/** That a lane has, or will have, something to send. */
+/** A lane has, or will have, something to send. */
 export type Work = {
   webhook: string;
   /** When the first is due; undefined for now, whatever was known before. */
   due?: number | undefined;
-  /** Whether a person asked for one. */
+  /** Whether one of them is a manual delivery. */
   isAsked?: boolean | undefined;
 };
 
@@ -77,23 +79,26 @@ export type NextState =
   | { state: 'failed' }
   | { state: 'pending'; due: number; step: number };
 
-/** An attempt, what becomes of its delivery, and what follows for its webhook. */
+/** An attempt and its consequences for its delivery and its webhook. */
 export type Outcome = {
   webhook: string;
-  /** Of the lane, when its owner took it. */
+  /** The lane's fence when its owner took it. */
   fence: number;
   event: string;
-  /** That the delivery had when it was read. */
+  /** The generation the delivery had when it was read. */
   generation: number;
-  /** Likewise. When it is another by now, a failure makes the delivery due at once with the whole schedule before it. */
+  /**
+   * The step it had then. If it differs by now, a failure makes the delivery due at once with its whole schedule
+   * ahead.
+   */
   step: number;
   attempt: AttemptRecord;
-  /** Why the attempt failed; undefined for one that did not. */
+  /** Why the attempt failed; undefined if it succeeded. */
   reason: string | undefined;
   next: NextState;
-  /** What is written to the webhook, while it has the generation of these settings. */
+  /** Written to the webhook while it has the generation of these settings. */
   standing: Standing;
-  /** What is new for the webhook: of requests that were under way together only one pauses, or disables, it. */
+  /** What is new for the webhook: of concurrent requests, only one pauses or disables it. */
   begins: 'pause' | 'end' | undefined;
 };
 
@@ -106,21 +111,25 @@ export type Standing = {
 };
 
 /**
- * `settled`: as meant. `anew`: it failed, and its schedule had been begun anew: it is due. `late`: its generation is over; the attempt is kept, and the delivery stays as it
- * is. `gone`: there is no such delivery. `lost`: another process owns the lane, and nothing is written.
+ * `settled`: as intended. `anew`: it failed, but its schedule was restarted, so it is due. `late`: its generation is
+ * outdated; the attempt is kept, and the delivery stays as it is. `gone`: there is no such delivery. `lost`: another
+ * process owns the lane, and nothing is written.
  */
 export type Recorded = 'settled' | 'anew' | 'late' | 'gone' | 'lost';
 
 export interface LaneStore {
-  /** A part of the lanes that have something pending, of enabled webhooks, in the order of their ids. */
+  /** A page of the lanes with pending deliveries of enabled webhooks, in the order of their ids. */
   findWork(after: string | undefined, limit: number): Promise<Work[]>;
   read(request: LaneRequest): Promise<LaneReading>;
-  /** One transaction. What was recorded before, by the same attempt, is not written twice. */
+  /** One transaction. An attempt that was recorded before is not written twice. */
   record(outcomes: readonly Outcome[]): Promise<Recorded[]>;
-  /** Raises `suspicions` of a delivery that is about to be sent. */
+  /** Increments `suspicions` of a delivery that is about to be sent. */
   suspect(webhook: string, event: string, generation: number): Promise<void>;
-  /** Calls back after a commit, of this process or another, that gave lanes work. A hint: `findWork` finds the rest. */
+  /**
+   * Calls back after a commit, of this process or another, that gave lanes work. Only a hint: `findWork` finds the
+   * rest.
+   */
   onWork(listener: (work: readonly Work[]) => void): void;
-  /** Calls back after a commit that deleted a webhook, or changed where and whether it is sent to. */
+  /** Calls back after a commit that deleted a webhook, or changed its target or whether it is enabled. */
   onChange(listener: (webhook: string) => void): void;
 }

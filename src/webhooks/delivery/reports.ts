@@ -3,13 +3,13 @@ import type { Log } from '../../runtime.ts';
 import { timeText } from '../time.ts';
 import type { Outcome, Recorded } from './port.ts';
 
-/** What is told of deliveries. */
+/** What is measured of deliveries. */
 export type DeliveryMeasures = Pick<
   Measures,
   'attemptEnded' | 'attemptNotMade' | 'webhookPaused' | 'webhookDisabled'
 >;
 
-/** Tells the log, and whoever measures, what was recorded. */
+/** Reports recorded outcomes to the log and the metrics. */
 export function createReports(
   log: Log,
   measures: DeliveryMeasures | undefined,

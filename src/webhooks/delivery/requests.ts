@@ -7,18 +7,18 @@ import type { Placed, Places } from './places.ts';
 import type { DueDelivery, Outcome, Recorded } from './port.ts';
 import { endOf, type TroubleRules, troubleAfter } from './trouble.ts';
 
-/** One request. `changes`: how often its webhook had been changed when it began. */
+/** One request. `changes`: how often its webhook had been changed when the request started. */
 export type Sending = Sent & Placed & { changes: number };
 
 export type RequestEffect = { do: 'suspect'; sending: Sending } | { do: 'send'; sending: Sending };
 
 export type RequestRules = OutcomeRules &
   TroubleRules & {
-    /** How long a lane waits when a request could not be made. */
+    /** How long a lane waits after a request could not be made. */
     notMadeMs: number;
-    /** How often a process may end uncleanly while it sends a delivery until that is given up. */
+    /** How often a process may die while it sends a delivery before the delivery is given up. */
     suspicions: number;
-    /** From 0 to 1, for the spread of delays. */
+    /** From 0 to 1, for the jitter of delays. */
     random(): number;
   };
 
@@ -33,7 +33,7 @@ export type RequestParts = {
   wake(lane: Lane): void;
 };
 
-/** Requests from their beginning until their outcomes are recorded. */
+/** Requests from their start until their outcomes are recorded. */
 export function createRequests({ rules, ledger, places, ownLane, drop, wake }: RequestParts) {
   const written: Sending[] = [];
 
@@ -46,7 +46,7 @@ export function createRequests({ rules, ledger, places, ownLane, drop, wake }: R
     return lane;
   }
 
-  /** Nothing was sent: it stays in the store. */
+  /** Nothing was sent: the delivery stays in the store. */
   function giveUp(sending: Sending, until: number): void {
     const lane = end(sending, false);
     if (!lane) return;
@@ -55,7 +55,7 @@ export function createRequests({ rules, ledger, places, ownLane, drop, wake }: R
     lane.lookAt = until;
   }
 
-  /** What an attempt means for the whole lane. */
+  /** The consequences of an attempt for the whole lane. */
   function follow(lane: Lane, { attempt, standing }: Outcome): Outcome['begins'] {
     const wasPaused = (lane.standing?.pausedUntil ?? 0) > attempt.at;
     setStanding(lane, standing);
@@ -89,7 +89,7 @@ export function createRequests({ rules, ledger, places, ownLane, drop, wake }: R
   return {
     start(lane: Lane, delivery: DueDelivery, now: number): RequestEffect[] {
       const { webhook, fence, settings, changes } = lane;
-      // `nextOf` gives nothing of a lane without.
+      // `nextOf` returns no delivery of a lane without settings.
       if (!settings) return [];
       const { isSilent } = lane.trouble;
       const sending = { webhook, fence, delivery, settings, isSilent, changes };
@@ -109,7 +109,7 @@ export function createRequests({ rules, ledger, places, ownLane, drop, wake }: R
       else giveUp(sending, now);
     },
 
-    /** What was noted is sent, unless the lane was lost or the webhook changed meanwhile. */
+    /** Sends what was noted, unless the lane was lost or the webhook changed meanwhile. */
     sendWritten(now: number): RequestEffect[] {
       return written.splice(0).flatMap((sending) => {
         if (ownLane(sending)?.changes === sending.changes) return [{ do: 'send', sending }];
@@ -125,7 +125,7 @@ export function createRequests({ rules, ledger, places, ownLane, drop, wake }: R
       }
       const lane = end(sending, true);
       if (!lane) return;
-      // What an attempt to the URL before says of the webhook is void.
+      // An attempt to the previous URL says nothing about the webhook.
       const isVoid = lane.standing?.generation !== sending.settings.generation;
       const standing = isVoid ? sending.settings : { ...sending.settings, ...lane.standing };
       const outcome = outcomeOf({ ...sending, settings: standing }, attempt, rules, now, rules.random);

@@ -13,15 +13,18 @@ import type { LaneStore, Outcome, Recorded } from './port.ts';
 import type { Sending } from './requests.ts';
 import { pause, systemTimers, type Timers } from './timers.ts';
 
-/** Who owns which lane. */
+/** Tells which process owns which lane. */
 export interface LaneOwners {
-  /** Those of the lanes that are this process's own now. Rejects when nobody can tell: they are asked for again. */
+  /**
+   * Tries to take the lanes and resolves with those that this process owns now. Rejects when the owners are unknown:
+   * the caller tries again.
+   */
   take(webhooks: readonly string[]): Promise<readonly TakenLane[]>;
-  /** @param isUsed false for lanes that have nothing to do, and have sent nothing for a while */
+  /** @param isUsed false for lanes that have nothing to do and have sent nothing for a while */
   giveBack(webhooks: readonly string[], isUsed: boolean): Promise<void>;
-  /** Calls back with lanes that are no longer this process's own. */
+  /** Calls back with lanes that this process no longer owns. */
   onLost(listener: (webhooks: readonly string[]) => void): void;
-  /** Calls back with lanes that others are to have: they are given back as soon as nothing of them is under way. */
+  /** Calls back with lanes for others: they are given back as soon as none of their requests is in flight. */
   onLeave?(listener: (webhooks: readonly string[]) => void): void;
   /** Calls back when another process has gone: the next search finds its lanes. */
   onGone?(listener: () => void): void;
@@ -33,39 +36,42 @@ export type DeliveryParts = {
   store: LaneStore;
   owners: LaneOwners;
   sender: {
-    /** Undefined for an attempt that was not made. Rejects when the machine cannot give what sending needs. */
+    /** Undefined if no request was made. Rejects when the machine lacks the resources to send. */
     send(request: Sendable): Promise<Attempt | undefined>;
-    /** Ends what is under way. */
+    /** Ends the requests in flight. */
     stop(): Promise<void>;
   };
   rules: DispatchRules;
   bounds: DeliveryBounds;
-  /** Called with what was written down. */
+  /** Called with what was stored. */
   onRecorded(outcomes: readonly Outcome[], results: readonly Recorded[]): void;
-  /** That of the store, which never goes back. */
+  /** The store's clock, which never goes back. */
   clock: Clock;
   log: Log;
   timers?: Timers | undefined;
 };
 
 export type DeliveryBounds = {
-  /** Between two searches for work of which no hint came, at least; they take a tenth of the time, within bounds. */
+  /**
+   * The least pause between searches for work without a hint. Searches take at most a tenth of the time, within
+   * bounds.
+   */
   searchMs: number;
   searchedTogether: number;
   /** How long a lane without work is kept. */
   lingerMs: number;
   drainMs: number;
-  /** After that, how long outcomes may take to be written down. */
+  /** How long to store outcomes after that. */
   lastRecordMs: number;
 };
 
 export type Delivery = {
   reading(): DispatchReading;
-  /** Begins nothing more, waits for what is under way (at most `drainMs`, then ends it), and records it. */
+  /** Starts nothing more, waits up to `drainMs` for requests in flight, then ends them, and records the outcomes. */
   stop(): Promise<void>;
 };
 
-/** Carries out what the rules say (`dispatch.ts`). */
+/** Carries out the decisions of the rules (`dispatch.ts`). */
 export function startDelivery(parts: DeliveryParts): Delivery {
   const { store, owners, sender, rules, bounds, onRecorded, clock, log, timers = systemTimers } = parts;
   const dispatch = createDispatch(rules);
@@ -74,11 +80,11 @@ export function startDelivery(parts: DeliveryParts): Delivery {
   let cancelTimer = () => {};
   let isTurning = false;
   let hasFailed = false;
-  /** Whether what is under way is being ended. */
+  /** Whether requests in flight are being ended. */
   let isCutting = false;
   let idle: { resolve(): void } | undefined;
 
-  /** After each call of this, what follows from it is done; calls of one turn of the event loop go together. */
+  /** Acts on the result of each call; calls in one turn of the event loop are combined. */
   function tell(event: (dispatch: Dispatch, now: number) => void): void {
     event(dispatch, clock.now());
     if (isTurning) return;
@@ -168,7 +174,7 @@ export function startDelivery(parts: DeliveryParts): Delivery {
       log.error({ err: error }, 'could not send');
       return undefined;
     });
-    // What the stop has cut short is sent again after the next start.
+    // A request that the stop cut short is sent again after the next start.
     const isCut = attempt?.error !== undefined && isCutting;
     tell((dispatch, now) => dispatch.ended(sending, isCut ? undefined : attempt, now));
   }
@@ -182,7 +188,7 @@ export function startDelivery(parts: DeliveryParts): Delivery {
     tell((dispatch, now) => dispatch.recorded(results, now));
   }
 
-  /** The tries behind the first one fail for the same reason. */
+  /** Logs only the first failure as a warning: the retries fail for the same reason. */
   function failed(what: string, error: unknown): void {
     log[hasFailed ? 'debug' : 'warn']({ err: error }, `could not ${what}`);
     hasFailed = true;
@@ -202,10 +208,10 @@ export function startDelivery(parts: DeliveryParts): Delivery {
         hasFailed = false;
         tookMs = timers.elapsed() - begin;
       } catch (error) {
-        // One that failed has found nothing, however long it took: the next comes soon.
+        // A failed search found nothing, however long it took: repeat it soon.
         failed('search for work', error);
       }
-      // A store that stalled once must not put the next search off for minutes.
+      // A store that stalled once must not delay the next search for minutes.
       const wait = Math.min(9 * tookMs, LONGEST_SEARCHES * bounds.searchMs);
       await pauseSearching(Math.max(bounds.searchMs, wait));
     }
@@ -239,7 +245,7 @@ export function startDelivery(parts: DeliveryParts): Delivery {
     await within(bounds.drainMs, promise);
     isCutting = true;
     await sender.stop();
-    // Outcomes of requests that had ended are still written down; a store that never answers is not waited for.
+    // Records outcomes of ended requests, but does not wait for a store that never answers.
     await within(bounds.lastRecordMs, promise);
     cancelTimer();
     isTurning = true;
@@ -278,5 +284,5 @@ function lanesOf(effects: readonly Effect[], what: 'take' | 'handOver'): string[
   return effects.flatMap((effect) => (effect.do === what ? [effect.webhook] : []));
 }
 
-/** After how many times its usual pause the next search comes at the latest. */
+/** The longest pause between searches, as a multiple of the usual one. */
 const LONGEST_SEARCHES = 2;

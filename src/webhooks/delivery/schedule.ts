@@ -2,8 +2,8 @@ import { delivery } from '../../limits.ts';
 import type { NextState } from './port.ts';
 
 /**
- * Delays in milliseconds: the first stands between the event and the first attempt, each further one
- * between an attempt and the next. As many attempts as entries.
+ * Delays in milliseconds: the first between the event and the first attempt, each other between two attempts. One
+ * attempt per entry.
  */
 export type Schedule = readonly number[];
 
@@ -11,7 +11,7 @@ export const DEFAULT_SCHEDULE = '0s,5s,5m,30m,2h,5h,10h,14h,20h,24h';
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** Reads `WEBHOOK_RETRY_SCHEDULE`. Throws an `Error` whose message names every entry that is wrong. */
+/** Reads `WEBHOOK_RETRY_SCHEDULE`. Throws an `Error` whose message names every invalid entry. */
 export function parseSchedule(text: string): Schedule {
   const entries = text.split(',').map((entry) => entry.trim());
   if (entries.length > delivery.attempts) {
@@ -29,7 +29,7 @@ export function parseSchedule(text: string): Schedule {
   return entries.flatMap((entry) => delayOf(entry) ?? []);
 }
 
-/** Reads one delay such as `5d`: milliseconds. Throws an `Error` that says what would be right. */
+/** Reads one delay such as `5d`, in milliseconds. Throws an `Error` that names the valid form. */
 export function parseDelay(text: string): number {
   const delay = delayOf(text);
   if (delay !== undefined) return delay;
@@ -46,11 +46,10 @@ function delayOf(entry: string): number | undefined {
 }
 
 /**
- * What becomes of a delivery whose attempt failed.
- *
- * @param step attempts since its schedule began, the failed one included
- * @param random01 a random number from 0 to 1: the delay is spread by ±10 %, so that receivers that failed
- *   together are not tried together
+ * What follows for a delivery after a failed attempt.
+ * @param step attempts since its schedule began, including the failed one
+ * @param random01 a random number from 0 to 1: it varies the delay by ±10 %, so that receivers that failed together
+ * are not retried together
  */
 export function nextAttempt(
   schedule: Schedule,

@@ -1,10 +1,10 @@
-/** Time as it passes and work that is put off: passed in, so that a simulation can make time pass. */
+/** Elapsed time and timers: passed in, so that a simulation can control them. */
 export type Timers = {
-  /** Milliseconds since any beginning; never goes back. */
+  /** Milliseconds since some start; never goes back. */
   elapsed(): number;
-  /** After what the present turn of the event loop began. */
+  /** After everything that the current turn of the event loop starts. */
   soon(callback: () => void): void;
-  /** Returns what cancels it. */
+  /** Returns a function that cancels it. */
   later(callback: () => void, ms: number): () => void;
 };
 
@@ -17,7 +17,7 @@ export const systemTimers: Timers = {
   },
 };
 
-/** Of a timer of Node's. Whoever waits longer finds nothing to do then and waits again. */
+/** The longest Node timer. A longer wait finds nothing to do then and waits again. */
 const LONGEST = 2 ** 31 - 1;
 
 /** Resolves after the time, or at once when the signal is aborted. */

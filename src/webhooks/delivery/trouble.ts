@@ -1,8 +1,8 @@
 import { type Attempt, failureOf } from '../sending/attempt.ts';
 
 /**
- * How the last attempts of a lane ended. One whose last attempt got no whole answer is silent, and one that fails again
- * and again is probed, with growing pauses. The first success ends it.
+ * How the last attempts of a lane ended. A lane whose last attempt got no complete response is silent; a lane that
+ * fails repeatedly is probed, with growing pauses. The first success ends it.
  */
 export type Trouble = {
   failures: number;
@@ -19,7 +19,7 @@ export type TroubleRules = {
   probeMs: { first: number; most: number };
 };
 
-/** How a request ended: as a success, with an answer that is none, or with no whole answer. */
+/** How a request ended: with success, with a failing response, or without a complete response. */
 export type AttemptEnd = 'success' | 'failure' | 'silence';
 
 export function endOf(attempt: Attempt): AttemptEnd {
@@ -37,9 +37,8 @@ export function isProbed({ isSilent, failures }: Trouble, { failuresToProbe }: T
 }
 
 /**
- * What the end of an attempt means for the attempts behind it.
- *
- * @param isLast whether no other is under way: those that were together count as one probe
+ * What the end of an attempt means for later attempts.
+ * @param isLast whether no other is in flight: concurrent attempts count as one probe
  */
 export function troubleAfter(
   before: Trouble,

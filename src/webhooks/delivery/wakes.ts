@@ -1,16 +1,16 @@
-/** Who is to be woken, and when: a heap, in which an entry of somebody who was given another time is passed over. */
+/** Whom to wake, and when: a heap that skips outdated entries. */
 export type Wakes<T> = {
-  /** Wakes at this time, instead of any other. */
+  /** Wakes at this time instead of an earlier set one. */
   set(one: T, at: number): void;
   clear(one: T): void;
   at(one: T): number | undefined;
-  /** Those whose time has come, the first first. They are no longer in it. */
+  /** Removes and returns those whose time has come, earliest first. */
   due(now: number): T[];
-  /** The first time. */
+  /** The earliest time. */
   next(): number | undefined;
 };
 
-/** Entries that are passed over and may stay. */
+/** How many outdated entries may stay. */
 const SPARE = 64;
 
 type Entry<T> = { at: number; one: T };
@@ -85,6 +85,6 @@ function isBefore<T>(heap: readonly Entry<T>[], one: number, other: number): boo
 }
 
 function swap<T>(heap: Entry<T>[], one: number, other: number): void {
-  // Both are places of the heap.
+  // Both are indexes of the heap.
   [heap[one], heap[other]] = [heap[other] as Entry<T>, heap[one] as Entry<T>];
 }

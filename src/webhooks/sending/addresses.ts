@@ -7,27 +7,27 @@ type Network = [Address, number];
 export type AllowedNetworks = readonly Network[];
 
 /**
- * Which addresses no webhook may reach, by the stable name of the rule that a refusal gives: the union of
- * what svix and smokescreen refuse, and of what each of them misses. IPv4 addresses mapped into IPv6
- * (`::ffff:0:0/96`) count as the IPv4 address that they carry.
+ * The addresses that no webhook may reach, by the stable name of the rule that a refusal gives: everything that svix
+ * or smokescreen refuse, and what each of them misses. IPv4 addresses mapped into IPv6 (`::ffff:0:0/96`) count as the
+ * IPv4 address.
  */
 export const addressRules = {
   unspecified: { is: 'an unspecified address', networks: ['0.0.0.0/8', '::/128'] },
   loopback: { is: 'a loopback address', networks: ['127.0.0.0/8', '::1/128'] },
   private: {
-    is: 'an address of a private network',
+    is: 'a private network address',
     networks: ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7', 'fec0::/10'],
   },
-  shared: { is: 'an address of a carrier network', networks: ['100.64.0.0/10'] },
+  shared: { is: 'a carrier network address', networks: ['100.64.0.0/10'] },
   'link-local': { is: 'a link-local address', networks: ['169.254.0.0/16', 'fe80::/10'] },
   multicast: { is: 'a multicast address', networks: ['224.0.0.0/4', 'ff00::/8'] },
   documentation: {
-    is: 'an address for documentation',
+    is: 'a documentation address',
     networks: ['192.0.2.0/24', '198.51.100.0/24', '203.0.113.0/24', '2001:db8::/32', '3fff::/20'],
   },
-  benchmarking: { is: 'an address for benchmarks', networks: ['198.18.0.0/15', '2001:2::/48'] },
+  benchmarking: { is: 'a benchmarking address', networks: ['198.18.0.0/15', '2001:2::/48'] },
   'embedded-ipv4': {
-    is: 'an IPv6 address that stands for an IPv4 address',
+    is: 'an IPv6 address that embeds an IPv4 address',
     networks: ['::/96', '::ffff:0:0:0/96', '64:ff9b::/96', '64:ff9b:1::/48', '2001::/32', '2002::/16'],
   },
   reserved: {
@@ -38,7 +38,7 @@ export const addressRules = {
 
 export type AddressRule = keyof typeof addressRules;
 
-/** Reads CIDRs separated by commas. Throws an `Error` that names every bad one. */
+/** Reads CIDRs separated by commas. Throws an `Error` that names every invalid one. */
 export function parseNetworks(text: string): AllowedNetworks {
   const entries = text
     .split(',')
@@ -57,7 +57,7 @@ export function parseNetworks(text: string): AllowedNetworks {
   });
 }
 
-/** The text of networks as `parseNetworks` reads it. */
+/** The inverse of `parseNetworks`. */
 export function formatNetworks(networks: AllowedNetworks): string {
   return networks.map(([address, bits]) => `${address.toString()}/${bits}`).join(',');
 }
@@ -68,8 +68,8 @@ export function isAllowed(address: string, allowed: AllowedNetworks): boolean {
 }
 
 /**
- * The rule that keeps an address from being a target; undefined for one that is globally routable unicast,
- * or allowed. Expects the usual textual form (`URL` makes it of any other); what cannot be read is refused.
+ * The rule that prevents an address from being a target; undefined for a globally routable unicast address, or an
+ * allowed one. Expects the canonical text (`URL` converts to it); refuses unreadable text.
  */
 export function refusal(address: string, allowed: AllowedNetworks = []): AddressRule | undefined {
   const parsed = read(address);
@@ -80,7 +80,7 @@ export function refusal(address: string, allowed: AllowedNetworks = []): Address
   return isGlobal(parsed) ? undefined : 'reserved';
 }
 
-// Object.keys cannot know that these are all the keys there are.
+// `Object.keys` does not know that these are all the keys.
 const RULES = (Object.keys(addressRules) as AddressRule[]).map((rule): [AddressRule, Network[]] => [
   rule,
   addressRules[rule].networks.map((cidr) => ipaddr.parseCIDR(cidr)),
@@ -88,7 +88,7 @@ const RULES = (Object.keys(addressRules) as AddressRule[]).map((rule): [AddressR
 
 const GLOBAL_IPV6 = ipaddr.parseCIDR('2000::/3');
 
-/** Not only what the rules leave over: new special ranges of the library, and unassigned IPv6 space, too. */
+/** Not just the remainder of the rules: also excludes new special ranges of the library and unassigned IPv6 space. */
 function isGlobal(address: Address): boolean {
   if (address.range() !== 'unicast') return false;
   return address.kind() === 'ipv4' || contains(GLOBAL_IPV6, address);
@@ -102,11 +102,11 @@ function contains(network: Network, address: Address): boolean {
   return network[0].kind() === address.kind() && address.match(network);
 }
 
-/** Only the four-part decimal form of IPv4: `010.0.0.0/8` would mean 8.0.0.0/8 to some. */
+/** Accepts only the four-part decimal form of IPv4: some programs read `010.0.0.0/8` as 8.0.0.0/8. */
 function networkOf(entry: string): Network | undefined {
   if (ipaddr.IPv4.isValidCIDRFourPartDecimal(entry)) return ipaddr.parseCIDR(entry);
   if (!ipaddr.IPv6.isValidCIDR(entry) || entry.includes('%')) return undefined;
   const [address, bits] = ipaddr.parseCIDR(entry);
-  // Addresses are compared after unwrapping, so a mapped network would match nothing.
+  // Addresses are unwrapped before they are compared, so a mapped network would match nothing.
   return address.range() === 'ipv4Mapped' ? undefined : [address, bits];
 }

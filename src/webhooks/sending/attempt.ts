@@ -1,27 +1,27 @@
 import { delivery } from '../../limits.ts';
 import { TargetRefused } from './target.ts';
 
-/** What became of one request. */
+/** The result of one request. */
 export type Attempt = {
   /** When it began: milliseconds since the Unix epoch. */
   at: number;
   durationMs: number;
-  /** The address that was connected to; when no connection came about, the first one that was tried. */
+  /** The address connected to; without a connection, the first one tried. */
   address?: string;
-  /** The HTTP status, when one came. */
+  /** The HTTP status, if one arrived. */
   status?: number;
-  /** The beginning of the `Retry-After` header as it came. */
+  /** The beginning of the `Retry-After` header, unchanged. */
   retryAfter?: string;
-  /** The beginning of the answer's body as text; absent when it had none. */
+  /** The beginning of the response body as text; absent without a body. */
   excerpt?: string;
-  /** Why there was no whole answer: a sentence for a person. Absent when there was one. */
+  /** Why there was no complete response: a sentence for a person. Absent if it was complete. */
   error?: string;
 };
 
-/** Why an attempt counts as failed; undefined for one that delivered: a whole answer with a status 2xx. */
+/** Why an attempt counts as failed; undefined for a success: a complete response with a 2xx status. */
 export function failureOf({ status, error }: Pick<Attempt, 'status' | 'error'>): string | undefined {
   if (error !== undefined) return status === undefined ? error : `${error} Its status was ${status}.`;
-  if (status === undefined) return 'There was no answer.';
+  if (status === undefined) return 'There was no response.';
   if (status >= 200 && status < 300) return undefined;
   if (status >= 300 && status < 400) {
     return `The receiver answered ${status}; redirects are not followed.`;
@@ -29,16 +29,16 @@ export function failureOf({ status, error }: Pick<Attempt, 'status' | 'error'>):
   return `The receiver answered ${status}.`;
 }
 
-/** Errors that the sender finds by itself. */
+/** Errors that the sender detects itself. */
 export const STOPPED = 'The service stopped.';
 export const NOT_SIGNED = 'The request could not be signed: a key of the webhook cannot be read.';
 export const NOT_OPENED = 'The receiver closed the connection while it was being opened.';
-export const HEADER_TOO_LONG = `The header of the answer is over ${delivery.answerHeaderBytes / 1024} KiB.`;
-export const SWITCHED = 'The receiver answered 101, which switches to another protocol.';
+export const HEADER_TOO_LONG = `The header of the response is over ${delivery.answerHeaderBytes / 1024} KiB.`;
+export const SWITCHED = 'The receiver answered 101 (Switching Protocols).';
 
-const BROKEN_OFF = 'The connection was closed before the answer was complete.';
+const BROKEN_OFF = 'The connection was closed before the response was complete.';
 const NO_CONNECTION = 'The receiver did not accept the connection in time.';
-const UNREACHABLE = 'The receiver cannot be reached from here.';
+const UNREACHABLE = 'The receiver cannot be reached.';
 const NO_LOOKUP = 'The name of the receiver could not be looked up.';
 const NO_SUCH_NAME = 'The name of the receiver does not resolve.';
 
@@ -59,17 +59,17 @@ const reasons: Readonly<Record<string, string>> = {
   EPIPE: BROKEN_OFF,
   ETIMEDOUT: NO_CONNECTION,
   UND_ERR_HEADERS_OVERFLOW: HEADER_TOO_LONG,
-  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'The answer is not valid HTTP, or not as long as it says.',
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'The response is not valid HTTP, or its length is wrong.',
   UND_ERR_SOCKET: BROKEN_OFF,
 };
 
-/** What the HTTP client says of an answer that it will not read on, though the connection is still there. */
+/** Errors of the HTTP client for a response that it stops reading while the connection is still open. */
 const refusedAnswers: Readonly<Record<string, string>> = {
-  'bad response': 'The receiver answered 100 (Continue), which nobody asked for.',
+  'bad response': 'The receiver answered 100 (Continue), without being asked.',
   'bad upgrade': SWITCHED,
 };
 
-/** A sentence for an error of the sender. Nothing of the error's own text that may quote the answer. */
+/** A sentence for an error of the sender. Contains nothing of the error's text that may quote the response. */
 export function reasonOf(error: unknown): string {
   if (error instanceof TargetRefused) return error.message;
   const code = codeOf(error);
@@ -78,9 +78,9 @@ export function reasonOf(error: unknown): string {
   const known = reasons[code];
   if (known !== undefined) return known;
   if (code === 'HTTPParserError') {
-    // The parser's own words; it has a fixed set of them.
+    // The parser's own text, from a fixed set.
     const [, rule = code] = /\((.+)\)$/.exec(message) ?? [];
-    return `The answer is not valid HTTP (${rule}).`;
+    return `The response is not valid HTTP (${rule}).`;
   }
   if (isTls(code)) return `The TLS connection failed (${code}).`;
   return `The request failed (${code}).`;
@@ -90,7 +90,7 @@ function isTls(code: string): boolean {
   return /^(?:ERR_SSL_|ERR_TLS_|EPROTO$|CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_)/.test(code);
 }
 
-/** A connection that was tried at several addresses fails with one error for each: the first one counts. */
+/** A connection tried at several addresses fails with one error for each: the first one counts. */
 export function codeOf(error: unknown): string {
   if (error instanceof AggregateError) return codeOf(error.errors[0]);
   if (!(error instanceof Error)) return 'unknown';

@@ -9,11 +9,11 @@ export type ConnectOptions = {
   /** A name, or an address without brackets. */
   hostname: string;
   port: number;
-  /** A TLS session that a connection to the same receiver had: it spares half of the handshake. */
+  /** The TLS session of an earlier connection to the same receiver, which saves half of the handshake. */
   session: Buffer | undefined;
   /** Called with the address that is tried first. */
   onTry(address: string): void;
-  /** Called with the session that a further connection may use. */
+  /** Called with a session that a further connection may use. */
   onSession(session: Buffer): void;
 };
 
@@ -21,16 +21,14 @@ export type Connected = (
   ...result: [error: Error, socket: undefined] | [error: null, socket: Socket]
 ) => void;
 
-/** How long a connection may be quiet before the system looks whether the receiver is still there. */
+/** How long a connection may be idle before the system probes the receiver. */
 const KEEP_ALIVE_PROBE_MS = 60_000;
 
 /**
- * Opens a connection only to addresses that may be targets. The addresses that were looked at are the ones
- * that are connected to, so a name that changes between two look-ups gains nothing; literals, for which Node
- * calls no look-up, are looked at before, and the remote address of every socket after.
- *
- * The caller bounds the time: until `connected` is called it may destroy the socket that comes back, and
- * `connected` is then not called.
+ * Opens a connection only to addresses that may be targets. It connects to exactly the addresses that it checked, so
+ * a name that changes between two lookups gains nothing. Literal addresses, for which Node does no lookup, are
+ * checked first, and the remote address of every socket afterwards. The caller bounds the time: until `connected` is
+ * called it may destroy the returned socket, and `connected` is then not called.
  */
 export function connect(options: ConnectOptions, connected: Connected): Socket | undefined {
   const { protocol, hostname, port, session } = options;
@@ -38,14 +36,14 @@ export function connect(options: ConnectOptions, connected: Connected): Socket |
   if (family !== 0) {
     const error = refusedError(options, { address: hostname, family });
     if (error !== undefined) {
-      // Not at once: the HTTP client is still in the middle of its own step.
+      // Deferred, because the HTTP client is in the middle of its own step.
       queueMicrotask(() => connected(error, undefined));
       return undefined;
     }
     options.onTry(hostname);
   }
   const where = { host: hostname, port, lookup: guardedLookup(options), noDelay: true };
-  // A name in TLS has no final dot (RFC 6066 §3), and an address is none.
+  // A TLS server name has no final dot (RFC 6066 §3) and is not an address.
   const servername = family === 0 ? hostname.replace(/\.$/, '') : '';
   const socket =
     protocol === 'https:'
@@ -55,7 +53,7 @@ export function connect(options: ConnectOptions, connected: Connected): Socket |
   socket.on('session', options.onSession);
   socket.on('error', fail);
   socket.once(protocol === 'https:' ? 'secureConnect' : 'connect', () => {
-    // From here on the one who uses the connection hears its errors.
+    // From here on the user of the connection handles its errors.
     socket.off('error', fail);
     const address = socket.remoteAddress ?? '';
     const wrong = refusedError(options, { address, family: isIP(address) });

@@ -4,26 +4,26 @@ import { delivery, sending } from '../../limits.ts';
 import { connect } from './connect.ts';
 import type { Target } from './target.ts';
 
-/** Where the deliveries of a webhook go. */
+/** Where the deliveries of a webhook are sent. */
 export type Receiver = {
   webhook: string;
-  /** As the webhook has it. */
+  /** As stored in the webhook. */
   url: string;
   parsed: URL;
-  /** Path and query, as they stand in a request. */
+  /** Path and query, as in a request. */
   path: string;
   idle: Connection[];
   session: Buffer | undefined;
 };
 
-/** Carries one request at a time; opens its socket anew when the receiver has closed it. */
+/** Carries one request at a time and reopens its socket when the receiver has closed it. */
 export type Connection = {
   receiver: Receiver;
   client: Client;
   socket: Socket | undefined;
-  /** That is connected to, or tried first; undefined before. */
+  /** The address connected to, or tried first; undefined before. */
   address: string | undefined;
-  /** Requests that were sent over the socket. */
+  /** Requests sent over the socket. */
   requests: number;
   isIdle: boolean;
   /** The request that it carries. */
@@ -31,7 +31,7 @@ export type Connection = {
 };
 
 export type Carried = {
-  /** Called after each part of an answer that has arrived. */
+  /** Called after each part of a response that has arrived. */
   onRead(): void;
   end(reason: string): void;
 };
@@ -39,24 +39,24 @@ export type Carried = {
 export type Connections = {
   /** Throws `TargetRefused` unless the URL may be a target. */
   to(webhook: string, url: string): Receiver;
-  /** One that is idle, else a new one. */
+  /** An idle connection, else a new one. */
   take(receiver: Receiver): Connection;
   /** Opens its socket with the first request. */
   open(receiver: Receiver): Connection;
-  /** Keeps it for the next delivery, after a whole answer. */
+  /** Keeps it for the next delivery, after a complete response. */
   giveBack(connection: Connection): void;
   close(connection: Connection): void;
-  /** Ends what they carry, for this reason, and closes all. */
+  /** Ends the requests, for this reason, and closes all connections. */
   stop(reason: string): Promise<void>;
 };
 
 /**
- * The connections to receivers. Each serves one webhook only: what a receiver sends beyond its answers could be taken
- * for the answer to a later request of the same connection, and then does no harm to anybody else.
+ * The connections to receivers. Each serves one webhook only: surplus data from a receiver could be taken for the
+ * response to a later request on the same connection, so it must not harm anybody else.
  */
 export function createConnections(target: Target): Connections {
-  // The tables that change with every request are arrays and counts: a Map or Set whose entries come and go makes V8
-  // keep what was in it until the next full collection.
+  // The tables that change with every request are arrays and counts: V8 keeps removed entries of a Map or Set until
+  // the next full collection.
   const receivers = new Map<string, Receiver>();
   const all = new Set<Connection>();
   let idle = 0;
@@ -129,7 +129,7 @@ export function createConnections(target: Target): Connections {
       connection.carried = undefined;
       all.delete(connection);
       if (!connection.client.destroyed) void connection.client.destroy();
-      // While it is being opened the client does not know it yet.
+      // The client does not know a socket that is still being opened.
       connection.socket?.destroy();
     },
 
@@ -138,14 +138,14 @@ export function createConnections(target: Target): Connections {
       const open = [...all];
       for (const { carried } of open) carried?.end(reason);
       for (const connection of open) connections.close(connection);
-      // Once more, because this one resolves when the socket is closed.
+      // Again, because this call resolves when the socket is closed.
       await Promise.all(open.map(({ client }) => client.destroy()));
     },
   };
   return connections;
 }
 
-/** A receiver that answers before it has taken the whole request leaves a connection that would fill memory. */
+/** If a receiver responds before it has taken the whole request, the unsent rest would stay in memory. */
 function isReady(socket: Socket | undefined): boolean {
   return socket !== undefined && !socket.destroyed && socket.writableLength === 0;
 }
@@ -186,13 +186,13 @@ function clientOf(receiver: Receiver, target: Target, own: () => Connection): Cl
           }
           connection.address = socket.remoteAddress;
           callback(null, socket);
-          // Behind the client's own listener: what has arrived is read by then.
+          // After the client's own listener, which has then read what arrived.
           socket.on('readable', () => connection.carried?.onRead());
         },
       );
     },
     allowH2: false,
-    // One deadline bounds everything; two more clocks would only blur what a failure means.
+    // One deadline covers everything; two more timeouts would only blur what a failure means.
     headersTimeout: 0,
     bodyTimeout: 0,
     maxHeaderSize: delivery.answerHeaderBytes,

@@ -5,8 +5,8 @@ import type { Sendable } from './request.ts';
 type AttemptSender = { send(request: Sendable): Promise<Attempt | undefined> };
 
 /**
- * A sender whose attempts are in the trace in which their event was made, however long ago and wherever that was; the
- * receiver is told to go on from there. One of an event without a trace begins one.
+ * A sender whose attempts continue the trace in which their event was created, however long ago and wherever that
+ * was, and pass it on to the receiver. An event without a trace starts one.
  */
 export function traceAttempts<S extends AttemptSender>(
   sender: S,
@@ -17,7 +17,7 @@ export function traceAttempts<S extends AttemptSender>(
     async send(claim) {
       const span = tracer.begin('client', 'POST webhook', claim.trace, attributesOf(claim));
       const attempt = await sender.send({ ...claim, onward: span.trace });
-      // One that was not made is not shown.
+      // A request that was not made has no span.
       if (attempt === undefined) return undefined;
       // Until then it waited for others to the same webhook.
       span.mark('the request begins', attempt.at);
@@ -27,7 +27,7 @@ export function traceAttempts<S extends AttemptSender>(
   };
 }
 
-/** Of the URL only the host: the path of a webhook often is a secret. */
+/** Contains only the host of the URL: the path of a webhook is often a secret. */
 function attributesOf({ webhook, event, step }: Sendable): Attributes {
   const url = URL.parse(webhook.url);
   return {

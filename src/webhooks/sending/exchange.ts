@@ -4,25 +4,25 @@ import { type Attempt, codeOf, HEADER_TOO_LONG, NOT_OPENED, reasonOf, SWITCHED }
 import type { Connection, Connections, Receiver } from './connections.ts';
 import type { Prepared } from './request.ts';
 
-/** What came of a request: the part of an attempt that is not time. */
+/** The result of a request: an attempt without its times. */
 export type Answer = Pick<Attempt, 'address' | 'status' | 'retryAfter' | 'excerpt' | 'error'>;
 
 /** One request. */
 export type Exchange = {
   start(): void;
-  /** Ends it for this reason; the answer is what had come by then. Nothing when it has ended already. */
+  /** Ends it for this reason, with what has arrived so far. Does nothing when it has already ended. */
   end(reason: string): void;
   /** What it waits for. */
   stage(): 'look-up' | 'connection' | 'TLS handshake' | 'answer' | 'rest of the answer';
 };
 
 /**
- * Sends a request and reads the answer: to its end when it is short, so that it is known to be whole and the
- * connection serves again; a longer one is left at the bound, and its status counts. `done` is called once.
+ * Sends a request and reads the response. It reads a short response to its end, to know that it is complete and to
+ * reuse the connection. It stops reading a longer one at the limit, and the status counts. `done` is called once.
  *
- * A connection that was kept may have been closed by the receiver at the moment when the request went out. That is
- * seen as a connection that ends without a byte of an answer, and says nothing of the receiver: the request then goes
- * out once more, over a new connection. If the receiver did take the first one, it gets the same `webhook-id` twice.
+ * The receiver may have closed a reused connection just as the request was sent. Then the connection ends without a
+ * byte of a response, which says nothing about the receiver, so the request is sent once more over a new connection.
+ * If the receiver did accept the first one, it gets the same `webhook-id` twice.
  */
 export function exchange(
   connections: Connections,
@@ -51,7 +51,7 @@ export function exchange(
     done(answer);
   }
 
-  /** Whatever it is that arrives (informational answers, a status line without end, chunk extensions) is bounded. */
+  /** Limits everything that arrives: informational responses, an endless status line, chunk extensions. */
   function onRead(): void {
     const read = (connection.socket?.bytesRead ?? 0) - readBefore;
     if (answer.status !== undefined) {
@@ -71,7 +71,7 @@ export function exchange(
       begun = true;
     },
     onResponseStart(_, status, { 'retry-after': retryAfter }) {
-      if (status < 100) finish(`The answer is not valid HTTP (status ${status}).`, false);
+      if (status < 100) finish(`The response is not valid HTTP (status ${status}).`, false);
       if (status === 101) finish(SWITCHED, false);
       if (status < 200 || ended) return;
       answer.status = status;
@@ -80,7 +80,7 @@ export function exchange(
     onResponseData(_, chunk) {
       if (ended) return;
       const room = delivery.answerKeptBytes - bodyBytes;
-      // A copy: the chunk shares its memory with all that was read together.
+      // A copy, because the chunk shares its memory with everything read at the same time.
       if (room > 0) kept.push(Buffer.from(chunk.subarray(0, room)));
       bodyBytes += chunk.length;
       if (bodyBytes >= delivery.answerReadBytes) finish(undefined, false);
@@ -127,7 +127,7 @@ function stageOf({ address, socket }: Connection): ReturnType<Exchange['stage']>
   return (socket?.connecting ?? true) ? 'connection' : 'TLS handshake';
 }
 
-/** A character that the cut tore apart is left out; a NUL would not pass every store. */
+/** Drops a character that the limit cut in two, and replaces NUL, which not every store accepts. */
 function textOf(parts: Buffer[]): string {
   return new TextDecoder().decode(Buffer.concat(parts), { stream: true }).replaceAll('\0', '\uFFFD');
 }

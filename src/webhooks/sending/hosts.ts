@@ -2,7 +2,7 @@ import type { LookupAddress } from 'node:dns';
 import { readFileSync, statSync } from 'node:fs';
 import { isIP } from 'node:net';
 
-/** The addresses that the machine itself gives to a name; undefined for one that it does not know. */
+/** The addresses that the hosts file gives to a name; undefined for an unknown name. */
 export type Hosts = (hostname: string) => LookupAddress[] | undefined;
 
 export const HOSTS_FILE =
@@ -10,7 +10,7 @@ export const HOSTS_FILE =
     ? `${process.env.SystemRoot ?? 'C:\\Windows'}\\System32\\drivers\\etc\\hosts`
     : '/etc/hosts';
 
-/** Reads a hosts file (hosts(5)), again whenever it has changed. One that cannot be read names nothing. */
+/** Reads a hosts file (hosts(5)), and again whenever it changes. An unreadable file contains no names. */
 export function createHosts(file: string): Hosts {
   let version = '';
   let names = new Map<string, LookupAddress[]>();
@@ -47,7 +47,7 @@ function textOf(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch {
-    // As the machine's own look-up does: a file that is away or closed to the service has no names.
+    // Like the machine's own lookup, treats a missing or unreadable file as empty.
     return '';
   }
 }

@@ -3,15 +3,18 @@ import { type Trace, traceHeaders } from '../../tracing/port.ts';
 import type { PlantEvent, SigningKeys } from '../port.ts';
 import { sign } from './signature.ts';
 
-/** What of a delivery makes the request. */
+/** The part of a delivery that determines the request. */
 export type Sendable = {
   webhook: { id: string; url: string } & SigningKeys;
   event: PlantEvent;
-  /** In which the event was made. */
+  /** The trace in which the event was created. */
   trace?: Trace | undefined;
-  /** That the receiver goes on with; undefined when this service makes no traces, whatever was kept with the event. */
+  /**
+   * The trace for the receiver to continue; undefined when this service exports no traces, whatever is stored with
+   * the event.
+   */
   onward?: Trace | undefined;
-  /** Attempts that were made since its schedule began. */
+  /** Attempts since its schedule began. */
   step?: number;
 };
 
@@ -19,9 +22,8 @@ export type Sendable = {
 export type Prepared = { url: string; headers: Record<string, string>; body: string };
 
 /**
- * The request of one attempt: the flat plant as body, signed (Standard Webhooks 1.0), with the CloudEvents
- * 1.0 attributes as headers (HTTP binding, binary mode). Throws when a signing key cannot be read.
- *
+ * The request of one attempt: the plant as a flat JSON body, signed (Standard Webhooks 1.0), with the CloudEvents 1.0
+ * attributes as headers (HTTP binding, binary mode). Throws when a signing key cannot be read.
  * @param now milliseconds; the signature's timestamp
  * @param version of this service, for `user-agent`
  * @param source the service's public URL: `ce-source`
@@ -43,7 +45,7 @@ export function prepare(claim: Sendable, now: number, version: string, source: s
       'ce-type': event.type,
       'ce-source': source,
       'ce-time': new Date(event.at).toISOString(),
-      // Not signed: the signature is of id, time and body.
+      // Not signed: the signature covers id, time and body.
       ...traceHeaders(claim.onward),
     },
     body,

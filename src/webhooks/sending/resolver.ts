@@ -13,9 +13,9 @@ export type Lookup = (
 
 export type ResolverParts = {
   hosts: Hosts;
-  /** Name servers, each with its port if need be; those of the machine when there are none. */
+  /** Name servers, each with a port if needed; when empty, those of the machine. */
   servers: readonly string[];
-  /** Whatever else the machine knows names by. */
+  /** Whatever else the machine resolves names by. */
   look: Lookup;
   bounds: Partial<LookupBounds>;
 };
@@ -23,15 +23,14 @@ export type ResolverParts = {
 export type LookupBounds = { [name in keyof typeof lookups]: number };
 
 /**
- * Resolves names as the machine does, in this order: the hosts file, the name servers, and for a name that they do
- * not know whatever else there is (search domains, multicast DNS).
+ * Resolves names as the machine does, in this order: the hosts file, the name servers, and for names they do not
+ * know, everything else (search domains, multicast DNS).
  *
- * Not by `dns.lookup` alone: two of its look-ups run at a time, in the whole process, and none can be ended, so that
- * two names whose servers hang would hold up every other name. Name servers are asked over sockets instead, as many
- * at a time as there are names. What is left for `dns.lookup` the name servers have answered with "no such name".
- *
- * Look-ups of one name at the same time are one. Nothing is remembered, so that every connection is made to what the
- * name means now.
+ * `dns.lookup` alone would not do: in the whole process only two of its lookups run at a time, and none can be
+ * cancelled, so two names with hanging servers would block every other name. Instead, name servers are queried over
+ * sockets, as many at a time as there are names. `dns.lookup` gets only names for which the name servers answered "no
+ * such name". Concurrent lookups of one name are shared. Nothing is cached, so every connection goes to the current
+ * address.
  */
 export function createResolve(parts: Partial<ResolverParts> = {}): Resolve {
   const { hosts = createHosts(HOSTS_FILE), servers = [], look = lookup } = parts;
@@ -60,13 +59,13 @@ export function createResolve(parts: Partial<ResolverParts> = {}): Resolve {
   };
 }
 
-/** No such name, no address of it, or no name server at all: none of them takes time. */
+/** No such name, no address of this kind, or no name server at all: none of these takes time. */
 const UNKNOWN: ReadonlySet<string> = new Set(['ENOTFOUND', 'ENODATA', 'ECONNREFUSED']);
 
-/** Asks for both kinds of addresses. Rejects when there are none; with `ECANCELLED` when it took too long. */
+/** Asks for both kinds of addresses. Rejects when there are none; with `ECANCELLED` after the timeout. */
 function asker(servers: readonly string[], { serverMs, tries, mostMs, otherKindMs }: LookupBounds): Resolve {
   return async (hostname) => {
-    // A new one each time: it reads the machine's settings as they are now, and keeps no answers.
+    // A new one each time: it reads the machine's current settings and caches nothing.
     const resolver = new promises.Resolver({ timeout: serverMs, tries });
     if (servers.length > 0) resolver.setServers(servers);
     const cancel = () => resolver.cancel();
@@ -85,7 +84,7 @@ function asker(servers: readonly string[], { serverMs, tries, mostMs, otherKindM
   };
 }
 
-/** At most so many look-ups at a time; the others wait in the order in which they came. */
+/** Limits concurrent lookups; the others wait in order. */
 function inPlaces(places: number, look: Lookup): Resolve {
   const waiting: (() => void)[] = [];
   let free = places;

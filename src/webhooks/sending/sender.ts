@@ -7,10 +7,10 @@ import { type Prepared, prepare, type Sendable } from './request.ts';
 import type { Target } from './target.ts';
 
 export type Sender = {
-  /** Prepares, signs and makes one attempt. Never rejects: what went wrong is in the `Attempt`. */
+  /** Prepares, signs and makes one attempt. Never rejects: errors are in the `Attempt`. */
   send(claim: Sendable): Promise<Attempt>;
   /**
-   * Ends what is under way (each with an `Attempt` whose error says that the service stopped) and every connection.
+   * Ends requests in flight (each with an `Attempt` whose error says that the service stopped) and all connections.
    * May be called twice.
    */
   stop(): Promise<void>;
@@ -18,19 +18,19 @@ export type Sender = {
 
 export type SenderParts = {
   target: Target;
-  /** By which deliveries are due. */
+  /** The clock by which deliveries are due. */
   clock: Clock;
   /** Of this service, for `user-agent`. */
   version: string;
   /** The service's public URL, for `ce-source`. */
   source: string;
-  /** From the look-up of the name to the end of the answer, in milliseconds. */
+  /** From the lookup of the name to the end of the response, in milliseconds. */
   attemptMs?: number;
 };
 
 /**
- * Sends in this thread, over connections that are kept for the next delivery of the same webhook. Redirects are not
- * followed: they would lead past the guard, and a log-in page would count as a receiver.
+ * Sends in this thread, over connections that are kept for the next delivery of the same webhook. Does not follow
+ * redirects: they would bypass the checks of the target, and a login page would count as a receiver.
  */
 export function createSender({ target, clock, version, source, attemptMs }: SenderParts): Sender {
   const ms = attemptMs ?? delivery.attemptMs;
@@ -82,9 +82,9 @@ function lateReason(stage: ReturnType<Exchange['stage']>, ms: number): string {
 }
 
 const LATE: Readonly<Record<ReturnType<Exchange['stage']>, string>> = {
-  'look-up': 'The name of the receiver was not looked up',
+  'look-up': 'The name of the receiver was not resolved',
   connection: 'The receiver did not accept the connection',
   'TLS handshake': 'The receiver did not complete the TLS handshake',
-  answer: 'There was no answer',
-  'rest of the answer': 'There was no whole answer',
+  answer: 'There was no response',
+  'rest of the answer': 'There was no complete response',
 };

@@ -16,8 +16,8 @@ const PRIVATE_KEY = { prefix: 'whsk_', bytes: { min: 64, max: 64 } };
 const PUBLIC_KEY = { prefix: 'whpk_' };
 
 /**
- * The `webhook-signature` header of Standard Webhooks 1.0: `v1,` HMAC-SHA256 for each live secret, newest
- * first, then `v1a,` ed25519. Throws when a key cannot be read; the message shows nothing of the key.
+ * The `webhook-signature` header of Standard Webhooks 1.0: `v1,` HMAC-SHA256 for each live secret, newest first, then
+ * `v1a,` ed25519. Throws when a key cannot be read; the message contains nothing of the key.
  */
 export function sign({ id, timestamp, body, keys }: SignedContent): string {
   const content = Buffer.from(`${id}.${timestamp}.${body}`);
@@ -45,12 +45,12 @@ export function newKeyPair(random: (size: number) => Buffer): { privateKey: stri
   };
 }
 
-/** What stands before the 32 bytes of the seed in PKCS #8 (RFC 8410 §7). */
+/** The bytes before the 32 bytes of the seed in PKCS #8 (RFC 8410 §7). */
 const PKCS8_ED25519 = Buffer.from('302e020100300506032b657004220420', 'hex');
 
 /**
- * `createPrivateKey` also throws for an error that something else left in the thread's OpenSSL error queue, and
- * empties the queue. What is wrong with the key itself throws again (decision 49).
+ * `createPrivateKey` also throws for an error that other code left in the thread's OpenSSL error queue, and empties
+ * the queue. An error in the key itself throws again (decision 49).
  */
 function privateKeyOf(seed: Buffer): KeyObject {
   const input = { key: Buffer.concat([PKCS8_ED25519, seed]), format: 'der', type: 'pkcs8' } as const;
@@ -61,8 +61,8 @@ function privateKeyOf(seed: Buffer): KeyObject {
   }
 }
 
-// Importing an ed25519 key takes as long as signing with it (25 µs each, measured), so the keys of the
-// webhooks that are sent to stay imported. A pure function's memory: it changes no result.
+// Importing an ed25519 key takes as long as signing with it (25 µs each, measured), so the keys of active webhooks
+// stay imported. This caches a pure function.
 let recent = new Map<string, KeyObject>();
 let older = recent;
 
@@ -71,7 +71,7 @@ function importedKey(text: string): KeyObject {
   if (known !== undefined) return known;
   const key = older.get(text) ?? privateKeyOf(decode(text, PRIVATE_KEY).subarray(0, 32));
   if (recent.size >= delivery.importedKeys / 2) {
-    // Those that are not asked for until the next change go.
+    // Drops the keys not used since the last swap.
     older = recent;
     recent = new Map();
   }

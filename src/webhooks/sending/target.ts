@@ -4,19 +4,19 @@ import { AppError } from '../../errors.ts';
 import { delivery } from '../../limits.ts';
 import { type AddressRule, type AllowedNetworks, addressRules, isAllowed, refusal } from './addresses.ts';
 
-/** Rules for the URL itself; those for the addresses behind it are `addressRules`. */
+/** Rules for the URL itself; `addressRules` are those for its addresses. */
 export const urlRules = {
-  url: 'It must be an absolute URL, without white space and backslashes.',
+  url: 'It must be an absolute URL, without white space or backslashes.',
   length: `It must have at most ${delivery.urlLength} characters.`,
-  scheme: 'It must be https; http is only for the networks that WEBHOOK_ALLOWED_NETWORKS admits.',
-  'user-info': 'It must not carry a user name or a password.',
+  scheme: 'It must be https; http is allowed only for networks in WEBHOOK_ALLOWED_NETWORKS.',
+  'user-info': 'It must not contain a user name or a password.',
   port: 'Its port must be from 1 to 65535.',
   host: `Its host must have at most ${delivery.hostBytes} bytes, in labels of 1 to ${delivery.labelBytes}, none of which is a bare "xn--".`,
 } as const;
 
 export type Rule = keyof typeof urlRules | AddressRule;
 
-/** A target that a rule keeps out. The message names the rule, and shows no address that a name led to. */
+/** A refused target. The message names the rule and reveals no address that a name resolved to. */
 export class TargetRefused extends Error {
   readonly rule: Rule;
 
@@ -33,17 +33,17 @@ export type Resolve = (hostname: string) => Promise<LookupAddress[]>;
 /** Where webhooks may point. */
 export type Target = {
   /**
-   * For the time when a webhook is made: rejects with `AppError` 42201 unless the URL may be a target. A name
-   * that does not resolve yet is accepted, since every attempt looks again.
+   * Called when a webhook is created: rejects with `AppError` 42201 unless the URL may be a target. Accepts a name
+   * that does not resolve yet, since every attempt checks again.
    */
   check(url: string): Promise<void>;
-  /** Parses a URL and applies every rule that needs no look-up. Throws `TargetRefused`. */
+  /** Parses a URL and applies every rule that needs no lookup. Throws `TargetRefused`. */
   read(url: string): URL;
   /**
-   * The addresses of a host that may be connected to. Throws `TargetRefused` when one may not: a name that
-   * mixes public and private addresses is how the guard of others was passed. Only where the operator allowed
-   * a network that the host is in, the others are left out instead: who allows 127.0.0.0/8 means `localhost`,
-   * though that is ::1 as well.
+   * The addresses of a host that may be connected to. Throws `TargetRefused` if one of them may not: names that mix
+   * public and private addresses are a known way past such checks. Only if the operator allowed a network that the
+   * host is in are the other addresses dropped instead: allowing 127.0.0.0/8 is meant to allow `localhost`, though
+   * that is also ::1.
    */
   admit(url: { protocol: string; hostname: string }, addresses: readonly LookupAddress[]): LookupAddress[];
   resolve: Resolve;
@@ -52,7 +52,7 @@ export type Target = {
 export type TargetParts = {
   allowed: AllowedNetworks;
   resolve: Resolve;
-  /** How long `check` waits for a look-up, in milliseconds. */
+  /** How long `check` waits for a lookup, in milliseconds. */
   lookupMs?: number;
 };
 
@@ -96,7 +96,7 @@ export function createTarget({ allowed, resolve, lookupMs = delivery.lookupMs }:
   return target;
 }
 
-/** What `URL` mends silently is refused: what is stored must be what is called, whoever reads it. */
+/** Refuses URLs that `URL` would silently repair: every program must read the stored URL as the same target. */
 function parse(text: string): URL {
   const url = MENDED.test(text) ? null : URL.parse(text);
   if (url === null) throw refusedBy('url');
@@ -111,9 +111,9 @@ function parse(text: string): URL {
 }
 
 /**
- * Whether DNS could hold it (RFC 1035 §2.3.4). Judged as `URL` has read it, so ASCII: percent-encoding and IDNA can
- * make a host longer, and a label empty. The final dot of an absolute name belongs to no label. A name that TLS refuses
- * as too long must not get there: its error would fail somebody else's delivery (decision 49).
+ * Whether DNS could hold it (RFC 1035 §2.3.4). Checked after `URL` has converted it to ASCII, since percent-encoding
+ * and IDNA can make a host longer, or a label empty. The final dot of an absolute name belongs to no label. A name
+ * that TLS would refuse as too long must be caught here: its error would fail another delivery (decision 49).
  */
 function isHost(hostname: string): boolean {
   const name = hostname.replace(/\.$/, '');
@@ -124,9 +124,9 @@ function isHost(hostname: string): boolean {
   );
 }
 
-/** White space and control characters are dropped, backslashes read as slashes. */
+/** `URL` drops white space and control characters, and reads backslashes as slashes. */
 const MENDED = /[\s\p{Cc}\\]/u;
-/** Not without its slashes, nor with more of them. */
+/** Requires exactly two slashes. */
 const AUTHORITY = /^[a-z]+:\/\/([^/?#]+)/i;
 
 function refusedBy(rule: keyof typeof urlRules): TargetRefused {
@@ -144,8 +144,8 @@ function ruleAgainst(
 }
 
 /**
- * The addresses that need no look-up: of a literal, which `URL` has brought to its usual form whatever its
- * spelling, and of `localhost` and all below it (RFC 6761 §6.3), with or without the final dot.
+ * The addresses that need no lookup: of a literal, which `URL` has made canonical, and of `localhost` and its
+ * subdomains (RFC 6761 §6.3), with or without the final dot.
  */
 function addressesOf(hostname: string): LookupAddress[] | undefined {
   const literal = hostname.replace(/^\[(.*)\]$/, '$1');
