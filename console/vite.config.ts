@@ -7,23 +7,23 @@ import { defineConfig, type Plugin } from 'vite';
 // biome-ignore lint/style/noDefaultExport: what Vite looks for.
 export default defineConfig({
   root: import.meta.dirname,
-  // Wherever a proxy puts the service.
+  // Works at any path that a proxy uses.
   base: './',
   build: {
     outDir: '../build/console',
     emptyOutDir: true,
     target: 'es2022',
-    // What knows `light-dark()`, which the styles are made with.
+    // Browsers with `light-dark()`, which the styles use.
     cssTarget: ['chrome123', 'firefox120', 'safari17.5'],
     modulePreload: { polyfill: false },
-    // A file of its own each: the policy of the page admits no data URLs.
+    // Separate files: the page's policy forbids data URLs.
     assetsInlineLimit: 0,
   },
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   plugins: [compressed()],
 });
 
-/** Writes `x.br` and `x.gz` beside each file, so that the service compresses nothing. */
+/** Writes `x.br` and `x.gz` next to each file, so that the service compresses nothing. */
 function compressed(): Plugin {
   return {
     name: 'compressed',

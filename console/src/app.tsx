@@ -4,13 +4,13 @@ import { place } from './router.ts';
 import { pageAt } from './routes.tsx';
 import { isRestoring, session } from './session.ts';
 
-/** The page that the address names, for whoever is signed in; the address stays while somebody signs in. */
+/** The page for the current address, once signed in. Signing in keeps the address. */
 export function App() {
   if (isRestoring.value) return null;
   if (session.value === undefined) return <SignIn />;
   const { path } = place.value;
   return (
-    // Another user starts afresh; so does another webhook.
+    // Reset the state for another user or another webhook.
     <Shell key={session.value.user}>
       <div class="page" key={path}>
         {pageAt(path)}

@@ -1,19 +1,20 @@
 import { computed, signal } from '@preact/signals';
 
-/** Where the API is: beside the console, wherever a proxy puts both. */
+/** The API is next to the console, wherever a proxy puts both. */
 export const apiUrl = new URL('../', document.baseURI);
 
 const hasNetwork = signal(navigator.onLine);
 const isAnswering = signal(true);
 
-/** What a person is told at the top of every page while nothing can be loaded. */
+/** Shown at the top of every page while nothing can be loaded. */
 export const outage = computed<string | undefined>(() => {
-  if (!hasNetwork.value) return 'You are offline. What you see may be old; it refreshes when you are back.';
-  if (!isAnswering.value) return 'The service does not answer. The console tries again by itself.';
+  if (!hasNetwork.value)
+    return 'You are offline. The page may be out of date; it refreshes when you are back online.';
+  if (!isAnswering.value) return 'The service does not answer. The console keeps trying.';
   return undefined;
 });
 
-/** Grows each time that the service can be reached again: what is shown is loaded again. */
+/** Increases each time the service can be reached again, so that pages reload. */
 export const recoveries = signal(0);
 
 const RETRY_MS = 2_000;
@@ -28,7 +29,7 @@ addEventListener('online', () => {
   else void ask();
 });
 
-/** `fetch` that notices when the service is out of reach, and when it is back. */
+/** A `fetch` that notices when the service becomes unreachable or reachable. */
 export async function watchedFetch(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
   try {
     const response = await fetch(input, init);

@@ -2,14 +2,14 @@ import { PlantStoreError } from '../../src/client/client.ts';
 import { columnsOf, type Draft, rowOf } from '../../src/import/rows.ts';
 import { codeOf } from './failure.ts';
 
-/** What a person typed into the form for a plant. */
+/** The text in the form for a plant. */
 export type DraftText = { id: string; name: string; tag: string };
 
 export type DraftErrors = Partial<Record<keyof DraftText, string>>;
 
 const columns = columnsOf(['id', 'name', 'tag']);
 
-/** The plant that was typed, or what is wrong with each field: the rules are those of the service. */
+/** The plant in the form, or what is wrong with each field, by the rules of the service. */
 export function readDraft({ id, name, tag }: DraftText): Draft | { errors: DraftErrors } {
   const errors: DraftErrors = {
     ...problem('name', [''], [name], ['']),
@@ -26,7 +26,7 @@ function problem(field: keyof DraftText, ...cells: [string[], string[], string[]
   return 'problem' in row ? { [field]: row.problem } : {};
 }
 
-/** The field that a refusal of the service is about, if it is about one. */
+/** The field that a refusal of the service concerns, if any. */
 export function fieldOf(error: unknown): keyof DraftText | undefined {
   if (codeOf(error) === 40900) return 'id';
   if (codeOf(error) !== 40002 || !(error instanceof PlantStoreError)) return undefined;

@@ -1,11 +1,11 @@
 import { PlantStoreError } from '../../src/client/client.ts';
 
-/** The code of the catalogue, when the service answered. */
+/** The error code, if the service answered. */
 export function codeOf(error: unknown): number | undefined {
   return error instanceof PlantStoreError ? error.error : undefined;
 }
 
-/** A sentence for a person: what went wrong. */
+/** What went wrong, in a sentence. */
 export function sentenceOf(error: unknown): string {
   if (error instanceof PlantStoreError) {
     return error.status === undefined ? 'The service cannot be reached.' : error.message;
@@ -13,12 +13,12 @@ export function sentenceOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Whether it is about something that is not there, or no longer. */
+/** Whether the error says that the object does not exist (any more). */
 export function isGone(error: unknown): boolean {
   return [40401, 40402, 40403].includes(codeOf(error) ?? 0);
 }
 
-/** The scope that is missing, when that is what went wrong. */
+/** The missing scope, if that is the problem. */
 export function missingScope(error: unknown): string | undefined {
   if (codeOf(error) !== 40300) return undefined;
   return /scope (\S+?)\.?$/.exec(sentenceOf(error))?.[1];

@@ -8,18 +8,18 @@ import { randomKey } from './keys.ts';
 export type FieldErrors<Text> = { [Field in keyof Text]?: string | undefined };
 
 type FormRules<Text> = {
-  /** What can be told before anything is sent. */
+  /** The problems that can be found before sending. */
   check(text: Text): FieldErrors<Text>;
-  /** Ends when it is saved. The key is the same as long as the text is: sent again, it makes nothing twice. */
+  /** Resolves when it is saved. The key stays the same while the text does, so that a retry creates nothing twice. */
   save(text: Text, key: string): Promise<void>;
-  /** The field that a refusal of the service is about, if it is about one. */
+  /** The field that a refusal of the service concerns, if any. */
   fieldOf(error: unknown): keyof Text | undefined;
 };
 
 export type Form<Text> = {
   text: ReadonlySignal<Text>;
   errors: ReadonlySignal<FieldErrors<Text>>;
-  /** What went wrong that is about no field. */
+  /** A failure that concerns no field. */
   failure: ReadonlySignal<unknown>;
   isBusy: ReadonlySignal<boolean>;
   element: RefObject<HTMLFormElement | null>;
@@ -27,7 +27,7 @@ export type Form<Text> = {
   submit(event: SubmitEvent): Promise<void>;
 };
 
-/** A form of texts: what is wrong is said where it was typed, and the first such field gets the focus. */
+/** A form of text fields. Shows problems at their field, and focuses the first such field. */
 export function useForm<Text extends Record<keyof Text, string>>(
   before: Text,
   { check, save, fieldOf }: FormRules<Text>,

@@ -32,7 +32,7 @@ export function fromNow(at: number | string | Date, now = Date.now()): string {
   return 'now';
 }
 
-/** A length of time, by its largest unit: `3 s`, `5 min`, `2 h`, `4 d`. It stays in one line. */
+/** A duration in its largest unit: `3 s`, `5 min`, `2 h`, `4 d`. It does not wrap. */
 export function duration(ms: number): string {
   if (ms < 1_000) return `${Math.round(ms)}\u00a0ms`;
   const seconds = ms / 1_000;

@@ -6,8 +6,8 @@ export function isHeld(): boolean {
 }
 
 /**
- * Keeps a person on this page until the function that it gives is called, since something that comes once would be lost
- * with it: the browser's Back leads nowhere, and before a reload the browser asks.
+ * Keeps the user on this page until the returned function is called, because something shown only once would be lost:
+ * Back does nothing, and the browser asks before a reload.
  */
 export function hold(): () => void {
   if (holds === 0) addEventListener('beforeunload', ask);

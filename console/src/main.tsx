@@ -10,6 +10,6 @@ import './styles/plants.css';
 import './styles/motion.css';
 
 const root = document.getElementById('app');
-if (!root) throw new Error('The page has no place for the console.');
+if (!root) throw new Error('The page has no root element for the console.');
 render(<App />, root);
 void restoreSession();

@@ -2,8 +2,8 @@ import { useEffect } from 'preact/hooks';
 import type { Resource } from './resource.ts';
 
 /**
- * Loads again from time to time, as long as somebody can see it, and at once when they come back to it. What is under
- * way is waited for: on a service that takes its time it would otherwise never arrive.
+ * Reloads periodically while the page is visible, and at once when it becomes visible again. Does not interrupt a
+ * load in progress: with a slow service it would never finish.
  */
 export function useRefresh<T>({ state, reload }: Resource<T>, everyMs: number): void {
   useEffect(() => {

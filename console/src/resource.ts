@@ -3,29 +3,29 @@ import { useEffect, useRef } from 'preact/hooks';
 import { recoveries } from './connection.ts';
 import { isGone } from './failure.ts';
 
-/** What a page shows: not yet there, there, or there and old since loading it again failed. */
+/** The state of loaded data: missing, current, or outdated because reloading failed. */
 export type Loading<T> = {
   value: T | undefined;
   error: unknown;
   isLoading: boolean;
   /** Milliseconds since the Unix epoch. */
   loadedAt: number | undefined;
-  /** When loading last ended, well or not. */
+  /** When loading last ended, successfully or not. */
   endedAt: number | undefined;
 };
 
 export type Resource<T> = {
   state: ReadonlySignal<Loading<T>>;
-  /** Loads again; meanwhile what is there stays. */
+  /** Reloads and keeps the current value meanwhile. */
   reload(): Promise<void>;
-  /** Puts something else in its place, such as the answer to a change. */
+  /** Replaces the value, for example with the response to a change. */
   replace(value: T): void;
 };
 
 /**
- * Loads something when the page is shown and when `key` changes, drops answers that come too late, and loads again by
- * itself once the service can be reached again. Until what belongs to a new key has come, or failed to, what is there
- * stays: a page that is turned does not flicker.
+ * Loads data when the page is shown and when `key` changes, drops outdated responses, and reloads once the service
+ * can be reached again. Until the data for a new key has loaded or failed, the old value stays, so that turning a
+ * page does not flicker.
  */
 export function useResource<T>(key: string, load: (signal: AbortSignal) => Promise<T>): Resource<T> {
   const state = useSignal<Loading<T>>(nothing());
@@ -47,7 +47,7 @@ export function useResource<T>(key: string, load: (signal: AbortSignal) => Promi
       if (!signal.aborted) replace(value);
     } catch (error) {
       if (signal.aborted) return;
-      // Of what was deleted meanwhile nothing is left to look at, or to do.
+      // Do not keep showing an object that was deleted meanwhile.
       const isKept = keyOfValue.current === latestKey.current && !isGone(error);
       state.value = {
         ...(isKept ? state.peek() : nothing<T>()),
@@ -71,7 +71,7 @@ export function useResource<T>(key: string, load: (signal: AbortSignal) => Promi
   });
 
   function replace(value: T): void {
-    // What was asked for before this value was known would come after it, and be older.
+    // A request started earlier would return an older value.
     running.current?.abort();
     keyOfValue.current = latestKey.current;
     const now = Date.now();

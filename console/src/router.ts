@@ -1,7 +1,10 @@
 import { computed, signal } from '@preact/signals';
 import { isHeld } from './hold.ts';
 
-/** Where a person is: `#/webhooks/wh_1?state=failed` has the path `/webhooks/wh_1` and the query `state=failed`. */
+/**
+ * A location in the console: `#/webhooks/wh_1?state=failed` has the path `/webhooks/wh_1` and the query
+ * `state=failed`.
+ */
 export type Place = { path: string; query: URLSearchParams };
 
 const hash = signal(location.hash);
@@ -18,15 +21,15 @@ function arrive(): void {
   hash.value = location.hash;
 }
 
-/** The place that the address names. Only what follows `#` changes, so a proxy may put the console anywhere. */
+/** The current location. Only the part after `#` changes, so a proxy may serve the console at any path. */
 export const place = computed<Place>(() => parse(hash.value));
 
-/** Whether a person went from one place to another here: the page that they see now takes the focus. */
+/** Whether the user has navigated: then the new page takes the focus. */
 export function hasMoved(): boolean {
   return moves > 0;
 }
 
-/** The address of a place, for `href`. Values that are undefined are left out of the query. */
+/** The address of a location, for `href`. Omits undefined query values. */
 export function href(path: string, query: Record<string, string | undefined> = {}): string {
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) if (value !== undefined) search.set(name, value);
@@ -38,13 +41,13 @@ export function go(path: string, query?: Record<string, string | undefined>): vo
   arrive();
 }
 
-/** Changes the query of the place without a step in the history: for filters. */
+/** Changes the query without a history entry, for filters. */
 export function refine(query: Record<string, string | undefined>): void {
   history.replaceState(null, '', href(place.peek().path, query));
   hash.value = location.hash;
 }
 
-/** The values of `:names` in a pattern like `/webhooks/:id`, or undefined when the path is another one. */
+/** The values of `:names` in a pattern like `/webhooks/:id`; undefined when the path does not match. */
 export function match(pattern: string, path: string): Record<string, string> | undefined {
   const wanted = pattern.split('/');
   const given = path.split('/');
@@ -64,7 +67,7 @@ function parse(text: string): Place {
   return { path: plain === '' ? '/' : decode(plain), query: new URLSearchParams(search) };
 }
 
-/** A path with a broken escape is nobody's: it is shown as it stands, on the page for what is not there. */
+/** A path with a broken escape matches no page: it is kept as it is, for the "not found" page. */
 function decode(path: string): string {
   try {
     return decodeURI(path);

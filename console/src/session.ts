@@ -5,24 +5,24 @@ import { isHeld } from './hold.ts';
 
 export type Scope = 'plants:read' | 'plants:write' | 'webhooks:read' | 'webhooks:write';
 
-/** Who is signed in, and the client that acts for them. */
+/** The signed-in user, and the client that acts for them. */
 export type Session = { store: PlantStore; user: string; scopes: ReadonlySet<string> };
 
 export const session = signal<Session | undefined>(undefined);
-/** True until it is known whether this tab kept a token. */
+/** True until it is known whether this tab has kept a token. */
 export const isRestoring = signal(true);
-/** Why a person has to sign in again. */
+/** Why the user has to sign in again. */
 export const signedOutBecause = signal<string | undefined>(undefined);
 
-/** Of this tab, and gone with it. There is no cookie, and nothing in `localStorage`. */
+/** In `sessionStorage`, which ends with the tab. There is no cookie, and nothing in `localStorage`. */
 const KEPT = 'plant-store.token';
 
-/** Whether the token has a scope; pages do not offer what the service would refuse. */
+/** Whether the token has a scope. Pages do not offer what the service would refuse. */
 export function may(scope: Scope): boolean {
   return session.value?.scopes.has(scope) ?? false;
 }
 
-/** The client of who is signed in. Pages are only shown to somebody who is. */
+/** The client of the signed-in user. Pages are only shown while somebody is signed in. */
 export function store(): PlantStore {
   const current = session.peek();
   if (!current) throw new Error('Nobody is signed in.');
@@ -30,10 +30,9 @@ export function store(): PlantStore {
 }
 
 /**
- * Signs in with a token that the service accepts.
- *
+ * Signs in with a token.
  * @param keep Whether a reload of this tab finds the token again.
- * @returns A sentence when it does not accept it.
+ * @returns A sentence if the service does not accept the token.
  */
 export async function signIn(token: string, { keep }: { keep: boolean }): Promise<string | undefined> {
   const answer = await whoIs(token);
@@ -51,7 +50,7 @@ export function signOut(reason?: string): void {
   session.value = undefined;
 }
 
-/** Signs in with the token that this tab kept, if it did. */
+/** Signs in with the token that this tab has kept, if any. */
 export async function restoreSession(): Promise<void> {
   const token = sessionStorage.getItem(KEPT);
   if (token !== null) signedOutBecause.value = await signIn(token, { keep: true });
@@ -61,10 +60,11 @@ export async function restoreSession(): Promise<void> {
 function clientFor(token: string): PlantStore {
   const signedInFetch: typeof fetch = async (input, init) => {
     const response = await watchedFetch(input, init);
-    // An answer to a request of an earlier session does not end this one. While a secret is shown the next request will.
+    // A response from an earlier session does not end this one. While a secret is shown, the next request will end
+    // it.
     if (response.status === 401 && session.peek()?.store === client && !isHeld()) {
       signOut(
-        'The service no longer accepts the token: it ended or was revoked. Sign in again to go on here.',
+        'The service no longer accepts the token: it expired or was revoked. Sign in again to continue here.',
       );
     }
     return response;
@@ -76,9 +76,9 @@ function clientFor(token: string): PlantStore {
 type Me = { user: string; scopes: ReadonlySet<string> };
 
 async function whoIs(token: string): Promise<Me | string> {
-  // Nothing else fits into a header, and `fetch` would not say what is wrong with it.
+  // A header can contain nothing else, and `fetch` would not explain the error.
   if (!/^[\x21-\x7e]+$/.test(token)) {
-    return 'A token is letters, digits and signs without a blank in between. Was all of it copied?';
+    return 'A token consists of letters, digits and symbols without spaces. Did you copy all of it?';
   }
   try {
     const headers = { authorization: `Bearer ${token}` };

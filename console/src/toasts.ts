@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 
-/** A message that goes by itself, except while it is looked at. */
+/** A message that disappears by itself, except while the pointer or the focus is on it. */
 export type Toast = {
   id: number;
   text: string;
@@ -13,7 +13,7 @@ let count = 0;
 
 export function toast(text: string, options: { kind?: Toast['kind']; action?: Toast['action'] } = {}): void {
   const { kind = 'done', action } = options;
-  // More than a few at once are read by nobody.
+  // Nobody reads more than a few at once.
   toasts.value = [...toasts.value, { id: ++count, text, kind, action }].slice(-3);
 }
 

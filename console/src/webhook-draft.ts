@@ -1,7 +1,7 @@
 import type { Webhook, WebhookInput, WebhookPatch } from '../../src/client/client.ts';
 import { codeOf, sentenceOf } from './failure.ts';
 
-/** A webhook as it was typed. */
+/** The text in the form for a webhook. */
 export type WebhookText = { url: string; description: string; rate: string };
 export type WebhookErrors = { [Field in keyof WebhookText]?: string | undefined };
 
@@ -12,14 +12,14 @@ export function textOf({ url, description = '', rate }: Webhook): WebhookText {
   return { url, description, rate: rate === undefined ? '' : String(rate) };
 }
 
-/** What is wrong with it, as far as that can be told here; where it may point the service decides. */
+/** The problems that the console can find; the service decides where the URL may point. */
 export function errorsOf({ url, description, rate }: WebhookText): WebhookErrors {
   const errors: WebhookErrors = {};
-  // `URL.parse` is too young for some of the browsers that the console is built for.
+  // Some supported browsers lack `URL.parse`.
   const target = URL.canParse(url.trim()) ? new URL(url.trim()) : null;
   if (url.trim() === '') errors.url = 'A webhook needs a URL.';
   else if (target === null || !/^https?:$/.test(target.protocol)) {
-    errors.url = 'This is no URL: it looks like https://example.com/plants.';
+    errors.url = 'This is not a URL, such as https://example.com/plants.';
   }
   if ([...description].length > MOST_CHARACTERS) {
     errors.description = `A description has at most ${MOST_CHARACTERS} characters.`;
@@ -39,7 +39,7 @@ export function inputOf({ url, description, rate }: WebhookText): WebhookInput {
   };
 }
 
-/** What was changed; null takes a member away. */
+/** The changed members; null removes one. */
 export function changeOf(before: Webhook, text: WebhookText): WebhookPatch {
   const input = inputOf(text);
   return {
@@ -49,7 +49,7 @@ export function changeOf(before: Webhook, text: WebhookText): WebhookPatch {
   };
 }
 
-/** The field that the service refused; undefined when it is none of them. */
+/** The field that the service refused, if any. */
 export function refusedField(error: unknown): keyof WebhookText | undefined {
   if (codeOf(error) === 42201) return 'url';
   if (codeOf(error) !== 40002) return undefined;

@@ -2,10 +2,10 @@ import { hasFailedLast, isFailing } from '../../src/client/attention.ts';
 import type { Delivery, Webhook } from '../../src/client/client.ts';
 import type { IconName } from './components/icon.tsx';
 
-/** A state as it is shown: a word, a color, a picture. */
+/** A state as shown: a word, a colour, an icon. */
 export type Shown = { text: string; kind: 'good' | 'warn' | 'bad' | 'info' | 'plain'; icon: IconName };
 
-/** How a webhook is, at a glance. */
+/** The state of a webhook in a word. */
 export function shownWebhook(webhook: Webhook, now: number): Shown {
   const { status, disabledReason, pausedUntil, lastSuccessAt } = webhook;
   if (disabledReason !== undefined) return { text: 'Disabled by the service', kind: 'bad', icon: 'alert' };
@@ -16,7 +16,7 @@ export function shownWebhook(webhook: Webhook, now: number): Shown {
   }
   if (hasFailedLast(webhook)) return { text: 'Last attempt failed', kind: 'warn', icon: 'alert' };
   if (lastSuccessAt === undefined) return { text: 'Nothing sent yet', kind: 'info', icon: 'clock' };
-  return { text: 'Well', kind: 'good', icon: 'check' };
+  return { text: 'Working', kind: 'good', icon: 'check' };
 }
 
 const STATES: Record<Delivery['state'], Shown> = {

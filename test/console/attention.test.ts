@@ -40,7 +40,7 @@ test('a webhook whose deliveries failed for good is not said to be well, and the
     await page.getByRole('button', { name: 'Replay what failed, The broken one' }).press('Enter');
     await page.getByRole('dialog').getByRole('button', { name: 'Replay' }).press('Enter');
     await page.getByText('1 event is sent again.').waitFor();
-    await page.getByText('Nothing: every webhook is well.').waitFor();
+    await page.getByText('Nothing: every webhook works.').waitFor();
   });
 });
 
@@ -52,7 +52,7 @@ test('a disabled webhook is enabled where it is said, and the focus is not lost 
   await browser.visit(service, { token }, async (page) => {
     await page.getByText('It is disabled. 1 delivery is held.').waitFor();
     await page.getByRole('button', { name: 'Enable, The shop' }).press('Enter');
-    await page.getByText('Nothing: every webhook is well.').waitFor();
+    await page.getByText('Nothing: every webhook works.').waitFor();
     assert.equal(await page.locator(':focus').innerText(), 'Needs attention');
   });
 });

@@ -49,7 +49,7 @@ test('a failed delivery shows every attempt, and is sent again', async () => {
     await page.getByLabel('State').selectOption('failed');
     await page.getByRole('link', { name: 'Alder' }).click();
     await page.getByText('500', { exact: true }).waitFor();
-    await page.getByText('The answer began with').click();
+    await page.getByText('The response began with').click();
     await page.getByText('out of order').waitFor();
     await inspect(page, 'delivery-failed');
     receiver.usually({ status: 204 });

@@ -73,7 +73,7 @@ test('a stream that was refused for a moment is followed again', async () => {
     });
     await page.getByRole('link', { name: 'Deliveries' }).click();
     await page
-      .getByText(/^The live connection is lost; trying again\. Meanwhile the list refreshes/)
+      .getByText(/^The live connection is lost; reconnecting\. Meanwhile the list refreshes/)
       .waitFor();
     await page.clock.runFor(6_000);
     await page.locator('.live-on').waitFor();
@@ -87,7 +87,7 @@ test('with a filter, and on a page further on, no number is said that may be wro
     await page.locator('.live-on').waitFor();
     await page.getByLabel('Live').uncheck();
     await create('/plants', token, { name: 'Alder' });
-    await page.getByRole('button', { name: 'Refresh: something may be new' }).click();
+    await page.getByRole('button', { name: 'Refresh: there may be changes' }).click();
     await page.getByRole('heading', { name: 'No delivery is failed' }).waitFor();
     await page.getByRole('button', { name: 'Refresh' }).waitFor({ state: 'detached' });
   });
@@ -110,7 +110,7 @@ test('what happened while it was not live is shown as soon as it is again', asyn
 test('a link to the deliveries of a webhook that is gone shows no other', async () => {
   const token = await tokenWithWebhook('eva');
   await browser.visit(service, { token, at: '#/deliveries?webhook=wh_gone' }, async (page) => {
-    await page.getByRole('heading', { name: 'This webhook is not there' }).waitFor();
+    await page.getByRole('heading', { name: 'This webhook does not exist' }).waitFor();
     await page.getByRole('link', { name: 'Deliveries of another webhook' }).click();
     await page.getByLabel('Webhook').waitFor();
   });

@@ -46,7 +46,7 @@ test('the longest names, descriptions and URLs stay within a narrow page', async
       await inspectNarrow(page, `${name}`);
     }
     await page.locator('tbody a').click();
-    await page.getByText('The answer began with').first().click();
+    await page.getByText('The response began with').first().click();
     await inspectNarrow(page, 'long-delivery');
     for (const [webhook, name] of [
       [id, 'long-webhook'],

@@ -134,7 +134,7 @@ test('a change leaves alone what others changed while it was typed', async () =>
     await page.locator('dd', { hasText: '/new' }).waitFor();
     await page.getByLabel('Rate').fill('7');
     await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByText('7 a second at most').waitFor();
+    await page.getByText('at most 7 a second').waitFor();
     assert.equal(await page.locator('dd', { hasText: '/new' }).count(), 1);
   });
 });

@@ -65,11 +65,11 @@ test('a scope that the token lacks is named, and what needs it is not offered', 
     await add.click({ force: true });
     assert.equal(await page.getByRole('dialog').count(), 0);
     await page.getByRole('link', { name: 'Import' }).click();
-    await page.getByRole('heading', { name: 'Your token does not open the import' }).waitFor();
+    await page.getByRole('heading', { name: 'Your token gives no access to the import' }).waitFor();
   });
   const hooker = await service.tokenFor('hooker', { scopes: ['webhooks:read'] });
   await browser.visit(service, { at: '#/plants', token: hooker }, async (page) => {
-    await page.getByRole('heading', { name: 'Your token does not open the plants' }).waitFor();
+    await page.getByRole('heading', { name: 'Your token gives no access to the plants' }).waitFor();
     await page.getByText('npx plant-store token create --user hooker --scopes plants:read').waitFor();
     await inspect(page, 'plants-no-scope');
   });

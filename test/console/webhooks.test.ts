@@ -73,7 +73,7 @@ test('a webhook is disabled, changed, rotated, replayed and deleted on its page'
     await page.getByRole('heading', { name: 'The garden' }).waitFor();
     await inspect(page, 'webhook');
     await button(page, 'Disable').click();
-    await page.getByText(/^It is disabled: new plants are kept/).waitFor();
+    await page.getByText(/^It is disabled: deliveries of new plants are held/).waitFor();
     await inspect(page, 'webhook-disabled');
     await button(page, 'Enable').click();
     await button(page, 'Disable').waitFor();
@@ -84,7 +84,7 @@ test('a webhook is disabled, changed, rotated, replayed and deleted on its page'
     await page.getByText('A rate is a whole number from 1 to 1000.').waitFor();
     await page.getByLabel('Rate').fill('7');
     await button(page, 'Save').click();
-    await page.getByText('7 a second at most').waitFor();
+    await page.getByText('at most 7 a second').waitFor();
 
     await button(page, 'Rotate the secret').click();
     await inspect(page, 'webhook-rotate');
@@ -127,7 +127,7 @@ test('each dialog is opened, walked through and left by keyboard, and the focus 
     for (const [opener, begin, ...order] of [
       ['Change', 'URL', 'Description optional', 'Rate optional', 'Cancel', 'Save'],
       ['Replay', 'Send again', 'Since', 'Cancel', 'Replay'],
-      ['Rotate the secret', 'The old one signs on for', 'Cancel', 'Rotate'],
+      ['Rotate the secret', 'Keep the old one for', 'Cancel', 'Rotate'],
       ['Delete', 'Cancel', 'Delete'],
     ] as const) {
       for (const key of ['Enter', 'Space']) {
@@ -153,7 +153,7 @@ test('a browser that does not know URL.parse creates webhooks, too', async () =>
     await button(page, 'Create a webhook').click();
     await page.getByLabel('URL').fill('no URL');
     await page.keyboard.press('Enter');
-    await page.getByText('This is no URL').waitFor();
+    await page.getByText('This is not a URL').waitFor();
     await page.getByLabel('URL').fill(receiver.url);
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'The webhook is ready' }).waitFor();

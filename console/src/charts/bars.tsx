@@ -1,10 +1,10 @@
 import { Table } from '../components/table.tsx';
 import { count } from '../format.ts';
 
-/** One color of a chart, from the bottom up. */
+/** One colour of a chart, from the bottom up. */
 export type Series = { name: string; look: 'leaf' | 'warn' | 'bad' };
 
-/** What happened in an hour: a value for each series. */
+/** The values of an hour, one per series. */
 export type Bar = { from: string; values: readonly number[] };
 
 type BarsProps = { title: string; series: readonly Series[]; bars: readonly Bar[] };
@@ -19,7 +19,7 @@ const days = new Intl.DateTimeFormat('en', {
   hourCycle: 'h23',
 });
 
-/** Hours side by side, as a picture and as a table that can be opened. */
+/** Bars by hour, as a picture and as a table that can be opened. */
 export function Bars({ title, series, bars }: BarsProps) {
   const most = Math.max(0, ...bars.map(sumOf));
   const top = ceilingOf(most);
@@ -66,7 +66,7 @@ export function Bars({ title, series, bars }: BarsProps) {
 function Column({ bar, at, top, series }: { bar: Bar; at: number; top: number; series: readonly Series[] }) {
   let below = 0;
   const parts = bar.values.map((value, index) => {
-    // What happened at all can be seen.
+    // Any value above zero must be visible.
     const height = value === 0 ? 0 : Math.max(1, (value / top) * HEIGHT);
     below += height;
     return { look: series[index]?.look, height, y: HEIGHT - below };
@@ -75,7 +75,7 @@ function Column({ bar, at, top, series }: { bar: Bar; at: number; top: number; s
   return (
     <g>
       <title>{`${days.format(new Date(bar.from))} · ${values.join(' · ')}`}</title>
-      {/* The whole column answers to the pointer. */}
+      {/* The whole column reacts to the pointer. */}
       <rect class="chart-space" x={at} y={0} width={1} height={HEIGHT} />
       {parts.map(({ look, height, y }) => (
         <rect key={look} class={`chart-${look}`} x={at + GAP / 2} y={y} width={1 - GAP} height={height} />
@@ -119,7 +119,7 @@ function summaryOf(title: string, bars: readonly Bar[]): string {
   const total = bars.reduce((sum, bar) => sum + sumOf(bar), 0);
   if (total === 0) return `${title}: none`;
   const busiest = bars.reduce((one, other) => (sumOf(other) > sumOf(one) ? other : one));
-  return `${title}: ${count(total)} in all, most at ${hours.format(new Date(busiest.from))}, ${count(sumOf(busiest))}`;
+  return `${title}: ${count(total)} in total, most at ${hours.format(new Date(busiest.from))}, ${count(sumOf(busiest))}`;
 }
 
 function sumOf({ values }: Bar): number {

@@ -7,7 +7,7 @@ type BadgeProps = {
   children: ComponentChildren;
 };
 
-/** A state in a word, with a color and, where it matters, a picture; never by color alone. */
+/** A state as a word with a colour and, where it matters, an icon; never by colour alone. */
 export function Badge({ kind, icon, children }: BadgeProps) {
   return (
     <span class={`badge ${kind}`}>

@@ -4,20 +4,20 @@ import { Icon, type IconName } from './icon.tsx';
 type ButtonProps = {
   children: ComponentChildren;
   onClick?: () => void;
-  /** `primary`: what a page or dialog is for. `danger`: what cannot be taken back. `quiet`: beside other things. */
+  /** `primary`: the main action of a page or dialog. `danger`: cannot be undone. `quiet`: a secondary action. */
   look?: 'primary' | 'danger' | 'quiet';
   icon?: IconName;
   type?: 'button' | 'submit';
-  /** Something is under way: it cannot be pressed again until that has ended, but keeps the focus. */
+  /** Busy: cannot be pressed again until done, but keeps the focus. */
   isBusy?: boolean;
-  /** Why it cannot be pressed now, as a sentence; it is read out and shown on hover. */
+  /** Why it cannot be pressed now, as a sentence; read out and shown on hover. */
   refusal?: string | undefined;
-  /** When there is no room for words: what a screen reader says instead of the children. */
+  /** The screen reader text that replaces the children when there is no room for words. */
   label?: string;
   autofocus?: boolean;
 };
 
-/** A button that stays reachable by keyboard while it cannot be pressed, and says why. */
+/** A button that stays reachable by keyboard while disabled, and says why. */
 export function Button(props: ButtonProps) {
   const { children, onClick, look, icon, type = 'button', isBusy, refusal, label, autofocus } = props;
   const isRefused = isBusy === true || refusal !== undefined;
@@ -43,7 +43,7 @@ export function Button(props: ButtonProps) {
 
 type IconButtonProps = Pick<ButtonProps, 'onClick' | 'refusal'> & { icon: IconName; label: string };
 
-/** A button with a picture only; its label is read out and shown on hover. */
+/** A button with an icon only; its label is read out and shown on hover. */
 export function IconButton({ icon, label, onClick, refusal }: IconButtonProps) {
   return (
     <button
@@ -59,7 +59,7 @@ export function IconButton({ icon, label, onClick, refusal }: IconButtonProps) {
   );
 }
 
-/** A link that looks like a button: it leads somewhere, and changes nothing. */
+/** A link that looks like a button: it navigates and changes nothing. */
 export function ButtonLink({
   href,
   look,

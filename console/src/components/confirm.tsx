@@ -9,14 +9,14 @@ type ConfirmProps = {
   title: string;
   /** What will be lost, and what will not. */
   children: ComponentChildren;
-  /** The verb, as on the button that led here. */
+  /** The verb, as on the button that opened the dialog. */
   verb: string;
-  /** Ends when it is done; what it throws is shown, and the dialog stays. */
+  /** Resolves when done. If it throws, the error is shown and the dialog stays. */
   act(): Promise<void>;
   onClose(): void;
 };
 
-/** Asks before something is done that cannot be taken back. */
+/** Asks for confirmation before something that cannot be undone. */
 export function Confirm({ title, children, verb, act, onClose }: ConfirmProps) {
   const isBusy = useSignal(false);
   const error = useSignal<unknown>(undefined);
@@ -36,7 +36,7 @@ export function Confirm({ title, children, verb, act, onClose }: ConfirmProps) {
       <div class="dialog-body">{children}</div>
       {error.value !== undefined && <Notice kind="bad">{sentenceOf(error.value)}</Notice>}
       <footer>
-        <Button onClick={onClose} autofocus {...(isBusy.value ? { refusal: 'It is being done.' } : {})}>
+        <Button onClick={onClose} autofocus {...(isBusy.value ? { refusal: 'In progress.' } : {})}>
           Cancel
         </Button>
         <Button look="danger" onClick={() => void confirm()} isBusy={isBusy.value}>

@@ -11,8 +11,8 @@ export function CopyButton({ text, what }: { text: string; what: string }) {
       isCopied.value = true;
       setTimeout(() => (isCopied.value = false), 2_000);
     } catch {
-      // Without https, except on this very machine, browsers keep the clipboard from pages.
-      toast('The browser did not let the console copy. Select the text and copy it yourself.', {
+      // Without https, except on localhost, browsers deny pages the clipboard.
+      toast('The browser did not allow copying. Select the text and copy it yourself.', {
         kind: 'failed',
       });
     }

@@ -4,14 +4,14 @@ import { IconButton } from './button.tsx';
 
 type DialogProps = {
   title: string;
-  /** Escape, the button to close it, or `close` was asked for; whoever shows the dialog stops showing it. */
+  /** The user asked to close the dialog, by Escape, button or `close`; the caller then stops rendering it. */
   onClose(): void;
-  /** Why it must not be closed now: Escape and the button do nothing. */
+  /** While locked, Escape and the button do nothing. */
   isLocked?: boolean;
   children: ComponentChildren;
 };
 
-/** A modal dialog for as long as it is rendered. The focus goes into it, and back to where it was. */
+/** A modal dialog for as long as it is rendered. It takes the focus and returns it. */
 export function Dialog({ title, onClose, isLocked = false, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
@@ -21,15 +21,15 @@ export function Dialog({ title, onClose, isLocked = false, children }: DialogPro
     element?.showModal();
     return () => {
       element?.close();
-      // What led here may be gone with what was deleted.
+      // The element that opened it may have been deleted.
       const back = before?.isConnected ? before : document.querySelector('h1');
       if (back instanceof HTMLElement) back.focus();
     };
   }, []);
-  // Who asks often enough has some browsers close it in spite of everything.
+  // Some browsers close a dialog anyway after repeated attempts.
   function closed(): void {
     const element = dialog.current;
-    // It is also closed on its way out.
+    // It also closes when it is removed.
     if (!element?.isConnected) return;
     if (isLocked) element.showModal();
     else onClose();

@@ -19,7 +19,7 @@ type FieldProps = {
   autofocus?: boolean;
 };
 
-/** An input with its label, and its error where it belongs: below it, and read out with it. */
+/** An input with its label, and its error below it, which is read out with it. */
 export function Field(props: FieldProps) {
   const { label, value, onInput, error, hint, isOptional, type = 'text', inputRef, ...rest } = props;
   const id = useId();
@@ -40,7 +40,7 @@ export function Field(props: FieldProps) {
           {...rest}
           id={id}
           ref={inputRef ?? null}
-          // One type of input at a time: the types know each by itself only.
+          // The type declarations accept only one input type at a time.
           type={(isShown.value ? 'text' : type) as 'text'}
           value={value}
           spellcheck={false}
@@ -96,7 +96,7 @@ type ChoiceProps = {
   autofocus?: boolean;
 };
 
-/** One of a few. */
+/** A choice of a few options. */
 export function Choice({ label, value, options, onChange, autofocus }: ChoiceProps) {
   const id = useId();
   return (

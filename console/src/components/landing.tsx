@@ -2,8 +2,8 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 
 /**
- * A heading that takes the focus when what had it is gone, as a button is that led to a next step. `step` names where one
- * is: the focus is looked after whenever it changes.
+ * A heading that takes the focus when the focused element has gone, such as a button that led to the next step.
+ * `step` names the current step: the focus is checked whenever it changes.
  */
 export function Landing({ step, children }: { step: string; children: ComponentChildren }) {
   const heading = useRef<HTMLHeadingElement>(null);

@@ -9,7 +9,7 @@ type NoticeProps = {
 
 const ICONS = { info: 'bell', warn: 'alert', bad: 'alert', good: 'check' } as const;
 
-/** A sentence that should not be overlooked, within a page. A bad one is read out at once. */
+/** An important sentence within a page. A bad one is read out at once. */
 export function Notice({ kind, children, actions }: NoticeProps) {
   return (
     <div class={`notice ${kind}`} role={kind === 'bad' ? 'alert' : undefined}>

@@ -6,14 +6,14 @@ type PageProps = {
   title: string;
   /** One sentence below the title. */
   lead?: ComponentChildren;
-  /** Buttons beside the title: what is done most on this page. */
+  /** Buttons next to the title: the most frequent actions of this page. */
   actions?: ComponentChildren;
-  /** Where this page belongs, above the title. */
+  /** The parent page, linked above the title. */
   back?: { href: string; label: string };
   children: ComponentChildren;
 };
 
-/** The frame of every page. Its heading takes the focus, so that a screen reader says where one arrived. */
+/** The frame of every page. Its heading takes the focus, so that a screen reader announces the page. */
 export function Page({ title, lead, actions, back, children }: PageProps) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {

@@ -4,12 +4,12 @@ import { Button } from './button.tsx';
 
 type PagerProps = {
   position: Signal<Position>;
-  /** The cursor of the page behind, when there is one. */
+  /** The cursor of the next page, if there is one. */
   next: string | undefined;
   isLoading: boolean;
 };
 
-/** First, previous, next: cursors lead forward only, so those of the pages before are remembered. */
+/** First, previous, next: cursors only lead forward, so those of earlier pages are remembered. */
 export function Pager({ position, next, isLoading }: PagerProps) {
   const { cursors } = position.value;
   if (cursors.length === 0 && next === undefined) return null;

@@ -2,7 +2,7 @@ import { useId } from 'preact/hooks';
 
 type ProgressProps = { label: string; value: number; max: number };
 
-/** How far something is. */
+/** A labelled progress bar. */
 export function Progress({ label, value, max }: ProgressProps) {
   const id = useId();
   return (

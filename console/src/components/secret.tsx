@@ -3,7 +3,7 @@ import { CopyButton } from './copy-button.tsx';
 
 type SecretProps = { name: string; value: string; children?: ComponentChildren };
 
-/** A long text that somebody is to take with them. */
+/** A long text for the user to copy. */
 export function Secret({ name, value, children }: SecretProps) {
   return (
     <div class="secret">

@@ -15,12 +15,12 @@ const SECTIONS: readonly { path: string; label: string; icon: IconName }[] = [
   { path: '/deliveries', label: 'Deliveries', icon: 'deliveries' },
 ];
 
-/** What stands around every page: the ways to the others, who is signed in, and whether the service answers. */
+/** The frame around every page: navigation, the signed-in user, and whether the service answers. */
 export function Shell({ children }: { children: ComponentChildren }) {
   const main = useRef<HTMLElement>(null);
   return (
     <div class="shell">
-      {/* No link: the address belongs to the pages. */}
+      {/* Not a link: the address belongs to the pages. */}
       <button type="button" class="skip" onClick={() => main.current?.focus()}>
         Skip to the content
       </button>
@@ -73,7 +73,7 @@ function Account() {
   );
 }
 
-/** Always there, so that what appears in it is read out. */
+/** Always rendered, so that its text is read out when it appears. */
 function Outage() {
   return (
     <div role="status" class="outage">

@@ -42,7 +42,7 @@ export function Loaded<T>({ resource, what, children }: LoadedProps<T>) {
   );
 }
 
-/** Grey lines where something will be. It says so only once it takes long enough to be noticed. */
+/** Grey lines as a placeholder. It says that it is loading only if that takes noticeably long. */
 export function Skeleton({ what }: { what: string }) {
   return (
     <div class="skeleton" role="status">
@@ -56,7 +56,7 @@ export function Skeleton({ what }: { what: string }) {
 
 type FailureProps = { error: unknown; what: string; retry(): void; isBusy?: boolean };
 
-/** Why there is nothing, and what to do about it. */
+/** Why loading failed, and what to do about it. */
 export function Failure({ error, what, retry, isBusy = false }: FailureProps) {
   const scope = missingScope(error);
   if (scope !== undefined) return <NoScope scope={scope} what={what} />;
@@ -72,15 +72,15 @@ export function Failure({ error, what, retry, isBusy = false }: FailureProps) {
   );
 }
 
-/** What somebody sees whose token may not see this page. */
+/** Shown when the token may not see this page. */
 export function NoScope({ scope, what }: { scope: string; what: string }) {
   return (
     <div class="state">
       <Icon name="key" />
-      <h2>Your token does not open the {what}</h2>
+      <h2>Your token gives no access to the {what}</h2>
       <p>
-        It lacks the scope <code>{scope}</code>. Sign in with a token that has it; whoever runs the service
-        makes one:
+        It lacks the scope <code>{scope}</code>. Sign in with a token that has it. The operator of the service
+        can create one:
       </p>
       <pre>
         <code>{`npx plant-store token create --user ${session.value?.user} --scopes ${scope}`}</code>
@@ -96,7 +96,7 @@ type EmptyProps = {
   actions?: ComponentChildren;
 };
 
-/** Nothing is there yet: what would be, and how to begin. */
+/** Shown when there is nothing yet: what will be here, and how to begin. */
 export function Empty({ icon, title, children, actions }: EmptyProps) {
   return (
     <div class="state empty">

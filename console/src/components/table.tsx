@@ -8,16 +8,16 @@ export type Column<Row> = {
 };
 
 type TableProps<Row> = {
-  /** What a screen reader says the table is. */
+  /** The name of the table for screen readers. */
   caption: string;
   columns: readonly Column<Row>[];
   rows: readonly Row[];
   keyOf(row: Row): string;
 };
 
-/** A table where there is room for one; on a narrow screen each row is a card with its titles beside the values. */
+/** A table where there is room; on a narrow screen each row is a card with the titles next to the values. */
 export function Table<Row>({ caption, columns, rows, keyOf }: TableProps<Row>) {
-  // Roles, since a table that is not laid out as one would lose them in some browsers.
+  // Explicit roles: without table layout, some browsers drop the implicit ones.
   return (
     <table class="table" role="table">
       <caption class="hidden">{caption}</caption>

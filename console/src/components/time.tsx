@@ -2,7 +2,7 @@ import { signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { dateAndTime, fromNow } from '../format.ts';
 
-/** One clock for all times that are shown. */
+/** One clock for all times shown. */
 const now = signal(Date.now());
 let shown = 0;
 let ticking: ReturnType<typeof setInterval> | undefined;
@@ -20,7 +20,7 @@ export function Time({ at }: { at: string | number }) {
     };
   }, []);
   const exact = new Date(at);
-  // While nothing was shown the clock stood still.
+  // The clock stops while no time is shown.
   const text = fromNow(exact, Math.max(now.value, Date.now()));
   return (
     <time dateTime={exact.toISOString()} title={dateAndTime(exact)}>

@@ -5,7 +5,7 @@ import { Icon } from './icon.tsx';
 
 const SHOWN_MS = 8_000;
 
-/** Messages at the edge of the page, read out as they come. */
+/** Messages at the edge of the page, read out as they appear. */
 export function Toasts() {
   return (
     <div class="toasts" role="status">
@@ -16,7 +16,7 @@ export function Toasts() {
   );
 }
 
-/** Goes by itself, but not while the pointer or the focus is on it. */
+/** Disappears by itself, but not while the pointer or the focus is on it. */
 function Message({ toast }: { toast: Toast }) {
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   const stay = () => clearTimeout(timer.current);
@@ -30,7 +30,7 @@ function Message({ toast }: { toast: Toast }) {
   }, []);
   const { text, kind, action } = toast;
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: nothing is done by it; it only stays while it is looked at.
+    // biome-ignore lint/a11y/noStaticElementInteractions: it has no action; it only stays while the pointer is on it.
     <div class={`toast ${kind}`} onMouseEnter={stay} onMouseLeave={leave} onFocusIn={stay} onFocusOut={leave}>
       <Icon name={kind === 'done' ? 'check' : 'alert'} />
       <span>{text}</span>

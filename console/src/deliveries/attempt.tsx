@@ -5,7 +5,7 @@ import { duration } from '../format.ts';
 
 type Attempt = DeliveryWithHistory['history'][number];
 
-/** One request to the receiver, and what came back. */
+/** One request to the receiver and its response. */
 export function AttemptLine({ attempt }: { attempt: Attempt }) {
   const { at, durationMs, address, status, excerpt, error } = attempt;
   return (
@@ -21,7 +21,7 @@ export function AttemptLine({ attempt }: { attempt: Attempt }) {
       {error !== undefined && <p>{error}</p>}
       {excerpt !== undefined && excerpt !== '' && (
         <details>
-          <summary>The answer began with</summary>
+          <summary>The response began with</summary>
           <pre>
             <code>{excerpt}</code>
           </pre>

@@ -13,21 +13,21 @@ import { DeliveryTable } from './delivery-table.tsx';
 import { type Live, useLive } from './live.ts';
 
 const PAGE = 50;
-/** What waits is attempted at times that no event tells of. */
+/** Attempts of pending deliveries cause no events, so the list also refreshes by time. */
 const REFRESH_MS = 5_000;
-/** Events come in bursts; one look serves all of them. */
+/** Events come in bursts; one refresh serves all of them. */
 const GATHER_MS = 400;
 
 export type DeliveryListProps = { webhook: string; state: Delivery['state'] | undefined; isLive: boolean };
 
-/** What happened that is not shown yet. Not all of it is counted, or belongs to what the filter lets through. */
+/** Changes not yet shown. `isWhole` is false when some were not counted or may not match the filter. */
 type Unseen = { events: number; isWhole: boolean };
 
 const NOTHING: Unseen = { events: 0, isWhole: true };
 
 /**
- * The deliveries of a webhook, newest first. While it is live, new ones appear at the top of the first page; otherwise
- * it is only said that there are some, so that nothing moves while somebody reads.
+ * The deliveries of a webhook, newest first. While live, new ones appear at the top of the first page. Otherwise the
+ * list only announces them, so that nothing moves while somebody reads.
  */
 export function DeliveryList({ webhook, state, isLive }: DeliveryListProps) {
   const position = positionIn(`deliveries ${webhook} ${state ?? ''}`);
@@ -37,7 +37,7 @@ export function DeliveryList({ webhook, state, isLive }: DeliveryListProps) {
     store().webhooks.deliveriesPage(webhook, { state, limit: PAGE, cursor, signal }),
   );
   const isMoving = isLive && cursor === undefined;
-  // One at a time: a load that each burst began anew would never come to its end.
+  // One at a time: if each burst restarted loading, it would never finish.
   const showSoon: () => void = useSoon(() => (list.state.peek().isLoading ? showSoon() : void show()));
   const connection = useLive({
     onEvent: () => note({ isWhole: true }),
@@ -65,14 +65,14 @@ export function DeliveryList({ webhook, state, isLive }: DeliveryListProps) {
       <div class="live">
         <p role="status">
           <LiveNote connection={connection.value} isLive={isLive} isMoving={isMoving} />
-          {/* Read out once, and not with every event. */}
-          {hasUnseen && <span class="hidden">. Something may be new.</span>}
+          {/* Read out once, not with every event. */}
+          {hasUnseen && <span class="hidden">. There may be changes.</span>}
         </p>
         {hasUnseen && (
           <Button icon="refresh" onClick={showFirst}>
             {unseen.value.isWhole
               ? `Show ${count(unseen.value.events)} new`
-              : 'Refresh: something may be new'}
+              : 'Refresh: there may be changes'}
           </Button>
         )}
       </div>
@@ -101,7 +101,7 @@ type LiveNoteProps = { connection: Live; isLive: boolean; isMoving: boolean };
 function LiveNote({ connection, isLive, isMoving }: LiveNoteProps) {
   if (connection === 'lost') {
     const meanwhile = isMoving && ` Meanwhile the list refreshes every ${duration(REFRESH_MS)}.`;
-    return <span class="live-lost">The live connection is lost; trying again.{meanwhile}</span>;
+    return <span class="live-lost">The live connection is lost; reconnecting.{meanwhile}</span>;
   }
   if (!isLive) return <span>Not live</span>;
   if (!isMoving) return <span>Live on the first page</span>;
@@ -122,7 +122,7 @@ function NoDeliveries({ state, isBeyond }: { state: Delivery['state'] | undefine
   );
 }
 
-/** Does something a moment after it was asked for, once for all who asked meanwhile. */
+/** Runs the work a moment later, once for all requests until then. */
 function useSoon(work: () => void): () => void {
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   useEffect(() => () => clearTimeout(timer.current), []);

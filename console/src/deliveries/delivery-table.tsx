@@ -5,7 +5,7 @@ import { Time } from '../components/time.tsx';
 import { href } from '../router.ts';
 import { shownDelivery } from '../webhook-state.ts';
 
-/** Deliveries of one webhook; each leads to its attempts. */
+/** Deliveries of one webhook, each linked to its attempts. */
 export function DeliveryTable({ webhook, deliveries }: { webhook: string; deliveries: readonly Delivery[] }) {
   return (
     <Table

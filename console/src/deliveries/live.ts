@@ -5,18 +5,18 @@ import { store } from '../session.ts';
 export type Live = 'connecting' | 'open' | 'lost';
 
 type LiveOptions = {
-  /** With each event as it happens. */
+  /** Called for each event as it happens. */
   onEvent(): void;
-  /** When events may have happened that nobody was told of. */
+  /** Called when events may have been missed. */
   onGap(): void;
 };
 
-/** Behind an answer that the client takes for the last word: a proxy may give it while the service is replaced. */
+/** After a failure that the client treats as final: a proxy may return it while the service is replaced. */
 const RETRY_MS = 5_000;
 
 /**
- * Follows what happens for as long as somebody can see the page. A hidden tab lets go of its connection: browsers have
- * six for one service and all tabs together, and a seventh tab would wait for ever.
+ * Follows events while the page is visible. A hidden tab closes its connection: browsers allow six per service across
+ * all tabs, and a seventh tab would wait forever.
  */
 export function useLive(options: LiveOptions): ReadonlySignal<Live> {
   const state = useSignal<Live>('connecting');
@@ -61,7 +61,7 @@ export function useLive(options: LiveOptions): ReadonlySignal<Live> {
       } catch {
         if (signal.aborted) return;
         state.value = 'lost';
-        // A stream that is opened anew begins with what happens then.
+        // A new stream begins with events from now on.
         hasGap = true;
         await behind(RETRY_MS, signal);
       }
@@ -71,7 +71,7 @@ export function useLive(options: LiveOptions): ReadonlySignal<Live> {
   return state;
 }
 
-/** Resolves then, or once the signal is aborted. */
+/** Resolves after the time, or once the signal is aborted. */
 function behind(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, ms);

@@ -1,25 +1,24 @@
 import { type CsvRecord, createCsvReader } from '../../../src/import/csv.ts';
 import { type Columns, columnsOf, type Row, reportedCells, rowOf } from '../../../src/import/rows.ts';
 
-/** What a row asks for, the name in it, and its cells for a report. */
+/** The plant of a row, its name, and its cells for a report. */
 export type FileRow = { row: Row; name: string; reported: readonly string[] };
 
 export type PlantFile = {
   name: string;
   columns: Columns;
   rows: readonly FileRow[];
-  /** The same for the same content. It proves nothing. */
+  /** Equal for equal content. It proves nothing. */
   fingerprint: string;
 };
 
-/** What a tab holds in memory without trouble; for more there is the command line, which needs none. */
+/** What a tab can hold in memory; the command line imports larger files. */
 const MOST_BYTES = 32 * 2 ** 20;
-/** Of a row: many times what the longest plant takes. */
+/** The longest row: many times the longest plant. */
 const MOST_CHARACTERS = 65_536;
 
 /**
  * Reads a CSV file of plants.
- *
  * @throws Error with a sentence for a person when the file as a whole cannot be read.
  */
 export async function readPlantFile(file: File): Promise<PlantFile> {
@@ -30,7 +29,8 @@ export async function readPlantFile(file: File): Promise<PlantFile> {
   }
   const text = decode(await file.arrayBuffer());
   const [header, ...records] = recordsOf(text);
-  if (!header) throw new Error('The file is empty. Its first line names the columns, such as: id,name,tag');
+  if (!header)
+    throw new Error('The file is empty. Its first line must name the columns, such as: id,name,tag');
   if (header.problem !== undefined) throw new Error(`The first line cannot be read. ${header.problem}`);
   const columns = columnsOf(header.cells);
   const rows = records.map(({ cells, line, problem }) => ({
@@ -49,13 +49,13 @@ function decode(bytes: ArrayBuffer): string {
   }
 }
 
-/** Every record that is no empty line, with the line where it begins. */
+/** Every record except empty lines, with the line where it begins. */
 function recordsOf(text: string): CsvRecord[] {
   const reader = createCsvReader(MOST_CHARACTERS);
   return [...reader.push(text), ...reader.end()];
 }
 
-/** FNV-1a, twice 32 bits: enough to tell the few files apart that a person imports. */
+/** FNV-1a, twice 32 bits: enough to distinguish the few files that a person imports. */
 function fingerprintOf(text: string): string {
   let [a, b] = [0x811c9dc5, 0x050c5d1f];
   for (let at = 0; at < text.length; at++) {

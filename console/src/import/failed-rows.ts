@@ -2,14 +2,14 @@ import { csvLine } from '../../../src/import/csv.ts';
 import type { PlantFile } from './csv.ts';
 import type { FailedRow } from './job.ts';
 
-/** The rows that failed as CSV: as the file has them, with line and error. Corrected, they can be imported by themselves. */
+/** The failed rows as CSV: the original cells with line and error. You can correct and import the file as it is. */
 export function csvOf({ columns }: PlantFile, failed: readonly FailedRow[]): string {
   const header = [...columns.own.map(({ title }) => title), 'line', 'error'];
   const rows = failed.map(({ line, reported, problem }) => [...reported, String(line), problem]);
   return [header, ...rows].map(csvLine).join('');
 }
 
-/** Has the browser save a text as a file. */
+/** Makes the browser save a text as a file. */
 export function download(name: string, text: string): void {
   const url = URL.createObjectURL(new Blob([text], { type: 'text/csv' }));
   const link = document.createElement('a');

@@ -4,40 +4,40 @@ import { randomKey } from '../keys.ts';
 import { session, store } from '../session.ts';
 import type { FileRow, PlantFile } from './csv.ts';
 
-/** A row that will not be imported as it is, and why. */
+/** A row that cannot be imported as it is, and why. */
 export type FailedRow = Pick<FileRow, 'name' | 'reported'> & { line: number; problem: string };
 
 export type Tally = {
-  /** Rows that need no more: added or failed. */
+  /** Finished rows: added or failed. */
   done: number;
   added: number;
-  /** Rows a second, since it was started or continued. */
+  /** Rows a second, since it was started or resumed. */
   rate: number;
 };
 
-/** An import goes on while other pages are looked at, until the tab is closed. */
+/** An import that continues while other pages are open, until the tab is closed. */
 export type Job = {
   user: string;
   file: PlantFile;
-  /** `halted`: something has to be done before it can go on, see `halted`. */
+  /** `halted`: the user must act before it can continue, see `halted`. */
   state: Signal<'ready' | 'running' | 'stopping' | 'stopped' | 'halted' | 'finished'>;
   halted: Signal<string | undefined>;
   tally: Signal<Tally>;
   failed: Signal<readonly FailedRow[]>;
-  /** The rows that are still to be sent, from the next one on. */
+  /** The unsent rows, from the next one on. */
   left: FileRow[];
-  /** What the keys of its rows begin with: a row that is sent twice is one plant. */
+  /** The prefix of its rows' keys: a row that is sent twice creates one plant. */
   key: string;
 };
 
-/** The import of whoever is signed in. */
+/** The import of the signed-in user. */
 export const currentJob = signal<Job | undefined>(undefined);
 
-/** As many requests as a browser keeps under way to one server (over HTTP/1.1). */
+/** As many concurrent requests as a browser allows to one server (over HTTP/1.1). */
 const LANES = 6;
 const TALLY_EVERY_MS = 200;
 
-/** Makes a job of a file; the rows that break a rule have failed before anything is sent. */
+/** Creates a job from a file; rows that break a rule fail before anything is sent. */
 export function prepareJob(file: PlantFile): Job {
   const left: FileRow[] = [];
   const failed: FailedRow[] = [];
@@ -58,7 +58,7 @@ export function prepareJob(file: PlantFile): Job {
   };
 }
 
-/** Sends what is left, many at a time, until it is done, stopped, or something stands in the way. */
+/** Sends the remaining rows, many at a time, until it is done, stopped or blocked. */
 export async function run(job: Job): Promise<void> {
   const found: FailedRow[] = [...job.failed.peek()];
   let { added } = job.tally.peek();
@@ -96,12 +96,12 @@ export async function run(job: Job): Promise<void> {
   settle(job);
 }
 
-/** What is under way is waited for, so that it is known of every row whether it was added. */
+/** Waits for requests in flight, so that the outcome of every row is known. */
 export function stop(job: Job): void {
   if (job.state.peek() === 'running') job.state.value = 'stopping';
 }
 
-/** The next file may be chosen. */
+/** Allows choosing the next file. */
 export function forget(job: Job): void {
   if (currentJob.peek() === job) currentJob.value = undefined;
 }
@@ -111,7 +111,7 @@ type Problem = { sentence: string; isFinal: boolean };
 async function send(job: Job, { row }: FileRow): Promise<Problem | undefined> {
   if (!('draft' in row)) return { sentence: row.problem, isFinal: true };
   try {
-    if (session.peek()?.user !== job.user) throw new Error('You signed out. Sign in again to go on.');
+    if (session.peek()?.user !== job.user) throw new Error('You signed out. Sign in again to continue.');
     await store().plants.create(row.draft, { idempotencyKey: `${job.key}-${row.line}` });
     return undefined;
   } catch (error) {
@@ -119,12 +119,12 @@ async function send(job: Job, { row }: FileRow): Promise<Problem | undefined> {
   }
 }
 
-/** A refusal of this plant, whatever else is sent. Everything else would meet the next rows, too. */
+/** A refusal of this plant alone. Any other failure would meet the next rows, too. */
 function isAboutTheRow(error: unknown): boolean {
   return [40001, 40002, 40900, 41300].includes(codeOf(error) ?? 0);
 }
 
-/** The row goes back to where it was: nothing is known to have come of it, and its key keeps it from being added twice. */
+/** Puts the row back: its outcome is unknown, and its key prevents a second plant. */
 function halt(job: Job, entry: FileRow, sentence: string): void {
   job.left.unshift(entry);
   job.halted.value ??= sentence;
@@ -145,8 +145,8 @@ function failedRow({ row: { line }, name, reported }: FileRow, problem: string):
 }
 
 /**
- * The key of an import that did not come to its end is kept in the tab: when the same file is chosen again after a reload,
- * the rows that were added are not added again. A file whose import has ended may be imported once more.
+ * The key of an unfinished import is kept in the tab: after a reload, choosing the same file adds no row twice. A
+ * file whose import has finished may be imported again.
  */
 function keyFor(file: PlantFile): string {
   return sessionStorage.getItem(keptAs(file)) ?? randomKey();

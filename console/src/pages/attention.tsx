@@ -12,14 +12,14 @@ import { may, store } from '../session.ts';
 import { toast } from '../toasts.ts';
 import { Replay } from '../webhooks/replay.tsx';
 
-/** More than a person takes in at once, and than leaves the charts in reach. */
+/** As many as a person can take in, and few enough to keep the charts in view. */
 const SHOWN = 10;
-/** As long as failed deliveries are kept, unless the operator says otherwise. */
+/** As long as failed deliveries are kept by default. */
 const HOURS_BACK = '720';
 
 type AttentionProps = { concerns: readonly Concern<Webhook>[]; hasWebhooks: boolean; onChanged(): void };
 
-/** What somebody should look at, each with the step that helps. */
+/** What needs attention, each with the step that helps. */
 export function Attention({ concerns, hasWebhooks, onChanged }: AttentionProps) {
   const heading = useRef<HTMLHeadingElement>(null);
   const replaying = useSignal<Webhook | undefined>(undefined);
@@ -32,7 +32,7 @@ export function Attention({ concerns, hasWebhooks, onChanged }: AttentionProps) 
       {concerns.length === 0 ? (
         <p class="all-well">
           <Icon name="check" />
-          {hasWebhooks ? 'Nothing: every webhook is well.' : 'Nothing. There is no webhook yet.'}
+          {hasWebhooks ? 'Nothing: every webhook works.' : 'Nothing. There is no webhook yet.'}
         </p>
       ) : (
         <ul>
@@ -44,7 +44,7 @@ export function Attention({ concerns, hasWebhooks, onChanged }: AttentionProps) 
                 replaying.value = concern.webhook;
               }}
               onEnabled={() => {
-                // The line goes, and the button with it.
+                // The line disappears together with the button.
                 heading.current?.focus();
                 onChanged();
               }}
@@ -102,7 +102,7 @@ function Line({ concern: { webhook, kind, problem, step }, replay, onEnabled }: 
               state: step.do === 'replay' ? 'failed' : step.at,
             })}
           >
-            To the deliveries<span class="hidden"> of {name}</span>
+            Deliveries<span class="hidden"> of {name}</span>
           </ButtonLink>
         )}
       </div>
@@ -118,7 +118,7 @@ function Enable({ webhook, refusal, onEnabled }: EnableProps) {
     isBusy.value = true;
     try {
       await store().webhooks.update(webhook.id, { enabled: true });
-      toast('It is enabled. What waited is sent now.');
+      toast('The webhook is enabled. Waiting deliveries are sent now.');
       onEnabled();
     } catch (error) {
       toast(sentenceOf(error), { kind: 'failed' });

@@ -13,7 +13,7 @@ import '../styles/deliveries.css';
 
 const STATES = ['pending', 'held', 'delivered', 'failed'] as const;
 
-/** What was sent where, as it happens. */
+/** The deliveries of a webhook, live. */
 export function Deliveries() {
   const webhooks = useResource('webhooks', (signal) => store().webhooks.list({ signal }));
   return (
@@ -73,15 +73,15 @@ function OfWebhook({ webhooks, chosen }: { webhooks: readonly Webhook[]; chosen:
   );
 }
 
-/** Another one in its place would be taken for it. */
+/** Showing another webhook instead would be mistaken for it. */
 function NoSuchWebhook() {
   return (
     <Empty
       icon="webhooks"
-      title="This webhook is not there"
+      title="This webhook does not exist"
       actions={<ButtonLink href={href('/deliveries')}>Deliveries of another webhook</ButtonLink>}
     >
-      It was deleted, and its deliveries with it, or the address is mistyped.
+      It was deleted together with its deliveries, or the address is mistyped.
     </Empty>
   );
 }
@@ -97,7 +97,7 @@ function NoWebhooks() {
         </ButtonLink>
       }
     >
-      Once there is one, you see here what is sent to it, and what became of it.
+      Once there is one, its deliveries and their outcomes appear here.
     </Empty>
   );
 }

@@ -19,7 +19,7 @@ import '../styles/deliveries.css';
 
 const REFRESH_MS = 2_000;
 
-/** One event on its way to one webhook, with every attempt. */
+/** One event for one webhook, with every attempt. */
 export function Delivery({ webhook, event }: { webhook: string; event: string }) {
   const delivery = useResource(`${webhook} ${event}`, (signal) =>
     store().webhooks.delivery(webhook, event, { signal }),
@@ -32,7 +32,7 @@ export function Delivery({ webhook, event }: { webhook: string; event: string })
     isBusy.value = true;
     try {
       await store().webhooks.redeliver(webhook, event);
-      toast('It is sent again now.');
+      toast('Sending it again now.');
       await delivery.reload();
     } catch (error) {
       toast(sentenceOf(error), { kind: 'failed' });
@@ -94,7 +94,7 @@ function Facts({ delivery, webhook }: { delivery: DeliveryWithHistory; webhook: 
         </dd>
         {state === 'pending' && <dt>Next attempt</dt>}
         {state === 'pending' && (
-          <dd>{nextAttemptAt ? <Time at={nextAttemptAt} /> : 'under way, or when the pause is over'}</dd>
+          <dd>{nextAttemptAt ? <Time at={nextAttemptAt} /> : 'in progress, or when the pause is over'}</dd>
         )}
         <dt>Event</dt>
         <dd class="copyable">
@@ -114,7 +114,7 @@ function Attempts({ delivery: { history, attempts } }: { delivery: DeliveryWithH
   return (
     <section class="card" aria-labelledby="attempts">
       <h2 id="attempts">Attempts</h2>
-      {history.length === 0 && <p class="muted">None was made yet.</p>}
+      {history.length === 0 && <p class="muted">None yet.</p>}
       {attempts > history.length && (
         <p class="muted">
           {attempts} were made; the newest {history.length} are kept.
@@ -129,7 +129,7 @@ function Attempts({ delivery: { history, attempts } }: { delivery: DeliveryWithH
   );
 }
 
-/** As the request has it. Ids over 2^53 keep every digit. */
+/** The body of the request. Ids over 2^53 keep every digit. */
 function bodyOf({ plant: { id, name, tag } }: DeliveryWithHistory): string {
   const members = [`"id": ${id}`, `"name": ${JSON.stringify(name)}`];
   if (tag !== undefined) members.push(`"tag": ${JSON.stringify(tag)}`);

@@ -4,7 +4,7 @@ import { count, counted } from '../format.ts';
 import { csvOf, download } from '../import/failed-rows.ts';
 import type { Job } from '../import/job.ts';
 
-/** More are for a spreadsheet. */
+/** The rest is in the downloaded file. */
 const SHOWN = 100;
 
 /** The rows of an import that failed, and why. */
@@ -21,7 +21,7 @@ export function FailedRows({ job }: { job: Job }) {
           Download as CSV
         </Button>
       </header>
-      <p class="muted">Corrected, the downloaded file can be imported by itself.</p>
+      <p class="muted">You can correct the downloaded file and import it as it is.</p>
       <Table
         caption="Rows that failed"
         keyOf={({ line }) => String(line)}

@@ -5,7 +5,7 @@ import { Notice } from '../components/notice.tsx';
 
 type ChoiceProps = { onChoose(file: File): void; error: string | undefined; isBusy: boolean };
 
-/** Takes a file that is chosen or dropped. */
+/** Accepts a file by selection or drop. */
 export function ImportChoice({ onChoose, error, isBusy }: ChoiceProps) {
   const isOver = useSignal(false);
   const id = useId();
@@ -16,7 +16,7 @@ export function ImportChoice({ onChoose, error, isBusy }: ChoiceProps) {
   return (
     <div class="stack">
       {error && <Notice kind="bad">{error}</Notice>}
-      {/* biome-ignore lint/a11y/noStaticElementInteractions: files are dropped on it; by keyboard they are chosen. */}
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: files are dropped here; keyboard users choose them. */}
       <div
         class={`drop ${isOver.value ? 'over' : ''}`}
         aria-busy={isBusy}
@@ -40,7 +40,7 @@ export function ImportChoice({ onChoose, error, isBusy }: ChoiceProps) {
             accept=".csv,text/csv"
             onChange={(event) => {
               take(event.currentTarget.files);
-              // The same file can be chosen again once it is corrected.
+              // Allows choosing the same file again once it is corrected.
               event.currentTarget.value = '';
             }}
           />
@@ -60,8 +60,8 @@ export function ImportChoice({ onChoose, error, isBusy }: ChoiceProps) {
             The first line names the columns: <code>name</code>, and if you like <code>id</code> and{' '}
             <code>tag</code>, in any order.
           </li>
-          <li>A plant without an id gets the next one that is free.</li>
-          <li>Nothing is sent before you have seen a preview.</li>
+          <li>A plant without an id gets the next free one.</li>
+          <li>You see a preview before anything is sent.</li>
         </ul>
       </section>
     </div>

@@ -9,7 +9,7 @@ import { FailedRows } from './failed-rows.tsx';
 
 const SHOWN = 8;
 
-/** What is in the file, before anything is sent. */
+/** The content of the file, before anything is sent. */
 export function ImportPreview({ job }: { job: Job }) {
   const { file, left, failed } = job;
   const problems = failed.value.length;

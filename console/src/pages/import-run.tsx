@@ -7,7 +7,7 @@ import { forget, type Job, run, stop } from '../import/job.ts';
 import { href } from '../router.ts';
 import { FailedRows } from './failed-rows.tsx';
 
-/** An import under way, and what came of it. */
+/** A running import and its result. */
 export function ImportRun({ job }: { job: Job }) {
   const { file, tally, state } = job;
   const { done } = tally.value;
@@ -63,12 +63,12 @@ function Pace({ job }: { job: Job }) {
   );
 }
 
-/** What was done and what was not, whenever it comes to rest. */
+/** The result so far, whenever the import is not running. */
 function Outcome({ job }: { job: Job }) {
   const { added } = job.tally.value;
   const failed = job.failed.value.length;
   const sums = `${counted(added, 'plant was', 'plants were')} added${failed > 0 ? `, and ${counted(failed, 'row')} failed` : ''}`;
-  const left = `${counted(job.left.length, 'row was', 'rows were')} not sent. Continue goes on there; no plant is added twice.`;
+  const left = `${counted(job.left.length, 'row was', 'rows were')} not sent. Continue resumes there; no plant is added twice.`;
   switch (job.state.value) {
     case 'stopped':
       return (

@@ -3,7 +3,7 @@ import { Page } from '../components/page.tsx';
 import { Empty } from '../components/states.tsx';
 import { href } from '../router.ts';
 
-/** For an address that leads nowhere. */
+/** For an unknown address. */
 export function Missing() {
   return (
     <Page title="There is no such page">
@@ -12,7 +12,7 @@ export function Missing() {
         title="Nothing grows here"
         actions={<ButtonLink href={href('/')}>Go to the overview</ButtonLink>}
       >
-        The address may be mistyped, or it was of something that is gone.
+        The address may be mistyped, or its page no longer exists.
       </Empty>
     </Page>
   );

@@ -18,7 +18,7 @@ const HOURS = 24;
 
 type News = { hours: ActiveHour[]; webhooks: Webhook[]; hasPlants: boolean };
 
-/** How things are: what happened, what waits, and what somebody should look at. */
+/** The state of the service: recent events, waiting deliveries, and what needs attention. */
 export function Overview() {
   return (
     <Page
@@ -58,7 +58,7 @@ async function load(signal: AbortSignal): Promise<News> {
   return { hours, webhooks, hasPlants };
 }
 
-/** Whether there is one. Whoever may not look is not told that there is none. */
+/** Whether the user has any plants. Without the scope to list them, the page must not claim that there are none. */
 async function anyPlants(signal: AbortSignal): Promise<boolean> {
   if (!may('plants:read')) return true;
   const { items } = await store().plants.page({ limit: 1, signal });
@@ -85,7 +85,7 @@ function Beginning() {
         </>
       }
     >
-      Add plants one by one or from a CSV file. A webhook tells another program of every new one.
+      Add plants one by one or from a CSV file. A webhook tells another program about every new one.
     </Empty>
   );
 }
@@ -99,8 +99,8 @@ function Everything({ news: { hours, webhooks }, onChanged }: { news: News; onCh
       {hours.length < HOURS && (
         <Notice kind="info">
           {hours.length === 0
-            ? 'More happened in this hour than is counted here. The metrics of the service have the numbers.'
-            : `More happened before than is counted here: these are the last ${counted(hours.length, 'hour')}.`}
+            ? 'This hour has more events than the console counts. See the metrics of the service.'
+            : `Earlier hours have more events than the console counts: these are the last ${counted(hours.length, 'hour')}.`}
         </Notice>
       )}
       {hours.length > 0 && <Charts hours={hours} />}
@@ -143,18 +143,18 @@ function Tiles({ hours, webhooks }: Pick<News, 'hours' | 'webhooks'>) {
       <Tile
         name="Waiting"
         value={count(waiting)}
-        note={waiting > 0 ? `the oldest for ${duration(Math.max(1, oldest) * 1_000)}` : 'nothing waits'}
+        note={waiting > 0 ? `the oldest for ${duration(Math.max(1, oldest) * 1_000)}` : 'none waiting'}
       />
       <Tile
         name="Webhooks"
         value={count(webhooks.length)}
-        note={webhooks.length === 0 ? 'nobody is told yet' : `${count(enabled)} enabled`}
+        note={webhooks.length === 0 ? 'none yet' : `${count(enabled)} enabled`}
       />
     </dl>
   );
 }
 
-/** Of the hours that are counted: none is not zero. */
+/** The sum of the counted hours; without any, the value is unknown rather than zero. */
 function totalOf(hours: readonly ActiveHour[], numberOf: (hour: ActiveHour) => number) {
   if (hours.length === 0) return { value: '–', note: 'not counted' };
   const value = count(sum(hours.map(numberOf)));

@@ -8,7 +8,7 @@ import { useForm } from '../form.ts';
 import { store } from '../session.ts';
 import { toast } from '../toasts.ts';
 
-/** Adds a plant; what is wrong with it is said where it was typed. */
+/** Adds a plant. Shows problems at their field. */
 export function PlantForm({ onAdded, onClose }: { onAdded(): void; onClose(): void }) {
   async function save(typed: DraftText, idempotencyKey: string): Promise<void> {
     const draft = readDraft(typed);
@@ -46,7 +46,7 @@ export function PlantForm({ onAdded, onClose }: { onAdded(): void; onClose(): vo
         <Field
           label="Id"
           isOptional
-          hint="Without one the plant gets the next that is free."
+          hint="Leave it empty for the next free one."
           value={text.value.id}
           onInput={change('id')}
           error={errors.value.id}
@@ -54,7 +54,7 @@ export function PlantForm({ onAdded, onClose }: { onAdded(): void; onClose(): vo
           autocomplete="off"
         />
         <footer>
-          <Button onClick={onClose} refusal={isBusy.value ? 'It is being added.' : undefined}>
+          <Button onClick={onClose} refusal={isBusy.value ? 'Adding the plant.' : undefined}>
             Cancel
           </Button>
           <Button type="submit" look="primary" isBusy={isBusy.value}>

@@ -9,14 +9,14 @@ import { ImportChoice } from './import-choice.tsx';
 import { ImportPreview } from './import-preview.tsx';
 import { ImportRun } from './import-run.tsx';
 
-/** Imports a file of plants: choose it, look at it, run it. */
+/** Imports a file of plants: choose, preview, run. */
 export function PlantImport() {
   const job = currentJob.value;
   const own = job?.user === session.value?.user ? job : undefined;
   return (
     <Page
       title="Import plants"
-      lead="From a CSV file, such as one that a spreadsheet saves."
+      lead="From a CSV file, such as a spreadsheet export."
       back={{ href: href('/plants'), label: 'Plants' }}
     >
       {may('plants:write') ? <Steps job={own} /> : <NoScope scope="plants:write" what="import" />}
@@ -33,7 +33,7 @@ function Steps({ job }: { job: Job | undefined }) {
     isReading.value = true;
     error.value = undefined;
     try {
-      // Loaded when it is needed: the reader is larger than the rest of the console.
+      // Loaded on demand: the reader is larger than the rest of the console.
       const { readPlantFile } = await import('../import/csv.ts');
       currentJob.value = prepareJob(await readPlantFile(file));
     } catch (failure) {
@@ -48,7 +48,7 @@ function Steps({ job }: { job: Job | undefined }) {
   return job.state.value === 'ready' ? <ImportPreview job={job} /> : <ImportRun job={job} />;
 }
 
-/** A tab that is closed ends the import. */
+/** Closing the tab ends the import. */
 function useLeaveWarning(): void {
   useSignalEffect(() => {
     if (currentJob.value?.state.value !== 'running') return;

@@ -14,12 +14,12 @@ import { may, session, store } from '../session.ts';
 import { toast } from '../toasts.ts';
 import { PlantForm } from './plant-form.tsx';
 
-/** Enough to look through; more would take a phone long to draw. */
+/** Enough to look through; more would be slow to render on a phone. */
 const PAGE = 50;
 
 type ListedPlant = { id: number | bigint; name: string; tag?: string; owner: string };
 
-/** The plants that a person has access to: their own, then those that others share with them. */
+/** The plants that the user has access to: their own, then those that others share with them. */
 export function Plants() {
   const position = positionIn('plants');
   const isAdding = useSignal(false);
@@ -42,7 +42,7 @@ export function Plants() {
     </>
   );
   return (
-    <Page title="Plants" lead="Yours, and those that others share with you." actions={actions}>
+    <Page title="Plants" lead="Yours and those that others share with you." actions={actions}>
       <Loaded resource={plants} what="plants">
         {({ items }) =>
           items.length > 0 ? (
@@ -109,7 +109,7 @@ function NoPlants({ isBeyond }: { isBeyond: boolean }) {
   if (isBeyond) return <Empty icon="plants" title="No more plants here" />;
   return (
     <Empty icon="plants" title="No plants yet">
-      Add the first one, or import a file of them. Your webhooks are told of every new plant.
+      Add the first one, or import a file of them. Your webhooks announce every new plant.
     </Empty>
   );
 }
@@ -117,8 +117,8 @@ function NoPlants({ isBeyond }: { isBeyond: boolean }) {
 type DeleteProps = { plant: ListedPlant; onDeleted(): Promise<void>; onClose(): void };
 
 /**
- * Asks first. To offer an undo afterwards would mean either to delete later than was said, or to add the plant again,
- * which webhooks would be told of as a new one.
+ * Asks first. An undo afterwards would have to delay the deletion, or add the plant again, which webhooks would
+ * announce as new.
  */
 function DeletePlant({ plant: { id, name, tag }, onDeleted, onClose }: DeleteProps) {
   async function act(): Promise<void> {
@@ -141,7 +141,7 @@ function DeletePlant({ plant: { id, name, tag }, onDeleted, onClose }: DeletePro
         <dt>Id</dt>
         <dd class="number">{String(id)}</dd>
       </dl>
-      <p>It cannot be brought back. Added again, it is a new plant, and your webhooks are told of it.</p>
+      <p>This cannot be undone. If you add it again, it is a new plant, and your webhooks announce it.</p>
     </Confirm>
   );
 }

@@ -7,7 +7,7 @@ import { Notice } from '../components/notice.tsx';
 import { apiUrl } from '../connection.ts';
 import { session, signedOutBecause, signIn } from '../session.ts';
 
-/** Asks for a token. The address stays, so that whoever was somewhere comes back to it. */
+/** Asks for a token. The address stays, so that signing in returns to the same page. */
 export function SignIn() {
   const token = useSignal('');
   const keep = useSignal(false);
@@ -55,7 +55,7 @@ export function SignIn() {
           />
           <Checkbox
             label="Keep until this tab closes"
-            hint="A reload then does not ask again. Otherwise the token is kept in memory only."
+            hint="Then a reload does not ask again. Otherwise the token is kept only in memory."
             isChecked={keep.value}
             onChange={(isChecked) => (keep.value = isChecked)}
           />
@@ -65,7 +65,7 @@ export function SignIn() {
         </form>
         <details>
           <summary>Where do I get a token?</summary>
-          <p>The first start of the service prints one, once. Whoever runs the service makes more:</p>
+          <p>The first start of the service prints one, once. The operator can create more:</p>
           <pre>
             <code>npx plant-store token create --user NAME</code>
           </pre>

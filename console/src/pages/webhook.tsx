@@ -19,7 +19,7 @@ import '../styles/webhooks.css';
 
 const REFRESH_MS = 5_000;
 
-/** One webhook: how it is, and all that can be done with it. */
+/** One webhook: its state, and all actions on it. */
 export function Webhook({ id }: { id: string }) {
   const webhook = useResource(id, (signal) => store().webhooks.get(id, { signal }));
   useRefresh(webhook, REFRESH_MS);
@@ -66,7 +66,7 @@ export function Webhook({ id }: { id: string }) {
   );
 }
 
-/** What keeps it from delivering, and what helps. */
+/** What prevents delivery, and what helps. */
 function Trouble({ webhook: { status, disabledReason, pausedUntil, waiting } }: { webhook: Data }) {
   const held = waiting > 0 ? ` ${counted(waiting, 'delivery waits', 'deliveries wait')} for it.` : '';
   if (disabledReason !== undefined) {
@@ -78,7 +78,7 @@ function Trouble({ webhook: { status, disabledReason, pausedUntil, waiting } }: 
     );
   }
   if (status === 'disabled') {
-    return <Notice kind="warn">It is disabled: new plants are kept for it, and not sent.{held}</Notice>;
+    return <Notice kind="warn">It is disabled: deliveries of new plants are held, not sent.{held}</Notice>;
   }
   if (pausedUntil !== undefined && Date.parse(pausedUntil) > Date.now()) {
     return (
@@ -107,7 +107,7 @@ function Facts({ webhook }: { webhook: Data }) {
         <dt>URL</dt>
         <dd>{url}</dd>
         <dt>Rate</dt>
-        <dd>{rate === undefined ? 'as much as its receiver takes' : `${rate} a second at most`}</dd>
+        <dd>{rate === undefined ? 'as fast as its receiver accepts' : `at most ${rate} a second`}</dd>
         <dt>Created</dt>
         <dd>{dateAndTime(createdAt)}</dd>
         <dt>Id</dt>

@@ -20,7 +20,7 @@ import '../styles/webhooks.css';
 
 const REFRESH_MS = 10_000;
 
-/** The receivers of new plants, and how they are. */
+/** The receivers of new plants, and their state. */
 export function Webhooks() {
   const isCreating = useSignal(false);
   const webhooks = useResource('webhooks', (signal) => store().webhooks.list({ signal }));
@@ -32,15 +32,15 @@ export function Webhooks() {
     </Button>
   );
   return (
-    <Page title="Webhooks" lead="They tell other programs of every new plant." actions={create}>
+    <Page title="Webhooks" lead="They tell other programs about every new plant." actions={create}>
       <Loaded resource={webhooks} what="webhooks">
         {(list) =>
           list.length > 0 ? (
             <Table caption="Webhooks" columns={COLUMNS} rows={list} keyOf={({ id }) => id} />
           ) : (
             <Empty icon="webhooks" title="No webhooks yet">
-              A webhook is a URL of yours. Every plant that is added from then on is sent there, signed, and
-              again until it arrives.
+              A webhook is a URL of yours. Every plant added from then on is sent there, signed, and again
+              until it arrives.
             </Empty>
           )
         }
@@ -89,12 +89,12 @@ const COLUMNS: readonly Column<Webhook>[] = [
   },
 ];
 
-/** Asks for a webhook, then shows its secret. */
+/** Creates a webhook, then shows its secret. */
 function CreateWebhook({ onCreated, onClose }: { onCreated(): void; onClose(): void }) {
   const made = useSignal<WebhookCreated | undefined>(undefined);
 
   async function save(text: WebhookText, idempotencyKey: string): Promise<void> {
-    // Whoever left before the answer would never see the secret.
+    // Leaving before the response would lose the secret.
     const release = hold();
     try {
       made.value = await store().webhooks.create(inputOf(text), { idempotencyKey });

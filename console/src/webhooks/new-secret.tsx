@@ -16,7 +16,7 @@ type NewSecretProps = {
   children?: ComponentChildren;
 };
 
-/** A secret, this once: the dialog stays until somebody says that they have it. */
+/** Shows a secret once: the dialog stays until the user confirms that they have it. */
 export function NewSecret({ title, secret, publicKey, onClose, children }: NewSecretProps) {
   const isKept = useSignal(false);
   useLayoutEffect(() => (isKept.value ? undefined : hold()), [isKept.value]);
@@ -26,7 +26,7 @@ export function NewSecret({ title, secret, publicKey, onClose, children }: NewSe
         {children}
         <Notice kind="warn">The secret is shown only once. Keep it where your receiver finds it.</Notice>
         <Secret name="Secret" value={secret}>
-          Your receiver verifies with it that a request came from here.
+          With it, your receiver verifies that a request comes from this service.
         </Secret>
         <Secret name="Public key" value={publicKey}>
           Verifies the same requests without a secret (ed25519).
@@ -60,5 +60,5 @@ export function NewSecret({ title, secret, publicKey, onClose, children }: NewSe
 
 const SNIPPET = `import { verifyWebhook } from 'plant-store/client';
 
-// Throws when the request is not genuine. The body as it came, not what was parsed from it.
+// Throws when the request is not genuine. Pass the body as received, not parsed.
 const { id, payload } = await verifyWebhook(request.headers, body, process.env.SECRET);`;

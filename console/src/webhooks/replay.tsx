@@ -21,20 +21,20 @@ const SINCE = [
 ] as const;
 const STATES = ['failed', 'delivered'] as const;
 const WHAT = [
-  { value: '', label: 'every event, also those that arrived' },
+  { value: '', label: 'every event, including delivered ones' },
   { value: 'failed', label: 'only what failed' },
   { value: 'delivered', label: 'only what arrived' },
 ];
 
 type ReplayProps = {
   webhook: Webhook;
-  /** Hours back that are chosen at first: one of `SINCE`. */
+  /** The initial choice of hours back: one of `SINCE`. */
   hoursBack?: (typeof SINCE)[number]['value'];
   onChanged(): void;
   onClose(): void;
 };
 
-/** Sends again what happened since a time. */
+/** Resends what happened since a time. */
 export function Replay({ webhook: { id }, hoursBack = '24', onChanged, onClose }: ReplayProps) {
   const hours = useSignal<string>(hoursBack);
   const at = useSignal('');
@@ -42,7 +42,7 @@ export function Replay({ webhook: { id }, hoursBack = '24', onChanged, onClose }
   const wrong = useSignal<string | undefined>(undefined);
   const failure = useSignal<unknown>(undefined);
   const isBusy = useSignal(false);
-  // Pressed again after an answer was lost, the button starts no second replay.
+  // The same key on a retry, so that a lost response does not start a second replay.
   const request = useRef<{ since: Date; key: string }>(undefined);
 
   const choose = (field: typeof hours) => (value: string) => {
@@ -80,7 +80,7 @@ export function Replay({ webhook: { id }, hoursBack = '24', onChanged, onClose }
     <Dialog title="Replay" onClose={onClose} isLocked={isBusy.value}>
       <form onSubmit={replay} noValidate>
         {failure.value !== undefined && <Notice kind="bad">{sentenceOf(failure.value)}</Notice>}
-        <p>Receivers that remember the ids of events do nothing twice.</p>
+        <p>Receivers that deduplicate by event id process nothing twice.</p>
         <Choice label="Send again" value={what.value} options={WHAT} onChange={choose(what)} autofocus />
         <Choice label="Since" value={hours.value} options={SINCE} onChange={choose(hours)} />
         {hours.value === '' && (
@@ -93,7 +93,7 @@ export function Replay({ webhook: { id }, hoursBack = '24', onChanged, onClose }
           />
         )}
         <footer>
-          <Button onClick={onClose} refusal={isBusy.value ? 'It is being done.' : undefined}>
+          <Button onClick={onClose} refusal={isBusy.value ? 'Starting the replay.' : undefined}>
             Cancel
           </Button>
           <Button type="submit" look="primary" icon="refresh" isBusy={isBusy.value}>

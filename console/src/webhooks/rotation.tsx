@@ -16,22 +16,22 @@ const OVERLAPS = [
   { value: '86400', label: '24 hours' },
   { value: '3600', label: '1 hour' },
   { value: '604800', label: '7 days' },
-  { value: '0', label: 'not at all: the old one is known to others' },
+  { value: '0', label: 'not at all: the old one has leaked' },
 ];
 
-/** Makes a new secret, and shows it. */
+/** Creates a new secret and shows it. */
 export function Rotation({ webhook: { id, publicKey }, onClose }: { webhook: Webhook; onClose(): void }) {
   const overlap = useSignal('86400');
   const made = useSignal<RotatedSecret | undefined>(undefined);
   const failure = useSignal<unknown>(undefined);
   const isBusy = useSignal(false);
-  // Pressed again after an answer was lost, the button makes no third secret.
+  // The same key on a retry, so that a lost response does not create a third secret.
   const key = useRef(randomKey());
 
   async function rotate(): Promise<void> {
     isBusy.value = true;
     failure.value = undefined;
-    // Whoever left before the answer would never see the secret.
+    // Leaving before the response would lose the secret.
     const release = hold();
     try {
       made.value = await store().webhooks.rotateSecret(id, {
@@ -49,7 +49,7 @@ export function Rotation({ webhook: { id, publicKey }, onClose }: { webhook: Web
   if (made.value) {
     return (
       <NewSecret title="The new secret" secret={made.value.secret} publicKey={publicKey} onClose={onClose}>
-        <p>The old one signs as well until {dateAndTime(made.value.overlapUntil)}.</p>
+        <p>The old one also signs until {dateAndTime(made.value.overlapUntil)}.</p>
       </NewSecret>
     );
   }
@@ -58,11 +58,11 @@ export function Rotation({ webhook: { id, publicKey }, onClose }: { webhook: Web
       <div class="dialog-body">
         {failure.value !== undefined && <Notice kind="bad">{sentenceOf(failure.value)}</Notice>}
         <p>
-          A new secret is made at once. While both sign, your receiver accepts requests with the old one, too,
-          and you have time to change it there.
+          The new secret takes effect at once. While both sign, your receiver still accepts the old one, so
+          you have time to replace it there.
         </p>
         <Choice
-          label="The old one signs on for"
+          label="Keep the old one for"
           value={overlap.value}
           options={OVERLAPS}
           onChange={(value) => {
@@ -73,7 +73,7 @@ export function Rotation({ webhook: { id, publicKey }, onClose }: { webhook: Web
         />
       </div>
       <footer>
-        <Button onClick={onClose} refusal={isBusy.value ? 'It is being done.' : undefined}>
+        <Button onClick={onClose} refusal={isBusy.value ? 'Rotating the secret.' : undefined}>
           Cancel
         </Button>
         <Button look="primary" icon="key" isBusy={isBusy.value} onClick={() => void rotate()}>

@@ -10,11 +10,11 @@ import type { Task } from './webhook-task.tsx';
 type WebhookActionsProps = {
   webhook: Webhook;
   onChanged(webhook: Webhook): void;
-  /** What takes a dialog. */
+  /** Opens a dialog. */
   begin(task: Task): void;
 };
 
-/** What can be done with a webhook, in the order in which it is needed. */
+/** The actions on a webhook, in the order in which they are needed. */
 export function WebhookActions({ webhook, onChanged, begin }: WebhookActionsProps) {
   const busyWith = useSignal<'test' | 'switch' | undefined>(undefined);
   const isEnabled = webhook.status === 'enabled';
@@ -35,18 +35,22 @@ export function WebhookActions({ webhook, onChanged, begin }: WebhookActionsProp
     run('test', async () => {
       const { event } = await store().webhooks.test(webhook.id);
       const show = () => go(`/deliveries/${webhook.id}/${event}`);
-      // Whoever went on meanwhile is not called back.
+      // Stay where the user is if they have navigated meanwhile.
       if (place.peek().path === `/webhooks/${webhook.id}`) show();
       else toast('The test event is on its way.', { action: { label: 'Show', run: show } });
     });
   const toggle = () =>
     run('switch', async () => {
       onChanged(await store().webhooks.update(webhook.id, { enabled: !isEnabled }));
-      toast(isEnabled ? 'It is disabled. Deliveries are held.' : 'It is enabled. What waited is sent now.');
+      toast(
+        isEnabled
+          ? 'The webhook is disabled. Deliveries are held.'
+          : 'The webhook is enabled. Waiting deliveries are sent now.',
+      );
     });
 
   return (
-    <section class="card" aria-label="What can be done">
+    <section class="card" aria-label="Actions">
       <div class="actions">
         <Button icon="play" refusal={refusal} isBusy={busyWith.value === 'test'} onClick={() => void test()}>
           Send a test

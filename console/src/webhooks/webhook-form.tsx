@@ -8,15 +8,15 @@ import { errorsOf, refusedField, type WebhookText } from '../webhook-draft.ts';
 
 type WebhookFormProps = {
   title: string;
-  /** What the button says. */
+  /** The label of the button. */
   verb: string;
   text: WebhookText;
-  /** Ends when it is saved; what it throws is shown where it belongs. */
+  /** Resolves when it is saved. If it throws, the error is shown at its field. */
   save(text: WebhookText, key: string): Promise<void>;
   onClose(): void;
 };
 
-/** The members of a webhook that its owner decides. */
+/** The members of a webhook that its owner chooses. */
 export function WebhookForm({ title, verb, text: before, save, onClose }: WebhookFormProps) {
   const { text, errors, failure, isBusy, element, change, submit } = useForm(before, {
     check: errorsOf,
@@ -51,7 +51,7 @@ export function WebhookForm({ title, verb, text: before, save, onClose }: Webhoo
         <Field
           label="Rate"
           isOptional
-          hint="The most attempts that begin in a second. Without one as many as the receiver takes."
+          hint="The most attempts per second. Leave it empty for no limit."
           value={text.value.rate}
           onInput={change('rate')}
           error={errors.value.rate}
@@ -59,7 +59,7 @@ export function WebhookForm({ title, verb, text: before, save, onClose }: Webhoo
           autocomplete="off"
         />
         <footer>
-          <Button onClick={onClose} refusal={isBusy.value ? 'It is being saved.' : undefined}>
+          <Button onClick={onClose} refusal={isBusy.value ? 'Saving.' : undefined}>
             Cancel
           </Button>
           <Button type="submit" look="primary" isBusy={isBusy.value}>

@@ -11,7 +11,7 @@ import { Replay } from './replay.tsx';
 import { Rotation } from './rotation.tsx';
 import { WebhookForm } from './webhook-form.tsx';
 
-/** What is done in a dialog. */
+/** The actions with a dialog. */
 export type Task = 'change' | 'replay' | 'rotate' | 'delete';
 
 type TaskProps = { webhook: Webhook; onChanged(): void; onClose(): void };
@@ -24,7 +24,7 @@ export function WebhookTask({ task, ...props }: TaskProps & { task: Task }) {
 }
 
 function Change({ webhook, onChanged, onClose }: TaskProps) {
-  // As it was when somebody began to type: what others change meanwhile is not changed back.
+  // The values when the form opened, so that changes by others are not reverted.
   const before = useRef(webhook).current;
   async function save(text: WebhookText): Promise<void> {
     await store().webhooks.update(before.id, changeOf(before, text));
@@ -52,10 +52,8 @@ function Delete({ webhook: { id, url, waiting }, onClose }: TaskProps) {
       <p>
         Nothing more is sent to <strong class="clamped">{url}</strong>
       </p>
-      {waiting > 0 && (
-        <p>{counted(waiting, 'delivery that waits is', 'deliveries that wait are')} never sent.</p>
-      )}
-      <p>Its deliveries and their attempts are gone, too. The plants stay.</p>
+      {waiting > 0 && <p>{counted(waiting, 'waiting delivery is', 'waiting deliveries are')} never sent.</p>}
+      <p>Its deliveries and their attempts are deleted, too. The plants stay.</p>
     </Confirm>
   );
 }
