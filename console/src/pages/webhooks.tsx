@@ -39,8 +39,8 @@ export function Webhooks() {
             <Table caption="Webhooks" columns={COLUMNS} rows={list} keyOf={({ id }) => id} />
           ) : (
             <Empty icon="webhooks" title="No webhooks yet">
-              A webhook is a URL of yours. Every plant added from then on is sent there, signed, and again
-              until it arrives.
+              A webhook is a URL of yours. Every plant added from then on is signed and sent there, with
+              retries until it arrives.
             </Empty>
           )
         }
