@@ -26,7 +26,7 @@ import { code, table } from './table.ts';
 
 const INTRODUCTION = `# Limits
 
-Every queue, body, loop and wait of the service is bounded. The values stand in \`src/limits.ts\` and are not settings.`;
+Every queue, body, loop and wait of the service is bounded. The values are in \`src/limits.ts\` and are not settings.`;
 
 /** A group that is missing here is a type error. */
 const groups: Readonly<Record<keyof typeof limits, { title: string; values: object }>> = {
