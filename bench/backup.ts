@@ -16,14 +16,14 @@ import type { Server } from './harness/server.ts';
 import { startService } from './harness/service.ts';
 
 /**
- * `node bench/backup.ts`: backs up a store while clients create plants at full speed, restores the backup elsewhere, and
- * compares it with what the clients were told. Exit code 1 when anything is wrong.
+ * `node bench/backup.ts`: backs up a store while clients create plants at full speed, restores the backup elsewhere,
+ * and compares it with the acknowledged plants. Exit code 1 when anything is wrong.
  */
 
 const USAGE = `Usage: node bench/backup.ts [--rounds 5] [--plants 1000000] [--clients 32] [--help]\n`;
 const PROGRAM = fileURLToPath(new URL('../bin/plant-store', import.meta.url));
 const MIB = 1024 * 1024;
-/** Creates go on for so long before each backup, for comparison. */
+/** How long clients create plants before each backup, for comparison. */
 const BEFORE_MS = 3_000;
 const LOOK_MS = 10;
 
@@ -83,7 +83,7 @@ type Round = {
   bytes: number;
   backupSeconds: number;
   restoreSeconds: number;
-  /** Creates that were acknowledged while the backup was made. */
+  /** Creates acknowledged during the backup. */
   meanwhile: number;
   p99: { before: number; during: number };
   most: { before: number; during: number };

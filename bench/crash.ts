@@ -23,8 +23,8 @@ import { untilSettled } from './harness/wait.ts';
 import { createWebhook, loopbackAllowed } from './harness/webhooks.ts';
 
 /**
- * `node bench/crash.ts`: kills the service at random moments under load, starts it again, and at the end
- * compares what clients and receivers saw with what the store holds. Exit code 1 when anything is wrong.
+ * `node bench/crash.ts`: kills the service at random moments under load, restarts it, and at the end compares what
+ * clients and receivers saw with the store. Exit code 1 when anything is wrong.
  */
 
 const USAGE = `Usage: node bench/crash.ts [--rounds 200] [--clients 32] [--seed N] [--quick] [--help]
@@ -33,9 +33,9 @@ The seed decides moments, requests and the receivers' moods; what they meet is u
   --quick  5 rounds: to see that it runs
 `;
 
-/** A round lasts from no time at all, to meet the start itself, to this. */
+/** A round may end at once, during the start, and lasts at most this long. */
 const ROUND_MS = 900;
-/** As many as a schedule may have: no delivery may run out of attempts. */
+/** As many as a schedule allows: no delivery may run out of attempts. */
 const ATTEMPTS = 100;
 
 process.exitCode = await main();
@@ -118,7 +118,7 @@ function startForCrash(dataDir: string): Promise<Server> {
   });
 }
 
-/** A webhook for each of the receivers: whom it calls, by its id. */
+/** A webhook for each receiver: the receiver by the webhook's id. */
 async function subscribe(dataDir: string, receivers: Receivers): Promise<Map<string, Mood>> {
   const service = await startForCrash(dataDir);
   const webhooks = new Map<string, Mood>();
@@ -131,7 +131,7 @@ async function subscribe(dataDir: string, receivers: Receivers): Promise<Map<str
   return webhooks;
 }
 
-/** After the last start: unknown creates are sent again, deliveries come to an end, the service is stopped. */
+/** After the last start: retries unknown creates, waits until deliveries end, and stops the service. */
 async function settle(
   service: Server,
   dataDir: string,

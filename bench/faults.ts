@@ -7,8 +7,8 @@ import { temporaryFolder } from './harness/cleanup.ts';
 import { table } from './harness/report.ts';
 
 /**
- * `node bench/faults.ts running`: makes file calls of the running service fail under load, lifts the fault, starts the service
- * again if it ended, and compares every answer with what the store holds. `node bench/faults.ts lost`: deletes, moves,
+ * `node bench/faults.ts running`: makes file calls of the running service fail under load, lifts the fault, restarts
+ * the service if it ended, and compares every answer with the store. `node bench/faults.ts lost`: deletes, moves,
  * replaces, cuts and empties stores. Exit code 1 when anything is wrong.
  */
 

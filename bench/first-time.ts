@@ -10,9 +10,9 @@ import { temporaryFolder } from './harness/cleanup.ts';
 import { table } from './harness/report.ts';
 
 /**
- * `node bench/first-time.ts`: what a first-time user does, by the README alone, with nothing at home: clone, install, start,
- * paste the quick start as far as the import, and look at the console. What is measured is the machine's time: reading and
- * pasting come on top.
+ * `node bench/first-time.ts`: follows the README as a first-time user with an empty home: clone, install, start,
+ * paste the quick start up to the import, and look at the console. It measures the machine's time, without reading
+ * and pasting.
  */
 
 const ROOT = join(import.meta.dirname, '..');
@@ -29,7 +29,7 @@ await using cleanup = new AsyncDisposableStack();
 const steps: { step: string; seconds: number }[] = [];
 const home = temporaryFolder().path;
 const folder = join(temporaryFolder().path, 'plant-store');
-// Without what npm put on the path of this program: the system's own Node and npm.
+// Without npm's additions to the path of this program: the system's own Node and npm.
 const path = (process.env.PATH ?? '').split(delimiter).filter((entry) => !entry.includes('node_modules'));
 const env = { PATH: path.join(delimiter), HOME: home, PORT: '0' };
 const run = (command: string, args: string[], cwd: string) =>

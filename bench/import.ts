@@ -14,16 +14,16 @@ import { startService, TOKEN } from './harness/service.ts';
 import { remarks, watchCpu } from './harness/usage.ts';
 
 /**
- * `node bench/import.ts [rounds]`: imports a file of 100 000 plants into a new store with `plant import`, and checks that
- * all of them are there. Importer and service run on the same machine, on whatever cores there are. Exit code 1 when the
- * median is below the target, or a plant is missing.
+ * `node bench/import.ts [rounds]`: imports a file of 100 000 plants into a new store with `plant import`, and checks
+ * that all of them exist. Importer and service run on the same machine, on any cores. Exit code 1 when the median is
+ * below the target, or a plant is missing.
  */
 
 const ROWS = 100_000;
 const TARGET = 5_000;
 const PROGRAM = fileURLToPath(new URL('../bin/plant-store', import.meta.url));
 
-/** CPU times are in microseconds for a row. */
+/** CPU times are in microseconds per row. */
 type Round = { rate: number; service: number; importer: number; notes: string[] };
 
 const rounds: Round[] = [];
@@ -46,7 +46,7 @@ const tables = [
 process.stdout.write(`${tables.join('\n\n')}\n`);
 if (!isMet(figure)) process.exitCode = 1;
 
-/** From the start of the program to its end: the file is read twice within it. */
+/** From the start of the program to its end, which includes reading the file twice. */
 async function importOnce(): Promise<Round> {
   const folder = temporaryFolder().path;
   const file = join(folder, 'plants.csv');

@@ -73,7 +73,7 @@ function isSame(listed: unknown, row: Row): boolean {
   return JSON.stringify(listed) === JSON.stringify(row);
 }
 
-/** A receiver that takes only what is signed with the secret of `trust`. */
+/** A receiver that accepts only requests signed with the secret of `trust`. */
 async function startRecorder(expected: number) {
   /** By the plant's id. */
   const bodies = new Map<number, string>();

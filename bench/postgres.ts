@@ -5,8 +5,8 @@ import type { Findings, Plan } from './postgres/findings.ts';
 import { keepLogs } from './postgres/replica.ts';
 
 /**
- * `node bench/postgres.ts <program>`: replicas of the service on real PostgreSQL servers, and something that goes wrong.
- * Prints what must hold and whether it does. Exit code 1 when anything is wrong.
+ * `node bench/postgres.ts <program>`: replicas of the service on real PostgreSQL servers, with a fault. Prints what
+ * must hold and whether it does. Exit code 1 when anything is wrong.
  */
 
 const USAGE = `Usage: node bench/postgres.ts <program> [--rounds N] [--seed N] [--quick] [--help]

@@ -48,7 +48,7 @@ function acknowledgedExist({ plants }: Stored, { entries }: Ledger): Check {
     return plant === undefined || plant.id !== entry.id || plant.tag !== entry.tag;
   });
   return {
-    name: 'acknowledged plants are there',
+    name: 'acknowledged plants exist',
     count: known.length,
     violations: lost.map(({ name, id }) => `lost or changed: ${name} (${id})`),
   };
@@ -57,7 +57,7 @@ function acknowledgedExist({ plants }: Stored, { entries }: Ledger): Check {
 function nothingDoubled({ plants }: Stored): Check {
   const doubled = [...Map.groupBy(plants, ({ name }) => name)].filter(([, same]) => same.length > 1);
   return {
-    name: 'no plant is there twice',
+    name: 'no plant exists twice',
     count: plants.length,
     violations: doubled.map(([name, same]) => `${name} is there ${same.length} times`),
   };
@@ -66,7 +66,7 @@ function nothingDoubled({ plants }: Stored): Check {
 function nothingUnasked({ plants }: Stored, { entries }: Ledger): Check {
   const unasked = plants.filter(({ name }) => (entries.get(name)?.state ?? 'refused') === 'refused');
   return {
-    name: 'plants that were refused, or never sent, are not there',
+    name: 'plants that were refused or never sent do not exist',
     count: plants.length,
     violations: unasked.map(({ name, id }) => `nobody created ${name} (${id})`),
   };
@@ -92,7 +92,7 @@ function everyEventDelivered({ events, deliveries }: Stored, { webhooks }: Known
     ({ webhook, event, state }) => !left.delete(`${event} to ${webhook}`) || state !== 'delivered',
   );
   return {
-    name: 'each event has one delivery for each webhook, which is delivered',
+    name: 'each event has one delivery for each webhook, and it succeeded',
     count: deliveries.length,
     violations: [
       ...wrong.map(({ webhook, event, state }) => `the delivery of ${event} to ${webhook} is ${state}`),
@@ -134,7 +134,7 @@ function repeatsAreExplained({ outages, report }: Known): Check {
     ({ before, again }) => !outages.some(({ from, to }) => from <= again && before <= to),
   );
   return {
-    name: 'what was accepted came again only after a kill',
+    name: 'accepted deliveries were repeated only after a kill',
     count: report.repeats.length,
     violations: unexplained.map(({ mood, event, before, again }) => {
       return `${mood} got ${event} again after ${(again - before).toFixed(0)} ms without a kill`;

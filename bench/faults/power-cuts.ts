@@ -178,7 +178,7 @@ async function repeated(
     violations.push(...(await round(image, plan)));
     await image.dispose();
   }
-  return [{ name: 'the first plant is there', count: plan.cuts, violations }];
+  return [{ name: 'the first plant exists', count: plan.cuts, violations }];
 }
 
 const ENV = { BOOTSTRAP_TOKEN: TOKEN };
@@ -225,7 +225,7 @@ async function cutStarts(plan: Plan): Promise<Check[]> {
         }
         process.stderr.write(`${plan.fileSystem}: ${count} starts cut, ${violations.length} violations\n`);
       }
-  return [{ name: 'a start that was cut is followed by one that has all', count, violations }];
+  return [{ name: 'after an interrupted start, the next one has everything', count, violations }];
 }
 
 /** Undefined when the start makes fewer such calls. */

@@ -40,7 +40,7 @@ export function againstBefore(loads: Map<string, Sample[]>, section: string): Fi
       target: NO_SLOWER,
     },
     {
-      name: `${section}: CPU of the service for each answer, against the version before`,
+      name: `${section}: service CPU per answer, against the version before`,
       unit: '×',
       values: ratios(loads, pair, ({ cpuPerAnswer }) => cpuPerAnswer),
     },

@@ -180,12 +180,12 @@ export function idChecks({ plants, events }: Stored, model: IdModel): Check[] {
       ),
     },
     {
-      name: 'no create is done twice',
+      name: 'no create takes effect twice',
       count: events.length,
       violations: repeated(events.map(({ name }) => name)),
     },
     {
-      name: 'what was answered is what was done',
+      name: 'the answers match the effects',
       count: events.length,
       violations: events.flatMap(({ name, id }) => {
         const said = creates.get(name);
@@ -193,12 +193,12 @@ export function idChecks({ plants, events }: Stored, model: IdModel): Check[] {
       }),
     },
     {
-      name: 'no plant is gone that nobody asked to delete',
+      name: 'no plant is deleted without a request',
       count: events.length,
       violations: events.flatMap(({ name }) => (there.has(name) || doomed.has(name) ? [] : [name])),
     },
     {
-      name: 'every plant that was answered as gone is gone',
+      name: 'every plant reported as deleted is deleted',
       count: gone.size,
       violations: [...gone].filter((name) => there.has(name)),
     },

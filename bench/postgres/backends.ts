@@ -64,7 +64,7 @@ export async function backends({ rounds, random }: Plan): Promise<Findings> {
     checks: [
       ...checks,
       {
-        name: `everything is delivered within ${DELIVERED_MS / 1000} s after the load`,
+        name: `all deliveries succeed within ${DELIVERED_MS / 1000} s after the load`,
         count: countAccepted(report),
         violations: left > 0 || ms > DELIVERED_MS ? [took] : [],
       },

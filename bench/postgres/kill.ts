@@ -82,7 +82,7 @@ export async function kill({ rounds, random, isQuick }: Plan): Promise<Findings>
 
 function inTime(takeovers: number[]): Check {
   return {
-    name: `what was pending at a kill went out within ${TAKEN_OVER_MS / 1000} s`,
+    name: `deliveries pending at a kill were sent within ${TAKEN_OVER_MS / 1000} s`,
     count: takeovers.length,
     violations: takeovers.filter((ms) => ms > TAKEN_OVER_MS).map((ms) => `after ${secondsOf(ms)}`),
   };

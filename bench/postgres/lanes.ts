@@ -77,7 +77,7 @@ export async function lanes({ rounds, isQuick }: Plan): Promise<Findings> {
     checks: [
       ...looks.map(checkOf),
       {
-        name: 'no delivery came twice',
+        name: 'no delivery was sent twice',
         count: requests,
         violations: duplicates > 0 ? [`${duplicates} came again`] : [],
       },

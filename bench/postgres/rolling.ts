@@ -162,7 +162,7 @@ async function checksOf(name: string, outcome: Outcome, url: string): Promise<Ch
   return [
     { name: `${name}: no request failed`, count: outcome.requests, violations: outcome.failures },
     {
-      name: `${name}: each acknowledged plant is there once`,
+      name: `${name}: each acknowledged plant exists once`,
       count: outcome.created.length,
       violations: wrong.map((plant) => `${plant} is there ${times.get(plant) ?? 0} times`),
     },

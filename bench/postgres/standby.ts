@@ -152,7 +152,7 @@ function checkOfWait({ how, code, ms, from, to }: Wait): Check {
 
 function readsGoOn(statuses: number[]): Check {
   return {
-    name: 'reads go on while commits wait',
+    name: 'reads continue while commits wait',
     count: statuses.length,
     violations: statuses.filter((status) => status !== 200).map(String),
   };
@@ -172,7 +172,7 @@ async function compare(primary: PostgresServer, standby: PostgresServer): Promis
     JSON.stringify(rows),
   );
   const violations = here === there ? [] : [`${here} on the primary, ${there} on the standby`];
-  return { name: 'the standby holds what the primary holds', count: 1, violations };
+  return { name: 'the standby has the same data as the primary', count: 1, violations };
 }
 
 function findingsOf(checks: Check[], waits: Wait[], ledger: Ledger): Findings {

@@ -2,8 +2,8 @@ import { createServer, type ServerResponse } from 'node:http';
 import { serve } from './serve.ts';
 
 /**
- * Receivers that nobody wants to have. `/hang` never answers, `/drip` answers a byte a second, `/flood` answers
- * 10 GiB as fast as they are taken. `GET` answers how many requests each of them has had.
+ * Misbehaving receivers. `/hang` never answers, `/drip` answers a byte a second, `/flood` answers 10 GiB as fast as
+ * the sender reads. `GET` returns how many requests each of them got.
  */
 
 const DRIP_MS = 1000;
@@ -23,7 +23,7 @@ const server = createServer((request, response) => {
   if (path === '/drip') drip(response);
   else if (path === '/flood') flood(response);
 });
-// Whoever hangs does so for as long as the sender lets it.
+// `/hang` hangs for as long as the sender allows.
 server.requestTimeout = 0;
 server.timeout = 0;
 serve(server);

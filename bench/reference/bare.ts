@@ -2,8 +2,8 @@ import { createServer } from 'node:http';
 import { serve } from './serve.ts';
 
 /**
- * The limit: what node:http itself answers. It gives the same 20 plants to whatever is asked, reads no body
- * and touches no store.
+ * The limit: what node:http itself can answer. It returns the same 20 plants for every request, reads no body and
+ * uses no store.
  */
 
 const PLANTS = 20;

@@ -4,8 +4,8 @@ import type { Tally } from '../harness/fast-receiver.ts';
 import { serve } from './serve.ts';
 
 /**
- * A receiver that is faster than any sender: it answers every POST with 204, reads of it no more than it needs to
- * find the next one, and counts. `GET` answers the tally, `DELETE` begins it anew.
+ * A receiver that is faster than any sender: it answers every POST with 204, reads only enough of it to find the next
+ * one, and counts. `GET` returns the count, `DELETE` resets it.
  */
 
 const HEAD_END = '\r\n\r\n';
@@ -24,12 +24,12 @@ serve(
     socket.on('data', (chunk: string) => {
       unread = answerAll(socket, unread === '' ? chunk : unread + chunk);
     });
-    // A sender that is gone needs no answer.
+    // A sender that has gone needs no response.
     socket.on('error', () => {});
   }),
 );
 
-/** Answers the requests that are complete; returns what is left of the text. */
+/** Answers the complete requests; returns the rest of the text. */
 function answerAll(socket: Socket, text: string): string {
   for (let start = 0; ; ) {
     const headEnd = text.indexOf(HEAD_END, start);

@@ -9,11 +9,11 @@ import { pageSql, SEPARATOR } from '../../src/store/postgres/plants/page-reads.t
 import { serve } from './serve.ts';
 
 /**
- * What one would write in a day with Fastify and PostgreSQL: each `POST /plants` is one durable INSERT, each page one
- * SELECT, over a pool of connections that prepare their statements. Tokens stand in a Map. No event, no webhook, no
- * problem of anybody's but this. DATABASE_URL names the database, DATABASE_CONNECTIONS the size of the pool, TOKEN the
- * token of the service's first user, whose plants the list is of; its own creates go to a table of its own. With
- * SAME_SQL the list is read by the service's own statement, which makes the JSON in the database.
+ * What you would write in a day with Fastify and PostgreSQL: each `POST /plants` is one durable INSERT, each page one
+ * SELECT, over a pool of connections with prepared statements. Tokens are in a Map. There is no event, no webhook and
+ * no other feature. DATABASE_URL names the database, DATABASE_CONNECTIONS the size of the pool, and TOKEN the token
+ * of the service's first user, whose plants it lists; its own creates go to a separate table. With SAME_SQL it lists
+ * by the service's own statement, which creates the JSON in the database.
  */
 
 type User = { id: number };
@@ -103,7 +103,7 @@ const pageOfRows: Route<ListRequest> = {
   schema: { querystring: ListQuery, response: { 200: { type: 'array', items: Plant } } },
   async handler(request, reply) {
     const { limit, after } = request.query;
-    // One more shows whether there is a next page.
+    // One more row shows whether there is a next page.
     const { rows } = await pool.query({ ...PAGE, values: [request.user.id, after, limit + 1] });
     if (rows.length > limit) {
       rows.pop();

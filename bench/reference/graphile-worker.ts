@@ -8,9 +8,9 @@ import type { WorkerOrder } from '../harness/graphile-worker.ts';
 import { serve } from './serve.ts';
 
 /**
- * Webhooks as one would send them with a job queue on PostgreSQL: graphile-worker, and a task that signs a request, sends
- * it with `fetch`, and throws on an answer that is not 2xx. Each POST to it says how the worker is tuned and how many
- * jobs wait in the database that DATABASE_URL names; the answer comes when all of them are done and recorded.
+ * Webhooks with a job queue on PostgreSQL: graphile-worker, and a task that signs a request, sends it with `fetch`,
+ * and throws on a response that is not 2xx. Each POST to it says how to tune the worker and how many jobs wait in the
+ * database that DATABASE_URL names; the response follows when all of them are done and recorded.
  */
 
 const connectionString = process.env.DATABASE_URL ?? '';

@@ -1,6 +1,6 @@
 import type { Server } from 'node:net';
 
-/** Listens on a free port of the loopback, says its URL on stderr, and ends on SIGTERM. */
+/** Listens on a free loopback port, prints its URL on stderr, and ends on SIGTERM. */
 export function serve(server: Server): void {
   server.listen(0, '127.0.0.1', () => {
     const address = server.address();

@@ -4,8 +4,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { serve } from './serve.ts';
 
 /**
- * What one would write in an hour: each `POST /plants` is one durable INSERT with a commit of its own. No
- * token, no event. The store is made in DATA_DIR.
+ * What you would write in an hour: each `POST /plants` is one durable INSERT with its own commit. No token, no event.
+ * The store is created in DATA_DIR.
  */
 
 const db = new DatabaseSync(join(process.env.DATA_DIR ?? '.', 'single-insert.sqlite'));

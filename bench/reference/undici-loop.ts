@@ -7,9 +7,9 @@ import type { LoopOrder } from '../harness/undici-loop.ts';
 import { serve } from './serve.ts';
 
 /**
- * The limit for a sender: a loop around undici that sends one and the same request, so many at a time, and reads
- * the answers. It looks up and records nothing, and signs only if asked to. Each POST to it says what to send; the answer comes when all
- * is sent.
+ * The limit for a sender: a loop around undici that sends the same request again and again, a given number at a time,
+ * and reads the responses. It does no lookups, records nothing, and signs only if told to. Each POST to it says what
+ * to send; the response follows when all is sent.
  */
 
 serve(

@@ -4,9 +4,9 @@ import type { Principal } from '../../src/access/authentication.ts';
 import { scopes } from '../../src/access/scopes.ts';
 
 /**
- * The service without authentication: to be loaded before it (`--import`). This module takes the place of
- * `src/http/request/authorization.ts`, so that nobody reads a header or looks for a token: each request is one of the
- * first user's. All the rest is the service as it is.
+ * The service without authentication; load it first (`--import`). This module replaces
+ * `src/http/request/authorization.ts`, so that no header is read and no token looked up: each request acts for the
+ * first user. Everything else is unchanged.
  */
 
 export * from '../../src/http/request/authorization.ts';
@@ -28,7 +28,7 @@ const everybody: Principal = {
   countedAs: 'everybody',
 };
 
-/** In place of the hook that looks at the token. */
+/** Replaces the hook that checks the token. */
 export function requireScope(): onRequestHookHandler {
   return (request, _reply, done) => {
     request.principal = everybody;

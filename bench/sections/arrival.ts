@@ -14,15 +14,15 @@ const CREATES_PER_SECOND = 100;
 
 type Contender = {
   name: string;
-  /** Milliseconds; a contender without is there for comparison. */
+  /** Milliseconds; a contender without a target is only for comparison. */
   target?: { p50: number; p99: number };
   service: Server;
   arrivals: Arrivals;
-  /** Of each round. */
+  /** The length of each round. */
   times: number[][];
 };
 
-/** From the moment when a create was due to be sent to the arrival of its event, on both stores. */
+/** From the time when a create was due to be sent until its event arrives, on both stores. */
 export async function arrival(bench: Bench): Promise<Report> {
   const { rounds, seconds, warmUpSeconds } = bench.quick
     ? { rounds: 2, seconds: 2, warmUpSeconds: 2 }

@@ -14,17 +14,17 @@ import { startService } from '../harness/service.ts';
 import { untilNoneLeft } from '../harness/wait.ts';
 import { createWebhook, loopbackAllowed } from '../harness/webhooks.ts';
 
-/** Attempts that fail until the webhook is known to fail, and only probed. */
+/** Failed attempts until the webhook counts as failing and is only probed. */
 const FAILED = 30;
-/** For the pauses between probes to become as long as they may. */
+/** Until the pauses between probes reach their maximum. */
 const SETTLE_MS = 10_000;
 
 /** A store with a failing webhook, and the service on it. */
 type Place = { name: string; service: Server; webhook: string; add(count: number): Promise<void> };
 
 /**
- * What a person asks for goes before what waits: tests and redeliveries of a webhook whose receiver fails, with a long
- * backlog, on both stores.
+ * Manual deliveries go before the backlog: tests and redeliveries of a failing webhook with a long backlog, on both
+ * stores.
  */
 export async function asked(bench: Bench): Promise<Report> {
   const attempts = watchAttempts();
@@ -90,13 +90,13 @@ async function measure(bench: Bench, place: Place, attempts: Attempts): Promise<
   return [figure('a test', tests), figure('a redelivery', redeliveries)];
 }
 
-/** Events that wait: the newest, which are the last of the backlog. */
+/** Waiting events: the newest, which are last in the backlog. */
 async function deliveriesOf(url: string, count: number): Promise<string[]> {
   const { body } = await askFor(`${url}/deliveries?state=pending&limit=${count}`);
   return JSON.parse(body).map(({ event }: { event: string }) => event);
 }
 
-/** Answers with the event that is sent. */
+/** Resolves with the event that is sent. */
 async function post(url: string): Promise<string> {
   const { body } = await askFor(url, { method: 'POST', body: '{}' });
   return JSON.parse(body).event;
@@ -105,15 +105,12 @@ async function post(url: string): Promise<string> {
 type Attempts = {
   enter(event: string): void;
   count(): number;
-  /**
-   * Seconds from the moment when something was asked for to the next attempt of the event it answers with; Infinity when
-   * none comes in time.
-   */
+  /** Seconds from the manual request to the next attempt of its event; Infinity when there is none in time. */
   after(ask: () => Promise<string>, patienceMs: number): Promise<number>;
 };
 
 function watchAttempts(): Attempts {
-  /** When each event came last. */
+  /** When each event last arrived. */
   const times = new Map<string, number>();
   let count = 0;
   return {

@@ -14,11 +14,11 @@ import { watchCpu } from '../harness/usage.ts';
 const CONNECTIONS = 32;
 const PLANTS = 1000;
 const PAGE = '/plants?limit=20';
-/** Whose plants they are. */
+/** The owner of the plants. */
 const USER = 'admin';
 
 const REPLACEMENT = new URL('../reference/without-authentication.ts', import.meta.url);
-/** For the environment of the service that asks nobody. */
+/** For the environment of the service without authentication. */
 const unauthenticated = { NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} --import=${REPLACEMENT}` };
 
 const WITH_OPAQUE = 'auth: opaque token';
@@ -27,8 +27,8 @@ const WITHOUT = 'auth: no authentication';
 const UNREAD = 'auth: no authentication, a JWT is sent';
 
 /**
- * What it costs to find out who asks, against the same service that asks nobody: the header that is sent, its
- * reading, the look-up of a token that was seen before, the scope.
+ * The cost of authentication against the same service without it: the header on the wire, reading it, the lookup of a
+ * known token, the scope.
  */
 export async function auth(bench: Bench): Promise<Report> {
   const provider = await startIdentityProvider();
@@ -57,7 +57,7 @@ export async function auth(bench: Bench): Promise<Report> {
   };
 }
 
-/** Each process serves a store of its own. */
+/** Each process serves its own store. */
 function storeIn(bench: Bench, name: string): Promise<string> {
   const folder = join(bench.folder, name);
   mkdirSync(folder);
@@ -71,13 +71,13 @@ function figures(loads: Map<string, Sample[]>): Figure[] {
   return [
     { name, unit: '×', values: against(WITH_OPAQUE), target: { atLeast: 0.9 } },
     { name: 'the same, JWT', unit: '×', values: against(WITH_JWT), target: { atLeast: 0.85 } },
-    { name: 'CPU for each answer, more: opaque token', unit: 'µs', values: microseconds(WITH_OPAQUE) },
+    { name: 'additional CPU per answer: opaque token', unit: 'µs', values: microseconds(WITH_OPAQUE) },
     { name: 'the same, JWT', unit: 'µs', values: microseconds(WITH_JWT) },
-    { name: 'the same, a JWT that nobody reads', unit: 'µs', values: microseconds(UNREAD) },
+    { name: 'the same, a JWT that is not read', unit: 'µs', values: microseconds(UNREAD) },
   ];
 }
 
-/** How much more CPU time one answer takes than the other, round by round. */
+/** The additional CPU time per answer, round by round. */
 function differences(loads: Map<string, Sample[]>, name: string, against: string): number[] {
   const others = loads.get(against) ?? [];
   return (loads.get(name) ?? []).flatMap(({ cpuPerAnswer }, round) => {
@@ -86,20 +86,20 @@ function differences(loads: Map<string, Sample[]>, name: string, against: string
   });
 }
 
-/** What a JWT costs when it is met for the first time, and its signature is looked at: against the second time. */
+/** The cost of a new JWT, whose signature must be verified, against its second use. */
 async function timeFirst(service: Server, provider: IdentityProvider, count: number): Promise<Figure> {
   const tokens: string[] = [];
   for (let i = 0; i < count; i++) tokens.push(await provider.issue(USER));
   const first = await cpuPerAnswer(service, tokens);
   const second = await cpuPerAnswer(service, tokens);
   return {
-    name: `CPU for the first answer to each of ${count} JWTs, more than for the second`,
+    name: `additional CPU for the first answer to each of ${count} JWTs, against the second`,
     unit: 'µs',
     values: [first - second],
   };
 }
 
-/** Asks once with each token, several at a time: microseconds of the service's CPU time for each. */
+/** Sends one request with each token, several at a time: the service's CPU time in microseconds per request. */
 async function cpuPerAnswer(service: Server, tokens: string[]): Promise<number> {
   const left = tokens.values();
   const stop = watchCpu([service.pid]);

@@ -10,24 +10,24 @@ import { startService } from '../harness/service.ts';
 import { createWebhook, loopbackAllowed } from '../harness/webhooks.ts';
 
 const MIB = 1024 * 1024;
-/** What a service has sent that every other is compared with. */
+/** The baseline: how many deliveries a service has sent. */
 const FEW = 1_000;
 
 type Shape = { name: string; webhooks: number; events: number };
 
-/** A service that was started on a backlog, and has sent some of it. */
+/** A service that was started with a backlog and has sent some of it. */
 type Run = {
-  /** Milliseconds from the start of the process, and from the moment when it said its URL. */
+  /** Milliseconds from the start of the process, and from when it printed its URL. */
   firstSinceStart: number;
   firstSinceReady: number;
   /** Bytes, at the end and at most. */
   resident: number;
   peak: number;
-  /** Microseconds of CPU time for each delivery, what the start takes included. */
+  /** Microseconds of CPU time per delivery, including the start. */
   cpu: number;
 };
 
-/** What a long backlog costs: memory, CPU time, and the time to the first attempt after a start. */
+/** The cost of a long backlog: memory, CPU time, and the time to the first attempt after a start. */
 export async function backlog(bench: Bench): Promise<Report> {
   const { deliveries, many, rounds, sent } = bench.quick
     ? { deliveries: 100_000, many: 1_000, rounds: 2, sent: 5_000 }
@@ -74,7 +74,7 @@ async function makeStore(
   const dataDir = join(bench.folder, `backlog-${name.replaceAll(' ', '-')}-${round}`);
   mkdirSync(dataDir);
   bench.say(`a store with ${name} …`);
-  // The service makes the schema, the user and the keys.
+  // The service creates the schema, the user and the keys.
   const service = await startService({ dataDir, env: loopbackAllowed });
   await createWebhook(service, `${receiver.url}/`);
   await service.stop();
@@ -83,7 +83,7 @@ async function makeStore(
   return dataDir;
 }
 
-/** Starts a service on a store, and stops it when it has sent so many. */
+/** Starts a service on a store, and stops it when it has sent this many. */
 async function run(dataDir: string, receiver: FastReceiver, sent: number): Promise<Run> {
   await receiver.reset();
   const start = monotonicMs();
@@ -109,7 +109,7 @@ function figuresOf({ shape, sent, atMost }: Taken, { long, few, short }: Runs): 
   const cpu = summary(short.map((one) => one.cpu)).median;
   return [
     {
-      name: `largest RSS while ${sent} of ${shape.name} are sent, over a service that has sent ${FEW}`,
+      name: `largest RSS while ${sent} of ${shape.name} are sent, against a service that has sent ${FEW}`,
       unit: 'MiB',
       values: long.map(({ peak }) => peak / MIB - base),
       target: { atMost },
@@ -121,12 +121,12 @@ function figuresOf({ shape, sent, atMost }: Taken, { long, few, short }: Runs): 
       target: { atMost: 1 },
     },
     {
-      name: 'the same, since the service said that it listens',
+      name: 'the same, from when the service listens',
       unit: 's',
       values: long.map(({ firstSinceReady }) => firstSinceReady / 1000),
     },
     {
-      name: `CPU of the service for each of ${sent} deliveries, against a backlog of no more`,
+      name: `service CPU per delivery over ${sent}, against a backlog of just these`,
       unit: '×',
       values: long.map((one) => one.cpu / cpu),
       target: { atMost: 1.5 },

@@ -13,14 +13,14 @@ import { SERVER_CORE } from '../harness/tools.ts';
 import { remarks, watchCpu } from '../harness/usage.ts';
 import { createWebhook, loopbackAllowed } from '../harness/webhooks.ts';
 
-/** Of GETs, and of POSTs as well. */
+/** The rate of GETs, and of POSTs. */
 const PER_SECOND = 200;
 
 type Setting = {
   name: string;
-  /** Undefined for every core: those of the load are then shared with it, on a machine with two. */
+  /** Undefined for all cores; on a machine with two, the load shares them. */
   core: number | undefined;
-  /** The most that p99 may be of what it is without deliveries. */
+  /** The highest p99, as a multiple of that without deliveries. */
   atMost: number;
 };
 
@@ -34,8 +34,8 @@ type Burst = Latencies & { perSecond: number };
 type Round = { quiet: Latencies; burst: Burst; alone: number };
 
 /**
- * What clients notice of deliveries under way: p99 of GETs and POSTs at a fixed rate, with and without them. And what the
- * deliveries notice of the clients.
+ * What clients notice of deliveries: p99 of GETs and POSTs at a fixed rate, with and without deliveries. And the
+ * reverse.
  */
 export async function beside(bench: Bench): Promise<Report> {
   const receiver = await startFastReceiver();
@@ -59,7 +59,7 @@ async function besideOn(bench: Bench, receiver: FastReceiver, setting: Setting):
   mkdirSync(dataDir);
   const service = await startService({ dataDir, env: loopbackAllowed, core: setting.core });
   await createWebhook(service, `${receiver.url}/`);
-  // Without a webhook: the plants of the one who asks make no deliveries.
+  // Without a webhook, so that this user's plants cause no deliveries.
   const token = createUser(dataDir, 'ann');
 
   async function burst(count: number): Promise<Burst> {
@@ -94,7 +94,7 @@ async function rateOf(receiver: FastReceiver): Promise<number> {
   return (requests - 1) / ((last - first) / 1000);
 }
 
-/** p99 of requests at a fixed rate while something goes on, in milliseconds. */
+/** p99 of requests at a fixed rate during other work, in milliseconds. */
 async function during(service: Server, token: string, something: () => Promise<unknown>): Promise<Latencies> {
   const url = `${service.url}/plants`;
   const gets = pace(PER_SECOND, () => askFor(`${url}?limit=20`, { token }));
@@ -120,7 +120,7 @@ function figuresOf({ name, atMost }: Setting, deliveries: number, taken: Round[]
     ...latency('GET /plants?limit=20', ({ get }) => get),
     ...latency('POST /plants', ({ post }) => post),
     {
-      name: `${name}: deliveries meanwhile, against those of a service that nobody asks`,
+      name: `${name}: deliveries meanwhile, against a service without requests`,
       unit: '×',
       values: taken.map(({ burst, alone }) => burst.perSecond / alone),
       target: { atLeast: 0.9 },

@@ -15,7 +15,7 @@ export const createLoad: Load = {
   connections: 64,
 };
 
-/** Durable creates against the limit, against one INSERT a request, and against the version before. */
+/** Durable creates against the limit, one INSERT a request, and the version before. */
 export async function create(bench: Bench): Promise<Report> {
   const dataDir = join(bench.folder, 'create');
   mkdirSync(dataDir);

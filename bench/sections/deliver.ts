@@ -10,12 +10,12 @@ import { readRequest, runLoop } from '../harness/undici-loop.ts';
 import { untilNoneLeft } from '../harness/wait.ts';
 import { createWebhook, loopbackAllowed } from '../harness/webhooks.ts';
 
-/** Requests under way at a time. */
+/** Requests in flight. */
 const CONCURRENCY = 16;
 
 /**
- * How fast a backlog goes to one fast receiver, against a loop that sends the same requests and does nothing else:
- * with a signature for each, which is half of what such a request costs, and with one signature for all. And against
+ * How fast a backlog is sent to one fast receiver, against a loop that sends the same requests and does nothing else:
+ * with a signature for each, which is half the cost of such a request, and with one signature for all. And against
  * the version before.
  */
 export async function deliver(bench: Bench): Promise<Report> {
@@ -31,7 +31,7 @@ export async function deliver(bench: Bench): Promise<Report> {
       : await startDrain(bench, 'deliver-before', { receiver, deliveries, root: bench.before });
 
   await mine.drain();
-  // The loop sends again what the service sent.
+  // The loop repeats what the service sent.
   const request = readRequest((await receiver.tally()).sample ?? '');
   await before?.drain();
   const order = { url: `${receiver.url}/`, requests: deliveries, concurrency: CONCURRENCY, ...request };
@@ -52,7 +52,7 @@ export async function deliver(bench: Bench): Promise<Report> {
 
 type Drain = { drain(): Promise<Sample>; stop(): Promise<unknown> };
 
-/** A service with one webhook, whose backlogs are sent. */
+/** A service with one webhook, whose backlogs it sends. */
 async function startDrain(
   bench: Bench,
   name: string,
@@ -68,7 +68,7 @@ async function startDrain(
       sampleSender(service, receiver, deliveries, async () => {
         addBacklog(dataDir, deliveries);
         await receiver.received(deliveries);
-        // What is recorded after the last request belongs to what a delivery costs.
+        // Recording after the last request is part of a delivery's cost.
         await untilNoneLeft('deliveries without an outcome', () => countDeliveries(dataDir, 'pending'));
       }),
     stop: service.stop,
@@ -97,7 +97,7 @@ function figuresOf(loads: Map<string, Sample[]>): Figure[] {
       unit: '/s',
       values: (loads.get(mine) ?? []).map(({ rate }) => rate),
     },
-    { name: 'CPU of the service for each delivery', unit: 'µs', values: (loads.get(mine) ?? []).map(cpu) },
+    { name: 'service CPU per delivery', unit: 'µs', values: (loads.get(mine) ?? []).map(cpu) },
     ...(loads.has(before)
       ? [
           {

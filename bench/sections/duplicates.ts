@@ -10,19 +10,19 @@ import { untilNoneLeft } from '../harness/wait.ts';
 import { createWebhook, loopbackAllowed } from '../harness/webhooks.ts';
 
 const WEBHOOKS = 4;
-/** One request in so many is answered slowly, some of those without delay between head and end. */
+/** One request in this many is answered slowly, some with a delay between head and end. */
 const SLOW_EVERY = 20;
 const SLOWEST_MS = 2_000;
-/** After the last event has arrived: the last answers are given, and what would come again comes. */
+/** After the last event has arrived: time for the last responses and for duplicates. */
 const SETTLE_MS = 5_000;
 
-/** Receivers that answer 200, at times slowly, and a service that nobody kills: each event comes once. */
+/** Receivers that answer 200, sometimes slowly, and a service that is not killed: each event arrives once. */
 export async function duplicates(bench: Bench): Promise<Report> {
   const plants = bench.quick ? 250 : 5_000;
   const deliveries = plants * WEBHOOKS;
   const dataDir = join(bench.folder, 'duplicates');
   mkdirSync(dataDir);
-  /** How often each event came to each path. */
+  /** How often each event arrived at each path. */
   const times = new Map<string, number>();
   let requests = 0;
   const receiver = await startReceiver((received) => {
@@ -54,7 +54,7 @@ export async function duplicates(bench: Bench): Promise<Report> {
 async function answer({ response }: Received, n: number): Promise<void> {
   const slow = n / SLOW_EVERY;
   if (Number.isInteger(slow)) {
-    // Every second one of these sends its head at once, and its body late.
+    // Every second one sends its head at once and its body late.
     if (slow % 2 === 0) response.writeHead(200, { 'content-type': 'text/plain' }).write('well');
     await sleep((slow * 137) % SLOWEST_MS);
   }

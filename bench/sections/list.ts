@@ -11,7 +11,7 @@ import { startReference, startService, TOKEN } from '../harness/service.ts';
 const CONNECTIONS = 32;
 const PLANTS = 1000;
 
-/** The first page of 20 plants against the limit, and against the version before. */
+/** The first page of 20 plants against the limit and the version before. */
 export async function list(bench: Bench): Promise<Report> {
   const referenceDir = join(bench.folder, 'list-reference');
   mkdirSync(referenceDir);

@@ -17,16 +17,16 @@ const MIB = 1024 * 1024;
 const HEALTHY = 10;
 /** Paths of `reference/bad-receivers.ts`: never answers, answers a byte a second, answers 10 GiB. */
 const BAD = ['hang', 'drip', 'flood'];
-/** Each makes a delivery for every webhook. */
+/** Each creates a delivery for every webhook. */
 const CREATES_PER_SECOND = 40;
-/** After the bad ones are gone: for what they left to be removed. */
+/** After the bad receivers are gone: time to remove their remains. */
 const SETTLE_MS = 2_000;
 
 type Round = { p50: number; p99: number; peakMib: number };
 
-/** Ten healthy webhooks beside one that hangs, one that drips and one that floods, against the ten alone. */
+/** Ten healthy webhooks next to one that hangs, one that drips and one that floods, against the ten alone. */
 export async function neighbours(bench: Bench): Promise<Report> {
-  // Long enough that attempts reach their deadline of 15 s, and their lanes are what they become.
+  // Long enough for attempts to reach their deadline of 15 s and for lanes to settle.
   const { rounds, seconds } = bench.quick ? { rounds: 1, seconds: 4 } : { rounds: 3, seconds: 30 };
   const dataDir = join(bench.folder, 'neighbours');
   mkdirSync(dataDir);
@@ -94,7 +94,7 @@ function figuresOf(alone: Round[], beside: Round[]): Figure[] {
   ];
 }
 
-/** The bad receivers with a webhook each. `stop` takes both away and says what the receivers counted. */
+/** The bad receivers with a webhook each. `stop` removes both and returns the receivers' counts. */
 async function startBad(service: Server): Promise<{ stop(): Promise<string> }> {
   const receivers = await startReference('bad-receivers', { core: LOAD_CORE });
   const webhooks: string[] = [];

@@ -14,7 +14,7 @@ import { createLoad } from './create.ts';
 const list: Load = { method: 'GET', paths: ['/plants?limit=20'], token: TOKEN, connections: 32 };
 const LOADS = { list, create: createLoad };
 
-/** What it costs to measure the service and to trace one request in twenty, against the same service without. */
+/** The cost of metrics and of tracing one request in twenty, against the same service without. */
 export async function observed(bench: Bench): Promise<Report> {
   const collector = await startCollector();
   const variants = {
@@ -45,13 +45,13 @@ export async function observed(bench: Bench): Promise<Report> {
 function figures(loads: Map<string, Sample[]>, kind: string): Figure[] {
   const cpu = ({ cpuPerAnswer }: Sample) => cpuPerAnswer;
   return ['metrics', 'traces'].map((variant) => ({
-    name: `CPU for each answer, ${kind}: with ${variant}, against without`,
+    name: `CPU per answer, ${kind}: with ${variant}, against without`,
     unit: '×',
     values: ratios(loads, [`${kind}: ${variant}`, `${kind}: plain`], cpu),
   }));
 }
 
-/** Takes what is handed over, and does nothing with it. */
+/** Accepts what is exported and ignores it. */
 async function startCollector(): Promise<{ url: string; stop(): void }> {
   const server = createServer((request, response) => {
     request.resume().on('end', () => response.setHeader('content-type', 'application/json').end('{}'));

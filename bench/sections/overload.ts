@@ -16,12 +16,12 @@ import { createLoad } from './create.ts';
 const TIMES = 10;
 const PLANTS = 1_000;
 const MIB = 1024 ** 2;
-/** All connections come from one address, which may have more of them than a client may. */
+/** All connections come from one address, which may have more than one client's share. */
 const env = { TRUST_PROXY: '127.0.0.0/8' };
-/** So slow that what waits for the disk is more than the disk can do, however many write together. */
+/** So slow that the waiting writes exceed the disk's capacity, however many are committed together. */
 const FLUSH_MS = 800;
 
-/** `peak`: as many connections as it takes to keep the service busy, and no more. */
+/** `peak`: as many connections as keep the service busy, and no more. */
 type Case = { name: string; service: Server; peak: Load; connections: number; mostConnections: number };
 
 /** Ten times as many requests as the service can answer, sent whether or not it answers. */
@@ -36,8 +36,8 @@ export async function overload(bench: Bench): Promise<Report> {
 }
 
 /**
- * The longest pages of events: what the service's own core is too slow for. Short answers would not do: a refusal takes
- * some 10 µs, so nine of them leave 85 % of the time only to requests that take 600 µs or more.
+ * The longest pages of events, which exceed the capacity of the service's core. Short responses would not do: a
+ * refusal takes some 10 µs, so nine of them leave 85 % of the time only to requests that take 600 µs or more.
  */
 async function reads(bench: Bench): Promise<Report> {
   const service = await startService({ dataDir: await filledStore(bench.folder, PLANTS), env });
@@ -46,7 +46,7 @@ async function reads(bench: Bench): Promise<Report> {
   return measure(bench, { name: `GET ${path}`, service, peak, connections: 500, mostConnections: 4_000 });
 }
 
-/** Creates: what a disk is too slow for. */
+/** Creates, which exceed the capacity of a disk. */
 async function writes(bench: Bench): Promise<Report> {
   const dataDir = join(bench.folder, 'overload');
   mkdirSync(dataDir);
@@ -93,7 +93,7 @@ function figuresOf(name: string, { rate, result, growth, recovered }: Measured):
     {
       name: `${name}: goodput at ${TIMES} times the peak, against the peak`,
       unit: '×',
-      // Each value is that of ten seconds, so that the least says whether it comes and goes.
+      // One value per ten seconds, so that the least shows fluctuation.
       values: tenths(goodput).map((perSecond) => perSecond / rate),
       target: { atLeast: 0.85 },
     },
@@ -101,7 +101,7 @@ function figuresOf(name: string, { rate, result, growth, recovered }: Measured):
     { name: `${name}: p50 of refusals`, unit: 'ms', values: [refused.p50] },
     { name: `${name}: p99 of answers`, unit: 'ms', values: [good.p99] },
     {
-      name: `${name}: statuses of 500 and above but 503`,
+      name: `${name}: statuses of 500 and above except 503`,
       unit: '',
       values: [unwanted(result)],
       target: { atMost: 0 },
@@ -134,7 +134,7 @@ function busyNote(name: string, { watched, seconds }: Usage): string {
   return `${name}: the service took ${service} of a core, the generator ${generator}`;
 }
 
-/** Means of ten parts of a row. */
+/** The means of ten parts of a series. */
 function tenths(row: number[]): number[] {
   const size = Math.max(1, Math.floor(row.length / 10));
   const parts = Array.from({ length: Math.floor(row.length / size) }, (_, i) =>
@@ -152,7 +152,7 @@ function unwanted({ statuses }: OpenLoadResult): number {
   return others.reduce((sum, [, count]) => sum + count, 0);
 }
 
-/** Looks at the resident size every half a second; MiB by which the last quarter is larger than the third. */
+/** Samples the resident size every half a second; the growth in MiB from the third quarter to the last. */
 function watchMemory(pid: number): { stop(): number } {
   const sizes: number[] = [];
   const timer = setInterval(() => sizes.push(residentBytes(pid)), 500);

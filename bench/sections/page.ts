@@ -9,12 +9,12 @@ import { startService, TOKEN } from '../harness/service.ts';
 
 const SMALL = 1000;
 const CONNECTIONS = 32;
-/** Deep pages are asked for in turn, all over the store, so that they are not all in one page of its cache. */
+/** Deep pages are requested in turn, spread over the store, so that they are not all in one page of its cache. */
 const DEEP_PAGES = 100;
 
 /**
- * A page of 20 in a large store against a small one. The time of a page is that of a server that does nothing
- * else: one connection would measure the loopback as well, and both look alike.
+ * A page of 20 in a large store against a small one. The time of a page is measured on a saturated server: a single
+ * connection would measure mostly the loopback, which makes both look alike.
  */
 export async function page(bench: Bench): Promise<Report> {
   const large = bench.quick ? 1_000_000 : 10_000_000;

@@ -13,7 +13,7 @@ import { readRequest } from '../harness/undici-loop.ts';
 import { untilNoneLeft } from '../harness/wait.ts';
 import { createWebhook, loopbackAllowed } from '../harness/webhooks.ts';
 
-/** Requests under way at a time, as in the section `deliver`. */
+/** Requests in flight, as in the section `deliver`. */
 const CONCURRENCY = 16;
 
 const SERVICE = 'postgres-deliver: service';
@@ -21,8 +21,8 @@ const EMBEDDED = 'postgres-deliver: embedded store';
 const BEFORE = 'postgres-deliver: version before';
 
 /**
- * Deliveries of the service on PostgreSQL, which runs on the service's core: how fast they are, against the embedded
- * store and a job queue on the same server, and what they leave in the database.
+ * Deliveries of the service on PostgreSQL, which runs on the service's core: their rate against the embedded store
+ * and a job queue on the same server, and what they leave in the database.
  */
 export async function postgresDeliver(bench: Bench): Promise<Report> {
   const database = await startDatabase();
@@ -35,7 +35,7 @@ export async function postgresDeliver(bench: Bench): Promise<Report> {
   return { ...rates, figures: [...rates.figures, ...costs] };
 }
 
-/** Somebody who sends as many as asked for, from a database server that may be there for all of them. */
+/** A sender of a given number of deliveries, from a database server that others may share. */
 type Contender = { send(): Promise<Sample>; stop(): Promise<unknown> };
 
 async function compareRates(bench: Bench, database: BenchDatabase, receiver: FastReceiver): Promise<Report> {
@@ -106,7 +106,7 @@ async function start(receiver: FastReceiver, { env, ...options }: ServiceOptions
 
 type Jobs = { headers: Record<string, string>; body: string; tuning: (typeof tunings)[string] };
 
-/** What the service sends, sent by a queue of jobs. */
+/** The service's requests, sent by a job queue. */
 async function startJobs(parts: Parts, { headers, body, tuning }: Jobs): Promise<Contender> {
   const { database, receiver, count: jobs } = parts;
   const databaseUrl = await database.create(`jobs_${Object.values(tunings).indexOf(tuning)}`);
@@ -125,7 +125,7 @@ async function startJobs(parts: Parts, { headers, body, tuning }: Jobs): Promise
   };
 }
 
-/** The database's processes are no others'; their CPU time counts as the sender's. */
+/** The database's processes serve only this sender, so their CPU time counts as the sender's. */
 async function sampleBeside(
   { database, receiver, count }: Parts,
   sender: Awaited<ReturnType<typeof startWorker>>,
@@ -163,7 +163,7 @@ function figuresOf(loads: Map<string, Sample[]>): Figure[] {
     },
     { name: 'the same, deliveries a second', unit: '/s', values: mine.map(({ rate }) => rate) },
     {
-      name: 'CPU of service and database for each delivery and what writes it',
+      name: 'CPU of service and database per delivery, including its creation',
       unit: 'µs',
       values: mine.map(({ cpuPerAnswer }) => cpuPerAnswer),
     },
@@ -179,7 +179,7 @@ function figuresOf(loads: Map<string, Sample[]>): Figure[] {
   ];
 }
 
-/** Backlogs that are sent one after the other, as deliveries come in a day. */
+/** Backlogs that are sent one after the other, as in the course of a day. */
 const LOTS = 10;
 
 async function measureCosts(
@@ -194,13 +194,13 @@ async function measureCosts(
   await receiver.reset();
   for (let n = 1; n <= LOTS; n++) {
     await addBacklogIn(url, lot);
-    // Some are on their way by now: what they have written is not counted.
+    // Some are in flight by now: their writes are not counted.
     const [left, from] = [await countDeliveriesIn(url, 'pending'), await walEnd(url)];
     await receiver.received(n * lot);
     await untilNoneLeft('deliveries without an outcome', () => countDeliveriesIn(url, 'pending'));
     if (left > 0) wal.push(((await walEnd(url)) - from) / left / 1000);
   }
-  // Its connections tell what they have done when they end, at the latest.
+  // Its connections report their statistics when they end, at the latest.
   await service.stop();
   const deliveries = LOTS * lot;
   const [updates] = await runSql(

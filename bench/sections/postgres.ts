@@ -22,7 +22,7 @@ import { createLoad } from './create.ts';
 
 const PLANTS = 1000;
 const CONNECTIONS = createLoad.connections;
-/** Of the reference, which is quoted with the better one; the service has the first, its default. */
+/** The reference's pool sizes, of which the better one counts; the service has the first, its default. */
 const POOLS = [10, 20] as const;
 
 const listLoad: Load = {
@@ -33,11 +33,10 @@ const listLoad: Load = {
 };
 
 /**
- * One long file, because its parts share one database server, and are read against each other.
- *
- * The service on PostgreSQL, against a straightforward server on the same database and against itself. The database runs
- * on the core of the servers: a figure is then of all the CPU time that an answer costs. On the core of the load it
- * takes its time from neither server, as on a machine of its own, but from the generator.
+ * One long file because its parts share one database server and belong together. The service on PostgreSQL, against a
+ * straightforward server on the same database and against itself. When the database runs on the core of the servers,
+ * a figure covers all CPU time of an answer. On the core of the load it takes no time from either server, as on a
+ * separate machine, but from the generator.
  */
 export async function postgres(bench: Bench): Promise<Report> {
   const database = await startDatabase();
@@ -100,7 +99,7 @@ async function againstReference(
         target: { atLeast },
       },
       {
-        name: 'the same, CPU time of server and database for an answer',
+        name: 'the same, CPU time of server and database per answer',
         unit: '×',
         values: cpuAgainstBest(loads),
       },
@@ -120,7 +119,7 @@ function againstBest(loads: Map<string, Sample[]>): number[] {
   return ratios(loads, [firstOf(loads), bestOfOthers(loads)]);
 }
 
-/** How many times the CPU time of the first the best of the others takes: which holds on a busy machine as well. */
+/** The CPU time of the best of the others as a multiple of the first's, which holds on a busy machine, too. */
 function cpuAgainstBest(loads: Map<string, PostgresSample[]>): number[] {
   const total = ({ database, ...sample }: PostgresSample): Sample => ({
     ...sample,
@@ -142,12 +141,12 @@ function bestOfOthers(loads: Map<string, Sample[]>): string {
   return best;
 }
 
-/** `brief`: what has no target. */
+/** `brief`: contenders without a target. */
 type Length = 'long' | 'brief';
 
 /**
- * Loads the parties in turn, after a warm-up. A round that others disturbed is not measured again, as `compare` would:
- * the CPU times tell then what the rates do not.
+ * Loads the contenders in turn, after a warm-up. Unlike `compare`, it does not repeat a disturbed round: there the
+ * CPU times tell what the rates do not.
  */
 async function rounds(bench: Bench, database: BenchDatabase, parties: Party[], length: Length) {
   const { count, seconds } = bench.quick
@@ -163,11 +162,11 @@ async function rounds(bench: Bench, database: BenchDatabase, parties: Party[], l
   return samples;
 }
 
-/** Creates under other conditions, against creates as they are above. */
+/** Creates under other conditions, against the creates above. */
 async function replicas(bench: Bench, database: BenchDatabase): Promise<Report> {
   bench.say('replicas …');
   const url = await database.create('replicas');
-  // Nothing is sent: what the rows of deliveries cost is to be seen, not their dispatch.
+  // Nothing is sent: this measures the rows of deliveries, not their dispatch.
   const start = (env?: Record<string, string>) =>
     startOn(bench, url, { ...loopbackAllowed, ROLES: 'api', ...env });
   const first = await start();
@@ -221,7 +220,7 @@ async function replicas(bench: Bench, database: BenchDatabase): Promise<Report> 
   };
 }
 
-/** Creates whose ids the client gives, against those for which the store chooses; of the store, without HTTP. */
+/** Creates with the client's ids, against creates with ids from the store; of the store, without HTTP. */
 async function ids(bench: Bench, database: BenchDatabase): Promise<Report> {
   bench.say('ids …');
   const store = await openStoreIn(await database.create('ids'));
@@ -236,8 +235,8 @@ async function ids(bench: Bench, database: BenchDatabase): Promise<Report> {
   await store.close();
   return {
     figures: [
-      { name: 'creates of the store alone, it chooses the ids', unit: '/s', values: chosen },
-      { name: 'the same, ids are given', unit: '/s', values: given },
+      { name: 'creates of the store alone, which chooses the ids', unit: '/s', values: chosen },
+      { name: 'the same, with given ids', unit: '/s', values: given },
     ],
   };
 }

@@ -12,13 +12,13 @@ import { untilNoneLeft, untilSettled } from '../harness/wait.ts';
 import { createWebhook, loopbackAllowed } from '../harness/webhooks.ts';
 
 /**
- * Few plants for many webhooks, because a webhook that fails again and again is only probed: the attempts of a long
- * backlog would take hours to run out.
+ * Few plants for many webhooks, because a failing webhook is only probed: the attempts of a long backlog would take
+ * hours to run out.
  */
 const PLANTS = 4;
 const SCHEDULE = '0s,100ms,200ms';
 
-/** A receiver that is down until every delivery has failed for good, then comes back: a replay brings all events. */
+/** A receiver that is down until every delivery has failed for good and then recovers: a replay brings all events. */
 export async function replay(bench: Bench): Promise<Report> {
   const count = bench.quick ? 10 : 100;
   const deliveries = PLANTS * count;
@@ -61,8 +61,8 @@ export async function replay(bench: Bench): Promise<Report> {
   return {
     figures: [
       { name: `${name}: events that arrived`, unit: '%', values: share(arrived.size), target },
-      { name: 'the same, deliveries that are delivered', unit: '%', values: share(delivered), target },
-      { name: 'the same, the count that was answered', unit: '%', values: share(announced), target },
+      { name: 'the same, deliveries that succeeded', unit: '%', values: share(delivered), target },
+      { name: 'the same, the count in the response', unit: '%', values: share(announced), target },
       { name: 'the same, from the first replay to the last arrival', unit: 's', values: [seconds] },
     ],
   };

@@ -10,18 +10,18 @@ import type { Bench } from '../harness/section.ts';
 import type { Server } from '../harness/server.ts';
 import { startService } from '../harness/service.ts';
 
-/** The same fates in each run; what they meet is up to the machine. */
+/** The same faults in each run; which requests they hit depends on the machine. */
 const SEED = 4;
 const CLIENTS = 16;
-/** A service lives at most so long before it is killed. */
+/** The longest a service lives before it is killed. */
 const LIFE_MS = 900;
-/** Of what is wrong the report shows so many, and so many characters of each. */
+/** How many problems the report shows, and how many characters of each. */
 const SHOWN = 10;
 const SHOWN_LENGTH = 200;
 
 /**
- * Creates that are sent again under one Idempotency-Key, because their connections break or the service is killed:
- * each is done once, and answered the same whenever an answer comes through.
+ * Creates that are retried under one Idempotency-Key, because their connections break or the service is killed: each
+ * takes effect once, and every answer that arrives is the same.
  */
 export async function retries(bench: Bench): Promise<Report> {
   const [many, some, kills] = bench.quick ? [1_000, 100, 3] : [10_000, 1_000, 20];
@@ -41,7 +41,7 @@ export async function retries(bench: Bench): Promise<Report> {
       { name: 'the same: events', unit: '', values: [single.events] },
       { name: `the same: ${exactlyOne}`, ...wrong(single) },
       { name: `${some} keys, each sent 10 times: the same`, ...wrong(ten) },
-      { name: `${many} keys, each sent until an answer is whole: the same`, ...wrong(until) },
+      { name: `${many} keys, each sent until an answer is complete: the same`, ...wrong(until) },
       { name: `${killed.creates} keys, the service killed ${kills} times: the same`, ...wrong(killed) },
     ],
     notes: [single, ten, until, killed].flatMap(({ note, violations }) => [
@@ -53,7 +53,7 @@ export async function retries(bench: Bench): Promise<Report> {
 
 type Outcome = { creates: number; plants: number; events: number; violations: string[]; note: string };
 
-/** So many creates, each sent at least so often, through a network that breaks most connections. */
+/** This many creates, each sent at least this often, through a network that breaks most connections. */
 async function throughCuts(
   bench: Bench,
   { name, count, tries }: { name: string; count: number; tries: number },
@@ -62,7 +62,7 @@ async function throughCuts(
   const service = await startEmpty(bench, name);
   const proxy = await startCuttingProxy(Number(new URL(service.url).port), random);
   const creates = Array.from({ length: count }, (_, i) => keyedCreate(i + 1));
-  // Of a single one each client is to send its share.
+  // For a single create, each client sends its share.
   const shares = count === 1 ? Array.from({ length: CLIENTS }, () => creates).flat() : creates;
   await sendUntilAnswered(proxy.url, shares, { clients: CLIENTS, random, tries });
   await proxy.stop();
@@ -70,7 +70,7 @@ async function throughCuts(
   return { ...outcome, note: `${outcome.note}; of the connections ${asText(proxy)}` };
 }
 
-/** Creates go on while the service is killed and started again, on the same port and store. Nothing else breaks. */
+/** Creates continue while the service is killed and restarted, on the same port and store. Nothing else breaks. */
 async function throughKills(bench: Bench, kills: number): Promise<Outcome> {
   const random = seededRandom(SEED);
   let service = await startEmpty(bench, 'retries-kills');
@@ -98,11 +98,11 @@ async function throughKills(bench: Bench, kills: number): Promise<Outcome> {
   const unheard = creates.filter(({ answers }) => answers.every(isReplay)).length;
   return {
     ...outcome,
-    note: `${outcome.note}; ${unheard} were done before a kill that took their answer away`,
+    note: `${outcome.note}; ${unheard} took effect before a kill that lost their answer`,
   };
 }
 
-/** Looks at everything, and stops the service. */
+/** Checks everything, and stops the service. */
 async function settle(service: Server, creates: KeyedCreate[]): Promise<Outcome> {
   const { violations, found } = await violationsOf(service.url, creates);
   await service.stop();

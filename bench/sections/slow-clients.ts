@@ -10,18 +10,21 @@ import { remarks, watchCpu } from '../harness/usage.ts';
 
 const CONNECTIONS = 32;
 const EACH = 1_000;
-/** Their list is 4 MB: more than the system takes of an answer that nobody reads. */
+/** Their list is 4 MB: more than the system buffers of a response that nobody reads. */
 const PLANTS = 100_000;
 const MIB = 1024 ** 2;
-/** Until the system has taken of the lists what it takes: before that their readers are not slow. And until all have left. */
+/** Until the system's buffers are full, since readers are not slow before that; and until all have left. */
 const SETTLE_MS = 10_000;
 
-/** p99 of healthy clients beside 1000 who send their headers byte by byte and 1000 who read so, against without them. */
+/**
+ * p99 of healthy clients with 1000 clients that send their headers byte by byte and 1000 that read so, against
+ * without them.
+ */
 export async function slowClients(bench: Bench): Promise<Report> {
   const { rounds, seconds } = bench.quick ? { rounds: 2, seconds: 3 } : { rounds: 5, seconds: 10 };
   const service = await startService({
     dataDir: await filledStore(bench.folder, PLANTS),
-    // All connections come from one address, which may have more of them than a client may.
+    // All connections come from one address, which may have more than one client's share.
     env: { TRUST_PROXY: '127.0.0.0/8' },
   });
   const { hostname: host, port } = new URL(service.url);
@@ -51,19 +54,19 @@ export async function slowClients(bench: Bench): Promise<Report> {
   return {
     figures: [
       {
-        name: `p99 of healthy clients beside ${EACH} slow senders and ${EACH} slow readers, against without`,
+        name: `p99 of healthy clients with ${EACH} slow senders and ${EACH} slow readers, against without`,
         unit: '×',
         values: pairs.map(({ without, beside }) => beside.p99 / without.p99),
         target: { atMost: 2 },
       },
       { name: 'p99 of healthy clients without', unit: 'ms', values: pairs.map(({ without }) => without.p99) },
       {
-        name: 'p99 of healthy clients beside them',
+        name: 'p99 of healthy clients with them',
         unit: 'ms',
         values: pairs.map(({ beside }) => beside.p99),
       },
       {
-        name: 'answers to healthy clients beside them, against without',
+        name: 'answers to healthy clients with them, against without',
         unit: '×',
         values: pairs.map(({ without, beside }) => beside.requests / without.requests),
       },

@@ -12,7 +12,7 @@ import { createLoad } from './create.ts';
 const EXTRA_MS = 10;
 const READS_PER_SECOND = 100;
 
-/** The same creates on a disk that needs 10 ms longer for each flush, and reads beside them. */
+/** The same creates on a disk whose flushes take 10 ms longer, with concurrent reads. */
 export async function slowDisk(bench: Bench): Promise<Report> {
   if (!isInstalled('strace')) {
     return {
@@ -48,7 +48,7 @@ export async function slowDisk(bench: Bench): Promise<Report> {
   };
 }
 
-/** Only the flushes are traced, so that the other system calls cost nothing. */
+/** Only flushes are traced, so that other system calls cost nothing. */
 function slowFlushes(log: string): string[] {
   const calls = 'fsync,fdatasync';
   return [

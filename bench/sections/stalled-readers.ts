@@ -9,11 +9,11 @@ import { startSlowClients } from '../harness/slow-clients.ts';
 
 const MIB = 1024 ** 2;
 const MOST_MIB = 256;
-/** The service has done what there is to do when it has used no more of the CPU in so long. */
+/** The service is idle when it has used no more CPU than this in this time. */
 const IDLE_MS = 3_000;
 const IDLE_SHARE = 0.05;
 
-/** What 5000 clients cost who ask for a list and take nothing of it, and 1200 who ask so for a long one. */
+/** The cost of 5000 clients that request a list and read nothing of it, and of 1200 that do so with a long one. */
 export async function stalledReaders(bench: Bench): Promise<Report> {
   const long = bench.quick ? 200_000 : 2_000_000;
   return {
@@ -32,10 +32,10 @@ async function growth(bench: Bench, { plants, readers, tokens, what }: Stalled):
   const values: number[] = [];
   for (let round = 0; round < (bench.quick ? 1 : 3); round++) {
     const dataDir = await filledStore(bench.folder, plants);
-    // All connections come from one address, which may have more of them than a client may.
+    // All connections come from one address, which may have more than one client's share.
     const service = await startService({ dataDir, env: { TRUST_PROXY: '127.0.0.0/8' } });
     const { hostname: host, port } = new URL(service.url);
-    // What work costs that has nothing to do with them.
+    // The cost of unrelated work.
     await sendLoad(service.url, PAGES, 2);
     const before = residentBytes(service.pid);
     forgetPeak(service.pid);
@@ -58,7 +58,7 @@ async function growth(bench: Bench, { plants, readers, tokens, what }: Stalled):
     await service.stop();
   }
   return {
-    name: `growth of memory (RSS) with ${readers} who take nothing of a list of ${what}, ${tokens} token${tokens > 1 ? 's' : ''}`,
+    name: `growth of memory (RSS) with ${readers} stalled readers of a list of ${what}, ${tokens} token${tokens > 1 ? 's' : ''}`,
     unit: 'MiB',
     values,
     target: { atMost: MOST_MIB },

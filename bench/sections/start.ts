@@ -11,7 +11,7 @@ const IDLE_MS = 5_000;
 const IDLE_STARTS = 3;
 const POLL_MS = 2;
 
-/** From the start of the process to the first 200 of `/readyz`, and what it takes when idle. */
+/** From the start of the process to the first 200 of `/readyz`, and its memory when idle. */
 export async function start(bench: Bench): Promise<Report> {
   const plants = bench.quick ? 100_000 : 1_000_000;
   const times = bench.quick ? 3 : 10;
@@ -23,7 +23,7 @@ export async function start(bench: Bench): Promise<Report> {
     const service = await startService({ dataDir });
     while ((await ask(`${service.url}/readyz`)).status !== 200) await sleep(POLL_MS);
     seconds.push((performance.now() - begin) / 1000);
-    // The first start after a change compiles the program anew, which takes time and memory once.
+    // The first start after a change compiles the program again, which takes time and memory once.
     if (i >= times - IDLE_STARTS) {
       await sleep(IDLE_MS);
       mib.push(residentBytes(service.pid) / MIB);

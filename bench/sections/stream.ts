@@ -13,11 +13,11 @@ import { startService } from '../harness/service.ts';
 const MIB = 1024 * 1024;
 const WARM_UP_REQUESTS = 500;
 
-/** The slow reader takes a sip, waits, and after its patience is over reads the rest as fast as it can. */
+/** The slow reader takes a little, waits, and after its patience is over reads the rest as fast as it can. */
 const SIP_BYTES = 64 * 1024;
 const SIP_PAUSE_MS = 50;
 
-/** The whole list, streamed: what it costs in memory, when it begins, and whether it is right. */
+/** The whole list, streamed: its memory, its first byte, and whether it is correct. */
 export async function stream(bench: Bench): Promise<Report> {
   const plants = bench.quick ? 100_000 : 1_000_000;
   const slowMs = bench.quick ? 2_000 : 15_000;
@@ -42,7 +42,7 @@ export async function stream(bench: Bench): Promise<Report> {
   };
 }
 
-/** A fresh process for each measurement, warmed up: what earlier requests left in memory is not growth. */
+/** A fresh, warmed-up process for each measurement: memory left by earlier requests is not growth. */
 async function withService<T>(dataDir: string, measure: (service: Server) => Promise<T>): Promise<T> {
   const service = await startService({ dataDir });
   for (let i = 0; i < WARM_UP_REQUESTS; i++) await askFor(`${service.url}/plants?limit=20`);
