@@ -10,9 +10,9 @@ export type ClientsOptions = {
   random: () => number;
 };
 
-/** A client waits up to so long before its next request, so that events do not outrun their deliveries by far. */
+/** The longest pause of a client before its next request, so that events do not far outrun their deliveries. */
 const THINK_MS = 60;
-/** A request without an answer after so long hangs. */
+/** A request without an answer after this time counts as hanging. */
 const PATIENCE_MS = 60_000;
 
 /** Creates plants until the service is gone. Resolves when every client has noticed. */
@@ -22,7 +22,7 @@ export async function runClients(options: ClientsOptions): Promise<void> {
   agent.destroy();
 }
 
-/** Sends again what has an unknown outcome. Resolves when there is none left. */
+/** Retries creates with an unknown outcome. Resolves when there is none left. */
 export async function retryUnknown({ url, ledger }: ClientsOptions): Promise<void> {
   for (let entry = ledger.unknown.pop(); entry; entry = ledger.unknown.pop()) {
     if (!(await create(entry, { url, ledger })))
@@ -40,7 +40,7 @@ async function runClient({ url, ledger, random }: ClientsOptions, agent: Agent):
 
 type Place = { url: string; ledger: Ledger; agent?: Agent };
 
-/** Sends one create and writes down what the client learns. False when the connection broke. */
+/** Sends one create and records what the client learns. False when the connection broke. */
 export async function create(entry: Entry, { url, ledger, agent }: Place): Promise<boolean> {
   const isRetry = entry.state === 'unknown';
   const body = plantJson(entry);
@@ -69,7 +69,7 @@ function settle(entry: Entry, answer: Answer, { isRetry, ledger }: Circumstances
     return;
   }
   count(ledger, code);
-  // What was unknown stays so when nothing was done this time.
+  // An unknown outcome stays unknown when this attempt did nothing.
   if (code === OUTCOME_UNKNOWN || (isRetry && answer.status === 503)) leaveUnknown(entry, ledger);
   else entry.state = 'refused';
   if (answer.status !== 503) ledger.violations.push(`${entry.name}: ${answer.status} ${answer.body}`);
@@ -92,7 +92,7 @@ function acknowledge(entry: Entry, answer: Answer, { isRetry, ledger }: Circumst
 
 function leaveUnknown(entry: Entry, ledger: Ledger): void {
   entry.state = 'unknown';
-  // Without an id a second try would be a second plant.
+  // Without an id, a retry would create a second plant.
   if (entry.id !== undefined) ledger.unknown.push(entry);
 }
 

@@ -1,26 +1,26 @@
-/** What the clients know, kept outside the service: it outlives every kill. */
+/** What the clients know, kept outside the service so that it survives every kill. */
 export type Ledger = {
-  /** By name: each create has a name of its own. */
+  /** By name: each create has a unique name. */
   entries: Map<string, Entry>;
-  /** Creates whose id the client chose and whose outcome it does not know: to be sent again. */
+  /** Creates with the client's id and an unknown outcome: to be retried. */
   unknown: Entry[];
   counts: { retriedCreated: number; retriedTaken: number };
-  /** How often each code of the service's errors was answered, and `lost` for connections that broke. */
+  /** How often each error code was returned, and `lost` for broken connections. */
   failures: Map<number | 'lost', number>;
   /** Answers that no client should get. */
   violations: string[];
 };
 
 /**
- * `unknown`: the connection broke before the answer, or that is what it said. `exists`: a retry was told that the id is taken.
- * `refused`: 503, nothing was done.
+ * `unknown`: the connection broke before the answer, or the answer said so. `exists`: a retry learned that the id is
+ * taken. `refused`: 503, nothing was done.
  */
 export type State = 'sent' | 'acknowledged' | 'unknown' | 'exists' | 'refused';
 
 export type Entry = {
   name: string;
   tag: string | undefined;
-  /** What the client chose, or what the service assigned and said in `Location`. */
+  /** Chosen by the client, or assigned by the service and returned in `Location`. */
   id: bigint | undefined;
   state: State;
 };
@@ -35,16 +35,16 @@ export function createLedger(): Ledger {
   };
 }
 
-/** A plant as JSON, its id with all digits: the members in the contract's order. */
+/** A plant as JSON, with all digits of its id and the members in the contract's order. */
 export function plantJson({ id, name, tag }: Pick<Entry, 'id' | 'name' | 'tag'>): string {
   const rest = JSON.stringify({ name, tag });
   return id === undefined ? rest : `{"id":${id},${rest.slice(1)}`;
 }
 
-/** Below these an id does not survive a number of 53 bits; and they leave the positive ones to be assigned. */
+/** Below these, a 53-bit number cannot hold an id exactly; and the positive ones stay free for assigned ids. */
 const FIRST_CHOSEN = -(2n ** 53n + 1n);
 
-/** A new create, entered before it is sent; with an id of the client's choice or without one. */
+/** A new create, recorded before it is sent, with or without an id of the client's. */
 export function enter(ledger: Ledger, { chosen, tagged }: { chosen: boolean; tagged: boolean }): Entry {
   const number = ledger.entries.size + 1;
   const entry: Entry = {

@@ -1,4 +1,4 @@
-/** Numbers from 0 to 1 that the seed decides: mulberry32, good enough to choose moments and moods. */
+/** Numbers from 0 to 1, determined by the seed: mulberry32, good enough to choose moments and moods. */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

@@ -4,14 +4,14 @@ import { createVerifier, type Received, startReceiver } from '../harness/receive
 import { seededRandom } from './random.ts';
 import { type Mood, moodNames, moods, type ReceiverReport, type ToReceivers } from './receiver.ts';
 
-/** The thread of the receivers. The path of a request is the mood of the one who gets it. */
+/** The receivers' thread. The path of a request names the receiver's mood. */
 
 if (!parentPort) throw new Error('The receivers run in a worker thread');
 const port = parentPort;
 const random = seededRandom(workerData);
 const isGenuine = new Map<Mood, ReturnType<typeof createVerifier>>();
 const bodies: ReceiverReport['bodies'] = new Map();
-/** How often each event was accepted, and when last. */
+/** How often, and when last, each event was accepted. */
 const accepted = new Map(moodNames.map((mood) => [mood, new Map<string, { times: number; at: number }>()]));
 const repeats: ReceiverReport['repeats'] = [];
 const counts: ReceiverReport['counts'] = {
@@ -36,7 +36,7 @@ function report(): ReceiverReport {
 }
 
 function receive(received: Received): void {
-  // The URLs that the webhooks have are of `Receivers.url`.
+  // The webhooks' URLs come from `Receivers.url`.
   const mood = received.path as Mood;
   const { request, response } = received;
   counts.requests++;
@@ -58,7 +58,7 @@ function receive(received: Received): void {
   }
 }
 
-/** Every request must be genuine and have the body that its event had before. */
+/** Every request must be genuine and repeat the body of its event. */
 function look(mood: Mood, received: Received): void {
   const { event, body } = received;
   if (!isGenuine.get(mood)?.(received)) counts.badSignatures++;

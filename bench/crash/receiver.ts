@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 
 /**
- * The receivers, as they are: `steady` accepts everything, and `slow` does so after a while; the others answer 500, break
- * the connection or never answer, each in its share of the requests. No share is so large that a delivery runs out of
+ * The receivers by mood: `steady` accepts everything, `slow` does so after a while; the others answer 500, break the
+ * connection or never answer, each in a share of the requests. No share is so large that a delivery runs out of
  * attempts.
  */
 export const moods = {
@@ -19,20 +19,20 @@ export type Mood = keyof typeof moods;
 // The members of a record are its names.
 export const moodNames = Object.keys(moods) as Mood[];
 
-/** A receiver for each mood, all in a thread of their own, which lives on while the service is killed. */
+/** A receiver for each mood, all in a separate thread that survives kills of the service. */
 export type Receivers = {
-  /** Where a mood is found. */
+  /** The URL of a mood. */
   url(mood: Mood): string;
-  /** The secret that the requests to it are signed with. */
+  /** The secret that signs its requests. */
   trust(mood: Mood, secret: string): void;
-  /** From now on they accept everything. */
+  /** Makes them accept everything from now on. */
   calm(): void;
   report(): Promise<ReceiverReport>;
   stop(): Promise<void>;
 };
 
 export type ReceiverReport = {
-  /** By event: the body of the first request with it, to any of them. */
+  /** By event: the body of its first request to any receiver. */
   bodies: Map<string, string>;
   /** How often each event was accepted. */
   accepted: Map<Mood, Map<string, number>>;
@@ -40,7 +40,7 @@ export type ReceiverReport = {
   counts: Record<'requests' | 'failed' | 'reset' | 'hung' | 'badSignatures' | 'changedBodies', number>;
 };
 
-/** An event that was accepted again: when before, and when again (`monotonicMs`). */
+/** An event that was accepted again: the times before and after (`monotonicMs`). */
 export type Repeat = { mood: Mood; event: string; before: number; again: number };
 
 export type ToReceivers = 'report' | 'calm' | { mood: Mood; secret: string };

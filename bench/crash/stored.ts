@@ -3,14 +3,14 @@ import type { Check } from './verify.ts';
 
 export type Plant = { id: bigint; name: string; tag: string | undefined };
 
-/** What a store holds of the user `admin`, the only one. */
+/** The data of `admin`, the only user of the store. */
 export type Stored = {
   plants: Plant[];
   events: (Plant & { event: string })[];
   deliveries: { webhook: string; event: string; state: string }[];
 };
 
-/** Reads a file of SQLite. The service must have ended. */
+/** Reads a SQLite file. The service must have ended. */
 export function readFile(path: string): { stored: Stored; integrity: Check } {
   const db = new DatabaseSync(path, { readOnly: true });
   const rows = (sql: string) => {
@@ -29,7 +29,7 @@ export function readFile(path: string): { stored: Stored; integrity: Check } {
   return { stored, integrity: { name: 'store passes integrity_check', count: 1, violations } };
 }
 
-/** The statements of both engines; ids as text where the client would round them. */
+/** The statements for both engines; ids as text where the client would round them. */
 export const PLANTS = 'SELECT CAST(id AS text) AS id, name, tag FROM plants';
 export const EVENTS = 'SELECT id AS event, CAST(plant AS text) AS id, name, tag FROM events';
 export const DELIVERIES = 'SELECT webhook, event, state FROM deliveries';

@@ -2,11 +2,11 @@ import { type Ledger, plantJson } from './ledger.ts';
 import type { Mood, ReceiverReport } from './receiver.ts';
 import type { Plant, Stored } from './stored.ts';
 
-/** What the clients, the receivers and the one who killed the service know. */
+/** What the clients, the receivers and the killer of the service know. */
 export type Known = {
   ledger: Ledger;
   report: ReceiverReport;
-  /** By their ids: whom the webhooks call. */
+  /** By webhook id: its receiver. */
   webhooks: ReadonlyMap<string, Mood>;
   /** From each kill until the service listened again, in `monotonicMs`. */
   outages: readonly Outage[];
@@ -14,10 +14,10 @@ export type Known = {
 
 export type Outage = { from: number; to: number };
 
-/** Something that must hold after all kills. */
+/** A condition that must hold after all kills. */
 export type Check = { name: string; count: number; violations: string[] };
 
-/** Compares what is known with what the store holds. Nobody may write meanwhile. */
+/** Compares this knowledge with the store. Nobody may write meanwhile. */
 export function verify(stored: Stored, known: Known): Check[] {
   const { report } = known;
   return [
@@ -29,7 +29,7 @@ export function verify(stored: Stored, known: Known): Check[] {
   ];
 }
 
-/** The part of it that needs no receivers. */
+/** The part that needs no receivers. */
 export function verifyPlants(stored: Stored, ledger: Ledger): Check[] {
   return [
     { name: 'answers as expected', count: ledger.entries.size, violations: ledger.violations },
@@ -128,7 +128,7 @@ function onlyTheirBodies({ events }: Stored, { bodies, counts }: ReceiverReport)
   };
 }
 
-/** An event that was accepted comes again only when the service ended before it had written that down. */
+/** An accepted event may be repeated only if the service ended before it had recorded that. */
 function repeatsAreExplained({ outages, report }: Known): Check {
   const unexplained = report.repeats.filter(
     ({ before, again }) => !outages.some(({ from, to }) => from <= again && before <= to),

@@ -1,9 +1,9 @@
 import type { Ledger } from '../crash/ledger.ts';
 
 /**
- * Notes what was answered when the power is cut. The returned function, to be called when all clients have ended, takes
- * back what was answered later: a machine without power answers nothing, but one whose file system is shut down does, and
- * a flush that was under way then says that it worked though it did not.
+ * Notes what was answered when the power is cut. Call the returned function when all clients have ended: it discards
+ * later answers. A machine without power answers nothing, but one whose file system is shut down does, and a flush in
+ * progress then reports success although it failed.
  */
 export function noteCut({ entries, unknown, violations }: Ledger): () => void {
   const known = new Map([...entries].map(([name, { state }]) => [name, state]));
@@ -13,7 +13,7 @@ export function noteCut({ entries, unknown, violations }: Ledger): () => void {
     for (const entry of entries.values()) {
       if (entry.state === 'unknown' || entry.state === known.get(entry.name)) continue;
       entry.state = 'unknown';
-      // Ids that clients choose are negative. Another plant may get one that the service chose.
+      // Ids that clients choose are negative. Another plant may get one that the service assigned.
       if (entry.id !== undefined && entry.id < 0n) unknown.push(entry);
       else entry.id = undefined;
     }

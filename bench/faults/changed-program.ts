@@ -3,15 +3,14 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { ServeOptions } from '../../test/process/server.ts';
 
-/** A change of one source file that takes out what a bench is about. */
+/** A change to one source file that removes the behaviour under test. */
 export type Change = { file: string; from: string; to: string };
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
 /**
- * Copies the program, and changes the copy: a control, for a bench that finds nothing wrong must find what that does.
- *
- * @returns what makes a `serve` that is started with it run the copy
+ * Copies the program and changes the copy, as a control: a benchmark that finds no fault must find this one.
+ * @returns the option that makes a `serve` run the copy
  */
 export function changedProgram(folder: string, { file, from, to }: Change): ServeOptions {
   const copy = join(folder, 'changed-program');
@@ -22,7 +21,7 @@ export function changedProgram(folder: string, { file, from, to }: Change): Serv
   const source = readFileSync(path, 'utf8');
   if (!source.includes(from)) throw new Error(`${file} has no ${from}`);
   writeFileSync(path, source.replace(from, to));
-  // In place of the program that comes as its second argument.
+  // Replaces the program in its second argument.
   const through = ['sh', '-c', 'node=$1; shift 2; exec "$node" "$PROGRAM" "$@"', 'sh'];
   return { through, env: { PROGRAM: join(copy, 'bin/plant-store') } };
 }

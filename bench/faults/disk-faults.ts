@@ -4,24 +4,24 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isInstalled } from '../harness/tools.ts';
 
-/** Faults of the file calls of a process that is started with `env`. The numbers are those of `diskfault.c`. */
+/** Faults of the file calls of a process started with `env`. The numbers are those of `diskfault.c`. */
 export type DiskFaults = {
-  /** Loads the library into a process, to watch its calls below this folder (links in its path resolved). */
+  /** Loads the library into a process, to watch its calls below this folder (with links resolved). */
   env(folder: string): Record<string, string>;
-  /** From now on the matching calls are hit. */
+  /** Makes the matching calls fail from now on. */
   arm(fault: Fault): void;
   disarm(): void;
-  /** How many calls were hit since it was armed. */
+  /** How many calls have failed since then. */
   fired(): number;
 };
 
 export type Fault = {
   op: keyof typeof ops;
-  /** The files to hit; any when absent. */
+  /** The files to hit; all by default. */
   file?: keyof typeof files;
   /** The first matching call to hit, from 1. */
   nth?: number;
-  /** How many are hit from then on; 1 when absent. */
+  /** How many to hit from then on; 1 by default. */
   count?: number;
   action?: keyof typeof actions;
   error?: keyof typeof errors;
@@ -59,7 +59,7 @@ export function whyNoFaults(): string | undefined {
   return isInstalled('gcc') ? undefined : 'disk faults need gcc, which is not installed';
 }
 
-/** @param folder takes the library and its control file; not the one to watch */
+/** @param folder for the library and its control file; not the watched one */
 export function createDiskFaults(folder: string): DiskFaults {
   const library = join(folder, 'diskfault.so');
   const source = fileURLToPath(new URL('diskfault.c', import.meta.url));

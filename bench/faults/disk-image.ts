@@ -10,19 +10,19 @@ import { whyNoFaults } from './disk-faults.ts';
 export const fileSystems = ['ext4', 'xfs'] as const;
 export type FileSystem = (typeof fileSystems)[number];
 
-/** A file system in a file, mounted, whose power can be cut. */
+/** A mounted file system in a file, whose power can be cut. */
 export type DiskImage = {
   /** Where it is mounted. */
   mount: string;
-  /** From now on nothing reaches the disk. Whoever has files open there must be ended before the power comes back. */
+  /** From now on nothing reaches the disk. End every process with open files there before the power returns. */
   cut(): void;
-  /** The power comes back: what reached the disk is there again. */
+  /** Restores the power: what reached the disk is there again. */
   powerUp(): Promise<void>;
   dispose(): Promise<void>;
 };
 
 export type ImageOptions = {
-  /** Takes the image's file and the mount; may itself be on another file system. */
+  /** The folder for the image's file and the mount; may itself be on another file system. */
   folder: string;
   fileSystem: FileSystem;
   mebibytes: number;
@@ -78,7 +78,7 @@ const MKFS = {
 
 const UNMOUNT_TRIES = 200;
 
-/** A process that was killed may hold it for a moment more. */
+/** A killed process may hold it for a moment longer. */
 export async function unmount(mount: string): Promise<void> {
   for (let tries = 1; ; tries++) {
     const { status, stderr } = spawnSync('umount', [mount], { encoding: 'utf8' });

@@ -5,7 +5,7 @@ import { ask } from '../harness/client.ts';
 const PAUSE_MS = 30;
 const PATIENCE_MS = 60_000;
 
-/** Lists all plants again and again while others create, and compares each list with the ledger, until it is stopped. */
+/** Lists all plants repeatedly while others create, and compares each list with the ledger, until it is stopped. */
 export function keepListing(url: () => string | undefined, ledger: Ledger): { stop(): Promise<void> } {
   let isOver = false;
   async function run(): Promise<void> {
@@ -25,9 +25,8 @@ export function keepListing(url: () => string | undefined, ledger: Ledger): { st
 }
 
 /**
- * What a list must hold: all that was acknowledged before it began, and nothing that had been refused by then. 503 is no
- * violation, nor is a connection that breaks.
- *
+ * A list must contain everything acknowledged before it began, and nothing refused by then. A 503 is no violation,
+ * nor is a broken connection.
  * @returns whether there was a list
  */
 export async function checkList(url: string, { entries, failures, violations }: Ledger): Promise<boolean> {
@@ -42,7 +41,7 @@ export async function checkList(url: string, { entries, failures, violations }: 
     if (answer.status !== 503) violations.push(`list: ${answer.status} ${answer.body}`);
     return false;
   }
-  // The members that were asked for.
+  // The requested members.
   const plants: { name: string }[] = JSON.parse(answer.body);
   const listed = new Set(plants.map(({ name }) => name));
   const wrong = known.filter(({ name, state }) => {

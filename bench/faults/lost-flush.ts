@@ -17,8 +17,9 @@ import { createDiskImage, type DiskImage, unmount, whyNoImages } from './disk-im
 import { openTrial, type Trial } from './trial.ts';
 
 /**
- * `node bench/faults/lost-flush.ts`: a device loses writes, so that a flush fails and the service ends; the device works
- * again, the service is started, and acknowledges more; then the power is cut. Exit code 1 when anything was lost.
+ * `node bench/faults/lost-flush.ts`: a device loses writes, so that a flush fails and the service ends; the device
+ * works again, the service is restarted and acknowledges more; then the power is cut. Exit code 1 when anything was
+ * lost.
  */
 
 const USAGE = `Usage: node bench/faults/lost-flush.ts [--rounds 20] [--at log|checkpoint] [--seed N] [--control] [--help]
@@ -29,13 +30,13 @@ Needs root. XFS, since ext4 becomes read-only when a write fails.
   --control        with a start that does not write the log again, which must be found wrong
 `;
 
-/** The least that XFS takes, and the room that the device has beside it. */
+/** The smallest size that XFS accepts, and the additional room on the device. */
 const IMAGE_MIB = 320;
 const SPARE_MIB = 16;
 const CLIENTS = 32;
-/** Requests at once: a page that fails at the end of the log is written again with the next commit. */
+/** Concurrent requests: a failed page at the end of the log is written again with the next commit. */
 const LARGE_COMMIT = 64;
-/** Few, so that the log does not start anew, which would write over the hole in it. */
+/** Few, so that the log does not restart, which would overwrite its hole. */
 const BEFORE = 5;
 const AFTERWARDS = 10;
 const END_MS = 20_000;
@@ -154,15 +155,15 @@ async function createUntilEnd({ url, ended }: Server, { ledger }: Trial): Promis
 
 type Device = {
   image: DiskImage;
-  /** From now on writes to blocks that hold nothing yet fail. */
+  /** From now on, writes to unallocated blocks fail. */
   fail(): void;
   mend(): void;
   dispose(): Promise<void>;
 };
 
 /**
- * The file below the file system lies on a tmpfs that is full, and has holes where the file system has free blocks: what
- * is written there finds no room.
+ * The file below the file system is on a full tmpfs, with holes where the file system has free blocks: writes there
+ * find no room.
  */
 function createDevice(folder: string): Device {
   const low = join(folder, 'device');

@@ -91,9 +91,9 @@ async function emptyFolder(folder: string): Promise<void> {
 
 export type Found = {
   way: string;
-  /** What the service said when it was asked to go on: at its end, at the start that it refused, or in its log. */
+  /** What the service said about continuing: at its end, at a refused start, or in its log. */
   said: string;
-  /** Acknowledged plants that the next start that works does not have. */
+  /** Acknowledged plants missing after the next successful start. */
   lost: number;
   acknowledged: number;
   violations: string[];
@@ -103,13 +103,13 @@ export type When = 'running' | 'idle' | 'before a start';
 
 export type LostOptions = { folder: string; random: () => number; way: Way; when: When };
 
-/** So many plants are acknowledged before anything happens to the store. */
+/** How many plants are acknowledged before anything happens to the store. */
 const LEAST_PLANTS = 200;
 const LOOK_MS = 10;
-/** Long enough for a look at the files. */
+/** Long enough for a check of the files. */
 const NOTICED_MS = 4_000;
 
-/** Acts upon a store, and then compares what had been acknowledged with what the next start has. */
+/** Damages a store, and then compares the acknowledged plants with the next start. */
 export async function loseStore({ folder, random, way, when }: LostOptions): Promise<Found> {
   const dataDir = join(folder, `${way.name} ${when}`.replaceAll(' ', '-'));
   const path = storePath(dataDir);
@@ -137,7 +137,7 @@ export async function loseStore({ folder, random, way, when }: LostOptions): Pro
   return found;
 }
 
-/** What the service says of it while it runs: its last words, or by /readyz. */
+/** What the running service says about it: its last words, or by /readyz. */
 async function watch(server: Server, trial: Trial, found: Found): Promise<string> {
   const end = await Promise.race([server.ended, sleep(NOTICED_MS)]);
   if (end) {
@@ -150,7 +150,7 @@ async function watch(server: Server, trial: Trial, found: Found): Promise<string
   return `/readyz ${status}`;
 }
 
-/** What was moved is brought back under the service, which must go on; or before its next start. */
+/** Moved files are put back while the service runs, which must continue; or before its next start. */
 async function comeBack(
   { undo }: Way,
   { path, trial, found }: { path: string; trial: Trial; found: Found },
@@ -160,7 +160,7 @@ async function comeBack(
   await trial.running()?.kill();
 }
 
-/** A service that does not say so must have all that was acknowledged. */
+/** A service that does not report a loss must have everything that was acknowledged. */
 async function compare(trial: Trial, found: Found): Promise<void> {
   await trial.running()?.kill();
   const acknowledged = acknowledgedBy(trial);
@@ -176,7 +176,7 @@ async function compare(trial: Trial, found: Found): Promise<void> {
     found.said ||= answer.body;
     return;
   }
-  // The member that was asked for.
+  // The requested member.
   const plants: { name: string }[] = JSON.parse(answer.body);
   const names = new Set(plants.map(({ name }) => name));
   found.lost = acknowledged.filter(({ name }) => !names.has(name)).length;
@@ -193,11 +193,11 @@ function lastLine({ stderr }: Outcome): string {
   return stderr.trimEnd().split('\n').at(-1) ?? '';
 }
 
-/** What the log says of the store: that it was made, or what is wrong with it. */
+/** What the log says about the store: that it was created, or what is wrong with it. */
 function logged(stdout: string): string {
   const messages = stdout.split('\n').flatMap((line) => {
     if (line === '') return [];
-    // A line of the log is an object of pino.
+    // A line of the log is a pino object.
     const { msg } = JSON.parse(line) as { msg: string };
     return /store|plant-store\.db/.test(msg) ? [msg] : [];
   });

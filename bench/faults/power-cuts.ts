@@ -14,8 +14,8 @@ import { createDiskImage, type DiskImage, type FileSystem, fileSystems, whyNoIma
 import { openTrial, type Trial } from './trial.ts';
 
 /**
- * `node bench/faults/power-cuts.ts`: cuts the power of the file system under the service, again and again, and compares
- * what clients were told with what the store holds after each start. Exit code 1 when anything is wrong.
+ * `node bench/faults/power-cuts.ts`: repeatedly cuts the power of the service's file system, and compares what the
+ * clients were told with the store after each start. Exit code 1 when anything is wrong.
  */
 
 const USAGE = `Usage: node bench/faults/power-cuts.ts [--mode random|nth|first|start] [--fs ext4|xfs] [--cuts 100] [--clients 64]
@@ -87,7 +87,7 @@ const modes: Readonly<Record<string, (plan: Plan, program: ServeOptions) => Prom
   start: (plan) => cutStarts(plan),
 };
 
-/** Several stores, each of which lives through several cuts. */
+/** Several stores, each with several cuts. */
 async function underLoad(plan: Plan, program: ServeOptions, cutOf: (n: number) => Cut): Promise<Check[]> {
   const checks: Check[] = [];
   for (let n = 0; n < plan.cuts; n += CUTS_OF_A_STORE) {
@@ -127,7 +127,7 @@ async function oneStore({ folder, fileSystem, clients, random }: Plan, program: 
   }
 }
 
-/** As long as it takes for the service to meet the end of its disk. */
+/** Long enough for the service to notice the end of its disk. */
 const WITHOUT_POWER_MS = 60;
 
 function cutAtRandom(random: () => number): Cut {
@@ -194,7 +194,7 @@ async function cutAfterFirst(image: DiskImage): Promise<string[]> {
   return holds(dataDir, ['Alder']);
 }
 
-/** A start after the cut, which must hold these plants, and take one more. */
+/** A start after the cut, which must have these plants and accept one more. */
 async function holds(dataDir: string, names: readonly string[]): Promise<string[]> {
   const server = await tryToServe(dataDir, { env: ENV });
   if (!('url' in server)) return [`does not start: ${server.stderr}`];
@@ -257,7 +257,7 @@ function wrongIn(checks: readonly Check[]): number {
   return checks.reduce((sum, { violations }) => sum + violations.length, 0);
 }
 
-/** The checks of all stores as one. */
+/** Merges the checks of all stores. */
 function summed(checks: readonly Check[]): Check[] {
   return [...Map.groupBy(checks, ({ name }) => name)].map(([name, same]) => ({
     name,

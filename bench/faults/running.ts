@@ -5,13 +5,13 @@ import { monotonicMs } from '../harness/clock.ts';
 import type { DiskFaults, Fault } from './disk-faults.ts';
 import { openTrial, type Trial } from './trial.ts';
 
-/** Faults that strike the Nth file call of the service while it creates and lists under load. */
+/** Faults in the Nth file call of the service while it creates and lists under load. */
 
 export type Plan = Fault & {
   name: string;
-  /** At which calls it strikes, one case each. */
+  /** The calls to hit, one case each. */
   calls: number;
-  /** How long a fault that stays, stays. */
+  /** How long a persistent fault lasts. */
   holdMs?: number;
   /** How long to wait for the call. */
   comesMs?: number;
@@ -20,11 +20,13 @@ export type Plan = Fault & {
 export type PlanResult = {
   name: string;
   cases: number;
-  /** Cases whose call came. */
+  /** Cases whose call happened. */
   hit: number;
   /** How often the process ended by itself. */
   ends: number;
-  /** From the end of the fault to the first 201: the longest, the start of the process included if it had ended. */
+  /**
+   * The longest time from the end of the fault to the first 201, including the start of the process if it had ended.
+   */
   backMs: number;
   answers: Map<number | 'lost', number>;
   violations: string[];
@@ -32,7 +34,7 @@ export type PlanResult = {
 
 const FOREVER = 2 ** 31;
 
-/** Every op with every error, once and from then on; and what a write, a flush or a read may do besides. */
+/** Every op with every error, once and persistently; and the other faults of a write, a flush or a read. */
 export function plansOf(most: number): Plan[] {
   const errors = ['EIO', 'ENOSPC', 'EDQUOT', 'EROFS'] as const;
   const some = Math.ceil(most / 3);
@@ -61,7 +63,7 @@ export function plansOf(most: number): Plan[] {
 
 export type RunOptions = { folder: string; faults: DiskFaults; random: () => number; clients: number };
 
-/** A store of its own for each plan: at its end all that was answered is compared with it. */
+/** A separate store for each plan, compared at the end with all answers. */
 export async function runPlan(
   plan: Plan,
   { folder, faults, random, clients }: RunOptions,
@@ -92,9 +94,9 @@ export async function runPlan(
 type CaseParts = Omit<RunOptions, 'folder'> & { trial: Trial; result: PlanResult };
 
 const USUAL_HOLD_MS = 200;
-/** There may be none, such as a read of what is in the cache. */
+/** Some calls may never happen, such as a read of cached data. */
 const USUALLY_COMES_MS = 1_500;
-/** To be back, at the latest: the target is a second, on a machine that has nothing else to do. */
+/** The latest recovery: the target is a second, on an otherwise idle machine. */
 const BACK_MS = 20_000;
 
 async function runCase(plan: Plan & { nth: number }, parts: CaseParts): Promise<void> {
@@ -114,7 +116,7 @@ async function runCase(plan: Plan & { nth: number }, parts: CaseParts): Promise<
   await until(() => hasEnded, plan.holdMs ?? USUAL_HOLD_MS);
   faults.disarm();
   const lifted = monotonicMs();
-  // As a supervisor does; the process may still be about to end.
+  // Like a supervisor; the process may still be about to end.
   const isBack = await until(async () => {
     if (hasEnded && !trial.running()) await trial.start();
     return trial.create();
@@ -128,7 +130,7 @@ async function runCase(plan: Plan & { nth: number }, parts: CaseParts): Promise<
     const { code, stderr } = await server.ended;
     if (code !== 1 || /\n\s+at /.test(stderr)) trial.ledger.violations.push(`ended with ${code}: ${stderr}`);
   }
-  // What is in the log only must be found again, too.
+  // Data that is only in the log must be found again, too.
   if (plan.nth % 5 === 0) await trial.running()?.kill();
   await trial.retry();
 }

@@ -17,30 +17,29 @@ import type { DiskFaults } from './disk-faults.ts';
 import { checkList, keepListing } from './lists.ts';
 
 /**
- * One store that goes through faults, the service on it, and what clients and a receiver know of it: the service runs
- * under `faults`, ends, and is started again as often as it takes; `settle` compares all that was answered with what
- * the store holds.
+ * One store that goes through faults, its service, and what clients and a receiver know: the service runs under
+ * `faults`, ends, and is restarted as often as needed; `settle` compares all answers with the store.
  */
 export type Trial = {
   dataDir: string;
   ledger: Ledger;
-  /** When deliveries may be repeated: while no service ran, and what a program adds, such as the time of a fault. */
+  /** When deliveries may be repeated: while no service ran, and times that a program adds, such as that of a fault. */
   outages: Outage[];
-  /** Starts the service; resolves with its end when it ends before it is ready. */
+  /** Starts the service; resolves with its end if it ends before it is ready. */
   start(options?: ServeOptions): Promise<Server | Outcome>;
-  /** The same, but an end is a violation, and throws. */
+  /** The same, but an end is a violation and throws. */
   mustStart(options?: ServeOptions): Promise<Server>;
-  /** The service that runs now. */
+  /** The running service. */
   running(): Server | undefined;
-  /** One create, which the ledger knows as any other. Whether it got 201. */
+  /** One create, which the ledger records. Returns whether it got 201. */
   create(): Promise<boolean>;
-  /** Stops the service that runs, and starts it again. */
+  /** Restarts the running service. */
   restart(options?: ServeOptions): Promise<Server>;
-  /** Creates and lists, over each service that is started meanwhile, until it is stopped. */
+  /** Creates and lists, across restarts of the service, until it is stopped. */
   load(clients: number): { stop(): Promise<void> };
-  /** What a client does that was told nothing: it sends the same again. Then a list is compared with the ledger. */
+  /** Acts as a client without an answer: retries. Then a list is compared with the ledger. */
   retry(): Promise<void>;
-  /** What must hold in the end. Stops the service. */
+  /** The final conditions. Stops the service. */
   settle(): Promise<Check[]>;
   /** Ends all that runs. */
   close(): Promise<void>;
@@ -52,7 +51,7 @@ export type TrialOptions = { dataDir: string; random: () => number; faults?: Dis
 const SCHEDULE = ['0s', ...Array.from({ length: 99 }, () => '200ms')].join();
 const THINK_MS = 5;
 
-/** Makes the store, with a webhook, by a service without faults. */
+/** Creates the store, with a webhook, by a service without faults. */
 export async function openTrial({ dataDir, random, faults }: TrialOptions): Promise<Trial> {
   const ledger = createLedger();
   const receivers = await startReceivers(Math.floor(random() * 2 ** 31));

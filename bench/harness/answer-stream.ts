@@ -1,15 +1,15 @@
-/** Reads answers off a connection on which one request is under way at a time, as far as a generator of load needs them. */
+/** Reads responses from a connection with one request in flight at a time, as far as a load generator needs them. */
 export type AnswerStream = {
-  /** The status of the answer that ends with these bytes; undefined when it goes on. */
+  /** The status of the response that ends with these bytes; undefined when it continues. */
   read(bytes: Buffer): number | undefined;
 };
 
 type Body = { status: number; left: number | undefined };
 
 const END_OF_HEAD = Buffer.from('\r\n\r\n');
-/** How an answer in chunks ends. JSON has no such bytes in it. */
+/** The end of a chunked response. JSON contains no such bytes. */
 const END_OF_CHUNKS = Buffer.from('\r\n0\r\n\r\n');
-/** Where the status stands in `HTTP/1.1 200 OK`. */
+/** The position of the status in `HTTP/1.1 200 OK`. */
 const STATUS = { start: 9, end: 12 };
 
 export function createAnswerStream(): AnswerStream {
@@ -17,12 +17,12 @@ export function createAnswerStream(): AnswerStream {
   let body: Body | undefined;
   let tail: Buffer | undefined;
 
-  /** Reads a head; gives the bytes behind it. */
+  /** Reads a head; returns the bytes after it. */
   function readHead(bytes: Buffer): Buffer | undefined {
     const all = head ? Buffer.concat([head, bytes]) : bytes;
     const end = all.indexOf(END_OF_HEAD);
     if (end === -1) {
-      // The buffer that it is in is used again.
+      // Its buffer is reused.
       head = Buffer.from(all);
       return undefined;
     }
@@ -58,7 +58,7 @@ export function createAnswerStream(): AnswerStream {
 
 const CONTENT_LENGTH = /\r\ncontent-length: (\d+)/i;
 
-/** Undefined for an answer in chunks. */
+/** Undefined for a chunked response. */
 function contentLength(head: string): number | undefined {
   const found = CONTENT_LENGTH.exec(head)?.[1];
   return found === undefined ? undefined : Number(found);

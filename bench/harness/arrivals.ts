@@ -6,19 +6,19 @@ import { type Receiver, startReceiver } from './receiver.ts';
 import type { Server } from './server.ts';
 import { untilNoneLeft } from './wait.ts';
 
-/** Receivers in this process, which also creates the plants: so one clock tells how long an event takes. */
+/** Receivers in the process that also creates the plants, so that one clock measures how long an event takes. */
 export type Arrivals = {
   /** One for each receiver. */
   urls: string[];
   /**
-   * Creates plants at a rate for a time: milliseconds from the moment when each was due to be sent to the arrival
-   * of its event, at each receiver. Throws when one does not arrive.
+   * Creates plants at a rate for a time. Returns the milliseconds from when each was due to be sent until its event
+   * arrived, at each receiver. Throws when one does not arrive.
    */
   measure(service: Server, load: { perSecond: number; seconds: number }): Promise<number[]>;
   stop(): Promise<void>;
 };
 
-/** A plant that has not arrived everywhere. */
+/** A plant whose event is still missing somewhere. */
 type Expected = { due: number; missing: Set<Receiver> };
 
 export async function startArrivals(count: number): Promise<Arrivals> {

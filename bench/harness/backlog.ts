@@ -2,19 +2,19 @@ import { DatabaseSync } from 'node:sqlite';
 import { storePath } from '../../src/config/config.ts';
 import { eventPrefix, filledPlant } from './fill.ts';
 
-/** Deliveries written by SQL past the service, which may run meanwhile, as the command line does. */
+/** Deliveries written by SQL, bypassing the service, which may run meanwhile, as the command line does. */
 
 /** How long the running service may hold the write lock. */
 const LOCK_WAIT_MS = 10_000;
 /** One transaction: the running service writes in between. */
 const CHUNK = 20_000;
 
-/** Events of this run of the bench, so that each has an id of its own in every store. */
+/** Events of this run, so that each has a unique id in every store. */
 let events = 0;
 
 /**
- * Makes so many events of `admin`, each with a delivery for each of their webhooks that is due since its event was
- * made. Nothing of it is sent before all of it is there: meanwhile the webhooks are disabled.
+ * Creates this many events of `admin`, each with a due delivery for each of their webhooks. The webhooks are disabled
+ * meanwhile, so that nothing is sent before everything exists.
  */
 export function addBacklog(dataDir: string, count: number): void {
   const db = openStore(dataDir);
@@ -36,7 +36,7 @@ export function addBacklog(dataDir: string, count: number): void {
     db.exec('COMMIT');
     events = last;
   }
-  // Versions that have it look there for what is due.
+  // Versions with this column look there for what is due.
   const hasNextDue = columnsOf(db, 'webhooks').some(({ name }) => name === 'next_due');
   const enable = db.prepare(`UPDATE webhooks SET status = 'enabled' WHERE id = ?`);
   db.exec('BEGIN IMMEDIATE');
@@ -46,7 +46,7 @@ export function addBacklog(dataDir: string, count: number): void {
   db.close();
 }
 
-/** Adds webhooks of `admin` until there are so many: copies of the one that is there. */
+/** Adds webhooks of `admin` up to this number, as copies of the existing one. */
 export function multiplyWebhook(dataDir: string, count: number): void {
   const db = openStore(dataDir);
   const numbers = `WITH RECURSIVE number (n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM number WHERE n < ${count})`;
@@ -70,7 +70,7 @@ export function multiplyWebhook(dataDir: string, count: number): void {
 /** How many deliveries of a store are in a state. */
 export function countDeliveries(dataDir: string, state: 'pending' | 'delivered' | 'failed'): number {
   const db = new DatabaseSync(storePath(dataDir), { readOnly: true, timeout: LOCK_WAIT_MS });
-  // As a literal, so that the index of what is pending serves.
+  // A literal, so that the index of pending deliveries applies.
   const row = db.prepare(`SELECT count(*) AS count FROM deliveries WHERE state = '${state}'`).get();
   db.close();
   return Number(row?.count);
@@ -81,7 +81,7 @@ type Column = { name: string; isOpen: boolean };
 
 const GIVEN = ['webhook', 'event', 'owner', 'state', 'due'];
 
-/** Whatever else a version of the store keeps of a delivery counts from 0. */
+/** Other columns of a delivery, in other versions of the store, start at 0. */
 function startOf(columns: Column[]): { names: string; values: string } {
   const open = columns.filter(({ name, isOpen }) => isOpen && !GIVEN.includes(name));
   return { names: open.map(({ name }) => name).join(', '), values: open.map(() => '0').join(', ') };
@@ -98,7 +98,7 @@ const ADMIN = `(SELECT id FROM users WHERE name = 'admin')`;
 
 function openStore(dataDir: string): DatabaseSync {
   const db = new DatabaseSync(storePath(dataDir), { timeout: LOCK_WAIT_MS });
-  // Nothing here must survive a power cut.
+  // This data need not survive a power cut.
   db.exec('PRAGMA synchronous = OFF');
   db.exec('PRAGMA cache_size = -262144');
   return db;

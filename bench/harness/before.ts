@@ -6,12 +6,12 @@ import type { Bench } from './section.ts';
 import type { Server } from './server.ts';
 import { startService } from './service.ts';
 
-/** The version before (`--before`), measured in turn with this one: what a change costs shows in no other way. */
+/** The version before (`--before`), measured in turn with this one: nothing else shows what a change costs. */
 
-/** One and the same program differs by a few percent from start to start. */
+/** The same program differs by a few percent from start to start. */
 const NO_SLOWER = { atLeast: 0.95 };
 
-/** Starts it on a store of its own, which `fill` fills; undefined when none is given. */
+/** Starts it on its own store, which `fill` fills; undefined when none is given. */
 export async function startBefore(
   { before, folder }: Bench,
   name: string,
@@ -21,14 +21,14 @@ export async function startBefore(
   const dataDir = join(folder, `${name}-before`);
   mkdirSync(dataDir);
   if (fill) {
-    // The service makes the schema and the user.
+    // The service creates the schema and the user.
     await (await startService({ dataDir, root: before })).stop();
     fill(dataDir);
   }
   return startService({ dataDir, root: before });
 }
 
-/** Rates and CPU times of `<section>: service` against `<section>: version before`; nothing without that. */
+/** Rates and CPU times of `<section>: service` against `<section>: version before`; empty without that. */
 export function againstBefore(loads: Map<string, Sample[]>, section: string): Figure[] {
   const pair: [string, string] = [`${section}: service`, `${section}: version before`];
   if (!loads.has(pair[1])) return [];

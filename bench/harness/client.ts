@@ -4,7 +4,7 @@ import { TOKEN } from './service.ts';
 
 export type Answer = { status: number; headers: IncomingHttpHeaders; body: string };
 
-/** `body` is JSON text; `token` is the bench's unless another is given; `signal` gives the request up. */
+/** `body` is JSON text; `token` is the benchmark's by default; `signal` cancels the request. */
 export type RequestOptions = {
   method?: string;
   body?: string;
@@ -14,16 +14,16 @@ export type RequestOptions = {
   signal?: AbortSignal;
 };
 
-/** Connections that are kept open between requests; more of them when that many requests overlap. */
+/** Connections kept open between requests; more are opened for more concurrent requests. */
 export const keepAlive = new Agent({ keepAlive: true });
 
-/** One request. Rejects when the connection breaks before the answer's end. */
+/** One request. Rejects when the connection breaks before the end of the response. */
 export async function ask(url: string, options: RequestOptions = {}): Promise<Answer> {
   const answer = await open(url, options);
   return { status: answer.statusCode ?? 0, headers: answer.headers, body: await text(answer) };
 }
 
-/** The same for an answer with the status 2xx; throws on any other. */
+/** The same for a 2xx response; throws on any other. */
 export async function askFor(url: string, options: RequestOptions = {}): Promise<Answer> {
   const answer = await ask(url, options);
   if (answer.status < 200 || answer.status > 299) {
@@ -32,7 +32,7 @@ export async function askFor(url: string, options: RequestOptions = {}): Promise
   return answer;
 }
 
-/** Resolves with the answer once its head is there; its body is for the caller to read. */
+/** Resolves with the response once its head has arrived; the caller reads its body. */
 export function open(url: string, options: RequestOptions = {}): Promise<IncomingMessage> {
   const { method = 'GET', body, token = TOKEN, agent = keepAlive, signal } = options;
   const headers = {

@@ -2,29 +2,29 @@ import { type Load, type LoadResult, sendLoad } from './load.ts';
 import type { Server } from './server.ts';
 import { DISTURBED, watchCpu } from './usage.ts';
 
-/** One of the servers that are compared, and the load it gets. */
+/** A server to compare, and its load. */
 export type Contender = { name: string; server: Server; load: Load };
 
 export type Sample = LoadResult & {
   /** Answers a second. */
   rate: number;
-  /** Microseconds of the server's CPU time for each answer. */
+  /** Microseconds of the server's CPU time per answer. */
   cpuPerAnswer: number;
-  /** Share of a core: 1 is a core that does nothing else. */
+  /** Share of a core: 1 is a fully busy core. */
   serverBusy: number;
   generatorBusy: number;
-  /** What every other process of the machine used meanwhile. */
+  /** What all other processes of the machine used meanwhile. */
   othersBusy: number;
 };
 
 export type Rounds = { rounds: number; seconds: number; warmUpSeconds: number };
 
-/** A round that others disturbed is measured again; a comparison takes at most so many times its rounds. */
+/** A disturbed round is repeated; a comparison takes at most this many times its rounds. */
 const PATIENCE = 3;
 
 /**
- * Loads the contenders in turn, A B C A B C …, so that whatever else happens on the machine meets all of
- * them. The samples of one round belong together; those of the warm-up are thrown away.
+ * Loads the contenders in turn, A B C A B C …, so that disturbances affect all of them. The samples of one round
+ * belong together; those of the warm-up are discarded.
  */
 export async function compare(contenders: Contender[], options: Rounds): Promise<Map<string, Sample[]>> {
   for (const contender of contenders) await sample(contender, options.warmUpSeconds);
@@ -34,7 +34,7 @@ export async function compare(contenders: Contender[], options: Rounds): Promise
   return interleave(new Map(named), options.rounds);
 }
 
-/** Takes the samples in turn, as `compare` does, without a warm-up. */
+/** Takes the samples in turn, like `compare`, without a warm-up. */
 export async function interleave(
   contenders: Map<string, () => Promise<Sample>>,
   count: number,
@@ -46,7 +46,7 @@ export async function interleave(
     for (const take of contenders.values()) round.push(await take());
     (round.some(({ othersBusy }) => othersBusy > DISTURBED) ? disturbed : rounds).push(round);
   }
-  // Better a doubtful figure, which the report warns of, than none.
+  // Better a doubtful figure, with a warning in the report, than none.
   disturbed = disturbed.slice(0, count - rounds.length);
   const samples = [...rounds, ...disturbed];
   return new Map([...contenders.keys()].map((name, i) => [name, samples.flatMap((round) => round[i] ?? [])]));

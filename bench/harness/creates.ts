@@ -1,7 +1,7 @@
 import { askFor } from './client.ts';
 import type { Server } from './server.ts';
 
-/** Creates under way at a time. */
+/** Concurrent creates. */
 const CLIENTS = 16;
 
 /** Creates a plant for each body (JSON text), several at a time. Throws when one is refused. */

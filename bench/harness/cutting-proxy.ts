@@ -1,19 +1,19 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 
-/** A TCP proxy in this process that breaks most connections, at random: a network that nobody wants to have. */
+/** A TCP proxy in this process that randomly breaks most connections. */
 export type CuttingProxy = {
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   url: string;
-  /** How many connections met which fate. */
+  /** How many connections had each fate. */
   counts: Record<Fate, number>;
   stop(): Promise<void>;
 };
 
 /**
- * What becomes of a connection. `door`: it is reset before a byte went on. `request`: the service gets a part of the
- * request, and no more. `sent`: it gets all of it, and the connection breaks at once. `answer`: the client gets a
- * part of the answer, from nothing to all of it.
+ * The fate of a connection. `door`: reset before a byte is passed on. `request`: the service gets only a part of the
+ * request. `sent`: it gets all of it, and the connection breaks at once. `answer`: the client gets a part of the
+ * answer, from nothing to all of it.
  */
 export type Fate = 'door' | 'request' | 'sent' | 'answer' | 'whole';
 
@@ -22,10 +22,10 @@ const OF_TEN: Record<Fate, number> = { door: 1, request: 1, sent: 2, answer: 4, 
 // The members of a record are its names.
 const fates = (Object.keys(OF_TEN) as Fate[]).flatMap((fate) => Array<Fate>(OF_TEN[fate]).fill(fate));
 
-/** Before it breaks a connection, the proxy may hold it for so long. */
+/** The longest the proxy holds a connection before it breaks it. */
 const LONGEST_STALL_MS = 100;
 
-/** Stands before a port of the loopback, which need not listen all the time. `random` gives numbers from 0 to 1. */
+/** Proxies a loopback port, which need not always listen. `random` returns numbers from 0 to 1. */
 export async function startCuttingProxy(port: number, random: () => number): Promise<CuttingProxy> {
   const counts: Record<Fate, number> = { door: 0, request: 0, sent: 0, answer: 0, whole: 0 };
   const proxy = createServer({ noDelay: true }, (client) => {
@@ -50,7 +50,7 @@ export async function startCuttingProxy(port: number, random: () => number): Pro
 type Chance = { fate: Fate; random: () => number };
 
 function join(client: Socket, port: number, { fate, random }: Chance): void {
-  // The other side is told by `close`, which follows.
+  // `close`, which follows, notifies the other side.
   client.on('error', () => {});
   if (fate === 'door') {
     client.resetAndDestroy();
@@ -63,9 +63,9 @@ function join(client: Socket, port: number, { fate, random }: Chance): void {
 
   const pair = { client, service };
   const cut = () => breakOff(pair, random);
-  // Both are small enough to come in one piece: the first one is where it breaks.
+  // Both are small enough to arrive in one piece; it breaks at the first.
   if (fate === 'request' || fate === 'sent') {
-    // What the service answers is read, and goes nowhere.
+    // The service's response is read and discarded.
     service.resume();
     client.once('data', (request: Buffer) => {
       service.write(fate === 'sent' ? request : partOf(request, random), cut);
@@ -82,7 +82,7 @@ function partOf(chunk: Buffer, random: () => number): Buffer {
   return chunk.subarray(0, Math.floor(random() * (chunk.length + 1)));
 }
 
-/** A reset, or an end as if all were well; at once, or after a silence. */
+/** A reset or a normal end; at once, or after a silence. */
 function breakOff({ client, service }: { client: Socket; service: Socket }, random: () => number): void {
   const isReset = random() < 0.5;
   const stallMs = random() < 0.1 ? random() * LONGEST_STALL_MS : 0;

@@ -6,22 +6,22 @@ import { LOAD_CORE } from './tools.ts';
 import { watchCpu } from './usage.ts';
 import { untilNoneLeft } from './wait.ts';
 
-/** What the receiver counted. Times are of `monotonicMs`. */
+/** The receiver's counts. Times are from `monotonicMs`. */
 export type Tally = {
   requests: number;
   /** When the first and the last request had arrived. */
   first: number;
   last: number;
-  /** The first request as it came over the wire; the bench's plants are ASCII. */
+  /** The first request as sent; the benchmark's plants are ASCII. */
   sample: string | undefined;
 };
 
-/** A receiver in a process of its own, on the load's core (`reference/fast-receiver.ts`). */
+/** A receiver in its own process, on the load's core (`reference/fast-receiver.ts`). */
 export type FastReceiver = Server & {
-  /** Begins the tally anew. */
+  /** Resets the counts. */
   reset(): Promise<void>;
   tally(): Promise<Tally>;
-  /** Resolves with the tally once so many requests are in it. Throws when no more come. */
+  /** Resolves with the counts once they include this many requests. Throws when no more arrive. */
   received(requests: number): Promise<Tally>;
 };
 
@@ -48,7 +48,7 @@ export async function startFastReceiver(): Promise<FastReceiver> {
   };
 }
 
-/** How a sender fares that is made to send so many requests to the receiver. Rates are by the receiver's clock. */
+/** Measures a sender that sends this many requests to the receiver. Rates are by the receiver's clock. */
 export async function sampleSender(
   sender: Server,
   receiver: FastReceiver,

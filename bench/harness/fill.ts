@@ -11,21 +11,21 @@ export function filledPlant(id: number): { name: string; tag: string } {
 }
 
 /**
- * The folder of a store with so many plants of `admin` and an event for each, without deliveries. Written
- * by SQL past the service, a hundred times as fast as through it. Made once: sections that share it only read.
+ * The folder of a store with this many plants of `admin` and an event for each, without deliveries. Written by SQL,
+ * bypassing the service, a hundred times as fast. Created once: sections that share it only read.
  */
 export async function filledStore(folder: string, plants: number): Promise<string> {
   const dataDir = join(folder, `plants-${plants}`);
   if (existsSync(dataDir)) return dataDir;
   mkdirSync(dataDir);
-  // The service makes the schema and the user.
+  // The service creates the schema and the user.
   const service = await startService({ dataDir });
   await service.stop();
   addPlants(dataDir, plants);
   return dataDir;
 }
 
-/** Fills a store, which the service has made and nobody uses. */
+/** Fills a store that the service has created and nobody uses. */
 export function addPlants(dataDir: string, plants: number): void {
   const db = new DatabaseSync(storePath(dataDir));
   db.exec('PRAGMA synchronous = OFF');
@@ -53,8 +53,8 @@ export function addPlants(dataDir: string, plants: number): void {
 }
 
 /**
- * What stands before the last 16 digits of an event's id that was made now. With a much older one the service would
- * soon be busy with removing the event.
+ * The part of a current event id before its last 16 digits. With much older events the service would soon be busy
+ * removing them.
  */
 export function eventPrefix(at = Date.now()): string {
   return firstId('evt', at).slice(0, -RANDOM_DIGITS);

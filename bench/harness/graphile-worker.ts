@@ -3,7 +3,7 @@ import { runSql } from './postgres.ts';
 import type { Server } from './server.ts';
 import { startReference } from './service.ts';
 
-/** What graphile-worker of `reference/graphile-worker.ts` is to do. */
+/** The settings for graphile-worker in `reference/graphile-worker.ts`. */
 export type WorkerOrder = {
   /** That wait. */
   jobs: number;
@@ -17,11 +17,14 @@ export type WorkerTuning = {
   maxPoolSize: number;
   /** 0 for none. */
   localQueueSize: number;
-  /** How long jobs that are done are gathered; -1 to record each by itself. */
+  /** How long finished jobs are gathered; -1 records each by itself. */
   completeBatchMs: number;
 };
 
-/** The first is what its documentation names for the most jobs a second (https://worker.graphile.org/docs/performance). */
+/**
+ * The first is recommended by its documentation for the most jobs a second
+ * (https://worker.graphile.org/docs/performance).
+ */
 export const tunings: Record<string, WorkerTuning> = {
   'as its documentation tunes it': {
     concurrentJobs: 24,
@@ -38,7 +41,7 @@ export function startWorker(databaseUrl: string): Promise<Server> {
   return startReference('graphile-worker', { env: { DATABASE_URL: databaseUrl } });
 }
 
-/** Adds so many jobs, each with a body (JSON text) to send. */
+/** Adds this many jobs, each with a body (JSON text) to send. */
 export async function addJobs(databaseUrl: string, count: number, body: string): Promise<void> {
   await runSql(
     databaseUrl,

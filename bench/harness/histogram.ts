@@ -1,7 +1,7 @@
-/** Counts of times in milliseconds, in steps of a twentieth, for more of them than an array should hold. */
+/** Counts times in milliseconds, in steps of a twentieth, for more of them than an array should hold. */
 export type Histogram = {
   add(ms: number): void;
-  /** What so many of a hundred are at most; NaN when there are none. */
+  /** The given percentile; NaN without values. */
   percentile(percent: number): number;
 };
 

@@ -6,26 +6,26 @@ import { type Answer, ask, type RequestOptions } from './client.ts';
 import { type CuttingProxy, startCuttingProxy } from './cutting-proxy.ts';
 
 /**
- * Clients that create plants, with ids and without, and delete them, over connections that break, and a model of what
- * may come of it. Every create has a name of its own, so that the store tells of each what became of it.
+ * Clients that create plants, with and without ids, and delete them, over breaking connections, and a model of the
+ * possible results. Every create has a unique name, so the store shows what happened to each.
  */
 
 export type IdLoad = {
-  /** Of replicas of one service. */
+  /** The URLs of replicas of one service. */
   urls: readonly string[];
   clients: number;
-  /** How many creates and deletes are begun. */
+  /** How many creates and deletes are started. */
   requests: number;
   random: () => number;
 };
 
 type Create = {
   name: string;
-  /** What the client chose. */
+  /** Chosen by the client. */
   wanted: bigint | undefined;
-  /** A create without an id is sent again only under a key: else it would be another one. */
+  /** A create without an id is retried only under a key: otherwise it would be another create. */
   key: string | undefined;
-  /** What a whole answer said. */
+  /** The content of a complete answer. */
   id: bigint | undefined;
 };
 
@@ -33,22 +33,22 @@ export type IdModel = {
   creates: Map<string, Create>;
   /** The plants that clients asked to delete, by name. */
   doomed: Set<string>;
-  /** Those of which a whole answer said that they are gone. */
+  /** Those that a complete answer reported as deleted. */
   gone: Set<string>;
   counts: { created: number; deleted: number; lost: number };
   violations: string[];
 };
 
-/** How many of ten requests go through a proxy that breaks most connections. */
+/** How many of ten requests pass a proxy that breaks most connections. */
 const CUT_OF_TEN = 2;
-/** Chosen ids are up to so far in front of the counter, which comes by while they are there. */
+/** How far chosen ids are ahead of the counter, which passes them while they exist. */
 const IN_FRONT = 400;
-/** A request is sent again until it was answered, for this long at most: a flush of the disk may take its time. */
+/** How long a request is retried at most: a disk flush may take its time. */
 const DEADLINE_MS = 60_000;
-/** After an answer that asks for patience. */
+/** The pause after a `Retry-After`. */
 const PAUSE_MS = 5;
 
-/** Resolves when each request was answered, or is not sent again. */
+/** Resolves when each request is answered or given up. */
 export async function playIds({ urls, clients, requests, random }: IdLoad): Promise<IdModel> {
   const proxies = await Promise.all(urls.map((url) => startCuttingProxy(Number(new URL(url).port), random)));
   const agent = new Agent({ keepAlive: true });
@@ -60,7 +60,7 @@ export async function playIds({ urls, clients, requests, random }: IdLoad): Prom
     counts: { created: 0, deleted: 0, lost: 0 },
     violations: [],
   };
-  /** Plants that may be deleted, and the highest id that was assigned, as far as is known. */
+  /** Plants that may be deleted, and the highest known assigned id. */
   const known: Create[] = [];
   let front = 0n;
   const chosen = new Set<bigint>();
@@ -89,7 +89,7 @@ export async function playIds({ urls, clients, requests, random }: IdLoad): Prom
     return create;
   }
 
-  /** One that nobody chose before: a plant that is deleted by its id must be the one that was meant. */
+  /** An id that nobody chose before: deleting by id must delete the intended plant. */
   function inFront(): bigint {
     for (let id = front + 100n; ; id = front + 100n + BigInt(Math.floor(random() * IN_FRONT))) {
       if (chosen.has(id)) continue;
@@ -100,7 +100,7 @@ export async function playIds({ urls, clients, requests, random }: IdLoad): Prom
 
   async function create(plant: Create): Promise<void> {
     const { name, wanted, key } = plant;
-    // The id as it is: JSON of JavaScript has no integers of this size.
+    // The id in full: JavaScript's JSON has no integers of this size.
     const body = wanted === undefined ? JSON.stringify({ name }) : `{"name":"${name}","id":${wanted}}`;
     const headers = key === undefined ? {} : { 'idempotency-key': key };
     const late = performance.now() + DEADLINE_MS;
@@ -111,7 +111,7 @@ export async function playIds({ urls, clients, requests, random }: IdLoad): Prom
       if (answer !== undefined && !isPostponed(answer))
         return void model.violations.push(`${name}: ${answer.status} ${answer.body}`);
       if (answer === undefined && (key ?? wanted) === undefined) return;
-      // The counter is past it: the plant may have been added, deleted, and its id forgotten.
+      // The counter has passed it: the plant may have been added, deleted, and its id forgotten.
       if (wanted !== undefined && wanted <= front) return;
     }
     model.violations.push(`${name} was not answered`);
@@ -125,10 +125,10 @@ export async function playIds({ urls, clients, requests, random }: IdLoad): Prom
   }
 
   async function remove(): Promise<void> {
-    // As often as not the newest, whose id an attentive store would give away first.
+    // Half of the time the newest, whose id a faulty store would reuse first.
     const at = random() < 0.5 ? known.length - 1 : Math.floor(random() * known.length);
     const plant = known[at];
-    // A chosen one that the counter has yet to pass may be assigned once it is gone.
+    // A chosen id ahead of the counter may be assigned after its plant is deleted.
     if (!plant || (plant.wanted ?? 0n) > front) return;
     known.splice(at, 1);
     model.doomed.add(plant.name);
@@ -160,7 +160,7 @@ function isPostponed({ status, body }: Answer): boolean {
   return status === 503 || (status === 409 && Number(JSON.parse(body).error) === 40901);
 }
 
-/** What the store must hold after it. Nobody may write meanwhile. */
+/** What the store must contain afterwards. Nobody may write meanwhile. */
 export function idChecks({ plants, events }: Stored, model: IdModel): Check[] {
   const { creates, doomed, gone } = model;
   const assigned = events.filter(({ name }) => creates.get(name)?.wanted === undefined);

@@ -3,11 +3,11 @@ import { createServer } from 'node:http';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { scopes } from '../../src/access/scopes.ts';
 
-/** An identity provider in this process, as far as the service needs one: a key set with one key, and JWTs. */
+/** A minimal identity provider in this process: a key set with one key, and JWTs. */
 export type IdentityProvider = {
   /** For the service's environment. */
   settings: Record<string, string>;
-  /** A JWT of the user with every scope, good for an hour; no two are the same. */
+  /** A JWT of the user with every scope, valid for an hour; no two are the same. */
   issue(user: string): Promise<string>;
   stop(): Promise<void>;
 };

@@ -1,22 +1,21 @@
 import { type Answer, askFor } from './client.ts';
 import { type KeyedCreate, TAKEN_ID, tryOnce } from './keyed-creates.ts';
 
-/** What must hold of creates that were sent again and again, each under a key. */
+/** What must hold for creates that were retried, each under a key. */
 
 export const TAKEN = { id: TAKEN_ID, name: 'In the way' };
 
-/** Makes the plant that stands in the way. */
+/** Creates the plant with the taken id. */
 export async function putInTheWay(url: string): Promise<void> {
   await askFor(`${url}/plants`, { method: 'POST', body: JSON.stringify(TAKEN) });
 }
 
-/** What the service says that it has: ids by the plant's name. */
+/** The service's data: ids by the plant's name. */
 export type Found = { plants: Map<string, string[]>; events: Map<string, string[]> };
 
 /**
- * Sends each create once more over a connection that holds: each must get the answer of before, replayed. A create
- * that was refused does so although nothing is in its way any more. Resolves with what is wrong, and with what the
- * service has.
+ * Sends each create once more over a working connection: each must get its earlier answer, replayed, even a refusal
+ * whose cause is gone. Resolves with the violations and the service's data.
  */
 export async function violationsOf(
   url: string,
@@ -45,12 +44,12 @@ export async function violationsOf(
   return { violations: [...violations, ...unreplayed], found };
 }
 
-/** Whether the service did not do it this time. */
+/** Whether the service replayed its answer. */
 export function isReplay(answer: Answer | undefined): boolean {
   return answer?.headers['idempotent-replayed'] === 'true';
 }
 
-/** How many plants, or events, of the creates are there. */
+/** How many plants, or events, of the creates exist. */
 export function countOf(creates: readonly KeyedCreate[], ids: Map<string, string[]>): number {
   return creates.reduce((sum, { name }) => sum + (ids.get(name)?.length ?? 0), 0);
 }
@@ -72,7 +71,7 @@ function answersOf({ name, kind, answers }: KeyedCreate): string[] {
   return wrong;
 }
 
-/** Exactly one plant and one event, with the id of `Location`; none of a create that was refused. */
+/** Exactly one plant and one event, with the id of `Location`; none for a refused create. */
 function effectsOf({ name, kind, answers }: KeyedCreate, { plants, events }: Found): string[] {
   const id = /\/plants\/(-?\d+)$/.exec(answers[0]?.headers.location ?? '')?.[1];
   const expected = kind === 'taken' ? '' : String(id);
@@ -102,7 +101,7 @@ async function readBack(url: string): Promise<Found> {
   return found;
 }
 
-/** With ids of plants as text: some have more digits than a number of JavaScript. */
+/** With plant ids as text: some have more digits than a JavaScript number. */
 function parseExactly(body: string) {
   return JSON.parse(body.replaceAll(/"id":(-?\d+)/g, '"id":"$1"'));
 }

@@ -4,33 +4,33 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Answer } from './client.ts';
 import { TOKEN } from './service.ts';
 
-/** A create that is sent again and again under one Idempotency-Key, and what its clients got to know of it. */
+/** A create that is retried under one Idempotency-Key, and what its clients learned. */
 export type KeyedCreate = {
   key: string;
   /** No other plant has it. */
   name: string;
   /** JSON text, the same each time. */
   body: string;
-  /** Whether a plant comes of it; `taken` asks for the id of a plant that is there, and is refused for good. */
+  /** Whether it creates a plant; `taken` asks for an existing id and is refused for good. */
   kind: 'assigned' | 'chosen' | 'taken';
   /** How often it was sent. */
   tries: number;
-  /** Answers that came whole and settle it. */
+  /** Complete, final answers. */
   answers: Answer[];
-  /** Answers that came whole and mean: send it again. */
+  /** Complete answers that ask for a retry. */
   postponed: number;
 };
 
-/** The id of the plant that stands in the way of creates of the kind `taken`. */
+/** The id of the existing plant that `taken` creates ask for. */
 export const TAKEN_ID = 0;
 
-/** The create of this number, which is 1 or more. */
+/** The create of this number, from 1. */
 export function keyedCreate(number: number): KeyedCreate {
   const name = `Plant ${number}`;
   const kind = number % 8 === 0 ? 'taken' : number % 2 === 0 ? 'chosen' : 'assigned';
-  // Negative ids leave the positive ones to be assigned.
+  // Negative ids leave the positive ones for assignment.
   const id = { assigned: undefined, chosen: -number, taken: TAKEN_ID }[kind];
-  // As a bare token, or as a string of RFC 8941.
+  // As a bare token, or as an RFC 8941 string.
   const key = number % 3 === 0 ? `"create ${number}"` : `create-${number}`;
   return { key, name, body: JSON.stringify({ id, name }), kind, tries: 0, answers: [], postponed: 0 };
 }
@@ -40,20 +40,20 @@ export type Senders = {
   clients: number;
   /** Numbers from 0 to 1. */
   random: () => number;
-  /** A create is sent at least so often, whether it has an answer or not. */
+  /** The least number of times a create is sent, even after an answer. */
   tries: number;
 };
 
-/** Without a whole answer after so long, something is wrong. */
+/** Without a complete answer after this time, something is wrong. */
 const DEADLINE_MS = 60_000;
-/** Of so many tries one is two at once. */
+/** One attempt in this many is sent twice at once. */
 const TWICE_EVERY = 8;
-/** After an answer that asks for patience, or a service that is not there. */
+/** The pause after a `Retry-After`, or when the service is away. */
 const PAUSE_MS = 5;
 
 /**
- * Sends every create until it was sent so often and one of its answers came whole. Throws when an answer is none
- * that a create may have, or none comes.
+ * Sends every create this often and until one of its answers is complete. Throws for an impossible answer, or without
+ * any.
  */
 export async function sendUntilAnswered(
   url: string,
@@ -77,7 +77,7 @@ export async function sendUntilAnswered(
   await Promise.all(Array.from({ length: clients }, client));
 }
 
-/** Sends the create once; false when there is no answer, or one that settles nothing. */
+/** Sends the create once; false without an answer, or without a final one. */
 export async function tryOnce(url: string, create: KeyedCreate): Promise<boolean> {
   create.tries++;
   let answer: Answer;
@@ -92,15 +92,15 @@ export async function tryOnce(url: string, create: KeyedCreate): Promise<boolean
   return !isPostponed(answer);
 }
 
-/** The first request with the key is still running, or the service took nothing on (and records nothing). */
+/** The first request with the key is still running, or the service did nothing (and recorded nothing). */
 function isPostponed({ status, body }: Answer): boolean {
   return status === 503 || (status === 409 && JSON.parse(body).error === 40901);
 }
 
-/** A client does not wait longer than this for the end of an answer. */
+/** The longest a client waits for the end of a response. */
 const PATIENCE_MS = 5_000;
 
-/** Over a connection of its own. Rejects when it breaks before the answer's end. */
+/** Over a separate connection. Rejects when it breaks before the end of the response. */
 async function post(url: string, { key, body }: KeyedCreate): Promise<Answer> {
   const headers = {
     authorization: `Bearer ${TOKEN}`,

@@ -8,7 +8,7 @@ import { isInstalled, LOAD_CORE, pinned } from './tools.ts';
 /** Requests sent as fast as they are answered, over a fixed number of connections. */
 export type Load = {
   method: 'GET' | 'POST';
-  /** Asked for in turn. */
+  /** Requested in turn. */
   paths: readonly [string, ...string[]];
   body?: string;
   token?: string;
@@ -21,9 +21,9 @@ export type LoadResult = {
   /** Milliseconds. */
   p50: number;
   p99: number;
-  /** Answers of status 400 and above, broken connections and time-outs. */
+  /** Responses with a status from 400, broken connections and timeouts. */
   failures: number;
-  /** CPU seconds that the generator used. */
+  /** CPU seconds used by the generator. */
   cpuSeconds: number;
 };
 
@@ -51,7 +51,7 @@ async function wrk(url: string, load: Load, seconds: number): Promise<Measured> 
   ]);
   const result = /^RESULT (.*)$/m.exec(output)?.[1];
   if (!result) throw new Error(`wrk gave no result:\n${output}`);
-  // Written by load.lua, member for member.
+  // Written by load.lua, with these members.
   return JSON.parse(result);
 }
 

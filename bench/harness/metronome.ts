@@ -3,8 +3,8 @@ import { monotonicMs } from './clock.ts';
 import type { Beat } from './pace.ts';
 
 /**
- * Gives the beat of `pace`: it sleeps in a thread of its own, because a timer of the event loop comes up to a
- * millisecond late, which is as long as what is measured.
+ * The beat for `pace`: it sleeps in its own thread, because a timer of the event loop is up to a millisecond late, as
+ * long as the times to measure.
  */
 
 // What `pace` hands over.

@@ -5,12 +5,14 @@ import { createAnswerStream } from './answer-stream.ts';
 import { createHistogram, type Histogram } from './histogram.ts';
 import type { Latencies, OpenLoad, OpenLoadResult, OpenLoadTask } from './open-loop.ts';
 
-/** The thread of `sendOpenLoad`: it writes and reads bare sockets, for an HTTP client could not make the load. */
+/**
+ * The thread of `sendOpenLoad`: it writes and reads bare sockets, because an HTTP client could not generate the load.
+ */
 
 // What `sendOpenLoad` hands over.
 const { host, port, load }: OpenLoadTask = workerData;
 
-/** One request is under way on it at a time. */
+/** It has one request in flight at a time. */
 type Connection = { socket: Socket; sentAt: number };
 
 const CONNECT_TOGETHER = 100;
@@ -92,7 +94,7 @@ function openConnection(): void {
 }
 
 function answered(connection: Connection, status: number): void {
-  // A connection that was never used is told that its request did not come in time.
+  // An unused connection gets a timeout response.
   if (connection.sentAt === 0) return;
   const now = performance.now();
   const took = now - connection.sentAt;

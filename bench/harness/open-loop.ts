@@ -3,9 +3,8 @@ import { Worker } from 'node:worker_threads';
 import type { Load } from './load.ts';
 
 /**
- * Requests sent at a fixed rate, whether or not those before them have been answered: what clients do who do not
- * know of each other. `connections` is how many are open at the beginning; more are opened, up to `mostConnections`,
- * when none is free.
+ * Requests sent at a fixed rate, whether or not earlier ones have been answered, as independent clients do.
+ * `connections` are open at the start; more are opened, up to `mostConnections`, when none is free.
  */
 export type OpenLoad = Pick<Load, 'method' | 'body' | 'token' | 'connections'> & {
   path: string;
@@ -18,18 +17,18 @@ export type OpenLoadResult = {
   seconds: number;
   /** Requests that were sent. */
   sent: number;
-  /** Requests that were due and found no free connection until the end. */
+  /** Requests that were due but found no free connection until the end. */
   unsent: number;
-  /** Connections that broke before the answer to a request. */
+  /** Connections that broke before a response. */
   broken: number;
-  /** Answers by their status. */
+  /** Responses by status. */
   statuses: Record<number, number>;
-  /** Answers of status 2xx in each second. */
+  /** 2xx responses in each second. */
   goodput: number[];
-  /** Percentiles in milliseconds, from the moment when a request was sent to the end of its answer. */
+  /** Percentiles in milliseconds, from sending a request to the end of its response. */
   good: Latencies;
   refused: Latencies;
-  /** How much later than due requests were sent: what the generator, or a lack of connections, adds. */
+  /** How late requests were sent: caused by the generator or a lack of connections. */
   lateness: Latencies;
 };
 
@@ -37,7 +36,7 @@ export type Latencies = { p50: number; p99: number; most: number };
 
 export type OpenLoadTask = { host: string; port: number; load: OpenLoad };
 
-/** Sends the load from a thread of its own, on the core of the bench. */
+/** Sends the load from its own thread, on the benchmark's core. */
 export async function sendOpenLoad(url: string, load: OpenLoad): Promise<OpenLoadResult> {
   const { hostname: host, port } = new URL(url);
   const task: OpenLoadTask = { host, port: Number(port), load };

@@ -4,22 +4,22 @@ import { monotonicMs } from './clock.ts';
 
 export type Pace = {
   /**
-   * Begins nothing more, and waits for what has begun: the milliseconds that each took from the moment when it was
-   * due. Rejects when one of them failed.
+   * Starts nothing more and waits for what has started. Returns the milliseconds that each took from when it was due.
+   * Rejects when one of them failed.
    */
   end(): Promise<number[]>;
 };
 
-/** What the metronome is told: when the first is due, and whether it is over (1 in its only place). */
+/** Shared with the metronome: when the first is due, and whether it is over (1). */
 export type Beat = { start: number; everyMs: number; ended: Int32Array };
 
 /** Until the metronome's thread runs. */
 const START_MS = 200;
 
 /**
- * Begins something at a fixed rate, each in its time, whether or not those before it have ended: else a slow
- * server would be asked less and look better. `begin` gets the number and the moment (`monotonicMs`) at which it
- * was due; a request that went out late counts from that moment, too.
+ * Starts work at a fixed rate, each on time, whether or not earlier work has ended: otherwise a slow server would get
+ * fewer requests and look better. `begin` gets the number and the due time (`monotonicMs`); late requests count from
+ * their due time, too.
  */
 export function pace(perSecond: number, begin: (n: number, due: number) => Promise<unknown>): Pace {
   const everyMs = 1000 / perSecond;
@@ -37,7 +37,7 @@ export function pace(perSecond: number, begin: (n: number, due: number) => Promi
 
   metronome.on('message', (n: number) => {
     const one = timed(n);
-    // Seen again in `end`; until then a failure must not end the process.
+    // `end` handles it; until then a failure must not end the process.
     one.catch(() => {});
     begun.push(one);
   });
@@ -52,7 +52,7 @@ export function pace(perSecond: number, begin: (n: number, due: number) => Promi
   };
 }
 
-/** What so many of a hundred are at most. */
+/** The given percentile. */
 export function percentile(times: number[], percent: number): number {
   const sorted = times.toSorted((a, b) => a - b);
   return sorted[Math.ceil((sorted.length * percent) / 100) - 1] ?? Number.NaN;

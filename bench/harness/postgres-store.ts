@@ -6,9 +6,9 @@ import type { Store } from '../../src/store/store.ts';
 import { eventPrefix } from './fill.ts';
 import { runSql } from './postgres.ts';
 
-/** Stores in a PostgreSQL database: what is written into them past the service, and what they do without it. */
+/** Stores in a PostgreSQL database: data written directly, and their speed without the service. */
 
-/** Plants of the user `admin`, past the service; as `filledStore` makes them. */
+/** Adds plants of the user `admin` directly, like `filledStore`. */
 export async function addPlantsIn(url: string, count: number): Promise<void> {
   await runSql(
     url,
@@ -20,10 +20,13 @@ export async function addPlantsIn(url: string, count: number): Promise<void> {
   await runSql(url, 'VACUUM ANALYZE plants');
 }
 
-/** Plants that were made in a millisecond of a backlog: some service made as many. */
+/** Plants per millisecond of a backlog, as a service would create. */
 const MADE_IN_MS = 20;
 
-/** As `addBacklog` of `backlog.ts`, but made over time: indexes are as large as ids and due times are different. */
+/**
+ * Like `addBacklog` of `backlog.ts`, but spread over time: the size of indexes depends on different ids and due
+ * times.
+ */
 export async function addBacklogIn(url: string, count: number): Promise<void> {
   const { names, values } = await startOf(url);
   const now = Date.now();
@@ -50,7 +53,7 @@ export async function addBacklogIn(url: string, count: number): Promise<void> {
   await runSql(url, 'ANALYZE');
 }
 
-/** As `multiplyWebhook` of `backlog.ts`; each has a path of its own behind the URL of the first. */
+/** Like `multiplyWebhook` of `backlog.ts`; each has a path below the URL of the first. */
 export async function multiplyWebhookIn(url: string, count: number): Promise<void> {
   await runSql(
     url,
@@ -68,7 +71,7 @@ export async function multiplyWebhookIn(url: string, count: number): Promise<voi
   await runSql(url, 'ANALYZE');
 }
 
-/** Whatever else a version of the store keeps of a delivery counts from 0. */
+/** Other columns of a delivery, in other versions of the store, start at 0. */
 async function startOf(url: string): Promise<{ names: string; values: string }> {
   const [row] = await runSql(
     url,
@@ -108,7 +111,7 @@ const CALLERS = 64;
 const CREATE_SECONDS = 1;
 let made = 0;
 
-/** Creates a second with so many callers at a time. */
+/** Creates a second with this many concurrent callers. */
 export async function timeCreatesOf(store: Store, ids: 'chosen' | 'given'): Promise<number> {
   const start = performance.now();
   const end = start + CREATE_SECONDS * 1000;

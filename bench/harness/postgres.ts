@@ -12,9 +12,9 @@ import { TOKEN } from './service.ts';
 import { SERVER_CORE } from './tools.ts';
 import { watchCpu } from './usage.ts';
 
-/** A PostgreSQL server that flushes each commit to the disk, on the core of the servers. */
+/** A PostgreSQL server that flushes each commit to disk, on the servers' core. */
 export type BenchDatabase = {
-  /** Makes an empty database: its URL. */
+  /** Creates an empty database and returns its URL. */
   create(name: string): Promise<string>;
   /** CPU seconds that all its processes have used. */
   cpuSeconds(): number;
@@ -23,7 +23,7 @@ export type BenchDatabase = {
   stop(): Promise<void>;
 };
 
-/** Else as it comes, but that no checkpoint falls into a round. Statements are counted only while somebody asks. */
+/** Default settings, except that no checkpoint falls into a round. Statements are counted only on demand. */
 const SETTINGS = {
   fsync: 'on',
   synchronous_commit: 'on',
@@ -82,7 +82,7 @@ export async function runSql(
 const FASTIFY_PG = fileURLToPath(new URL('../reference/fastify-pg.ts', import.meta.url));
 const PLANT_STORE = fileURLToPath(new URL('../../bin/plant-store', import.meta.url));
 
-/** Starts `reference/fastify-pg.ts` with a pool of so many connections. */
+/** Starts `reference/fastify-pg.ts` with a pool of this many connections. */
 export function startFastifyPg(
   url: string,
   connections: number,
@@ -95,7 +95,7 @@ export function startFastifyPg(
   });
 }
 
-/** A new user, made on the command line beside the running service: a token with every scope. */
+/** Creates a user on the command line while the service runs, and returns a token with every scope. */
 export function createUserIn(url: string, name: string): string {
   const run = (...args: string[]) =>
     execFileSync(process.execPath, [PLANT_STORE, ...args], {
@@ -107,13 +107,13 @@ export function createUserIn(url: string, name: string): string {
   return run('token', 'create', '--user', name).trim();
 }
 
-/** What answers cost the database. */
+/** The cost of answers for the database. */
 export type Cost = {
-  /** Microseconds of CPU time for each answer. */
+  /** Microseconds of CPU time per answer. */
   cpuPerAnswer: number;
   /** Share of a core. */
   busy: number;
-  /** Bytes of write-ahead log for each answer. */
+  /** Bytes of write-ahead log per answer. */
   walPerAnswer: number;
   /** Transactions that wrote. */
   transactionsPerSecond: number;
@@ -122,10 +122,10 @@ export type Cost = {
 
 export type PostgresSample = Sample & { database: Cost };
 
-/** Servers with the load that each gets, at the same time. */
+/** Servers, each with its concurrent load. */
 export type Party = { name: string; url: string; servers: { server: Server; load: Load }[] };
 
-/** As `sample` of `compare.ts`; the database's processes do not count as others'. Latencies are of the first load. */
+/** Like `sample` of `compare.ts`; the database's processes do not count as others'. Latencies are of the first load. */
 export async function sampleOn(
   database: BenchDatabase,
   { name, url, servers }: Party,
@@ -166,10 +166,10 @@ export async function sampleOn(
   };
 }
 
-/** Statements that are fewer are the bench's own, and those that an idle service has. */
+/** Rarer statements are the benchmark's own and those of an idle service. */
 const FREQUENT = 10;
 
-/** What a second of the load asks of the database: notes for the report. */
+/** The database's work in a second of the load: notes for the report. */
 export async function describeWork(database: BenchDatabase, party: Party): Promise<string[]> {
   let sampled: PostgresSample | undefined;
   const { statements, connections } = await countStatements(party.url, async () => {
@@ -197,7 +197,7 @@ function brief(query: unknown): string {
   return String(query).replaceAll(/\s+/g, ' ').slice(0, 60);
 }
 
-/** How many statements of a database began while something was done, and which connections are open. */
+/** How many statements of a database began during some work, and which connections are open. */
 async function countStatements(url: string, work: () => Promise<unknown>) {
   await runSql(url, 'SELECT pg_stat_statements_reset()');
   await track(url, 'top');
@@ -221,13 +221,13 @@ async function countStatements(url: string, work: () => Promise<unknown>) {
   return { statements, connections };
 }
 
-/** Which statements are counted. Not for a server's whole life: that would cost the one that sends more of them. */
+/** Turns the counting of statements on or off. Permanent counting would slow the side with more statements. */
 async function track(url: string, what: 'top' | 'none'): Promise<void> {
   await runSql(url, `ALTER SYSTEM SET pg_stat_statements.track = '${what}'`);
   await runSql(url, 'SELECT pg_reload_conf(), pg_sleep(0.2)');
 }
 
-/** Where the write-ahead log ends, and the number of the next transaction. */
+/** The end of the write-ahead log, and the number of the next transaction. */
 async function read(url: string): Promise<{ wal: number; transaction: number }> {
   const [row] = await runSql(
     url,
@@ -238,7 +238,7 @@ async function read(url: string): Promise<{ wal: number; transaction: number }> 
 
 const TICKS = 100;
 
-/** Of a process, its children, and those of them that have ended: a server of PostgreSQL is a process a connection. */
+/** Of a process and its children, including ended ones: PostgreSQL uses a process per connection. */
 function familyCpuSeconds(pid: number): number {
   const own = statOf(pid);
   const children = childrenOf(pid).map(statOf);

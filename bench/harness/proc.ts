@@ -1,24 +1,24 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 
-/** What Linux tells about processes in /proc. Times are in seconds, sizes in bytes. */
+/** Linux's figures about processes in /proc. Times are in seconds, sizes in bytes. */
 
-/** Linux gives times to user space in hundredths of a second, whatever the kernel's own tick. */
+/** Linux reports times in hundredths of a second, whatever the kernel's tick. */
 const TICKS = 100;
 const KIB = 1024;
 
-/** CPU time that a process has used, all its threads together, in user space and in the kernel. */
+/** The CPU time of a process with all its threads, in user space and in the kernel. */
 export function cpuSeconds(pid: number): number {
   const fields = statOf(pid);
   return (at(fields, UTIME) + at(fields, UTIME + 1)) / TICKS;
 }
 
-/** CPU time of the children of this process that have ended. */
+/** The CPU time of this process's ended children. */
 export function endedChildrenCpuSeconds(): number {
   const fields = statOf(process.pid);
   return (at(fields, UTIME + 2) + at(fields, UTIME + 3)) / TICKS;
 }
 
-/** CPU time that all processes have used, on all cores. */
+/** The CPU time of all processes, on all cores. */
 export function machineCpuSeconds(): number {
   const [, user, nice, system] = readFileSync('/proc/stat', 'utf8').split(/\s+/);
   return (Number(user) + Number(nice) + Number(system)) / TICKS;
@@ -47,7 +47,7 @@ export function innermost(pid: number): number {
   return pid;
 }
 
-/** Place of `utime` among the fields behind the command's name; stime, cutime and cstime follow. */
+/** The position of `utime` after the command's name; stime, cutime and cstime follow. */
 const UTIME = 11;
 
 function statOf(pid: number): string[] {

@@ -5,17 +5,17 @@ import { Webhook } from 'standardwebhooks';
 
 /** A receiver in this process. */
 export type Receiver = {
-  /** Ends with a slash; what follows it is `Received.path`. */
+  /** Ends with a slash; the rest is `Received.path`. */
   url: string;
-  /** Stops to listen and closes every connection. */
+  /** Stops listening and closes every connection. */
   down(): Promise<void>;
   /** Listens again, on the same port. */
   up(): Promise<void>;
 };
 
-/** A request, whole. */
+/** A complete request. */
 export type Received = {
-  /** Behind the first slash. */
+  /** After the first slash. */
   path: string;
   /** The event's id. */
   event: string;
@@ -24,7 +24,7 @@ export type Received = {
   response: ServerResponse;
 };
 
-/** Starts a receiver that leaves the answers to `receive`. */
+/** Starts a receiver; `receive` answers. */
 export async function startReceiver(receive: (received: Received) => void): Promise<Receiver> {
   const server = createServer(async (request, response) => {
     try {
@@ -32,7 +32,7 @@ export async function startReceiver(receive: (received: Received) => void): Prom
       const path = request.url?.slice(1) ?? '';
       receive({ path, event: String(request.headers['webhook-id']), body, request, response });
     } catch {
-      // The service was killed in the middle of the request.
+      // The service was killed within the request.
       response.destroy();
     }
   });
@@ -59,12 +59,12 @@ export async function startReceiver(receive: (received: Received) => void): Prom
   };
 }
 
-/** Whether a request bears a valid signature, as the public `standardwebhooks` package sees it. */
+/** Whether a request has a valid signature, by the public `standardwebhooks` package. */
 export function createVerifier(secret: string): (received: Received) => boolean {
   const webhook = new Webhook(secret);
   return ({ request, body }) => {
     try {
-      // Node joins repeated fields, so that each of the three that are read is a string.
+      // Node joins repeated fields, so each of the three is a string.
       webhook.verify(body, request.headers as Record<string, string>);
       return true;
     } catch {

@@ -1,16 +1,16 @@
 import type { Sample } from './compare.ts';
 import { DISTURBED } from './usage.ts';
 
-/** What a section of the bench found. */
+/** The results of a section. */
 export type Report = { figures: Figure[]; loads?: Map<string, Sample[]>; notes?: string[] };
 
 export type Figure = {
   name: string;
   /** `×` for a ratio. */
   unit: string;
-  /** One for each round; the table shows their median, least and greatest. */
+  /** One for each round; the table shows their median, min and max. */
   values: number[];
-  /** A figure without one is there for comparison. */
+  /** A figure without a target is for comparison. */
   target?: { atLeast: number } | { atMost: number };
 };
 
@@ -45,7 +45,7 @@ export function figureTable(figures: Figure[]): string {
   return table(['figure', 'target', 'median', 'min', 'max', ''], rows);
 }
 
-/** How the servers and the generator fared under each load: medians over the rounds. */
+/** The figures of servers and generator under each load: medians over the rounds. */
 export function loadTable(loads: Map<string, Sample[]>): string {
   const rows = [...loads].map(([name, samples]) => {
     const median = (figure: (sample: Sample) => number) => summary(samples.map(figure)).median;
@@ -66,7 +66,7 @@ export function loadTable(loads: Map<string, Sample[]>): string {
 
 const SATURATED = 0.95;
 
-/** What makes the figures of a load doubtful. */
+/** Why the figures of a load are doubtful. */
 export function warnings(loads: Map<string, Sample[]>): string[] {
   return [...loads].flatMap(([name, samples]) => {
     const median = (figure: (sample: Sample) => number) => summary(samples.map(figure)).median;
@@ -81,7 +81,7 @@ export function warnings(loads: Map<string, Sample[]>): string[] {
   });
 }
 
-/** Columns as wide as their widest cell; the first to the left, the others to the right. */
+/** Columns as wide as their widest cell; the first left-aligned, the others right-aligned. */
 export function table(head: string[], rows: string[][]): string {
   const widths = head.map((title, i) => Math.max(title.length, ...rows.map((row) => row[i]?.length ?? 0)));
   const line = (cells: string[]) =>
@@ -98,7 +98,7 @@ function targetText({ target, unit }: Figure): string {
   return 'atLeast' in target ? `≥ ${target.atLeast} ${unit}` : `≤ ${target.atMost} ${unit}`;
 }
 
-/** Three significant digits; a whole number from 100 on; nothing for what was not measured. */
+/** Three significant digits; a whole number from 100 on; empty if not measured. */
 function short(value: number): string {
   if (Number.isNaN(value)) return '';
   return value >= 100 ? value.toFixed(0) : String(Number(value.toPrecision(3)));

@@ -1,16 +1,16 @@
 import type { Report } from './report.ts';
 
-/** One part of the bench: it measures a few figures and leaves nothing running. */
+/** One part of the benchmark: it measures a few figures and leaves nothing running. */
 export type Section = (bench: Bench) => Promise<Report>;
 
 export type Bench = {
-  /** Fewer and shorter rounds: to see that it runs, not to quote. */
+  /** Fewer and shorter rounds: for a trial, not for quoting. */
   quick: boolean;
   /** For stores; removed at the end. */
   folder: string;
   /** The folder of the version before, which some sections measure side by side. */
   before: string | undefined;
-  /** Says on stderr what is going on. */
+  /** Reports progress on stderr. */
   say(text: string): void;
 };
 

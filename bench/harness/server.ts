@@ -5,9 +5,9 @@ import { atEnd } from './cleanup.ts';
 import { innermost } from './proc.ts';
 import { pinned } from './tools.ts';
 
-/** A server in a process of its own. */
+/** A server in its own process. */
 export type Server = {
-  /** Without a slash at the end. */
+  /** Without a trailing slash. */
   url: string;
   /** The server itself, not a wrapper around it. */
   pid: number;
@@ -20,19 +20,19 @@ export type Server = {
 export type ServerOptions = {
   command: string[];
   env?: Record<string, string>;
-  /** The core to run on; on any when absent. */
+  /** The core to run on; any by default. */
   core?: number;
-  /** A file for what it says on stderr after its URL; thrown away when absent. */
+  /** A file for its stderr after the URL; discarded by default. */
   errorLog?: string;
 };
 
 const START_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 30_000;
 
-/** Starts a server and waits until it has said its URL on stderr. */
+/** Starts a server and waits until it has printed its URL on stderr. */
 export async function startServer({ command, env, core, errorLog }: ServerOptions): Promise<Server> {
   const [file, args] = pinned(core, command);
-  // A process group of its own, so that a wrapper goes together with what it wraps.
+  // A separate process group, so that a wrapper ends together with its server.
   const child = spawn(file, args, {
     env: { ...process.env, ...env },
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -62,7 +62,7 @@ export async function startServer({ command, env, core, errorLog }: ServerOption
   };
 }
 
-/** Reads stderr until the URL stands in it; what comes later is thrown away, lest the pipe fill up. */
+/** Reads stderr up to the URL; the rest is discarded, so that the pipe does not fill up. */
 function readUrl(child: ChildProcess): Promise<string> {
   return new Promise((resolve, reject) => {
     let text = '';

@@ -4,11 +4,11 @@ import { fileURLToPath } from 'node:url';
 import { type Server, startServer } from './server.ts';
 import { SERVER_CORE } from './tools.ts';
 
-/** The token of the user `admin` of every store that the bench makes. */
+/** The token of the user `admin` in every store of the benchmark. */
 export const TOKEN = 'bench-token-0123456789-abcdefghijklmnop';
 
 /**
- * `prefix` stands before the command, such as strace with its arguments; `core: undefined` runs on any. `root` is the
+ * `prefix` precedes the command, such as strace with its arguments; `core: undefined` runs on any. `root` is the
  * folder of another version of the program.
  */
 export type ServiceOptions = {
@@ -20,7 +20,7 @@ export type ServiceOptions = {
   errorLog?: string;
 };
 
-/** Starts the service as `npm start` does, on a free port of the loopback. */
+/** Starts the service like `npm start`, on a free loopback port. */
 export function startService({
   dataDir,
   env,
@@ -45,7 +45,7 @@ export type ReferenceName =
   | 'fast-receiver'
   | 'bad-receivers';
 
-/** Starts one of the servers of `bench/reference`, on the core of the servers unless another is named. */
+/** Starts a server of `bench/reference`, by default on the servers' core. */
 export function startReference(
   name: ReferenceName,
   {
@@ -61,13 +61,13 @@ export function startReference(
   });
 }
 
-/** A new user, made on the command line beside the running service: a token with every scope. */
+/** Creates a user on the command line while the service runs, and returns a token with every scope. */
 export function createUser(dataDir: string, name: string): string {
   runBeside(dataDir, 'user', 'create', name);
   return createToken(dataDir, name);
 }
 
-/** A token of a user with every scope, made on the command line beside the running service. */
+/** A user's token with every scope, created on the command line while the service runs. */
 export function createToken(dataDir: string, user: string): string {
   return runBeside(dataDir, 'token', 'create', '--user', user).trim();
 }

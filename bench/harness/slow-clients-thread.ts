@@ -9,7 +9,7 @@ import type { SlowClientsTask } from './slow-clients.ts';
 const { host, port, token, senders, readers, path, sipBytes }: SlowClientsTask = workerData;
 
 const EVERY_MS = 1000;
-/** So that a service that was just started, or is loaded, lets all of them in. */
+/** Slow enough for a new or loaded service to admit all of them. */
 const CONNECT_EVERY_MS = 2;
 
 const open = new Set<Socket>();
@@ -32,9 +32,9 @@ function send(): void {
   keep(socket, timer, send);
 }
 
-/** Asks, and then takes a few bytes at a time, or none. */
+/** Sends a request, then reads a few bytes at a time, or none. */
 function read(): void {
-  // Node stops reading when the callback says so.
+  // Node stops reading when the callback returns false.
   const onread = { buffer: Buffer.alloc(Math.max(1, sipBytes)), callback: () => false };
   const socket = connect({ host, port, onread });
   const timer = setInterval(() => sipBytes > 0 && socket.resume(), EVERY_MS);
@@ -43,7 +43,7 @@ function read(): void {
   keep(socket, timer, read);
 }
 
-/** Comes back when the service has closed the connection. */
+/** Reconnects when the service has closed the connection. */
 function keep(socket: Socket, timer: NodeJS.Timeout, again: () => void): void {
   socket.once('connect', () => open.add(socket));
   socket.on('error', () => {});

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 
-/** Clients who keep a service's connections busy and do next to nothing with them. */
+/** Clients that occupy a service's connections and do next to nothing with them. */
 export type SlowClients = {
-  /** How many are connected now: the service closes some of them, and they come back. */
+  /** How many are connected now: the service closes some of them, and they reconnect. */
   connected(): Promise<number>;
   stop(): Promise<void>;
 };
@@ -12,15 +12,15 @@ export type SlowClientsTask = {
   host: string;
   port: number;
   token: string;
-  /** Send a byte of their headers now and then. */
+  /** Send a header byte now and then. */
   senders: number;
-  /** Ask for `path`, and take so many bytes of the answer now and then. */
+  /** Request `path` and read this many bytes of the response now and then. */
   readers: number;
   path: string;
   sipBytes: number;
 };
 
-/** Starts them in a thread of its own; resolves when all are connected. */
+/** Starts them in a separate thread; resolves when all are connected. */
 export async function startSlowClients(task: SlowClientsTask): Promise<SlowClients> {
   const thread = new Worker(new URL('./slow-clients-thread.ts', import.meta.url), { workerData: task });
   await once(thread, 'message');

@@ -1,6 +1,6 @@
 /**
- * What stands before a command so that each flush of the disk takes longer. Nothing but flushes is traced, so that the
- * other system calls cost nothing. `log` is a file that strace may write to.
+ * A command prefix that slows each disk flush down. Only flushes are traced, so that other system calls cost nothing.
+ * `log` is a file for strace.
  */
 export function slowFlushes(log: string, extraMs: number): string[] {
   const calls = 'fsync,fdatasync';

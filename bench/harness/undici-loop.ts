@@ -1,15 +1,15 @@
 import { askFor } from './client.ts';
 import type { Server } from './server.ts';
 
-/** What the loop of `reference/undici-loop.ts` is to send. */
+/** What the loop of `reference/undici-loop.ts` sends. */
 export type LoopOrder = {
   url: string;
   requests: number;
-  /** Under way at a time. */
+  /** Concurrent requests. */
   concurrency: number;
   headers: Record<string, string>;
   body: string;
-  /** Whether each request bears a signature of its own, as each delivery must; else all bear the first one's. */
+  /** Whether each request has its own signature, as each delivery must; otherwise all have the first one's. */
   signed: boolean;
 };
 
@@ -21,7 +21,7 @@ export async function runLoop(loop: Server, order: LoopOrder): Promise<void> {
 /** What an HTTP client writes by itself. */
 const OWN_HEADERS = ['host', 'connection', 'content-length'];
 
-/** Headers and body of a request as it came over the wire, for sending the same again. */
+/** Headers and body of a received request, to send it again. */
 export function readRequest(text: string): Pick<LoopOrder, 'headers' | 'body'> {
   const [head = '', body = ''] = text.split('\r\n\r\n', 2);
   const [, ...lines] = head.split('\r\n');

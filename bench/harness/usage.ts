@@ -1,16 +1,16 @@
 import { cpuSeconds, endedChildrenCpuSeconds, machineCpuSeconds } from './proc.ts';
 
-/** CPU seconds that were used since the watch began. */
+/** CPU seconds used since the watch began. */
 export type Usage = {
   /** Seconds that passed. */
   seconds: number;
-  /** Of each process that is watched, in their order. */
+  /** Of each watched process, in order. */
   watched: number[];
-  /** Of every process of the machine but these, the bench, and what the bench ran meanwhile. */
+  /** Of all other processes of the machine, without the benchmark and its children. */
   others: number;
 };
 
-/** Watches what processes use of the CPU, all their threads together. */
+/** Measures the CPU use of processes, including all threads. */
 export function watchCpu(pids: readonly number[]): () => Usage {
   const start = performance.now();
   const before = read(pids);
@@ -26,10 +26,10 @@ export function watchCpu(pids: readonly number[]): () => Usage {
   };
 }
 
-/** From this share of a core on, what others do changes the figures. */
+/** From this share of a core on, other processes distort the figures. */
 export const DISTURBED = 0.1;
 
-/** A note for the report when other processes disturbed what was measured. */
+/** A note for the report when other processes disturbed the measurement. */
 export function remarks(name: string, { others, seconds }: Usage): string[] {
   const share = others / seconds;
   return share > DISTURBED ? [`${name}: other processes took ${(share * 100).toFixed(0)} % of a core`] : [];

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const POLL_MS = 50;
-/** Nothing moved for so long: the rest will not come either. */
+/** Without progress for this long, the rest will not arrive either. */
 const STALLED_MS = 45_000;
 
-/** Waits until nothing is left, or until what is left has not changed for long; resolves with how much is left. */
+/** Waits until nothing is left, or until the rest has not changed for a while; resolves with how much is left. */
 export async function untilSettled(
   count: () => number | Promise<number>,
   stalledMs = STALLED_MS,

@@ -1,7 +1,7 @@
 import { askFor } from './client.ts';
 import type { Server } from './server.ts';
 
-/** For the service's environment: receivers of the bench are on the loopback. */
+/** For the service's environment: the benchmark's receivers are on the loopback. */
 export const loopbackAllowed = { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' };
 
 export type Webhook = { id: string; secret: string };

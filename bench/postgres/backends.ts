@@ -11,15 +11,15 @@ import { makeServer, NO_FSYNC, type PostgresServer } from './servers.ts';
 import { readDatabase } from './stored.ts';
 import { countAccepted, pendingIn, subscribe } from './subscribed.ts';
 
-/** Between two kills, at most. */
+/** The longest time between two kills. */
 const ROUND_MS = 1_500;
 const CLIENTS = 8;
-/** So that all of them together make fewer plants than the slow receiver takes: 16 at a time, each after 100 ms. */
+/** Together they create fewer plants than the slow receiver takes: 16 at a time, each after 100 ms. */
 const THINK_MS = 120;
 const DELIVERED_MS = 5_000;
-/** Longer than anything of the service lasts; when nothing moves for so long, it is lost. */
+/** Longer than any wait of the service; without progress for this long, a delivery is lost. */
 const STALLED_MS = 110_000;
-/** They accept everything, one of them after a while: what is late is late for the kills. */
+/** They accept everything, one of them after a while: so late deliveries are due to the kills. */
 const MOODS: Mood[] = ['steady', 'slow'];
 
 const BACKENDS = `SELECT pid
@@ -27,8 +27,8 @@ const BACKENDS = `SELECT pid
   WHERE backend_type = 'client backend' AND application_name LIKE 'plant-store%'`;
 
 /**
- * A connection of the service loses its server process under load, again and again: every second time by SIGKILL, after
- * which PostgreSQL ends all others too and recovers, else by `pg_terminate_backend`. Both replicas live on.
+ * Under load, a connection of the service repeatedly loses its server process: every second time by SIGKILL, after
+ * which PostgreSQL ends all others too and recovers, otherwise by `pg_terminate_backend`. Both replicas survive.
  */
 export async function backends({ rounds, random }: Plan): Promise<Findings> {
   const server = await makeServer();
@@ -77,7 +77,7 @@ export async function backends({ rounds, random }: Plan): Promise<Findings> {
   };
 }
 
-/** From the kill until the server takes connections again. */
+/** From the kill until the server accepts connections again. */
 async function killBackend(
   server: PostgresServer,
   how: 'SIGKILL' | 'terminate',

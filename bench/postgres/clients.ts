@@ -4,14 +4,14 @@ import { create } from '../crash/clients.ts';
 import { enter, type Ledger } from '../crash/ledger.ts';
 
 export type ClientsOptions = {
-  /** The replicas that can be asked now; each request goes to one of them, at random. */
+  /** The available replicas; each request goes to one of them at random. */
   urls: () => readonly string[];
   ledger: Ledger;
   clients: number;
   random: () => number;
-  /** A client waits up to so long before its next request. */
+  /** The longest pause of a client before its next request. */
   thinkMs: number;
-  /** The share of creates with an id of the client's choice; half of them when absent. */
+  /** The share of creates with the client's id; half by default. */
   chosen?: number;
 };
 
@@ -20,10 +20,10 @@ export type Clients = {
   stop(): Promise<void>;
 };
 
-/** After a broken connection, or when there is nobody to ask. */
+/** After a broken connection, or without an available replica. */
 const PAUSE_MS = 20;
 
-/** Clients that create plants, half of them with ids, and send again what is unknown, until they are stopped. */
+/** Clients that create plants, half of them with ids, and retry unknown outcomes, until they are stopped. */
 export function startClients(options: ClientsOptions): Clients {
   const agent = new Agent({ keepAlive: true });
   const { urls, ledger, clients, random, thinkMs, chosen = 0.5 } = options;
@@ -51,7 +51,7 @@ export function startClients(options: ClientsOptions): Clients {
 
 const SETTLE_MS = 60_000;
 
-/** Sends again what has an unknown outcome, until none is left. Throws when that takes too long. */
+/** Retries unknown outcomes until none is left. Throws when that takes too long. */
 export async function settleUnknown({ urls, ledger, random }: ClientsOptions): Promise<void> {
   const start = performance.now();
   for (let entry = ledger.unknown.shift(); entry; entry = ledger.unknown.shift()) {
@@ -67,7 +67,7 @@ function oneOf<T>(all: readonly T[], random: () => number): T | undefined {
   return all[Math.floor(random() * all.length)];
 }
 
-/** How often each failure was answered, as a sentence; `lost` are connections that broke. */
+/** How often each failure was returned, as a sentence; `lost` are broken connections. */
 export function failuresOf({ failures }: Ledger): string {
   const parts = [...failures].toSorted().map(([code, times]) => `${times} × ${code}`);
   return parts.length === 0 ? 'none' : parts.join(', ');

@@ -12,15 +12,15 @@ import { readDatabase } from './stored.ts';
 import { countAccepted, pendingIn, subscribe } from './subscribed.ts';
 
 const OFF_S = 600;
-/** Of load in a round. */
+/** Seconds of load in a round. */
 const ROUND_MS = 1_000;
 const CLIENTS = 8;
 const THINK_MS = 50;
 const STALLED_MS = 110_000;
 
 /**
- * Two replicas, and the clock of one of them is ten minutes ahead, then ten minutes behind. Receivers fail, hang and
- * break connections meanwhile, so that deliveries wait for their next attempt. A round is a second of load.
+ * Two replicas; the clock of one is ten minutes ahead, then ten minutes behind. Meanwhile receivers fail, hang and
+ * break connections, so that deliveries wait for their next attempt. A round is a second of load.
  */
 export async function clocks(plan: Plan): Promise<Findings> {
   const why = whyNoOtherHost();
@@ -61,7 +61,7 @@ async function withClock(
   const codes = [await right.stop(), await wrong.stop()];
   if (codes.some((code) => code !== 0)) ledger.violations.push(`SIGTERM ended the replicas with ${codes}`);
   const report = await receivers.report();
-  // Nobody is killed: whatever came again is a duplicate without a reason.
+  // Nobody is killed, so any repetition is an unexplained duplicate.
   const checks = verify(await readDatabase(url), { ledger, report, webhooks, outages: [] });
   await receivers.stop();
   const minutes = OFF_S / 60;

@@ -2,24 +2,24 @@ import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { createFollower, createFraming, READY, type Shape, typeOf } from './wire.ts';
 
-/** A TCP proxy between the service and PostgreSQL that breaks connections around commits of plants, at random. */
+/** A TCP proxy between the service and PostgreSQL that randomly breaks connections around commits of plants. */
 export type CommitProxy = {
   port: number;
-  /** How many commits met which fate. */
+  /** How many commits had each fate. */
   counts: Record<Shape, Record<Fate, number>>;
-  /** How many of them were not left alone. */
+  /** How many commits were disturbed. */
   broken(): number;
-  /** All of them are left alone before, and after `calm`. */
+  /** Stops disturbing commits. */
   rage(): void;
   calm(): void;
   stop(): Promise<void>;
 };
 
 /**
- * What becomes of a commit. `before`: the server does not get the message that lets it commit. `part`: it gets a part
- * of that. `sent`: it gets it, and the connection breaks at once. `unanswered`: it has answered, and nobody hears it.
- * `half`: the service gets a part of the answer. `late`: the answer comes, but after a silence. `silent`: nothing comes
- * for longer than the service waits.
+ * The fate of a commit. `before`: the server does not get the message that lets it commit. `part`: it gets a part of
+ * it. `sent`: it gets all of it, and the connection breaks at once. `unanswered`: it has answered, but the answer is
+ * lost. `half`: the service gets a part of the answer. `late`: the answer arrives after a silence. `silent`: nothing
+ * arrives for longer than the service waits.
  */
 export type Fate = (typeof fates)[number];
 const fates = ['before', 'part', 'sent', 'unanswered', 'half', 'late', 'silent', 'whole'] as const;
@@ -37,16 +37,16 @@ const SHARES: Record<Fate, number> = {
 };
 
 const LATE_MS = 300;
-/** Longer than the service waits for an answer. */
+/** Longer than the service waits for a response. */
 const SILENT_MS = 12_000;
 
-/** `random` gives numbers from 0 to 1; a quick one is never silent for long. */
+/** `random` returns numbers from 0 to 1; a quick proxy is never silent for long. */
 export async function startCommitProxy(
   serverPort: number,
   { random, isQuick }: { random: () => number; isQuick: boolean },
 ): Promise<CommitProxy> {
   const none = () => Object.fromEntries(fates.map((fate) => [fate, 0]));
-  // Every fate is in it.
+  // Every fate is a key.
   const counts = { statement: none(), transaction: none() } as CommitProxy['counts'];
   let isCalm = true;
   const sockets = new Set<Socket>();
@@ -103,14 +103,14 @@ function pick(random: () => number, isQuick: boolean): Fate {
 
 type Pair = { client: Socket; server: Socket };
 
-/** Passes on what both sides send, message by message, until a commit's fate is another one. */
+/** Passes on both directions, message by message, until a commit has another fate. */
 function join({ client, server }: Pair, random: () => number, fateOf: (shape: Shape) => Fate): void {
   const follow = createFollower();
   const fromClient = createFraming('client');
   const fromServer = createFraming('server');
-  /** Answers that the server owes: one to the start, one to each query. */
+  /** Responses that the server owes: one to the start, one to each query. */
   let owed = 1;
-  /** What becomes of the last of them. */
+  /** The fate of the last of them. */
   let fate: Fate = 'whole';
   let isOver = false;
   const end = () => {
@@ -141,7 +141,7 @@ function join({ client, server }: Pair, random: () => number, fateOf: (shape: Sh
     }
   });
 
-  /** An answer whose commit has another fate than to be left alone; a Ready is the end of it. */
+  /** The response to a commit with a fate; it ends with a Ready. */
   function hold(message: Buffer): void {
     const isEnd = typeOf(message) === READY;
     if (fate === 'half' && !isEnd && random() < 0.5) {
@@ -172,7 +172,7 @@ function partOf(message: Buffer, random: () => number): Buffer {
   return message.subarray(0, Math.floor(random() * message.length));
 }
 
-/** A reset, or an end as if all were well. */
+/** A reset or a normal end. */
 function breakOff({ client, server }: Pair, random: () => number): void {
   if (random() < 0.5) {
     server.resetAndDestroy();

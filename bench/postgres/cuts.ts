@@ -14,9 +14,9 @@ const CLIENTS = 16;
 const THINK_MS = 5;
 
 /**
- * The network between the service and PostgreSQL breaks off around commits, while clients create plants and repeat what
- * they have no answer to: under a key, in batches that are transactions of several statements sent together; and with an
- * id and no key, in batches that are one statement.
+ * The network between the service and PostgreSQL breaks around commits, while clients create plants and retry what
+ * was not answered: under a key, in batches that are transactions of several statements sent together; and with an id
+ * and no key, in batches of one statement.
  */
 export async function cuts({ rounds, random, isQuick }: Plan): Promise<Findings> {
   const server = await makeServer();

@@ -10,9 +10,9 @@ import { startReplica } from './replica.ts';
 import { makeServer, makeStandby, type PostgresServer, STANDBY } from './servers.ts';
 import { readDatabase } from './stored.ts';
 
-/** Load before a kill lasts from this to twice as long; and goes on so long when writes are back. */
+/** The load before a kill lasts from this to twice as long, and continues this long once writes are back. */
 const LOAD_MS = 1_000;
-/** Nobody promotes at once: whoever does must find out first. */
+/** A promotion takes time: somebody must first notice the loss. */
 const LONGEST_DELAY_MS = 2_000;
 const CLIENTS = 32;
 const THINK_MS = 20;
@@ -20,9 +20,9 @@ const THINK_MS = 20;
 const MOST_SECONDS = 10;
 
 /**
- * The primary is killed under load and its synchronous standby promoted; in one round of six it hangs instead, as when
- * the network loses all that is sent to it. The replica that serves knows both by their hosts, and lives through all
- * rounds. Between two of them the primary is stopped, copied to the other's place, and started again with a standby.
+ * The primary is killed under load and its synchronous standby promoted; in one round of six the primary hangs
+ * instead, as when the network loses everything sent to it. The serving replica knows both hosts and survives all
+ * rounds. Between two rounds the primary is stopped, copied to the other's place, and restarted with a standby.
  */
 export async function failover({ rounds, random, isQuick }: Plan): Promise<Findings> {
   let primary = await makeServer();
@@ -56,7 +56,7 @@ export async function failover({ rounds, random, isQuick }: Plan): Promise<Findi
 
 type How = 'kill' | 'freeze';
 
-/** Milliseconds: from the loss to the end of the promotion, and from there to the first write that was acknowledged. */
+/** Milliseconds: from the loss to the end of the promotion, and from there to the first acknowledged write. */
 type Outage = { how: How; promotedMs: number; backMs: number };
 
 async function failOver(
@@ -75,7 +75,7 @@ async function failOver(
   return { how, promotedMs: promoted - lost, backMs };
 }
 
-/** Starts the server as the primary of a synchronous standby, which is made of its data. */
+/** Starts the server as the primary of a synchronous standby, which is created from its data. */
 async function pair(primary: PostgresServer, standby: PostgresServer): Promise<void> {
   await primary.stop();
   standby.followFrom(primary);
@@ -86,7 +86,7 @@ async function pair(primary: PostgresServer, standby: PostgresServer): Promise<v
 const PATIENCE_MS = 60_000;
 const LOOK_MS = 20;
 
-/** Waits until the replica takes a write: a webhook that is deleted again, since the clients count the plants. */
+/** Waits until the replica accepts a write: a webhook that is deleted again, since the clients count the plants. */
 async function untilWritable({ url }: Server): Promise<void> {
   const start = performance.now();
   for (;;) {

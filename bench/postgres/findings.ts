@@ -1,14 +1,14 @@
 import type { Check } from '../crash/verify.ts';
 
-/** What a program found: what must hold, and what happened meanwhile, a sentence a line. */
+/** The result of a program: what must hold, and what happened, a sentence a line. */
 export type Findings = { checks: Check[]; notes: string[] };
 
-/** What each program is told. */
+/** The settings of each program. */
 export type Plan = {
   rounds: number;
-  /** Decides moments and requests; what they meet is up to the machine. */
+  /** Determines moments and requests; which operations they hit depends on the machine. */
   random: () => number;
-  /** Whether nothing may take long: there is less of everything, it is waited less, and nobody is silent for long. */
+  /** Whether to be quick: less load, shorter waits, and no long silences. */
   isQuick: boolean;
 };
 

@@ -10,15 +10,15 @@ import { atEnd, temporaryFolder } from '../harness/cleanup.ts';
 import { ask } from '../harness/client.ts';
 import { isInstalled } from '../harness/tools.ts';
 
-/** HAProxy with the configuration of `ops/haproxy.cfg`, without TLS, before replicas on this machine. */
+/** HAProxy with the configuration of `ops/haproxy.cfg`, without TLS, in front of replicas on this machine. */
 export type Haproxy = {
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   url: string;
-  /** Sends nothing new to a replica, or does again. */
+  /** Stops or resumes sending new requests to a replica. */
   set(replica: number, state: 'drain' | 'ready'): Promise<void>;
-  /** How many requests are under way at a replica. */
+  /** How many requests a replica has in progress. */
   current(replica: number): Promise<number>;
-  /** How often it tried again, or elsewhere. */
+  /** How often it retried, at the same or another replica. */
   retries(): Promise<number>;
   stop(): Promise<void>;
 };
@@ -81,7 +81,7 @@ async function statistics(tell: (command: string) => Promise<string>): Promise<R
   );
 }
 
-/** One command over HAProxy's own socket, and what it says. */
+/** Sends one command over HAProxy's socket, and returns its output. */
 async function tellSocket(path: string, command: string): Promise<string> {
   const socket = connect(path);
   await once(socket, 'connect');

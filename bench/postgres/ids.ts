@@ -25,7 +25,7 @@ async function onReplicas({ rounds, random }: Plan): Promise<Findings> {
   await server.start(NO_FSYNC);
   await server.query('CREATE DATABASE ids');
   const url = server.url('ids');
-  // One after the other: the first one makes the store.
+  // One after the other: the first one creates the store.
   const replicas = [];
   for (let n = 0; n < REPLICAS; n++) replicas.push(await startReplica(url));
   const urls = replicas.map((replica) => replica.url);

@@ -13,23 +13,23 @@ import { makeServer, NO_FSYNC } from './servers.ts';
 import { readDatabase } from './stored.ts';
 import { countAccepted, pendingIn, subscribe, untilDelivered } from './subscribed.ts';
 
-/** Both replicas are up for at most so long before the next kill. */
+/** The longest time both replicas are up before the next kill. */
 const ROUND_MS = 2_000;
 const CLIENTS = 8;
-/** Slow enough that no backlog gathers: what is late is late for the kill. */
+/** Slow enough that no backlog gathers: so late deliveries are due to the kill. */
 const THINK_MS = 200;
-/** What the one that was killed had under way, or was to send, goes out within so long. */
+/** A killed replica's deliveries are sent within this time. */
 const TAKEN_OVER_MS = 12_000;
-/** It is waited for so long, to see when it does. */
+/** How long to wait for them at most. */
 const PATIENCE_MS = { whole: 110_000, quick: 15_000 };
-/** At the end: nothing moves any more. */
+/** At the end: no more progress. */
 const STALLED_MS = 110_000;
-/** A takeover that is faster had nothing to wait for. */
+/** A faster takeover had nothing to wait for. */
 const AT_ONCE_MS = 1_000;
 
 /**
- * Two replicas on one database, one of which is killed again and again, and started again when the other has sent what
- * was pending for receivers that accept everything. Clients create plants all the time.
+ * Two replicas on one database. One is killed repeatedly, and restarted when the other has sent the deliveries that
+ * were pending for receivers that accept everything. Clients create plants all the time.
  */
 export async function kill({ rounds, random, isQuick }: Plan): Promise<Findings> {
   const server = await makeServer();
@@ -50,7 +50,7 @@ export async function kill({ rounds, random, isQuick }: Plan): Promise<Findings>
     await sleep(random() * ROUND_MS);
     const which = random() < 0.5 ? 0 : 1;
     const from = monotonicMs();
-    // Clients go on to ask it until it is gone.
+    // Clients keep using it until it is gone.
     await replicas[which]?.kill();
     replicas[which] = undefined;
     takeovers.push(await untilDelivered(server, healthy, PATIENCE_MS[isQuick ? 'quick' : 'whole']));

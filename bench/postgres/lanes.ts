@@ -10,13 +10,13 @@ import { startReplica } from './replica.ts';
 import { makeServer, NO_FSYNC } from './servers.ts';
 
 const LANES = { whole: 10_000, quick: 1_000 };
-/** Deliveries that are added before each look: more than are sent until it is over. */
+/** Deliveries added before each check: more than are sent until its end. */
 const DELIVERIES = { whole: 200_000, quick: 100_000 };
-/** After replicas came or went. */
+/** After replicas joined or left. */
 const SPREAD_MS = 15_000;
-/** How far a replica's share may be from the even one. */
+/** The allowed deviation of a replica's share from the even one. */
 const TOLERANCE = 0.2;
-/** For every lane to be sent to once. */
+/** Time to send to every lane once. */
 const PATIENCE_MS = 90_000;
 const LOOK_MS = 100;
 
@@ -24,8 +24,8 @@ const LOOK_MS = 100;
 const hostOf = (n: number) => `127.0.0.${n + 2}`;
 
 /**
- * Ten thousand lanes that all have work, and three replicas, one of which is stopped, and another one added: which
- * replica sends for how many lanes, fifteen seconds later. A receiver sees who sends by the address.
+ * Ten thousand lanes with work, and three replicas, one of which is stopped and another added: for how many lanes
+ * each replica sends fifteen seconds later. A receiver identifies the sender by its address.
  */
 export async function lanes({ rounds, isQuick }: Plan): Promise<Findings> {
   const why = whyNoOtherHost();
@@ -94,7 +94,7 @@ export async function lanes({ rounds, isQuick }: Plan): Promise<Findings> {
 type Senders = {
   /** Lanes by the replica that sent for them last. */
   shares: Map<string, number>;
-  /** Lanes that were sent to by two of them. */
+  /** Lanes for which two replicas sent. */
   moved: number;
   seconds: number;
 };
@@ -104,12 +104,12 @@ type Look = Senders & { name: string; count: number; left: number; replicas: str
 type Watch = {
   url: string;
   counts: { requests: number; duplicates: number };
-  /** Who sends from now on, until every lane was sent to. */
+  /** Records the senders from now on, until every lane has sent. */
   untilAll(lanes: number): Promise<Senders>;
   stop(): Promise<void>;
 };
 
-/** A receiver for all lanes, each with a path of its own. */
+/** A receiver for all lanes, each with its own path. */
 async function startWatch(): Promise<Watch> {
   const counts = { requests: 0, duplicates: 0 };
   const seen = new Set<string>();

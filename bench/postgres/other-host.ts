@@ -4,15 +4,15 @@ import { fileURLToPath } from 'node:url';
 import { temporaryFolder } from '../harness/cleanup.ts';
 import { isInstalled } from '../harness/tools.ts';
 
-/** A replica that runs as if on a machine of its own. */
+/** A replica that runs as if on a separate machine. */
 export type OtherHost = {
-  /** Added to the clock that people set. */
+  /** Added to the wall clock. */
   clockSeconds?: number;
-  /** From which it connects to a port, so that a receiver can tell replicas apart. */
+  /** The address from which it connects to a port, so that a receiver can distinguish replicas. */
   address?: { from: string; toPort: number };
 };
 
-/** Why there is none here; undefined when there is. */
+/** Why this is not possible here; undefined when it is. */
 export function whyNoOtherHost(): string | undefined {
   if (process.platform !== 'linux') return 'needs Linux';
   return isInstalled('gcc') ? undefined : 'needs gcc, which is not installed';
@@ -20,7 +20,7 @@ export function whyNoOtherHost(): string | undefined {
 
 let library: string | undefined;
 
-/** For the environment of a replica. Throws when it has another clock than it should have. */
+/** For the environment of a replica. Throws when its clock is wrong. */
 export function asOtherHost({ clockSeconds = 0, address }: OtherHost): Record<string, string> {
   library ??= build();
   const env = {
@@ -37,7 +37,7 @@ export function asOtherHost({ clockSeconds = 0, address }: OtherHost): Record<st
   return env;
 }
 
-/** What a start takes on a busy machine. */
+/** The duration of a start on a busy machine. */
 const TOLERATED_S = 10;
 
 function build(): string {

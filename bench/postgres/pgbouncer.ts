@@ -12,7 +12,7 @@ export const hasPgbouncer = (): boolean => isInstalled('pgbouncer');
 
 const LOOK_MS = 30;
 
-/** PgBouncer before a server: each transaction gets another of a few sessions. */
+/** PgBouncer in front of a server: each transaction gets another of a few sessions. */
 export async function startPgbouncer(
   server: PostgresServer,
 ): Promise<{ url: string; stop(): Promise<void> }> {
