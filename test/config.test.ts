@@ -190,7 +190,7 @@ test('what every verb needs to find the store is read without the other settings
   assert.throws(() => readStoreConfig({ DATABASE_URL: 'x', DATABASE_POOLER: 'x' }, {}), ConfigError);
 });
 
-test('a data folder that is named beside a database is a problem, one of the environment is not used', () => {
+test('--data-dir together with a database is a problem; DATA_DIR is ignored', () => {
   const env = { DATABASE_URL: 'postgres://ann@db/plants', DATA_DIR: '/var/lib/plant-store' };
   assert.deepEqual(problemsOf(env), []);
   assert.match(problemsOf(env, { dataDir: 'elsewhere' }).join(), /^--data-dir: DATABASE_URL is set/);

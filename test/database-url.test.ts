@@ -10,7 +10,7 @@ test('a URL names a host, and the port is 5432 when it names none', () => {
   assert.deepEqual(parseDatabaseUrl('postgresql://db:6000/plants').hosts, [{ host: 'db', port: 6000 }]);
 });
 
-test('several hosts stand behind commas, each with a port of its own, addresses of IPv6 in brackets', () => {
+test('several hosts are separated by commas, each with its own port, IPv6 addresses in brackets', () => {
   const { hosts } = parseDatabaseUrl('postgres://ann:pw@db-1,10.0.0.2:6000,[fd00::3],[::1]:65535/plants');
   assert.deepEqual(hosts, [
     { host: 'db-1', port: 5432 },

@@ -24,7 +24,7 @@ test('each id is greater than every one before it, also within a millisecond and
   assert.equal(new Set(made).size, 8);
 });
 
-test('ids go on behind the newest stored one when the clock was set back since', () => {
+test('ids continue after the newest stored one when the clock was set back since', () => {
   const stored = idsAt([9_000_000]).next('evt');
   const ids = idsAt([1000, 2000]);
   ids.startAfter(stored);
@@ -46,7 +46,7 @@ test('an id that would count past its random part takes the next millisecond', (
   assert.match(second, FORM);
 });
 
-test('a steady clock goes on when the other one is set back, and follows it when it is set forward', () => {
+test('a steady clock continues when the other one is set back, and follows it when it is set forward', () => {
   let wall = 1_000_000;
   const clock = steadyClock({ now: () => wall });
   assert.equal(clock.now(), 1_000_000);

@@ -9,7 +9,7 @@ export type CommitProxy = {
   counts: Record<Shape, Record<Fate, number>>;
   /** How many commits were disturbed. */
   broken(): number;
-  /** Stops disturbing commits. */
+  /** Starts disturbing commits, until `calm`. */
   rage(): void;
   calm(): void;
   stop(): Promise<void>;

@@ -40,7 +40,7 @@ test('a first run that ended between the user and the token is completed by the 
   });
 });
 
-test('a bootstrap token belongs to admin, and no random token is made beside it', async () => {
+test('a bootstrap token belongs to admin, and no random token is created', async () => {
   await withAccess(async (parts) => {
     assert.deepEqual(await bootstrap(parts, CHOSEN), { token: undefined });
     const tokens = await parts.store.tokens();

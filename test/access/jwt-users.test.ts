@@ -52,7 +52,7 @@ describe('the user of a JWT', () => {
     return { known, lookUp, check: async (text: string) => known(text) ?? lookUp(text) };
   };
 
-  test('is made when the first token comes, once, however many come together', async () => {
+  test('is created once with the first token, however many arrive together', async () => {
     const { check } = openAuthenticate();
     const tokens = await Promise.all(Array.from({ length: 20 }, () => provider.token('ann')));
     const principals = await Promise.all(tokens.map(check));

@@ -48,7 +48,7 @@ describe('a JWT', () => {
     });
   }
 
-  test('that the provider signed with one of the four algorithms is taken', async () => {
+  test('that the provider signed with one of the four algorithms is accepted', async () => {
     for (const alg of ['RS256', 'PS256', 'ES256', 'EdDSA'] as const) {
       const { user, scopes } = await verify(await provider.token('ann', { alg, scope: 'plants:read' }));
       assert.equal(user, 'ann');
@@ -77,7 +77,7 @@ describe('a JWT', () => {
     assert.equal(provider.asked().length, asked);
   });
 
-  test('for another audience is refused, and one for several is taken', async () => {
+  test('for another audience is refused, and one for several is accepted', async () => {
     await verify(await signed({ aud: ['https://other.example.org', AUDIENCE] }));
     await refused(await signed({ aud: 'ann' }), 40101, /aud must name this service/);
     await refused(await signed({ aud: [`${AUDIENCE}/`] }), 40101, /aud must name this service/);
@@ -192,7 +192,7 @@ describe('a JWT', () => {
     await later(await signed({}));
   });
 
-  test('of which any character was changed is refused', async () => {
+  test('with any changed character is refused', async () => {
     const token = await signed({});
     const change = fc.tuple(fc.nat(token.length - 2), fc.constantFrom(...'AZaz09-_.'));
     await fc.assert(

@@ -27,7 +27,7 @@ test('a user name has no control character, no lone surrogate, and no white spac
   }
 });
 
-test('a name that is taken makes no second user', async () => {
+test('a taken name creates no second user', async () => {
   await withAccess(async ({ store, runtime }) => {
     const first = await createUser({ store, runtime }, 'ann');
     assert.equal(first?.name, 'ann');

@@ -13,7 +13,7 @@ async function activity(query = '', token = service.token): Promise<Hour[]> {
   return (answer as { hours: Hour[] }).hours;
 }
 
-test('the last 24 hours are told, oldest first, each from its beginning', async () => {
+test('the last 24 hours are returned, oldest first, each from its beginning', async () => {
   const hours = await activity();
   assert.equal(hours.length, 24);
   const times = hours.map(({ from }) => Date.parse(from));
@@ -36,7 +36,7 @@ test('a plant counts in the hour in which it was created, for its owner alone', 
   assert.equal(await sum(await service.tokenFor('bob')), 0);
 });
 
-test('as many hours are told as were asked for', async () => {
+test('the requested number of hours is returned', async () => {
   assert.equal((await activity('?hours=1')).length, 1);
   assert.equal((await activity('?hours=168')).length, 168);
   for (const query of ['?hours=0', '?hours=169', '?hours=x', '?hours=1.5', '?hours=1&hours=2', '?days=1']) {

@@ -35,7 +35,7 @@ async function failOften(address: string, by = service): Promise<void> {
   for (let n = 0; n < LIMIT; n++) failed(await from(address, `guess${n}`, by), 40101);
 }
 
-test('an address whose tokens were refused too often is told to wait', async () => {
+test('an address with too many refused tokens must wait', async () => {
   await failOften('203.0.113.1');
   const answer = await from('203.0.113.1', 'guess');
   failed(answer, 42901, /try again in \d+ s/);
@@ -44,7 +44,7 @@ test('an address whose tokens were refused too often is told to wait', async () 
   assert.equal(answer.headers.get('www-authenticate'), null);
 });
 
-test('a token that is known goes on, and a new one of the same address waits', async () => {
+test('a known token still works, and a new one from the same address must wait', async () => {
   const token = await service.tokenFor('ann');
   succeeded(await from('203.0.113.2', token), 200);
   await failOften('203.0.113.2');
@@ -52,7 +52,7 @@ test('a token that is known goes on, and a new one of the same address waits', a
   failed(await from('203.0.113.2', await service.tokenFor('ann')), 42901);
 });
 
-test('a token that was good goes on, also when another is revoked meanwhile', async () => {
+test('a token that was valid still works, even when another is revoked meanwhile', async () => {
   const token = await service.tokenFor('bob');
   await service.tokenFor('another');
   succeeded(await from('203.0.113.3', token), 200);
@@ -61,7 +61,7 @@ test('a token that was good goes on, also when another is revoked meanwhile', as
   succeeded(await from('203.0.113.3', token), 200);
 });
 
-test('a token that was good and is revoked is looked up once more, and never again', async () => {
+test('a token that was valid and is revoked is looked up once more, and never again', async () => {
   const token = await service.tokenFor('carol');
   succeeded(await from('203.0.113.4', token), 200);
   await failOften('203.0.113.4');
@@ -105,7 +105,7 @@ test('what a client writes of itself does not count when its proxy is not truste
   failed(await from('198.51.100.1', 'guess', untrusting), 42901);
 });
 
-test('no address is told to wait when the limit is 0', async () => {
+test('no address must wait when the limit is 0', async () => {
   const unlimited = await start({ AUTH_FAILURE_LIMIT: '0' });
   for (let n = 0; n < 400; n++) failed(await from('203.0.113.1', 'guess', unlimited), 40101);
 });

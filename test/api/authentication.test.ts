@@ -126,7 +126,7 @@ test('a header that is given twice is refused, also when both are the same', asy
   }
 });
 
-test('a token is looked up to 4 KiB and refused beyond', async () => {
+test('a token of up to 4 KiB is looked up and a longer one refused', async () => {
   failed(await withFields(`Bearer ${'x'.repeat(4096)}`), 40101);
   const answer = await withFields(`Bearer ${'x'.repeat(4097)}`);
   failed(answer, 40005, /4096/);
@@ -155,7 +155,7 @@ test('an unknown token is refused, whatever it looks like', async () => {
   }
 });
 
-test('an expired token is told apart from an unknown one', async () => {
+test('an expired token and an unknown one get different errors', async () => {
   const answer = await service.request('GET', '/plants', {
     token: await service.tokenFor('late', { expiresInMs: -1 }),
   });
@@ -189,7 +189,7 @@ test('a token in the query is not read', async () => {
   }
 });
 
-test('who the caller is comes before what the request says', async () => {
+test('the token is checked before the content of the request', async () => {
   const token = null;
   failed(await service.request('POST', '/plants', { body: '{', token }), 40100);
   failed(

@@ -120,7 +120,7 @@ test('a body that turns out too large is refused while it arrives', async () => 
   connection.close();
 });
 
-test('a client that goes on sending a refused body can read the answer', async () => {
+test('a client that keeps sending a refused body can read the response', async () => {
   const piece = ' '.repeat(16 * KIB);
   for (const [start, wrap] of [
     [head(POST, ...fields, JSON_TYPE, 'Content-Length: 4194304'), (data: string) => data],
@@ -162,7 +162,7 @@ test('a body that is refused for another reason does not spoil the connection', 
   connection.close();
 });
 
-test('who the caller is comes before the size of the body', async () => {
+test('the token is checked before the size of the body', async () => {
   const tooLarge = head(POST, 'Host: x', JSON_TYPE, 'Content-Length: 70000') + padded(70_000);
   failed(await send(tooLarge), 40100);
 });

@@ -180,7 +180,7 @@ test('deliveries are listed newest first, page by page', async () => {
   assert.match(head.headers.get('link') ?? '', /rel="next"/);
 });
 
-test('a page has 100 deliveries unless it is asked for otherwise', async () => {
+test('a page has 100 deliveries by default', async () => {
   const client = await webhookClient(service, 'pager');
   const { id } = await client.createWebhook({ url: NOWHERE });
   succeeded(await client.send('PATCH', `/webhooks/${id}`, { enabled: false }), 200);

@@ -24,7 +24,7 @@ test('a query that no list of deliveries has is refused', async () => {
   }
 });
 
-test('a cursor is refused by every list but the one that gave it', async () => {
+test('a cursor is refused by every list except its own', async () => {
   const [client, other] = [
     await webhookClient(service, 'cursors'),
     await webhookClient(service, 'other-cursors'),
@@ -55,7 +55,7 @@ test('a cursor is refused by every list but the one that gave it', async () => {
   for (const [caller, path] of refusals) failed(await caller.send('GET', path), 40007, /cursor/);
 });
 
-test('what is asked of another user’s webhook, or of none, is a 404 whatever it says', async () => {
+test('a request for another user’s webhook, or a missing one, is a 404 whatever it contains', async () => {
   const [owner, other] = [
     await webhookClient(service, 'hook-owner'),
     await webhookClient(service, 'hook-thief'),

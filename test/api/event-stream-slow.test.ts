@@ -38,7 +38,7 @@ async function untilStalled(client: { socket: Socket }, service: ServerResponse)
   }
 }
 
-test('a client that does not read costs bounded memory, and gets every event in order when it goes on', () =>
+test('a client that does not read costs bounded memory, and gets every event in order when it resumes', () =>
   withService(async (service) => {
     const token = await service.tokenFor('sleeper');
     const sending = nextResponse();

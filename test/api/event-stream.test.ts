@@ -7,7 +7,7 @@ import { exchange } from '../harness/raw-client.ts';
 import { head } from '../harness/raw-request.ts';
 import { follow, idsOf, nextResponse, openStream, plant, refused, take, withService } from './follower.ts';
 
-test('a new event comes at once, as its own cursor, type, and JSON in one line', () =>
+test('a new event arrives at once, as its cursor, type, and JSON in one line', () =>
   withService(async (service) => {
     const token = await service.tokenFor('reader');
     await plant(service, token, { name: 'Before' });
@@ -34,7 +34,7 @@ test('a new event comes at once, as its own cursor, type, and JSON in one line',
     follower.close();
   }));
 
-test('a stream goes on behind Last-Event-ID, be it of the stream or of the list', () =>
+test('a stream continues after Last-Event-ID, whether from the stream or the list', () =>
   withService(async (service) => {
     const token = await service.tokenFor('resumer');
     for (let id = 1; id <= 3; id++) await plant(service, token, { name: 'Birch', id });
@@ -120,7 +120,7 @@ test('a client of HTTP/1.0 gets the stream without chunks', () =>
     assert.match(answer.text, /^id: \w+\.[\w-]{22}\nretry: 1000\n\n$/);
   }));
 
-test('a user has at most 32 streams, and one that ended makes room', () =>
+test('a user has at most 32 streams, and ending one makes room', () =>
   withService(async (service) => {
     const [token, other] = [await service.tokenFor('many'), await service.tokenFor('one')];
     const followers = await Promise.all(Array.from({ length: 32 }, () => follow(service, token)));

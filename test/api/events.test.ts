@@ -41,7 +41,7 @@ test('an event has its id, type, time, and the plant as it was created', async (
   }
 });
 
-test('events come oldest first, and a cursor goes on behind the last of them', async () => {
+test('events are listed oldest first, and a cursor continues after the last one', async () => {
   const token = await service.tokenFor('walker');
   for (let id = 5; id >= 1; id--) await plant(token, { name: 'Cedar', id });
   const first = await page(token, '?limit=2');
@@ -61,7 +61,7 @@ test('events come oldest first, and a cursor goes on behind the last of them', a
   assert.deepEqual(idsOf((await page(token, `?cursor=${fourth.cursor}`)).events), [6]);
 });
 
-test('a user without events has a cursor too, behind which the first comes', async () => {
+test('a user without events gets a cursor too, after which the first event follows', async () => {
   const [token, other] = [await service.tokenFor('beginner'), await service.tokenFor('neighbour')];
   await plant(other, { name: 'Theirs', id: 1 });
   const empty = await page(token);
@@ -71,7 +71,7 @@ test('a user without events has a cursor too, behind which the first comes', asy
   assert.deepEqual(idsOf((await page(other)).events), [1]);
 });
 
-test('a page has 100 events unless it is asked for otherwise', async () => {
+test('a page has 100 events by default', async () => {
   const token = await service.tokenFor('pager');
   await Promise.all(Array.from({ length: 101 }, () => plant(token, { name: 'Fir' })));
   assert.equal((await page(token)).events.length, 100);
@@ -141,7 +141,7 @@ test('a cursor that is none, or of another user, is refused', async () => {
   succeeded(await ask(cursor), 200);
 });
 
-test('a cursor behind which events are no longer kept is refused, by the list and the stream', async () => {
+test('a cursor after which events have expired is refused, by the list and the stream', async () => {
   const token = await service.tokenFor('late');
   const { cursor: beginning } = await page(token);
   for (const id of [1, 2, 3]) await plant(token, { name: 'Ivy', id });

@@ -39,7 +39,7 @@ test('Host is needed once in HTTP/1.1, and not at all in HTTP/1.0', async () => 
   failed(await send(head(GET.replace('1.1', '1.0'), 'Host: a', 'Host: b', authorization)), 40000, /host/i);
 });
 
-test('a field that is hidden behind thousands of others is seen', async () => {
+test('a field after thousands of others is read', async () => {
   const many = Array.from({ length: 3000 }, () => 'a:');
   for (const hidden of ['Host: b', authorization, 'Content-Length: 5']) {
     const answer = await send(head(GET, ...fields, 'Content-Length: 0', ...many, hidden));
@@ -114,7 +114,7 @@ test('Transfer-Encoding in HTTP/1.0 is refused', async () => {
   failed(await send(bytes + chunk(PLANT) + chunk('')), 40000);
 });
 
-test('Transfer-Encoding beside Content-Length is refused, and nothing behind it is taken for a request', async () => {
+test('Transfer-Encoding together with Content-Length is refused, and nothing after it runs as a request', async () => {
   const smuggled = head('DELETE /plants/1 HTTP/1.1', ...fields);
   for (const [first, second] of [
     ['Content-Length: 5', 'Transfer-Encoding: chunked'],
@@ -335,7 +335,7 @@ test('requests that arrive at once are answered in order', async () => {
   connection.close();
 });
 
-test('a request that cannot be read is answered behind those that came before it', async () => {
+test('an unreadable request is answered after the earlier ones', async () => {
   const connection = await openRaw(service.port);
   const create = `${head(POST, ...fields, JSON_TYPE, `Content-Length: ${PLANT.length}`)}${PLANT}`;
   await connection.send(`${create.repeat(3)}garbage\r\n\r\n`);
@@ -358,7 +358,7 @@ test('a request that arrives byte by byte is answered', async () => {
   connection.close();
 });
 
-test('a client that half-closes behind its request still gets the answer', async () => {
+test('a client that half-closes after its request still gets the response', async () => {
   const connection = await openRaw(service.port);
   await connection.send(`${head(POST, ...fields, JSON_TYPE, `Content-Length: ${PLANT.length}`)}${PLANT}`);
   connection.end();

@@ -63,7 +63,7 @@ test('a JWT that is not acceptable is refused with the challenge of RFC 6750', a
   assert.equal(expired.headers.get('www-authenticate'), INVALID);
 });
 
-test('a JWT of up to 4 KiB is taken and a longer one refused', async () => {
+test('a JWT of up to 4 KiB is accepted and a longer one refused', async () => {
   const token = (length: number) => provider.sign(provider.claims({ padding: 'x'.repeat(length) }));
   const rest = 4096 - (await token(0)).length;
   const longest = await token(Math.floor((rest * 3) / 4) - 2);
@@ -145,7 +145,7 @@ test('a stream ends when the user of its JWT is deleted, and makes no user of th
   }
 });
 
-test('a renewed JWT of a user who was there is taken from an address whose tokens were refused too often', async () => {
+test('a renewed JWT of a known user is accepted from an address with too many refused tokens', async () => {
   const limited = await startService({ ...provider.settings, AUTH_FAILURE_LIMIT: '3' });
   try {
     const ask = (token: string) => limited.request('GET', '/plants', { token });

@@ -128,7 +128,7 @@ test('a page with a limit never holds more than that, also when plants are added
   }
 });
 
-test('a reader that stops reading costs the server bounded memory, and gets all when it goes on', async () => {
+test('a reader that stops reading costs the server bounded memory, and gets everything when it resumes', async () => {
   const token = await long;
   const before = process.memoryUsage().rss;
   const response = await beginReading('/plants', token);

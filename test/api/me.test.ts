@@ -32,7 +32,7 @@ test('a token that ends tells when', async () => {
   assert.ok(endsIn >= 3_600_000 && endsIn < 3_660_000, expiresAt);
 });
 
-test('nobody is told of without a good token', async () => {
+test('nothing is revealed without a valid token', async () => {
   failed(await service.request('GET', '/me', { token: null }), 40100);
   failed(await service.request('GET', '/me', { token: 'x' }), 40101);
   failed(await service.request('GET', '/me?user=ann'), 40003);

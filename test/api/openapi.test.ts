@@ -164,7 +164,7 @@ test('the name of a component has only characters that OpenAPI allows', () => {
   }
 });
 
-test('the document is the one that is printed without a server, and under 120 KB', () => {
+test('the document equals the one printed without a server, and is under 120 KB', () => {
   const { servers, ...printed }: Json = openapiDocument();
   assert.deepEqual(servers, [{ url: '/' }]);
   assert.deepEqual(document, { ...printed, servers: document.servers });
@@ -261,7 +261,7 @@ test('what each operation of webhooks answers is what the document says', async 
     await ask(method, '/webhooks/{id}', undefined, webhook);
 });
 
-test('a body that may be absent is told from one that may not', () => {
+test('optional and required bodies differ in the document', () => {
   const optional = operations.flatMap(([method, path]) => {
     const body = document.paths[path][method].requestBody;
     return body === undefined || body.required ? [] : [path];

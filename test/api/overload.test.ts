@@ -63,6 +63,6 @@ test('more than can be answered is refused with 50300 at once, and all others ar
   assert.ok(counts.answered > 0);
 });
 
-test('after an overload, what is asked now and then is answered at once', async () => {
+test('after an overload, occasional requests are answered at once', async () => {
   for (let i = 0; i < 20; i++) succeeded(await service.request('GET', '/plants?limit=1'), 200);
 });

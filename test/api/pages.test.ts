@@ -20,7 +20,7 @@ test('health and readiness need no token', async () => {
   }
 });
 
-test('metrics are not served beside the API', async () => {
+test('metrics are not served on the API’s port', async () => {
   failed(await page('/metrics'), 40400);
 });
 
@@ -81,7 +81,7 @@ test('console and documentation load under a policy without anything inline, fro
   }
 });
 
-test('a file of the documentation whose name has a hash may be kept for ever, and comes compressed', async () => {
+test('a documentation file with a hash in its name may be cached forever, and is sent compressed', async () => {
   const { text } = await page('/docs/');
   const [, script = ''] = /<script src="([^"]+)"/.exec(text) ?? [];
   const answer = await fetch(`${service.url}/docs/${script}`, { headers: { 'accept-encoding': 'gzip' } });

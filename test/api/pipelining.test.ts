@@ -47,7 +47,7 @@ test('no request overtakes the one before it', async () => {
   connection.close();
 });
 
-test('one that fails does not hold up those behind it', async () => {
+test('a failed request does not delay those after it', async () => {
   const connection = await openRaw(service.port);
   const missing = head('GET /none HTTP/1.1', ...fields);
   const refused = head('GET /plants HTTP/1.1', 'Host: x');

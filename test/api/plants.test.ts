@@ -94,7 +94,7 @@ test('plants that are created at the same time get ids of their own', async () =
   );
 });
 
-test('a second plant with an id that is taken changes nothing and makes no event', async () => {
+test('a second plant with a taken id changes nothing and creates no event', async () => {
   const token = await service.tokenFor('duplicates');
   const events = () => {
     const db = new DatabaseSync(storePath(service.dataDir), { readOnly: true });

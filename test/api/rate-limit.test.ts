@@ -101,7 +101,7 @@ test('without the setting nothing is counted, and no answer speaks of it', async
   await unlimited.stop();
 });
 
-test('a stream of events is one request, however long it lasts and whatever comes', async () => {
+test('an event stream counts as one request, however long it lasts', async () => {
   const token = await service.tokenFor('follower');
   const follower = await follow(service, token);
   await service.beside(async ({ store, runtime }) => {

@@ -66,7 +66,7 @@ test('a method that the path does not have is answered 405 with those that it ha
   }
 });
 
-test('a path and a method that do not exist are told before the body is looked at', async () => {
+test('an unknown path or method is reported before the body is read', async () => {
   const bodies: [type: string, body: string][] = [
     ['text/plain', 'x'],
     ['application/json', '{'],
@@ -217,7 +217,7 @@ test('a target in absolute form names the path in it', async () => {
   assert.equal(host.headers.get('location'), '/console');
 });
 
-test('a target in absolute form has a host, and nobody in front of it', async () => {
+test('a target in absolute form has a host and no user information', async () => {
   for (const authority of [
     'u@h',
     'u:p@h',

@@ -26,7 +26,7 @@ describe('shared plants', () => {
     return (succeeded(answer, 200) as { name: string }[]).map(({ name }) => name);
   }
 
-  test('the list shows them behind the own ones, with their owner, and ends with the share', async () => {
+  test('the list shows them after the user’s own, with their owner, until the share ends', async () => {
     const [ann, bob] = [await service.tokenFor('ann'), await service.tokenFor('bob')];
     await add(ann, 'Alder', 1);
     await add(bob, 'Birch', 9);

@@ -83,7 +83,7 @@ test('a change that breaks a rule is refused, and changes nothing', async () => 
   assert.deepEqual(await client.webhook(made.id), made);
 });
 
-test('what is asked of another user’s webhook, or of none, is a 404 whatever it says', async () => {
+test('a request for another user’s webhook, or a missing one, is a 404 whatever it contains', async () => {
   const [owner, other] = [
     await webhookClient(service, 'hook-owner'),
     await webhookClient(service, 'hook-thief'),

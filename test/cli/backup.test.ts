@@ -52,7 +52,7 @@ test('a backup of a store that has some of everything passes its own checks', as
   });
 });
 
-test('a backup does not overwrite what is there, unless it is told to', async () => {
+test('a backup overwrites an existing file only with --force', async () => {
   await withStoreFolder(async (folder) => {
     const file = join(folder, 'plants.backup');
     await writeFile(file, 'precious');
@@ -64,7 +64,7 @@ test('a backup does not overwrite what is there, unless it is told to', async ()
   });
 });
 
-test('a backup says in one line why it cannot be made, and leaves nothing behind', async () => {
+test('a backup that fails says why in one line, and leaves nothing', async () => {
   await withStoreFolder(async (folder) => {
     await withFolder(async (other) => {
       const file = join(other, 'plants.backup');
@@ -145,7 +145,7 @@ test('a damaged store is not backed up over a good backup', async () => {
   });
 });
 
-test('a backup that is interrupted leaves nothing behind', async () => {
+test('an interrupted backup leaves nothing', async () => {
   await withStoreFolder(async (folder) => {
     addPlants(folder, 300_000);
     await withFolder(async (other) => {
@@ -208,7 +208,7 @@ for (const [what, isReached] of STAGES) {
   });
 }
 
-test('a backup takes nothing away from another one that runs, nor what is not its own', async () => {
+test('a backup removes nothing of a concurrent one, and nothing that is not its own', async () => {
   await withStoreFolder(async (folder) => {
     addPlants(folder, 300_000);
     await withFolder(async (other) => {
@@ -230,7 +230,7 @@ test('a backup takes nothing away from another one that runs, nor what is not it
   });
 });
 
-test('a backup is made where nobody else can put a link, and under no name that can be known before', async () => {
+test('a backup is written where nobody else can plant a link, under an unpredictable name', async () => {
   await withStoreFolder(async (folder) => {
     addPlants(folder, 100_000);
     await withFolder(async (other) => {

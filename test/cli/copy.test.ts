@@ -27,7 +27,7 @@ function rowsIn(json: string): Map<string, number> {
   return new Map(tables.map(({ table, rows }) => [table, rows]));
 }
 
-test('a store that was copied shows what it showed before, and goes on from there', async (t) => {
+test('a copied store has the same content and continues from there', async (t) => {
   const url = await emptyDatabase(t);
   await withFolder(async (folder) => {
     const before = await openEmbedded(folder);
@@ -99,7 +99,7 @@ test('what waited in a store that was copied is sent with its secrets', async (t
   });
 });
 
-test('a copy that is killed goes on where it was, and no service starts in between', async (t) => {
+test('a killed copy resumes, and no service starts in between', async (t) => {
   const url = await emptyDatabase(t);
   await withStoreFolder(async (folder) => {
     const count = 60_000;
@@ -172,7 +172,7 @@ test('a store that was changed between two parts of a copy is found out', async 
   });
 });
 
-test('a copy of another store does not go on with the one that was broken off', async (t) => {
+test('a copy of another store does not resume an interrupted one', async (t) => {
   const url = await emptyDatabase(t);
   await withStoreFolder(async (folder) => {
     addPlants(folder, 20_000);

@@ -39,7 +39,7 @@ test('doctor finds nothing wrong with a store that is well, and changes nothing'
   });
 });
 
-test('doctor names every wrong setting, and goes on with what it can', async () => {
+test('doctor names every wrong setting and continues with the rest', async () => {
   await withStoreFolder(async (folder) => {
     const { code, of } = await examine({ DATA_DIR: folder, PORT: 'x', RATE_LIMIT: 'y' });
     assert.equal(code, 1);
@@ -194,7 +194,7 @@ test('doctor says that an identity provider does not answer', async () => {
   });
 });
 
-test('clocks that are apart are told, with which is ahead, and an old Node as well', () => {
+test('doctor reports clocks that differ, and which is ahead, and an old Node', () => {
   assert.equal(compareClocks('b', 900, 0).verdict, 'ok');
   assert.equal(compareClocks('b', 60_000, 0).text, 'is 60 s ahead of b');
   assert.equal(compareClocks('b', -60_000, 0).text, 'is 60 s behind b');

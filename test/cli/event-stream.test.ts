@@ -91,7 +91,7 @@ test('it is tried again until the service is back, and this is said once', async
   ]);
 });
 
-test('a position without an event is where it goes on', async (t) => {
+test('a stream resumes at a position without an event', async (t) => {
   const answers = [
     streamAndEnd('id: a\nretry: 1\n\n: heartbeat\n\n'),
     stream('id: b\ndata: {"plant":1}\n\n'),
@@ -115,7 +115,7 @@ test('an event that breaks off is not seen before it is whole', async (t) => {
   );
 });
 
-test('a stream that is silent for too long is taken for dead', async (t) => {
+test('a stream that is silent for too long counts as dead', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const answers = [stream('id: a\ndata: {"plant":1}\n\n'), stream('id: b\ndata: {"plant":2}\n\n')];
   // Behind what it has to do before it waits: for the next word of the service, then to connect again.
@@ -129,7 +129,7 @@ test('a stream that is silent for too long is taken for dead', async (t) => {
   assert.equal(said[1], 'The event stream was silent for 45 s. Connecting again.');
 });
 
-test('where the service does not know the last event any more, it goes on from now and says so', async (t) => {
+test('when the service no longer has the last event, the stream continues from now and says so', async (t) => {
   const answers = [
     streamAndEnd('id: a\ndata: {"plant":1}\n\n'),
     refuse(400, 40007),

@@ -128,7 +128,7 @@ test('an export whose connections break is whole, without a plant twice', async 
   assert.ok(proxy.seen.length > 3, proxy.seen.join('\n'));
 });
 
-test('an export that fails or is stopped leaves the file as it was, and nothing beside it', async (t) => {
+test('an export that fails or is stopped leaves the file unchanged, and no other files', async (t) => {
   const remote = await startRemote(t);
   await stock(remote, 1_100);
   let fate: 'revoke' | 'hang' = 'revoke';

@@ -44,7 +44,7 @@ test('a webhook that is disabled while its test is waited for ends the waiting',
   await waited;
 });
 
-test('when the time is over it is said when the attempt is due, or that others wait before it', async (t) => {
+test('after the time is up, the verb says when the attempt is due, or that others wait before it', async (t) => {
   const remote = await startRemote(t, { WEBHOOK_CONCURRENCY: '1' });
   const webhooks = webhooksOf(remote);
   const webhook = await remote.webhook();

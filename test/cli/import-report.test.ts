@@ -29,7 +29,7 @@ async function withStopped(
   );
 }
 
-test('an import that continues reports the rows anew, and leaves a report that somebody has made meanwhile', async (t) => {
+test('a resumed import reports its rows again, and keeps a report that somebody else created meanwhile', async (t) => {
   await withStopped(t, async ({ load, service, file, report }) => {
     writeFileSync(report, 'mine');
     assert.match(

@@ -46,7 +46,7 @@ test('a fault of the service passes or, for a row that always meets it, fails th
   });
 });
 
-test('Ctrl+C and a failure end an import from a pipe in which nothing comes', async (t) => {
+test('Ctrl+C and a failure end an import from an idle pipe', async (t) => {
   await withImport(t, async ({ write, env, receiver }) => {
     const pipe = write('pipe', '');
     rmSync(pipe);
@@ -84,7 +84,7 @@ test('a file that is removed while it is imported is said to be', async (t) => {
   });
 });
 
-test('output that cannot be written is told in one line', { skip: !existsSync('/dev/full') }, async () => {
+test('unwritable output is reported in one line', { skip: !existsSync('/dev/full') }, async () => {
   const child = launch(['openapi'], {}, ['sh', '-c', 'exec "$@" > /dev/full', 'sh']);
   child.stdout.resume();
   const [{ code, stderr }] = await Promise.all([outcomeOf(child), once(child, 'exit')]);

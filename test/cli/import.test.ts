@@ -23,7 +23,7 @@ const forms: Readonly<Record<string, string>> = {
 };
 
 for (const [name, text] of Object.entries(forms)) {
-  test(`the plants of ${name} are added with ids and names as they stand there, and nothing stays beside it`, async (t) => {
+  test(`the plants of ${name} are added with their ids and names, and no other files remain`, async (t) => {
     await withImport(t, async ({ write, load, plants, service }) => {
       const file = write(name, text);
       assert.match(wordsOf(await load(file), 0), /^3 rows added \(\d+\.\d s, \d+ rows\/s\)\.\n$/);
@@ -109,7 +109,7 @@ test('a file that is imported twice within a day is added once, unless --again a
   });
 });
 
-test('a row that was refused is tried anew by the next import of the same file', async (t) => {
+test('the next import of the same file retries a refused row', async (t) => {
   await withImport(t, async ({ write, load, plant, service }) => {
     await plant('{"id":7,"name":"in the way"}');
     const file = write('p.csv', 'id,name\n7,Alder\n');

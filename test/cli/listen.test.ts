@@ -138,7 +138,7 @@ test('a SECRET that is none is a wrong setting, which is not repeated; without -
   await listen(t, wrong);
 });
 
-test('a receiver that fails, resets, redirects or is down is shown behind the line, and the next event follows', async (t) => {
+test('a receiver that fails, resets, redirects or is down is shown at the end of the line, and the next event follows', async (t) => {
   const { env, plant } = await startRemote(t);
   const receiver = await startReceiver();
   const listening = await listen(t, env, '--forward-to', receiver.url);

@@ -55,7 +55,7 @@ test('login saves what every verb then uses, for its owner alone; logout forgets
   });
 });
 
-test('profiles are told apart by --profile and PLANT_STORE_PROFILE, and listed without tokens', async (t) => {
+test('--profile and PLANT_STORE_PROFILE select a profile, and profiles are listed without tokens', async (t) => {
   await atHome(t, async ({ url, env, login }) => {
     await login('--profile', 'work');
     assert.match((await run(['plant', 'list'], env)).stderr, /There is no token/);
@@ -79,7 +79,7 @@ test('profiles are told apart by --profile and PLANT_STORE_PROFILE, and listed w
   });
 });
 
-test('a flag comes before the environment, and the environment before the profile', async (t) => {
+test('a flag overrides the environment, and the environment overrides the profile', async (t) => {
   await atHome(t, async ({ url, token, env, login }) => {
     await login();
     const nowhere = `http://127.0.0.1:${await freePort()}`;
@@ -138,7 +138,7 @@ test('a token of the environment is not sent to the URL of a profile', async (t)
   });
 });
 
-test('what is wrong in a profile is told of the profile, and a slash at the end of its URL is not wrong', async (t) => {
+test('an error in a profile names the profile, and its URL may end with a slash', async (t) => {
   await atHome(t, async ({ url, token, env, path, login }) => {
     await login();
     const save = (profile: object) => writeFile(path, JSON.stringify({ profiles: { default: profile } }));
@@ -154,7 +154,7 @@ test('what is wrong in a profile is told of the profile, and a slash at the end 
   });
 });
 
-test('logins beside each other save every profile', async (t) => {
+test('concurrent logins save every profile', async (t) => {
   await atHome(t, async ({ env, path, login }) => {
     const names = Array.from({ length: 6 }, (_, index) => `p${index}`);
     const outcomes = await Promise.all(names.map((name) => login('--profile', name)));
@@ -165,7 +165,7 @@ test('logins beside each other save every profile', async (t) => {
   });
 });
 
-test('a profile that cannot be written is told in words, and leaves nothing', async (t) => {
+test('a profile that cannot be written gives a readable error, and leaves nothing', async (t) => {
   const { service } = await startRemote(t);
   await withFolder(async (home) => {
     const env = { XDG_CONFIG_HOME: home, INPUT: service.token };

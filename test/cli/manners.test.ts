@@ -80,7 +80,7 @@ for (const [args, meant] of [
   });
 }
 
-test('help stands before a verb, and says what --help behind it does', async () => {
+test('help before a verb prints the same as --help after it', async () => {
   for (const [asked, args] of [
     [['help'], []],
     [['help', 'plant'], ['plant']],
@@ -97,7 +97,7 @@ test('help stands before a verb, and says what --help behind it does', async () 
   }
 });
 
-test('an option that is misspelt is told before the one that is missing for it', async () => {
+test('a misspelt option is reported before the missing one', async () => {
   for (const args of [
     ['token', 'create', '--usr', 'ann'],
     ['token', 'create', '--label', '--user', '--usr', 'ann'],

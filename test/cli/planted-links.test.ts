@@ -31,7 +31,7 @@ test('an import follows no link that stands where it writes its marker', async (
   });
 });
 
-test('an import follows no link that comes to be where it writes the rows that fail', async (t) => {
+test('an import follows no link planted where it writes failed rows', async (t) => {
   await withImport(t, async ({ write, env }) => {
     const [victim, file] = [write('victim', ''), write('p.csv', '')];
     rmSync(file);

@@ -127,7 +127,7 @@ test('a list of many pages has every plant once, in order, and --limit ends it',
   assert.equal(stderr, 'There are more: without --limit all of them are shown.\n');
 });
 
-test('a shared plant is listed with its owner behind those of the user', async (t) => {
+test('a shared plant is listed with its owner, after the user’s own', async (t) => {
   const { service, verb, plant } = await startRemote(t);
   await plant('{"name":"Mine"}');
   const bob = await service.tokenFor('bob');
@@ -209,7 +209,7 @@ test('a deletion that is interrupted while it waits says what was deleted', asyn
   assert.match(stderr, /\nDeleted: 1 of 3\.\nerror: The service is overloaded\. \(error 50300\)\n$/);
 });
 
-test('what is tried again is told without control characters, and not when it is not tried again', async (t) => {
+test('a retry is announced without control characters, and only when there is one', async (t) => {
   const { promise: asked, resolve } = Promise.withResolvers<void>();
   let waits = '1';
   const server = createServer((_, response) => {

@@ -31,7 +31,7 @@ test('a restore that is refused leaves nothing, neither a folder nor a file in o
   });
 });
 
-test('a lock whose file is removed is taken anew by whoever waits for it', async () => {
+test('a process that waits for a lock gets it even when the lock file is removed', async () => {
   await withFolder(async (folder) => {
     const path = join(folder, 'serving.lock');
     const unlock = lockForServing(path);
@@ -58,7 +58,7 @@ async function untilOpen({ pid }: { pid?: number | undefined }, path: string): P
   }
 }
 
-test('restores within one second, and beside what a killed one left, keep each store under a name of its own', async () => {
+test('restores within one second, or after a killed one, keep each store under its own name', async () => {
   await withBackup(async (folder, file) => {
     const now = Date.now();
     const restoreNow = () =>

@@ -47,7 +47,7 @@ test('a backup is restored in place of a store, which is kept and can be restore
   });
 });
 
-test('a backup is restored into a folder that is not there yet, and a service goes on with it', async () => {
+test('a backup is restored into a new folder, and a service continues with it', async () => {
   await withBackup(async (folder, file) => {
     const fresh = join(folder, 'fresh');
     wordsOf(await restore(fresh, file));
@@ -74,7 +74,7 @@ test('nothing is restored under a server that runs', async () => {
   });
 });
 
-test('the log of the store before is not taken for the log of the one that is restored', async () => {
+test('the log of the previous store is not applied to the restored one', async () => {
   await withBackup(async (folder, file) => {
     const service = await serve(folder, { BOOTSTRAP_TOKEN: 'a-bootstrap-token-that-only-tests-know' });
     const headers = {
@@ -253,7 +253,7 @@ test('the store of a server that runs is not taken for a backup', async () => {
   });
 });
 
-test('a second name of the store, left by a restore that was killed, is taken away by the next one', async () => {
+test('the next restore removes a second name of the store that a killed one left', async () => {
   await withBackup(async (folder, file) => {
     await link(storePath(folder), `${storePath(folder)}.before-restore-20261121T120000Z`);
     const { before } = JSON.parse(dataOf(await restore(folder, file, '--json')));

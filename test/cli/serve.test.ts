@@ -109,7 +109,7 @@ test('BOOTSTRAP_TOKEN is what admin has, no token is shown, and another one repl
   });
 });
 
-test('a token made beside the running service works at once, and stops at once when it is revoked', async () => {
+test('a token created while the service runs works at once, and stops at once when it is revoked', async () => {
   await withFolder(async (folder) => {
     await whileServing(folder, {}, async (serving) => {
       assert.equal((await run(['user', 'create', 'ann', '--data-dir', folder])).code, 0);

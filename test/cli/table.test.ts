@@ -11,7 +11,7 @@ test('columns are as wide as their widest cell, and no line ends in white space'
   assert.deepEqual(lines(['a', 'x'], ['abcdef', '']), ['a       x', 'abcdef']);
 });
 
-test('columns line up behind wide, joined and combining characters', () => {
+test('columns line up after wide, joined and combining characters', () => {
   const rows = lines(
     ['abcd', '|'],
     ['木村', '|'],

@@ -37,7 +37,7 @@ async function lifetime(verb: Verb, id: string): Promise<number | undefined> {
   return expiresAt === null ? undefined : Date.parse(expiresAt ?? '') - Date.parse(createdAt ?? '');
 }
 
-test('the old token works beside the new one for the overlap, and not at all with --overlap 0', async (t) => {
+test('the old token works alongside the new one for the overlap, and not at all with --overlap 0', async (t) => {
   const { service, verb } = await startRemote(t);
   await verb('user', 'create', 'ann');
   const answerTo = ({ token }: Made) => service.request('GET', '/plants', { token });

@@ -26,7 +26,7 @@ test('a user who was made is in the list', async () => {
   });
 });
 
-test('the list of users is a table without colour when nobody looks', async () => {
+test('the list of users is a table without colour when it is not on a terminal', async () => {
   await withStoreFolder(async (folder) => {
     await run(['user', 'create', 'bob', '--data-dir', folder]);
     await run(['user', 'create', '木村', '--data-dir', folder]);
@@ -47,7 +47,7 @@ test('a list without users is empty data', async () => {
   });
 });
 
-test('a name that is taken fails with 1', async () => {
+test('a taken name fails with 1', async () => {
   await withStoreFolder(async (folder) => {
     await run(['user', 'create', 'ann', '--data-dir', folder]);
     const again = await run(['user', 'create', 'ann', '--data-dir', folder]);

@@ -169,7 +169,7 @@ test('a token may be a function, which is asked for every attempt', async () => 
   assert.equal(tokens.length, 1);
 });
 
-test('what gives the token may fail, and its error comes as it is', async () => {
+test('the token function may fail, and its error is passed on unchanged', async () => {
   const failure = new Error('signed out');
   const store = new PlantStore({ url: service.url, token: () => Promise.reject(failure) });
   await assert.rejects(store.plants.page(), failure);
@@ -245,7 +245,7 @@ test('deliveries are listed by state, shown with their attempts, redelivered and
   });
 });
 
-test('events are listed to the end, and a page says where to go on', async () => {
+test('events are listed to the end, and a page says where to continue', async () => {
   const { events, plants } = await clientOf('reconciles');
   const empty = await events.page();
   assert.deepEqual(empty.items, []);
@@ -258,7 +258,7 @@ test('events are listed to the end, and a page says where to go on', async () =>
   assert.deepEqual(await names({ cursor }), ['Birch', 'Cedar']);
 });
 
-test('the activity of the last hours comes oldest first', async () => {
+test('the activity of the last hours is listed oldest first', async () => {
   const client = await clientOf('looks');
   await client.plants.create({ name: 'Alder' });
   const { hours } = await client.activity({ hours: 3 });

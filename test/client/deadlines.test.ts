@@ -57,7 +57,7 @@ for (const [what, options] of [
   });
 }
 
-test('a call that was ended while it waited for its token sends nothing when the token comes', async (t) => {
+test('a call aborted while it waits for its token sends nothing when the token arrives', async (t) => {
   const token = Promise.withResolvers<string>();
   const sent: string[] = [];
   const store = await clientOf(t, {
@@ -76,7 +76,7 @@ test('a call that was ended while it waited for its token sends nothing when the
   assert.deepEqual(sent, []);
 });
 
-test('what a program throws instead of a token comes out as it is, at once', async (t) => {
+test('an error from the token function is passed on unchanged, at once', async (t) => {
   const down = new Error('The identity provider is down.');
   const store = await clientOf(t, { token: () => Promise.reject(down), retries: 4 });
   await assert.rejects(store.plants.page(), down);

@@ -55,7 +55,7 @@ test('events come as they happen, until the signal ends the loop', async () => {
   assert.deepEqual(errors, []);
 });
 
-test('a stream goes on behind the cursor of an event or of a page', async () => {
+test('a stream continues after the cursor of an event or of a page', async () => {
   const store = await clientOf('goes on');
   const { cursor: start } = await store.events.page();
   for (const name of ['A', 'B', 'C']) await store.plants.create({ name });
@@ -148,7 +148,7 @@ test('a loop that is left closes its connection, and one whose signal is aborted
   assert.equal(gateway.received.length, seen);
 });
 
-test('a stream on which not even a comment comes for 45 seconds is opened again', async (t) => {
+test('a stream without even a comment for 45 seconds is reopened', async (t) => {
   const store = await clientOf('hears nothing');
   gateway.script((_, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' });

@@ -84,7 +84,7 @@ test('a request is genuine from 300 seconds before its timestamp to 300 seconds 
   await refused('too-old', { options: {} });
 });
 
-test('the tolerance can be set, and one that is none is a mistake of the program', async () => {
+test('the tolerance can be set, and an invalid one is a TypeError', async () => {
   const at = (seconds: number, toleranceSeconds: number) => ({
     options: { now: new Date((timestamp + seconds) * 1000), toleranceSeconds },
   });
@@ -110,7 +110,7 @@ test('one signature that matches is enough, among others, of other versions, in 
   await refused('no-matching-signature', { signature: `${other} ${other}` });
 });
 
-test('only 16 signatures are looked at, so that a request cannot buy much work', () =>
+test('only 16 signatures are checked, so that a request cannot cause much work', () =>
   refused('no-matching-signature', { signature: `${'v1,AAAA '.repeat(16)}${symmetric.signature}` }));
 
 test('a changed body, id or timestamp is refused under either key', async () => {
@@ -226,7 +226,7 @@ test('a key that cannot be read is a mistake of the program, whatever the reques
   }
 });
 
-test('a secret of 24 to 64 bytes is taken', async () => {
+test('a secret of 24 to 64 bytes is accepted', async () => {
   for (const size of [24, 64]) {
     await refused('no-matching-signature', { key: `whsec_${randomBytes(size).toString('base64')}` });
   }

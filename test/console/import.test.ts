@@ -126,7 +126,7 @@ test('a file that is no list of plants is refused with a sentence, and nothing i
   assert.deepEqual(await plantsOf(token), []);
 });
 
-test('an import that is stopped says what was done, and goes on without adding a plant twice', async () => {
+test('a stopped import says what was done, and resumes without adding a plant twice', async () => {
   const token = await service.tokenFor('stopper');
   await browser.visit(service, { at: AT, token }, async (page) => {
     await choose(page, named(1500));
@@ -164,7 +164,7 @@ test('a file that was imported to its end can be imported once more', async () =
   });
 });
 
-test('an import halts when the token ends, and goes on once the person has signed in again', async () => {
+test('an import halts when the token expires, and resumes after signing in again', async () => {
   const first = await service.tokenFor('interrupted');
   const second = await service.tokenFor('interrupted');
   await browser.visit(service, { at: AT, token: first }, async (page) => {

@@ -19,7 +19,7 @@ async function create(path: string, token: string, body: unknown): Promise<void>
   succeeded(await service.request('POST', path, { token, body }), 201);
 }
 
-test('whoever has nothing yet is shown where to begin', async () => {
+test('a user with no data is shown where to begin', async () => {
   const token = await service.tokenFor('a beginner');
   await browser.visit(service, { token }, async (page) => {
     await page.getByRole('heading', { name: 'Nothing grows here yet' }).waitFor();
@@ -56,7 +56,7 @@ test('the overview shows what happened and what needs attention, in numbers and 
   });
 });
 
-test('whoever may not see webhooks is told which scope is missing', async () => {
+test('a user who may not see webhooks is shown the missing scope', async () => {
   const token = await service.tokenFor('a reader of plants', { scopes: ['plants:read'] });
   await browser.visit(service, { token }, async (page) => {
     await page.getByText('webhooks:read').first().waitFor();

@@ -18,7 +18,7 @@ test('a person without plants is shown how to begin', async () => {
   });
 });
 
-test('a person adds a plant by keyboard alone, and is told what is wrong where it is', async () => {
+test('a plant can be added by keyboard alone, and errors are shown at their field', async () => {
   const token = await service.tokenFor('gardener');
   await browser.visit(service, { at: '#/plants', token }, async (page) => {
     await page.getByRole('button', { name: 'Add a plant' }).focus();
@@ -44,7 +44,7 @@ test('a person adds a plant by keyboard alone, and is told what is wrong where i
   });
 });
 
-test('an id that is taken is said at the id', async () => {
+test('a taken id is reported at the id field', async () => {
   const token = await service.tokenFor('twice');
   succeeded(await service.request('POST', '/plants', { token, body: { id: 7, name: 'Alder' } }), 201);
   await browser.visit(service, { at: '#/plants', token }, async (page) => {

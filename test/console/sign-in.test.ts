@@ -67,7 +67,7 @@ test('a token is kept for a reload only when that was asked for, and nowhere but
     assert.equal(await stored(), '[{},"",{}]');
   }));
 
-test('a token that ends leads back to the sign-in, which says why and comes back to the same page', async () => {
+test('an expired token leads to the sign-in, which says why and returns to the same page', async () => {
   const [first, second] = [await service.tokenFor('ann'), await service.tokenFor('ann')];
   await browser.visit(service, { token: first, at: '#/plants' }, async (page) => {
     await page.getByRole('heading', { name: 'No plants yet' }).waitFor();
@@ -82,7 +82,7 @@ test('a token that ends leads back to the sign-in, which says why and comes back
   });
 });
 
-test('a page goes to the focus of whoever went to it, by its heading and its title', () =>
+test('a new page takes the focus by its heading, and sets the title', () =>
   browser.visit(service, {}, async (page) => {
     await page.keyboard.press('Tab');
     assert.equal(await focused(page), 'Skip to the content');

@@ -152,7 +152,7 @@ test('a webhook that was deleted meanwhile keeps no buttons', async () => {
   });
 });
 
-test('whoever goes on while a test is sent stays where they are', async () => {
+test('a user who navigates while a test is sent stays there', async () => {
   const token = await service.tokenFor('hasty');
   const { id } = await create('/webhooks', token, { url: receiver.url });
   await browser.visit(service, { token, at: `#/webhooks/${id}` }, async (page) => {

@@ -12,7 +12,7 @@ after(() => service.stop());
 const browser = await startBrowser();
 after(() => browser.stop());
 
-test('whoever is offline is told so, keeps what is there, and needs to do nothing to go on', async () => {
+test('an offline user is told so, keeps the page, and recovers without doing anything', async () => {
   const token = await service.tokenFor('traveller');
   succeeded(await service.request('POST', '/plants', { token, body: { name: 'Alder' } }), 201);
   await browser.visit(service, { at: '#/plants', token, mayLoseConnection: true }, async (page) => {
@@ -31,7 +31,7 @@ test('whoever is offline is told so, keeps what is there, and needs to do nothin
   });
 });
 
-test('a service that is away is said to be, and what could not be loaded comes when it is back', async () => {
+test('an unavailable service is reported, and failed loads are repeated when it is back', async () => {
   const port = String(await freePort());
   const first = await startService({ PORT: port });
   const { token } = first;

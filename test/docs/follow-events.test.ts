@@ -13,7 +13,7 @@ import { programOf, start } from './program.ts';
 const RECONCILE = programOf('follow-events.md', 'reconcile.mjs');
 const FOLLOW = programOf('follow-events.md', 'follow.mjs');
 
-test('reconcile.mjs has every plant once over many pages, and goes on where it was after a restart', async (t) => {
+test('reconcile.mjs gets every plant once over many pages, and resumes after a restart', async (t) => {
   const place = await makePlace(t);
   // Pages that a few plants fill.
   const program = RECONCILE.replaceAll('1000', '3');
@@ -33,7 +33,7 @@ test('reconcile.mjs has every plant once over many pages, and goes on where it w
   assert.deepEqual(await reconcile(), [...between, ...afterwards]);
 });
 
-test('follow.mjs goes on behind reconcile.mjs, and has every plant once over restarts of both ends', async (t) => {
+test('follow.mjs continues after reconcile.mjs, and gets every plant once across restarts of both ends', async (t) => {
   const place = await makePlace(t);
   let server = await place.serve();
   await addPlants(server, 'Before', 2);
@@ -65,7 +65,7 @@ test('follow.mjs takes a silent connection for dead, and skips nothing when it c
   assert.deepEqual(await follower.lines(plants.length), plants);
 });
 
-test('follow.mjs forgets a cursor that is too old, says so, and follows what comes from then on', async (t) => {
+test('follow.mjs drops a cursor that is too old, says so, and follows new events', async (t) => {
   const place = await makePlace(t);
   let server = await place.serve();
   await addPlants(server, 'A', 1);

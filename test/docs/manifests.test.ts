@@ -126,7 +126,7 @@ test('HAProxy takes the configuration that the compose file gives it', {
   assert.equal(status, 0, stderr);
 });
 
-test('the health check of the image succeeds beside a service, and fails without one', async () => {
+test('the health check of the image succeeds with a service, and fails without one', async () => {
   const [, check = ''] = /^HEALTHCHECK .*\n +CMD (\[.*\])$/m.exec(read('Dockerfile')) ?? [];
   const [, ...args]: string[] = JSON.parse(check);
   async function exitCode(port: number): Promise<unknown> {

@@ -11,7 +11,7 @@ function read(file: string): string {
   return readFileSync(join(ROOT, file), 'utf8');
 }
 
-test('every reference page says what the code says; "npm run docs" makes them anew', async () => {
+test('every reference page matches the code; "npm run docs" regenerates them', async () => {
   for (const [file, text] of await referencePages()) {
     assert.equal(read(file), text, `${file} is stale`);
   }

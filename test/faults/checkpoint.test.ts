@@ -22,7 +22,7 @@ test('a database that cannot be flushed ends the process, and the next start has
   await checkListed(await place.serve(), sent);
 });
 
-test('a flush of the database that failed before a start, of which the kernel tells it, does not end the service', {
+test('a failed flush that the kernel reports to the next start does not end the service', {
   skip: whyNoFaults(),
 }, async (t) => {
   const place = await makePlace(t);

@@ -83,7 +83,9 @@ const refusals: (Fault & { says: RegExp })[] = [
 ];
 
 for (const { says, ...fault } of refusals) {
-  test(`on ${fault.error} reads go on, creates get 503, and the log says what to do`, { skip }, async (t) => {
+  test(`on ${fault.error} reads continue, creates get 503, and the log says what to do`, {
+    skip,
+  }, async (t) => {
     const { place, faults, server, path } = await served(t);
     const sent: Sent[] = [];
     for (const round of [1, 2]) {

@@ -17,7 +17,7 @@ for (const [state, lose] of [
     },
   ],
 ] as const) {
-  test(`a database that is ${state} next to its log is not made anew, by no verb`, async (t) => {
+  test(`a database that is ${state} next to its log is not created again by any verb`, async (t) => {
     const place = await killedStore(t);
     const path = storePath(place.dataDir);
     const kept = `${place.folder}/kept.db`;
@@ -41,7 +41,7 @@ for (const [state, lose] of [
     assert.deepEqual(await namesIn(server), ['Alder']);
   });
 
-  test(`a backup is restored where the database is ${state}, and the log is kept beside it`, async (t) => {
+  test(`a backup is restored where the database is ${state}, and the log is kept next to it`, async (t) => {
     const place = await killedStore(t);
     const backup = `${place.folder}/backup`;
     assert.equal((await place.command('backup', backup)).code, 0);

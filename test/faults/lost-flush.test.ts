@@ -43,7 +43,7 @@ test('a verb makes the log of a killed server durable before it works on the sto
   assert.equal((await userList(place, faults)).code, 0);
 });
 
-test('a verb beside a server leaves the log to it', { skip }, async (t) => {
+test('a verb leaves the log to a running server', { skip }, async (t) => {
   const place = await makePlace(t);
   const faults = createDiskFaults(place.folder);
   const server = await place.serve();

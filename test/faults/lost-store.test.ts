@@ -35,7 +35,7 @@ function lines(stdout: string, text: string): string[] {
   return errors.filter((line) => line.includes(text));
 }
 
-test('while a data folder is moved away creates are refused, and the service goes on when it is back', async (t) => {
+test('while a data folder is moved away creates are refused, and the service continues when it is back', async (t) => {
   const { place, server, sent } = await served(t);
   await rename(place.dataDir, `${place.dataDir}-moved`);
   const first = { id: FIRST, name: 'Alder' };

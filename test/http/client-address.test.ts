@@ -88,7 +88,7 @@ test('Forwarded is not read', async () => {
   assert.equal(await clientOf(PROXIES, { forwarded: 'for=203.0.113.7' }), '127.0.0.1');
 });
 
-test('the other end of a connection counts by itself, and one that is gone with all that are gone', () => {
+test('each peer counts separately, and all closed connections count together', () => {
   assert.equal(peerNetwork('::ffff:127.0.0.1'), '127.0.0.1');
   assert.equal(peerNetwork('2001:db8:1:2::6'), '2001:db8:1:2::/64');
   assert.equal(peerNetwork(undefined), 'unknown');

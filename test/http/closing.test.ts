@@ -92,7 +92,7 @@ async function unsentAnswer(t: TestContext) {
 const SEEN = [26];
 const [version] = process.versions.node.split('.');
 
-test(`Node ${version} is one for which closing idle connections was looked at`, () => {
+test(`Node ${version} is known to close idle connections as expected`, () => {
   assert.ok(SEEN.includes(Number(version)));
   assert.equal(manifest.engines.node, `>=${Math.min(...SEEN)}`);
 });

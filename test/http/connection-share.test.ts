@@ -42,7 +42,7 @@ async function keptOf(wanted: number, address: string): Promise<number> {
   return kept;
 }
 
-test('one client cannot have all connections, and each further one that wants them has less', async () => {
+test('one client cannot take all connections, and each further greedy client gets fewer', async () => {
   await listen(90);
   assert.deepEqual(
     [

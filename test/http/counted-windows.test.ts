@@ -32,7 +32,7 @@ test('each key is counted by itself', () => {
   assert.equal(counted.count('a').count, 3);
 });
 
-test('what is left of a window is told in whole seconds, at least one', () => {
+test('the rest of a window is reported in whole seconds, at least one', () => {
   now = 0;
   const window = windows().count('a');
   const leftAt = (at: number) => {

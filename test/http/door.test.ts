@@ -65,6 +65,6 @@ test('while no write can be taken, writes are refused and reads come in', async 
   }
 });
 
-test('while the service drains, every request comes in, to be told so', async () => {
+test('while the service drains, every request is admitted and told so', async () => {
   assert.equal(await ask('GET', '/plants', { room: 0, isDraining: true }), 'inside');
 });

@@ -30,7 +30,7 @@ test('when the oldest request waits too long all the while, only some may wait',
   assert.equal(overload.room(), limits.leastRoom);
 });
 
-test('as many requests may wait in an overload as go on in two slices', () => {
+test('in an overload, as many requests may wait as run in two slices', () => {
   const { overload, slices } = watched();
   slices(LONG, LATE, limits.leastRoom);
   assert.equal(overload.room(), 2 * limits.leastRoom);
@@ -59,7 +59,7 @@ test('a process that was stopped while requests waited is not overloaded', () =>
   assert.equal(overload.room(), undefined);
 });
 
-test('an overload is over when nothing was refused for a while', () => {
+test('an overload ends when nothing has been refused for a while', () => {
   const { overload, time, slices } = watched();
   slices(LONG, LATE);
   for (let refusals = 0; refusals < 10; refusals++) {

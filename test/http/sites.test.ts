@@ -28,7 +28,7 @@ test('the path of a site leads to its first page, below the base path', async ()
   assert.deepEqual([statusCode, headers.location], [302, '/base/site/']);
 });
 
-test('a page is asked for anew each time, and what has a hash in its name never', async () => {
+test('a page is revalidated each time, and a file with a hash in its name never', async () => {
   const page = await get('/site/');
   assert.deepEqual([page.body, page.headers['cache-control']], ['first', 'no-cache']);
   assert.equal(page.headers['content-security-policy'], "default-src 'none'");
@@ -36,14 +36,14 @@ test('a page is asked for anew each time, and what has a hash in its name never'
   assert.match(String(asset.headers['cache-control']), /immutable/);
 });
 
-test('whoever takes compressed files gets what was compressed when it was built', async () => {
+test('a client that accepts compressed files gets those compressed at build time', async () => {
   const { headers } = await get('/site/assets/a-1.js', { 'accept-encoding': 'gzip' });
   assert.equal(headers['content-encoding'], 'gzip');
   assert.match(String(headers['content-type']), /javascript/);
   assert.match(String(headers['cache-control']), /immutable/);
 });
 
-test('a site that is built anew while the service runs is served as it is then', async () => {
+test('a site that is rebuilt while the service runs is served in its new version', async () => {
   await writeFile(join(folder, 'assets', 'b-2.js'), 'let b;');
   assert.equal((await get('/site/assets/b-2.js')).body, 'let b;');
   await rm(join(folder, 'assets', 'b-2.js'));

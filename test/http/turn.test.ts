@@ -38,7 +38,7 @@ function turnsOf(overload = steered()) {
   return { turns, time, log, hold, overload };
 }
 
-test('the requests of a turn go on together, when all of them have arrived', async () => {
+test('the requests of a turn run together, once all of them have arrived', async () => {
   const { log, hold } = turnsOf();
   hold('one');
   hold('two');
@@ -47,7 +47,7 @@ test('the requests of a turn go on together, when all of them have arrived', asy
   assert.deepEqual(log, ['one', 'two']);
 });
 
-test('requests that take long go on a few in each turn, in their order', async () => {
+test('slow requests run a few in each turn, in order', async () => {
   const { log, hold } = turnsOf();
   const names = Array.from({ length: 200 }, (_, i) => String(i));
   for (const name of names) hold(name, here, 10);
@@ -100,7 +100,7 @@ test('a request whose connection is gone is not carried on', async () => {
   assert.deepEqual(log, ['here', 'half-closed']);
 });
 
-test('in an overload, a client that will send nothing more is taken for gone, and told so', async () => {
+test('in an overload, a half-closed client counts as gone, and is told so', async () => {
   const { log, hold, overload } = turnsOf();
   overload.places = 10;
   hold('half-closed', halfClosed);
@@ -141,7 +141,7 @@ test('when an overload begins, the newest that wait are refused, and no work tha
   assert.equal(log.length, 200);
 });
 
-test('refusals are sent when all requests of the turn have arrived, and before those that were admitted go on', async () => {
+test('refusals are sent when all requests of the turn have arrived, before the admitted ones run', async () => {
   const { turns, log, hold } = turnsOf();
   hold('admitted');
   turns.holdRefusal(() => log.push('refused'));

@@ -14,7 +14,7 @@ function read(text: string, cuts: readonly number[] = []): CsvRecord[] {
   return [...pieces.flatMap((piece) => reader.push(piece)), ...reader.end()];
 }
 
-test('each record says in which line it begins, behind values of several lines, too', () => {
+test('each record says in which line it begins, even after multi-line values', () => {
   const text = 'name,tag\r\n"a\r\nb\nc",x\r\n\r\nd,"e ""f"""\r\n"",\n';
   assert.deepEqual(read(text), [
     { line: 1, cells: ['name', 'tag'] },

@@ -63,11 +63,13 @@ for (const [text, message] of wrongArrays) {
   });
 }
 
-test('lines come one by one, blank ones are passed over', () => {
+test('lines are returned one by one, without blank ones', () => {
   assert.deepEqual(read(createLinesReader(LONGEST), ['1\r\n\n', '2', '3\n 4']), [
     { line: 1, text: '1\r' },
     { line: 3, text: '23' },
     { line: 4, text: ' 4' },
   ]);
-  assert.throws(() => read(createLinesReader(LONGEST), ['1\n', 'a'.repeat(101)]), { message: /begins in line 2/ });
+  assert.throws(() => read(createLinesReader(LONGEST), ['1\n', 'a'.repeat(101)]), {
+    message: /begins in line 2/,
+  });
 });

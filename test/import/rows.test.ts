@@ -63,7 +63,7 @@ for (const [cells, problem] of wrongCells) {
   });
 }
 
-test('names of 255 code points outside the basic plane and ids of 64 bits are taken', () => {
+test('names of 255 code points outside the basic plane and 64-bit ids are accepted', () => {
   const name = '\u{1f331}'.repeat(255);
   assert.deepEqual(rowOf(all, ['-9223372036854775808', name, ''], 2), {
     line: 2,

@@ -68,7 +68,7 @@ test('metrics that cannot be read are a failure, and the next scrape tries again
   assert.equal((await fetch(url)).status, 200);
 });
 
-test('a connection beyond the few that there may be is closed, and one that says nothing does not stay', async (t) => {
+test('connections over the limit are closed, and so are silent ones', async (t) => {
   const { port, url } = await serving(t);
   const sockets = await Promise.all(Array.from({ length: limits.connections }, () => open(port)));
   const ends = sockets.map((socket) => once(socket, 'close'));

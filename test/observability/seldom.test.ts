@@ -39,7 +39,7 @@ test('what takes long is read so much more seldom', async (t) => {
   assert.equal((await latest())?.value, 2);
 });
 
-test('a reading that fails leaves what was known, with its age, and of failures in a row the first is told', async (t) => {
+test('a failed reading keeps the last value with its age, and only the first of several failures is reported', async (t) => {
   const time = steered(t);
   const told: unknown[] = [];
   let fails = false;
@@ -59,7 +59,7 @@ test('a reading that fails leaves what was known, with its age, and of failures 
   assert.equal(told.length, 1);
 });
 
-test('whoever asks does not wait for a reading that hangs', async (t) => {
+test('a scrape does not wait for a reading that hangs', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const hanging = seldom(() => new Promise<number>(() => {}), assert.ifError)();
   t.mock.timers.tick(limits.readMs);
@@ -122,5 +122,8 @@ test('a store that could never be read has an age all the same, and a size that 
   assert.deepEqual(await gauges.storeFree(), [{ labels: {}, value: 8 }]);
   time.now += 1;
   assert.deepEqual([await gauges.storeSize(), await gauges.storeFree()], [[], []]);
-  assert.deepEqual(warnings, ['could not read the state of the webhooks', 'could not read the size of the store']);
+  assert.deepEqual(warnings, [
+    'could not read the state of the webhooks',
+    'could not read the size of the store',
+  ]);
 });

@@ -60,7 +60,7 @@ test('it runs as a user by number, who is not root and owns only the data', () =
   );
 });
 
-test('nothing stands between a signal and the service, and its health is looked at', () => {
+test('signals reach the service directly, and its health is checked', () => {
   for (const instruction of ['ENTRYPOINT', 'CMD', 'HEALTHCHECK']) {
     const line = image.find((line) => line.startsWith(`${instruction} `)) ?? '';
     const [, list = ''] = /(\[.*\])$/.exec(line) ?? [];

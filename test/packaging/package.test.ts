@@ -138,7 +138,7 @@ test('the page about installing puts everything where the unit for systemd looks
   assert.equal(statSync(join(root, settings)).mode & 0o777, 0o600);
 });
 
-test('an older Node is told what to do, also where the npm package "node" is as old', (t) => {
+test('on an older Node the program says what to do, even if the npm package "node" is as old', (t) => {
   const older = olderNode();
   if (older === undefined) return t.skip('no Node older than 26 is installed');
   const beside = join(packed.project, 'node_modules', 'node');
@@ -158,7 +158,7 @@ test('an older Node is told what to do, also where the npm package "node" is as 
   }
 });
 
-test('an older Node hands over to the npm package "node" that is installed beside the package', (t) => {
+test('an older Node hands over to the npm package "node" installed next to the package', (t) => {
   const older = olderNode();
   if (older === undefined) return t.skip('no Node older than 26 is installed');
   const beside = join(packed.project, 'node_modules', 'node');

@@ -27,6 +27,6 @@ test('a version that the changelog does not name cannot be released', () => {
   assert.throws(() => releaseNotes(CHANGELOG, '1.0'), /CHANGELOG\.md has no heading "## 1\.0 - <day>"/);
 });
 
-test('a version without a day is told apart', () => {
+test('a version without a date is recognised', () => {
   assert.deepEqual([isUnreleased(CHANGELOG, '1.1.0'), isUnreleased(CHANGELOG, '1.0.0')], [true, false]);
 });

@@ -84,7 +84,7 @@ test('when all connections are ended, again and again, the next requests have ne
   await checkBack(outage);
 });
 
-test('when the server has no connection left for the service, it goes on as soon as it has', async (t) => {
+test('when the server has no connection left for the service, it continues as soon as there is one', async (t) => {
   const outage = await startOutage(t);
   await outage.run(`ALTER ROLE ${ROLE} CONNECTION LIMIT 0`);
   await endConnections(outage);
@@ -106,7 +106,7 @@ test('when there are fewer connections than the service may open, it works with 
   await checkBack(outage);
 });
 
-test('when a right is taken away, what needs it fails with the reason in the log, and the rest goes on', async (t) => {
+test('when a right is revoked, what needs it fails with the reason in the log, and the rest continues', async (t) => {
   const outage = await startOutage(t);
   await outage.run(`REVOKE INSERT ON plants FROM ${ROLE}`);
   await outage.untilNext(50302);
@@ -118,7 +118,7 @@ test('when a right is taken away, what needs it fails with the reason in the log
   assert.ok(log.some(({ err }) => /permission denied/.test(err?.message ?? '')));
 });
 
-test('a service whose role may not read is not ready, though nobody asks it for anything, until it may', async (t) => {
+test('a service whose role may not read is not ready until it may, even without requests', async (t) => {
   const outage = await startOutage(t);
   await outage.run(`REVOKE SELECT ON deliveries, shares FROM ${ROLE}`);
   await untilStatus(outage.server, '/readyz', 503);
@@ -139,7 +139,7 @@ test('when a table is gone, what needs it fails with the reason in the log, unti
   assert.ok(log.some(({ err }) => /"plants" does not exist/.test(err?.message ?? '')));
 });
 
-test('when somebody locks a table, whoever needs it is answered in time, and goes on when it is unlocked', async (t) => {
+test('when somebody locks a table, its users are answered in time, and continue when it is unlocked', async (t) => {
   const outage = await startOutage(t);
   const { database, server } = outage;
   const somebody = new pg.Client({ connectionString: database.url.replace(/\w+$/, 'plants') });
@@ -155,7 +155,7 @@ test('when somebody locks a table, whoever needs it is answered in time, and goe
   await checkBack(outage);
 });
 
-test('when the disk is full creates are not done and reads go on, and with room again so do creates', async (t) => {
+test('when the disk is full creates fail and reads continue, and with room again so do creates', async (t) => {
   const small = await mountSmall();
   if (!small) return t.skip('this user may not mount a small file system');
   const { folder, unmount } = small;
@@ -171,7 +171,7 @@ test('when the disk is full creates are not done and reads go on, and with room 
   assert.ok(log.some(({ err }) => /No space left|could not extend/.test(err?.message ?? '')));
 });
 
-test('a standby is never written to, and once promoted it is the one that is used', async (t) => {
+test('a standby is never written to, and is used once it is promoted', async (t) => {
   const primary = await startDatabaseServer(t);
   const place = await makePlace(t);
   await (await place.serve({ env: { DATABASE_URL: primary.url } })).stop();

@@ -61,7 +61,7 @@ test('a host that cannot be found', () =>
 test('a port on which nothing listens', () =>
   refused(urlWith({ port: '1' }), /:1\//, /nothing listens/, /Start the server/));
 
-test('several hosts, of which none can be used, each with its reason', async () => {
+test('several unusable hosts, each with its reason', async () => {
   const { port, pathname } = new URL(database.url);
   const url = `postgres://postgres:${CANARY}@127.0.0.1:1,127.0.0.1:${port}${pathname}`;
   await refused(
@@ -130,7 +130,7 @@ for (const [kind, answer] of [
   ['hangs up', ''],
   ['is another service', 'HTTP/1.1 400 Bad Request\r\n\r\n'],
 ] as const) {
-  test(`a port behind which somebody ${kind}`, async (t) => {
+  test(`a port where somebody ${kind}`, async (t) => {
     const other = createServer((socket) => {
       socket.on('error', () => {});
       if (answer !== undefined) socket.end(answer);
@@ -172,7 +172,7 @@ test('a schema that this version does not understand, and a later one that it do
   succeeded(await server.request('POST', '/plants', { body: { name: 'Alder' } }), 201);
 });
 
-test('a server that demands TLS, and whose certificate nobody vouches for', async (t) => {
+test('a server that demands TLS with an untrusted certificate', async (t) => {
   const server = await startDatabaseServer(t);
   await server.run(`CREATE ROLE ann LOGIN PASSWORD '${CANARY}'`);
   await server.run('CREATE DATABASE plants OWNER ann');

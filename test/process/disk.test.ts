@@ -33,7 +33,7 @@ test('after a commit that failed with an I/O error the next start holds what was
   succeeded(await server.request('POST', '/plants', { body: { name: 'Alder' } }), 201);
 });
 
-test('on a full disk creates get 50302 and are not done, reads go on, and with room again so do creates', async (t) => {
+test('on a full disk creates get 50302 and do nothing, reads continue, and with room again so do creates', async (t) => {
   const place = await makePlace(t);
   await onSmallDisk(t, place.dataDir, async () => {
     const server = await place.serve();

@@ -5,7 +5,7 @@ import { seededRandom } from '../../bench/crash/random.ts';
 import { violationsIn } from '../../bench/postgres/findings.ts';
 import { ids } from '../../bench/postgres/ids.ts';
 
-test('no id is assigned twice, and no plant deleted that nobody meant, when answers are lost', async () => {
+test('when answers are lost, no id is assigned twice, and no plant is deleted by mistake', async () => {
   const seed = randomInt(2 ** 31);
   const findings = await ids({ rounds: 2_000, random: seededRandom(seed), isQuick: true });
   assert.deepEqual(violationsIn(findings), [], `seed ${seed}`);

@@ -49,7 +49,7 @@ test('what is kept is not given to a user of the same name who came later', asyn
   assert.notEqual(JSON.parse(first.text).secret, JSON.parse(second.text).secret);
 });
 
-test('an answer with a secret in it is kept by nobody on its way, its repetition included', async () => {
+test('an answer with a secret may not be cached, and neither may its replay', async () => {
   const token = await service.tokenFor('erik');
   for (const isRepetition of [false, true]) {
     const answer = await createWebhook(token);

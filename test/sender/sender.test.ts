@@ -99,7 +99,7 @@ test('the thread starts with the first work, and ends with the stop', async (t) 
   assert.equal(threads.length, 1);
 });
 
-test('how lanes stand is told by the thread', async (t) => {
+test('the thread reports the state of the lanes', async (t) => {
   const { receiver, sender, subscribe, create } = await sending(t);
   receiver.usually('hang');
   await subscribe();

@@ -39,7 +39,7 @@ test('what arrives during a commit is committed together, in order', async () =>
   assert.deepEqual(await Promise.all(rest), [2, 3, 4]);
 });
 
-test('behind a batch of many commands the next one takes those along that its answers bring', async () => {
+test('after a batch of many commands, the next one includes the requests that its answers trigger', async () => {
   const { batches, commits, turn } = steered({ gathering: { many: 2, pauseMs: 1 } });
   const first = [1, 2].map((command) => commits.submit(command, 1));
   await turn();
@@ -169,7 +169,7 @@ test('what may not go together is committed apart, in order', async () => {
   );
 });
 
-test('what waits too long behind a batch is answered 50302, and not done', async () => {
+test('a command that waits too long after a batch is answered 50302, and not done', async () => {
   const { batches, commits, time, turn } = steered({ patience: PATIENCE });
   const first = commits.submit(1, 1);
   await turn();
@@ -198,7 +198,7 @@ test('a batch that cannot begin in time is answered 50302, and may not begin any
   await commits.close();
 });
 
-test('what began and does not end in time is answered 50301, each when its own time is over', async () => {
+test('commands that started and do not end in time are answered 50301, each at its own deadline', async () => {
   const { batches, commits, time, turn } = steered({ patience: PATIENCE });
   const old = commits.submit(1, 1);
   time.now += 10;
@@ -224,7 +224,7 @@ test('closing commits what is queued and refuses what comes after with 50303', a
   assert.equal(await queued, 1);
 });
 
-test('whoever measures is told of each batch: its size, its waiting, its time and its failures', async () => {
+test('metrics get each batch: its size, its waiting, its time and its failures', async () => {
   const told: EndedBatch[] = [];
   const time = { now: 1000 };
   const commits = groupCommit<number>(
@@ -244,7 +244,7 @@ test('whoever measures is told of each batch: its size, its waiting, its time an
   assert.deepEqual(commits.waiting(), { commands: 0, ageMs: 0 });
 });
 
-test('of a batch that fails as a whole each command is told as failed', async () => {
+test('in a batch that fails as a whole, each command counts as failed', async () => {
   const told: EndedBatch[] = [];
   const commits = groupCommit<number>(
     () => Promise.reject(new AppError(50302)),

@@ -26,7 +26,7 @@ async function createPlant(url: string, token: string, traceparent: string): Pro
 const traceIdOf = ({ received }: Receiver, n: number) =>
   String(received[n]?.headers.traceparent).slice(3, 35);
 
-test('a delivery behind a restart continues the trace in which its plant was created', async (t) => {
+test('a delivery after a restart continues the trace in which its plant was created', async (t) => {
   const { collector, receiver } = await startBoth(t);
   const place = await makePlace(t);
   const env = {

@@ -71,7 +71,7 @@ test('a follower is woken by what its viewer may see, and by nothing else', asyn
   assert.equal(await next(), undefined);
 });
 
-test('an event of which no hint came is found by asking', async () => {
+test('an event without a hint is found by polling', async () => {
   const viewer = await newViewer();
   const deaf = createEventHub({ onEvents() {} });
   const { next, end } = await follow(viewer, { hub: deaf, bounds: { pollMs: 10 } });
@@ -81,7 +81,7 @@ test('an event of which no hint came is found by asking', async () => {
   await end();
 });
 
-test('an event that comes while the part before it is taken is not missed', async () => {
+test('an event that arrives while the previous part is read is not missed', async () => {
   const viewer = await newViewer();
   const { next, end } = await follow(viewer);
   const first = next();
@@ -116,7 +116,7 @@ test('a quiet stream has empty parts, a busy one has none', async () => {
   await busy.end();
 });
 
-test('a follower that waits ends at once when it is told to', async () => {
+test('a waiting follower ends at once when told to', async () => {
   const { next, end } = await follow(await newViewer());
   const waiting = next();
   await end();
@@ -162,7 +162,7 @@ test('a follower that was left lets go of the hub, however it ended', async () =
   assert.equal(watching, 0);
 });
 
-test('a position behind which events are no longer kept is refused, and ends a follower', async () => {
+test('a position after which events have expired is refused, and ends a follower', async () => {
   const viewer = await newViewer();
   const beginning = await store.events.latestPosition(viewer);
   await plant(viewer, 1n, 2n);

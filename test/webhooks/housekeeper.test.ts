@@ -210,7 +210,7 @@ test('an event that still waits is kept, until it waits no more', async () => {
   await until('expired', async () => (await eventsOf(owner)) === 0);
 });
 
-test('stopped in the middle it does no further slice, and the next one goes on', async () => {
+test('stopped midway it does no further slice, and the next housekeeper continues', async () => {
   const { owner, webhook } = await newOwner(30);
   await deliverAll();
   await replayAll(owner, webhook);

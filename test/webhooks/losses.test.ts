@@ -50,7 +50,7 @@ describe('where other senders of webhooks lose events', { concurrency: true }, (
     assert.deepEqual(eventsIn(receiver.received), events);
   });
 
-  test('a plant that another process adds, of which no hint comes, is delivered', async () => {
+  test('a plant that another process adds without a hint is delivered', async () => {
     const receiver = await newReceiver();
     const owner = ownerOf(quiet, quiet.token);
     await owner.subscribe(receiver);

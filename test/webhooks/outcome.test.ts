@@ -48,7 +48,7 @@ test('an answer with a status 2xx delivers', () => {
   }
 });
 
-test('everything else is a failure that goes on by the schedule', () => {
+test('everything else is a failure that is retried by the schedule', () => {
   for (const status of [100, 199, 301, 302, 400, 401, 404, 429, 500, 503, 599]) {
     assert.deepEqual(outcome({ status }).next, { state: 'pending', due: NOW + 5000, step: 1 }, `${status}`);
   }
@@ -130,7 +130,7 @@ test('the first failure since the last success is noted', () => {
   assert.equal(outcome({ status: 500 }, { failingSince: 7 }).failingSince, 7);
 });
 
-test('a schedule that was begun anew goes on from its first step', () => {
+test('a restarted schedule continues from its first step', () => {
   assert.deepEqual(outcome({ status: 500 }, { step: ANEW }).next, {
     state: 'pending',
     due: NOW + 5000,

@@ -176,7 +176,7 @@ test('a lane that is busy is read again for a search once in a while only, and l
   }
 });
 
-test('a lane whose queue waits is asked whether its webhook was changed, also when no search finds it', () => {
+test('a waiting lane checks whether its webhook was changed, even if no search finds it', () => {
   const { dispatch, add, advance, reads } = start({ concurrency: 1 });
   add('a', deliveries(2));
   const [one] = advance();
@@ -230,7 +230,7 @@ test('a request that was not made changes nothing about its webhook, and is made
   assert.deepEqual(dispatch.reading(rules.notMadeMs), { underWay: 1, silent: 0, failing: 0 });
 });
 
-test('a lane that has nothing to do is given up, and is asked for when it has', () => {
+test('an idle lane is given up, and requested again when it has work', () => {
   const { dispatch, add, advance, end } = start();
   add('a', deliveries(1));
   const [one] = advance();
@@ -302,7 +302,7 @@ test('a delivery is noted before it is sent when it may have ended a process, an
   );
 });
 
-test('what ends each process is found behind many that were answered and not recorded', () => {
+test('a delivery that kills each process is found even after many that were answered and not recorded', () => {
   const [concurrency, unrecorded, poison] = [4, 40, 'evt_0100'];
   const waiting = new Map(deliveries(200).map((one) => [one.event.id, one]));
 

@@ -262,7 +262,7 @@ test('what a read from the beginning does not find is sent no more, and what cam
   assert.deepEqual(lane.queue, [first, third]);
 });
 
-test('what is due anew before what was read is read from the beginning, also when it is told during a read', () => {
+test('a delivery made due before the read position is read from the beginning, even when reported during a read', () => {
   const due = [delivery('evt_0', { due: 5 }), delivery('evt_1', { due: 6 })];
   const lane = laneWith({ due, settings: settings() }, { limit: 2 });
   assert.deepEqual(lane.after, { due: 6, event: 'evt_1' });
