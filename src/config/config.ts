@@ -1,14 +1,14 @@
 import { join } from 'node:path';
 import { roles, type SettingName, settings, type Values } from './settings.ts';
 
-/** What an operator decides. Frozen, and passed in; nothing below `cli/` reads the environment. */
+/** The operator's settings. Frozen, and passed in; nothing below `cli/` reads the environment. */
 export type Config = Omit<Values, 'bootstrapTokenFile'>;
 
-/** What the command line gave, by setting. */
+/** The command line's values, by setting. */
 export type Flags = { readonly [K in SettingName]?: string };
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Names every problem at once, so that a start does not fail once for each of them. */
+/** Names every problem at once, so that you do not have to restart for each one. */
 export class ConfigError extends Error {
   readonly problems: readonly string[];
 
@@ -20,8 +20,8 @@ export class ConfigError extends Error {
 }
 
 /**
- * Settings from flags, else from the environment, else their defaults. An empty environment variable counts
- * as unset. Throws `ConfigError`.
+ * Reads settings from flags, then the environment, then defaults. An empty environment variable counts as unset.
+ * Throws `ConfigError`.
  */
 export function readConfig(env: Environment, flags: Flags = {}): Config {
   // `settings` has exactly these keys.
@@ -33,13 +33,13 @@ export function readConfig(env: Environment, flags: Flags = {}): Config {
     problems.push('BOOTSTRAP_TOKEN, BOOTSTRAP_TOKEN_FILE: Both are set; only one may be.');
   }
   if ((config.jwtIssuer === undefined) !== (config.jwtAudience === undefined)) {
-    problems.push('JWT_ISSUER, JWT_AUDIENCE: Only one is set; JWTs are taken with both.');
+    problems.push('JWT_ISSUER, JWT_AUDIENCE: Only one is set; accepting JWTs needs both.');
   }
   if (config.jwtJwksUrl !== undefined && config.jwtIssuer === undefined) {
     problems.push('JWT_JWKS_URL: It is set without JWT_ISSUER and JWT_AUDIENCE.');
   }
   if (config.metricsPort === config.port && config.port !== 0) {
-    problems.push('METRICS_PORT: It is the same as PORT; metrics have a port of their own.');
+    problems.push('METRICS_PORT: It is the same as PORT; metrics need their own port.');
   }
   refuseTwoStores(config, flags, problems);
   if (config.databaseUrl === undefined && config.roles.size < roles.length) {
@@ -51,7 +51,7 @@ export function readConfig(env: Environment, flags: Flags = {}): Config {
 
 export type StoreConfig = Pick<Config, 'dataDir' | 'databaseUrl' | 'databasePooler'>;
 
-/** Where the store is: what every verb that works on it needs. Throws `ConfigError`. */
+/** The location of the store, which every verb that works on it needs. Throws `ConfigError`. */
 export function readStoreConfig(env: Environment, flags: Flags): StoreConfig {
   const { values, problems } = read(['dataDir', 'databaseUrl', 'databasePooler'], env, flags);
   refuseTwoStores(values, flags, problems);
@@ -61,7 +61,7 @@ export function readStoreConfig(env: Environment, flags: Flags): StoreConfig {
 
 function refuseTwoStores({ databaseUrl }: StoreConfig, { dataDir }: Flags, problems: string[]): void {
   if (databaseUrl !== undefined && dataDir !== undefined) {
-    problems.push('--data-dir: DATABASE_URL is set, and the store is in that database.');
+    problems.push('--data-dir: DATABASE_URL is set, so the store is in that database.');
   }
 }
 
@@ -84,7 +84,7 @@ function read<K extends SettingName>(names: readonly K[], env: Environment, flag
     }
   }
 
-  // Each value is what the setting of that name parses to.
+  // Each value is the parsed setting of that name.
   const values = Object.fromEntries(names.map((name) => [name, parsed(name)])) as Pick<Values, K>;
   return { values, problems };
 }

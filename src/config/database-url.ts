@@ -1,16 +1,16 @@
-/** A database server among those that the URL names. */
+/** One of the database servers in the URL. */
 export type Host = { host: string; port: number };
 
 /**
- * What a URL of libpq's form says (https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING-URIS):
+ * A parsed libpq URL (https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING-URIS):
  * `postgres://user:password@host1:5432,host2:5432/database?sslmode=verify-full`. Of several hosts, the one that
  * accepts writes is used.
  */
 export type DatabaseUrl = {
   hosts: readonly Host[];
-  /** For one host, without its `postgres://user:password@host:port` replaced: what the library reads. */
+  /** The URL for one host, in the form that the library reads. */
   urlFor(host: Host): string;
-  /** As it was given, with the password: for another thread. */
+  /** As given, with the password: for another thread. */
   text: string;
   /** For messages: without password and parameters. */
   shown: string;
@@ -28,14 +28,14 @@ export function parseDatabaseUrl(text: string): DatabaseUrl {
   if (!FORM.test(text) || hosts.includes(undefined) || database === '' || /\s/.test(text)) throw malformed();
   const mode = /[?&]sslmode=([^&]*)/.exec(query)?.[1] ?? 'disable';
   if (!SSL_MODES.has(mode)) throw new Error(`The sslmode must be one of ${[...SSL_MODES].join(', ')}.`);
-  // They would silently take the place of what stands before the question mark.
+  // These would silently override the part before the question mark.
   if (/[?&](?:host|port|user|password|dbname|database)=/.test(query)) throw malformed();
   const named = hosts.filter((host) => host !== undefined);
   const prefix = userInfo === undefined ? '' : `${userInfo}@`;
   const user = userInfo?.split(':')[0];
   const urlFor = ({ host, port }: Host) =>
     `postgres://${prefix}${host.includes(':') ? `[${host}]` : host}:${port}${path}${verifying(query)}`;
-  // `URL` finds what is wrong with the rest: an escape that is none, a host with a character that it may not have.
+  // `URL` detects other errors: an invalid escape, or an invalid character in a host.
   if (named.some((host) => !URL.canParse(urlFor(host)))) throw malformed();
   return {
     hosts: named,
@@ -45,7 +45,7 @@ export function parseDatabaseUrl(text: string): DatabaseUrl {
   };
 }
 
-/** The library takes each of these for `verify-full`, with a long warning, unless it is told to be like libpq. */
+/** The library treats each of these as `verify-full`, with a long warning, unless it is set to be like libpq. */
 function verifying(query: string): string {
   if (/[?&]uselibpqcompat=true(?=&|$)/.test(query)) return query;
   return query.replace(/([?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/, '$1verify-full');
@@ -60,9 +60,9 @@ function parseHost(text: string): Host | undefined {
 }
 
 function malformed(): Error {
-  // The value is not repeated: it may hold a password.
+  // The value is not repeated: it may contain a password.
   return new Error(
     'The database URL must have the form postgres://user:password@host:5432/database; ' +
-      'further hosts stand behind a comma, special characters are percent-encoded.',
+      'separate further hosts with commas, and percent-encode special characters.',
   );
 }

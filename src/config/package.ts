@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-/** The folder of the package: the checkout, or where npm installed it. The code is at another depth in each. */
+/** The folder of the package: the checkout, or where npm installed it. The code is at a different depth in each. */
 export const packageFolder: string = folderAbove(import.meta.dirname);
 
 // Written by npm, or by us.
@@ -13,7 +13,7 @@ const manifest = JSON.parse(readFileSync(join(packageFolder, 'package.json'), 'u
 /** The version of the program. */
 export const { version } = manifest;
 
-/** The packages that only traces need, by name, each with the range of versions that will do. */
+/** The packages that only traces need, by name, with their version ranges. */
 export const tracePackages = manifest.peerDependencies;
 
 function folderAbove(folder: string): string {

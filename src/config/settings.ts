@@ -28,20 +28,20 @@ const poolers = ['none', 'transaction'] as const;
 export type Setting<T> = {
   /** The environment variable. */
   env: string;
-  /** With a placeholder for its value, as the help shows it. A setting without one is a secret. */
+  /** With a placeholder for its value, as the help shows it. A setting without a flag is a secret. */
   flag: string | undefined;
-  /** One sentence about what it does, and what it may be. */
+  /** One sentence about its effect and its valid values. */
   description: string;
   default: T;
-  /** As the help and the reference show the default; undefined when there is none. */
+  /** The default as the help and the reference show it; undefined when there is none. */
   defaultText: string | undefined;
   /** Throws an `Error` whose message is a sentence with the rule. */
   parse(text: string): T;
 };
 
 /**
- * Every setting. The type `Config`, the flags, `--help`, `docs/reference/configuration.md` and `.env.example` are made
- * from this table.
+ * Every setting. The type `Config`, the flags, `--help`, `docs/reference/configuration.md` and `.env.example` are
+ * generated from this table.
  */
 export const settings = {
   /** 0: the system picks a free one. */
@@ -92,7 +92,7 @@ export const settings = {
     parse: parseRoles,
     default: roles.join(),
   }),
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   publicUrl: setting('PUBLIC_URL', {
     takes: '<url>',
     description: 'Where clients reach the service if it runs behind a proxy.',
@@ -180,7 +180,7 @@ export const settings = {
       'The value that the `aud` claim of a JWT must contain: the name of this service at the identity provider.',
     parse: parseText('audience'),
   }),
-  /** Undefined: the issuer's discovery document names it. */
+  /** Undefined: read from the issuer's discovery document. */
   jwtJwksUrl: setting('JWT_JWKS_URL', {
     takes: '<url>',
     description: "The URL of the identity provider's keys.",
@@ -193,7 +193,7 @@ export const settings = {
     parse: parseText('claim'),
     default: 'sub',
   }),
-  /** Undefined for any number. */
+  /** Undefined for no limit. */
   rateLimit: setting('RATE_LIMIT', {
     takes: '<rate>',
     description: `How many requests each token may make: ${rateForm}.`,
@@ -211,13 +211,13 @@ export const settings = {
     parse: parseNetworks,
     default: '',
   }),
-  /** Undefined for any number. */
+  /** Undefined for no limit. */
   maxPlantsPerUser: setting('MAX_PLANTS_PER_USER', {
     takes: '<number>',
     description: 'How many plants a user may have.',
     parse: parseCount('number of plants', access.mostPlantsPerUser),
   }),
-  /** Without a slash at its end; undefined for no traces. */
+  /** Without a trailing slash; undefined for no traces. */
   otelExporterOtlpEndpoint: setting('OTEL_EXPORTER_OTLP_ENDPOINT', {
     takes: '<url>',
     description:
@@ -259,17 +259,17 @@ export const settings = {
 
 export type SettingName = keyof typeof settings;
 
-/** What each setting parses to. */
+/** The parsed type of each setting. */
 export type Values = { readonly [K in SettingName]: (typeof settings)[K]['default'] };
 
 type Form<T> = {
-  /** The placeholder of its flag; absent for a secret, since a command line is visible to everybody. */
+  /** The placeholder of its flag; absent for a secret, since everybody can see a command line. */
   takes?: string;
   description: string;
   parse(text: string): T;
-  /** As it would be written. */
+  /** As a user would write it. */
   default?: string;
-  /** What happens without it, where no value says that. */
+  /** What happens without it, if no value describes that. */
   otherwise?: string;
 };
 

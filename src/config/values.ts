@@ -12,7 +12,7 @@ export function parsePort(text: string): number {
 }
 
 const HOST_NAME = /^(?=.{1,253}$)[a-z\d](?:[a-z\d-]*[a-z\d])?(?:\.[a-z\d](?:[a-z\d-]*[a-z\d])?)*$/i;
-/** What is made of digits and dots only is meant to be an IPv4 address, so it must be one. */
+/** A text of digits and dots is meant to be an IPv4 address, so it must be a valid one. */
 const LIKE_IPV4 = /^[\d.]+$/;
 
 export function parseHost(text: string): string {
@@ -28,16 +28,16 @@ export function parseFolder(text: string): string {
   throw new Error('The folder must be a path.');
 }
 
-/** The URL without a slash at its end. */
+/** The URL without a trailing slash. */
 export function parsePublicUrl(text: string): string {
   // `URL` drops line breaks and surrounding white space silently.
   const url = /[\s\\?#]/.test(text) ? null : URL.parse(text);
   if (url && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '') {
     return url.href.replace(/\/+$/, '');
   }
-  // The value is not repeated: it may hold a password.
+  // The value is not repeated: it may contain a password.
   throw new Error(
-    'The public URL must be an http or https URL without user name, password, query and fragment, ' +
+    'The public URL must be an http or https URL without user name, password, query or fragment, ' +
       'such as https://example.org/plant-store.',
   );
 }
@@ -51,7 +51,7 @@ export function parseCount(what: string, most: number, least = 1): (text: string
   };
 }
 
-/** So many requests in so many seconds. */
+/** This many requests in this many seconds. */
 export type Rate = { requests: number; seconds: number };
 
 export const rateForm = `a number up to ${access.mostRequests} and a time such as 600/1m, in s, m or h and at most 24h`;
@@ -65,14 +65,14 @@ export function parseRate(text: string): Rate {
   throw new Error(`The rate must be ${rateForm}, not ${JSON.stringify(text)}.`);
 }
 
-/** A URL that is compared, or asked, as it is written: with its slash at the end, or without. */
+/** A URL that is compared or requested exactly as written, with or without a trailing slash. */
 export function parseJwtUrl(what: string): (text: string) => string {
   return (text) => {
     const url = /[\s\\#]/.test(text) ? null : URL.parse(text);
     if (url && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '') return text;
-    // The value is not repeated: it may hold a password.
+    // The value is not repeated: it may contain a password.
     throw new Error(
-      `The ${what} must be an http or https URL without user name, password and fragment, such as https://id.example.org/.`,
+      `The ${what} must be an http or https URL without user name, password or fragment, such as https://id.example.org/.`,
     );
   };
 }
@@ -80,7 +80,7 @@ export function parseJwtUrl(what: string): (text: string) => string {
 export function parseText(what: string): (text: string) => string {
   return (text) => {
     if (/^[^\p{Cc}\p{Cs}]{1,255}$/u.test(text)) return text;
-    throw new Error(`The ${what} must be a text of at most 255 characters without control characters.`);
+    throw new Error(`The ${what} must be at most 255 characters without control characters.`);
   };
 }
 
@@ -105,7 +105,7 @@ export function parseBootstrapToken(text: string): string {
   return text;
 }
 
-/** The token that stands in a file, without a line break at its end. */
+/** The token in a file, without a trailing line break. */
 export function readBootstrapToken(file: string): string {
   return parseBootstrapToken(readText(file).replace(/\r?\n$/, ''));
 }

@@ -18,7 +18,7 @@ import {
 export type SenderParts = {
   settings: SenderSettings;
   lanes: LaneDoor;
-  /** Whether the process before was ended uncleanly, maybe by what it sent. */
+  /** Whether the previous process died, possibly because of what it sent. */
   wasKilled: boolean;
   log: Log;
   measures: Measures | undefined;
@@ -26,13 +26,13 @@ export type SenderParts = {
 
 export type Sending = {
   reading(): Promise<SendingReading>;
-  /** Lets the thread finish what is under way. May be called twice. */
+  /** Lets the thread finish what is in progress. May be called twice. */
   stop(): Promise<void>;
 };
 
 /**
- * Delivers in a thread of its own, which starts with the first work: it takes memory that a service without webhooks
- * need not pay. When the thread dies, another one takes its place, and sends again what was not recorded.
+ * Delivers in a separate thread, which starts with the first work: a service without webhooks saves its memory. If
+ * the thread dies, another one replaces it and resends what was not recorded.
  */
 export function startSending({ lanes, wasKilled, ...parts }: SenderParts): Sending {
   const { log } = parts;
@@ -49,17 +49,17 @@ export function startSending({ lanes, wasKilled, ...parts }: SenderParts): Sendi
   async function restart(died: Promise<unknown>): Promise<void> {
     const err = await died;
     if (stopped.signal.aborted) return;
-    log.error({ err }, 'the thread that sends ended by a fault; another one is started');
+    log.error({ err }, 'the sender thread failed; starting another one');
     await pause(sending.restartMs, undefined, { signal: stopped.signal }).catch(() => {});
     thread = undefined;
     isCareful = true;
     start();
   }
 
-  /** Until the thread looks for itself. */
+  /** Until the thread itself looks for work. */
   async function lookForWork(): Promise<void> {
     while (!thread && !stopped.signal.aborted) {
-      // A store that cannot be read is told of by whoever watches it.
+      // Another part reports a store that cannot be read.
       const hasWork = await lanes.hasWork().catch(() => false);
       if (hasWork) start();
       else await pause(limits.searchMs, undefined, { signal: stopped.signal }).catch(() => {});
@@ -84,7 +84,7 @@ export function startSending({ lanes, wasKilled, ...parts }: SenderParts): Sendi
 type SenderThread = {
   /** Undefined when it ends meanwhile. */
   reading(): Promise<SendingReading | undefined>;
-  /** Resolves with why when it has ended. */
+  /** Resolves with the cause when it has ended. */
   died: Promise<unknown>;
   stop(): Promise<void>;
 };
@@ -92,7 +92,8 @@ type SenderThread = {
 type ThreadParts = Pick<SenderParts, 'log' | 'measures' | 'lanes'>;
 
 function startThread(options: SenderThreadOptions, { log, measures, lanes }: ThreadParts): SenderThread {
-  // Node's pool of helper threads has the priority of the thread that uses it first, which the sender's is not to be.
+  // Node's pool of helper threads takes the priority of the thread that first uses it, which must not be the
+  // sender's.
   stat(import.meta.filename, () => {});
   const worker = new Worker(new URL('./thread.ts', import.meta.url), {
     workerData: options,
@@ -117,7 +118,7 @@ function startThread(options: SenderThreadOptions, { log, measures, lanes }: Thr
   }
 
   function measure([name, ...of]: Measured): void {
-    // They are those of the method of this name.
+    // They are the arguments of the method of this name.
     (measures?.[name] as ((...of: unknown[]) => void) | undefined)?.(...of);
   }
 

@@ -4,11 +4,11 @@ import type { LaneSource } from '../store/lane-door.ts';
 import type { TracingOptions } from '../tracing/open.ts';
 import type { Schedule } from '../webhooks/delivery/schedule.ts';
 
-/** What the main thread and the one that sends tell each other. */
+/** What the main thread and the sender thread tell each other. */
 
 export type SenderThreadOptions = SenderSettings & {
   source: LaneSource;
-  /** Whether the one before was ended uncleanly, maybe by what it sent. */
+  /** Whether the previous process died, possibly because of what it sent. */
   isCareful: boolean;
 };
 
@@ -21,16 +21,16 @@ export type SenderSettings = {
   publicUrl: string;
   schedule: Schedule;
   disableAfterMs: number;
-  /** Requests under way to one webhook. */
+  /** The most concurrent requests to one webhook. */
   concurrency: number;
-  /** Whether the log shows what is only of use to find a fault. */
+  /** Whether the log shows debug messages. */
   logsDebug: boolean;
   isMeasured: boolean;
   /** Undefined when no traces are collected. */
   traces: TracingOptions | undefined;
 };
 
-/** To the thread: to tell how lanes stand, and to end. */
+/** To the thread: report the state of the lanes, or stop. */
 export type SenderRequest = 'reading' | 'stop';
 
 export type SenderNews =
@@ -51,7 +51,7 @@ export type SenderMeasure =
   | 'webhookDisabled'
   | 'batchEnded';
 
-/** Of a thread that has not begun. */
+/** Of a thread that has not started. */
 export const NOTHING: SendingReading = {
   underWay: 0,
   silent: 0,

@@ -1,6 +1,6 @@
 import type { LaneParts, LaneSource, Lanes } from '../store/lane-door.ts';
 
-/** Each store is loaded only where it is used. */
+/** Each store is loaded on demand. */
 export async function openLanes(source: LaneSource, parts: LaneParts): Promise<Lanes> {
   if (source.kind === 'sqlite') {
     const { openEmbeddedLanes } = await import('../store/sqlite/deliveries/lane-client.ts');

@@ -22,8 +22,8 @@ import {
 import { openLanes } from './open-lanes.ts';
 
 /**
- * The thread that delivers: it reads what is due, decides, sends and records. Receivers that are slow or hostile,
- * signatures, and a long backlog take nothing of the time in which the main thread answers the API.
+ * The sender thread: it reads due deliveries, decides, sends and records. So slow or hostile receivers, signatures
+ * and a long backlog take no time from the main thread, which answers the API.
  */
 
 if (parentPort) {
@@ -34,7 +34,7 @@ if (parentPort) {
 async function serve(port: NonNullable<typeof parentPort>, options: SenderThreadOptions): Promise<void> {
   const { source, isCareful, networks, version, publicUrl, schedule, disableAfterMs, concurrency } = options;
   const tell = (news: SenderNews) => port.postMessage(news);
-  // Until there is something to be ended: the database may be away.
+  // Until there is something to stop: the database may be away.
   let stop = async (): Promise<void> => process.exit();
   let reading = () => NOTHING;
   port.on('message', (request: SenderRequest) => {
@@ -68,12 +68,12 @@ async function serve(port: NonNullable<typeof parentPort>, options: SenderThread
   stop = async () => {
     await delivery.stop();
     await Promise.all([lanes.close(), tracing?.stop()]);
-    // What is gathered is on its way; a look-up that hangs would keep the thread alive.
+    // The combined messages are on their way; a hanging lookup would keep the thread alive.
     setImmediate(() => process.exit());
   };
 }
 
-/** Loaded only where it is used: that costs 10 MiB of memory. */
+/** Loaded on demand, because it takes 10 MiB of memory. */
 async function openTraces({ traces }: SenderThreadOptions, log: Log): Promise<Tracing | undefined> {
   if (!traces) return undefined;
   const { openTracing } = await import('../tracing/open.ts');
@@ -91,7 +91,7 @@ function logTo(tell: (news: SenderNews) => void, logsDebug: boolean): Log {
   };
 }
 
-/** All of a turn of the event loop in one message. */
+/** Combines the measures of one turn of the event loop in one message. */
 function measuresTo(tell: (news: SenderNews) => void) {
   let measured: Measured[] = [];
 
@@ -114,14 +114,14 @@ function measuresTo(tell: (news: SenderNews) => void) {
 }
 
 /**
- * On one core an answer of the API does not wait for signatures. Only Linux has a priority for each thread; elsewhere
- * it would be that of the whole process.
+ * On one core, API responses do not wait for signatures. Only Linux has a priority per thread; elsewhere it would
+ * apply to the whole process.
  */
 function yieldToOthers(): void {
   if (process.platform !== 'linux') return;
   try {
     setPriority(0, sending.nice);
   } catch {
-    // A sandbox that forbids it costs nothing but some latency.
+    // A sandbox that forbids it costs only some latency.
   }
 }

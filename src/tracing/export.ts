@@ -6,19 +6,20 @@ import { tracing as limits } from '../limits.ts';
 import { type Log, throttle } from '../runtime.ts';
 
 export type Collector = {
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   endpoint: string;
-  /** May hold a secret. */
+  /** May contain a secret. */
   headers: Readonly<Record<string, string>>;
 };
 
 /**
- * Hands spans that have ended to a collector (OTLP over HTTP, as JSON), many at a time. One that is down, slow or
- * silent costs spans, never a request: what finds no room in the queue is dropped, and the log says so once in a while.
+ * Exports ended spans to a collector (OTLP over HTTP, as JSON), many at a time. A collector that is down, slow or
+ * silent costs spans, never a request: spans that do not fit the queue are dropped, and the log says so from time to
+ * time.
  */
 export function exportTo({ endpoint, headers }: Collector, log: Log): SpanProcessor {
   const lost = reportLosses(log, endpoint);
-  // What is not given here, it takes from the environment: certificates, compression.
+  // Other settings come from the environment: certificates, compression.
   const url = `${endpoint}/v1/traces`;
   const stopEnding = endLateRequests(new URL(url));
   const exporter = new OTLPTraceExporter({
@@ -27,7 +28,7 @@ export function exportTo({ endpoint, headers }: Collector, log: Log): SpanProces
     timeoutMillis: limits.exportMs,
     concurrencyLimit: limits.exportsTogether,
   });
-  /** Spans that have ended and were not handed over. */
+  /** Ended spans that are not exported yet. */
   let queued = 0;
 
   const counting: SpanExporter = {
@@ -64,8 +65,8 @@ export function exportTo({ endpoint, headers }: Collector, log: Log): SpanProces
 }
 
 /**
- * Ends requests to the collector that take too long, until it is told to stop. The library bounds only how long it hears
- * nothing: one that sends its answer byte by byte would hold each of the few requests that there may be for ever.
+ * Ends requests to the collector that take too long, until it is stopped. The library limits only silence: a
+ * collector that sends its response byte by byte would hold each of the few allowed requests forever.
  */
 function endLateRequests({ host, pathname }: URL): () => void {
   const created = 'http.client.request.created';
@@ -80,24 +81,24 @@ function endLateRequests({ host, pathname }: URL): () => void {
   return () => void unsubscribe(created, onCreated);
 }
 
-/** Says what was lost, and why, at the first time and then once in a while. */
+/** Logs what was lost, and why, the first time and then periodically. */
 function reportLosses(log: Log, endpoint: string): (spans: number, error: Error | undefined) => void {
   const isTold = throttle(limits.complainEveryMs);
   let spans = 0;
-  // Without what it may hold beside: user and password.
+  // Without the user and password that it may contain.
   const { origin } = new URL(endpoint);
   return (more, error) => {
     spans += more;
     if (!isTold()) return;
     log.warn(
       { collector: origin, spans, reason: reasonOf(error) },
-      'spans were lost: the collector of traces takes none, or not so many',
+      'spans were lost: the trace collector is unavailable or too slow',
     );
     spans = 0;
   };
 }
 
-/** Nothing of what the collector answered, which may quote what it was sent. */
+/** Contains nothing of the collector's response, which may quote the request. */
 function reasonOf(error: Error | undefined): string {
   if (error === undefined) return 'the queue is full';
   const { code } = error as { code?: unknown };

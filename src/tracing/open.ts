@@ -16,21 +16,19 @@ import { placeOf, traceAt } from './place.ts';
 import type { Attributes, SamplerName, Span, Trace, Tracer } from './port.ts';
 import { samplerOf } from './sampler.ts';
 
-/**
- * Traces, by OpenTelemetry. Loaded only when there is a collector for them: nothing else imports its packages.
- */
+/** Traces, by OpenTelemetry. Loaded only with a collector; nothing else imports its packages. */
 
 export type TracingOptions = Collector & {
   sampler: SamplerName;
-  /** Of the traces, for a sampler that keeps a share of them. */
+  /** The share of traces that a ratio sampler keeps. */
   ratio: number;
-  /** What says of which service, and which process of it, the spans are. */
+  /** Identifies the service and the process of the spans. */
   service: { name: string; version: string; attributes: Readonly<Record<string, string>> };
 };
 
 export type Tracing = {
   tracer: Tracer;
-  /** Hands over what has ended, for a short time at most. May be called twice. */
+  /** Exports the ended spans, for a short time at most. May be called twice. */
   stop(): Promise<void>;
 };
 
@@ -55,7 +53,7 @@ export function openTracing(
 
   async function shutDown(): Promise<void> {
     const late = new AbortController();
-    // What went wrong has been logged, or is about spans that nobody will see.
+    // Failures have been logged, or concern spans that nobody will see.
     const flushed = provider.shutdown().catch(() => {});
     await Promise.race([flushed, pause(limits.flushMs, undefined, { signal: late.signal }).catch(() => {})]);
     late.abort();
@@ -83,7 +81,7 @@ function tracerOn(sdk: SdkTracer): Tracer {
   };
 }
 
-/** Of a trace that is not kept: it is continued, and nothing else. */
+/** For a trace that is not kept: only its context is passed on. */
 function unkept(at: Trace): Span {
   const span: Span = { trace: at, begin: () => span, mark() {}, note() {}, end() {} };
   return span;

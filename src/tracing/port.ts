@@ -1,48 +1,50 @@
-/** What the program needs in order to be traced. There is a tracer only when traces are collected (`src/tracing/`). */
+/** What the program needs for traces. There is a tracer only when traces are collected (`src/tracing/`). */
 export type Tracer = {
   /**
-   * Begins a span that continues a trace from elsewhere, or, without one, a trace.
-   *
-   * @param kind whether it answers a request, or makes one
+   * Begins a span that continues a trace from elsewhere or starts a new one.
+   * @param kind whether it answers a request or makes one
    */
   begin(kind: 'server' | 'client', name: string, trace: Trace | undefined, attributes: Attributes): Span;
 };
 
-/** A piece of work, as a trace shows it. */
+/** A piece of work, as shown in a trace. */
 export type Span = {
-  /** What continues it elsewhere: in the store, at a receiver. */
+  /** The context to continue elsewhere: in the store, at a receiver. */
   readonly trace: Trace;
-  /** Begins a part of it. */
+  /** Begins a child span. */
   begin(name: string): Span;
-  /** Notes that something happened. @param at milliseconds since the Unix epoch; without it, now */
+  /**
+   * Records that something happened.
+   * @param at milliseconds since the Unix epoch; by default now
+   */
   mark(what: string, at?: number): void;
-  /** Adds what is known of it only now. */
+  /** Adds attributes that become known only now. */
   note(attributes: Attributes): void;
-  /** Once, at most. One that never ends is never shown. */
+  /** Call at most once. A span that never ends is never shown. */
   end(result?: SpanResult): void;
 };
 
 export type SpanResult = {
   attributes?: Attributes;
-  /** Makes it a failed one: the class of the failure, such as a status, and a sentence for a person. */
+  /** Marks it as failed: the class of the failure, such as a status, and a sentence for a person. */
   failure?: { type: string; reason?: string | undefined } | undefined;
-  /** Milliseconds since the Unix epoch; without it, now. */
+  /** Milliseconds since the Unix epoch; by default now. */
   at?: number;
 };
 
 /**
- * Few values each, or ids: never a token, a secret, a query, a body, or a path as it came. Those that are undefined are
- * left out.
+ * Attributes with few values each, or ids: never a token, a secret, a query, a body, or a requested path. Undefined
+ * ones are left out.
  */
 export type Attributes = Readonly<Record<string, string | number | undefined>>;
 
 /**
- * A place in a trace as one text, as it is kept with an event: the value of `traceparent` and, behind a space, that of
- * `tracestate` when there is one (W3C Trace Context).
+ * A trace context as one text, as stored with an event: the value of `traceparent` and, after a space, that of
+ * `tracestate` if there is one (W3C Trace Context).
  */
 export type Trace = string;
 
-/** Which traces are kept, by the names that OpenTelemetry has for it. */
+/** Which traces to keep, by OpenTelemetry's names. */
 export const samplers = [
   'always_on',
   'always_off',
@@ -53,10 +55,10 @@ export const samplers = [
 ] as const;
 export type SamplerName = (typeof samplers)[number];
 
-/** The header fields that a trace came with, or goes on with. */
+/** The header fields that carry a trace context. */
 export type TraceHeaders = { traceparent?: string; tracestate?: string };
 
-/** The trace that the sender of these header fields claims to be in; whoever continues it looks whether it is one. */
+/** The trace context in these header fields, not yet validated. */
 export function traceOf({ traceparent, tracestate }: Record<string, unknown>): Trace | undefined {
   if (typeof traceparent !== 'string') return undefined;
   return typeof tracestate === 'string' ? `${traceparent} ${tracestate}` : traceparent;
@@ -64,7 +66,7 @@ export function traceOf({ traceparent, tracestate }: Record<string, unknown>): T
 
 const TRACEPARENT = /^([\da-f]{2})-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(-.*)?$/;
 
-/** What a `traceparent` says; undefined for one that is not valid. A later version may go on behind it (§3.2.4). */
+/** The parts of a `traceparent`; undefined if it is invalid. A later version may have more after them (§3.2.4). */
 export function readTraceparent(
   traceparent: unknown,
 ): { traceId: string; spanId: string; flags: number } | undefined {
@@ -75,7 +77,7 @@ export function readTraceparent(
   return { traceId, spanId, flags: Number.parseInt(flags, 16) };
 }
 
-/** What all spans of a trace have in common. */
+/** The trace id, which all spans of a trace share. */
 export function traceIdOf(trace: Trace): string {
   return trace.slice(3, 35);
 }

@@ -7,10 +7,10 @@ import {
 } from '@opentelemetry/sdk-trace';
 import type { SamplerName } from './port.ts';
 
-/** @param ratio of the traces, for those that keep a share of them */
+/** @param ratio of traces, for ratio samplers */
 export function samplerOf(name: SamplerName, ratio: number): Sampler {
   const parents = 'parentbased_';
-  // A name behind the prefix is one of those without it.
+  // Without the prefix, the name is one of the others.
   if (name.startsWith(parents)) {
     return new ParentBasedSampler({ root: samplerOf(name.slice(parents.length) as SamplerName, ratio) });
   }

@@ -35,7 +35,7 @@ test('the data folder and a database are not both the place of the store', async
   const { code, stderr } = await run(['user', 'list', '--data-dir', 'elsewhere'], env);
   assert.deepEqual(
     [code, stderr],
-    [2, 'error: --data-dir: DATABASE_URL is set, and the store is in that database.\n'],
+    [2, 'error: --data-dir: DATABASE_URL is set, so the store is in that database.\n'],
   );
 });
 

@@ -119,7 +119,7 @@ test('a thread that dies is replaced, and what it was sending is sent again', as
   assert.ok(await asked);
   await settled(webhook);
   assert.deepEqual(eventsIn(receiver.received).toSorted(), [...events, ...events].toSorted());
-  assert.deepEqual(errors, ['the thread that sends ended by a fault; another one is started']);
+  assert.deepEqual(errors, ['the sender thread failed; starting another one']);
   assert.equal(threads.length, 2);
 });
 
