@@ -65,7 +65,7 @@ const reasons: Readonly<Record<string, string>> = {
 
 /** Errors of the HTTP client for a response that it stops reading while the connection is still open. */
 const refusedAnswers: Readonly<Record<string, string>> = {
-  'bad response': 'The receiver answered 100 (Continue), without being asked.',
+  'bad response': 'The receiver answered 100 (Continue) without being asked.',
   'bad upgrade': SWITCHED,
 };
 
