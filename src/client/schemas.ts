@@ -155,8 +155,8 @@ export type DeliveryWithHistory = Delivery & {
 /** What to resend. */
 export type ReplayInput = {
   /**
-   * a valid RFC 3339 date-time, such as 2026-11-21T08:00:00Z or 2026-11-21T09:00:00.5+01:00; not a leap
-   * second
+   * a valid RFC 3339 date-time, such as 2026-11-21T08:00:00Z or 2026-11-21T09:00:00.5+01:00; leap seconds are
+   * not supported
    */
   since: string;
   /**

@@ -11,7 +11,7 @@ const Since = {
   format: 'date-time',
   description:
     'a valid RFC 3339 date-time, such as 2026-11-21T08:00:00Z or 2026-11-21T09:00:00.5+01:00; ' +
-    'not a leap second',
+    'leap seconds are not supported',
   examples: ['2026-11-21T08:00:00Z'],
 } as const;
 

@@ -135,7 +135,7 @@ test('a body that describes no replay is refused', async () => {
     [LONG_AGO],
     'x'.repeat(10_240),
   ]) {
-    failed(await replay(client, id, { since }), 40002, /"since" must be a date-time of RFC 3339/);
+    failed(await replay(client, id, { since }), 40002, /"since" must be a valid RFC 3339 date-time/);
   }
   for (const state of ['', 'Failed', 'all', null, ['failed'], 1]) {
     failed(

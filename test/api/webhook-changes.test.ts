@@ -175,7 +175,7 @@ test('five secrets may sign at a time, and the refusal of a sixth says when one 
     const { overlapUntil } = JSON.parse((await rotate({ overlap })).text);
     first ||= overlapUntil;
   }
-  const message = failed(await rotate(), 40902, /5 secrets/);
+  const message = failed(await rotate(), 40902, /5 live secrets/);
   assert.ok(message.includes(first), `${message} ${first}`);
   succeeded(await rotate({ overlap: 0 }), 200);
   succeeded(await rotate(), 200);

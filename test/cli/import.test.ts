@@ -260,7 +260,7 @@ const unreadable: readonly { name: string; text: string | Buffer; says: RegExp }
     text: '[{"name":"Alder"}',
     says: /The array is not closed: the file ends in line 1/,
   },
-  { name: 'lines.json', text: '{"name":"Alder"}\n', says: /no JSON array\. .*--format ndjson/ },
+  { name: 'lines.json', text: '{"name":"Alder"}\n', says: /not a JSON array\. .*--format ndjson/ },
 ];
 test('a file that cannot be read to its end is refused before anything is sent', async (t) => {
   await withImport(t, async ({ write, load, plants }) => {
