@@ -130,7 +130,6 @@ export function parseUrl(text: string): string | undefined {
   return url.username === '' && url.password === '' ? url.href.replace(/\/+$/, '') : undefined;
 }
 
-/** Whether it satisfies `TOKEN_RULE`. */
 export function isToken(text: string): boolean {
   return /^[\x21-\x7e]+$/.test(text);
 }

@@ -12,7 +12,6 @@ const shells: Readonly<Record<string, (verbs: readonly KnownVerb[]) => string>> 
   fish: fishCompletion,
 };
 
-/** `completion bash|zsh|fish`. */
 export const verb: Verb = {
   arguments: [new Argument('<shell>', 'the shell that is to learn it').choices(Object.keys(shells))],
   examples: [

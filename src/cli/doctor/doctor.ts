@@ -22,7 +22,6 @@ import { checkService } from './service.ts';
 import { checkIntegrity, lookAtStore } from './store.ts';
 import { checkReceivers, type Receiver } from './webhooks.ts';
 
-/** `doctor` */
 export const verb: Verb = {
   options: [
     ...settingOptions(),

@@ -3,7 +3,6 @@ import { barOf } from '../terminal/progress.ts';
 import { columnsOf, isWatched, replaceLine, say } from '../terminal/terminal.ts';
 import { roughDuration } from '../terminal/time.ts';
 
-/** How far an import is. */
 export type ImportState = {
   /** Rows that are done. */
   rows: number;

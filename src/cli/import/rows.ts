@@ -8,7 +8,6 @@ import { imports } from '../limits.ts';
 export const importFormats = ['csv', 'ndjson', 'json'] as const;
 export type ImportFormat = (typeof importFormats)[number];
 
-/** A row of a file that is imported. */
 export type ImportRow = {
   /** Its place among the rows, from 1: the same whenever the file is read. */
   number: number;

@@ -1,7 +1,6 @@
 import { insist, printJson } from '../terminal/terminal.ts';
 import type { ImportCounts } from './run.ts';
 
-/** What one run of an import has done. */
 export type ImportSummary = {
   counts: ImportCounts;
   /** Rows that are not done; undefined when it is not known how many there are. */
@@ -41,7 +40,6 @@ export function saySummary({ counts, left, errors, seconds, isStopped, comesAgai
   );
 }
 
-/** Prints the same as a JSON object. */
 export function printSummary({ counts, left, errors, seconds, isStopped }: ImportSummary): void {
   printJson({
     complete: !isStopped && counts.failed === 0,

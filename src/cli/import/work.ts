@@ -29,7 +29,6 @@ export type ImportFlags = ApiFlags & {
   json?: true;
 };
 
-/** What an import was asked to do. */
 export type ImportOrder = {
   /** `-` is standard input. */
   file: string;

@@ -15,7 +15,6 @@ import { showWholeProgress, sizeText } from './whole-progress.ts';
 
 type BackupFlags = StoreFlags & { force?: true; json?: true };
 
-/** `backup FILE` */
 export const verb: Verb = {
   arguments: [argument('<file>', 'what to write')],
   options: [

@@ -16,7 +16,6 @@ import { onDatabase } from './database-failure.ts';
 
 type CopyFlags = { from: string; to?: string; databasePooler?: string; json?: true };
 
-/** `copy` */
 export const verb: Verb = {
   options: [
     required('--from <store>', 'the embedded store: sqlite: and its data folder, or its file', parseSource),

@@ -10,7 +10,6 @@ import { onDatabase } from './database-failure.ts';
 
 type MigrateFlags = { partitions?: number; json?: true; databasePooler?: string };
 
-/** `migrate` */
 export const verb: Verb = {
   options: [
     option(

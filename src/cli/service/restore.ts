@@ -13,7 +13,6 @@ import { showWholeProgress } from './whole-progress.ts';
 
 type RestoreFlags = StoreFlags & { json?: true };
 
-/** `restore FILE` */
 export const verb: Verb = {
   arguments: [argument('<file>', 'what backup wrote')],
   options: [

@@ -7,7 +7,6 @@ import { settingOptions, type Verb } from '../verb.ts';
 import { greeting } from './greeting.ts';
 import { startFailure } from './start-failure.ts';
 
-/** `serve` */
 export const verb: Verb = {
   options: settingOptions(),
   examples: [

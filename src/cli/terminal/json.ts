@@ -10,7 +10,6 @@ export function exactJson(value: unknown): string {
   return JSON.stringify(value, exactly);
 }
 
-/** The same, indented. */
 export function prettyJson(value: unknown): string {
   return JSON.stringify(value, exactly, 2);
 }

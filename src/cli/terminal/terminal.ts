@@ -52,7 +52,6 @@ export function beQuiet(): void {
   quiet = true;
 }
 
-/** Whether `--quiet` was given. */
 export function isQuiet(): boolean {
   return quiet;
 }
@@ -72,17 +71,14 @@ export function echo(typed: Buffer): void {
   put(process.stderr, typed);
 }
 
-/** Whether standard output is a terminal. */
 export function isOutputShown(): boolean {
   return isTerminal(process.stdout);
 }
 
-/** Whether a person can be asked. */
 export function canAsk(): boolean {
   return isTerminal(process.stdin) && isTerminal(process.stderr);
 }
 
-/** Whether to show how far something is. */
 export function isWatched(): boolean {
   return isTerminal(process.stderr) && !quiet;
 }

@@ -21,7 +21,6 @@ export function deliveryRow(delivery: Delivery): string[] {
   return [event, type, state, String(attempts), nextAttemptAt, String(plant.id), plant.name, reason];
 }
 
-/** A delivery with its attempts. */
 export function renderDelivery(delivery: DeliveryWithHistory): Line[] {
   const { plant, history } = delivery;
   const fields: Field[] = [

@@ -19,7 +19,6 @@ type ListFlags = JsonFlags & { state?: DeliveryState; limit?: number; all?: true
 
 const DEFAULT_LIMIT = 100;
 
-/** `delivery …` */
 export const verbs: Verbs = {
   list: {
     description: 'list the deliveries of a webhook, newest first',

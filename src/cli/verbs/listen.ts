@@ -30,7 +30,6 @@ type ListenFlags = ApiFlags & { forwardTo?: string; secret?: string; json?: true
 const FORWARD_RULE = 'an http or https URL such as http://localhost:4000/hook';
 const SECRET_RULE = 'whsec_ and base64 of 24 to 64 bytes, as "webhook create" shows it';
 
-/** `listen` */
 export const verb: Verb = {
   options: [
     option('--forward-to <url>', `send each event to ${FORWARD_RULE}, signed as a delivery is`, parseTarget),

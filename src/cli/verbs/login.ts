@@ -19,7 +19,6 @@ import { renderTable } from '../terminal/table.ts';
 import { canAsk, print, printJson, say } from '../terminal/terminal.ts';
 import { option, type Verb } from '../verb.ts';
 
-/** `login` */
 export const verb: Verb = {
   options: [
     option('--url <url>', `where the service is (PLANT_STORE_URL, default: ${DEFAULT_URL})`),

@@ -4,7 +4,6 @@ import { changeProfiles } from '../profiles.ts';
 import { say } from '../terminal/terminal.ts';
 import type { Verb } from '../verb.ts';
 
-/** `logout` */
 export const verb: Verb = {
   options: [profileOption('which one to forget')],
   examples: ['logout', 'logout --profile work'],

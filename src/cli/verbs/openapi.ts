@@ -1,7 +1,6 @@
 import { printJson } from '../terminal/terminal.ts';
 import type { Verb } from '../verb.ts';
 
-/** `openapi` */
 export const verb: Verb = {
   examples: ['openapi > openapi.json', "openapi | jq '.paths | keys'"],
   async run() {

@@ -1,7 +1,6 @@
 import type { PlantField, PlantWith } from '../../client/plants.ts';
 import { plantJson } from '../../plants/plant.ts';
 
-/** A plant out of a list. */
 export type ListedPlant = PlantWith<PlantField>;
 
 export const plantFormats = ['csv', 'ndjson', 'json'] as const;

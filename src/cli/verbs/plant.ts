@@ -26,7 +26,6 @@ export const examples = [
 type CreateFlags = ApiFlags & { tag?: string; id?: PlantId; key?: string; json?: true };
 type ListFlags = ApiFlags & { limit?: number; tag?: string; json?: true; ids?: true };
 
-/** `plant …` */
 export const verbs: Verbs = {
   list: {
     description: 'list your plants by id, then those that others share with you',

@@ -24,7 +24,6 @@ const both = () => [
   settingOption('dataDir'),
 ];
 
-/** `share …` */
 export const verbs: Verbs = {
   add: {
     description: 'let a user read all plants of another, those that come later included',

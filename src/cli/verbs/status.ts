@@ -26,7 +26,6 @@ type Status = {
   webhooks: Webhooks | string | undefined;
 };
 
-/** `status` */
 export const verb: Verb = {
   options: [option('--json', 'print JSON: {url, alive, ready, plants, webhooks}')],
   examples: ['status', 'status --url https://plants.example.org --json'],

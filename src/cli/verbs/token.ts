@@ -26,7 +26,6 @@ type RotateFlags = StoreFlags & { overlap?: number; expiresIn?: number };
 const MOST_DAYS = access.tokenOverlapMs.most / 86_400_000;
 const OVERLAP = `a duration such as 30m, 12h or 7d, at most ${MOST_DAYS}d; or 0, which ends the old one now`;
 
-/** `token …` */
 export const verbs: Verbs = {
   create: {
     description: 'make a token and print it; it cannot be shown again',

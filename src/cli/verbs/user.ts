@@ -17,7 +17,6 @@ export const examples = ['user create ann', 'user list', 'user disable ann'];
 
 const userName = (): Argument => argument('<name>', 'the name that user list shows');
 
-/** `user …` */
 export const verbs: Verbs = {
   create: {
     description: 'make a user',

@@ -13,7 +13,6 @@ export function identityFields({ id, url, description, rate, publicKey }: Webhoo
   ];
 }
 
-/** How a webhook does. */
 export function healthFields(webhook: Webhook): Field[] {
   const { status, disabledReason, pausedUntil, waiting, failed } = webhook;
   const oldest = oldestOf(webhook);

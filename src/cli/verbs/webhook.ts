@@ -30,7 +30,6 @@ const OVERLAP = `a duration such as 30m, 12h or 7d, at most ${MOST_DAYS}d; or 0,
 
 const service = (flags: ApiFlags) => connect(readApi(process.env, flags));
 
-/** `webhook …` */
 export const verbs: Verbs = {
   create: {
     description: 'make a webhook and print its secret, which cannot be shown again',

@@ -7,7 +7,6 @@ import type { Prepared } from './request.ts';
 /** The result of a request: an attempt without its times. */
 export type Answer = Pick<Attempt, 'address' | 'status' | 'retryAfter' | 'excerpt' | 'error'>;
 
-/** One request. */
 export type Exchange = {
   start(): void;
   /** Ends it for this reason, with what has arrived so far. Does nothing when it has already ended. */

@@ -18,7 +18,6 @@ export type Sendable = {
   step?: number;
 };
 
-/** A request that is ready to be sent. */
 export type Prepared = { url: string; headers: Record<string, string>; body: string };
 
 /**

@@ -45,7 +45,6 @@ const REMOVE = statement`DELETE FROM shares
   WHERE owner = $1 AND viewer = $2
   RETURNING owner, viewer`;
 
-/** False when there is no such share. */
 export function removeShare({ owner, viewer }: { owner: string; viewer: string }): Work<boolean> {
   return async (query, announced) => {
     const [from, to] = await lockNamed(query, owner, viewer);
@@ -58,7 +57,6 @@ const REMOVE_OF = statement`DELETE FROM shares
   WHERE owner = $1 OR viewer = $1
   RETURNING owner, viewer`;
 
-/** Removes the shares of a user, on either side. */
 export async function removeSharesOf(id: number, query: Query, announced: Announced): Promise<void> {
   await removed(await query(REMOVE_OF, [id]), query, announced);
 }
@@ -105,7 +103,6 @@ const ALL = statement`SELECT o.name AS owner, v.name AS viewer, s.created_at
   JOIN users v ON v.id = s.viewer
   ORDER BY o.name, v.name`;
 
-/** The queries that read shares. */
 export function shareReads({ read }: Pick<Database, 'read'>) {
   return {
     shares: async (): Promise<Share[]> => (await read(ALL)).map(toShare),

@@ -19,7 +19,6 @@ function insertValues({ hash, id, label, scopes, createdAt, expiresAt, user }: N
   return [hash, id, label, scopes.join(' '), bootstrap, createdAt, expiresAt, user];
 }
 
-/** False when there is no such user. */
 export function createToken(token: NewToken): Work<boolean> {
   return async (query) => (await query(INSERT, insertValues(token, false))).length > 0;
 }
@@ -45,7 +44,6 @@ const REPLACE = statement`UPDATE tokens
   SET expires_at = least(expires_at, $1), replaced_by = $2
   WHERE id = $3`;
 
-/** Adds a token in the place of a live one (`AccessStore.rotateToken`). */
 export function rotateToken({ id, replacement, overlapUntil }: TokenRotation): Work<TokenRotationOutcome> {
   return async (query, announced) => {
     const { hash, createdAt, expiresAt } = replacement;
@@ -94,7 +92,6 @@ const DROP_OUTDATED = statement`DELETE FROM tokens
 
 const HAS_HASH = statement`SELECT 1 FROM tokens WHERE hash = $1`;
 
-/** Makes this the only live bootstrap token of the user (`AccessStore.setBootstrapToken`). */
 export function setBootstrapToken(token: NewToken): Work<void> {
   return async (query, announced) => {
     const { id } = await ensure(query, { name: token.user, at: token.createdAt });
@@ -120,7 +117,6 @@ const ALL = statement`${TOKENS}
 const FIND = statement`${TOKENS}
   WHERE t.hash = $1`;
 
-/** The queries that read tokens. */
 export function tokenReads({ read }: Pick<Database, 'read'>) {
   return {
     tokens: async (): Promise<StoredToken[]> => (await read(ALL)).map(toToken),

@@ -42,7 +42,6 @@ const ANY = statement`SELECT 1
      OR EXISTS (SELECT 1 FROM users WHERE deleted_at IS NOT NULL)
      OR EXISTS (SELECT 1 FROM idempotency WHERE expires_at <= $1)`;
 
-/** Whether there is long work to go on with. */
 export function choreReads({ read }: Pick<Database, 'read'>) {
   return { hasChores: async (now: number): Promise<boolean> => (await read(ANY, [now])).length > 0 };
 }

@@ -65,7 +65,6 @@ const REDELIVER = statement`UPDATE deliveries
   WHERE subscriber = $1 AND webhook = $2 AND event = $3
   RETURNING 1`;
 
-/** Makes a delivery due now (`DeliveryStore.redeliver`). */
 export function redeliver({
   owner,
   webhook,
@@ -107,7 +106,6 @@ const REPLAY_DELIVERIES = statement`${START_REPLAY}
   ORDER BY event DESC
   LIMIT 1`;
 
-/** Writes down that events are to be sent again (`DeliveryStore.startReplay`). */
 export function startReplay({ owner, webhook, from, state }: ReplayRequest, most: number): Work<boolean> {
   return async (query) => {
     // Its lock lets nobody else begin one meanwhile.
@@ -164,7 +162,6 @@ const ATTEMPTS = statement`SELECT at, duration_ms, address, status, excerpt, err
   WHERE ${OF_WEBHOOK} AND event = $2
   ORDER BY fence`;
 
-/** The queries that read deliveries. */
 export function deliveryReads(database: Pick<Database, 'read'>, visible: VisibleOwners) {
   const { read } = database;
   return {

@@ -22,7 +22,6 @@ const DISABLE_OF = statement`WITH found AS MATERIALIZED (
   WHERE w.owner = $1 AND w.id = f.id
   RETURNING w.id`;
 
-/** Disables the webhooks of a user who is disabled. */
 export async function disableWebhooksOf(owner: number, query: Query, announced: Announced): Promise<void> {
   for (const { id } of await query(DISABLE_OF, [owner, USER_DISABLED])) announced.changed.push(String(id));
 }
@@ -57,7 +56,6 @@ const MARK_DELETED_OF = statement`WITH found AS MATERIALIZED (
   WHERE w.owner = $1 AND w.id = f.id
   RETURNING w.id`;
 
-/** Deletes the webhooks of a user who is deleted. */
 export async function deleteWebhooksOf(owner: number, query: Query, announced: Announced): Promise<void> {
   await deleted(await query(MARK_DELETED_OF, [owner]), query, announced);
 }

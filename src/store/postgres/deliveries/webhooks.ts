@@ -92,7 +92,6 @@ const HASTEN = statement`INSERT INTO replays (subscriber, webhook, hastens, stat
   ON CONFLICT (webhook) WHERE hastens DO UPDATE
   SET through = excluded.through`;
 
-/** Changes the members that are given (`WebhookStore.changeWebhook`). */
 export function changeWebhook(owner: number, id: string, change: WebhookChange): Work<Webhook | undefined> {
   return async (query, announced) => {
     const before = await lockWebhook(query, owner, id);
@@ -143,7 +142,6 @@ const LIMIT = statement`UPDATE webhook_secrets
   SET expires_at = $2
   WHERE webhook = $1 AND (expires_at IS NULL OR expires_at > $2)`;
 
-/** Adds a secret, and lets those that are live end (`WebhookStore.rotateSecret`). */
 export function rotateSecret(owner: number, id: string, rotation: Rotation): Work<RotationOutcome> {
   const { secret, at, overlapUntil, most } = rotation;
   return async (query, announced) => {
@@ -169,7 +167,6 @@ const FIND = statement`SELECT ${COLUMNS}
   FROM webhooks
   WHERE owner = $1 AND id = $2 AND status <> 'deleted'`;
 
-/** The queries that read webhooks. */
 export function webhookReads({ read }: Pick<Database, 'read'>) {
   return {
     webhooks: async (owner: number): Promise<Webhook[]> => (await read(OF_OWNER, [owner])).map(toWebhook),

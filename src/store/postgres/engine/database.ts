@@ -22,10 +22,8 @@ export type Statement = { name: string; text: string };
 
 export type Row = Record<string, unknown>;
 
-/** A statement with the values of its parameters. */
 export type Bound = { statement: Statement; values: readonly unknown[] };
 
-/** Runs a statement, and resolves with its rows. */
 export type Query = (statement: Statement, values?: readonly unknown[]) => Promise<Row[]>;
 
 /**

@@ -33,7 +33,6 @@ export const WEBHOOKS = statement`SELECT count(*) FILTER (WHERE w.status = 'enab
 
 const SIZE = statement`SELECT pg_database_size(current_database()) AS bytes`;
 
-/** What somebody who watches the store wants to know of it. */
 export function storeReads({ read }: Pick<Database, 'read'>) {
   return {
     async webhooks(now: number): Promise<WebhooksReading> {

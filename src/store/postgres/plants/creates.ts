@@ -217,7 +217,6 @@ const MADE = `chosen AS (
       ORDER BY owner, id
     )`;
 
-/** The answers to requests with a key. */
 const KEPT = `kept AS (
       INSERT INTO idempotency (user_id, request, fingerprint, status, location, body, expires_at)
       SELECT caller, request, fingerprint, status,

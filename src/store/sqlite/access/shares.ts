@@ -5,7 +5,6 @@ import { isVisibleTo } from '../../visible-owners.ts';
 import type { OutboxWrites } from '../deliveries/outbox.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
 
-/** The statements that write shares, for the connection that writes. */
 export function shareWrites(db: DatabaseSync, outbox: OutboxWrites) {
   const user = db.prepare('SELECT id FROM users WHERE name = ?');
   const exists = db.prepare('SELECT 1 FROM shares WHERE owner = ? AND viewer = ?');
@@ -69,7 +68,6 @@ function withdrawing(db: DatabaseSync): (owner: number, viewer: number) => void 
   return (owner, viewer) => void insert.run(owner, viewer);
 }
 
-/** The queries that read shares. */
 export function shareReads(db: DatabaseSync, snapshot: Snapshot) {
   const all = db.prepare(
     `SELECT o.name AS owner, v.name AS viewer, s.created_at

@@ -4,7 +4,6 @@ import { toToken } from '../../rows.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
 import { INSERT_USER } from './users.ts';
 
-/** The statements that write tokens, for the connection that writes. */
 export function tokenWrites(db: DatabaseSync) {
   const makeUser = db.prepare(INSERT_USER);
   const insertToken = db.prepare(
@@ -84,7 +83,6 @@ const TOKENS = `SELECT t.id, t.user, u.name, u.disabled_at, t.label, t.scopes, t
   FROM tokens t
   JOIN users u ON u.id = t.user`;
 
-/** The queries that read tokens. */
 export function tokenReads(db: DatabaseSync, snapshot: Snapshot) {
   const tokens = db.prepare(`${TOKENS} ORDER BY t.created_at, t.id`);
   const token = db.prepare(`${TOKENS} WHERE t.hash = ?`);

@@ -8,7 +8,6 @@ import type { Snapshot } from '../engine/snapshot.ts';
 
 type Row = Record<string, unknown>;
 
-/** What happened between two events, counted a part at a time (`DeliveryStore.activity`). */
 export function activityReads(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners) {
   const eventsOf = db.prepare(
     `SELECT count(*) AS seen, max(id) AS last, count(*) FILTER (WHERE type = 'plant.created') AS plants

@@ -24,7 +24,6 @@ export function choreWrites(db: DatabaseSync, outbox: OutboxWrites) {
   };
 }
 
-/** Whether there is long work to go on with. */
 export function choreReads(db: DatabaseSync, snapshot: Snapshot) {
   const any = db.prepare(
     `SELECT 1

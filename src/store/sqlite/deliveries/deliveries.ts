@@ -60,7 +60,6 @@ export function deliveryWrites(db: DatabaseSync, outbox: OutboxWrites) {
   };
 }
 
-/** The queries that read deliveries. */
 export function deliveryReads(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners) {
   const columns = `d.state, d.attempts, d.due, d.reason,
        e.id, e.type, e.created_at, CAST(e.plant AS TEXT) AS plant, e.name, e.tag`;

@@ -64,7 +64,6 @@ function eventsAgain(db: DatabaseSync) {
   };
 }
 
-/** The deliveries in one state. */
 function deliveriesAgain(db: DatabaseSync) {
   const list = db.prepare(
     `SELECT event

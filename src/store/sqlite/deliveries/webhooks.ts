@@ -10,7 +10,6 @@ import { toWebhook } from '../../rows.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
 import { type OutboxWrites, webhookOwners } from './outbox.ts';
 
-/** The statements that write webhooks, for the connection that writes. */
 export function webhookWrites(db: DatabaseSync, outbox: OutboxWrites) {
   const count = db.prepare(`SELECT count(*) AS count FROM webhooks WHERE owner = ? AND status <> 'deleted'`);
   const insert = db.prepare(
@@ -139,7 +138,6 @@ function rotations(db: DatabaseSync, outbox: OutboxWrites) {
   };
 }
 
-/** The queries that read webhooks. */
 export function webhookReads(db: DatabaseSync, snapshot: Snapshot) {
   const ofOwner = db.prepare(
     `SELECT ${COLUMNS}

@@ -6,7 +6,6 @@ import type { SizeReading, WebhooksReading } from '../../../observability/port.t
 import { addWebhooks, noWebhooks, type WebhooksRow } from '../../webhooks-reading.ts';
 import type { Snapshot } from './snapshot.ts';
 
-/** What somebody who watches the store wants to know of it. */
 export function storeReads(db: DatabaseSync, snapshot: Snapshot) {
   const part = db.prepare(
     `SELECT count(*) FILTER (WHERE status = 'enabled') AS enabled,

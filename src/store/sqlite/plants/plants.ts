@@ -19,7 +19,6 @@ import type { Snapshot } from '../engine/snapshot.ts';
 import { plantCounts } from './plant-counts.ts';
 import { assignedIds, BIGINTS, bigintOf } from './plant-ids.ts';
 
-/** The statements that write plants, for the connection that writes. */
 export function plantWrites(
   db: DatabaseSync,
   announce: (plant: NewPlant & { id: PlantId }) => void,
@@ -77,7 +76,6 @@ export function plantWrites(
   };
 }
 
-/** The queries that read plants. */
 export function plantReads(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners) {
   const pages = new Map<string, StatementSync>();
 
