@@ -17,7 +17,7 @@ import { countAccepted, pendingIn, subscribe, untilDelivered } from './subscribe
 const ROUND_MS = 2_000;
 const CLIENTS = 8;
 /** Slow enough that no backlog gathers: so late deliveries are due to the kill. */
-const THINK_MS = 200;
+const THINK_MS = 400;
 /** A killed replica's deliveries are sent within this time. */
 const TAKEN_OVER_MS = 12_000;
 /** How long to wait for them at most. */
@@ -46,14 +46,17 @@ export async function kill({ rounds, random, isQuick }: Plan): Promise<Findings>
   const clients = startClients(load);
   const outages: Outage[] = [];
   const takeovers: number[] = [];
+  const patienceMs = PATIENCE_MS[isQuick ? 'quick' : 'whole'];
   for (let round = 0; round < rounds; round++) {
+    // What gathered for the slow receiver during the last takeover is sent first: it would delay this one's.
+    await untilDelivered(server, healthy, PATIENCE_MS.whole);
     await sleep(random() * ROUND_MS);
     const which = random() < 0.5 ? 0 : 1;
     const from = monotonicMs();
     // Clients keep using it until it is gone.
     await replicas[which]?.kill();
     replicas[which] = undefined;
-    takeovers.push(await untilDelivered(server, healthy, PATIENCE_MS[isQuick ? 'quick' : 'whole']));
+    takeovers.push(await untilDelivered(server, healthy, patienceMs));
     replicas[which] = await startReplica(server.url());
     outages.push({ from, to: monotonicMs() });
   }
