@@ -110,7 +110,8 @@ export async function playIds({ urls, clients, requests, random }: IdLoad): Prom
       if (answer?.status === 409 && wanted !== undefined) return;
       if (answer !== undefined && !isPostponed(answer))
         return void model.violations.push(`${name}: ${answer.status} ${answer.body}`);
-      if (answer === undefined && (key ?? wanted) === undefined) return;
+      // A retry could be a second plant.
+      if ((answer === undefined || isUnknown(answer)) && (key ?? wanted) === undefined) return;
       // The counter has passed it: the plant may have been added, deleted, and its id forgotten.
       if (wanted !== undefined && wanted <= front) return;
     }
@@ -154,6 +155,11 @@ export async function playIds({ urls, clients, requests, random }: IdLoad): Prom
   agent.destroy();
   await Promise.all(proxies.map((proxy: CuttingProxy) => proxy.stop()));
   return model;
+}
+
+/** Whether the create may have taken effect. */
+function isUnknown({ status, body }: Answer): boolean {
+  return status === 503 && Number(JSON.parse(body).error) === 50301;
 }
 
 function isPostponed({ status, body }: Answer): boolean {
