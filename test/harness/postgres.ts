@@ -59,9 +59,14 @@ export type TestDatabase = { url: string; drop(): Promise<void> };
 
 /** For all databases that the process has at a time. */
 let ownServer: { server: Promise<PostgresServer>; databases: number } | undefined;
+/** The URL of the one that this process has taken. */
+let takenServer: Promise<string> | undefined;
 async function useServer(): Promise<{ url: string; leave(): Promise<void> }> {
-  const given = givenServer();
-  if (given !== undefined) return { url: given, leave: async () => {} };
+  const given = process.env.TEST_DATABASE_URL;
+  if (given) {
+    takenServer ??= takeOne(given.split(' '));
+    return { url: await takenServer, leave: async () => {} };
+  }
   ownServer ??= { server: startPostgres(), databases: 0 };
   const used = ownServer;
   used.databases++;
@@ -77,14 +82,30 @@ async function useServer(): Promise<{ url: string; leave(): Promise<void> }> {
   };
 }
 
+/** A number that only these locks have. */
+const IN_USE = 7_105_015;
+
 /**
- * The server of this worker, out of those that TEST_DATABASE_URL names with spaces between them: transactions of a test
- * file that runs at the same time would hold up the feeds of this one.
+ * Takes one of the servers for as long as the process lives: transactions of a test file that runs at the same time
+ * would hold up the feeds of this one. There are as many servers as files that run at a time, so one is free, or will be
+ * in a moment. NODE_TEST_WORKER_ID does not tell which: Node gives the same to files that run at the same time.
  */
-function givenServer(): string | undefined {
-  const servers = process.env.TEST_DATABASE_URL?.split(' ').filter((url) => url !== '') ?? [];
-  const worker = Number(process.env.NODE_TEST_WORKER_ID ?? 1);
-  return servers[(worker - 1) % servers.length];
+async function takeOne(servers: readonly string[]): Promise<string> {
+  for (const url of servers) if (await lock(url, `pg_try_advisory_lock(${IN_USE})`)) return url;
+  const [first = ''] = servers;
+  await lock(first, `pg_advisory_lock(${IN_USE}) IS NOT NULL`);
+  return first;
+}
+
+/** The lock is held as long as the connection, which ends with the process and does not keep it alive. */
+async function lock(url: string, call: string): Promise<boolean> {
+  const lasting = { max: 1, idleTimeoutMillis: 0, allowExitOnIdle: true };
+  const connection = new pg.Pool({ connectionString: url, ...lasting });
+  connection.on('error', () => {});
+  const { rows } = await connection.query<{ taken: boolean }>(`SELECT ${call} AS taken`);
+  const taken = rows[0]?.taken === true;
+  if (!taken) await connection.end();
+  return taken;
 }
 
 export async function makeDatabase(): Promise<TestDatabase> {
