@@ -8,8 +8,8 @@ import { isQuick } from './quick.ts';
 import quietReporter from './reporter.ts';
 
 /**
- * The test command: types, lint, then every test. Each step is silent when it passes. Tests
- * run when all checks have passed. Arguments name the test files to run instead of all; `--quick` runs those that start no process.
+ * The test command: types, lint, then every test. Each step is silent when it passes. Tests run when all checks have
+ * passed. Arguments name the test files to run instead of all; `--quick` runs those that start no process.
  *
  * One file more than there are cores runs at a time, since many wait for something. Each of these workers has a
  * PostgreSQL server. TEST_DATABASE_URL names another server, as a superuser; then files run one after the other, since

@@ -236,7 +236,7 @@ test('a body that was parsed before is a mistake of the program', async () => {
   for (const parsed of [JSON.parse(body), undefined, null, [1]]) {
     await assert.rejects(verifyWebhook({}, parsed, symmetric.secret), (error: Error) => {
       assert.equal(error.constructor, TypeError);
-      return error.message.startsWith('rawBody must be the body as it arrived');
+      return error.message.startsWith('rawBody must be the body as received');
     });
   }
 });

@@ -43,7 +43,7 @@ test('the overview shows what happened and what needs attention, in numbers and 
     // What is shown follows what happens.
     await page.getByText('The last attempt failed. 1 delivery is waiting.').waitFor();
     await tile('Delivered').getByText('6', { exact: true }).waitFor();
-    const chart = page.getByRole('img', { name: /^New plants by hour: 6 in all/ });
+    const chart = page.getByRole('img', { name: /^New plants by hour: 6 in total/ });
     await chart.waitFor();
     await inspect(page, 'overview');
 

@@ -41,8 +41,8 @@ test('what is no token is refused in words', () =>
     for (const [text, sentence] of [
       ['', 'Paste a token here.'],
       ['pst_wrong', 'The token is unknown'],
-      ['two words', 'without a blank in between'],
-      ['pst_…', 'Was all of it copied?'],
+      ['two words', 'without spaces'],
+      ['pst_…', 'Did you copy all of it?'],
     ] as const) {
       await page.getByLabel('Token', { exact: true }).fill(text);
       await page.getByRole('button', { name: 'Sign in' }).click();
