@@ -11,16 +11,16 @@ import quietReporter from './reporter.ts';
  * The test command: types, lint, then every test. Each step is silent when it passes. Tests run when all checks have
  * passed. Arguments name the test files to run instead of all; `--quick` runs those that start no process.
  *
- * One file more than there are cores runs at a time, since many wait for something. Each of these workers has a
- * PostgreSQL server. TEST_DATABASE_URL names another server, as a superuser; then files run one after the other, since
- * what one holds open in a transaction holds up the feeds of the others.
+ * As many files run at a time as there are cores, and each has a PostgreSQL server for itself. TEST_DATABASE_URL names
+ * another server, as a superuser; then files run one after the other, since what one holds open in a transaction holds
+ * up the feeds of the others.
  */
 const root = join(import.meta.dirname, '..');
 const { values: flags, positionals: named } = parseArgs({
   options: { quick: { type: 'boolean', default: false } },
   allowPositionals: true,
 });
-const workers = process.env.TEST_DATABASE_URL ? 1 : availableParallelism() + 1;
+const workers = process.env.TEST_DATABASE_URL ? 1 : availableParallelism();
 const TIMEOUT_MS = 120_000;
 
 /** Every test process, and every program that it starts, would strip the types of the sources anew. */

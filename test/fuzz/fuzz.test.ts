@@ -6,8 +6,8 @@ import { fuzz } from './runner.ts';
 const SEED = 1;
 
 for (const [store, cases] of [
-  ['sqlite', 5_000],
-  ['postgres', 1_500],
+  ['sqlite', 10_000],
+  ['postgres', 3_000],
 ] as const) {
   test(`${cases} generated requests are answered as the contract and the document say (${store})`, async () => {
     const { checked, failures } = await fuzz({ cases, seed: SEED, store });
