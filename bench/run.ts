@@ -55,7 +55,7 @@ Sections: ${Object.keys(sections).join(', ')} (all of them when none is named)
   --help    this text
 `;
 
-process.exitCode = await main();
+process.exit(await main());
 
 async function main(): Promise<number> {
   const given = readArguments();

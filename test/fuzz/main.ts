@@ -13,7 +13,7 @@ const USAGE = `Usage: npm run fuzz -- [--cases 10000] [--seed N] [--only NAME] [
            TEST_DATABASE_URL names a PostgreSQL server to use as its superuser, else one is started
 `;
 
-process.exitCode = await main();
+process.exit(await main());
 
 async function main(): Promise<number> {
   const { values } = parseArgs({

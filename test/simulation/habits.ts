@@ -63,7 +63,7 @@ export function createHabits(
     return known;
   }
 
-  /** Counted exactly: as many as its bucket gives, whoever sends. A change may have been to another rate and back. */
+  /** No more than the bucket gives, over all processes. A changed webhook may have had another rate in between. */
   function checkRate({ webhook, settings: { rate, version } }: Send): void {
     if (rate === undefined) {
       buckets.delete(webhook);

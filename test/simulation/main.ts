@@ -15,7 +15,7 @@ const USAGE = `Usage: npm run simulate -- [--seeds 500] [--seed 1] [--first] [--
   --mutants  breaks one rule after the other, and says how many seeds notice
 `;
 
-process.exitCode = await main();
+process.exit(await main());
 
 async function main(): Promise<number> {
   const { values } = parseArgs({
