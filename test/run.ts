@@ -84,8 +84,10 @@ function command(name: string, words: () => string[]): Step {
 /** `npm ci` has just built it in most runs. */
 function isBuilt(): boolean {
   const timeOf = (file: string) => statSync(join(root, file), { throwIfNoEntry: false })?.mtimeMs ?? 0;
-  const built = ['build/console/index.html', 'build/docs/index.html', 'build/lib/cli/main.js'].map(timeOf);
-  const sources = globSync(['*.{json,md}', '{bin,console,docs,examples,ops,src}/**'], { cwd: root });
+  const built = ['build/console/index.html', 'build/docs/index.html', 'build/lib/src/cli/main.js'].map(
+    timeOf,
+  );
+  const sources = globSync(['*.{json,md}', '{bin,console,docs,examples,ops,packages,src}/**'], { cwd: root });
   return Math.max(...sources.map(timeOf)) < Math.min(...built);
 }
 

@@ -14,7 +14,7 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
  */
 export function changedProgram(folder: string, { file, from, to }: Change): ServeOptions {
   const copy = join(folder, 'changed-program');
-  for (const part of ['bin', 'src', 'build', 'package.json'])
+  for (const part of ['bin', 'src', 'packages', 'build', 'package.json'])
     cpSync(join(ROOT, part), join(copy, part), { recursive: true });
   symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
   const path = join(copy, file);

@@ -1,4 +1,4 @@
-import { PlantStoreError } from '../../src/client/client.ts';
+import { PlantStoreError } from '../../packages/client/src/client.ts';
 import { columnsOf, type Draft, rowOf } from '../../src/import/rows.ts';
 import { codeOf } from './failure.ts';
 

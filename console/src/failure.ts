@@ -1,4 +1,4 @@
-import { PlantStoreError } from '../../src/client/client.ts';
+import { PlantStoreError } from '../../packages/client/src/client.ts';
 
 /** The error code, if the service answered. */
 export function codeOf(error: unknown): number | undefined {

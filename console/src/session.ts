@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals';
-import { PlantStore } from '../../src/client/client.ts';
+import { PlantStore } from '../../packages/client/src/client.ts';
 import { apiUrl, watchedFetch } from './connection.ts';
 import { isHeld } from './hold.ts';
 

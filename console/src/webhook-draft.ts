@@ -1,4 +1,4 @@
-import type { Webhook, WebhookInput, WebhookPatch } from '../../src/client/client.ts';
+import type { Webhook, WebhookInput, WebhookPatch } from '../../packages/client/src/client.ts';
 import { codeOf, sentenceOf } from './failure.ts';
 
 /** The text in the form for a webhook. */

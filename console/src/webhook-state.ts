@@ -1,5 +1,5 @@
-import { hasFailedLast, isFailing } from '../../src/client/attention.ts';
-import type { Delivery, Webhook } from '../../src/client/client.ts';
+import { hasFailedLast, isFailing } from '../../packages/client/src/attention.ts';
+import type { Delivery, Webhook } from '../../packages/client/src/client.ts';
 import type { IconName } from './components/icon.tsx';
 
 /** A state as shown: a word, a colour, an icon. */

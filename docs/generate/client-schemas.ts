@@ -23,7 +23,7 @@ const LEFT_OUT = ['Error', 'EmptyInput', 'Plant'];
 const RENAMED: Readonly<Record<string, string>> = { Event: 'PlantEvent' };
 const WIDTH = 110;
 
-/** `src/client/schemas.ts`: the schemas of the document as types, in its order and with its descriptions. */
+/** `packages/client/src/schemas.ts`: the schemas of the document as types, in its order and with its descriptions. */
 export function clientSchemas(document: object): string {
   // `openapiDocument` promises an OpenAPI document, and each of its schemas is made of these parts.
   const { schemas } = (document as { components: { schemas: Record<string, Schema> } }).components;

@@ -19,7 +19,7 @@ export async function referencePages(): Promise<ReadonlyMap<string, string>> {
     ['docs/reference/limits.md', page('src/limits.ts', limitsPage())],
     ['docs/reference/metrics.md', page('src/observability/catalogue.ts', await metricsPage())],
     ['docs/reference/cli.md', page('the help of each verb', await cliPage())],
-    ['src/client/schemas.ts', clientSchemas(document)],
+    ['packages/client/src/schemas.ts', clientSchemas(document)],
     ['.env.example', envExample()],
     ['docs/reference/openapi.json', `${JSON.stringify(document, null, 2)}\n`],
   ]);

@@ -14,8 +14,8 @@ import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
 /**
- * Compiles `src/` into `build/lib`: JavaScript, the types of `plant-store/client`, and the migrations. The package
- * needs it, because Node strips no types in `node_modules`; a checkout runs `src/` itself.
+ * Compiles `src/` and the client into `build/lib`: JavaScript, the types of `plant-store/client`, and the migrations. The package
+ * needs it, because Node strips no types in `node_modules`; a checkout runs the sources themselves.
  *
  * Replaces what was there only when all is done, so that nobody ever finds half of it.
  */
@@ -28,7 +28,7 @@ export function compile(root: string): void {
     tsc(root, 'tsconfig.build.json', fresh);
     tsc(root, 'tsconfig.client.json', fresh);
     for (const file of globSync('**/*.{js,d.ts}', { cwd: fresh })) nameCompiledFiles(join(fresh, file));
-    copyMigrations(join(root, 'src'), fresh);
+    copyMigrations(root, fresh);
     replaceFolder(join(build, 'lib'), fresh, join(workplace, 'stale'));
   } finally {
     rmSync(workplace, { recursive: true, force: true });
@@ -54,10 +54,10 @@ function nameCompiledFiles(file: string): void {
   if (named !== text) writeFileSync(file, named);
 }
 
-function copyMigrations(from: string, to: string): void {
-  for (const file of globSync('**/*.sql', { cwd: from })) {
-    mkdirSync(dirname(join(to, file)), { recursive: true });
-    cpSync(join(from, file), join(to, file));
+function copyMigrations(root: string, folder: string): void {
+  for (const file of globSync('src/**/*.sql', { cwd: root })) {
+    mkdirSync(dirname(join(folder, file)), { recursive: true });
+    cpSync(join(root, file), join(folder, file));
   }
 }
 

@@ -1,4 +1,4 @@
-import type { ApiRequest } from '../client/requests.ts';
+import type { ApiRequest } from '../../packages/client/src/requests.ts';
 import { Id, Name, Tag } from '../plants/plant.ts';
 import { DeliveryView, DeliveryWithHistory } from '../webhooks/delivery-view.ts';
 import { EventView } from '../webhooks/event.ts';

@@ -1,5 +1,5 @@
-import { refused as refusedAt } from '../client/answers.ts';
-import { PlantStoreError } from '../client/plant-store-error.ts';
+import { refused as refusedAt } from '../../packages/client/src/answers.ts';
+import { PlantStoreError } from '../../packages/client/src/plant-store-error.ts';
 import type { Api } from './api-options.ts';
 import { Failure } from './failure.ts';
 

@@ -1,10 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import { type Events, eventsOf } from '../client/events.ts';
-import type { PlantStoreError } from '../client/plant-store-error.ts';
-import { type Plants, plantsOf } from '../client/plants.ts';
-import { type ApiAnswer, type ApiRequest, createRequests, type Requests } from '../client/requests.ts';
-import { mayPass, pauseAfter, type Retrying, retried } from '../client/retries.ts';
-import { type Webhooks, webhooksOf } from '../client/webhooks.ts';
+import { type Events, eventsOf } from '../../packages/client/src/events.ts';
+import type { PlantStoreError } from '../../packages/client/src/plant-store-error.ts';
+import { type Plants, plantsOf } from '../../packages/client/src/plants.ts';
+import {
+  type ApiAnswer,
+  type ApiRequest,
+  createRequests,
+  type Requests,
+} from '../../packages/client/src/requests.ts';
+import { mayPass, pauseAfter, type Retrying, retried } from '../../packages/client/src/retries.ts';
+import { type Webhooks, webhooksOf } from '../../packages/client/src/webhooks.ts';
 import { refuseUnknown } from './answers.ts';
 import { explained, isUnreachable, strange } from './api-failure.ts';
 import type { Api } from './api-options.ts';

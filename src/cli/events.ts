@@ -1,5 +1,5 @@
-import type { StreamedEvent } from '../client/event-stream.ts';
-import { PlantStoreError } from '../client/plant-store-error.ts';
+import type { StreamedEvent } from '../../packages/client/src/event-stream.ts';
+import { PlantStoreError } from '../../packages/client/src/plant-store-error.ts';
 import type { Service } from './api.ts';
 import type { Api } from './api-options.ts';
 

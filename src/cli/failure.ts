@@ -1,5 +1,5 @@
 import { CommanderError } from 'commander';
-import { PlantStoreError } from '../client/plant-store-error.ts';
+import { PlantStoreError } from '../../packages/client/src/plant-store-error.ts';
 import { ConfigError } from '../config/config.ts';
 import { AppError } from '../errors.ts';
 import { StoreFailure } from '../store/sqlite/engine/failure.ts';

@@ -1,4 +1,4 @@
-import type { Page } from '../client/pages.ts';
+import type { Page } from '../../packages/client/src/pages.ts';
 import { requests } from './limits.ts';
 import { growingTable } from './terminal/table.ts';
 import { print, writeJson } from './terminal/terminal.ts';

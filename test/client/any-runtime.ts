@@ -1,4 +1,4 @@
-import { PlantStore, PlantStoreError, verifyWebhook } from '../../src/client/client.ts';
+import { PlantStore, PlantStoreError, verifyWebhook } from '../../packages/client/src/client.ts';
 
 /**
  * A program for every runtime that has fetch: works with a real service at PLANT_STORE_URL, and says what it saw in one

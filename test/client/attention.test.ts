@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { needingAttention, type WebhookHealth } from '../../src/client/attention.ts';
+import { needingAttention, type WebhookHealth } from '../../packages/client/src/attention.ts';
 
 const WELL = { status: 'enabled', waiting: 0, failed: 0 } as const;
 const FAILED_LAST = { lastSuccessAt: '2026-11-21T11:00:00Z', lastFailureAt: '2026-11-21T12:00:00Z' };

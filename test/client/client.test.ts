@@ -6,9 +6,9 @@ import {
   PlantStoreError,
   type PlantWith,
   verifyWebhook,
-} from '../../src/client/client.ts';
-import type { NewPlant } from '../../src/client/schemas.ts';
-import type { NewPlant as VerifiedPlant } from '../../src/client/verify-webhook.ts';
+} from '../../packages/client/src/client.ts';
+import type { NewPlant } from '../../packages/client/src/schemas.ts';
+import type { NewPlant as VerifiedPlant } from '../../packages/client/src/verify-webhook.ts';
 import { eventually } from '../api/eventually.ts';
 import { startReceiver } from '../harness/receiver.ts';
 import { type Service, startService } from '../harness/service.ts';

@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, suite, type TestContext, test } from 'node:test';
-import { PlantStore, type PlantStoreError, type PlantStoreOptions } from '../../src/client/client.ts';
+import {
+  PlantStore,
+  type PlantStoreError,
+  type PlantStoreOptions,
+} from '../../packages/client/src/client.ts';
 import { type Service, startService } from '../harness/service.ts';
 import { type Gateway, startGateway } from './gateway.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { PlantStore, type PlantStoreError, type StreamedEvent } from '../../src/client/client.ts';
+import { PlantStore, type PlantStoreError, type StreamedEvent } from '../../packages/client/src/client.ts';
 import { type Service, startService } from '../harness/service.ts';
 import { type Gateway, startGateway } from './gateway.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { integerOf, integerText, readJson } from '../../src/client/json.ts';
+import { integerOf, integerText, readJson } from '../../packages/client/src/json.ts';
 
 test('an integer of 64 bits is a number while that is exact, else a bigint, wherever it stands', () => {
   const text =

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { after, before, suite, type TestContext, test } from 'node:test';
-import { PlantStore, PlantStoreError, type PlantStoreOptions } from '../../src/client/client.ts';
+import { PlantStore, PlantStoreError, type PlantStoreOptions } from '../../packages/client/src/client.ts';
 import type { Reply } from '../harness/receiver.ts';
 import { type Service, startService } from '../harness/service.ts';
 import { startGateway } from './gateway.ts';

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { build, type Rolldown } from 'vite';
 
-const CLIENT = join(import.meta.dirname, '..', '..', 'src', 'client', 'client.ts');
+const CLIENT = join(import.meta.dirname, '..', '..', 'packages', 'client', 'src', 'client.ts');
 const MOST_BYTES = 5 * 1024;
 
 test('the whole client takes less than 5 KiB, minified and gzipped, and imports nothing', async () => {

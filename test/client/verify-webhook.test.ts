@@ -257,7 +257,10 @@ test('the payload is typed as a new plant unless its receiver says otherwise', a
 });
 
 test('the published file is small and stands on nothing but the web', () => {
-  const source = readFileSync(new URL('../../src/client/verify-webhook.ts', import.meta.url), 'utf8');
+  const source = readFileSync(
+    new URL('../../packages/client/src/verify-webhook.ts', import.meta.url),
+    'utf8',
+  );
   const code = source.replaceAll(/\/\*\*.*?\*\/|^ *\/\/.*?$/gms, '');
   assert.doesNotMatch(code, /\b(?:import|require|node:|process|Buffer|globalThis)\b/);
   assert.ok(gzipSync(source).length < 5 * 1024);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { verifyWebhook } from '../../src/client/verify-webhook.ts';
+import { verifyWebhook } from '../../packages/client/src/verify-webhook.ts';
 import { succeeded } from '../harness/answer.ts';
 import { startReceiver } from '../harness/receiver.ts';
 import { startService } from '../harness/service.ts';

@@ -70,7 +70,7 @@ function blocks(language: string): string[] {
 /** What a clone holds after `npm ci`, as far as the quick start needs it. */
 function copyProject(): string {
   const folder = mkdtempSync(join(tmpdir(), 'plant-store-quick-start-'));
-  for (const name of ['bin', 'src', 'examples', 'package.json', '.npmrc']) {
+  for (const name of ['bin', 'src', 'packages', 'examples', 'package.json', '.npmrc']) {
     cpSync(join(ROOT, name), join(folder, name), { recursive: true });
   }
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));

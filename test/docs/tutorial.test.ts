@@ -99,7 +99,7 @@ function shown(beginning: string): string {
 /** What a clone holds after `npm ci`, as far as the tutorial needs it. */
 function copyProject(): string {
   const folder = mkdtempSync(join(tmpdir(), 'plant-store-tutorial-'));
-  for (const name of ['bin', 'src', 'examples', 'build/console', 'package.json', '.npmrc']) {
+  for (const name of ['bin', 'src', 'packages', 'examples', 'build/console', 'package.json', '.npmrc']) {
     cpSync(join(ROOT, name), join(folder, name), { recursive: true });
   }
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));

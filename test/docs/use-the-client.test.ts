@@ -10,7 +10,7 @@ import { type Service, startService } from '../harness/service.ts';
 /** The page about the client: each of its blocks is compiled and run, as it stands there. */
 
 const ROOT = join(import.meta.dirname, '..', '..');
-const CLIENT = join(ROOT, 'src', 'client', 'client.ts');
+const CLIENT = join(ROOT, 'packages', 'client', 'src', 'client.ts');
 const page = readFileSync(join(ROOT, 'docs', 'how-to', 'use-the-client.md'), 'utf8');
 const blocks = [...page.matchAll(/^```ts\n(.*?)^```/gms)].map(([, text = '']) => text);
 /** What the other blocks go on from. */
@@ -89,9 +89,9 @@ suite('every block does what it says', { concurrency: 2 }, () => {
 function install(): void {
   const home = join(folder, 'node_modules', 'plant-store');
   mkdirSync(home, { recursive: true });
-  const exports = { './client': './src/client/client.ts' };
+  const exports = { './client': './packages/client/src/client.ts' };
   writeFileSync(join(home, 'package.json'), JSON.stringify({ name: 'plant-store', type: 'module', exports }));
-  symlinkSync(join(ROOT, 'src'), join(home, 'src'));
+  symlinkSync(join(ROOT, 'packages'), join(home, 'packages'));
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ type: 'module' }));
 }
 

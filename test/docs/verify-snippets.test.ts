@@ -54,7 +54,7 @@ test('the snippet with the public library throws unless the request is genuine',
 });
 
 test('the table names every reason for a refusal', () => {
-  const source = readFileSync(join(ROOT, 'src', 'client', 'verify-webhook.ts'), 'utf8');
+  const source = readFileSync(join(ROOT, 'packages', 'client', 'src', 'verify-webhook.ts'), 'utf8');
   const [, union = ''] = /type WebhookRefusal =(.*?);/s.exec(source) ?? [];
   const reasons = [...union.matchAll(/'([a-z-]+)'/g)].map(([, reason]) => reason);
   assert.ok(reasons.length > 0);

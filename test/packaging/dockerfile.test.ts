@@ -82,6 +82,7 @@ test('the context has all that the build reads, and neither secrets nor what is 
     'console',
     'docs',
     'ops/release',
+    'packages',
   ]) {
     assert.ok(names.includes(needed), needed);
   }

@@ -26,8 +26,8 @@ const TOKEN = 'a-bootstrap-token-that-only-tests-know';
 const ALLOWED = [
   /^(?:package\.json|README\.md|LICENSE|CHANGELOG\.md|\.env\.example|bin\/plant-store|ops\/plant-store\.service)$/,
   /^build\/lib\/(?:[a-z-]+\/)*[a-z0-9-]+\.js$/,
-  /^build\/lib\/client\/[a-z-]+\.d\.ts$/,
-  /^build\/lib\/store\/(?:sqlite|postgres)\/migrations\/\d{4}_\w+\.sql$/,
+  /^build\/lib\/packages\/client\/src\/[a-z-]+\.d\.ts$/,
+  /^build\/lib\/src\/store\/(?:sqlite|postgres)\/migrations\/\d{4}_\w+\.sql$/,
   /^build\/(?:console|docs)\/.*\.(?:html|js|css|svg|png|webp|woff2|json|txt|ico|xml|webmanifest)(?:\.br|\.gz)?$/,
 ];
 
@@ -174,7 +174,7 @@ test('the package holds what it needs, and nothing else', () => {
     files.filter((file) => !ALLOWED.some((pattern) => pattern.test(file))),
     [],
   );
-  const migrations = globSync('**/*.sql', { cwd: join(ROOT, 'src') }).map((file) => `build/lib/${file}`);
+  const migrations = globSync('src/**/*.sql', { cwd: ROOT }).map((file) => `build/lib/${file}`);
   assert.deepEqual(files.filter((file) => file.endsWith('.sql')).sort(), migrations.sort());
   for (const file of [
     'README.md',
@@ -228,7 +228,10 @@ test('a release has notes, a list of what is in it, and checksums', () => {
 });
 
 test('a checkout runs its sources, whatever was compiled there', () => {
-  writeFileSync(join(packed.checkout, 'build', 'lib', 'cli', 'main.js'), 'throw new Error("compiled");\n');
+  writeFileSync(
+    join(packed.checkout, 'build', 'lib', 'src', 'cli', 'main.js'),
+    'throw new Error("compiled");\n',
+  );
   const program = join(packed.checkout, 'bin', 'plant-store');
   const { status, stderr } = spawnSync(process.execPath, [program, '--version'], { encoding: 'utf8' });
   assert.equal(status, 0, stderr);

@@ -88,7 +88,18 @@ export async function npm(folder: string, ...args: string[]): Promise<string> {
 
 /** What git would have of the project, and the packages that `npm ci` installed. */
 function copySources(folder: string): string {
-  const named = ['bin', 'src', 'console', 'docs', 'examples', 'ops', 'LICENSE', '.env.example', '.npmrc'];
+  const named = [
+    'bin',
+    'src',
+    'packages',
+    'console',
+    'docs',
+    'examples',
+    'ops',
+    'LICENSE',
+    '.env.example',
+    '.npmrc',
+  ];
   for (const name of [...named, ...globSync('*.{json,md}', { cwd: ROOT })]) {
     if (existsSync(join(ROOT, name))) cpSync(join(ROOT, name), join(folder, name), { recursive: true });
   }

@@ -1,4 +1,4 @@
-import type { DeliveryWithHistory } from '../../../src/client/client.ts';
+import type { DeliveryWithHistory } from '../../../packages/client/src/client.ts';
 import { Badge } from '../components/badge.tsx';
 import { Time } from '../components/time.tsx';
 import { duration } from '../format.ts';

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
-import type { Delivery } from '../../../src/client/client.ts';
+import type { Delivery } from '../../../packages/client/src/client.ts';
 import { Button } from '../components/button.tsx';
 import { Pager } from '../components/pager.tsx';
 import { Empty, Loaded } from '../components/states.tsx';

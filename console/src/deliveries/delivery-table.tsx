@@ -1,4 +1,4 @@
-import type { Delivery } from '../../../src/client/client.ts';
+import type { Delivery } from '../../../packages/client/src/client.ts';
 import { StateBadge } from '../components/state-badge.tsx';
 import { type Column, Table } from '../components/table.tsx';
 import { Time } from '../components/time.tsx';

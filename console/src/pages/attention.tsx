@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { useRef } from 'preact/hooks';
-import type { Concern } from '../../../src/client/attention.ts';
-import type { Webhook } from '../../../src/client/client.ts';
+import type { Concern } from '../../../packages/client/src/attention.ts';
+import type { Webhook } from '../../../packages/client/src/client.ts';
 import { Badge } from '../components/badge.tsx';
 import { Button, ButtonLink } from '../components/button.tsx';
 import { Icon } from '../components/icon.tsx';

@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals';
-import type { Delivery, Webhook } from '../../../src/client/client.ts';
+import type { Delivery, Webhook } from '../../../packages/client/src/client.ts';
 import { ButtonLink } from '../components/button.tsx';
 import { Checkbox, Choice } from '../components/field.tsx';
 import { Page } from '../components/page.tsx';

@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals';
-import type { DeliveryWithHistory } from '../../../src/client/client.ts';
+import type { DeliveryWithHistory } from '../../../packages/client/src/client.ts';
 import { Button } from '../components/button.tsx';
 import { CopyButton } from '../components/copy-button.tsx';
 import { Page } from '../components/page.tsx';

@@ -1,5 +1,5 @@
-import { needingAttention } from '../../../src/client/attention.ts';
-import type { ActiveHour, Webhook } from '../../../src/client/client.ts';
+import { needingAttention } from '../../../packages/client/src/attention.ts';
+import type { ActiveHour, Webhook } from '../../../packages/client/src/client.ts';
 import { Bars } from '../charts/bars.tsx';
 import { ButtonLink } from '../components/button.tsx';
 import { Notice } from '../components/notice.tsx';

@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals';
-import type { Webhook as Data } from '../../../src/client/client.ts';
+import type { Webhook as Data } from '../../../packages/client/src/client.ts';
 import { ButtonLink } from '../components/button.tsx';
 import { CopyButton } from '../components/copy-button.tsx';
 import { Notice } from '../components/notice.tsx';

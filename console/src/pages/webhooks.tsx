@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals';
-import type { Webhook, WebhookCreated } from '../../../src/client/client.ts';
+import type { Webhook, WebhookCreated } from '../../../packages/client/src/client.ts';
 import { Button } from '../components/button.tsx';
 import { Page } from '../components/page.tsx';
 import { StateBadge } from '../components/state-badge.tsx';

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 import { useRef } from 'preact/hooks';
-import type { Webhook } from '../../../src/client/client.ts';
+import type { Webhook } from '../../../packages/client/src/client.ts';
 import { Button } from '../components/button.tsx';
 import { Dialog } from '../components/dialog.tsx';
 import { Choice, Field } from '../components/field.tsx';

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 import { useRef } from 'preact/hooks';
-import type { RotatedSecret, Webhook } from '../../../src/client/client.ts';
+import type { RotatedSecret, Webhook } from '../../../packages/client/src/client.ts';
 import { Button } from '../components/button.tsx';
 import { Dialog } from '../components/dialog.tsx';
 import { Choice } from '../components/field.tsx';

@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals';
-import type { Webhook } from '../../../src/client/client.ts';
+import type { Webhook } from '../../../packages/client/src/client.ts';
 import { Button } from '../components/button.tsx';
 import { sentenceOf } from '../failure.ts';
 import { go, place } from '../router.ts';

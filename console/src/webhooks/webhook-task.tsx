@@ -1,5 +1,5 @@
 import { useRef } from 'preact/hooks';
-import type { Webhook } from '../../../src/client/client.ts';
+import type { Webhook } from '../../../packages/client/src/client.ts';
 import { Confirm } from '../components/confirm.tsx';
 import { codeOf } from '../failure.ts';
 import { counted } from '../format.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'undici';
-import type { PlantStoreError } from '../../client/plant-store-error.ts';
-import { mayPass } from '../../client/retries.ts';
+import type { PlantStoreError } from '../../../packages/client/src/plant-store-error.ts';
+import { mayPass } from '../../../packages/client/src/retries.ts';
 import { isUnsent, refused, unanswered } from '../api-failure.ts';
 import type { Api } from '../api-options.ts';
 import { Failure } from '../failure.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Delivery, DeliveryWithHistory } from '../../client/schemas.ts';
-import type { Webhooks } from '../../client/webhooks.ts';
+import type { Delivery, DeliveryWithHistory } from '../../../packages/client/src/schemas.ts';
+import type { Webhooks } from '../../../packages/client/src/webhooks.ts';
 import { Failure } from '../failure.ts';
 import { waiting } from '../limits.ts';
 import { shellWord } from '../terminal/terminal.ts';

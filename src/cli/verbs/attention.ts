@@ -1,5 +1,5 @@
-import { needingAttention, type Step } from '../../client/attention.ts';
-import type { Webhook } from '../../client/schemas.ts';
+import { needingAttention, type Step } from '../../../packages/client/src/attention.ts';
+import type { Webhook } from '../../../packages/client/src/schemas.ts';
 import { shellWord } from '../terminal/terminal.ts';
 
 /** A webhook that somebody should look at, and what to do next. */

@@ -1,4 +1,4 @@
-import type { Delivery, DeliveryWithHistory } from '../../client/schemas.ts';
+import type { Delivery, DeliveryWithHistory } from '../../../packages/client/src/schemas.ts';
 import { display } from '../limits.ts';
 import { type Field, renderFields, renderTable } from '../terminal/table.ts';
 import type { Line } from '../terminal/terminal.ts';

@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from 'commander';
-import type { PlantEvent as ApiEvent } from '../../client/schemas.ts';
+import type { PlantEvent as ApiEvent } from '../../../packages/client/src/schemas.ts';
 import { ConfigError, type Environment } from '../../config/config.ts';
 import { type Runtime, silentLog, systemRuntime } from '../../runtime.ts';
 import { eventTypes } from '../../webhooks/event-types.ts';

@@ -1,4 +1,4 @@
-import { PlantStoreError } from '../../client/plant-store-error.ts';
+import { PlantStoreError } from '../../../packages/client/src/plant-store-error.ts';
 import { ConfigError } from '../../config/config.ts';
 import { connect } from '../api.ts';
 import {

@@ -1,4 +1,4 @@
-import type { Page } from '../../client/pages.ts';
+import type { Page } from '../../../packages/client/src/pages.ts';
 import { Failure } from '../failure.ts';
 import type { ListedPlant, PlantWriter } from './plant-formats.ts';
 

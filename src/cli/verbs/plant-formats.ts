@@ -1,4 +1,4 @@
-import type { PlantField, PlantWith } from '../../client/plants.ts';
+import type { PlantField, PlantWith } from '../../../packages/client/src/plants.ts';
 import { plantJson } from '../../plants/plant.ts';
 
 export type ListedPlant = PlantWith<PlantField>;

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { InvalidArgumentError, Option } from 'commander';
-import type { Page } from '../../client/pages.ts';
-import { PlantStoreError } from '../../client/plant-store-error.ts';
+import type { Page } from '../../../packages/client/src/pages.ts';
+import { PlantStoreError } from '../../../packages/client/src/plant-store-error.ts';
 import { idempotency as limits } from '../../limits.ts';
 import { Id, MAX_ID, MIN_ID, type PlantId, parsePlantId, plantJson } from '../../plants/plant.ts';
 import { connect, type Service } from '../api.ts';

@@ -1,4 +1,4 @@
-import type { Webhook, WebhookCreated } from '../../client/schemas.ts';
+import type { Webhook, WebhookCreated } from '../../../packages/client/src/schemas.ts';
 import type { Field } from '../terminal/table.ts';
 import { roughDuration } from '../terminal/time.ts';
 

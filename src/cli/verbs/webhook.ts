@@ -1,4 +1,4 @@
-import type { Webhook } from '../../client/schemas.ts';
+import type { Webhook } from '../../../packages/client/src/schemas.ts';
 import { delivery as limits } from '../../limits.ts';
 import { type DeliveryState, deliveryStates } from '../../webhooks/port.ts';
 import { failureOf } from '../../webhooks/sending/attempt.ts';
