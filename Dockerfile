@@ -3,11 +3,12 @@
 FROM node:26-slim AS build
 WORKDIR /plant-store
 COPY package.json package-lock.json .npmrc ./
+COPY packages/client/package.json packages/client/
 # Without the install scripts of packages: the Node of this image is the right one, and the build needs no other.
 RUN npm ci --ignore-scripts
 COPY . .
 # The image can make traces: their packages, which are optional elsewhere, stay.
-RUN npm run build && npm pkg delete devDependencies peerDependenciesMeta && npm prune --ignore-scripts
+RUN npm run build && npm pkg delete devDependencies peerDependenciesMeta workspaces && npm prune --ignore-scripts
 
 FROM node:26-slim
 WORKDIR /opt/plant-store

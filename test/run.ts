@@ -87,7 +87,12 @@ function isBuilt(): boolean {
   const built = ['build/console/index.html', 'build/docs/index.html', 'build/lib/src/cli/main.js'].map(
     timeOf,
   );
-  const sources = globSync(['*.{json,md}', '{bin,console,docs,examples,ops,packages,src}/**'], { cwd: root });
+  const sources = globSync(
+    ['{.,packages/*}/*.{json,md}', '{bin,console,docs,examples,ops,src,packages/*/src}/**'],
+    {
+      cwd: root,
+    },
+  );
   return Math.max(...sources.map(timeOf)) < Math.min(...built);
 }
 

@@ -14,8 +14,9 @@ import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
 /**
- * Compiles `src/` and the client into `build/lib`: JavaScript, the types of `plant-store/client`, and the migrations. The package
- * needs it, because Node strips no types in `node_modules`; a checkout runs the sources themselves.
+ * Compiles `src/` and the client into `build/lib`: JavaScript, the types of the client, and the migrations. The client
+ * alone is in `packages/client/build` as well, for its own package. The packages need it, because Node strips no types
+ * in `node_modules`; a checkout runs the sources themselves.
  *
  * Replaces what was there only when all is done, so that nobody ever finds half of it.
  */
@@ -29,6 +30,9 @@ export function compile(root: string): void {
     tsc(root, 'tsconfig.client.json', fresh);
     for (const file of globSync('**/*.{js,d.ts}', { cwd: fresh })) nameCompiledFiles(join(fresh, file));
     copyMigrations(root, fresh);
+    const client = join(workplace, 'client');
+    cpSync(join(fresh, 'packages', 'client', 'src'), client, { recursive: true });
+    replaceFolder(join(root, 'packages', 'client', 'build'), client, join(workplace, 'stale-client'));
     replaceFolder(join(build, 'lib'), fresh, join(workplace, 'stale'));
   } finally {
     rmSync(workplace, { recursive: true, force: true });

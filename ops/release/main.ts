@@ -5,18 +5,20 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import manifest from '../../package.json' with { type: 'json' };
 import lock from '../../package-lock.json' with { type: 'json' };
+import client from '../../packages/client/package.json' with { type: 'json' };
 import { isUnreleased, releaseNotes } from './notes.ts';
 import { settledSbom, withoutDevelopment } from './sbom.ts';
 
 /**
- * `npm run release`: the package, its notes, what it needs (CycloneDX), and the checksums of these, in `build/release`.
- * The same sources give the same bytes. Publishes nothing.
+ * `npm run release`: the package, the client's own package, the notes, what the first needs (CycloneDX), and the
+ * checksums of these, in `build/release`. The same sources give the same bytes. Publishes nothing.
  */
 const root = join(import.meta.dirname, '..', '..');
 const folder = join(root, 'build', 'release');
 const { name, version } = manifest;
 const files = {
   tarball: `${name}-${version}.tgz`,
+  client: `${client.name}-${client.version}.tgz`,
   notes: `${name}-${version}.md`,
   sbom: `${name}-${version}.cdx.json`,
 };
@@ -32,6 +34,7 @@ mkdirSync(folder, { recursive: true });
 writeFileSync(join(folder, files.notes), notes);
 // Builds everything anew: `prepare` is part of packing.
 npm(root, ['pack', '--pack-destination', folder], 2);
+npm(root, ['pack', '--workspace', client.name, '--pack-destination', folder], 2);
 writeFileSync(join(folder, files.sbom), sbom());
 writeFileSync(join(folder, 'SHA256SUMS'), Object.values(files).sort().map(checksum).join(''));
 

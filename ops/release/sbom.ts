@@ -3,21 +3,27 @@ import { createHash } from 'node:crypto';
 type Lock = { packages: Readonly<Record<string, object>> };
 
 /**
- * `package.json` and `package-lock.json` as they would be without what only development needs. npm's own `--omit=dev`
- * also leaves out what both need, such as `pg` (npm 11.19).
+ * `package.json` and `package-lock.json` as they would be without what only development needs, and without workspaces,
+ * which are part of the program. npm's own `--omit=dev` also leaves out what both need, such as `pg` (npm 11.19).
  */
 export function withoutDevelopment(manifest: object, lock: Lock): { manifest: object; lock: Lock } {
   const packages = Object.entries(lock.packages)
-    .filter(([, entry]) => !('dev' in entry))
-    .map(([path, entry]) => [path, withoutDevDependencies(entry)]);
+    .filter(([path, entry]) => isInstalled(path) && !('dev' in entry || 'link' in entry))
+    .map(([path, entry]) => [path, withoutOurs(entry)]);
   return {
-    manifest: withoutDevDependencies(manifest),
+    manifest: withoutOurs(manifest),
     lock: { ...lock, packages: Object.fromEntries(packages) },
   };
 }
 
-function withoutDevDependencies(object: object): object {
-  return Object.fromEntries(Object.entries(object).filter(([name]) => name !== 'devDependencies'));
+function isInstalled(path: string): boolean {
+  return path === '' || path.startsWith('node_modules/');
+}
+
+function withoutOurs(object: object): object {
+  return Object.fromEntries(
+    Object.entries(object).filter(([name]) => name !== 'devDependencies' && name !== 'workspaces'),
+  );
 }
 
 /** The members of npm's CycloneDX document that are changed here. */

@@ -36,6 +36,11 @@ test('the image has the packages that traces need, and none that only developmen
   t.after(() => rmSync(folder, { recursive: true }));
   for (const file of ['package.json', 'package-lock.json', '.npmrc'])
     cpSync(join(ROOT, file), join(folder, file));
+  for (const folder of manifest.workspaces)
+    assert.ok(
+      build.includes(`COPY ${folder}/package.json ${folder}/`),
+      'npm ci needs what the lock file names',
+    );
   const commands = build.flatMap((line) => line.replace(/^RUN /, '').split(' && '));
   for (const command of commands.filter((text) => /^npm (?:pkg|prune) /.test(text))) {
     execSync(`${command} --package-lock-only --offline`, { cwd: folder, stdio: 'pipe' });
@@ -44,6 +49,8 @@ test('the image has the packages that traces need, and none that only developmen
   const needed = Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies });
   const missing = needed.filter((name) => !(`node_modules/${name}` in packages));
   assert.deepEqual(missing, []);
+  const links = Object.entries<object>(packages).filter(([, entry]) => 'link' in entry);
+  assert.deepEqual(links, [], 'what they lead to is not copied');
   const kept = Object.entries(lock.packages)
     .filter(([path, entry]) => 'dev' in entry && path in packages)
     .map(([path]) => path.replace(/^node_modules\/(@opentelemetry)?.*/, '$1'));

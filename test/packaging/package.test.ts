@@ -5,6 +5,7 @@ import {
   existsSync,
   globSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   rmSync,
   statSync,
@@ -15,6 +16,7 @@ import { delimiter, dirname, join } from 'node:path';
 import { after, before, test } from 'node:test';
 import manifest from '../../package.json' with { type: 'json' };
 import lock from '../../package-lock.json' with { type: 'json' };
+import clientManifest from '../../packages/client/package.json' with { type: 'json' };
 import { greetedUrl, outcomeOf, untilGreeted } from '../cli/program.ts';
 import { startReceiver } from '../harness/receiver.ts';
 import { npm, type Packed, pack } from './packed.ts';
@@ -90,34 +92,73 @@ test('a service that is to make traces without their packages says how to instal
   assert.equal(code, 0, said);
 });
 
-test('the client and its types come with the package', () => {
+for (const [name, project] of [
+  ['plant-store/client', 'project'],
+  ['plant-store-client', 'clientProject'],
+] as const) {
+  test(`the client comes as ${name}, with its types`, () => {
+    const program = `
+      import { type NewPlant, PlantStore, verifyWebhook, WebhookVerificationError } from '${name}';
+      export async function nameOf(body: string, headers: Headers): Promise<string> {
+        const { payload } = await verifyWebhook(headers, body, 'whsec_${Buffer.alloc(24).toString('base64')}');
+        const plant: NewPlant = payload;
+        // @ts-expect-error: the types are there, and not any
+        plant.nothing;
+        return plant.name;
+      }
+      export async function* names(store: PlantStore): AsyncGenerator<string> {
+        for await (const { name } of store.plants.list()) yield name;
+      }
+      names(new PlantStore({ url: 'http://127.0.0.1', token: 'none' }));
+      const failure = await nameOf('{}', new Headers()).catch((error: unknown) => error);
+      if (!(failure instanceof WebhookVerificationError)) throw failure;
+    `;
+    writeFileSync(join(packed[project], 'receiver.ts'), program);
+    for (const module of ['nodenext', 'preserve']) {
+      const options = ['--noEmit', '--strict', '--module', module, '--target', 'esnext', '--types', ''];
+      const { stdout } = spawnSync('tsc', [...options, '--ignoreConfig', 'receiver.ts'], {
+        cwd: packed[project],
+        encoding: 'utf8',
+      });
+      assert.equal(stdout, '');
+    }
+    const { status, stderr } = spawnSync(process.execPath, ['receiver.ts'], { cwd: packed[project] });
+    assert.equal(status, 0, stderr.toString());
+  });
+}
+
+test("the client's own package holds the client, installs nothing else, and has the version of the program", () => {
+  const modules = join(packed.clientProject, 'node_modules');
+  assert.deepEqual(
+    readdirSync(modules).filter((name) => !name.startsWith('.')),
+    ['plant-store-client'],
+  );
+  const files = filesIn(join(modules, 'plant-store-client'));
+  assert.deepEqual(
+    files.filter((file) => !/^(?:package\.json|README\.md|LICENSE|build\/[a-z-]+\.(?:js|d\.ts))$/.test(file)),
+    [],
+  );
+  assert.ok(files.includes('README.md') && files.includes('LICENSE'), files.join());
+  assert.equal(clientManifest.version, manifest.version);
+});
+
+test("the client's own package runs on an older Node", async (t) => {
+  const older = olderNode();
+  if (older === undefined) return t.skip('no Node older than 26 is installed');
+  await using cleanup = new AsyncDisposableStack();
+  const { url, stop } = await serve({ DATA_DIR: 'for-older' });
+  cleanup.defer(async () => void (await stop()));
   const program = `
-    import { type NewPlant, PlantStore, verifyWebhook, WebhookVerificationError } from 'plant-store/client';
-    export async function nameOf(body: string, headers: Headers): Promise<string> {
-      const { payload } = await verifyWebhook(headers, body, 'whsec_${Buffer.alloc(24).toString('base64')}');
-      const plant: NewPlant = payload;
-      // @ts-expect-error: the types are there, and not any
-      plant.nothing;
-      return plant.name;
-    }
-    export async function* names(store: PlantStore): AsyncGenerator<string> {
-      for await (const { name } of store.plants.list()) yield name;
-    }
-    names(new PlantStore({ url: 'http://127.0.0.1', token: 'none' }));
-    const failure = await nameOf('{}', new Headers()).catch((error: unknown) => error);
-    if (!(failure instanceof WebhookVerificationError)) throw failure;
+    import { PlantStore } from 'plant-store-client';
+    const store = new PlantStore({ url: '${url}', token: '${TOKEN}' });
+    await store.plants.create({ id: 7, name: 'Alder' });
+    for await (const { id, name } of store.plants.list()) console.log(id, name);
   `;
-  writeFileSync(join(packed.project, 'receiver.ts'), program);
-  for (const module of ['nodenext', 'preserve']) {
-    const options = ['--noEmit', '--strict', '--module', module, '--target', 'esnext', '--types', ''];
-    const { stdout } = spawnSync('tsc', [...options, '--ignoreConfig', 'receiver.ts'], {
-      cwd: packed.project,
-      encoding: 'utf8',
-    });
-    assert.equal(stdout, '');
-  }
-  const { status, stderr } = spawnSync(process.execPath, ['receiver.ts'], { cwd: packed.project });
-  assert.equal(status, 0, stderr.toString());
+  const { stdout, stderr } = spawnSync(older, ['--input-type=module', '--eval', program], {
+    cwd: packed.clientProject,
+    encoding: 'utf8',
+  });
+  assert.equal(stdout, '7 Alder\n', stderr);
 });
 
 test('the page about installing puts everything where the unit for systemd looks for it', () => {
@@ -204,7 +245,10 @@ test('no file of the package tells where it was made, or imports a source', asyn
 });
 
 test('the same sources give the same package, to the byte', () => {
-  assert.equal(sha256(packed.secondTarball), sha256(packed.tarball));
+  const tarballs = globSync('*.tgz', { cwd: packed.release });
+  assert.equal(tarballs.length, 2);
+  for (const name of tarballs)
+    assert.equal(sha256(join(packed.second, name)), sha256(join(packed.release, name)), name);
 });
 
 test('a release has notes, a list of what is in it, and checksums', () => {
@@ -213,6 +257,7 @@ test('a release has notes, a list of what is in it, and checksums', () => {
     `plant-store-${version}.cdx.json`,
     `plant-store-${version}.md`,
     `plant-store-${version}.tgz`,
+    `plant-store-client-${version}.tgz`,
   ];
   assert.deepEqual(filesIn(packed.release), ['SHA256SUMS', ...names]);
   const sums = names.map((name) => `${sha256(join(packed.release, name))}  ${name}\n`).join('');
@@ -268,8 +313,8 @@ function post(url: string, body: object): Promise<Response> {
 
 /** What is installed for those who run the package, as package URLs. */
 function lockedPackages(): string[] {
-  return Object.entries<{ version?: string; dev?: boolean }>(lock.packages)
-    .filter(([path, { dev }]) => path !== '' && dev !== true)
+  return Object.entries<{ version?: string; dev?: boolean; link?: boolean }>(lock.packages)
+    .filter(([path, { dev, link }]) => path.startsWith('node_modules/') && dev !== true && link !== true)
     .map(([path, { version }]) => `pkg:npm/${path.replace(/^.*node_modules\//, '')}@${version}`);
 }
 

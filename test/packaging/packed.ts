@@ -12,20 +12,23 @@ import {
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
+import manifest from '../../package.json' with { type: 'json' };
 
 /** The package as it is made of this checkout, and a folder where it is installed as anybody would install it. */
 export type Packed = {
   /** The folder with all that `npm run release` made. */
   release: string;
   tarball: string;
-  /** Another tarball of the same sources, made by `npm pack` in a folder of another name. */
-  secondTarball: string;
+  /** A folder of another name with the tarballs that `npm pack` made there of the same sources. */
+  second: string;
   /** What the tarball holds, unpacked. */
   contents: string;
   /** A copy of the sources, which was built. */
   checkout: string;
   /** A project with nothing but the package and its dependencies. */
   project: string;
+  /** A project with nothing but the client's own package. */
+  clientProject: string;
   remove(): void;
 };
 
@@ -47,34 +50,31 @@ export async function pack(): Promise<Packed> {
 async function packInto(folder: string): Promise<Omit<Packed, 'remove'>> {
   const checkout = copySources(join(folder, 'checkout'));
   const second = copySources(join(folder, 'elsewhere', 'clone'));
-  await Promise.all([npm(checkout, 'run', '--silent', 'release'), npm(second, 'pack')]);
+  await Promise.all([
+    npm(checkout, 'run', '--silent', 'release'),
+    npm(second, 'pack', '--workspaces', '--include-workspace-root'),
+  ]);
   const release = join(checkout, 'build', 'release');
-  const tarball = onlyTarball(release);
+  const tarball = join(release, `plant-store-${manifest.version}.tgz`);
+  const clientTarball = join(release, `plant-store-client-${manifest.version}.tgz`);
 
   const unpacked = join(folder, 'unpacked');
   mkdirSync(unpacked);
   await exec('tar', ['-xzf', tarball, '-C', unpacked]);
 
-  const project = join(folder, 'project');
+  const project = await install(tarball, join(folder, 'project'));
+  const clientProject = await install(clientTarball, join(folder, 'client-project'));
+  return { release, tarball, second, contents: join(unpacked, 'package'), checkout, project, clientProject };
+}
+
+/** Makes a project with nothing but this package. */
+async function install(tarball: string, project: string): Promise<string> {
   mkdirSync(project);
   writeFileSync(join(project, 'package.json'), '{ "private": true, "type": "module" }\n');
   cpSync(tarball, join(project, basename(tarball)));
-  await npm(
-    project,
-    'install',
-    '--omit=dev',
-    '--ignore-scripts',
-    '--prefer-offline',
-    `./${basename(tarball)}`,
-  );
-  return {
-    release,
-    tarball,
-    secondTarball: onlyTarball(second),
-    contents: join(unpacked, 'package'),
-    checkout,
-    project,
-  };
+  const options = ['--omit=dev', '--ignore-scripts', '--prefer-offline'];
+  await npm(project, 'install', ...options, `./${basename(tarball)}`);
+  return project;
 }
 
 /** Runs npm as a person would: without what the npm that runs the tests tells its scripts. */
@@ -105,10 +105,4 @@ function copySources(folder: string): string {
   }
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
   return folder;
-}
-
-function onlyTarball(folder: string): string {
-  const [file = '', ...others] = globSync('*.tgz', { cwd: folder });
-  if (file === '' || others.length > 0) throw new Error(`${folder} has not one tarball.`);
-  return join(folder, file);
 }
