@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { storePath } from '../src/config/config.ts';
+import { seededRandom } from '../testkit/random/seeded.ts';
 import { type ClientsOptions, retryUnknown, runClients } from './crash/clients.ts';
 import { createLedger } from './crash/ledger.ts';
-import { seededRandom } from './crash/random.ts';
 import {
   type Mood,
   moodNames,

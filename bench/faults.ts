@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { seededRandom } from './crash/random.ts';
+import { seededRandom } from '../testkit/random/seeded.ts';
 import { createDiskFaults, whyNoFaults } from './faults/disk-faults.ts';
 import { loseStore, ways } from './faults/lost.ts';
 import { plansOf, runPlan } from './faults/running.ts';

@@ -3,9 +3,9 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { chromium } from 'playwright-core';
-import { findChromium } from '../test/console/chromium.ts';
-import { openShell, startServing } from '../test/docs/shell.ts';
-import { freePort } from '../test/harness/free-port.ts';
+import { findChromium } from '../testkit/browser/chromium.ts';
+import { openShell, startServing } from '../testkit/processes/shell.ts';
+import { freePort } from '../testkit/sockets/free-port.ts';
 import { temporaryFolder } from './harness/cleanup.ts';
 import { table } from './harness/report.ts';
 

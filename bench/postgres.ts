@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { seededRandom } from './crash/random.ts';
+import { seededRandom } from '../testkit/random/seeded.ts';
 import { asText } from './crash/result.ts';
 import type { Findings, Plan } from './postgres/findings.ts';
 import { keepLogs } from './postgres/replica.ts';

@@ -18,6 +18,8 @@ export function isQuick(file: string, seen = new Set<string>()): boolean {
   if (STARTS.some((pattern) => pattern.test(text))) return false;
   const imported = [...text.matchAll(IMPORTS)].map(([, path = '']) => join(dirname(file), path));
   return imported
-    .filter((path) => /^(?:test|bench)\//.test(path) && !seen.has(path) && existsSync(join(root, path)))
+    .filter(
+      (path) => /^(?:test|testkit|bench)\//.test(path) && !seen.has(path) && existsSync(join(root, path)),
+    )
     .every((path) => isQuick(path, seen));
 }

@@ -126,7 +126,7 @@ function longestFirst(one: string, other: string): number {
 /** For named files it is not known whether they need one; those that do start their own. */
 async function startServers(): Promise<() => Promise<void>> {
   if (named.length > 0 || flags.quick || process.env.TEST_DATABASE_URL) return async () => {};
-  const { startPostgres } = await import('./harness/postgres.ts');
+  const { startPostgres } = await import('../testkit/stores/postgres.ts');
   const servers = await Promise.all(Array.from({ length: workers }, () => startPostgres()));
   process.env.TEST_DATABASE_URL = servers.map(({ url }) => url).join(' ');
   return async () => {

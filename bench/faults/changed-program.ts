@@ -1,7 +1,7 @@
 import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { ServeOptions } from '../../test/process/server.ts';
+import type { ServeOptions } from '../../testkit/processes/server.ts';
 
 /** A change to one source file that removes the behaviour under test. */
 export type Change = { file: string; from: string; to: string };

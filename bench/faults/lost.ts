@@ -2,8 +2,8 @@ import { copyFile, cp, mkdir, rename, rm, stat, truncate, writeFile } from 'node
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { storePath } from '../../src/config/config.ts';
-import type { Outcome } from '../../test/cli/program.ts';
-import type { Server } from '../../test/process/server.ts';
+import type { Outcome } from '../../testkit/processes/program.ts';
+import type { Server } from '../../testkit/processes/server.ts';
 import type { Entry } from '../crash/ledger.ts';
 import { ask } from '../harness/client.ts';
 import { openTrial, type Trial } from './trial.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { type ServeOptions, type Server, tryToServe } from '../../test/process/server.ts';
-import { seededRandom } from '../crash/random.ts';
+import { type ServeOptions, type Server, tryToServe } from '../../testkit/processes/server.ts';
+import { seededRandom } from '../../testkit/random/seeded.ts';
 import { asText } from '../crash/result.ts';
 import type { Check } from '../crash/verify.ts';
 import { temporaryFolder } from '../harness/cleanup.ts';

@@ -1,5 +1,5 @@
-import type { Outcome } from '../../test/cli/program.ts';
-import { type ServeOptions, type Server, tryToServe } from '../../test/process/server.ts';
+import type { Outcome } from '../../testkit/processes/program.ts';
+import { type ServeOptions, type Server, tryToServe } from '../../testkit/processes/server.ts';
 import { create, retryUnknown } from '../crash/clients.ts';
 import { createLedger, enter, type Ledger } from '../crash/ledger.ts';
 import { type Receivers, startReceivers } from '../crash/receiver.ts';

@@ -3,7 +3,7 @@ import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
-import { startPostgres } from '../../test/harness/postgres.ts';
+import { startPostgres } from '../../testkit/stores/postgres.ts';
 import { atEnd } from './cleanup.ts';
 import type { Sample } from './compare.ts';
 import { type Load, sendLoad } from './load.ts';

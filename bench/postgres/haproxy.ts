@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort } from '../../test/harness/free-port.ts';
+import { freePort } from '../../testkit/sockets/free-port.ts';
 import { atEnd, temporaryFolder } from '../harness/cleanup.ts';
 import { ask } from '../harness/client.ts';
 import { isInstalled } from '../harness/tools.ts';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort } from '../../test/harness/free-port.ts';
+import { freePort } from '../../testkit/sockets/free-port.ts';
 import { atEnd, temporaryFolder } from '../harness/cleanup.ts';
 import { isInstalled } from '../harness/tools.ts';
 import { type PostgresServer, queryOnce } from './servers.ts';

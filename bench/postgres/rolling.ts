@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'undici';
-import { freePort } from '../../test/harness/free-port.ts';
+import { freePort } from '../../testkit/sockets/free-port.ts';
 import type { Check } from '../crash/verify.ts';
 import type { Server } from '../harness/server.ts';
 import { TOKEN } from '../harness/service.ts';

@@ -4,7 +4,7 @@ import { chownSync, cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { freePort } from '../../test/harness/free-port.ts';
+import { freePort } from '../../testkit/sockets/free-port.ts';
 import { atEnd, temporaryFolder } from '../harness/cleanup.ts';
 
 /** A PostgreSQL server that is started, killed and followed by a standby: a data folder and a port that stay. */

@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { seededRandom } from '../crash/random.ts';
+import { seededRandom } from '../../testkit/random/seeded.ts';
 import { type CuttingProxy, startCuttingProxy } from '../harness/cutting-proxy.ts';
 import { countOf, isReplay, putInTheWay, violationsOf } from '../harness/keyed-checks.ts';
 import { type KeyedCreate, keyedCreate, sendUntilAnswered } from '../harness/keyed-creates.ts';

@@ -1,9 +1,9 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { firstId } from '../../src/runtime.ts';
-import { startBrowser } from '../../test/console/browser.ts';
-import { startReceiver } from '../../test/harness/receiver.ts';
-import { type Service, startService } from '../../test/harness/service.ts';
+import { startBrowser } from '../../testkit/browser/browser.ts';
+import { startReceiver } from '../../testkit/receivers/receiver.ts';
+import { type Service, startService } from '../../testkit/service/service.ts';
 
 /**
  * Takes the pictures of the console for the documentation (`npm run pictures`): of a real service, in a real browser. The

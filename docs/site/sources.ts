@@ -59,6 +59,6 @@ export function linkTo(from: string, to: string): string {
 
 /** A build from fewer files, such as that of the image, shows fewer of them. */
 function isListed(source: string): boolean {
-  if (source.startsWith('test/') || !existsSync(join(root, source))) return false;
+  if (/^test(?:kit)?\//.test(source) || !existsSync(join(root, source))) return false;
   return statSync(join(root, source)).isFile();
 }

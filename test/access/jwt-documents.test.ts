@@ -5,8 +5,8 @@ import { describe, test } from 'node:test';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { createKeySource } from '../../src/access/jwt-documents.ts';
 import { identityProvider as limits } from '../../src/limits.ts';
-import { selfSigned } from '../webhooks/certificate.ts';
-import { listening } from '../webhooks/socket-server.ts';
+import { selfSigned } from '../../testkit/sockets/certificate.ts';
+import { listening } from '../../testkit/sockets/socket-server.ts';
 
 const DISCOVERY = '/.well-known/openid-configuration';
 const NEVER = new AbortController().signal;

@@ -4,7 +4,11 @@ import { createVerifyJwt, type VerifyJwt } from '../../src/access/jwt.ts';
 import { AppError } from '../../src/errors.ts';
 import { identityProvider as limits } from '../../src/limits.ts';
 import { type Log, silentLog } from '../../src/runtime.ts';
-import { AUDIENCE, type IdentityProvider, startIdentityProvider } from '../harness/identity-provider.ts';
+import {
+  AUDIENCE,
+  type IdentityProvider,
+  startIdentityProvider,
+} from '../../testkit/identity/identity-provider.ts';
 
 const DISCOVERY = '/.well-known/openid-configuration';
 

@@ -9,7 +9,11 @@ import { identityProvider as limits } from '../../src/limits.ts';
 import { type Runtime, silentLog, systemRuntime } from '../../src/runtime.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import type { Store } from '../../src/store/store.ts';
-import { AUDIENCE, type IdentityProvider, startIdentityProvider } from '../harness/identity-provider.ts';
+import {
+  AUDIENCE,
+  type IdentityProvider,
+  startIdentityProvider,
+} from '../../testkit/identity/identity-provider.ts';
 
 describe('the user of a JWT', () => {
   let provider: IdentityProvider;

@@ -11,7 +11,7 @@ import {
   type Claims,
   type IdentityProvider,
   startIdentityProvider,
-} from '../harness/identity-provider.ts';
+} from '../../testkit/identity/identity-provider.ts';
 
 describe('a JWT', () => {
   let provider: IdentityProvider;

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { createPublicKey, verify } from 'node:crypto';
 import { after, test } from 'node:test';
 import { Webhook } from 'standardwebhooks';
-import { failed, succeeded } from '../harness/answer.ts';
-import { type Received, type Receiver, startReceiver } from '../harness/receiver.ts';
-import { startService } from '../harness/service.ts';
+import { type Received, type Receiver, startReceiver } from '../../testkit/receivers/receiver.ts';
+import { failed, succeeded } from '../../testkit/service/answer.ts';
+import { startService } from '../../testkit/service/service.ts';
 
 const service = await startService({
   WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { type Answer, failed, succeeded } from '../harness/answer.ts';
-import { type Service, startService } from '../harness/service.ts';
+import { type Answer, failed, succeeded } from '../../testkit/service/answer.ts';
+import { type Service, startService } from '../../testkit/service/service.ts';
 
 const LIMIT = 5;
 const services: Service[] = [];

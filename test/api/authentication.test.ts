@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { type Scope, scopes } from '../../src/access/scopes.ts';
-import { run } from '../cli/program.ts';
-import { type Answer, failed, succeeded } from '../harness/answer.ts';
-import { exchange } from '../harness/raw-client.ts';
-import { startService } from '../harness/service.ts';
+import { run } from '../../testkit/processes/program.ts';
+import { type Answer, failed, succeeded } from '../../testkit/service/answer.ts';
+import { startService } from '../../testkit/service/service.ts';
+import { exchange } from '../../testkit/sockets/raw-client.ts';
 
 const service = await startService();
 after(() => service.stop());

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { failed, succeeded } from '../harness/answer.ts';
-import { exchange, openRaw } from '../harness/raw-client.ts';
-import { chunk, head, usual } from '../harness/raw-request.ts';
-import { startService } from '../harness/service.ts';
+import { failed, succeeded } from '../../testkit/service/answer.ts';
+import { startService } from '../../testkit/service/service.ts';
+import { exchange, openRaw } from '../../testkit/sockets/raw-client.ts';
+import { chunk, head, usual } from '../../testkit/sockets/raw-request.ts';
 
 const service = await startService();
 after(() => service.stop());

@@ -1,7 +1,7 @@
 import { after, before, test } from 'node:test';
-import { startReceiver } from '../harness/receiver.ts';
+import { startReceiver } from '../../testkit/receivers/receiver.ts';
+import { NOWHERE } from '../../testkit/service/webhook-client.ts';
 import { LONG, type Person, placeholder, plant, startTwins, type Twins } from './twins.ts';
-import { NOWHERE } from './webhook-client.ts';
 
 /** Webhooks, their deliveries and the feed: both stores answer the same, byte for byte. */
 

@@ -1,6 +1,6 @@
 import { after, before, test } from 'node:test';
+import { NOWHERE } from '../../testkit/service/webhook-client.ts';
 import { LONG, placeholder, plant, startTwins, type Twins } from './twins.ts';
-import { NOWHERE } from './webhook-client.ts';
 
 /** Every operation, with requests that are right, wrong and hostile: both stores answer the same, byte for byte. */
 

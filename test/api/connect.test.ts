@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { after, before, test } from 'node:test';
-import { failed, succeeded } from '../harness/answer.ts';
-import { exchange, openRaw, type RawConnection, sendInPieces } from '../harness/raw-client.ts';
-import { chunk, head, usual } from '../harness/raw-request.ts';
-import { type Service, startService } from '../harness/service.ts';
+import { failed, succeeded } from '../../testkit/service/answer.ts';
+import { type Service, startService } from '../../testkit/service/service.ts';
+import { exchange, openRaw, type RawConnection, sendInPieces } from '../../testkit/sockets/raw-client.ts';
+import { chunk, head, usual } from '../../testkit/sockets/raw-request.ts';
 
 const CONNECT = 'CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n';
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { succeeded } from '../harness/answer.ts';
-import { type Receiver, startReceiver } from '../harness/receiver.ts';
-import { startService } from '../harness/service.ts';
-import { eventually } from './eventually.ts';
+import { type Receiver, startReceiver } from '../../testkit/receivers/receiver.ts';
+import { succeeded } from '../../testkit/service/answer.ts';
+import { eventually } from '../../testkit/service/eventually.ts';
+import { startService } from '../../testkit/service/service.ts';
 import {
   type DeliveryAnswer,
   holding,
@@ -11,7 +11,7 @@ import {
   redeliver,
   testWebhook,
   webhookClient,
-} from './webhook-client.ts';
+} from '../../testkit/service/webhook-client.ts';
 
 const service = await startService({
   WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',

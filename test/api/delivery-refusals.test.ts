@@ -1,8 +1,14 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { failed, succeeded } from '../harness/answer.ts';
-import { startService } from '../harness/service.ts';
-import { holding, redeliver, testWebhook, type WebhookClient, webhookClient } from './webhook-client.ts';
+import { failed, succeeded } from '../../testkit/service/answer.ts';
+import { startService } from '../../testkit/service/service.ts';
+import {
+  holding,
+  redeliver,
+  testWebhook,
+  type WebhookClient,
+  webhookClient,
+} from '../../testkit/service/webhook-client.ts';
 
 const service = await startService({ WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' });
 after(() => service.stop());

@@ -5,10 +5,10 @@ import { buffer } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { http as limits } from '../../src/limits.ts';
-import { failed, succeeded } from '../harness/answer.ts';
-import { openRaw } from '../harness/raw-client.ts';
-import { head, usual } from '../harness/raw-request.ts';
-import { type Service, startService } from '../harness/service.ts';
+import { failed, succeeded } from '../../testkit/service/answer.ts';
+import { type Service, startService } from '../../testkit/service/service.ts';
+import { openRaw } from '../../testkit/sockets/raw-client.ts';
+import { head, usual } from '../../testkit/sockets/raw-request.ts';
 
 const PLANT = '{"name":"Alder"}';
 

@@ -3,8 +3,8 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Service } from '../harness/service.ts';
-import { follow, idsOf, nextResponse, plant, take, withService } from './follower.ts';
+import { follow, idsOf, nextResponse, plant, take, withService } from '../../testkit/service/follower.ts';
+import type { Service } from '../../testkit/service/service.ts';
 
 /** Two kilobytes. */
 const LONG = '🌱'.repeat(255);

@@ -2,10 +2,19 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { failed } from '../harness/answer.ts';
-import { exchange } from '../harness/raw-client.ts';
-import { head } from '../harness/raw-request.ts';
-import { follow, idsOf, nextResponse, openStream, plant, refused, take, withService } from './follower.ts';
+import { failed } from '../../testkit/service/answer.ts';
+import {
+  follow,
+  idsOf,
+  nextResponse,
+  openStream,
+  plant,
+  refused,
+  take,
+  withService,
+} from '../../testkit/service/follower.ts';
+import { exchange } from '../../testkit/sockets/raw-client.ts';
+import { head } from '../../testkit/sockets/raw-request.ts';
 
 test('a new event arrives at once, as its cursor, type, and JSON in one line', () =>
   withService(async (service) => {

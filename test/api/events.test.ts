@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { firstId } from '../../src/runtime.ts';
-import { failed, succeeded } from '../harness/answer.ts';
-import { startService } from '../harness/service.ts';
-import type { EventData } from './follower.ts';
+import { failed, succeeded } from '../../testkit/service/answer.ts';
+import type { EventData } from '../../testkit/service/follower.ts';
+import { startService } from '../../testkit/service/service.ts';
 
 const service = await startService();
 after(() => service.stop());

@@ -4,10 +4,10 @@ import { text } from 'node:stream/consumers';
 import { after, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ErrorCode } from '../../src/errors.ts';
-import { failed, succeeded } from '../harness/answer.ts';
-import { exchange, openRaw, type RawAnswer, sendInPieces } from '../harness/raw-client.ts';
-import { chunk, head, usual } from '../harness/raw-request.ts';
-import { startService } from '../harness/service.ts';
+import { failed, succeeded } from '../../testkit/service/answer.ts';
+import { startService } from '../../testkit/service/service.ts';
+import { exchange, openRaw, type RawAnswer, sendInPieces } from '../../testkit/sockets/raw-client.ts';
+import { chunk, head, usual } from '../../testkit/sockets/raw-request.ts';
 
 const service = await startService();
 after(() => service.stop());

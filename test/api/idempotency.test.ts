@@ -3,9 +3,9 @@ import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { parseKey } from '../../src/http/request/idempotency.ts';
-import { type Answer, failed, succeeded } from '../harness/answer.ts';
-import { type Service, startService } from '../harness/service.ts';
-import { eventually } from './eventually.ts';
+import { type Answer, failed, succeeded } from '../../testkit/service/answer.ts';
+import { eventually } from '../../testkit/service/eventually.ts';
+import { type Service, startService } from '../../testkit/service/service.ts';
 
 describe('Idempotency-Key', () => {
   let service: Service;

@@ -3,11 +3,11 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { connect } from 'node:net';
 import { after, test } from 'node:test';
-import { failed, succeeded } from '../harness/answer.ts';
-import { startIdentityProvider } from '../harness/identity-provider.ts';
-import { startService } from '../harness/service.ts';
-import { listening } from '../webhooks/socket-server.ts';
-import { follow } from './follower.ts';
+import { startIdentityProvider } from '../../testkit/identity/identity-provider.ts';
+import { failed, succeeded } from '../../testkit/service/answer.ts';
+import { follow } from '../../testkit/service/follower.ts';
+import { startService } from '../../testkit/service/service.ts';
+import { listening } from '../../testkit/sockets/socket-server.ts';
 
 const provider = await startIdentityProvider(['ann', 'rosa']);
 const service = await startService(provider.settings);

@@ -9,11 +9,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { storePath } from '../../src/config/config.ts';
 import { list as limits } from '../../src/limits.ts';
 import { listPlants, type NextPart } from '../../src/plants/list.ts';
-import { failed, succeeded } from '../harness/answer.ts';
-import { head } from '../harness/raw-request.ts';
-import { type Service, startService } from '../harness/service.ts';
-import { scrape } from '../observability/scrape.ts';
-import { eventually } from './eventually.ts';
+import { failed, succeeded } from '../../testkit/service/answer.ts';
+import { eventually } from '../../testkit/service/eventually.ts';
+import { scrape } from '../../testkit/service/scrape.ts';
+import { type Service, startService } from '../../testkit/service/service.ts';
+import { head } from '../../testkit/sockets/raw-request.ts';
 
 // All connections come from one address, which may have more of them than a client may.
 const service = await startService({ METRICS_PORT: '0', TRUST_PROXY: '127.0.0.0/8' });

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { crc32 } from 'node:zlib';
-import { failed, succeeded } from '../harness/answer.ts';
-import { exchange } from '../harness/raw-client.ts';
-import { startService } from '../harness/service.ts';
+import { failed, succeeded } from '../../testkit/service/answer.ts';
+import { startService } from '../../testkit/service/service.ts';
+import { exchange } from '../../testkit/sockets/raw-client.ts';
 
 const service = await startService();
 after(() => service.stop());

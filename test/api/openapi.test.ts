@@ -3,10 +3,10 @@ import { after, test } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { catalogue } from '../../src/errors.ts';
 import { openapiDocument } from '../../src/http/routes/openapi.ts';
-import { type Answer, succeeded } from '../harness/answer.ts';
-import { exchange } from '../harness/raw-client.ts';
-import { chunk, head, usual } from '../harness/raw-request.ts';
-import { startService } from '../harness/service.ts';
+import { type Answer, succeeded } from '../../testkit/service/answer.ts';
+import { startService } from '../../testkit/service/service.ts';
+import { exchange } from '../../testkit/sockets/raw-client.ts';
+import { chunk, head, usual } from '../../testkit/sockets/raw-request.ts';
 
 const service = await startService({ WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' });
 after(() => service.stop());

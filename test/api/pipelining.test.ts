@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { after, test } from 'node:test';
 import { http as limits } from '../../src/limits.ts';
-import { failed, succeeded } from '../harness/answer.ts';
-import { openRaw } from '../harness/raw-client.ts';
-import { chunk, head, usual } from '../harness/raw-request.ts';
-import { startService } from '../harness/service.ts';
+import { failed, succeeded } from '../../testkit/service/answer.ts';
+import { startService } from '../../testkit/service/service.ts';
+import { openRaw } from '../../testkit/sockets/raw-client.ts';
+import { chunk, head, usual } from '../../testkit/sockets/raw-request.ts';
 
 const service = await startService();
 after(() => service.stop());

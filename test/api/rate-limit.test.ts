@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { type Answer, failed, succeeded } from '../harness/answer.ts';
-import { openRaw } from '../harness/raw-client.ts';
-import { head } from '../harness/raw-request.ts';
-import { startService } from '../harness/service.ts';
-import { follow } from './follower.ts';
+import { type Answer, failed, succeeded } from '../../testkit/service/answer.ts';
+import { follow } from '../../testkit/service/follower.ts';
+import { startService } from '../../testkit/service/service.ts';
+import { openRaw } from '../../testkit/sockets/raw-client.ts';
+import { head } from '../../testkit/sockets/raw-request.ts';
 
 // An hour, so that no window ends in the middle of a test.
 const service = await startService({ RATE_LIMIT: '5/1h' });

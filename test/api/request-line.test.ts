@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { failed, succeeded } from '../harness/answer.ts';
-import { exchange, openRaw, sendInPieces } from '../harness/raw-client.ts';
-import { head, usual } from '../harness/raw-request.ts';
-import { startService } from '../harness/service.ts';
-import { eventually } from './eventually.ts';
+import { failed, succeeded } from '../../testkit/service/answer.ts';
+import { eventually } from '../../testkit/service/eventually.ts';
+import { startService } from '../../testkit/service/service.ts';
+import { exchange, openRaw, sendInPieces } from '../../testkit/sockets/raw-client.ts';
+import { head, usual } from '../../testkit/sockets/raw-request.ts';
 
 const service = await startService();
 after(() => service.stop());

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { makeDatabase, type TestDatabase } from '../harness/postgres.ts';
-import { type Receiver, startReceiver } from '../harness/receiver.ts';
-import { type Service, startService } from '../harness/service.ts';
+import { type Receiver, startReceiver } from '../../testkit/receivers/receiver.ts';
+import { type Service, startService } from '../../testkit/service/service.ts';
+import { makeDatabase, type TestDatabase } from '../../testkit/stores/postgres.ts';
 
 /** Two replicas on one database: one answers requests, one sends webhooks. */
 

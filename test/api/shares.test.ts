@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { failed, succeeded } from '../harness/answer.ts';
-import { startReceiver } from '../harness/receiver.ts';
-import { type Service, startService } from '../harness/service.ts';
-import { follow } from './follower.ts';
+import { startReceiver } from '../../testkit/receivers/receiver.ts';
+import { failed, succeeded } from '../../testkit/service/answer.ts';
+import { follow } from '../../testkit/service/follower.ts';
+import { type Service, startService } from '../../testkit/service/service.ts';
 
 describe('shared plants', () => {
   let service: Service;

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { http as limits } from '../../src/limits.ts';
-import { failed, succeeded } from '../harness/answer.ts';
-import { openRaw, type RawConnection } from '../harness/raw-client.ts';
-import { head, usual } from '../harness/raw-request.ts';
-import { startService } from '../harness/service.ts';
+import { failed, succeeded } from '../../testkit/service/answer.ts';
+import { startService } from '../../testkit/service/service.ts';
+import { openRaw, type RawConnection } from '../../testkit/sockets/raw-client.ts';
+import { head, usual } from '../../testkit/sockets/raw-request.ts';
 
 // These tests take as long as the limit that they look at: about eleven seconds, all of them together.
 

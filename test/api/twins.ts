@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { addShare } from '../../src/access/shares.ts';
-import { makeDatabase } from '../harness/postgres.ts';
-import { openRaw, type RawAnswer } from '../harness/raw-client.ts';
-import { head } from '../harness/raw-request.ts';
-import { type Service, startService } from '../harness/service.ts';
-import { eventually } from './eventually.ts';
+import { eventually } from '../../testkit/service/eventually.ts';
+import { type Service, startService } from '../../testkit/service/service.ts';
+import { openRaw, type RawAnswer } from '../../testkit/sockets/raw-client.ts';
+import { head } from '../../testkit/sockets/raw-request.ts';
+import { makeDatabase } from '../../testkit/stores/postgres.ts';
 
 /** Two services, one on each store, that are asked the same. What only one of them can know is told apart by place. */
 export type Twins = {

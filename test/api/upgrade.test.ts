@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { failed, succeeded } from '../harness/answer.ts';
-import { openRaw, type RawAnswer, type RawConnection, sendInPieces } from '../harness/raw-client.ts';
-import { head, usual } from '../harness/raw-request.ts';
-import { startService } from '../harness/service.ts';
+import { failed, succeeded } from '../../testkit/service/answer.ts';
+import { startService } from '../../testkit/service/service.ts';
+import {
+  openRaw,
+  type RawAnswer,
+  type RawConnection,
+  sendInPieces,
+} from '../../testkit/sockets/raw-client.ts';
+import { head, usual } from '../../testkit/sockets/raw-request.ts';
 
 const service = await startService();
 after(() => service.stop());

@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { Webhook } from 'standardwebhooks';
-import { failed, succeeded } from '../harness/answer.ts';
-import { type Received, startReceiver } from '../harness/receiver.ts';
-import { startService } from '../harness/service.ts';
-import { type WebhookAnswer, type WebhookClient, webhookClient } from './webhook-client.ts';
+import { type Received, startReceiver } from '../../testkit/receivers/receiver.ts';
+import { failed, succeeded } from '../../testkit/service/answer.ts';
+import { startService } from '../../testkit/service/service.ts';
+import {
+  type WebhookAnswer,
+  type WebhookClient,
+  webhookClient,
+} from '../../testkit/service/webhook-client.ts';
 
 const service = await startService({ WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' });
 after(() => service.stop());

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { failed, succeeded } from '../harness/answer.ts';
-import { startService } from '../harness/service.ts';
+import { failed, succeeded } from '../../testkit/service/answer.ts';
+import { startService } from '../../testkit/service/service.ts';
 
 const service = await startService({ WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' });
 const strict = await startService();

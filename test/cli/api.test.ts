@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import { type TestContext, test } from 'node:test';
 import { connect } from '../../src/cli/api.ts';
-import { type Outcome, run } from './program.ts';
-import { failureOf, startRemote } from './remote.ts';
+import { type Outcome, run } from '../../testkit/processes/program.ts';
+import { failureOf, startRemote } from '../../testkit/processes/remote.ts';
 
 const TOKEN = 'pst_anything';
 

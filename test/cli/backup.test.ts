@@ -18,10 +18,17 @@ import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises';
 import { storePath } from '../../src/config/config.ts';
-import { addPlants, plantsIn } from './backed-up-store.ts';
+import { addPlants, plantsIn } from '../../testkit/processes/backed-up-store.ts';
+import {
+  launch,
+  type Outcome,
+  outcomeOf,
+  run,
+  withFolder,
+  withStoreFolder,
+} from '../../testkit/processes/program.ts';
+import { dataOf, failureOf, wordsOf } from '../../testkit/processes/remote.ts';
 import { fillStore, openEmbedded } from './copied-store.ts';
-import { launch, type Outcome, outcomeOf, run, withFolder, withStoreFolder } from './program.ts';
-import { dataOf, failureOf, wordsOf } from './remote.ts';
 
 function backUp(folder: string, file: string, ...more: string[]) {
   return run(['backup', file, '--data-dir', folder, ...more]);

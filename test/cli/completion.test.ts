@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { run, withFolder } from './program.ts';
-import { dataOf } from './remote.ts';
+import { run, withFolder } from '../../testkit/processes/program.ts';
+import { dataOf } from '../../testkit/processes/remote.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../bin/plant-store', import.meta.url));
 

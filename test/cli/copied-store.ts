@@ -7,8 +7,8 @@ import { silentLog } from '../../src/runtime.ts';
 import { openPostgresStore, type PostgresStore } from '../../src/store/postgres/store.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import type { Store } from '../../src/store/store.ts';
-import { lanesOf } from '../harness/lanes.ts';
-import { AT, type Given, given, outcomeOf } from '../store/given.ts';
+import { AT, type Given, given, outcomeOf } from '../../testkit/stores/given.ts';
+import { lanesOf } from '../../testkit/stores/lanes.ts';
 
 const clock = { now: () => AT };
 

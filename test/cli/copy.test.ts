@@ -2,13 +2,21 @@ import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { storePath } from '../../src/config/config.ts';
-import { lanesOf } from '../harness/lanes.ts';
-import { administer, makeDatabase } from '../harness/postgres.ts';
-import { AT, given, outcomeOf as outcomeOfDelivery } from '../store/given.ts';
+import {
+  launch,
+  outcomeOf,
+  run,
+  serve,
+  untilSaid,
+  withFolder,
+  withStoreFolder,
+} from '../../testkit/processes/program.ts';
+import { failureOf } from '../../testkit/processes/remote.ts';
+import { AT, given, outcomeOf as outcomeOfDelivery } from '../../testkit/stores/given.ts';
+import { lanesOf } from '../../testkit/stores/lanes.ts';
+import { administer, makeDatabase } from '../../testkit/stores/postgres.ts';
 import { fillStore, openDatabaseStore, openEmbedded, viewOf } from './copied-store.ts';
 import { noTerminal, onTerminal } from './on-terminal.ts';
-import { launch, outcomeOf, run, serve, untilSaid, withFolder, withStoreFolder } from './program.ts';
-import { failureOf } from './remote.ts';
 
 /** The URL of an empty database that is dropped with the test. */
 async function emptyDatabase(t: TestContext): Promise<string> {

@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import { test } from 'node:test';
 import { connect } from '../../src/cli/api.ts';
 import { pagesOf } from '../../src/cli/pages.ts';
-import { dataOf, failureOf, type Remote, startRemote, wordsOf } from './remote.ts';
+import { dataOf, failureOf, type Remote, startRemote, wordsOf } from '../../testkit/processes/remote.ts';
 
 const NO_EVENT = 'evt_01m7xzsn3sskhbnh27akn17wp9';
 

@@ -10,11 +10,11 @@ import { checkClock, checkNode, compareClocks } from '../../src/cli/doctor/machi
 import { checkReceivers } from '../../src/cli/doctor/webhooks.ts';
 import { storePath } from '../../src/config/config.ts';
 import { parseNetworks } from '../../src/webhooks/sending/addresses.ts';
-import { freePort } from '../harness/free-port.ts';
-import { makeDatabase } from '../harness/postgres.ts';
-import { startReceiver } from '../harness/receiver.ts';
-import { addPlants } from './backed-up-store.ts';
-import { run, serve, withFolder, withStoreFolder } from './program.ts';
+import { addPlants } from '../../testkit/processes/backed-up-store.ts';
+import { run, serve, withFolder, withStoreFolder } from '../../testkit/processes/program.ts';
+import { startReceiver } from '../../testkit/receivers/receiver.ts';
+import { freePort } from '../../testkit/sockets/free-port.ts';
+import { makeDatabase } from '../../testkit/stores/postgres.ts';
 
 /** What a check of this name found, as `doctor --json` tells it. */
 async function examine(env: Record<string, string>) {

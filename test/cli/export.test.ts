@@ -4,9 +4,9 @@ import { readdir, readFile, readlink, stat, symlink, writeFile } from 'node:fs/p
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse } from 'csv-parse/sync';
+import { launch, outcomeOf, run, withFolder } from '../../testkit/processes/program.ts';
+import { dataOf, failureOf, type Remote, startRemote, wordsOf } from '../../testkit/processes/remote.ts';
 import { startCuttingProxy } from './cutting-proxy.ts';
-import { launch, outcomeOf, run, withFolder } from './program.ts';
-import { dataOf, failureOf, type Remote, startRemote, wordsOf } from './remote.ts';
 import { share, stock } from './stock.ts';
 import { watch } from './watch.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connect } from '../../src/cli/api.ts';
 import { firstAttempt } from '../../src/cli/service/first-attempt.ts';
-import { dataOf, failureOf, type Remote, startRemote } from './remote.ts';
+import { dataOf, failureOf, type Remote, startRemote } from '../../testkit/processes/remote.ts';
 
 function webhooksOf({ service }: Remote) {
   return connect({ url: service.url, token: service.token }).webhooks;

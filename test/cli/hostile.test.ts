@@ -7,9 +7,9 @@ import { test } from 'node:test';
 import { shellWord } from '../../src/cli/terminal/terminal.ts';
 import { storePath } from '../../src/config/config.ts';
 import { lockForServing } from '../../src/store/sqlite/files/lock.ts';
+import { run, withFolder, withStoreFolder } from '../../testkit/processes/program.ts';
 import { HOSTILE, HOSTILITIES, startHostileServer } from './hostile-server.ts';
 import { noTerminal, onTerminal, shownBy, shownOnTerminal } from './on-terminal.ts';
-import { run, withFolder, withStoreFolder } from './program.ts';
 
 const skip = noTerminal() ?? false;
 

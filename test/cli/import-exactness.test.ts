@@ -4,8 +4,14 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort } from '../harness/free-port.ts';
-import { launch, type Outcome, outcomeOf, untilGreeted, withFolder } from './program.ts';
+import {
+  launch,
+  type Outcome,
+  outcomeOf,
+  untilGreeted,
+  withFolder,
+} from '../../testkit/processes/program.ts';
+import { freePort } from '../../testkit/sockets/free-port.ts';
 
 const TOKEN = 'a-bootstrap-token-that-only-tests-know';
 const headers = { authorization: `Bearer ${TOKEN}` };

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { appendFileSync, existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
+import { launch, outcomeOf } from '../../testkit/processes/program.ts';
 import { type Import, withImport, wordsOf } from './importing.ts';
-import { launch, outcomeOf } from './program.ts';
 
 /** Two plants and a row that fails before the import ends at the third plant: the user may have no more. */
 const ROWS = 'name,tag\nAlder,\n,Quercus\nBeech,\nCedar,\n';

@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { createWriteStream, existsSync, readFileSync, rmSync } from 'node:fs';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { launch, outcomeOf, run } from '../../testkit/processes/program.ts';
 import { withImport, wordsOf } from './importing.ts';
-import { launch, outcomeOf, run } from './program.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../bin/plant-store', import.meta.url));
 const ADDED = { status: 201 };

@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { failed, succeeded } from '../harness/answer.ts';
+import { run, withFolder } from '../../testkit/processes/program.ts';
+import { failed, succeeded } from '../../testkit/service/answer.ts';
 import { room, stopped, withImport, wordsOf } from './importing.ts';
 import { noTerminal, onTerminal } from './on-terminal.ts';
-import { run, withFolder } from './program.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../bin/plant-store', import.meta.url));
 

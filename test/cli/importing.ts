@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { type Outcome, withFolder } from './program.ts';
-import { type Remote, startRemote } from './remote.ts';
+import { type Outcome, withFolder } from '../../testkit/processes/program.ts';
+import { type Remote, startRemote } from '../../testkit/processes/remote.ts';
 
 /** A service, and a folder for the files that are imported into it. */
 export type Import = Remote & {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { type TestContext, test } from 'node:test';
-import { startReceiver } from '../harness/receiver.ts';
+import { startReceiver } from '../../testkit/receivers/receiver.ts';
 import { watch } from './watch.ts';
 
 const KNOWN =

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { Webhook } from 'standardwebhooks';
-import { type Received, startReceiver } from '../harness/receiver.ts';
-import { makePlace } from '../process/place.ts';
-import { TOKEN } from '../process/server.ts';
-import { run } from './program.ts';
-import { failureOf, startRemote } from './remote.ts';
+import { makePlace } from '../../testkit/processes/place.ts';
+import { run } from '../../testkit/processes/program.ts';
+import { failureOf, startRemote } from '../../testkit/processes/remote.ts';
+import { TOKEN } from '../../testkit/processes/server.ts';
+import { type Received, startReceiver } from '../../testkit/receivers/receiver.ts';
 import { type Watched, watch } from './watch.ts';
 
 const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=';

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { freePort } from '../harness/free-port.ts';
+import { launch, type Outcome, outcomeOf, run, withFolder } from '../../testkit/processes/program.ts';
+import { dataOf, failureOf, startRemote, wordsOf } from '../../testkit/processes/remote.ts';
+import { freePort } from '../../testkit/sockets/free-port.ts';
 import { startCuttingProxy } from './cutting-proxy.ts';
 import { noTerminal, onTerminal } from './on-terminal.ts';
-import { launch, type Outcome, outcomeOf, run, withFolder } from './program.ts';
-import { dataOf, failureOf, startRemote, wordsOf } from './remote.ts';
 
 /** Runs a verb that finds this on its standard input. */
 function runWith(input: string, args: readonly string[], env: Record<string, string>): Promise<Outcome> {

@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { launch, outcomeOf, run, untilGreeted, untilSaid, withFolder } from './program.ts';
-import { startRemote } from './remote.ts';
+import {
+  launch,
+  outcomeOf,
+  run,
+  untilGreeted,
+  untilSaid,
+  withFolder,
+} from '../../testkit/processes/program.ts';
+import { startRemote } from '../../testkit/processes/remote.ts';
 
 /** Starts a colour, or anything else that a terminal obeys. */
 const ESCAPE = '\u001b';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
-import { administer, makeDatabase } from '../harness/postgres.ts';
-import { run } from './program.ts';
-import { dataOf, failureOf, wordsOf } from './remote.ts';
+import { run } from '../../testkit/processes/program.ts';
+import { dataOf, failureOf, wordsOf } from '../../testkit/processes/remote.ts';
+import { administer, makeDatabase } from '../../testkit/stores/postgres.ts';
 
 async function emptyDatabase(t: TestContext): Promise<{ DATABASE_URL: string }> {
   const database = await makeDatabase();

@@ -4,10 +4,10 @@ import { lstatSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSyn
 import { lchown, mkdir, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { launch, outcomeOf, run, withFolder, withStoreFolder } from '../../testkit/processes/program.ts';
+import { failureOf, startRemote } from '../../testkit/processes/remote.ts';
 import { room, withImport, wordsOf } from './importing.ts';
 import { noTerminal, shownOnTerminal } from './on-terminal.ts';
-import { launch, outcomeOf, run, withFolder, withStoreFolder } from './program.ts';
-import { failureOf, startRemote } from './remote.ts';
 
 /** What somebody wants this user to write over. */
 const VICTIM = 'precious';

@@ -7,10 +7,10 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { run, withFolder } from '../../testkit/processes/program.ts';
+import { dataOf, failureOf, startRemote, wordsOf } from '../../testkit/processes/remote.ts';
 import { startCuttingProxy } from './cutting-proxy.ts';
 import { noTerminal, onTerminal } from './on-terminal.ts';
-import { run, withFolder } from './program.ts';
-import { dataOf, failureOf, startRemote, wordsOf } from './remote.ts';
 import { share, stock } from './stock.ts';
 import { watch } from './watch.ts';
 

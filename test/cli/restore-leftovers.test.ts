@@ -8,9 +8,9 @@ import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
 import { storePath } from '../../src/config/config.ts';
 import { lockForServing } from '../../src/store/sqlite/files/lock.ts';
 import { restoreStore } from '../../src/store/sqlite/files/restore.ts';
-import { leftIn, plantsIn, restore, withBackup } from './backed-up-store.ts';
-import { launch, outcomeOf, untilGreeted, withFolder } from './program.ts';
-import { failureOf, wordsOf } from './remote.ts';
+import { leftIn, plantsIn, restore, withBackup } from '../../testkit/processes/backed-up-store.ts';
+import { launch, outcomeOf, untilGreeted, withFolder } from '../../testkit/processes/program.ts';
+import { failureOf, wordsOf } from '../../testkit/processes/remote.ts';
 
 test('a restore that is refused leaves nothing, neither a folder nor a file in one', async () => {
   await withBackup(async (folder, file) => {

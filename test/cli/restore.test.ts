@@ -17,9 +17,22 @@ import { basename, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { storePath } from '../../src/config/config.ts';
-import { leftIn, makeFirstVersion, plantsIn, restore, withBackup } from './backed-up-store.ts';
-import { launch, outcomeOf, run, serve, withFolder, withStoreFolder } from './program.ts';
-import { dataOf, failureOf, wordsOf } from './remote.ts';
+import {
+  leftIn,
+  makeFirstVersion,
+  plantsIn,
+  restore,
+  withBackup,
+} from '../../testkit/processes/backed-up-store.ts';
+import {
+  launch,
+  outcomeOf,
+  run,
+  serve,
+  withFolder,
+  withStoreFolder,
+} from '../../testkit/processes/program.ts';
+import { dataOf, failureOf, wordsOf } from '../../testkit/processes/remote.ts';
 
 test('a backup is restored in place of a store, which is kept and can be restored again', async () => {
   await withBackup(async (folder, file) => {

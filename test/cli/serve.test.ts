@@ -9,7 +9,7 @@ import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { setInterval as every } from 'node:timers/promises';
 import { storePath } from '../../src/config/config.ts';
-import { run, type Serving, serve, withFolder } from './program.ts';
+import { run, type Serving, serve, withFolder } from '../../testkit/processes/program.ts';
 
 const CHOSEN = 'chosen-by-the-operator-0123456789abcdef';
 const TOKEN = /pst_[0-9A-Za-z]{38}/;

@@ -3,9 +3,9 @@ import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { storePath } from '../../src/config/config.ts';
 import { access } from '../../src/limits.ts';
-import { failed, succeeded } from '../harness/answer.ts';
-import { run, withStoreFolder } from './program.ts';
-import { dataOf, failureOf, startRemote, wordsOf } from './remote.ts';
+import { run, withStoreFolder } from '../../testkit/processes/program.ts';
+import { dataOf, failureOf, startRemote, wordsOf } from '../../testkit/processes/remote.ts';
+import { failed, succeeded } from '../../testkit/service/answer.ts';
 
 const ANN_TO_BOB = ['--owner', 'ann', '--viewer', 'bob'];
 

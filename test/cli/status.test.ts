@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { freePort } from '../harness/free-port.ts';
-import { run } from './program.ts';
-import { dataOf, startRemote } from './remote.ts';
+import { run } from '../../testkit/processes/program.ts';
+import { dataOf, startRemote } from '../../testkit/processes/remote.ts';
+import { freePort } from '../../testkit/sockets/free-port.ts';
 
 test('status of a service that is well says so, with how long it took', async (t) => {
   const { verb, webhook } = await startRemote(t);

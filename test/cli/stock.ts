@@ -1,5 +1,5 @@
-import type { Service } from '../harness/service.ts';
-import type { Remote } from './remote.ts';
+import type { Remote } from '../../testkit/processes/remote.ts';
+import type { Service } from '../../testkit/service/service.ts';
 
 /** Makes plants with the ids from 1 on, and gives the ids. */
 export async function stock({ plant }: Remote, count: number): Promise<number[]> {

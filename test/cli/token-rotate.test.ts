@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { failed, succeeded } from '../harness/answer.ts';
-import { type Outcome, run, withStoreFolder } from './program.ts';
-import { dataOf, failureOf, startRemote, wordsOf } from './remote.ts';
+import { type Outcome, run, withStoreFolder } from '../../testkit/processes/program.ts';
+import { dataOf, failureOf, startRemote, wordsOf } from '../../testkit/processes/remote.ts';
+import { failed, succeeded } from '../../testkit/service/answer.ts';
 
 const DAY = 86_400_000;
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isMistyped } from '../../src/access/tokens.ts';
-import { run, withStoreFolder } from './program.ts';
+import { run, withStoreFolder } from '../../testkit/processes/program.ts';
 
 type ListedToken = {
   id: string;

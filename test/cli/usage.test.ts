@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import manifest from '../../package.json' with { type: 'json' };
-import { launch, run, withStoreFolder } from './program.ts';
+import { launch, run, withStoreFolder } from '../../testkit/processes/program.ts';
 
 test('--version prints the version alone', async () => {
   assert.deepEqual(await run(['--version']), {

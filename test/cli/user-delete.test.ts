@@ -2,11 +2,18 @@ import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { storePath } from '../../src/config/config.ts';
-import { eventually } from '../api/eventually.ts';
-import { failed, succeeded } from '../harness/answer.ts';
+import {
+  launch,
+  outcomeOf,
+  run,
+  serve,
+  untilSaid,
+  withStoreFolder,
+} from '../../testkit/processes/program.ts';
+import { failureOf, startRemote, wordsOf } from '../../testkit/processes/remote.ts';
+import { failed, succeeded } from '../../testkit/service/answer.ts';
+import { eventually } from '../../testkit/service/eventually.ts';
 import { noTerminal, onTerminal } from './on-terminal.ts';
-import { launch, outcomeOf, run, serve, untilSaid, withStoreFolder } from './program.ts';
-import { failureOf, startRemote, wordsOf } from './remote.ts';
 
 test('a deleted user is gone for the very next request, and another one may have the name', async (t) => {
   const { service, receiver, verb } = await startRemote(t);

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { failed, succeeded } from '../harness/answer.ts';
-import { run, withFolder, withStoreFolder } from './program.ts';
-import { failureOf, startRemote, wordsOf } from './remote.ts';
+import { run, withFolder, withStoreFolder } from '../../testkit/processes/program.ts';
+import { failureOf, startRemote, wordsOf } from '../../testkit/processes/remote.ts';
+import { failed, succeeded } from '../../testkit/service/answer.ts';
 
 test('a user who was made is in the list', async () => {
   await withStoreFolder(async (folder) => {

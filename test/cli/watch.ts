@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { launch, type Outcome } from './program.ts';
+import { launch, type Outcome } from '../../testkit/processes/program.ts';
 
 /** A program that runs while a test looks at what it writes. */
 export type Watched = {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { dataOf, failureOf, type Remote, startRemote, wordsOf } from '../../testkit/processes/remote.ts';
 import { noTerminal, onTerminal } from './on-terminal.ts';
-import { dataOf, failureOf, type Remote, startRemote, wordsOf } from './remote.ts';
 
 const SECRET = /whsec_[A-Za-z0-9+/]{43}=/;
 const NONE = 'wh_01k9f3zv7h8q2m5x4c6d0n1r8t';

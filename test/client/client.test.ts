@@ -9,9 +9,9 @@ import {
 } from '../../packages/client/src/client.ts';
 import type { NewPlant } from '../../packages/client/src/schemas.ts';
 import type { NewPlant as VerifiedPlant } from '../../packages/client/src/verify-webhook.ts';
-import { eventually } from '../api/eventually.ts';
-import { startReceiver } from '../harness/receiver.ts';
-import { type Service, startService } from '../harness/service.ts';
+import { startReceiver } from '../../testkit/receivers/receiver.ts';
+import { eventually } from '../../testkit/service/eventually.ts';
+import { type Service, startService } from '../../testkit/service/service.ts';
 
 let service: Service;
 before(async () => {

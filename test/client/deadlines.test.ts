@@ -5,8 +5,8 @@ import {
   type PlantStoreError,
   type PlantStoreOptions,
 } from '../../packages/client/src/client.ts';
-import { type Service, startService } from '../harness/service.ts';
-import { type Gateway, startGateway } from './gateway.ts';
+import { type Gateway, startGateway } from '../../testkit/service/gateway.ts';
+import { type Service, startService } from '../../testkit/service/service.ts';
 
 /** What ends a call, whatever it waits for. */
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { PlantStore, type PlantStoreError, type StreamedEvent } from '../../packages/client/src/client.ts';
-import { type Service, startService } from '../harness/service.ts';
-import { type Gateway, startGateway } from './gateway.ts';
+import { type Gateway, startGateway } from '../../testkit/service/gateway.ts';
+import { type Service, startService } from '../../testkit/service/service.ts';
 
 let service: Service;
 let gateway: Gateway;

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { after, before, suite, type TestContext, test } from 'node:test';
 import { PlantStore, PlantStoreError, type PlantStoreOptions } from '../../packages/client/src/client.ts';
-import type { Reply } from '../harness/receiver.ts';
-import { type Service, startService } from '../harness/service.ts';
-import { startGateway } from './gateway.ts';
+import type { Reply } from '../../testkit/receivers/receiver.ts';
+import { startGateway } from '../../testkit/service/gateway.ts';
+import { type Service, startService } from '../../testkit/service/service.ts';
 
 /** What the client does when a real server before the service misbehaves. */
 

@@ -3,7 +3,7 @@ import { execFile, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import { startService } from '../harness/service.ts';
+import { startService } from '../../testkit/service/service.ts';
 
 const PROGRAM = join(import.meta.dirname, 'any-runtime.ts');
 

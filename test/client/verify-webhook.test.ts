@@ -12,7 +12,7 @@ import {
   WebhookVerificationError,
 } from 'plant-store/client';
 import { newSecret } from '../../src/webhooks/sending/signature.ts';
-import vectors from '../webhooks/standard-webhooks.json' with { type: 'json' };
+import vectors from '../../testkit/receivers/standard-webhooks.json' with { type: 'json' };
 
 const { id, timestamp, body, symmetric, asymmetric } = vectors;
 const now = new Date(timestamp * 1000);

@@ -3,10 +3,10 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { succeeded } from '../harness/answer.ts';
-import { startService } from '../harness/service.ts';
-import { signIn, startBrowser } from './browser.ts';
-import { inspect } from './inspect.ts';
+import { signIn, startBrowser } from '../../testkit/browser/browser.ts';
+import { inspect } from '../../testkit/browser/inspect.ts';
+import { succeeded } from '../../testkit/service/answer.ts';
+import { startService } from '../../testkit/service/service.ts';
 import { revoke } from './revoke.ts';
 
 const service = await startService();

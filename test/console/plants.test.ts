@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { succeeded } from '../harness/answer.ts';
-import { startService } from '../harness/service.ts';
-import { startBrowser } from './browser.ts';
-import { inspect } from './inspect.ts';
+import { startBrowser } from '../../testkit/browser/browser.ts';
+import { inspect } from '../../testkit/browser/inspect.ts';
+import { succeeded } from '../../testkit/service/answer.ts';
+import { startService } from '../../testkit/service/service.ts';
 
 const service = await startService();
 after(() => service.stop());

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { hashToken } from '../../src/access/tokens.ts';
-import type { Service } from '../harness/service.ts';
+import type { Service } from '../../testkit/service/service.ts';
 
 /** Ends a token while somebody is signed in with it. */
 export function revoke(service: Service, token: string): Promise<void> {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { startReceiver } from '../harness/receiver.ts';
-import { startService } from '../harness/service.ts';
-import { startBrowser } from './browser.ts';
+import { startBrowser } from '../../testkit/browser/browser.ts';
+import { startReceiver } from '../../testkit/receivers/receiver.ts';
+import { startService } from '../../testkit/service/service.ts';
 import { revoke } from './revoke.ts';
 
 const receiver = await startReceiver();

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { startService } from '../harness/service.ts';
-import { signIn, startBrowser, untilTitled } from './browser.ts';
-import { inspect } from './inspect.ts';
+import { signIn, startBrowser, untilTitled } from '../../testkit/browser/browser.ts';
+import { inspect } from '../../testkit/browser/inspect.ts';
+import { startService } from '../../testkit/service/service.ts';
 import { revoke } from './revoke.ts';
 
 const service = await startService({ AUTH_FAILURE_LIMIT: '0' });

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { startService } from '../harness/service.ts';
+import { startService } from '../../testkit/service/service.ts';
 
 const built = join(import.meta.dirname, '..', '..', 'build', 'console');
 const KIB = 1024;

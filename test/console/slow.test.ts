@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { Page, Request, Route } from 'playwright-core';
-import { succeeded } from '../harness/answer.ts';
-import { startReceiver } from '../harness/receiver.ts';
-import { startService } from '../harness/service.ts';
-import { startBrowser } from './browser.ts';
+import { startBrowser } from '../../testkit/browser/browser.ts';
+import { startReceiver } from '../../testkit/receivers/receiver.ts';
+import { succeeded } from '../../testkit/service/answer.ts';
+import { startService } from '../../testkit/service/service.ts';
 
 const receiver = await startReceiver();
 const service = await startService({ WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' });

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { verifyWebhook } from '../../packages/client/src/verify-webhook.ts';
-import { succeeded } from '../harness/answer.ts';
-import { startReceiver } from '../harness/receiver.ts';
-import { startService } from '../harness/service.ts';
-import { startBrowser, untilTitled } from './browser.ts';
-import { inspect } from './inspect.ts';
+import { startBrowser, untilTitled } from '../../testkit/browser/browser.ts';
+import { inspect } from '../../testkit/browser/inspect.ts';
+import { startReceiver } from '../../testkit/receivers/receiver.ts';
+import { succeeded } from '../../testkit/service/answer.ts';
+import { startService } from '../../testkit/service/service.ts';
 
 const receiver = await startReceiver();
 const service = await startService({ WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' });

@@ -3,9 +3,9 @@ import { existsSync, readFileSync, watch } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { firstId } from '../../src/runtime.ts';
-import { succeeded } from '../harness/answer.ts';
-import { makePlace, type Place } from '../process/place.ts';
-import type { Server } from '../process/server.ts';
+import { makePlace, type Place } from '../../testkit/processes/place.ts';
+import type { Server } from '../../testkit/processes/server.ts';
+import { succeeded } from '../../testkit/service/answer.ts';
 import { programOf, start } from './program.ts';
 
 /** The programs of the page about events, as they stand there, against a service that is restarted. */

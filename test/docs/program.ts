@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import type { Place } from '../process/place.ts';
-import { type Server, TOKEN } from '../process/server.ts';
+import type { Place } from '../../testkit/processes/place.ts';
+import { type Server, TOKEN } from '../../testkit/processes/server.ts';
 
 /** A program that a how-to page says to save under this name. */
 export function programOf(page: string, name: string): string {

@@ -3,8 +3,8 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, watch, writeFil
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { test } from 'node:test';
-import { freePort } from '../harness/free-port.ts';
-import { openShell, startServing } from './shell.ts';
+import { openShell, startServing } from '../../testkit/processes/shell.ts';
+import { freePort } from '../../testkit/sockets/free-port.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const README = readFileSync(join(ROOT, 'README.md'), 'utf8');

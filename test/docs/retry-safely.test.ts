@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { makePlace } from '../process/place.ts';
+import { makePlace } from '../../testkit/processes/place.ts';
 import { programOf, start } from './program.ts';
 
 /** The program of the page about retries, as it stands there, against a service that is killed. */

@@ -7,9 +7,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Answer, failed, succeeded } from '../harness/answer.ts';
-import { freePort } from '../harness/free-port.ts';
-import { type Service, startService } from '../harness/service.ts';
+import { type Answer, failed, succeeded } from '../../testkit/service/answer.ts';
+import { type Service, startService } from '../../testkit/service/service.ts';
+import { freePort } from '../../testkit/sockets/free-port.ts';
 
 /** The configurations of the page about proxies, as they stand there but without TLS, in those that are installed. */
 

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { pageSources, root } from '../../docs/site/sources.ts';
-import { startBrowser } from '../console/browser.ts';
-import { inspect } from '../console/inspect.ts';
-import { startService } from '../harness/service.ts';
+import { startBrowser } from '../../testkit/browser/browser.ts';
+import { inspect } from '../../testkit/browser/inspect.ts';
+import { startService } from '../../testkit/service/service.ts';
 
 /** The documentation as `npm run build` made it, in a real browser. */
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { succeeded } from '../harness/answer.ts';
-import { freePort } from '../harness/free-port.ts';
-import { startReceiver } from '../harness/receiver.ts';
-import { makePlace } from '../process/place.ts';
-import { TOKEN } from '../process/server.ts';
+import { makePlace } from '../../testkit/processes/place.ts';
+import { TOKEN } from '../../testkit/processes/server.ts';
+import { startReceiver } from '../../testkit/receivers/receiver.ts';
+import { succeeded } from '../../testkit/service/answer.ts';
+import { freePort } from '../../testkit/sockets/free-port.ts';
 import { programOf, start } from './program.ts';
 
 const SPANS = programOf('trace.md', 'spans.mjs');

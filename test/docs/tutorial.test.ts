@@ -14,9 +14,9 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { test } from 'node:test';
 import { chromium, type Page } from 'playwright-core';
-import { findChromium } from '../console/chromium.ts';
-import { freePort } from '../harness/free-port.ts';
-import { openShell, startServing } from './shell.ts';
+import { findChromium } from '../../testkit/browser/chromium.ts';
+import { openShell, startServing } from '../../testkit/processes/shell.ts';
+import { freePort } from '../../testkit/sockets/free-port.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const TUTORIAL = readFileSync(join(ROOT, 'docs', 'tutorial.md'), 'utf8');

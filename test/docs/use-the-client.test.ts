@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
 import { promisify } from 'node:util';
-import { type Service, startService } from '../harness/service.ts';
+import { type Service, startService } from '../../testkit/service/service.ts';
 
 /** The page about the client: each of its blocks is compiled and run, as it stands there. */
 

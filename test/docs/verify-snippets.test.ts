@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { newKeyPair, newSecret, sign } from '../../src/webhooks/sending/signature.ts';
-import vectors from '../webhooks/standard-webhooks.json' with { type: 'json' };
+import vectors from '../../testkit/receivers/standard-webhooks.json' with { type: 'json' };
 
 /** The section "Verify" of the page for receivers: its code is run as it stands there. */
 

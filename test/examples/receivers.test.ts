@@ -8,9 +8,9 @@ import { text } from 'node:stream/consumers';
 import { before, test } from 'node:test';
 import { storePath } from '../../src/config/config.ts';
 import { sign } from '../../src/webhooks/sending/signature.ts';
-import { succeeded } from '../harness/answer.ts';
-import { startReceiver } from '../harness/receiver.ts';
-import { type Service, startService } from '../harness/service.ts';
+import { startReceiver } from '../../testkit/receivers/receiver.ts';
+import { succeeded } from '../../testkit/service/answer.ts';
+import { type Service, startService } from '../../testkit/service/service.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const EXAMPLES = ['http', 'express', 'fastify', 'hono'].map((name) => `receiver-${name}.mjs`);

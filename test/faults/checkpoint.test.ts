@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createDiskFaults, whyNoFaults } from '../../bench/faults/disk-faults.ts';
-import { succeeded } from '../harness/answer.ts';
-import { checkListed, createUntilFailed, type Sent } from '../process/creates.ts';
-import { makePlace } from '../process/place.ts';
+import { checkListed, createUntilFailed, type Sent } from '../../testkit/processes/creates.ts';
+import { makePlace } from '../../testkit/processes/place.ts';
+import { succeeded } from '../../testkit/service/answer.ts';
 
 test('a database that cannot be flushed ends the process, and the next start has all', {
   skip: whyNoFaults(),

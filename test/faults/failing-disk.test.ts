@@ -9,15 +9,15 @@ import {
   whyNoFaults,
 } from '../../bench/faults/disk-faults.ts';
 import { storePath } from '../../src/config/config.ts';
-import { type Answer, failed, succeeded } from '../harness/answer.ts';
-import { openRaw } from '../harness/raw-client.ts';
-import { head } from '../harness/raw-request.ts';
-import { startReceiver } from '../harness/receiver.ts';
-import { checkListed, createUntilFailed, type Sent } from '../process/creates.ts';
-import { makePlace, type Place } from '../process/place.ts';
-import { manyPlants } from '../process/plants.ts';
-import { type Server, TOKEN } from '../process/server.ts';
-import { ownerOf } from '../webhooks/owner.ts';
+import { checkListed, createUntilFailed, type Sent } from '../../testkit/processes/creates.ts';
+import { makePlace, type Place } from '../../testkit/processes/place.ts';
+import { manyPlants } from '../../testkit/processes/plants.ts';
+import { type Server, TOKEN } from '../../testkit/processes/server.ts';
+import { startReceiver } from '../../testkit/receivers/receiver.ts';
+import { type Answer, failed, succeeded } from '../../testkit/service/answer.ts';
+import { ownerOf } from '../../testkit/service/owner.ts';
+import { openRaw } from '../../testkit/sockets/raw-client.ts';
+import { head } from '../../testkit/sockets/raw-request.ts';
 
 const skip = whyNoFaults() ?? false;
 /** So many plants do not fit into the page cache of a connection: lists read the disk. */

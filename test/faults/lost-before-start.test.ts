@@ -3,9 +3,9 @@ import { copyFile, cp, readdir, readFile, rename, rm, stat, truncate } from 'nod
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { storePath } from '../../src/config/config.ts';
-import { succeeded } from '../harness/answer.ts';
-import { checkListed, type Sent } from '../process/creates.ts';
-import { makePlace, type Place } from '../process/place.ts';
+import { checkListed, type Sent } from '../../testkit/processes/creates.ts';
+import { makePlace, type Place } from '../../testkit/processes/place.ts';
+import { succeeded } from '../../testkit/service/answer.ts';
 
 /** A store whose service was killed, so that its plants are in the log only. */
 async function killed(t: TestContext): Promise<{ place: Place; sent: Sent[]; path: string }> {

@@ -3,9 +3,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { rename, rm, truncate, writeFile } from 'node:fs/promises';
 import { type TestContext, test } from 'node:test';
 import { storePath } from '../../src/config/config.ts';
-import { type Outcome, run } from '../cli/program.ts';
-import { succeeded } from '../harness/answer.ts';
-import { makePlace, type Place } from '../process/place.ts';
+import { makePlace, type Place } from '../../testkit/processes/place.ts';
+import { type Outcome, run } from '../../testkit/processes/program.ts';
+import { succeeded } from '../../testkit/service/answer.ts';
 
 for (const [state, lose] of [
   ['missing', (path: string, kept: string) => rename(path, kept)],

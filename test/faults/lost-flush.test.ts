@@ -3,9 +3,9 @@ import { readFile } from 'node:fs/promises';
 import { type TestContext, test } from 'node:test';
 import { createDiskFaults, type DiskFaults, whyNoFaults } from '../../bench/faults/disk-faults.ts';
 import { storePath } from '../../src/config/config.ts';
-import { type Outcome, run } from '../cli/program.ts';
-import { checkListed, createUntilFailed, type Sent } from '../process/creates.ts';
-import { makePlace, type Place } from '../process/place.ts';
+import { checkListed, createUntilFailed, type Sent } from '../../testkit/processes/creates.ts';
+import { makePlace, type Place } from '../../testkit/processes/place.ts';
+import { type Outcome, run } from '../../testkit/processes/program.ts';
 
 /**
  * What a kernel does after a flush that failed (it takes the pages for clean, and loses them when the power goes) needs a

@@ -4,10 +4,10 @@ import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { storePath } from '../../src/config/config.ts';
-import { failed, succeeded } from '../harness/answer.ts';
-import { checkListed, createUntilFailed, type Sent } from '../process/creates.ts';
-import { makePlace, type Place } from '../process/place.ts';
-import type { Server } from '../process/server.ts';
+import { checkListed, createUntilFailed, type Sent } from '../../testkit/processes/creates.ts';
+import { makePlace, type Place } from '../../testkit/processes/place.ts';
+import type { Server } from '../../testkit/processes/server.ts';
+import { failed, succeeded } from '../../testkit/service/answer.ts';
 
 /** Below it are ids that no create under load has. */
 const FIRST = -1_000_000;

@@ -7,9 +7,9 @@ import { createDiskFaults, whyNoFaults } from '../../bench/faults/disk-faults.ts
 import { storePath } from '../../src/config/config.ts';
 import { keepSizeRecord } from '../../src/store/sqlite/engine/size-record.ts';
 import { lookAtFiles } from '../../src/store/sqlite/engine/store-files.ts';
-import type { Outcome } from '../cli/program.ts';
-import { makePlace, type Place } from '../process/place.ts';
-import type { ServeOptions } from '../process/server.ts';
+import { makePlace, type Place } from '../../testkit/processes/place.ts';
+import type { Outcome } from '../../testkit/processes/program.ts';
+import type { ServeOptions } from '../../testkit/processes/server.ts';
 
 /** What a start says that cannot use its files: the file, the code of the error, and what to do. */
 

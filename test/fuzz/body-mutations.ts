@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
-import type { Operation, Schema } from './document.ts';
+import type { Operation, Schema } from '../../testkit/contract/document.ts';
 import { bodyOf, type Draft, type Member, withBytes } from './draft.ts';
 import { type Mutation, mutation } from './mutation.ts';
 import { wrongTexts } from './wrong-values.ts';

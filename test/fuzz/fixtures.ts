@@ -1,5 +1,5 @@
+import type { Operation } from '../../testkit/contract/document.ts';
 import type { Client } from './client.ts';
-import type { Operation } from './document.ts';
 import { draftOf, withJson } from './draft.ts';
 import { type Answered, clientOf, type Ground, newTokens, type Tokens } from './ground.ts';
 

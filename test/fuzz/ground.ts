@@ -3,11 +3,11 @@ import { createServer } from 'node:http';
 import { scopes as allScopes, type Scope } from '../../src/access/scopes.ts';
 import { createToken } from '../../src/access/tokens.ts';
 import { createUser } from '../../src/access/users.ts';
-import { makeDatabase } from '../harness/postgres.ts';
-import { type Parts, type Service, startService } from '../harness/service.ts';
-import { problemOf } from './answers.ts';
+import { problemOf } from '../../testkit/contract/answers.ts';
+import { type Operation, readDocument } from '../../testkit/contract/document.ts';
+import { type Parts, type Service, startService } from '../../testkit/service/service.ts';
+import { makeDatabase } from '../../testkit/stores/postgres.ts';
 import { type Client, createClient, Mismatch } from './client.ts';
-import { type Operation, readDocument } from './document.ts';
 import { curlOf, type Draft } from './draft.ts';
 
 /** What all lanes stand on: the service, its document, and its store, opened beside it. */

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { Operation } from './document.ts';
+import type { Operation } from '../../testkit/contract/document.ts';
 import { type Draft, withJson } from './draft.ts';
 import type { Tokens } from './ground.ts';
 import { type Mutation, mutation } from './mutation.ts';

@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import { scopes } from '../../src/access/scopes.ts';
-import { codeOf } from './answers.ts';
+import { codeOf } from '../../testkit/contract/answers.ts';
+import { parseExact } from '../../testkit/contract/json-exact.ts';
 import { draftOf, withJson } from './draft.ts';
 import { cursorIn, type Fixtures, PLANTS } from './fixtures.ts';
 import type { Answered, Ground } from './ground.ts';
-import { parseExact } from './json-exact.ts';
 import type { Valid } from './valid.ts';
 
 /** What must come of a valid request; resolves with what is wrong, or with undefined. */

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { codeOf } from './answers.ts';
+import { codeOf } from '../../testkit/contract/answers.ts';
 import { Mismatch } from './client.ts';
 import { curlOf, draftOf } from './draft.ts';
 import { type Answered, clientOf, type Ground } from './ground.ts';

@@ -1,4 +1,4 @@
-import { type Follower, follow } from '../api/follower.ts';
+import { type Follower, follow } from '../../testkit/service/follower.ts';
 import type { Command } from './commands.ts';
 import { ask, expect, expectStatus, type Stage } from './stage.ts';
 import { type FeedPlace, ownersFor, type Person } from './world.ts';

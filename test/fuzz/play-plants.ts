@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
+import { parseExact } from '../../testkit/contract/json-exact.ts';
 import type { Command } from './commands.ts';
 import { cursorIn } from './fixtures.ts';
 import type { Answered } from './ground.ts';
-import { parseExact } from './json-exact.ts';
 import { ask, expect, expectCode, expectStatus, type Stage } from './stage.ts';
 import { addPlant, listFor, type Person, type Plant, type Row } from './world.ts';
 

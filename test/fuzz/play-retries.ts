@@ -1,5 +1,5 @@
-import { openRaw } from '../harness/raw-client.ts';
-import { codeOf } from './answers.ts';
+import { codeOf } from '../../testkit/contract/answers.ts';
+import { openRaw } from '../../testkit/sockets/raw-client.ts';
 import type { Command, TogetherMode } from './commands.ts';
 import { bytesOf } from './draft.ts';
 import type { Answered } from './ground.ts';

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { Operation, Schema } from './document.ts';
+import type { Operation, Schema } from '../../testkit/contract/document.ts';
 import type { Draft } from './draft.ts';
 import { type Mutation, mutation } from './mutation.ts';
 

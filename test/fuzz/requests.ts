@@ -1,8 +1,8 @@
 import fc from 'fast-check';
-import { codeOf } from './answers.ts';
+import { codeOf } from '../../testkit/contract/answers.ts';
+import type { Operation } from '../../testkit/contract/document.ts';
 import { bodyMutations } from './body-mutations.ts';
 import { Mismatch } from './client.ts';
-import type { Operation } from './document.ts';
 import { curlOf, type Draft, draftOf } from './draft.ts';
 import { makeFixtures } from './fixtures.ts';
 import type { Answered, Ground } from './ground.ts';

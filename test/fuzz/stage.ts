@@ -1,5 +1,5 @@
 import type { ErrorCode } from '../../src/errors.ts';
-import { codeOf } from './answers.ts';
+import { codeOf } from '../../testkit/contract/answers.ts';
 import { type Client, Mismatch } from './client.ts';
 import { curlOf, type Draft, draftOf, withJson } from './draft.ts';
 import type { Answered, Ground } from './ground.ts';

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { Parameter } from './document.ts';
+import type { Parameter } from '../../testkit/contract/document.ts';
 import { bodyOf, type Draft, draftOf, type Member, withBytes } from './draft.ts';
 import { type Fixtures, listOf } from './fixtures.ts';
 import { asJson, plantIds, type Special, validMembers } from './values.ts';

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { Schema } from './document.ts';
+import type { Schema } from '../../testkit/contract/document.ts';
 import type { Member } from './draft.ts';
 
 /** A JSON value that fits a schema, with a text that stands for it. */

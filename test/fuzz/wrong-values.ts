@@ -1,4 +1,4 @@
-import type { Schema } from './document.ts';
+import type { Schema } from '../../testkit/contract/document.ts';
 import type { Mutation } from './mutation.ts';
 
 /** A JSON text for a member, and the codes that may answer it. */

@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib';
-import { head } from '../harness/raw-request.ts';
+import { head } from '../../testkit/sockets/raw-request.ts';
 import {
   type Case,
   chunked,

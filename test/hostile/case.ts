@@ -1,5 +1,5 @@
-import { chunk, head } from '../harness/raw-request.ts';
-import type { Service } from '../harness/service.ts';
+import type { Service } from '../../testkit/service/service.ts';
+import { chunk, head } from '../../testkit/sockets/raw-request.ts';
 
 /** Where the cases of a family are played: a user with a few plants on a running service. */
 export type Ground = {

@@ -1,5 +1,5 @@
-import { codeOf, problemOf } from '../fuzz/answers.ts';
-import type { RawAnswer } from '../harness/raw-client.ts';
+import { codeOf, problemOf } from '../../testkit/contract/answers.ts';
+import type { RawAnswer } from '../../testkit/sockets/raw-client.ts';
 import type { Expected, Ground } from './case.ts';
 
 /** What is wrong with an answer, as a person would say it; undefined when nothing is. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Environment } from '../../src/config/config.ts';
-import { type Service, startService } from '../harness/service.ts';
+import { type Service, startService } from '../../testkit/service/service.ts';
 import { authorization } from './authorization.ts';
 import { bodies } from './bodies.ts';
 import type { Family } from './case.ts';

@@ -1,5 +1,5 @@
-import { succeeded } from '../harness/answer.ts';
-import { type Service, startService } from '../harness/service.ts';
+import { succeeded } from '../../testkit/service/answer.ts';
+import { type Service, startService } from '../../testkit/service/service.ts';
 import { bare, type Case, expecting, type Family, type Ground } from './case.ts';
 import { RECEIVERS, silentWebhook } from './webhook.ts';
 

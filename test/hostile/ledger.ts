@@ -1,6 +1,6 @@
-import { parseExact } from '../fuzz/json-exact.ts';
-import type { RawAnswer } from '../harness/raw-client.ts';
-import type { Service } from '../harness/service.ts';
+import { parseExact } from '../../testkit/contract/json-exact.ts';
+import type { Service } from '../../testkit/service/service.ts';
+import type { RawAnswer } from '../../testkit/sockets/raw-client.ts';
 import type { Expected } from './case.ts';
 
 /** What a user's list should hold: the plants that were answered 201 and not removed since. */

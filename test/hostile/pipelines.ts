@@ -1,5 +1,5 @@
-import { succeeded } from '../harness/answer.ts';
-import type { Service } from '../harness/service.ts';
+import { succeeded } from '../../testkit/service/answer.ts';
+import type { Service } from '../../testkit/service/service.ts';
 import { bare, type Case, type Expected, exact, type Family, framed, TARGET } from './case.ts';
 
 /**

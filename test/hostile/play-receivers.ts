@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { AttemptAnswer, DeliveryAnswer, WebhookAnswer } from '../api/webhook-client.ts';
-import { succeeded } from '../harness/answer.ts';
-import type { Service } from '../harness/service.ts';
+import { succeeded } from '../../testkit/service/answer.ts';
+import type { Service } from '../../testkit/service/service.ts';
+import type { AttemptAnswer, DeliveryAnswer, WebhookAnswer } from '../../testkit/service/webhook-client.ts';
 import { type Receiver, receivers } from './receivers.ts';
 import { RECEIVERS } from './webhook.ts';
 

@@ -1,6 +1,6 @@
-import { openRaw, type RawAnswer, type RawConnection } from '../harness/raw-client.ts';
-import { head } from '../harness/raw-request.ts';
-import type { Service } from '../harness/service.ts';
+import type { Service } from '../../testkit/service/service.ts';
+import { openRaw, type RawAnswer, type RawConnection } from '../../testkit/sockets/raw-client.ts';
+import { head } from '../../testkit/sockets/raw-request.ts';
 import {
   type Case,
   type Expected,

@@ -1,5 +1,5 @@
 import { after } from 'node:test';
-import { makeDatabase, type TestDatabase } from '../harness/postgres.ts';
+import { makeDatabase, type TestDatabase } from '../../testkit/stores/postgres.ts';
 import { playCorpus } from './corpus.ts';
 
 let database: TestDatabase;

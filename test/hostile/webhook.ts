@@ -1,5 +1,5 @@
-import { succeeded } from '../harness/answer.ts';
-import type { Service } from '../harness/service.ts';
+import { succeeded } from '../../testkit/service/answer.ts';
+import type { Service } from '../../testkit/service/service.ts';
 
 /** Of loopback the services admit only this, so that URLs of all the rest are refused. */
 export const RECEIVERS = { network: '127.77.0.0/16', address: '127.77.0.1' };

@@ -12,9 +12,9 @@ import {
   noteRequest,
 } from '../../src/http/admission/closing.ts';
 import { answerParserFailure } from '../../src/http/observe/socket-failures.ts';
-import { failed } from '../harness/answer.ts';
-import { openRaw } from '../harness/raw-client.ts';
-import { head } from '../harness/raw-request.ts';
+import { failed } from '../../testkit/service/answer.ts';
+import { openRaw } from '../../testkit/sockets/raw-client.ts';
+import { head } from '../../testkit/sockets/raw-request.ts';
 
 /** A server that waits for the rest of a request for less long than the service. */
 async function impatient(t: TestContext, answer: (response: ServerResponse) => void) {

@@ -3,10 +3,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { parse } from 'yaml';
-import { startReceiver } from '../harness/receiver.ts';
+import { startReceiver } from '../../testkit/receivers/receiver.ts';
+import type { Scrape } from '../../testkit/service/scrape.ts';
 import { startMeasured } from './measured.ts';
 import { selectorsOf } from './promql.ts';
-import type { Scrape } from './scrape.ts';
 
 /** The dashboard and the alerts ask for nothing but what a service exports. */
 

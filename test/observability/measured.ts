@@ -1,7 +1,7 @@
 import type { Environment } from '../../src/config/config.ts';
-import { eventually } from '../api/eventually.ts';
-import { type Service, startService } from '../harness/service.ts';
-import { type Scrape, scrape } from './scrape.ts';
+import { eventually } from '../../testkit/service/eventually.ts';
+import { type Scrape, scrape } from '../../testkit/service/scrape.ts';
+import { type Service, startService } from '../../testkit/service/service.ts';
 
 /** A service that is measured. */
 export type Measured = Service & {

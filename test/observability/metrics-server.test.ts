@@ -4,8 +4,8 @@ import { connect, createServer, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { observability as limits } from '../../src/limits.ts';
 import { serveMetrics } from '../../src/observability/metrics-server.ts';
-import { makePlace } from '../process/place.ts';
-import { failToServe } from '../process/server.ts';
+import { makePlace } from '../../testkit/processes/place.ts';
+import { failToServe } from '../../testkit/processes/server.ts';
 
 /** Metrics that are made when they are told to. */
 async function serving(t: TestContext, metrics = async () => 'a 1\n') {

@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { after, before, test } from 'node:test';
 import { catalogue, type Metric } from '../../src/observability/catalogue.ts';
-import { startReceiver } from '../harness/receiver.ts';
-import { startService } from '../harness/service.ts';
+import { startReceiver } from '../../testkit/receivers/receiver.ts';
+import type { Scrape } from '../../testkit/service/scrape.ts';
+import { startService } from '../../testkit/service/service.ts';
 import { type Measured, startMeasured } from './measured.ts';
-import type { Scrape } from './scrape.ts';
 
 const DURATION = catalogue.requestDuration.name;
 const COUNT = `${DURATION}_count`;

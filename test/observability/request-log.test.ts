@@ -5,7 +5,7 @@ import { pino } from 'pino';
 import { createRequestLog } from '../../src/http/observe/request-log.ts';
 import { observability as limits } from '../../src/limits.ts';
 import { readTraceparent } from '../../src/tracing/port.ts';
-import { makePlace } from '../process/place.ts';
+import { makePlace } from '../../testkit/processes/place.ts';
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
 const TRACEPARENT = `00-${TRACE}-b7ad6b7169203331-01`;

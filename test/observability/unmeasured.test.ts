@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { makePlace } from '../process/place.ts';
+import { makePlace } from '../../testkit/processes/place.ts';
 
 /** The modules that a service has loaded by its end, as Node lists them for coverage. */
 async function loadedBy(t: TestContext, env: Record<string, string>): Promise<string> {

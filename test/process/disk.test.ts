@@ -3,10 +3,10 @@ import { spawnSync } from 'node:child_process';
 import { mkdir, rm, statfs, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { type Answer, failed, succeeded } from '../harness/answer.ts';
-import { checkListed, createUntilFailed, type Sent } from './creates.ts';
-import { makePlace, type Place } from './place.ts';
-import type { Server } from './server.ts';
+import { checkListed, createUntilFailed, type Sent } from '../../testkit/processes/creates.ts';
+import { makePlace, type Place } from '../../testkit/processes/place.ts';
+import type { Server } from '../../testkit/processes/server.ts';
+import { type Answer, failed, succeeded } from '../../testkit/service/answer.ts';
 
 /**
  * Files may grow to 600 blocks (of 512 bytes or of 1024, by the shell): the store fits, its write-ahead log soon

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
 import { test } from 'node:test';
-import { seededRandom } from '../../bench/crash/random.ts';
 import { violationsIn } from '../../bench/postgres/findings.ts';
 import { ids } from '../../bench/postgres/ids.ts';
+import { seededRandom } from '../../testkit/random/seeded.ts';
 
 test('when answers are lost, no id is assigned twice, and no plant is deleted by mistake', async () => {
   const seed = randomInt(2 ** 31);

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
 import { test } from 'node:test';
-import { succeeded } from '../harness/answer.ts';
-import { type Receiver, startReceiver } from '../harness/receiver.ts';
-import { checkListed, createUntilFailed, retryLost, type Sent } from './creates.ts';
-import { makePlace, type Place } from './place.ts';
-import { killSoon, type Server } from './server.ts';
+import { checkListed, createUntilFailed, retryLost, type Sent } from '../../testkit/processes/creates.ts';
+import { makePlace, type Place } from '../../testkit/processes/place.ts';
+import { killSoon, type Server } from '../../testkit/processes/server.ts';
+import { type Receiver, startReceiver } from '../../testkit/receivers/receiver.ts';
+import { succeeded } from '../../testkit/service/answer.ts';
 
 const ROUNDS = 5;
 

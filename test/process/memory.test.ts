@@ -4,9 +4,9 @@ import { existsSync, readFileSync } from 'node:fs';
 import { get, type IncomingMessage } from 'node:http';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { makePlace } from './place.ts';
-import { manyPlants } from './plants.ts';
-import { type Server, TOKEN } from './server.ts';
+import { makePlace } from '../../testkit/processes/place.ts';
+import { manyPlants } from '../../testkit/processes/plants.ts';
+import { type Server, TOKEN } from '../../testkit/processes/server.ts';
 
 const PLANTS = 200_000;
 const MIB = 1024 * 1024;

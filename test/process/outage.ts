@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Answer } from '../harness/answer.ts';
-import { administer } from '../harness/postgres.ts';
-import { checkListed, type Sent } from './creates.ts';
+import { checkListed, type Sent } from '../../testkit/processes/creates.ts';
+import { makePlace } from '../../testkit/processes/place.ts';
+import type { Server } from '../../testkit/processes/server.ts';
+import type { Answer } from '../../testkit/service/answer.ts';
+import { administer } from '../../testkit/stores/postgres.ts';
 import { type DatabaseServer, startDatabaseServer } from './database-server.ts';
-import { makePlace } from './place.ts';
-import type { Server } from './server.ts';
 
 /** A service on a database server of its own, and clients that go on creating plants, whatever happens to it. */
 export type Outage = {

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { delivery } from '../../src/limits.ts';
-import { succeeded } from '../harness/answer.ts';
-import { makeDatabase } from '../harness/postgres.ts';
-import { startReceiver } from '../harness/receiver.ts';
-import { ownerOf } from '../webhooks/owner.ts';
-import { makePlace } from './place.ts';
-import { type Server, TOKEN } from './server.ts';
+import { makePlace } from '../../testkit/processes/place.ts';
+import { type Server, TOKEN } from '../../testkit/processes/server.ts';
+import { startReceiver } from '../../testkit/receivers/receiver.ts';
+import { succeeded } from '../../testkit/service/answer.ts';
+import { ownerOf } from '../../testkit/service/owner.ts';
+import { makeDatabase } from '../../testkit/stores/postgres.ts';
 
 test('a delivery that kills the service each time it is sent is given up, and all others arrive', (t) =>
   poison(t, {}));

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
 import { test } from 'node:test';
-import { seededRandom } from '../../bench/crash/random.ts';
 import { violationsIn } from '../../bench/postgres/findings.ts';
 import { kill } from '../../bench/postgres/kill.ts';
+import { seededRandom } from '../../testkit/random/seeded.ts';
 
 test('when one of two replicas is killed, nothing is lost, and the other sends what was pending within 12 s', async () => {
   const seed = randomInt(2 ** 31);

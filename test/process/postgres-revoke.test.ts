@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
 import { test } from 'node:test';
-import { seededRandom } from '../../bench/crash/random.ts';
 import { violationsIn } from '../../bench/postgres/findings.ts';
 import { revoke } from '../../bench/postgres/revoke.ts';
+import { seededRandom } from '../../testkit/random/seeded.ts';
 
 test('a revoked token is refused by three replicas within 5 s, with hints and without', async () => {
   const seed = randomInt(2 ** 31);

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { makeDatabase } from '../harness/postgres.ts';
-import { startReceiver } from '../harness/receiver.ts';
-import { ownerOf, until } from '../webhooks/owner.ts';
-import { makePlace } from './place.ts';
-import { TOKEN } from './server.ts';
+import { makePlace } from '../../testkit/processes/place.ts';
+import { TOKEN } from '../../testkit/processes/server.ts';
+import { startReceiver } from '../../testkit/receivers/receiver.ts';
+import { ownerOf, until } from '../../testkit/service/owner.ts';
+import { makeDatabase } from '../../testkit/stores/postgres.ts';
 
 const WEBHOOKS = 8;
 /** Until replicas have seen each other. */

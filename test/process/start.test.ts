@@ -5,8 +5,8 @@ import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promis
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { storePath } from '../../src/config/config.ts';
-import type { Outcome } from '../cli/program.ts';
-import { makePlace } from './place.ts';
+import { makePlace } from '../../testkit/processes/place.ts';
+import type { Outcome } from '../../testkit/processes/program.ts';
 
 /** A command that runs another one without any capability: root, too, needs permission to write then. */
 const WITHOUT_CAPABILITIES = ['setpriv', '--bounding-set=-all', '--inh-caps=-all'];

@@ -3,12 +3,12 @@ import { randomInt } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { test } from 'node:test';
 import { firstId } from '../../src/runtime.ts';
-import { succeeded } from '../harness/answer.ts';
-import { type Received, type Receiver, startReceiver } from '../harness/receiver.ts';
-import { createUntilFailed, type Sent } from './creates.ts';
-import { makePlace, type Place } from './place.ts';
-import { manyPlants } from './plants.ts';
-import type { Server } from './server.ts';
+import { createUntilFailed, type Sent } from '../../testkit/processes/creates.ts';
+import { makePlace, type Place } from '../../testkit/processes/place.ts';
+import { manyPlants } from '../../testkit/processes/plants.ts';
+import type { Server } from '../../testkit/processes/server.ts';
+import { type Received, type Receiver, startReceiver } from '../../testkit/receivers/receiver.ts';
+import { succeeded } from '../../testkit/service/answer.ts';
 
 const ROUNDS = 3;
 /** Events from before the webhooks were made: several slices of a replay. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { type Answer, failed } from '../harness/answer.ts';
-import { startService } from '../harness/service.ts';
+import { type Answer, failed } from '../../testkit/service/answer.ts';
+import { startService } from '../../testkit/service/service.ts';
 import { type Belongings, makeBelongings } from './belongings.ts';
 import { type Caller, makeCallers } from './callers.ts';
 import { isFailure, type Row, rows } from './matrix.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { succeeded } from '../harness/answer.ts';
-import type { Service } from '../harness/service.ts';
+import { succeeded } from '../../testkit/service/answer.ts';
+import type { Service } from '../../testkit/service/service.ts';
 
 /** What a user has: a plant, its event, a webhook that is disabled, and the delivery that it holds. */
 export type Belongings = {

@@ -3,7 +3,7 @@ import { type Scope, scopes } from '../../src/access/scopes.ts';
 import { addShare } from '../../src/access/shares.ts';
 import { createToken } from '../../src/access/tokens.ts';
 import { createUser, deleteUser } from '../../src/access/users.ts';
-import type { Parts, Service } from '../harness/service.ts';
+import type { Parts, Service } from '../../testkit/service/service.ts';
 import { type Outcome, type Row, refusals } from './matrix.ts';
 import { untilChoresAreDone } from './rows.ts';
 

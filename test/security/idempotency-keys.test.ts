@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { scopes } from '../../src/access/scopes.ts';
-import { failed, succeeded } from '../harness/answer.ts';
-import { startService } from '../harness/service.ts';
+import { failed, succeeded } from '../../testkit/service/answer.ts';
+import { startService } from '../../testkit/service/service.ts';
 
 const service = await startService({ WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' });
 after(() => service.stop());

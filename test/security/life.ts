@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import type { Server } from '../process/server.ts';
+import type { Server } from '../../testkit/processes/server.ts';
 import { mistyped } from './callers.ts';
 import type { Canary } from './canaries.ts';
 import { servedOperations } from './operations.ts';

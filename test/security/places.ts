@@ -1,4 +1,4 @@
-import { head } from '../harness/raw-request.ts';
+import { head } from '../../testkit/sockets/raw-request.ts';
 import { fill, type Operation } from './operations.ts';
 
 /** A request as bytes, with a name for where in it a text stands. */

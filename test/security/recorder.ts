@@ -1,4 +1,4 @@
-import { exchange, type RawAnswer } from '../harness/raw-client.ts';
+import { exchange, type RawAnswer } from '../../testkit/sockets/raw-client.ts';
 
 /** An answer as one text, status, header fields and body, with what it answers. */
 export type Recorded = { to: string; code: number | undefined; text: string };

@@ -1,5 +1,5 @@
-import type { Answer } from '../harness/answer.ts';
-import type { Service } from '../harness/service.ts';
+import type { Answer } from '../../testkit/service/answer.ts';
+import type { Service } from '../../testkit/service/service.ts';
 import type { Belongings } from './belongings.ts';
 import { fill, type Operation } from './operations.ts';
 

@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import { storePath } from '../../src/config/config.ts';
-import { eventually } from '../api/eventually.ts';
-import type { Service } from '../harness/service.ts';
+import { eventually } from '../../testkit/service/eventually.ts';
+import type { Service } from '../../testkit/service/service.ts';
 
 /** Every row of every table of a store, as texts. */
 export type Rows = ReadonlySet<string>;

@@ -6,11 +6,11 @@ import { scopes } from '../../src/access/scopes.ts';
 import { createToken } from '../../src/access/tokens.ts';
 import { createUser } from '../../src/access/users.ts';
 import type { Environment } from '../../src/config/config.ts';
-import { freePort } from '../harness/free-port.ts';
-import { type IdentityProvider, startIdentityProvider } from '../harness/identity-provider.ts';
-import { type Receiver, startReceiver } from '../harness/receiver.ts';
-import { beside } from '../harness/service.ts';
-import { makePlace, type Place } from '../process/place.ts';
+import { type IdentityProvider, startIdentityProvider } from '../../testkit/identity/identity-provider.ts';
+import { makePlace, type Place } from '../../testkit/processes/place.ts';
+import { type Receiver, startReceiver } from '../../testkit/receivers/receiver.ts';
+import { beside } from '../../testkit/service/service.ts';
+import { freePort } from '../../testkit/sockets/free-port.ts';
 import type { Canary } from './canaries.ts';
 import type { Contents } from './usage.ts';
 

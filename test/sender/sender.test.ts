@@ -11,8 +11,8 @@ import { startSending } from '../../src/sender/client.ts';
 import { NOTHING } from '../../src/sender/messages.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { newKeyPair, newSecret } from '../../src/webhooks/sending/signature.ts';
-import { type Receiver, startReceiver } from '../harness/receiver.ts';
-import { eventsIn, until } from '../webhooks/owner.ts';
+import { type Receiver, startReceiver } from '../../testkit/receivers/receiver.ts';
+import { eventsIn, until } from '../../testkit/service/owner.ts';
 
 const { ids, clock, random } = systemRuntime(silentLog);
 

@@ -7,7 +7,7 @@ import { laneReads } from '../../src/store/postgres/deliveries/lanes.ts';
 import { recordOutcomes } from '../../src/store/postgres/deliveries/records.ts';
 import { openDatabase, type Statement } from '../../src/store/postgres/engine/database.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
-import { lanesOf } from '../harness/lanes.ts';
+import { lanesOf } from '../../testkit/stores/lanes.ts';
 import type { RealStore } from './shadow.ts';
 
 export type StoreKind = 'sqlite' | 'postgres';
@@ -15,7 +15,7 @@ export type StoreKind = 'sqlite' | 'postgres';
 /** Keeps what stores of this kind need between two runs, such as a server, until it is let go. */
 export async function keepReal(kind: StoreKind): Promise<() => Promise<void>> {
   if (kind === 'sqlite') return async () => {};
-  const { makeDatabase } = await import('../harness/postgres.ts');
+  const { makeDatabase } = await import('../../testkit/stores/postgres.ts');
   return (await makeDatabase()).drop;
 }
 
@@ -54,7 +54,7 @@ async function openFile() {
 /** Leases live by the clock of the server, which does not stand still: what they say is written before each record. */
 async function openServer(): Promise<RealStore & { close(): Promise<void> }> {
   // Its libraries listen for signals and the exit, also when nobody needs a server.
-  const { makeDatabase, openStoreIn } = await import('../harness/postgres.ts');
+  const { makeDatabase, openStoreIn } = await import('../../testkit/stores/postgres.ts');
   const database = await makeDatabase();
   const store = await openStoreIn(database.url);
   const lanes = openDatabase({

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { NewToken } from '../../src/access/port.ts';
-import { AT, type Given } from './given.ts';
+import { AT, type Given } from '../../testkit/stores/given.ts';
 
 export function accessConformance(ready: () => Given): void {
   function token({ ids }: Given, user: string, more: Partial<NewToken> = {}): NewToken {

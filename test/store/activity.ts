@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { AT, type Given, outcomeOf } from './given.ts';
+import { AT, type Given, outcomeOf } from '../../testkit/stores/given.ts';
 
 /** What happened, in numbers. */
 export function activityConformance(ready: () => Given): void {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { LAST_ASSIGNED_ID, MAX_ID, MIN_ID, type PlantId } from '../../src/plants/plant.ts';
-import type { Given } from './given.ts';
+import type { Given } from '../../testkit/stores/given.ts';
 
 /** @param run runs one statement in the store's database */
 export function assignedIdsConformance(ready: () => Given, run: (sql: string) => Promise<unknown>): void {

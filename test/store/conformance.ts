@@ -1,11 +1,11 @@
 import { after, before, describe } from 'node:test';
 import type { Store } from '../../src/store/store.ts';
+import { type Given, type GivenLanes, given } from '../../testkit/stores/given.ts';
 import { accessConformance } from './access.ts';
 import { activityConformance } from './activity.ts';
 import { assignedIdsConformance } from './assigned-ids.ts';
 import { deliveriesConformance } from './deliveries.ts';
 import { eventsConformance } from './events.ts';
-import { type Given, type GivenLanes, given } from './given.ts';
 import { keysConformance } from './keys.ts';
 import { lanesConformance } from './lanes.ts';
 import { listsConformance } from './lists.ts';

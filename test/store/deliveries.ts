@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { createIds } from '../../src/runtime.ts';
 import { ANEW } from '../../src/webhooks/delivery/port.ts';
 import type { DeliveryState } from '../../src/webhooks/port.ts';
-import { AT, type Given, outcomeOf } from './given.ts';
+import { AT, type Given, outcomeOf } from '../../testkit/stores/given.ts';
 
 /** What owners see of their deliveries, and what they send again. */
 export function deliveriesConformance(ready: () => Given): void {

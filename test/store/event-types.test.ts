@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { registerHooks } from 'node:module';
 import { after, before, describe, test } from 'node:test';
 import type { Store } from '../../src/store/store.ts';
-import type { Given } from './given.ts';
+import type { Given } from '../../testkit/stores/given.ts';
 
 /**
  * That a line in the table of event types is all it takes for a type to be shown and sent: both stores with two more
@@ -22,10 +22,12 @@ registerHooks({
   },
 });
 // Not before: they would load the table as it is.
-const { given, AT } = await import('./given.ts');
-const { changeUnchecked, fencesOf, makeDatabase, openStoreIn } = await import('../harness/postgres.ts');
-const { lanesOf } = await import('../harness/lanes.ts');
-const { openTemporaryStore } = await import('../webhooks/temporary-store.ts');
+const { given, AT } = await import('../../testkit/stores/given.ts');
+const { changeUnchecked, fencesOf, makeDatabase, openStoreIn } = await import(
+  '../../testkit/stores/postgres.ts'
+);
+const { lanesOf } = await import('../../testkit/stores/lanes.ts');
+const { openTemporaryStore } = await import('../../testkit/stores/temporary-store.ts');
 const { openConnection } = await import('../../src/store/sqlite/engine/connection.ts');
 
 type Opened = { store: Store; ready: Given; change(sql: string): Promise<void>; drop(): Promise<void> };

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import type { ExpiryPosition } from '../../src/webhooks/port.ts';
-import { AT, type Given } from './given.ts';
+import { AT, type Given } from '../../testkit/stores/given.ts';
 
 /** The feed of events, and how long they are kept. */
 export function eventsConformance(ready: () => Given): void {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Caller, KeptAnswer, Once } from '../../src/idempotency/port.ts';
-import { AT, type Given } from './given.ts';
+import { AT, type Given } from '../../testkit/stores/given.ts';
 
 export function keysConformance(ready: () => Given): void {
   const answer: KeptAnswer = { status: 201, location: '/plants/', body: '{"name":"Alder"}' };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Work } from '../../src/webhooks/delivery/port.ts';
-import { AT, type Due, type Given, outcomeOf } from './given.ts';
+import { AT, type Due, type Given, outcomeOf } from '../../testkit/stores/given.ts';
 
 /** What delivery reads of a store. */
 export function lanesConformance(ready: () => Given, change: (sql: string) => Promise<void>): void {

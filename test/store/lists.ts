@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { MAX_ID } from '../../src/plants/plant.ts';
 import { plantFields } from '../../src/plants/port.ts';
-import type { Given } from './given.ts';
+import type { Given } from '../../testkit/stores/given.ts';
 
 export function listsConformance(ready: () => Given): void {
   describe('lists', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { AT, type Given, outcomeOf } from './given.ts';
+import { AT, type Given, outcomeOf } from '../../testkit/stores/given.ts';
 
 /** What a replica of a newer version may write beside this one, in the middle of an update. */
 export function newerConformance(ready: () => Given, change: (sql: string) => Promise<void>): void {

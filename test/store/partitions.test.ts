@@ -7,15 +7,15 @@ import type { Lanes } from '../../src/store/lane-door.ts';
 import { UNSETTLED } from '../../src/store/postgres/deliveries/events.ts';
 import { FIND_WORK } from '../../src/store/postgres/deliveries/lanes.ts';
 import { openPostgresStore, type PostgresStore } from '../../src/store/postgres/store.ts';
-import { lanesOf } from '../harness/lanes.ts';
+import { AT, type Given, given, outcomeOf } from '../../testkit/stores/given.ts';
+import { lanesOf } from '../../testkit/stores/lanes.ts';
 import {
   administer,
   fencesOf,
   makeDatabase,
   makePartitions,
   type TestDatabase,
-} from '../harness/postgres.ts';
-import { AT, type Given, given, outcomeOf } from './given.ts';
+} from '../../testkit/stores/postgres.ts';
 
 /**
  * Into how many partitions PostgreSQL looks for the statements that every request and every delivery costs, by its own

@@ -9,9 +9,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseDatabaseUrl } from '../../src/config/database-url.ts';
 import { silentLog } from '../../src/runtime.ts';
 import { openPostgresStore } from '../../src/store/postgres/store.ts';
-import { freePort } from '../harness/free-port.ts';
-import { lanesOf } from '../harness/lanes.ts';
-import { changeUnchecked, fencesOf, makeDatabase } from '../harness/postgres.ts';
+import { freePort } from '../../testkit/sockets/free-port.ts';
+import { lanesOf } from '../../testkit/stores/lanes.ts';
+import { changeUnchecked, fencesOf, makeDatabase } from '../../testkit/stores/postgres.ts';
 import { storeConformance } from './conformance.ts';
 
 /** The store behind a real PgBouncer with the configuration that operators are given (ops/pgbouncer.ini). */

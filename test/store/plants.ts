@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { MAX_ID, MIN_ID } from '../../src/plants/plant.ts';
-import type { Given } from './given.ts';
+import type { Given } from '../../testkit/stores/given.ts';
 
 export function plantsConformance(ready: () => Given): void {
   describe('plants', () => {

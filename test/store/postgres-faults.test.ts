@@ -15,8 +15,8 @@ import { creates } from '../../src/store/postgres/plants/creates.ts';
 import { deletes } from '../../src/store/postgres/plants/plant-deletes.ts';
 import type { PostgresOptions } from '../../src/store/postgres/store.ts';
 import type { Store } from '../../src/store/store.ts';
-import { administer, makeDatabase, openStoreIn, type TestDatabase } from '../harness/postgres.ts';
-import { type Given, given } from './given.ts';
+import { type Given, given } from '../../testkit/stores/given.ts';
+import { administer, makeDatabase, openStoreIn, type TestDatabase } from '../../testkit/stores/postgres.ts';
 
 /** Each of these failed once, on PostgreSQL only. */
 

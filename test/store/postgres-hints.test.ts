@@ -8,9 +8,9 @@ import { parseDatabaseUrl } from '../../src/config/database-url.ts';
 import type { Announced, Lane } from '../../src/store/postgres/replicas/announced.ts';
 import type { PostgresOptions } from '../../src/store/postgres/store.ts';
 import type { Store } from '../../src/store/store.ts';
-import { lanesOf } from '../harness/lanes.ts';
-import { makeDatabase, openStoreIn, type TestDatabase } from '../harness/postgres.ts';
-import { type Given, given } from './given.ts';
+import { type Given, given } from '../../testkit/stores/given.ts';
+import { lanesOf } from '../../testkit/stores/lanes.ts';
+import { makeDatabase, openStoreIn, type TestDatabase } from '../../testkit/stores/postgres.ts';
 
 const PATIENCE_MS = 5_000;
 /** By it the server knows the connections on which replicas listen. */

@@ -3,9 +3,9 @@ import { after, before, describe, test } from 'node:test';
 import pg from 'pg';
 import type { Lanes } from '../../src/store/lane-door.ts';
 import type { PostgresStore } from '../../src/store/postgres/store.ts';
-import { lanesOf } from '../harness/lanes.ts';
-import { fencesOf, makeDatabase, openStoreIn, type TestDatabase } from '../harness/postgres.ts';
-import { type Given, given, outcomeOf } from './given.ts';
+import { type Given, given, outcomeOf } from '../../testkit/stores/given.ts';
+import { lanesOf } from '../../testkit/stores/lanes.ts';
+import { fencesOf, makeDatabase, openStoreIn, type TestDatabase } from '../../testkit/stores/postgres.ts';
 
 /** What deliveries leave in the indexes of their table before it is vacuumed. */
 

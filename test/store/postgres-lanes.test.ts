@@ -7,12 +7,12 @@ import type { Lanes } from '../../src/store/lane-door.ts';
 import type { PostgresOptions, PostgresStore } from '../../src/store/postgres/store.ts';
 import { deliver } from '../../src/webhooks/delivery/deliver.ts';
 import { newKeyPair, newSecret } from '../../src/webhooks/sending/signature.ts';
-import { lanesOf } from '../harness/lanes.ts';
-import { administer, makeDatabase, openStoreIn, type TestDatabase } from '../harness/postgres.ts';
-import { type Receiver, startReceiver } from '../harness/receiver.ts';
-import { eventsIn } from '../webhooks/owner.ts';
-import { senderWith } from '../webhooks/sending.ts';
-import { type Due, type Given, given, outcomeOf } from './given.ts';
+import { type Receiver, startReceiver } from '../../testkit/receivers/receiver.ts';
+import { senderWith } from '../../testkit/receivers/sending.ts';
+import { eventsIn } from '../../testkit/service/owner.ts';
+import { type Due, type Given, given, outcomeOf } from '../../testkit/stores/given.ts';
+import { lanesOf } from '../../testkit/stores/lanes.ts';
+import { administer, makeDatabase, openStoreIn, type TestDatabase } from '../../testkit/stores/postgres.ts';
 
 /** Lanes on one database that several replicas send from. */
 

@@ -7,8 +7,8 @@ import { database as limits } from '../../src/limits.ts';
 import { silentLog } from '../../src/runtime.ts';
 import { openDatabase } from '../../src/store/postgres/engine/database.ts';
 import { migrate } from '../../src/store/postgres/engine/migrate.ts';
-import { administer, makeDatabase, makePartitions, openStoreIn } from '../harness/postgres.ts';
-import { given } from './given.ts';
+import { given } from '../../testkit/stores/given.ts';
+import { administer, makeDatabase, makePartitions, openStoreIn } from '../../testkit/stores/postgres.ts';
 
 const DAY = 24 * 60 * 60 * 1000;
 

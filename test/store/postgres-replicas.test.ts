@@ -5,9 +5,9 @@ import pg from 'pg';
 import type { Caller } from '../../src/idempotency/port.ts';
 import type { Lanes } from '../../src/store/lane-door.ts';
 import { FEED_TX } from '../../src/store/postgres/deliveries/feed.ts';
-import { lanesOf } from '../harness/lanes.ts';
-import { fencesOf, makeDatabase, openStoreIn, type TestDatabase } from '../harness/postgres.ts';
-import { AT, type Given, given } from './given.ts';
+import { AT, type Given, given } from '../../testkit/stores/given.ts';
+import { lanesOf } from '../../testkit/stores/lanes.ts';
+import { fencesOf, makeDatabase, openStoreIn, type TestDatabase } from '../../testkit/stores/postgres.ts';
 
 const PATIENCE_MS = 20_000;
 

@@ -4,8 +4,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { AppError } from '../../src/errors.ts';
 import type { Store } from '../../src/store/store.ts';
-import { administer, makeDatabase, openStoreIn, type TestDatabase } from '../harness/postgres.ts';
-import { AT, type Given, given } from './given.ts';
+import { AT, type Given, given } from '../../testkit/stores/given.ts';
+import { administer, makeDatabase, openStoreIn, type TestDatabase } from '../../testkit/stores/postgres.ts';
 
 /** What a write costs its caller while the database holds it up: at most 5 s, and a true answer. */
 

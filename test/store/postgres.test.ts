@@ -3,8 +3,14 @@ import { parseDatabaseUrl } from '../../src/config/database-url.ts';
 import { silentLog } from '../../src/runtime.ts';
 import { RIGHTS } from '../../src/store/postgres/access/rights.ts';
 import { openPostgresStore } from '../../src/store/postgres/store.ts';
-import { lanesOf } from '../harness/lanes.ts';
-import { administer, changeUnchecked, fencesOf, makeDatabase, makePartitions } from '../harness/postgres.ts';
+import { lanesOf } from '../../testkit/stores/lanes.ts';
+import {
+  administer,
+  changeUnchecked,
+  fencesOf,
+  makeDatabase,
+  makePartitions,
+} from '../../testkit/stores/postgres.ts';
 import { storeConformance } from './conformance.ts';
 
 for (const { name, pooled, isWhole } of [

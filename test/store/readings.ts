@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { firstId } from '../../src/runtime.ts';
-import { AT, type Given } from './given.ts';
+import { AT, type Given } from '../../testkit/stores/given.ts';
 
 /** What a store says of itself to whoever watches it. The others' webhooks are in it, too. */
 export function readingsConformance(ready: () => Given): void {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { User } from '../../src/access/port.ts';
 import type { PlantField, Position } from '../../src/plants/port.ts';
-import { AT, type Given, outcomeOf } from './given.ts';
+import { AT, type Given, outcomeOf } from '../../testkit/stores/given.ts';
 
 export function sharesConformance(ready: () => Given): void {
   const share = (owner: User, viewer: User, most = 1000) =>

@@ -6,9 +6,9 @@ import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
-import { lanesOf } from '../harness/lanes.ts';
+import { given } from '../../testkit/stores/given.ts';
+import { lanesOf } from '../../testkit/stores/lanes.ts';
 import { storeConformance } from './conformance.ts';
-import { given } from './given.ts';
 
 const clock = { now: Date.now };
 

@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
-import { lanesOf } from '../harness/lanes.ts';
-import { AT, given, outcomeOf } from './given.ts';
+import { AT, given, outcomeOf } from '../../testkit/stores/given.ts';
+import { lanesOf } from '../../testkit/stores/lanes.ts';
 
 const MIGRATIONS = new URL('../../src/store/sqlite/migrations/', import.meta.url);
 

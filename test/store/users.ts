@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { AT, type Given } from './given.ts';
+import { AT, type Given } from '../../testkit/stores/given.ts';
 
 export function usersConformance(ready: () => Given): void {
   const token = async (user: string, expiresAt?: number) => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ANEW } from '../../src/webhooks/delivery/port.ts';
-import { AT, type Given, outcomeOf, URL } from './given.ts';
+import { AT, type Given, outcomeOf, URL } from '../../testkit/stores/given.ts';
 
 /** What owners do with their webhooks. */
 export function webhooksConformance(ready: () => Given): void {

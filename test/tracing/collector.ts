@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { type Reply, startReceiver } from '../harness/receiver.ts';
+import { type Reply, startReceiver } from '../../testkit/receivers/receiver.ts';
 
 /** A real collector on loopback, which keeps what it gets (OTLP over HTTP, as JSON). */
 export type Collector = {

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { succeeded } from '../harness/answer.ts';
-import { makeDatabase } from '../harness/postgres.ts';
-import { type Receiver, startReceiver } from '../harness/receiver.ts';
-import { startService } from '../harness/service.ts';
-import { makePlace } from '../process/place.ts';
+import { makePlace } from '../../testkit/processes/place.ts';
+import { type Receiver, startReceiver } from '../../testkit/receivers/receiver.ts';
+import { succeeded } from '../../testkit/service/answer.ts';
+import { startService } from '../../testkit/service/service.ts';
+import { makeDatabase } from '../../testkit/stores/postgres.ts';
 import { clientTrace, DELIVERY, spanOf, startCollector } from './collector.ts';
 
 /** A trace goes on in another process than the one that began it; and without traces nothing is there of them. */

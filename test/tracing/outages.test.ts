@@ -6,10 +6,10 @@ import { type TestContext, test } from 'node:test';
 import { tracing as limits } from '../../src/limits.ts';
 import { type Log, silentLog } from '../../src/runtime.ts';
 import { openTracing } from '../../src/tracing/open.ts';
-import { succeeded } from '../harness/answer.ts';
-import { freePort } from '../harness/free-port.ts';
-import { type Receiver, startReceiver } from '../harness/receiver.ts';
-import { startService } from '../harness/service.ts';
+import { type Receiver, startReceiver } from '../../testkit/receivers/receiver.ts';
+import { succeeded } from '../../testkit/service/answer.ts';
+import { startService } from '../../testkit/service/service.ts';
+import { freePort } from '../../testkit/sockets/free-port.ts';
 import { clientTrace, startCollector } from './collector.ts';
 
 type Warning = { spans: number; reason: string; collector: string };

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { failed, succeeded } from '../harness/answer.ts';
-import { startReceiver } from '../harness/receiver.ts';
-import { startService } from '../harness/service.ts';
+import { startReceiver } from '../../testkit/receivers/receiver.ts';
+import { failed, succeeded } from '../../testkit/service/answer.ts';
+import { startService } from '../../testkit/service/service.ts';
 import { clientTrace, DELIVERY, has, spanOf, startCollector } from './collector.ts';
 
 const collector = await startCollector();

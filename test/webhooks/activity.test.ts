@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { firstId } from '../../src/runtime.ts';
 import { activityOf } from '../../src/webhooks/activity.ts';
-import { given } from '../store/given.ts';
-import { openTemporaryStore } from './temporary-store.ts';
+import { given } from '../../testkit/stores/given.ts';
+import { openTemporaryStore } from '../../testkit/stores/temporary-store.ts';
 
 const HOUR = 3_600_000;
 const NOW = Date.parse('2026-03-01T12:30:00Z');

@@ -19,8 +19,8 @@ import { createResolve } from '../../src/webhooks/sending/resolver.ts';
 import { createSender, type Sender } from '../../src/webhooks/sending/sender.ts';
 import { newKeyPair, newSecret } from '../../src/webhooks/sending/signature.ts';
 import { createTarget } from '../../src/webhooks/sending/target.ts';
-import { type Received, type Receiver, startReceiver } from '../harness/receiver.ts';
-import { openTemporaryStore } from './temporary-store.ts';
+import { type Received, type Receiver, startReceiver } from '../../testkit/receivers/receiver.ts';
+import { openTemporaryStore } from '../../testkit/stores/temporary-store.ts';
 
 const runtime = systemRuntime(silentLog);
 const target = createTarget({ allowed: parseNetworks('127.0.0.0/8'), resolve: createResolve() });

@@ -4,7 +4,7 @@ import { firstId, silentLog, systemRuntime } from '../../src/runtime.ts';
 import type { Store } from '../../src/store/store.ts';
 import { type FollowParts, followEvents, listEvents } from '../../src/webhooks/event-feed.ts';
 import { createEventHub, type EventHub } from '../../src/webhooks/event-hub.ts';
-import { openTemporaryStore } from './temporary-store.ts';
+import { openTemporaryStore } from '../../testkit/stores/temporary-store.ts';
 
 const runtime = systemRuntime(silentLog);
 let store: Store;

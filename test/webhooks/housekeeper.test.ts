@@ -12,7 +12,7 @@ import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { type Housekeeper, type HousekeeperParts, startHousekeeper } from '../../src/webhooks/housekeeper.ts';
 import type { ChoreStore } from '../../src/webhooks/port.ts';
-import { lanesOf } from '../harness/lanes.ts';
+import { lanesOf } from '../../testkit/stores/lanes.ts';
 
 const BOUNDS = { slice: 3, pauseMs: 1, pollMs: 2, retentionEveryMs: 5 };
 const DAY = 24 * 60 * 60 * 1000;

@@ -3,9 +3,9 @@ import type { ServerResponse } from 'node:http';
 import { after, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { delivery } from '../../src/limits.ts';
-import { type Receiver, type Reply, startReceiver } from '../harness/receiver.ts';
-import { startService } from '../harness/service.ts';
-import { eventsIn, type Owner, ownerOf } from './owner.ts';
+import { type Receiver, type Reply, startReceiver } from '../../testkit/receivers/receiver.ts';
+import { eventsIn, type Owner, ownerOf } from '../../testkit/service/owner.ts';
+import { startService } from '../../testkit/service/service.ts';
 
 /** Where other senders of webhooks jam: this one does not. */
 

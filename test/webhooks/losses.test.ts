@@ -3,10 +3,10 @@ import { DatabaseSync } from 'node:sqlite';
 import { after, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { storePath } from '../../src/config/config.ts';
-import { failed, succeeded } from '../harness/answer.ts';
-import { type Receiver, startReceiver } from '../harness/receiver.ts';
-import { startService } from '../harness/service.ts';
-import { eventsIn, type Owner, ownerOf, type ShownDelivery, until } from './owner.ts';
+import { type Receiver, startReceiver } from '../../testkit/receivers/receiver.ts';
+import { failed, succeeded } from '../../testkit/service/answer.ts';
+import { eventsIn, type Owner, ownerOf, type ShownDelivery, until } from '../../testkit/service/owner.ts';
+import { startService } from '../../testkit/service/service.ts';
 
 const LOCAL = { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' };
 const service = await startService({ ...LOCAL, WEBHOOK_RETRY_SCHEDULE: '0s,20ms' });

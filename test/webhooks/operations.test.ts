@@ -12,7 +12,7 @@ import {
 } from '../../src/webhooks/operations.ts';
 import { createTarget } from '../../src/webhooks/sending/target.ts';
 import { viewOf } from '../../src/webhooks/webhook.ts';
-import { openTemporaryStore } from './temporary-store.ts';
+import { openTemporaryStore } from '../../testkit/stores/temporary-store.ts';
 
 const runtime = systemRuntime(silentLog);
 const target = createTarget({ allowed: [], resolve: () => Promise.reject(new Error('no such name')) });

@@ -11,11 +11,11 @@ import type { LaneStore } from '../../src/webhooks/delivery/port.ts';
 import type { Delivery } from '../../src/webhooks/delivery/runner.ts';
 import { soleOwner } from '../../src/webhooks/delivery/sole-owner.ts';
 import { newKeyPair, newSecret } from '../../src/webhooks/sending/signature.ts';
-import { lanesOf } from '../harness/lanes.ts';
-import { type Receiver, startReceiver } from '../harness/receiver.ts';
-import { startService } from '../harness/service.ts';
-import { eventsIn, ownerOf, until } from './owner.ts';
-import { senderWith } from './sending.ts';
+import { type Receiver, startReceiver } from '../../testkit/receivers/receiver.ts';
+import { senderWith } from '../../testkit/receivers/sending.ts';
+import { eventsIn, ownerOf, until } from '../../testkit/service/owner.ts';
+import { startService } from '../../testkit/service/service.ts';
+import { lanesOf } from '../../testkit/stores/lanes.ts';
 
 const runtime = systemRuntime(silentLog);
 const { ids, clock, random } = runtime;

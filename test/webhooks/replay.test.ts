@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { describe, type TestContext, test } from 'node:test';
-import { keptStore } from '../harness/kept-store.ts';
-import { type Receiver, startReceiver } from '../harness/receiver.ts';
-import { type Service, startService } from '../harness/service.ts';
-import { eventsIn, ownerOf, until } from './owner.ts';
+import { type Receiver, startReceiver } from '../../testkit/receivers/receiver.ts';
+import { eventsIn, ownerOf, until } from '../../testkit/service/owner.ts';
+import { type Service, startService } from '../../testkit/service/service.ts';
+import { keptStore } from '../../testkit/stores/kept-store.ts';
 
 const ENV = { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', WEBHOOK_RETRY_SCHEDULE: '0s,20ms' };
 

@@ -10,9 +10,9 @@ import { createIds, firstId } from '../../src/runtime.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { ExpiryPosition } from '../../src/webhooks/port.ts';
-import { startReceiver } from '../harness/receiver.ts';
-import { type Service, startService } from '../harness/service.ts';
-import { eventsIn, ownerOf } from './owner.ts';
+import { startReceiver } from '../../testkit/receivers/receiver.ts';
+import { eventsIn, ownerOf } from '../../testkit/service/owner.ts';
+import { type Service, startService } from '../../testkit/service/service.ts';
 
 const DAY = 24 * 60 * 60 * 1000;
 const OLD = Date.now() - 40 * DAY;

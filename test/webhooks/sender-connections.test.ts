@@ -3,8 +3,8 @@ import { createServer } from 'node:http';
 import type { Socket } from 'node:net';
 import { test } from 'node:test';
 import { failureOf } from '../../src/webhooks/sending/attempt.ts';
-import { deliveryTo, senderWith } from './sending.ts';
-import { eachRequest, listening, OK, reply, startSocketServer } from './socket-server.ts';
+import { deliveryTo, senderWith } from '../../testkit/receivers/sending.ts';
+import { eachRequest, listening, OK, reply, startSocketServer } from '../../testkit/sockets/socket-server.ts';
 
 const sender = senderWith();
 const BROKEN_OFF = 'The connection was closed before the response was complete.';

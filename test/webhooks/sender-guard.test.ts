@@ -3,9 +3,9 @@ import { test } from 'node:test';
 import { parseNetworks } from '../../src/webhooks/sending/addresses.ts';
 import { createResolve } from '../../src/webhooks/sending/resolver.ts';
 import { createTarget } from '../../src/webhooks/sending/target.ts';
+import { deliveryTo, senderWith } from '../../testkit/receivers/sending.ts';
+import { answering, OK, reply, startSocketServer } from '../../testkit/sockets/socket-server.ts';
 import { type NameAnswer, startNameServer } from './name-server.ts';
-import { deliveryTo, senderWith } from './sending.ts';
-import { answering, OK, reply, startSocketServer } from './socket-server.ts';
 
 const PUBLIC = '93.184.215.14';
 

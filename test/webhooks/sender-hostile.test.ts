@@ -2,8 +2,16 @@ import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import { test } from 'node:test';
 import { failureOf } from '../../src/webhooks/sending/attempt.ts';
-import { deliveryTo, senderWith } from './sending.ts';
-import { badOnce, drip, type Ending, flood, OK, reply, startSocketServer } from './socket-server.ts';
+import { deliveryTo, senderWith } from '../../testkit/receivers/sending.ts';
+import {
+  badOnce,
+  drip,
+  type Ending,
+  flood,
+  OK,
+  reply,
+  startSocketServer,
+} from '../../testkit/sockets/socket-server.ts';
 
 const sender = senderWith();
 const hasty = senderWith({ attemptMs: 150 });

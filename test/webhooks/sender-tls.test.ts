@@ -2,9 +2,16 @@ import assert from 'node:assert/strict';
 import { createServer as createHttpsServer } from 'node:https';
 import { after, before, test } from 'node:test';
 import { createServer, getCACertificates, setDefaultCACertificates, type TlsOptions } from 'node:tls';
-import { selfSigned } from './certificate.ts';
-import { deliveryTo, senderWith } from './sending.ts';
-import { answering, eachRequest, listening, OK, reply, startSocketServer } from './socket-server.ts';
+import { deliveryTo, senderWith } from '../../testkit/receivers/sending.ts';
+import { selfSigned } from '../../testkit/sockets/certificate.ts';
+import {
+  answering,
+  eachRequest,
+  listening,
+  OK,
+  reply,
+  startSocketServer,
+} from '../../testkit/sockets/socket-server.ts';
 
 const NAME = 'plants.example';
 const good = selfSigned(NAME);

@@ -3,9 +3,9 @@ import { createServer } from 'node:http';
 import { createServer as createTcpServer } from 'node:net';
 import { test } from 'node:test';
 import { failureOf, NOT_SIGNED } from '../../src/webhooks/sending/attempt.ts';
-import { startReceiver } from '../harness/receiver.ts';
-import { deliveryTo, senderWith } from './sending.ts';
-import { listening } from './socket-server.ts';
+import { startReceiver } from '../../testkit/receivers/receiver.ts';
+import { deliveryTo, senderWith } from '../../testkit/receivers/sending.ts';
+import { listening } from '../../testkit/sockets/socket-server.ts';
 
 const sender = senderWith();
 const hasty = senderWith({ attemptMs: 100 });

@@ -5,7 +5,7 @@ import { connect } from 'node:tls';
 import fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
 import { newKeyPair, newSecret, sign } from '../../src/webhooks/sending/signature.ts';
-import vectors from './standard-webhooks.json' with { type: 'json' };
+import vectors from '../../testkit/receivers/standard-webhooks.json' with { type: 'json' };
 
 const { id, timestamp, body, symmetric, asymmetric } = vectors;
 

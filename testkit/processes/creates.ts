@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { type Answer, succeeded } from '../harness/answer.ts';
+import { type Answer, succeeded } from '../service/answer.ts';
 import type { Server } from './server.ts';
 
 /** A create as its client knows it. */

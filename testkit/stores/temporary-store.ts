@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { LaneStore } from '../../src/webhooks/delivery/port.ts';
-import { lanesOf } from '../harness/lanes.ts';
+import { lanesOf } from './lanes.ts';
 
 /** A real store in a folder of its own, for one test file. */
 export async function openTemporaryStore(): Promise<{

@@ -12,7 +12,7 @@ import {
   type PostgresOptions,
   type PostgresStore,
 } from '../../src/store/postgres/store.ts';
-import { freePort } from './free-port.ts';
+import { freePort } from '../sockets/free-port.ts';
 import { makeDataFolder, PASSWORD, serverOptions } from './postgres-folder.ts';
 
 /** A PostgreSQL server of its own, whose data is gone when it stops. */

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import type { Answer } from './answer.ts';
+import type { Answer } from '../service/answer.ts';
 import { type Framed, frame } from './raw-framing.ts';
 
 /** A TCP connection over which a test says exactly what it wants, and reads what comes back. */

@@ -1,4 +1,4 @@
-import type { Service } from './service.ts';
+import type { Service } from '../service/service.ts';
 
 /** The text of a request head: a request line, and header fields below it. */
 export function head(line: string, ...fields: string[]): string {

@@ -1,5 +1,5 @@
 import { catalogue, type ErrorCode } from '../../src/errors.ts';
-import type { RawAnswer } from '../harness/raw-client.ts';
+import type { RawAnswer } from '../sockets/raw-client.ts';
 import type { Operation } from './document.ts';
 
 /** What is wrong with an answer, whatever it was an answer to; undefined when nothing is. */

@@ -91,7 +91,7 @@ export async function startService(env: Environment = {}): Promise<Service> {
 /** Undefined when the settings name one, or none is needed. */
 async function databaseFor({ DATABASE_URL }: Environment) {
   const isNeeded = DATABASE_URL === undefined && process.env.TEST_STORE === 'postgres';
-  return isNeeded ? (await import('./postgres.ts')).makeDatabase() : undefined;
+  return isNeeded ? (await import('../stores/postgres.ts')).makeDatabase() : undefined;
 }
 
 async function send(url: string, method: string, options: RequestOptions): Promise<Answer> {

@@ -1,6 +1,6 @@
-import { type Answer, succeeded } from '../harness/answer.ts';
-import type { Service } from '../harness/service.ts';
+import { type Answer, succeeded } from './answer.ts';
 import { eventually } from './eventually.ts';
+import type { Service } from './service.ts';
 
 /** The operations on webhooks and deliveries that tests begin with. Their answers are looked at in the tests. */
 export type WebhookClient = {

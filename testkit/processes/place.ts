@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { TestContext } from 'node:test';
 import { storePath } from '../../src/config/config.ts';
-import { type Outcome, run } from '../cli/program.ts';
+import { type Outcome, run } from './program.ts';
 import { failToServe, type ServeOptions, type Server, startServer } from './server.ts';
 
 /** Where a test's servers run, one after the other. Ends with the test, and takes every process along. */

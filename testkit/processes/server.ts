@@ -1,5 +1,5 @@
-import { greetedUrl, type Launched, launch, type Outcome, outcomeOf, untilGreeted } from '../cli/program.ts';
-import type { Answer } from '../harness/answer.ts';
+import type { Answer } from '../service/answer.ts';
+import { greetedUrl, type Launched, launch, type Outcome, outcomeOf, untilGreeted } from './program.ts';
 
 /** A `serve` in a process of its own, which a test may end as it likes. */
 export type Server = {

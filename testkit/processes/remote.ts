@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import type { Environment } from '../../src/config/config.ts';
-import { succeeded } from '../harness/answer.ts';
-import { type Receiver, startReceiver } from '../harness/receiver.ts';
-import { type Service, startService } from '../harness/service.ts';
+import { type Receiver, startReceiver } from '../receivers/receiver.ts';
+import { succeeded } from '../service/answer.ts';
+import { type Service, startService } from '../service/service.ts';
 import { type Outcome, run } from './program.ts';
 
 /** A running service that a test works on from the command line, as admin. Ends with the test. */

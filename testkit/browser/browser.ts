@@ -3,7 +3,7 @@ import { globSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
-import type { Service } from '../harness/service.ts';
+import type { Service } from '../service/service.ts';
 import { findChromium } from './chromium.ts';
 
 /** A real browser, started once for a test file. */

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { get, type IncomingMessage, type ServerResponse } from 'node:http';
-import { type Answer, failed, succeeded } from '../harness/answer.ts';
-import { type Service, startService } from '../harness/service.ts';
+import { type Answer, failed, succeeded } from './answer.ts';
+import { type Service, startService } from './service.ts';
 
 /** A client of `GET /events/stream` that reads only what a test asks for. */
 export type Follower = {

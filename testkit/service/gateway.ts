@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { request as send } from 'node:http';
-import { type Received, type Receiver, type Reply, startReceiver } from '../harness/receiver.ts';
-import type { Service } from '../harness/service.ts';
+import { type Received, type Receiver, type Reply, startReceiver } from '../receivers/receiver.ts';
+import type { Service } from './service.ts';
 
 /** A real server that stands before the service, and passes on what no script says otherwise about. */
 export type Gateway = Receiver & {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Answer, succeeded } from '../harness/answer.ts';
-import type { Received } from '../harness/receiver.ts';
+import type { Received } from '../receivers/receiver.ts';
+import { type Answer, succeeded } from './answer.ts';
 
 /** A user of a running service, with what tests of deliveries ask for. */
 export type Owner = {
