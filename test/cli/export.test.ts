@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { parse } from 'csv-parse/sync';
 import { launch, outcomeOf, run, withFolder } from '../../testkit/processes/program.ts';
 import { dataOf, failureOf, type Remote, startRemote, wordsOf } from '../../testkit/processes/remote.ts';
-import { startCuttingProxy } from './cutting-proxy.ts';
+import { startCuttingProxy } from '../../testkit/service/cutting-proxy.ts';
 import { share, stock } from './stock.ts';
 import { watch } from './watch.ts';
 
@@ -134,7 +134,7 @@ test('an export that fails or is stopped leaves the file unchanged, and no other
   let fate: 'revoke' | 'hang' = 'revoke';
   let hanging = Promise.withResolvers<void>();
   const proxy = await startCuttingProxy(t, remote.service.url, (_, request) => {
-    if (!request.url?.includes('cursor')) return 'pass';
+    if (!request.path.includes('cursor')) return 'pass';
     if (fate === 'hang') hanging.resolve();
     else request.headers.authorization = 'Bearer pst_revoked';
     return fate === 'hang' ? 'hang' : 'pass';

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { launch, type Outcome, outcomeOf, run, withFolder } from '../../testkit/processes/program.ts';
 import { dataOf, failureOf, startRemote, wordsOf } from '../../testkit/processes/remote.ts';
+import { startCuttingProxy } from '../../testkit/service/cutting-proxy.ts';
 import { freePort } from '../../testkit/sockets/free-port.ts';
-import { startCuttingProxy } from './cutting-proxy.ts';
 import { noTerminal, onTerminal } from './on-terminal.ts';
 
 /** Runs a verb that finds this on its standard input. */

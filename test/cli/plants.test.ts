@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { run, withFolder } from '../../testkit/processes/program.ts';
 import { dataOf, failureOf, startRemote, wordsOf } from '../../testkit/processes/remote.ts';
-import { startCuttingProxy } from './cutting-proxy.ts';
+import { startCuttingProxy } from '../../testkit/service/cutting-proxy.ts';
 import { noTerminal, onTerminal } from './on-terminal.ts';
 import { share, stock } from './stock.ts';
 import { watch } from './watch.ts';

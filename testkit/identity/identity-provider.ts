@@ -2,13 +2,12 @@ import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { exportJWK, generateKeyPair, importJWK, type JWK, type JWTPayload, SignJWT } from 'jose';
-import type { Environment } from '../../src/config/config.ts';
 
 /** A real OpenID provider on loopback, whose clients are users: each gets tokens for itself. */
 export type IdentityProvider = {
   issuer: string;
   /** Settings with which the service takes its tokens. */
-  settings: Environment;
+  settings: Record<string, string>;
   /** A token of this user from the token endpoint (client credentials grant). */
   token(user: string, options?: TokenOptions): Promise<string>;
   /** A token that the provider would not issue, signed with its key. */

@@ -1,24 +1,28 @@
 import { once } from 'node:events';
 import { request as send } from 'node:http';
 import { type Received, type Receiver, type Reply, startReceiver } from '../receivers/receiver.ts';
-import type { Service } from './service.ts';
 
 /** A real server that stands before the service, and passes on what no script says otherwise about. */
 export type Gateway = Receiver & {
+  /** What it does without a script. */
+  pass: Handler;
   /** Has the service do what is asked, and cuts the answer off: at once, or behind so many bytes of its body. */
-  cut: (behindBytes?: number) => Reply;
+  cut: (behindBytes?: number) => Handler;
 };
 
-export async function startGateway(service: Service): Promise<Gateway> {
+export type Handler = Extract<Reply, (...args: never) => unknown>;
+
+export async function startGateway(service: { port: number }): Promise<Gateway> {
   const receiver = await startReceiver();
-  receiver.usually(async (request, response) => {
+  const pass: Handler = async (request, response) => {
     const answer = await ask(service, request);
     response.writeHead(answer.statusCode ?? 0, answer.headers);
     answer.pipe(response);
     response.on('close', () => answer.destroy());
-  });
+  };
+  receiver.usually(pass);
   const cut =
-    (behindBytes?: number): Reply =>
+    (behindBytes?: number): Handler =>
     async (request, response) => {
       const answer = await ask(service, request);
       const body = Buffer.concat(await answer.toArray());
@@ -28,11 +32,11 @@ export async function startGateway(service: Service): Promise<Gateway> {
       }
       response.destroy();
     };
-  return { ...receiver, url: `http://127.0.0.1:${receiver.port}`, cut };
+  return { ...receiver, url: `http://127.0.0.1:${receiver.port}`, pass, cut };
 }
 
 /** The service's answer, of which the head has come. */
-async function ask({ port }: Service, { method, path, headers, body }: Received) {
+async function ask({ port }: { port: number }, { method, path, headers, body }: Received) {
   const { connection: _, 'transfer-encoding': __, ...fields } = headers;
   const outgoing = send({ port, method, path, headers: fields, agent: false }).end(body);
   const [answer] = await once(outgoing, 'response');
