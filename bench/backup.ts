@@ -9,11 +9,11 @@ import { parseArgs } from 'node:util';
 import { storePath } from '../src/config/config.ts';
 import { startCreates } from './backup/load.ts';
 import { violationsIn } from './backup/verify.ts';
-import { temporaryFolder } from './harness/cleanup.ts';
-import { filledStore } from './harness/fill.ts';
-import { table } from './harness/report.ts';
-import type { Server } from './harness/server.ts';
-import { startService } from './harness/service.ts';
+import { table } from './measure/report.ts';
+import { temporaryFolder } from './servers/cleanup.ts';
+import type { Server } from './servers/server.ts';
+import { startService } from './servers/service.ts';
+import { filledStore } from './stores/fill.ts';
 
 /**
  * `node bench/backup.ts`: backs up a store while clients create plants at full speed, restores the backup elsewhere,

@@ -14,13 +14,13 @@ import {
 import { asNotes, asText } from './crash/result.ts';
 import { readFile } from './crash/stored.ts';
 import { type Outage, verify } from './crash/verify.ts';
-import { countDeliveries } from './harness/backlog.ts';
-import { temporaryFolder } from './harness/cleanup.ts';
-import { monotonicMs } from './harness/clock.ts';
-import type { Server } from './harness/server.ts';
-import { startService } from './harness/service.ts';
-import { untilSettled } from './harness/wait.ts';
-import { createWebhook, loopbackAllowed } from './harness/webhooks.ts';
+import { monotonicMs } from './measure/clock.ts';
+import { untilSettled } from './measure/wait.ts';
+import { temporaryFolder } from './servers/cleanup.ts';
+import type { Server } from './servers/server.ts';
+import { startService } from './servers/service.ts';
+import { createWebhook, loopbackAllowed } from './servers/webhooks.ts';
+import { countDeliveries } from './stores/backlog.ts';
 
 /**
  * `node bench/crash.ts`: kills the service at random moments under load, restarts it, and at the end compares what

@@ -3,8 +3,8 @@ import { seededRandom } from '../testkit/random/seeded.ts';
 import { createDiskFaults, whyNoFaults } from './faults/disk-faults.ts';
 import { loseStore, ways } from './faults/lost.ts';
 import { plansOf, runPlan } from './faults/running.ts';
-import { temporaryFolder } from './harness/cleanup.ts';
-import { table } from './harness/report.ts';
+import { table } from './measure/report.ts';
+import { temporaryFolder } from './servers/cleanup.ts';
 
 /**
  * `node bench/faults.ts running`: makes file calls of the running service fail under load, lifts the fault, restarts

@@ -6,8 +6,8 @@ import { chromium } from 'playwright-core';
 import { findChromium } from '../testkit/browser/chromium.ts';
 import { openShell, startServing } from '../testkit/processes/shell.ts';
 import { freePort } from '../testkit/sockets/free-port.ts';
-import { temporaryFolder } from './harness/cleanup.ts';
-import { table } from './harness/report.ts';
+import { table } from './measure/report.ts';
+import { temporaryFolder } from './servers/cleanup.ts';
 
 /**
  * `node bench/first-time.ts`: follows the README as a first-time user with an empty home: clone, install, start,

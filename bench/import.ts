@@ -6,12 +6,12 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
-import { temporaryFolder } from './harness/cleanup.ts';
-import { askFor } from './harness/client.ts';
-import { endedChildrenCpuSeconds } from './harness/proc.ts';
-import { type Figure, figureTable, isMet, table } from './harness/report.ts';
-import { startService, TOKEN } from './harness/service.ts';
-import { remarks, watchCpu } from './harness/usage.ts';
+import { askFor } from './load/client.ts';
+import { endedChildrenCpuSeconds } from './measure/proc.ts';
+import { type Figure, figureTable, isMet, table } from './measure/report.ts';
+import { remarks, watchCpu } from './measure/usage.ts';
+import { temporaryFolder } from './servers/cleanup.ts';
+import { startService, TOKEN } from './servers/service.ts';
 
 /**
  * `node bench/import.ts [rounds]`: imports a file of 100 000 plants into a new store with `plant import`, and checks

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
-import { temporaryFolder } from './harness/cleanup.ts';
-import { askFor } from './harness/client.ts';
-import { createAll } from './harness/creates.ts';
-import { createVerifier, startReceiver } from './harness/receiver.ts';
-import { table } from './harness/report.ts';
-import { startService } from './harness/service.ts';
-import { createWebhook, loopbackAllowed } from './harness/webhooks.ts';
+import { askFor } from './load/client.ts';
+import { createAll } from './load/creates.ts';
+import { table } from './measure/report.ts';
+import { temporaryFolder } from './servers/cleanup.ts';
+import { createVerifier, startReceiver } from './servers/receiver.ts';
+import { startService } from './servers/service.ts';
+import { createWebhook, loopbackAllowed } from './servers/webhooks.ts';
 
 /**
  * `node bench/plants-csv.ts`: creates the plants of `examples/plants.csv` through the API, with a receiver

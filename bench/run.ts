@@ -1,7 +1,6 @@
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { temporaryFolder } from './harness/cleanup.ts';
-import { generator } from './harness/load.ts';
+import { generator } from './load/load.ts';
 import {
   type Figure,
   figureTable,
@@ -10,31 +9,32 @@ import {
   type Report,
   summary,
   warnings,
-} from './harness/report.ts';
-import type { Section } from './harness/section.ts';
-import { pinSelf } from './harness/tools.ts';
-import { arrival } from './sections/arrival.ts';
-import { asked } from './sections/asked.ts';
-import { auth } from './sections/auth.ts';
-import { backlog } from './sections/backlog.ts';
-import { beside } from './sections/beside.ts';
-import { create } from './sections/create.ts';
-import { deliver } from './sections/deliver.ts';
-import { duplicates } from './sections/duplicates.ts';
-import { list } from './sections/list.ts';
-import { neighbours } from './sections/neighbours.ts';
-import { observed } from './sections/observed.ts';
-import { overload } from './sections/overload.ts';
-import { page } from './sections/page.ts';
-import { postgres } from './sections/postgres.ts';
-import { postgresDeliver } from './sections/postgres-deliver.ts';
-import { replay } from './sections/replay.ts';
-import { retries } from './sections/retries.ts';
-import { slowClients } from './sections/slow-clients.ts';
-import { slowDisk } from './sections/slow-disk.ts';
-import { stalledReaders } from './sections/stalled-readers.ts';
-import { start } from './sections/start.ts';
-import { stream } from './sections/stream.ts';
+} from './measure/report.ts';
+import type { Section } from './measure/section.ts';
+import { arrival } from './sections/deliveries/arrival.ts';
+import { asked } from './sections/deliveries/asked.ts';
+import { backlog } from './sections/deliveries/backlog.ts';
+import { beside } from './sections/deliveries/beside.ts';
+import { deliver } from './sections/deliveries/deliver.ts';
+import { duplicates } from './sections/deliveries/duplicates.ts';
+import { neighbours } from './sections/deliveries/neighbours.ts';
+import { replay } from './sections/deliveries/replay.ts';
+import { postgres } from './sections/postgres/postgres.ts';
+import { postgresDeliver } from './sections/postgres/postgres-deliver.ts';
+import { auth } from './sections/requests/auth.ts';
+import { create } from './sections/requests/create.ts';
+import { list } from './sections/requests/list.ts';
+import { observed } from './sections/requests/observed.ts';
+import { overload } from './sections/requests/overload.ts';
+import { page } from './sections/requests/page.ts';
+import { retries } from './sections/requests/retries.ts';
+import { slowClients } from './sections/requests/slow-clients.ts';
+import { slowDisk } from './sections/requests/slow-disk.ts';
+import { stalledReaders } from './sections/requests/stalled-readers.ts';
+import { start } from './sections/requests/start.ts';
+import { stream } from './sections/requests/stream.ts';
+import { temporaryFolder } from './servers/cleanup.ts';
+import { pinSelf } from './servers/tools.ts';
 
 /** `npm run bench`: measures the service against its references and prints one table. */
 

@@ -1,6 +1,6 @@
-import { askFor } from '../harness/client.ts';
-import { createHistogram, type Histogram } from '../harness/histogram.ts';
-import type { Server } from '../harness/server.ts';
+import { askFor } from '../load/client.ts';
+import { createHistogram, type Histogram } from '../measure/histogram.ts';
+import type { Server } from '../servers/server.ts';
 
 /** Clients that create plants as fast as they are answered, and remember what they were told. */
 export type CreateLoad = {

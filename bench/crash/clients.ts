@@ -1,6 +1,6 @@
 import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Answer, ask } from '../harness/client.ts';
+import { type Answer, ask } from '../load/client.ts';
 import { type Entry, enter, type Ledger, plantJson } from './ledger.ts';
 
 export type ClientsOptions = {

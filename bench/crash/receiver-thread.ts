@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { seededRandom } from '../../testkit/random/seeded.ts';
-import { monotonicMs } from '../harness/clock.ts';
-import { createVerifier, type Received, startReceiver } from '../harness/receiver.ts';
+import { monotonicMs } from '../measure/clock.ts';
+import { createVerifier, type Received, startReceiver } from '../servers/receiver.ts';
 import { type Mood, moodNames, moods, type ReceiverReport, type ToReceivers } from './receiver.ts';
 
 /** The receivers' thread. The path of a request names the receiver's mood. */

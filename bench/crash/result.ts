@@ -1,4 +1,4 @@
-import { summary, table } from '../harness/report.ts';
+import { summary, table } from '../measure/report.ts';
 import type { Ledger, State } from './ledger.ts';
 import type { ReceiverReport } from './receiver.ts';
 import type { Check } from './verify.ts';

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { openSync, readSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { isInstalled } from '../harness/tools.ts';
+import { isInstalled } from '../servers/tools.ts';
 
 /** Faults of the file calls of a process started with `env`. The numbers are those of `diskfault.c`. */
 export type DiskFaults = {

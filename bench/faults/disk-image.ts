@@ -3,8 +3,8 @@ import { existsSync, mkdirSync, rmSync, truncateSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { atEnd } from '../harness/cleanup.ts';
-import { isInstalled } from '../harness/tools.ts';
+import { atEnd } from '../servers/cleanup.ts';
+import { isInstalled } from '../servers/tools.ts';
 import { whyNoFaults } from './disk-faults.ts';
 
 export const fileSystems = ['ext4', 'xfs'] as const;

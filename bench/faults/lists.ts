@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Ledger } from '../crash/ledger.ts';
-import { ask } from '../harness/client.ts';
+import { ask } from '../load/client.ts';
 
 const PAUSE_MS = 30;
 const PATIENCE_MS = 60_000;

@@ -9,7 +9,7 @@ import { create } from '../crash/clients.ts';
 import { enter } from '../crash/ledger.ts';
 import { asText } from '../crash/result.ts';
 import type { Check } from '../crash/verify.ts';
-import { atEnd, temporaryFolder } from '../harness/cleanup.ts';
+import { atEnd, temporaryFolder } from '../servers/cleanup.ts';
 import { noteCut } from './after-cut.ts';
 import { changedProgram } from './changed-program.ts';
 import { createDiskFaults } from './disk-faults.ts';

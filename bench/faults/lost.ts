@@ -5,7 +5,7 @@ import { storePath } from '../../src/config/config.ts';
 import type { Outcome } from '../../testkit/processes/program.ts';
 import type { Server } from '../../testkit/processes/server.ts';
 import type { Entry } from '../crash/ledger.ts';
-import { ask } from '../harness/client.ts';
+import { ask } from '../load/client.ts';
 import { openTrial, type Trial } from './trial.ts';
 
 /** A store that is deleted, moved, replaced, cut or emptied, while the service runs and before it starts. */

@@ -4,9 +4,9 @@ import { type ServeOptions, type Server, tryToServe } from '../../testkit/proces
 import { seededRandom } from '../../testkit/random/seeded.ts';
 import { asText } from '../crash/result.ts';
 import type { Check } from '../crash/verify.ts';
-import { temporaryFolder } from '../harness/cleanup.ts';
-import { askFor } from '../harness/client.ts';
-import { TOKEN } from '../harness/service.ts';
+import { askFor } from '../load/client.ts';
+import { temporaryFolder } from '../servers/cleanup.ts';
+import { TOKEN } from '../servers/service.ts';
 import { noteCut } from './after-cut.ts';
 import { changedProgram } from './changed-program.ts';
 import { createDiskFaults, type DiskFaults, type Fault } from './disk-faults.ts';

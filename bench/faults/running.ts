@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Check } from '../crash/verify.ts';
-import { monotonicMs } from '../harness/clock.ts';
+import { monotonicMs } from '../measure/clock.ts';
 import type { DiskFaults, Fault } from './disk-faults.ts';
 import { openTrial, type Trial } from './trial.ts';
 

@@ -2,14 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createLedger } from '../crash/ledger.ts';
 import { type Mood, startReceivers } from '../crash/receiver.ts';
 import { type Outage, verify } from '../crash/verify.ts';
-import { monotonicMs } from '../harness/clock.ts';
-import { untilSettled } from '../harness/wait.ts';
-import { failuresOf, settleUnknown, startClients } from './clients.ts';
+import { monotonicMs } from '../measure/clock.ts';
+import { untilSettled } from '../measure/wait.ts';
+import { failuresOf, settleUnknown, startClients } from './clients/clients.ts';
+import { readDatabase } from './clients/stored.ts';
+import { countAccepted, pendingIn, subscribe } from './clients/subscribed.ts';
 import type { Findings, Plan } from './findings.ts';
 import { startReplica } from './replica.ts';
-import { makeServer, NO_FSYNC, type PostgresServer } from './servers.ts';
-import { readDatabase } from './stored.ts';
-import { countAccepted, pendingIn, subscribe } from './subscribed.ts';
+import { makeServer, NO_FSYNC, type PostgresServer } from './servers/servers.ts';
 
 /** The longest time between two kills. */
 const ROUND_MS = 1_500;

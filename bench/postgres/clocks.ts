@@ -2,14 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createLedger } from '../crash/ledger.ts';
 import { startReceivers } from '../crash/receiver.ts';
 import { verify } from '../crash/verify.ts';
-import { untilSettled } from '../harness/wait.ts';
-import { failuresOf, settleUnknown, startClients } from './clients.ts';
+import { untilSettled } from '../measure/wait.ts';
+import { failuresOf, settleUnknown, startClients } from './clients/clients.ts';
+import { readDatabase } from './clients/stored.ts';
+import { countAccepted, pendingIn, subscribe } from './clients/subscribed.ts';
 import type { Findings, Plan } from './findings.ts';
-import { asOtherHost, whyNoOtherHost } from './other-host.ts';
 import { startReplica } from './replica.ts';
-import { makeServer, NO_FSYNC, type PostgresServer } from './servers.ts';
-import { readDatabase } from './stored.ts';
-import { countAccepted, pendingIn, subscribe } from './subscribed.ts';
+import { asOtherHost, whyNoOtherHost } from './servers/other-host.ts';
+import { makeServer, NO_FSYNC, type PostgresServer } from './servers/servers.ts';
 
 const OFF_S = 600;
 /** Seconds of load in a round. */

@@ -1,14 +1,14 @@
 import { createLedger } from '../crash/ledger.ts';
 import { type Check, verifyPlants } from '../crash/verify.ts';
-import { countOf, isReplay, putInTheWay, violationsOf } from '../harness/keyed-checks.ts';
-import { type KeyedCreate, keyedCreate, sendUntilAnswered } from '../harness/keyed-creates.ts';
-import { untilNoneLeft } from '../harness/wait.ts';
-import { failuresOf, settleUnknown, startClients } from './clients.ts';
-import { type CommitProxy, startCommitProxy } from './commit-proxy.ts';
+import { countOf, isReplay, putInTheWay, violationsOf } from '../load/keyed-checks.ts';
+import { type KeyedCreate, keyedCreate, sendUntilAnswered } from '../load/keyed-creates.ts';
+import { untilNoneLeft } from '../measure/wait.ts';
+import { failuresOf, settleUnknown, startClients } from './clients/clients.ts';
+import { readDatabase } from './clients/stored.ts';
 import type { Findings, Plan } from './findings.ts';
 import { startReplica } from './replica.ts';
-import { makeServer, NO_FSYNC, type PostgresServer } from './servers.ts';
-import { readDatabase } from './stored.ts';
+import { type CommitProxy, startCommitProxy } from './servers/commit-proxy.ts';
+import { makeServer, NO_FSYNC, type PostgresServer } from './servers/servers.ts';
 
 const CLIENTS = 16;
 const THINK_MS = 5;

@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createLedger, type Ledger } from '../crash/ledger.ts';
 import { type Check, verifyPlants } from '../crash/verify.ts';
-import { ask } from '../harness/client.ts';
-import { summary } from '../harness/report.ts';
-import type { Server } from '../harness/server.ts';
-import { failuresOf, settleUnknown, startClients } from './clients.ts';
+import { ask } from '../load/client.ts';
+import { summary } from '../measure/report.ts';
+import type { Server } from '../servers/server.ts';
+import { failuresOf, settleUnknown, startClients } from './clients/clients.ts';
+import { readDatabase } from './clients/stored.ts';
 import type { Findings, Plan } from './findings.ts';
 import { startReplica } from './replica.ts';
-import { makeServer, makeStandby, type PostgresServer, STANDBY } from './servers.ts';
-import { readDatabase } from './stored.ts';
+import { makeServer, makeStandby, type PostgresServer, STANDBY } from './servers/servers.ts';
 
 /** The load before a kill lasts from this to twice as long, and continues this long once writes are back. */
 const LOAD_MS = 1_000;

@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import { readFile, type Stored } from '../crash/stored.ts';
-import { temporaryFolder } from '../harness/cleanup.ts';
-import { type IdModel, idChecks, idNotes, playIds } from '../harness/id-model.ts';
-import { startService } from '../harness/service.ts';
+import { type IdModel, idChecks, idNotes, playIds } from '../load/id-model.ts';
+import { temporaryFolder } from '../servers/cleanup.ts';
+import { startService } from '../servers/service.ts';
+import { readDatabase } from './clients/stored.ts';
 import type { Findings, Plan } from './findings.ts';
 import { startReplica } from './replica.ts';
-import { makeServer, NO_FSYNC } from './servers.ts';
-import { readDatabase } from './stored.ts';
+import { makeServer, NO_FSYNC } from './servers/servers.ts';
 
 const CLIENTS = 16;
 const REPLICAS = 3;

@@ -2,16 +2,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createLedger } from '../crash/ledger.ts';
 import { startReceivers } from '../crash/receiver.ts';
 import { type Check, type Outage, verify } from '../crash/verify.ts';
-import { monotonicMs } from '../harness/clock.ts';
-import { summary } from '../harness/report.ts';
-import type { Server } from '../harness/server.ts';
-import { untilSettled } from '../harness/wait.ts';
-import { failuresOf, settleUnknown, startClients } from './clients.ts';
+import { monotonicMs } from '../measure/clock.ts';
+import { summary } from '../measure/report.ts';
+import { untilSettled } from '../measure/wait.ts';
+import type { Server } from '../servers/server.ts';
+import { failuresOf, settleUnknown, startClients } from './clients/clients.ts';
+import { readDatabase } from './clients/stored.ts';
+import { countAccepted, pendingIn, subscribe, untilDelivered } from './clients/subscribed.ts';
 import type { Findings, Plan } from './findings.ts';
 import { startReplica } from './replica.ts';
-import { makeServer, NO_FSYNC } from './servers.ts';
-import { readDatabase } from './stored.ts';
-import { countAccepted, pendingIn, subscribe, untilDelivered } from './subscribed.ts';
+import { makeServer, NO_FSYNC } from './servers/servers.ts';
 
 /** The longest time both replicas are up before the next kill. */
 const ROUND_MS = 2_000;

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Check } from '../crash/verify.ts';
-import { addBacklogIn, countDeliveriesIn, multiplyWebhookIn } from '../harness/postgres-store.ts';
-import { startReceiver } from '../harness/receiver.ts';
-import type { Server } from '../harness/server.ts';
-import { createWebhook } from '../harness/webhooks.ts';
+import { startReceiver } from '../servers/receiver.ts';
+import type { Server } from '../servers/server.ts';
+import { createWebhook } from '../servers/webhooks.ts';
+import { addBacklogIn, countDeliveriesIn, multiplyWebhookIn } from '../stores/postgres-store.ts';
 import type { Findings, Plan } from './findings.ts';
-import { asOtherHost, whyNoOtherHost } from './other-host.ts';
 import { startReplica } from './replica.ts';
-import { makeServer, NO_FSYNC } from './servers.ts';
+import { asOtherHost, whyNoOtherHost } from './servers/other-host.ts';
+import { makeServer, NO_FSYNC } from './servers/servers.ts';
 
 const LANES = { whole: 10_000, quick: 1_000 };
 /** Deliveries added before each check: more than are sent until its end. */

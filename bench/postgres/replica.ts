@@ -1,8 +1,8 @@
 import { join } from 'node:path';
-import { temporaryFolder } from '../harness/cleanup.ts';
-import type { Server } from '../harness/server.ts';
-import { startService } from '../harness/service.ts';
-import { loopbackAllowed } from '../harness/webhooks.ts';
+import { temporaryFolder } from '../servers/cleanup.ts';
+import type { Server } from '../servers/server.ts';
+import { startService } from '../servers/service.ts';
+import { loopbackAllowed } from '../servers/webhooks.ts';
 
 /** As many as a schedule may have: no delivery may run out of attempts. */
 const ATTEMPTS = 100;

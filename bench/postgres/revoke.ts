@@ -3,13 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { Check } from '../crash/verify.ts';
-import { ask } from '../harness/client.ts';
-import { summary } from '../harness/report.ts';
-import type { Server } from '../harness/server.ts';
+import { ask } from '../load/client.ts';
+import { summary } from '../measure/report.ts';
+import type { Server } from '../servers/server.ts';
 import type { Findings, Plan } from './findings.ts';
-import { hasPgbouncer, startPgbouncer } from './pgbouncer.ts';
 import { startReplica } from './replica.ts';
-import { makeServer, NO_FSYNC, type PostgresServer } from './servers.ts';
+import { hasPgbouncer, startPgbouncer } from './servers/pgbouncer.ts';
+import { makeServer, NO_FSYNC, type PostgresServer } from './servers/servers.ts';
 
 const REPLICAS = 3;
 const MOST_MS = 5_000;

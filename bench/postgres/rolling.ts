@@ -2,12 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'undici';
 import { freePort } from '../../testkit/sockets/free-port.ts';
 import type { Check } from '../crash/verify.ts';
-import type { Server } from '../harness/server.ts';
-import { TOKEN } from '../harness/service.ts';
+import type { Server } from '../servers/server.ts';
+import { TOKEN } from '../servers/service.ts';
 import type { Findings, Plan } from './findings.ts';
-import { type Haproxy, hasHaproxy, startHaproxy } from './haproxy.ts';
 import { startReplica } from './replica.ts';
-import { makeServer, NO_FSYNC, queryOnce } from './servers.ts';
+import { type Haproxy, hasHaproxy, startHaproxy } from './servers/haproxy.ts';
+import { makeServer, NO_FSYNC, queryOnce } from './servers/servers.ts';
 
 const REPLICAS = 3;
 const CONNECTIONS = 64;

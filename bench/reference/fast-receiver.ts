@@ -1,6 +1,6 @@
 import { createServer, type Socket } from 'node:net';
-import { monotonicMs } from '../harness/clock.ts';
-import type { Tally } from '../harness/fast-receiver.ts';
+import { monotonicMs } from '../measure/clock.ts';
+import type { Tally } from '../servers/fast-receiver.ts';
 import { serve } from './serve.ts';
 
 /**

@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { Logger, type Runner, run, runMigrations, type Task, type WorkerEvents } from 'graphile-worker';
 import { newKeyPair, newSecret, sign } from '../../src/webhooks/sending/signature.ts';
-import type { WorkerOrder } from '../harness/graphile-worker.ts';
+import type { WorkerOrder } from '../servers/graphile-worker.ts';
 import { serve } from './serve.ts';
 
 /**
@@ -19,7 +19,7 @@ await runMigrations({ connectionString, logger });
 
 serve(
   createServer(async (request, response) => {
-    // Written by `harness/graphile-worker.ts`.
+    // Written by `servers/graphile-worker.ts`.
     const order = (await json(request)) as WorkerOrder;
     await work(order);
     response.writeHead(204).end();

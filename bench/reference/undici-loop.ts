@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { Pool } from 'undici';
 import { newKeyPair, newSecret, sign } from '../../src/webhooks/sending/signature.ts';
-import type { LoopOrder } from '../harness/undici-loop.ts';
+import type { LoopOrder } from '../servers/undici-loop.ts';
 import { serve } from './serve.ts';
 
 /**
@@ -14,7 +14,7 @@ import { serve } from './serve.ts';
 
 serve(
   createServer(async (request, response) => {
-    // Written by `harness/undici-loop.ts`.
+    // Written by `servers/undici-loop.ts`.
     const order = (await json(request)) as LoopOrder;
     await sendAll(order);
     response.writeHead(204).end();

@@ -1,0 +1,39 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ask } from '../../load/client.ts';
+import { residentBytes } from '../../measure/proc.ts';
+import type { Report } from '../../measure/report.ts';
+import type { Bench } from '../../measure/section.ts';
+import { startService } from '../../servers/service.ts';
+import { filledStore } from '../../stores/fill.ts';
+
+const MIB = 1024 * 1024;
+const IDLE_MS = 5_000;
+const IDLE_STARTS = 3;
+const POLL_MS = 2;
+
+/** From the start of the process to the first 200 of `/readyz`, and its memory when idle. */
+export async function start(bench: Bench): Promise<Report> {
+  const plants = bench.quick ? 100_000 : 1_000_000;
+  const times = bench.quick ? 3 : 10;
+  const dataDir = await filledStore(bench.folder, plants);
+  const seconds: number[] = [];
+  const mib: number[] = [];
+  for (let i = 0; i < times; i++) {
+    const begin = performance.now();
+    const service = await startService({ dataDir });
+    while ((await ask(`${service.url}/readyz`)).status !== 200) await sleep(POLL_MS);
+    seconds.push((performance.now() - begin) / 1000);
+    // The first start after a change compiles the program again, which takes time and memory once.
+    if (i >= times - IDLE_STARTS) {
+      await sleep(IDLE_MS);
+      mib.push(residentBytes(service.pid) / MIB);
+    }
+    await service.stop();
+  }
+  return {
+    figures: [
+      { name: `start to ready, ${plants} plants`, unit: 's', values: seconds, target: { atMost: 0.5 } },
+      { name: `RSS, idle for ${IDLE_MS / 1000} s`, unit: 'MiB', values: mib, target: { atMost: 120 } },
+    ],
+  };
+}
