@@ -26,10 +26,10 @@ const TIMEOUT_MS = 120_000;
 /** What takes longest comes first, so that the run does not end with a file that runs alone. */
 const LONG = [
   'test/process/poison.test.ts',
-  'test/cli/copy.test.ts',
+  'test/cli/service/copy.test.ts',
   'test/process/',
   'test/simulation/',
-  'test/store/postgres-',
+  'test/store/postgres/',
   'test/packaging/package.test.ts',
   'test/faults/',
   'test/cli/',

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { MAX_ID, MIN_ID } from './values.ts';
+import { MAX_ID, MIN_ID } from './mutations/values.ts';
 
 /** One step of a sequence. Numbers choose people, plants and webhooks, modulo how many there are. */
 export type Command =

@@ -5,7 +5,7 @@ import { parseExact } from '../../testkit/contract/json-exact.ts';
 import { draftOf, withJson } from './draft.ts';
 import { cursorIn, type Fixtures, PLANTS } from './fixtures.ts';
 import type { Answered, Ground } from './ground.ts';
-import type { Valid } from './valid.ts';
+import type { Valid } from './mutations/valid.ts';
 
 /** What must come of a valid request; resolves with what is wrong, or with undefined. */
 export type Outcome = {

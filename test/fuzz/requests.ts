@@ -1,18 +1,18 @@
 import fc from 'fast-check';
 import { codeOf } from '../../testkit/contract/answers.ts';
 import type { Operation } from '../../testkit/contract/document.ts';
-import { bodyMutations } from './body-mutations.ts';
 import { Mismatch } from './client.ts';
 import { curlOf, type Draft, draftOf } from './draft.ts';
 import { makeFixtures } from './fixtures.ts';
 import type { Answered, Ground } from './ground.ts';
-import { headMutations } from './head-mutations.ts';
-import type { Mutation } from './mutation.ts';
+import { bodyMutations } from './mutations/body-mutations.ts';
+import { headMutations } from './mutations/head-mutations.ts';
+import type { Mutation } from './mutations/mutation.ts';
+import { pathMutations } from './mutations/path-mutations.ts';
+import { queryMutations } from './mutations/query-mutations.ts';
+import { type Valid, validRequests } from './mutations/valid.ts';
 import { type Lane, outcomes } from './outcomes.ts';
-import { pathMutations } from './path-mutations.ts';
-import { queryMutations } from './query-mutations.ts';
 import type { Property } from './runner.ts';
-import { type Valid, validRequests } from './valid.ts';
 
 /**
  * Requests for one operation: those that are valid are accepted and do what they say, those with one thing wrong

@@ -2,8 +2,8 @@ import { crc32 } from 'node:zlib';
 import fc from 'fast-check';
 import { type FuzzedStore, startGround } from './ground.ts';
 import { pages } from './pages.ts';
+import { sequencesOf } from './plays/sequences.ts';
 import { requestsOf } from './requests.ts';
-import { sequencesOf } from './sequences.ts';
 
 /** What is checked with many generated values. */
 export type Property<Value> = {

@@ -2,24 +2,24 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Environment } from '../../src/config/config.ts';
 import { type Service, startService } from '../../testkit/service/service.ts';
-import { authorization } from './authorization.ts';
-import { bodies } from './bodies.ts';
 import type { Family } from './case.ts';
-import { cursors } from './cursors.ts';
-import { fields } from './fields.ts';
-import { framing } from './framing.ts';
-import { idempotencyKeys } from './idempotency-keys.ts';
-import { ids } from './ids.ts';
-import { json, jsonTexts } from './json.ts';
-import { pipelines } from './pipelines.ts';
+import { authorization } from './cases/authorization.ts';
+import { bodies } from './cases/bodies.ts';
+import { cursors } from './cases/cursors.ts';
+import { fields } from './cases/fields.ts';
+import { framing } from './cases/framing.ts';
+import { idempotencyKeys } from './cases/idempotency-keys.ts';
+import { ids } from './cases/ids.ts';
+import { json, jsonTexts } from './cases/json.ts';
+import { pipelines } from './cases/pipelines.ts';
+import { queries } from './cases/queries.ts';
+import { targets } from './cases/targets.ts';
+import { upgradesAndExpectations } from './cases/upgrades.ts';
+import { webhookUrls } from './cases/webhook-urls.ts';
 import { playFamily } from './play.ts';
 import { playReceivers } from './play-receivers.ts';
-import { queries } from './queries.ts';
 import { receivers } from './receivers.ts';
-import { targets } from './targets.ts';
-import { upgradesAndExpectations } from './upgrades.ts';
 import { RECEIVERS } from './webhook.ts';
-import { webhookUrls } from './webhook-urls.ts';
 
 /**
  * Hostile inputs, each with the answer that the contract and the standards ask for. Beside its own answer every case is

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { tryMutants } from './mutants.ts';
-import { keepReal, openReal } from './real-stores.ts';
 import { simulate } from './simulate.ts';
+import { keepReal, openReal } from './stores/real-stores.ts';
 
 /** `npm run simulate`: the delivery core against faults. Exit code 1 when a seed fails; that seed replays exactly. */
 

@@ -12,13 +12,13 @@ const SIMULATION = 'test/simulation';
 const mutants: readonly Mutant[] = [
   {
     breaks: 'the fence is not compared',
-    file: `${SIMULATION}/memory-leases.ts`,
+    file: `${SIMULATION}/stores/memory-leases.ts`,
     from: 'return lane?.replica === replica && lane.fence === fence;',
     to: 'return lane !== undefined && fence > 0;',
   },
   {
     breaks: 'a lease is not renewed',
-    file: `${SIMULATION}/memory-leases.ts`,
+    file: `${SIMULATION}/stores/memory-leases.ts`,
     from: 'replicas.set(replica, { aliveUntil: rows.now() + LEASE_MS });',
     to: 'if (!replicas.has(replica)) replicas.set(replica, { aliveUntil: rows.now() + LEASE_MS });',
   },
@@ -30,31 +30,31 @@ const mutants: readonly Mutant[] = [
   },
   {
     breaks: 'the generation of a delivery is not compared',
-    file: `${SIMULATION}/memory-store.ts`,
+    file: `${SIMULATION}/stores/memory-store.ts`,
     from: 'row.generation !== outcome.generation || ',
     to: '',
   },
   {
     breaks: 'the generation of a webhook is not compared',
-    file: `${SIMULATION}/memory-store.ts`,
+    file: `${SIMULATION}/stores/memory-store.ts`,
     from: 'webhook.generation !== standing.generation || ',
     to: '',
   },
   {
     breaks: 'an outcome is recorded twice',
-    file: `${SIMULATION}/memory-store.ts`,
+    file: `${SIMULATION}/stores/memory-store.ts`,
     from: "if (known?.at === outcome.attempt.at) return 'settled';\n  if (known === undefined) {",
     to: '{',
   },
   {
     breaks: 'the outcome of a removed share is recorded',
-    file: `${SIMULATION}/memory-store.ts`,
+    file: `${SIMULATION}/stores/memory-store.ts`,
     from: 'if (!isVisible(rows, webhook.id, row.event)) {',
     to: 'if (webhook.id === undefined) {',
   },
   {
     breaks: 'what a removed share brought is read',
-    file: `${SIMULATION}/memory-store.ts`,
+    file: `${SIMULATION}/stores/memory-store.ts`,
     from: '.filter(({ event }) => isVisible(rows, webhook, event))',
     to: '',
   },

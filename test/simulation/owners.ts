@@ -2,9 +2,9 @@ import type { Clock } from '../../src/runtime.ts';
 import type { TakenLane } from '../../src/webhooks/delivery/dispatch.ts';
 import type { LaneOwners } from '../../src/webhooks/delivery/runner.ts';
 import { pause } from '../../src/webhooks/delivery/timers.ts';
-import type { Calls } from './calls.ts';
-import { LEASE_MS, type MemoryLeases } from './memory-leases.ts';
 import type { Process } from './process.ts';
+import type { Calls } from './stores/calls.ts';
+import { LEASE_MS, type MemoryLeases } from './stores/memory-leases.ts';
 
 /** A replica's hold on lanes. */
 export type LeaseOwners = LaneOwners & {

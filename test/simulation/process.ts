@@ -1,6 +1,6 @@
 import type { Timers } from '../../src/webhooks/delivery/timers.ts';
-import type { Random } from './random.ts';
-import type { VirtualTime } from './virtual-time.ts';
+import type { Random } from './world/random.ts';
+import type { VirtualTime } from './world/virtual-time.ts';
 
 /**
  * A process as its machine sees it: all that it does begins in `enter`. One that was killed enters nothing any more; one

@@ -2,17 +2,17 @@ import { silentLog } from '../../src/runtime.ts';
 import type { LaneStore, Outcome, Work } from '../../src/webhooks/delivery/port.ts';
 import { type Delivery, type DeliveryParts, startDelivery } from '../../src/webhooks/delivery/runner.ts';
 import type { Attempt } from '../../src/webhooks/sending/attempt.ts';
-import { type Calls, createCalls } from './calls.ts';
-import type { MemoryLeases } from './memory-leases.ts';
-import type { Rows } from './memory-rows.ts';
-import type { MemoryLanes } from './memory-store.ts';
+import type { Send, Witness } from './checks/witness.ts';
 import { createLeaseOwners, createSoleOwners, type LeaseOwners } from './owners.ts';
 import { createProcess, type Process } from './process.ts';
-import type { Random } from './random.ts';
-import { ATTEMPT_MS, type Receivers } from './receivers.ts';
-import type { Scenario } from './scenario.ts';
-import type { VirtualTime } from './virtual-time.ts';
-import type { Send, Witness } from './witness.ts';
+import { type Calls, createCalls } from './stores/calls.ts';
+import type { MemoryLeases } from './stores/memory-leases.ts';
+import type { Rows } from './stores/memory-rows.ts';
+import type { MemoryLanes } from './stores/memory-store.ts';
+import type { Random } from './world/random.ts';
+import { ATTEMPT_MS, type Receivers } from './world/receivers.ts';
+import type { Scenario } from './world/scenario.ts';
+import type { VirtualTime } from './world/virtual-time.ts';
 
 /** What all replicas of a run share. */
 export type Ground = {

@@ -1,17 +1,17 @@
-import { checkEnd } from './end-check.ts';
-import { createMemoryLeases } from './memory-leases.ts';
-import { createMemoryRequests, type MemoryRequests } from './memory-requests.ts';
-import { createRows, isVisible, type Rows } from './memory-rows.ts';
-import { createMemoryLanes } from './memory-store.ts';
-import { type Progress, watchProgress } from './progress.ts';
-import { createRandom, type Random } from './random.ts';
-import { createReceivers } from './receivers.ts';
+import { checkEnd } from './checks/end-check.ts';
+import { type Progress, watchProgress } from './checks/progress.ts';
+import { createShadow, type RealStore } from './checks/shadow.ts';
+import { createWitness } from './checks/witness.ts';
 import { type Ground, type Replica, startReplica } from './replica.ts';
-import { drawScenario, type Scenario } from './scenario.ts';
-import { createShadow, type RealStore } from './shadow.ts';
-import { startUsers } from './users.ts';
-import { createVirtualTime } from './virtual-time.ts';
-import { createWitness } from './witness.ts';
+import { createMemoryLeases } from './stores/memory-leases.ts';
+import { createMemoryRequests, type MemoryRequests } from './stores/memory-requests.ts';
+import { createRows, isVisible, type Rows } from './stores/memory-rows.ts';
+import { createMemoryLanes } from './stores/memory-store.ts';
+import { createRandom, type Random } from './world/random.ts';
+import { createReceivers } from './world/receivers.ts';
+import { drawScenario, type Scenario } from './world/scenario.ts';
+import { startUsers } from './world/users.ts';
+import { createVirtualTime } from './world/virtual-time.ts';
 
 /** What came of a run. */
 export type Run = {

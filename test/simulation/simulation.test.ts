@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openReal } from './real-stores.ts';
 import { simulate } from './simulate.ts';
+import { openReal } from './stores/real-stores.ts';
 
 /** `npm run simulate` runs as many more as it is asked for. */
 const SEEDS = 500;

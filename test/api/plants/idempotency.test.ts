@@ -1,0 +1,222 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { connect } from 'node:net';
+import { after, before, describe, test } from 'node:test';
+import { parseKey } from '../../../src/http/request/idempotency.ts';
+import { type Answer, failed, succeeded } from '../../../testkit/service/answer.ts';
+import { eventually } from '../../../testkit/service/eventually.ts';
+import { type Service, startService } from '../../../testkit/service/service.ts';
+
+describe('Idempotency-Key', () => {
+  let service: Service;
+  before(async () => {
+    service = await startService({ WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' });
+  });
+  after(() => service.stop());
+
+  const newKey = () => randomBytes(9).toString('hex');
+
+  function post(path: string, body: unknown, key: string, token = service.token): Promise<Answer> {
+    return service.request('POST', path, { token, headers: { 'idempotency-key': key }, body });
+  }
+
+  const isReplayed = ({ headers }: Answer) => headers.get('idempotent-replayed') === 'true';
+  const partsOf = ({ status, headers, text }: Answer) => [status, headers.get('location'), text];
+
+  async function namesOf(token: string): Promise<string[]> {
+    const answer = await service.request('GET', '/plants', { token });
+    return JSON.parse(answer.text).map(({ name }: { name: string }) => name);
+  }
+
+  test('a create that is repeated with its key adds one plant, and is answered alike', async () => {
+    const token = await service.tokenFor('repeater');
+    const key = newKey();
+    const first = await post('/plants', { name: 'Alder' }, key, token);
+    assert.equal(isReplayed(first), false);
+    succeeded(first, 201);
+    const again = await post('/plants', { name: 'Alder' }, `"${key}"`, token);
+    assert.ok(isReplayed(again));
+    assert.deepEqual(partsOf(again), partsOf(first));
+    assert.equal(again.headers.get('content-type'), 'application/json');
+    assert.deepEqual(await namesOf(token), ['Alder']);
+    const events = await service.request('GET', '/events', { token });
+    assert.equal(JSON.parse(events.text).events.length, 1);
+  });
+
+  test('a create whose id was taken is answered alike, even when the plant is gone', async () => {
+    const token = await service.tokenFor('loser');
+    const key = newKey();
+    await service.request('POST', '/plants', { token, body: { name: 'Alder', id: 7 } });
+    const first = await post('/plants', { name: 'Birch', id: 7 }, key, token);
+    failed(first, 40900);
+    await service.request('DELETE', '/plants/7', { token });
+    const again = await post('/plants', { name: 'Birch', id: 7 }, key, token);
+    assert.ok(isReplayed(again));
+    assert.deepEqual(partsOf(again), partsOf(first));
+    assert.deepEqual(await namesOf(token), []);
+  });
+
+  test('a body that was refused is refused alike, and its key is used up', async () => {
+    for (const [body, code] of [
+      ['{"name":7}', 40002],
+      ['{"name":', 40001],
+      ['null', 40002],
+    ] as const) {
+      const key = newKey();
+      const first = await post('/plants', body, key);
+      failed(first, code);
+      const again = await post('/plants', body, key);
+      assert.ok(isReplayed(again), body);
+      assert.deepEqual(partsOf(again), partsOf(first));
+      failed(await post('/plants', { name: 'Alder' }, key), 42200);
+    }
+  });
+
+  test('a key with another body is refused, and nothing is done', async () => {
+    const token = await service.tokenFor('changer');
+    const key = newKey();
+    await post('/plants', { name: 'Alder' }, key, token);
+    for (const body of [{ name: 'Birch' }, '{"name": "Alder"}', '{', undefined]) {
+      failed(await post('/plants', body, key, token), 42200);
+    }
+    failed(await post('/plants?x=1', { name: 'Alder' }, key, token), 42200);
+    assert.deepEqual(await namesOf(token), ['Alder']);
+  });
+
+  test('a key belongs to its user and its path', async () => {
+    const [one, other] = [await service.tokenFor('one'), await service.tokenFor('other')];
+    const key = newKey();
+    const answers = [
+      await post('/plants', { name: 'Alder' }, key, one),
+      await post('/plants', { name: 'Birch' }, key, other),
+      await post('/webhooks', { url: 'http://127.0.0.1:1/' }, key, one),
+    ];
+    for (const answer of answers) {
+      succeeded(answer, 201);
+      assert.equal(isReplayed(answer), false);
+    }
+  });
+
+  test('what another token or another time may change is not kept', async () => {
+    const token = await service.tokenFor('reader', { scopes: ['plants:read'] });
+    const key = newKey();
+    failed(await post('/plants', { name: 'Alder' }, key, token), 40300);
+    failed(await post('/plants', { name: 'Alder' }, key, 'unknown'), 40101);
+    const all = await service.tokenFor('reader');
+    const answer = await post('/plants', { name: 'Alder' }, key, all);
+    succeeded(answer, 201);
+    assert.equal(isReplayed(answer), false);
+  });
+
+  test('of requests that run at the same time under one key one is done', async () => {
+    const token = await service.tokenFor('racer');
+    const key = newKey();
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => post('/plants', { name: 'Alder' }, key, token)),
+    );
+    for (const answer of answers) {
+      if (answer.status === 409) failed(answer, 40901);
+      else succeeded(answer, 201);
+    }
+    const done = answers.filter((answer) => answer.status === 201 && !isReplayed(answer));
+    assert.equal(done.length, 1);
+    assert.deepEqual(await namesOf(token), ['Alder']);
+    assert.ok(isReplayed(await post('/plants', { name: 'Alder' }, key, token)));
+  });
+
+  test('a retry of what was done is answered although another request tries to take its key', async () => {
+    const token = await service.tokenFor('rival');
+    for (let n = 0; n < 20; n++) {
+      const key = newKey();
+      succeeded(await post('/plants', { name: 'Alder' }, key, token), 201);
+      const [wrong, ...retries] = await Promise.all([
+        post('/plants', { name: 'Birch' }, key, token),
+        post('/plants', { name: 'Alder' }, key, token),
+        post('/plants', { name: 'Alder' }, key, token),
+      ]);
+      failed(wrong, 42200);
+      for (const retry of retries) assert.ok(isReplayed(retry), retry.text);
+    }
+  });
+
+  test('a client that left before its answer gets it when it asks again', async () => {
+    const token = await service.tokenFor('leaver');
+    for (let n = 0; n < 10; n++) {
+      const key = newKey();
+      const body = JSON.stringify({ name: `Alder ${n}` });
+      const head =
+        `POST /plants HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${token}\r\nidempotency-key: ${key}\r\n` +
+        `content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`;
+      const socket = connect(service.port, '127.0.0.1');
+      await new Promise<void>((resolve) => socket.write(head + body, () => resolve()));
+      socket.resetAndDestroy();
+      // Whether it was done or not, or is being done.
+      const answer = await eventually('answer', async () => {
+        const tried = await post('/plants', body, key, token);
+        return tried.status === 409 ? undefined : tried;
+      });
+      succeeded(answer, 201);
+    }
+    assert.equal(new Set(await namesOf(token)).size, (await namesOf(token)).length);
+    assert.equal((await namesOf(token)).length, 10);
+  });
+
+  test('every other POST is repeated safely, its secret included', async () => {
+    const token = await service.tokenFor('hooker');
+    const key = newKey();
+    const created = await post('/webhooks', { url: 'http://127.0.0.1:1/' }, key, token);
+    const { id, secret } = JSON.parse(created.text);
+    assert.match(secret, /^whsec_/);
+    const again = await post('/webhooks', { url: 'http://127.0.0.1:1/' }, key, token);
+    assert.deepEqual(partsOf(again), partsOf(created));
+    assert.equal(again.headers.get('cache-control'), 'no-store');
+    const listed = await service.request('GET', '/webhooks', { token });
+    assert.equal(JSON.parse(listed.text).length, 1);
+
+    const event = JSON.parse((await post(`/webhooks/${id}/test`, undefined, newKey(), token)).text).event;
+    const paths = [
+      [`/webhooks/${id}/test`, undefined],
+      [`/webhooks/${id}/deliveries/${event}/redeliver`, undefined],
+      [`/webhooks/${id}/rotate-secret`, { overlap: 60 }],
+      [`/webhooks/${id}/replay`, { since: '2026-01-01T00:00:00Z' }],
+    ] as const;
+    for (const [path, body] of paths) {
+      const repeated = newKey();
+      const first = await post(path, body, repeated, token);
+      assert.ok(first.status < 300, first.text);
+      const second = await post(path, body, repeated, token);
+      assert.ok(isReplayed(second), path);
+      assert.deepEqual(partsOf(second), partsOf(first));
+    }
+    const missing = newKey();
+    failed(await post('/webhooks/wh_none/test', undefined, missing, token), 40402);
+    assert.ok(isReplayed(await post('/webhooks/wh_none/test', undefined, missing, token)));
+  });
+
+  test('an escaped path is the same path', async () => {
+    const token = await service.tokenFor('escaper');
+    const made = await post('/webhooks', { url: 'http://127.0.0.1:1/' }, newKey(), token);
+    const { id } = JSON.parse(made.text);
+    const key = newKey();
+    await post(`/webhooks/${id}/test`, undefined, key, token);
+    assert.ok(isReplayed(await post(`/webhooks/%77${id.slice(1)}/test`, undefined, key, token)));
+  });
+
+  test('a key that cannot be read is refused', async () => {
+    for (const key of ['', '""', '"a', 'a"b', 'a b', '"a\\b"', 'a,b', '"a";b', 'x'.repeat(256), 'ä']) {
+      const answer = await service.request('POST', '/plants', {
+        headers: { 'idempotency-key': key },
+        body: { name: 'Alder' },
+      });
+      failed(answer, 40006);
+    }
+  });
+
+  test('a key is 1 to 255 characters, counted without quotation marks and escapes', () => {
+    assert.equal(parseKey('8e03978e-40d5-43e8-bc93-6894a57f9324'), '8e03978e-40d5-43e8-bc93-6894a57f9324');
+    assert.equal(parseKey('"a \\"b\\" \\\\"'), 'a "b" \\');
+    assert.equal(parseKey(`"${'x'.repeat(255)}"`)?.length, 255);
+    assert.equal(parseKey(`"${'\\"'.repeat(255)}"`)?.length, 255);
+    assert.equal(parseKey(`"${'x'.repeat(256)}"`), undefined);
+  });
+});

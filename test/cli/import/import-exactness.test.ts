@@ -1,0 +1,158 @@
+import assert from 'node:assert/strict';
+import { randomInt } from 'node:crypto';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  launch,
+  type Outcome,
+  outcomeOf,
+  untilGreeted,
+  withFolder,
+} from '../../../testkit/processes/program.ts';
+import { freePort } from '../../../testkit/sockets/free-port.ts';
+
+const TOKEN = 'a-bootstrap-token-that-only-tests-know';
+const headers = { authorization: `Bearer ${TOKEN}` };
+
+/** Of so many plants there is one row more, without a name. */
+const PLANTS_PER_PROBLEM = 100;
+
+/** A file of so many plants without ids, each with a name of its own, and of rows with a problem among them. */
+function writeFile(folder: string, count: number): string {
+  const file = join(folder, 'plants.csv');
+  const rows = Array.from({ length: count }, (_, i) => {
+    const problem = i % PLANTS_PER_PROBLEM === 0 ? `,problem ${i}\n` : '';
+    return `${problem}Plant ${i},"a, b"\n`;
+  });
+  writeFileSync(file, `name,tag\n${rows.join('')}`);
+  return file;
+}
+
+/** The report has each row with a problem, once. */
+function assertReported(file: string, count: number): void {
+  const [head, ...rows] = readFileSync(`${file}.errors.csv`, 'utf8').trim().split('\n');
+  assert.equal(head, 'name,tag,line,error');
+  const problems = rows.map((row) => /^,(problem \d+),\d+,There is no name\.$/.exec(row)?.[1]);
+  const expected = Array.from(
+    { length: count / PLANTS_PER_PROBLEM },
+    (_, i) => `problem ${i * PLANTS_PER_PROBLEM}`,
+  );
+  assert.deepEqual(problems, expected);
+}
+
+/** How many rows the service has; 0 while it does not answer. */
+async function addedRows(url: string): Promise<number> {
+  const answer = await fetch(`${url}/plants?fields=id`, { headers }).catch(() => undefined);
+  return answer?.ok ? ((await answer.json()) as unknown[]).length : 0;
+}
+
+async function untilAdded(url: string, rows: number, ended: () => boolean): Promise<void> {
+  while (!ended() && (await addedRows(url)) < rows) await sleep(10);
+}
+
+/** A service that can be killed and comes back where it was. */
+async function startKillable(t: TestContext, folder: string) {
+  const port = String(await freePort());
+  const env = { BOOTSTRAP_TOKEN: TOKEN, DATA_DIR: join(folder, 'data') };
+
+  async function start() {
+    const child = launch(['serve', '--port', port], env);
+    const ended = outcomeOf(child);
+    await untilGreeted(child, ended);
+    return { child, ended };
+  }
+
+  let { child, ended } = await start();
+  t.after(() => {
+    child.kill('SIGTERM');
+    return ended;
+  });
+  return {
+    url: `http://127.0.0.1:${port}`,
+    async killAndRestart() {
+      child.kill('SIGKILL');
+      await ended;
+      ({ child, ended } = await start());
+    },
+  };
+}
+
+/** @param args beyond the file */
+function startImport(url: string, file: string, ...args: string[]) {
+  const env = { PLANT_STORE_URL: url, PLANT_STORE_TOKEN: TOKEN };
+  const child = launch(['plant', 'import', file, ...args], env);
+  let hasEnded = false;
+  const ended = outcomeOf(child).then((outcome) => {
+    hasEnded = true;
+    return outcome;
+  });
+  return {
+    /** Sends the signal when the service has so many rows, and gives how it ended. */
+    async signalAt(rows: number, signal: NodeJS.Signals): Promise<Outcome> {
+      await untilAdded(url, rows, () => hasEnded);
+      child.kill(signal);
+      return ended;
+    },
+    hasEnded: () => hasEnded,
+    ended,
+  };
+}
+
+async function assertExact(url: string, count: number): Promise<void> {
+  const answer = await fetch(`${url}/plants`, { headers });
+  const plants = (await answer.json()) as { name: string; tag: string }[];
+  assert.equal(plants.length, count);
+  assert.equal(new Set(plants.map(({ name }) => name)).size, count);
+  assert.ok(plants.every(({ name, tag }) => /^Plant \d+$/.test(name) && tag === 'a, b'));
+}
+
+test('20,000 rows without ids are added exactly once while import and service are killed again and again', async (t) => {
+  await withFolder(async (folder) => {
+    const file = writeFile(folder, 20_000);
+    const service = await startKillable(t, folder);
+    for (let kill = 0; kill < 5; kill++) {
+      const importing = startImport(service.url, file);
+      const from = await addedRows(service.url);
+      const outcome = importing.signalAt(from + randomInt(1, 2_500), 'SIGKILL');
+      if (kill % 2 === 1) {
+        await untilAdded(service.url, from + randomInt(1, 2_500), importing.hasEnded);
+        await service.killAndRestart();
+      }
+      await outcome;
+    }
+    const last = startImport(service.url, file);
+    await untilAdded(service.url, (await addedRows(service.url)) + 1_000, last.hasEnded);
+    await service.killAndRestart();
+    const { code, stderr } = await last.ended;
+    assert.equal(code, 1, stderr);
+    assert.match(stderr, /^Continuing the import that began at /);
+    const said = /^(\d+) rows added, 200 failed .*\n(\d+) rows had been added before/m.exec(stderr);
+    assert.equal(Number(said?.[1]) + Number(said?.[2]), 20_000, stderr);
+    assertReported(file, 20_000);
+    await assertExact(service.url, 20_000);
+    assert.equal(existsSync(`${file}.import`), false);
+  });
+});
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  test(`${signal} ends an import after what is under way, and the same command adds the rest`, async (t) => {
+    await withFolder(async (folder) => {
+      const rows = 4_000;
+      const file = writeFile(folder, rows);
+      const { url } = await startKillable(t, folder);
+      const { code, stderr } = await startImport(url, file, '--concurrency', '8').signalAt(500, signal);
+      assert.equal(code, 1, stderr);
+      const said =
+        /^Stopped: (\d+) rows added, (\d+) failed \(.*\)\.\n.*\n(\d+) rows to go\. To continue, run the same command/;
+      const [added = 0, failed = 0, left = 0] = said.exec(stderr)?.slice(1).map(Number) ?? [];
+      assert.equal(added + failed + left, rows + rows / PLANTS_PER_PROBLEM, stderr);
+      const rest = (await startImport(url, file).ended).stderr;
+      assert.match(rest, new RegExp(`^${rows - added} rows added, ${rows / PLANTS_PER_PROBLEM} failed`, 'm'));
+      assert.match(rest, new RegExp(`^${added} rows had been added before`, 'm'));
+      assertReported(file, rows);
+      await assertExact(url, rows);
+    });
+  });
+}

@@ -1,0 +1,157 @@
+import assert from 'node:assert/strict';
+import { appendFileSync, existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { type TestContext, test } from 'node:test';
+import { launch, outcomeOf } from '../../../testkit/processes/program.ts';
+import { type Import, withImport, wordsOf } from './importing.ts';
+
+/** Two plants and a row that fails before the import ends at the third plant: the user may have no more. */
+const ROWS = 'name,tag\nAlder,\n,Quercus\nBeech,\nCedar,\n';
+const FAILED = 'name,tag,line,error\n,Quercus,3,There is no name.\n';
+
+/** Gives the work an import that stopped, and its report, which it has not finished. */
+async function withStopped(
+  t: TestContext,
+  work: (parts: Import & { file: string; report: string }) => Promise<void>,
+): Promise<void> {
+  await withImport(
+    t,
+    async (parts) => {
+      const file = parts.write('p.csv', ROWS);
+      const said = wordsOf(await parts.load(file, '--concurrency', '1'), 1);
+      assert.match(
+        said,
+        /^Stopped: 2 rows added, 1 failed .*\n.* are in .*p\.csv\.errors\.csv\.part: finish the import first/,
+      );
+      assert.equal(readFileSync(`${file}.errors.csv.part`, 'utf8'), FAILED);
+      await work({ ...parts, file, report: `${file}.errors.csv` });
+    },
+    { MAX_PLANTS_PER_USER: '2' },
+  );
+}
+
+test('a resumed import reports its rows again, and keeps a report that somebody else created meanwhile', async (t) => {
+  await withStopped(t, async ({ load, service, file, report }) => {
+    writeFileSync(report, 'mine');
+    assert.match(
+      wordsOf(await load(file), 1),
+      /p\.csv\.errors\.csv already exists, with the rows that failed/,
+    );
+    assert.equal(readFileSync(report, 'utf8'), 'mine');
+    assert.equal(readFileSync(`${report}.part`, 'utf8'), FAILED);
+    rmSync(report);
+    appendFileSync(`${report}.part`, ',half a');
+    await service.request('DELETE', '/plants/1');
+    assert.match(
+      wordsOf(await load(file), 1),
+      /1 row added, 1 failed .*\n2 rows had .*\n.*correct them there and import that file\.\n$/,
+    );
+    assert.equal(readFileSync(report, 'utf8'), FAILED);
+    assert.deepEqual([existsSync(`${report}.part`), existsSync(`${file}.import`)], [false, false]);
+  });
+});
+
+test('what is no report of failed rows stays where an import would write its own', async (t) => {
+  await withImport(t, async ({ write, load, plants }) => {
+    const file = write('p.csv', 'name\n""\n');
+    const notes = write('p.csv.errors.csv.part', 'my notes\n');
+    assert.match(
+      wordsOf(await load(file), 1),
+      /part is not a report of failed rows\. Rename or remove it\.\n$/,
+    );
+    assert.equal(readFileSync(notes, 'utf8'), 'my notes\n');
+    assert.equal(await plants(), '[]');
+  });
+});
+
+test('an import that was stopped says not to correct rows yet', async (t) => {
+  await withImport(t, async ({ write, env, receiver }) => {
+    const file = write('p.csv', `name\n""\n${'Alder\n'.repeat(10_000)}`);
+    const child = launch(['plant', 'import', file, '--concurrency', '1'], {
+      ...env,
+      PLANT_STORE_URL: receiver.url,
+    });
+    const ended = outcomeOf(child);
+    receiver.usually((_, response) => {
+      if (receiver.received.length === 1) child.kill('SIGINT');
+      response.writeHead(201).end();
+    });
+    const said = wordsOf(await ended, 1);
+    assert.match(
+      said,
+      /^Stopped: \d+ rows? added, 1 failed .*\n.*\.part: finish the import first, then correct them\.\n\d+ rows to go/,
+    );
+  });
+});
+
+test('a disk that was full lost a part of a row that failed', async (t) => {
+  await withImport(t, async ({ write, load, env }) => {
+    const count = 200;
+    const file = write(
+      'p.csv',
+      `name,tag\n${Array.from({ length: count }, (_, i) => `,problem ${i}\n`).join('')}`,
+    );
+    const small = ['sh', '-c', 'ulimit -f 8; exec "$@"', 'sh'];
+    const said = wordsOf(await outcomeOf(launch(['plant', 'import', file], env, small)), 1);
+    assert.match(
+      said,
+      /^Stopped: 0 rows added, \d+ failed .*\n(?:.*\n)*error: The rows that fail cannot be written to .*p\.csv\.errors\.csv\.part: the file would be larger .*\n$/,
+    );
+    assert.match(wordsOf(await load(file), 1), /0 rows added, 200 failed/);
+    const [, ...rows] = readFileSync(`${file}.errors.csv`, 'utf8').trimEnd().split('\n');
+    assert.deepEqual(
+      rows,
+      Array.from({ length: count }, (_, i) => `,problem ${i},${i + 2},There is no name.`),
+    );
+  });
+});
+
+test('a file that is no marker stays where an import would write its own', async (t) => {
+  await withImport(t, async ({ write, load, plants }) => {
+    const file = write('p.csv', 'name\nAlder\n');
+    for (const text of ['', 'no line break', 'my notes\nof today\n', '{"sha256":"x"}\n']) {
+      const notes = write('p.csv.import', text);
+      for (const more of [[], ['--again']]) {
+        assert.match(
+          wordsOf(await load(file, ...more), 1),
+          /p\.csv\.import is not the marker of an import\. Rename or remove it\.\n$/,
+        );
+        assert.equal(readFileSync(notes, 'utf8'), text);
+      }
+    }
+    assert.equal(await plants(), '[]');
+  });
+});
+
+test('a link as the report is said before anything is sent, and an empty file is one', async (t) => {
+  await withImport(t, async ({ write, load, plants }) => {
+    const file = write('p.csv', 'name,tag\n,x\nAlder,\n');
+    symlinkSync(`${file}.none`, `${file}.link`);
+    assert.match(
+      wordsOf(await load(file, '--errors', `${file}.link`), 1),
+      /is a link, which is not followed\. Remove it,/,
+    );
+    assert.equal(await plants(), '[]');
+    const empty = write('empty', '');
+    assert.match(wordsOf(await load(file, '--errors', empty), 1), /1 row added, 1 failed/);
+    assert.equal(readFileSync(empty, 'utf8'), 'name,tag,line,error\n,x,2,There is no name.\n');
+  });
+});
+
+test('the report made the text null of a null, and nothing of a line that is no object', async (t) => {
+  await withImport(t, async ({ write, load, plants }) => {
+    const file = write(
+      'p.ndjson',
+      '{"id":1,"name":"Alder","tag":null}\n{"name":null}\n{"name":"Fir",}\n["Oak"]\n',
+    );
+    assert.match(wordsOf(await load(file), 1), /0 rows added, 4 failed/);
+    const report = `${file}.errors.csv`;
+    const lines = readFileSync(report, 'utf8').trimEnd().split('\n');
+    assert.match(lines[1] ?? '', /^1,Alder,,1,/);
+    assert.match(lines[2] ?? '', /^,,,2,/);
+    assert.match(lines[3] ?? '', /^"\{""name"":""Fir"",\}",3,/);
+    assert.match(lines[4] ?? '', /^"\[""Oak""\]",4,/);
+    // Imported before it is mended, only what is right now becomes a plant.
+    assert.match(wordsOf(await load(report), 1), /^1 row added, 3 failed/);
+    assert.equal(await plants(), '[{"id":1,"name":"Alder"}]');
+  });
+});

@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createWriteStream, existsSync, readFileSync, rmSync } from 'node:fs';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { launch, outcomeOf, run } from '../../../testkit/processes/program.ts';
+import { withImport, wordsOf } from './importing.ts';
+
+const PROGRAM = fileURLToPath(new URL('../../../bin/plant-store', import.meta.url));
+const ADDED = { status: 201 };
+const OVERLOADED = { error: 50300, message: 'The service is overloaded.' };
+
+test('a Retry-After of an hour, or silence, is not waited for longer than --patience', async (t) => {
+  await withImport(t, async ({ write, env, receiver }) => {
+    const file = write('p.csv', 'name\nAlder\n');
+    const load = () =>
+      run(['plant', 'import', file, '--patience', '1s'], { ...env, PLANT_STORE_URL: receiver.url });
+    receiver.usually({ status: 503, headers: { 'retry-after': '3600' }, body: JSON.stringify(OVERLOADED) });
+    assert.match(wordsOf(await load(), 1), /\(error 50300\) It was tried for 1s\.\n$/);
+    receiver.usually('hang');
+    assert.match(
+      wordsOf(await load(), 1),
+      /error: There is no whole answer from .* It was tried for 1s\.\n$/,
+    );
+  });
+});
+
+test('a fault of the service passes or, for a row that always meets it, fails that row alone', async (t) => {
+  await withImport(t, async ({ write, env, receiver }) => {
+    const file = write('p.csv', 'name\nAlder\nBeech\n');
+    const fault = JSON.stringify({ error: 50000, message: 'The service failed.' });
+    receiver.usually(({ body }, response) => {
+      const isFirst = receiver.received.length === 1;
+      const isFault = isFirst || body.toString().includes('Beech');
+      response.writeHead(isFault ? 500 : 201).end(isFault ? fault : '');
+    });
+    const load = ['plant', 'import', file, '--concurrency', '1'];
+    const said = wordsOf(await run(load, { ...env, PLANT_STORE_URL: receiver.url }), 1);
+    assert.match(said, /\(error 50000\) Trying again …\nIt answers again\.\n(?:.*\n)*1 row added, 1 failed/);
+    assert.equal(receiver.received.length, 7);
+    assert.match(
+      readFileSync(`${file}.errors.csv`, 'utf8'),
+      /^Beech,3,The service failed\. \(error 50000\)$/m,
+    );
+  });
+});
+
+test('Ctrl+C and a failure end an import from an idle pipe', async (t) => {
+  await withImport(t, async ({ write, env, receiver }) => {
+    const pipe = write('pipe', '');
+    rmSync(pipe);
+    execFileSync('mkfifo', [pipe]);
+    for (const from of ['-', pipe]) {
+      for (const how of ['SIGINT', 'failure'] as const) {
+        receiver.usually(how === 'SIGINT' ? ADDED : { status: 404 });
+        const before = receiver.received.length;
+        const child = spawn(process.execPath, [PROGRAM, 'plant', 'import', from, '--format', 'ndjson'], {
+          env: { PATH: process.env.PATH, ...env, PLANT_STORE_URL: receiver.url },
+        });
+        const ended = outcomeOf(child);
+        const rows = from === '-' ? child.stdin : createWriteStream(pipe);
+        rows.on('error', () => {});
+        rows.write('{"name":"Alder"}\n');
+        await receiver.receive(before + 1);
+        if (how === 'SIGINT') child.kill('SIGINT');
+        const said = wordsOf(await ended, 1);
+        rows.destroy();
+        assert.match(said, how === 'SIGINT' ? /^Stopped: [01] rows? added/ : /^error: What answers at/);
+      }
+    }
+  });
+});
+
+test('a file that is removed while it is imported is said to be', async (t) => {
+  await withImport(t, async ({ write, env, receiver }) => {
+    const file = write('p.csv', 'name\nAlder\n');
+    receiver.usually((_, response) => {
+      rmSync(file);
+      response.writeHead(201).end();
+    });
+    const outcome = await run(['plant', 'import', file], { ...env, PLANT_STORE_URL: receiver.url });
+    assert.match(wordsOf(outcome, 1), /^error: .*p\.csv was changed or removed while it was imported, .*\n$/);
+  });
+});
+
+test('unwritable output is reported in one line', { skip: !existsSync('/dev/full') }, async () => {
+  const child = launch(['openapi'], {}, ['sh', '-c', 'exec "$@" > /dev/full', 'sh']);
+  child.stdout.resume();
+  const [{ code, stderr }] = await Promise.all([outcomeOf(child), once(child, 'exit')]);
+  assert.deepEqual([code, stderr], [1, 'error: Standard output cannot be written: the disk is full.\n']);
+});

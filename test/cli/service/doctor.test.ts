@@ -1,0 +1,205 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { chmod, link, open, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
+import { basename } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { type TestContext, test } from 'node:test';
+import type { Finding } from '../../../src/cli/doctor/check.ts';
+import { checkClock, checkNode, compareClocks } from '../../../src/cli/doctor/machine.ts';
+import { checkReceivers } from '../../../src/cli/doctor/webhooks.ts';
+import { storePath } from '../../../src/config/config.ts';
+import { parseNetworks } from '../../../src/webhooks/sending/addresses.ts';
+import { addPlants } from '../../../testkit/processes/backed-up-store.ts';
+import { run, serve, withFolder, withStoreFolder } from '../../../testkit/processes/program.ts';
+import { startReceiver } from '../../../testkit/receivers/receiver.ts';
+import { freePort } from '../../../testkit/sockets/free-port.ts';
+import { makeDatabase } from '../../../testkit/stores/postgres.ts';
+
+/** What a check of this name found, as `doctor --json` tells it. */
+async function examine(env: Record<string, string>) {
+  const { code, stdout, stderr } = await run(['doctor', '--json'], { PORT: '0', ...env });
+  assert.equal(stderr, '');
+  const findings: Finding[] = JSON.parse(stdout);
+  return { code, of: (name: string) => findings.filter((finding) => finding.name === name) };
+}
+
+test('doctor finds nothing wrong with a store that is well, and changes nothing', async () => {
+  await withStoreFolder(async (folder) => {
+    await chmod(folder, 0o700);
+    addPlants(folder, 3);
+    const before = await stat(storePath(folder));
+    const { code, stdout, stderr } = await run(['doctor'], { DATA_DIR: folder, PORT: '0' });
+    assert.deepEqual([code, stderr], [0, 'All is well.\n'], stdout);
+    assert.match(stdout, /^ok {7}Node: 26/);
+    assert.match(stdout, /\nok {7}Integrity: every page can be read\n/);
+    const after = await stat(storePath(folder));
+    assert.deepEqual([after.mtimeMs, after.ino, after.size], [before.mtimeMs, before.ino, before.size]);
+    assert.deepEqual(await readdir(folder), [basename(storePath(folder))]);
+  });
+});
+
+test('doctor names every wrong setting and continues with the rest', async () => {
+  await withStoreFolder(async (folder) => {
+    const { code, of } = await examine({ DATA_DIR: folder, PORT: 'x', RATE_LIMIT: 'y' });
+    assert.equal(code, 1);
+    assert.deepEqual(
+      of('Settings').map(({ verdict, text }) => [verdict, text.split(':')[0]]),
+      [
+        ['problem', 'PORT'],
+        ['problem', 'RATE_LIMIT'],
+      ],
+    );
+    assert.equal(of('Integrity')[0]?.verdict, 'ok');
+  });
+});
+
+test('doctor sees a server that runs and answers, and does not disturb it', async () => {
+  await withStoreFolder(async (folder) => {
+    const port = String(await freePort());
+    const service = await serve(folder);
+    const url = new URL(service.url);
+    const { code, of } = await examine({ DATA_DIR: folder, PORT: url.port });
+    assert.equal(code, 0);
+    assert.match(of('Server')[0]?.text ?? '', /^runs, and is ready/);
+    const elsewhere = await examine({ DATA_DIR: folder, PORT: port, PUBLIC_URL: service.url });
+    assert.match(elsewhere.of('Server')[0]?.text ?? '', /one runs .* but not at/);
+    assert.match(elsewhere.of('Public URL')[0]?.text ?? '', /answers$/);
+    assert.match(elsewhere.of('Clock').at(-1)?.text ?? '', /^agrees with http/);
+    assert.equal((await service.stop()).code, 0);
+  });
+});
+
+test('doctor finds a port that another program has', async (t) => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => server.close());
+  // A server that listens on TCP has an address of this form.
+  const { port } = server.address() as AddressInfo;
+  await withStoreFolder(async (folder) => {
+    const { code, of } = await examine({ DATA_DIR: folder, PORT: String(port) });
+    assert.equal(code, 1);
+    assert.match(of('Port')[0]?.text ?? '', /cannot be listened on, and no server runs .*EADDRINUSE/);
+  });
+});
+
+test('doctor finds a damaged store, one of another program, and one of a newer version', async () => {
+  await withStoreFolder(async (folder) => {
+    addPlants(folder, 20_000);
+    const store = await open(storePath(folder), 'r+');
+    // In the middle of the plants.
+    await store.write(Buffer.alloc(5 * 4096, 0xa5), 0, 5 * 4096, 60 * 4096);
+    await store.close();
+    const damaged = await examine({ DATA_DIR: folder });
+    assert.equal(damaged.code, 1);
+    assert.match(damaged.of('Integrity')[0]?.text ?? '', /^the store is damaged: /);
+    assert.match(damaged.of('Integrity')[0]?.advice ?? '', /plant-store restore FILE/);
+  });
+  await withStoreFolder(async (folder) => {
+    const db = new DatabaseSync(storePath(folder));
+    db.exec(`INSERT INTO migrations VALUES (99, 'x', 'x', 1)`);
+    db.close();
+    const newer = await examine({ DATA_DIR: folder });
+    assert.match(newer.of('Store')[0]?.text ?? '', /made by a newer version/);
+    await rm(storePath(folder));
+    await writeFile(storePath(folder), 'no database at all'.repeat(300));
+    const other = await examine({ DATA_DIR: folder });
+    assert.match(other.of('Store')[0]?.text ?? '', /cannot be read: its file is not a database/);
+  });
+});
+
+test('doctor warns of what is readable for others, of a second name of the store, and of a folder that is missing', async () => {
+  await withStoreFolder(async (folder) => {
+    await chmod(folder, 0o755);
+    await chmod(storePath(folder), 0o644);
+    const alias = `${storePath(folder)}.before-restore-20261121T120000Z`;
+    await link(storePath(folder), alias);
+    const { code, of } = await examine({ DATA_DIR: folder });
+    assert.equal(code, 0);
+    assert.deepEqual(
+      [of('Data folder')[0]?.verdict, of('Data folder')[0]?.advice],
+      ['warning', `chmod 700 ${folder}`],
+    );
+    assert.deepEqual(
+      of('Store').map(({ advice }) => advice),
+      [undefined, `chmod 600 ${storePath(folder)}`, `Remove that name, the store stays: rm ${alias}`],
+    );
+  });
+  await withFolder(async (folder) => {
+    const { code, of } = await examine({ DATA_DIR: `${folder}/none` });
+    assert.equal(code, 0);
+    assert.match(of('Data folder')[0]?.text ?? '', /none is not there$/);
+    assert.deepEqual(await readdir(folder), []);
+  });
+});
+
+test('doctor connects to the receivers of webhooks by the rules of deliveries, and sends nothing', async (t) => {
+  const receiver = await startReceiver();
+  t.after(receiver.stop);
+  const gone = `http://127.0.0.1:${await freePort()}`;
+  const found = await checkReceivers(
+    [
+      { webhook: 'wh_1', url: `${receiver.url}?key=secret` },
+      { webhook: 'wh_2', url: receiver.url },
+      { webhook: 'wh_3', url: `${gone}/hook` },
+      { webhook: 'wh_4', url: 'https://10.0.0.1/hook' },
+      { webhook: 'wh_5', url: 'https://no-such-host.invalid/hook' },
+    ],
+    parseNetworks('127.0.0.0/8'),
+  );
+  const texts = found.map(({ verdict, text }) => `${verdict}: ${text}`).sort();
+  assert.equal(texts[0], 'ok: 1 of 4 receivers can be connected to');
+  assert.match(
+    texts[1] ?? '',
+    /^warning: the receiver of wh_3 cannot be connected to: .*refused the connection$/,
+  );
+  assert.match(texts[2] ?? '', /wh_4 .*refused by the rule "private"/);
+  assert.match(texts[3] ?? '', /wh_5 .*(?:name|connection)/);
+  assert.doesNotMatch(texts.join(), /secret|\/hook/);
+  assert.equal(receiver.received.length, 0);
+});
+
+test('doctor looks at a database: what it is, its store, its connections, its clock', async (t: TestContext) => {
+  const database = await makeDatabase();
+  t.after(() => database.drop());
+  const empty = await examine({ DATABASE_URL: database.url });
+  assert.equal(empty.code, 0);
+  assert.match(empty.of('Database')[0]?.text ?? '', /PostgreSQL \d+.*accepts writes$/);
+  assert.match(empty.of('Store')[0]?.text ?? '', /there is none in the database/);
+  assert.equal((await run(['migrate'], { DATABASE_URL: database.url })).code, 0);
+  const made = await examine({ DATABASE_URL: database.url, DATABASE_CONNECTIONS: '1000' });
+  assert.equal(made.code, 1);
+  assert.match(made.of('Store')[0]?.text ?? '', /^schema \d+$/);
+  assert.match(made.of('Connections')[0]?.text ?? '', /DATABASE_CONNECTIONS=1000 has room for 0 replicas/);
+  assert.match(made.of('Clock')[0]?.text ?? '', /agrees with the database/);
+});
+
+test('doctor says in one line why a database cannot be used', async () => {
+  const { code, of } = await examine({
+    DATABASE_URL: `postgres://a:secret@127.0.0.1:${await freePort()}/plants`,
+  });
+  assert.equal(code, 1);
+  assert.match(
+    of('Database')[0]?.text ?? '',
+    /postgres:\/\/a@127.*cannot be used: nothing listens on its port/,
+  );
+});
+
+test('doctor says that an identity provider does not answer', async () => {
+  await withStoreFolder(async (folder) => {
+    const issuer = `http://127.0.0.1:${await freePort()}`;
+    const { code, of } = await examine({ DATA_DIR: folder, JWT_ISSUER: issuer, JWT_AUDIENCE: 'plants' });
+    assert.equal(code, 0);
+    assert.match(of('Identity provider')[0]?.text ?? '', /does not give its keys: .*ECONNREFUSED/);
+  });
+});
+
+test('doctor reports clocks that differ, and which is ahead, and an old Node', () => {
+  assert.equal(compareClocks('b', 900, 0).verdict, 'ok');
+  assert.equal(compareClocks('b', 60_000, 0).text, 'is 60 s ahead of b');
+  assert.equal(compareClocks('b', -60_000, 0).text, 'is 60 s behind b');
+  assert.equal(compareClocks('b', 60_000, 58_000).verdict, 'ok');
+  assert.match(checkClock(10_000, 100_000)[0]?.text ?? '', /, after the newest event$/);
+  assert.match(checkClock(100_000, 10_000)[0]?.text ?? '', /is 90 s before the newest event/);
+  assert.equal(checkNode('24.9.0')[0]?.verdict, 'problem');
+});

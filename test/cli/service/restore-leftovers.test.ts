@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
+import { copyFile, mkdir, readdir, readlink, rename, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { test } from 'node:test';
+import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises';
+import { storePath } from '../../../src/config/config.ts';
+import { lockForServing } from '../../../src/store/sqlite/files/lock.ts';
+import { restoreStore } from '../../../src/store/sqlite/files/restore.ts';
+import { leftIn, plantsIn, restore, withBackup } from '../../../testkit/processes/backed-up-store.ts';
+import { launch, outcomeOf, untilGreeted, withFolder } from '../../../testkit/processes/program.ts';
+import { failureOf, wordsOf } from '../../../testkit/processes/remote.ts';
+
+test('a restore that is refused leaves nothing, neither a folder nor a file in one', async () => {
+  await withBackup(async (folder, file) => {
+    const outer = join(folder, '..', 'outer');
+    await truncate(file, 40_960);
+    failureOf(await restore(join(outer, 'inner', 'data'), file));
+    await assert.rejects(stat(outer), { code: 'ENOENT' });
+    await mkdir(outer);
+    failureOf(await restore(outer, file));
+    assert.deepEqual(await readdir(outer), []);
+    failureOf(await restore(folder, file));
+    assert.deepEqual(await readdir(folder), ['plant-store.db']);
+    // What was there stays.
+    await writeFile(join(outer, 'serving.lock'), '');
+    failureOf(await restore(join(outer, 'data'), file));
+    failureOf(await restore(outer, file));
+    assert.deepEqual(await readdir(outer), ['serving.lock']);
+  });
+});
+
+test('a process that waits for a lock gets it even when the lock file is removed', async () => {
+  await withFolder(async (folder) => {
+    const path = join(folder, 'serving.lock');
+    const unlock = lockForServing(path);
+    const waiting = launch(['serve', '--port', '0'], { DATA_DIR: folder });
+    const ended = outcomeOf(waiting);
+    await untilOpen(waiting, path);
+    await rm(path);
+    unlock();
+    await untilGreeted(waiting, ended);
+    assert.throws(() => lockForServing(path), /Another plant-store server is running/);
+    waiting.kill('SIGTERM');
+    await ended;
+  });
+});
+
+/** Resolves when a process has a file open. */
+async function untilOpen({ pid }: { pid?: number | undefined }, path: string): Promise<void> {
+  const folder = `/proc/${pid}/fd`;
+  for (;;) {
+    const names = await readdir(folder);
+    const links = await Promise.all(names.map((name) => readlink(join(folder, name)).catch(() => '')));
+    if (links.includes(path)) return;
+    await pause(1);
+  }
+}
+
+test('restores within one second, or after a killed one, keep each store under its own name', async () => {
+  await withBackup(async (folder, file) => {
+    const now = Date.now();
+    const restoreNow = () =>
+      restoreStore({ from: file, path: storePath(folder), now, report: { copied() {}, checks() {} } });
+    const { before = '' } = await restoreNow();
+    const kept = [before];
+    for (let n = 0; n < 3; n++) {
+      const db = new DatabaseSync(storePath(folder));
+      db.exec('PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; PRAGMA user_version = 1');
+      // What a restore leaves that is killed while it folds the log in.
+      await copyFile(`${storePath(folder)}-wal`, `${before}-2-wal`);
+      await copyFile(`${storePath(folder)}-wal`, join(folder, 'log'));
+      db.close();
+      await rename(join(folder, 'log'), `${storePath(folder)}-wal`);
+      kept.push((await restoreNow()).before ?? '');
+    }
+    assert.equal(new Set(kept).size, 4);
+    for (const name of kept) assert.ok(plantsIn(name) > 0);
+    assert.deepEqual((await leftIn(folder)).toSorted(), kept.map((name) => basename(name)).toSorted());
+  });
+});
+
+const STORE_BEFORE = /\.before-restore-\d{8}T\d{6}Z(?:-\d)?$/;
+
+/** What a killed restore has got to, as the folder shows it. */
+const STAGES: readonly (readonly [what: string, isReached: (names: string[], path: string) => boolean])[] = [
+  ['it has a draft', (names) => names.some((name) => name.includes('.restoring'))],
+  ['it copies', (_, path) => draftsOf(path).some((names) => names.includes('store'))],
+  ['it keeps the log', (names) => names.some((name) => /before-restore-\d+T\d+Z(?:-\d)?-wal$/.test(name))],
+  ['it keeps the store', (names) => names.some((name) => STORE_BEFORE.test(name))],
+];
+
+/** What is in the folders in which restores work. */
+function draftsOf(path: string): string[][] {
+  const drafts = readdirSync(dirname(path)).filter((name) => name.includes('.restoring-'));
+  return drafts.map((name) => {
+    try {
+      return readdirSync(join(dirname(path), name));
+    } catch {
+      return [];
+    }
+  });
+}
+
+for (const [what, isReached] of STAGES) {
+  test(`what a restore leaves that is killed when ${what} is removed by the next one`, async () => {
+    await withBackup(async (folder, file) => {
+      const path = storePath(folder);
+      await withLongLog(path);
+      for (let tries = 1; !(await isKilledWhen(isReached, [folder, file])); tries++) {
+        assert.ok(tries < 5, 'it is always over too soon');
+        const [before = ''] = await leftIn(folder);
+        await rename(join(folder, before), path);
+        await withLongLog(path);
+      }
+
+      wordsOf(await restore(folder, file, '--quiet'));
+      assert.equal(plantsIn(path), 2);
+      const left = await leftIn(folder);
+      // Killed after the last step, it has replaced the store: then that one is kept as well.
+      assert.ok(left.length === 1 || left.length === 2, left.join());
+      assert.ok(
+        left.every((name) => STORE_BEFORE.test(name)),
+        left.join(),
+      );
+      assert.deepEqual(
+        left.map((name) => plantsIn(join(folder, name))).toSorted(),
+        [2, 5].slice(-left.length),
+      );
+      assert.deepEqual(await readdir(dirname(file)), ['data', 'plants.backup']);
+    });
+  });
+}
+
+/** Kills a restore. Resolves with false when it was over too soon. */
+async function isKilledWhen(
+  isReached: (names: string[], path: string) => boolean,
+  [folder, file]: [folder: string, file: string],
+): Promise<boolean> {
+  const child = launch(['restore', file, '--data-dir', folder]);
+  const ended = outcomeOf(child);
+  let hasEnded = false;
+  void ended.then(() => {
+    hasEnded = true;
+  });
+  while (!hasEnded && !isReached(readdirSync(folder), storePath(folder))) await turn();
+  child.kill('SIGKILL');
+  return (await ended).signal === 'SIGKILL';
+}
+
+/** Gives a store a log of some size, as a service leaves it that was killed. */
+async function withLongLog(path: string): Promise<void> {
+  const db = new DatabaseSync(path);
+  db.exec('PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0');
+  db.exec(`CREATE TABLE padding (bytes BLOB) STRICT`);
+  for (let n = 0; n < 40; n++) db.exec('INSERT INTO padding VALUES (randomblob(1000000))');
+  db.exec('DROP TABLE padding');
+  await copyFile(`${path}-wal`, `${path}-log`);
+  db.close();
+  await rename(`${path}-log`, `${path}-wal`);
+}

@@ -1,0 +1,356 @@
+import assert from 'node:assert/strict';
+import { randomInt } from 'node:crypto';
+import {
+  chown,
+  copyFile,
+  link,
+  open,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  truncate,
+  writeFile,
+} from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { test } from 'node:test';
+import { storePath } from '../../../src/config/config.ts';
+import {
+  leftIn,
+  makeFirstVersion,
+  plantsIn,
+  restore,
+  withBackup,
+} from '../../../testkit/processes/backed-up-store.ts';
+import {
+  launch,
+  outcomeOf,
+  run,
+  serve,
+  withFolder,
+  withStoreFolder,
+} from '../../../testkit/processes/program.ts';
+import { dataOf, failureOf, wordsOf } from '../../../testkit/processes/remote.ts';
+
+test('a backup is restored in place of a store, which is kept and can be restored again', async () => {
+  await withBackup(async (folder, file) => {
+    const restored = JSON.parse(dataOf(await restore(folder, file, '--json')));
+    assert.deepEqual(
+      { ...restored, before: '' },
+      {
+        path: storePath(folder),
+        before: '',
+        plants: 2,
+        waiting: 0,
+        revived: [],
+      },
+    );
+    assert.equal(plantsIn(storePath(folder)), 2);
+    assert.equal((await stat(storePath(folder))).mode & 0o777, 0o600);
+    assert.match(restored.before, /plant-store\.db\.before-restore-\d{8}T\d{6}Z$/);
+    assert.equal(plantsIn(restored.before), 5);
+
+    assert.match(
+      wordsOf(await restore(folder, restored.before)),
+      /^Restored 5 plants .*\nThe store that was there is kept/,
+    );
+    assert.equal(plantsIn(storePath(folder)), 5);
+  });
+});
+
+test('a backup is restored into a new folder, and a service continues with it', async () => {
+  await withBackup(async (folder, file) => {
+    const fresh = join(folder, 'fresh');
+    wordsOf(await restore(fresh, file));
+    assert.equal((await stat(fresh)).mode & 0o777, 0o700);
+    assert.deepEqual(await leftIn(fresh), []);
+    const made = await run(['token', 'create', '--user', 'ann', '--data-dir', fresh]);
+    const token = made.stdout.trim();
+    const service = await serve(fresh);
+    const answer = await fetch(`${service.url}/plants`, { headers: { authorization: `Bearer ${token}` } });
+    assert.deepEqual(await answer.json(), [{ name: 'Plant 1' }, { name: 'Plant 2' }]);
+    await service.stop();
+  });
+});
+
+test('nothing is restored under a server that runs', async () => {
+  await withBackup(async (folder, file) => {
+    const service = await serve(folder);
+    assert.match(
+      failureOf(await restore(folder, file)),
+      /A server runs on the data folder .*: stop it first\.$/,
+    );
+    await service.stop();
+    assert.equal(plantsIn(storePath(folder)), 5);
+  });
+});
+
+test('the log of the previous store is not applied to the restored one', async () => {
+  await withBackup(async (folder, file) => {
+    const service = await serve(folder, { BOOTSTRAP_TOKEN: 'a-bootstrap-token-that-only-tests-know' });
+    const headers = {
+      authorization: 'Bearer a-bootstrap-token-that-only-tests-know',
+      'content-type': 'application/json',
+    };
+    const body = JSON.stringify({ name: 'Alder' });
+    assert.equal((await fetch(`${service.url}/plants`, { method: 'POST', headers, body })).status, 201);
+    service.child.kill('SIGKILL');
+    await service.ended;
+    assert.ok((await stat(`${storePath(folder)}-wal`)).size > 0);
+
+    const { before } = JSON.parse(dataOf(await restore(folder, file, '--json')));
+    assert.equal(plantsIn(storePath(folder)), 2);
+    assert.equal(plantsIn(before), 6);
+  });
+});
+
+test('what is no whole backup of this program is refused, and the store is as it was', async () => {
+  await withBackup(async (folder, file) => {
+    const wrong = join(folder, '..', 'wrong');
+    const cases: [says: RegExp, make: () => Promise<unknown> | unknown][] = [
+      [/its file is not a database\.$/, () => writeFile(wrong, 'no database at all'.repeat(300))],
+      [/but not of a plant store\.$/, () => writeFile(wrong, '')],
+      [/is as it was: /, () => truncate(wrong, 40_960)],
+      [
+        /made by a newer version of plant-store/,
+        () => change(wrong, `INSERT INTO migrations VALUES (99, 'x', 'x', 1)`),
+      ],
+      [
+        /is not the one that was applied/,
+        () => change(wrong, `UPDATE migrations SET checksum = 'x' WHERE version = 1`),
+      ],
+      [/A row of \w+ refers to one of users/, () => change(wrong, 'DELETE FROM users')],
+      [/1 plants have no event/, () => change(wrong, 'DELETE FROM events WHERE plant = 2')],
+      [/^error: There is no file /, () => run(['--version'])],
+    ];
+    for (const [says, make] of cases) {
+      await copyFile(file, wrong);
+      await make();
+      const from = says.source.includes('no file') ? `${wrong}-none` : wrong;
+      assert.match(failureOf(await restore(folder, from)), says);
+      assert.equal(plantsIn(storePath(folder)), 5);
+      assert.deepEqual(await leftIn(folder), []);
+    }
+    assert.match(failureOf(await restore(folder, storePath(folder))), /is the store itself/);
+    assert.match(failureOf(await restore(folder, folder)), /is no file/);
+  });
+});
+
+function change(path: string, sql: string): void {
+  const db = new DatabaseSync(path);
+  db.exec(`PRAGMA foreign_keys = OFF; ${sql}`);
+  db.close();
+}
+
+test('a store that is damaged is replaced, and kept as it is', async () => {
+  await withBackup(async (folder, file) => {
+    await using store = await open(storePath(folder), 'r+');
+    await store.write(Buffer.alloc(4096, 0xa5), 0, 4096, 0);
+    await writeFile(`${storePath(folder)}-wal`, 'a log');
+    const damaged = await readFile(storePath(folder));
+    const said = wordsOf(await restore(folder, file));
+    const [, before = ''] = /is kept, secrets and all: (.*)\n/.exec(said) ?? [];
+    assert.deepEqual(await readFile(before), damaged);
+    assert.equal(await readFile(`${before}-wal`, 'utf8'), 'a log');
+    assert.equal(plantsIn(storePath(folder)), 2);
+    assert.match(said, /\nIt cannot be read\. When it is not needed any more, delete it\.\n/);
+    assert.match(said, /\nwarning: which tokens were revoked .* cannot be told, .*plant-store token list\n$/);
+  });
+});
+
+test('restore does not pass over in silence that tokens cannot be compared', async () => {
+  await withBackup(async (folder, file) => {
+    const cases: [isReadable: boolean, before: () => unknown][] = [
+      [false, () => writeFile(storePath(folder), '')],
+      [true, () => makeFirstVersion(storePath(folder))],
+    ];
+    for (const [isReadable, before] of cases) {
+      await rm(storePath(folder));
+      await before();
+      const { code, stderr, stdout } = await restore(folder, file, '--json', '--quiet');
+      assert.equal(code, 0, stderr);
+      assert.equal(JSON.parse(stdout).revived, null);
+      assert.match(stderr, /^warning: which tokens were revoked [^\n]*\n$/);
+      await rm(storePath(folder));
+      await before();
+      const said = wordsOf(await restore(folder, file));
+      assert.equal(said.includes('To go back to it'), isReadable, said);
+    }
+    // There is nothing to compare with, and whoever tries a backup every night need not read it.
+    assert.equal(wordsOf(await restore(join(folder, 'trial'), file, '--quiet')), '');
+    assert.match(wordsOf(await restore(join(folder, 'other'), file)), /\nwarning: which tokens/);
+  });
+});
+
+test('a store that another program works on is not replaced', async () => {
+  await withBackup(async (folder, file) => {
+    const db = new DatabaseSync(storePath(folder));
+    db.exec('PRAGMA journal_mode = WAL; BEGIN IMMEDIATE');
+    assert.match(
+      failureOf(await restore(folder, file)),
+      /the store is as it was: another program holds its lock\.$/,
+    );
+    db.close();
+    assert.equal(plantsIn(storePath(folder)), 5);
+    assert.deepEqual(await leftIn(folder), []);
+  });
+});
+
+test('a copy of a folder is restored with the log that belongs to it', async () => {
+  await withBackup(async (folder) => {
+    await withFolder(async (copied) => {
+      const db = new DatabaseSync(storePath(folder));
+      db.exec('PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0');
+      db.exec(`DELETE FROM plants WHERE id = 5; DELETE FROM events WHERE plant = 5`);
+      for (const suffix of ['', '-wal'])
+        await copyFile(storePath(folder) + suffix, storePath(copied) + suffix);
+      db.close();
+      const target = join(copied, 'target');
+      assert.match(wordsOf(await restore(target, storePath(copied))), /^Restored 4 plants/);
+    });
+  });
+});
+
+test('tokens that were revoked or rotated since the backup are good again, and are named', async () => {
+  await withStoreFolder(async (folder) => {
+    const verb = (...args: string[]) => run([...args, '--data-dir', folder]);
+    wordsOf(await verb('user', 'create', 'ann'));
+    await verb('token', 'create', '--user', 'ann', '--label', 'lost laptop');
+    await verb('token', 'create', '--user', 'ann', '--label', 'kept');
+    for (const label of ['rotated', 'in its overlap']) {
+      await verb('token', 'create', '--user', 'ann', '--label', label);
+    }
+    // It is our own program that tells of them.
+    const tokens = JSON.parse(dataOf(await verb('token', 'list', '--json'))) as {
+      id: string;
+      label: string;
+    }[];
+    const id = (label: string) => tokens.find((token) => token.label === label)?.id ?? '';
+    const file = join(folder, 'plants.backup');
+    wordsOf(await verb('backup', file));
+    wordsOf(await verb('token', 'revoke', id('lost laptop')));
+    assert.equal((await verb('token', 'rotate', id('rotated'), '--overlap', '0')).code, 0);
+    assert.equal((await verb('token', 'rotate', id('in its overlap'), '--overlap', '7d')).code, 0);
+
+    const { stderr } = await restore(folder, file, '--quiet');
+    const [head, ...named] = stderr.trimEnd().split('\n');
+    assert.equal(
+      head,
+      'warning: these tokens were revoked, rotated or deleted since the backup, and are good as before:',
+    );
+    assert.equal(named.pop(), 'To end one: plant-store token revoke ID');
+    assert.deepEqual(
+      named.toSorted(),
+      ['lost laptop', 'rotated', 'in its overlap']
+        .map((label) => `  ${id(label)} of ann (${label})`)
+        .toSorted(),
+    );
+  });
+});
+
+test('the store of a server that runs is not taken for a backup', async () => {
+  await withBackup(async (folder) => {
+    const service = await serve(folder);
+    const [target, alias] = [join(folder, 'target'), join(folder, 'alias')];
+    await symlink(storePath(folder), alias);
+    for (const from of [storePath(folder), alias]) {
+      assert.match(
+        failureOf(await restore(target, from)),
+        /^error: A server runs on .*\. Make a backup of it instead: plant-store backup FILE --data-dir /,
+      );
+    }
+    await service.stop();
+    assert.match(wordsOf(await restore(target, storePath(folder))), /^Restored 5 plants/);
+  });
+});
+
+test('the next restore removes a second name of the store that a killed one left', async () => {
+  await withBackup(async (folder, file) => {
+    await link(storePath(folder), `${storePath(folder)}.before-restore-20261121T120000Z`);
+    const { before } = JSON.parse(dataOf(await restore(folder, file, '--json')));
+    assert.deepEqual(await leftIn(folder), [basename(before)]);
+    assert.equal(plantsIn(before), 5);
+    assert.equal((await stat(before)).nlink, 1);
+  });
+});
+
+const KILLS = 16;
+
+test('a restore that is killed at any instant leaves the one store or the other, whole', async () => {
+  await withBackup(async (folder, file) => {
+    const seen = new Set<number>();
+    for (let n = 0; n < KILLS; n++) {
+      const child = launch(['restore', file, '--data-dir', folder]);
+      const ended = outcomeOf(child);
+      const timer = setTimeout(() => child.kill('SIGKILL'), randomInt(60, 260));
+      await ended;
+      clearTimeout(timer);
+      const plants = plantsIn(storePath(folder));
+      assert.ok(plants === 5 || plants === 2, `${plants} plants`);
+      seen.add(plants);
+      if (plants === 2) {
+        // Whatever was kept is whole, and back it goes.
+        const before = (await leftIn(folder)).find((name) => name.includes('.before-restore-'));
+        assert.ok(before);
+        if (plantsIn(join(folder, before)) === 5) wordsOf(await restore(folder, join(folder, before)));
+      }
+    }
+    wordsOf(await restore(folder, file));
+    assert.equal((await stat(storePath(folder))).nlink, 1);
+    assert.deepEqual(
+      (await leftIn(folder)).filter((name) => !name.includes('.before-restore-')),
+      [],
+    );
+  });
+});
+
+test('a backup of an older schema is made and restored as it is, and the next start brings it up to date', async () => {
+  await withFolder(async (folder) => {
+    const path = storePath(folder);
+    makeFirstVersion(path);
+    const [file, target] = [join(folder, 'plants.backup'), join(folder, 'target')];
+    wordsOf(await run(['backup', file, '--data-dir', folder]));
+    assert.match(wordsOf(await restore(target, file)), /^Restored 1 plants/);
+    const service = await serve(target);
+    await service.stop();
+    wordsOf(await run(['backup', file, '--force', '--data-dir', target]));
+    assert.equal(plantsIn(file), 1);
+  });
+});
+
+const NOBODY = 65_534;
+
+test('restored as root, a store belongs to the owner of its folder', async (t) => {
+  if (process.getuid?.() !== 0) return t.skip('only root can give files away');
+  await withBackup(async (folder, file) => {
+    await chown(folder, NOBODY, NOBODY);
+    wordsOf(await restore(folder, file));
+    for (const name of ['plant-store.db', 'serving.lock']) {
+      assert.equal((await stat(join(folder, name))).uid, NOBODY, name);
+    }
+    const made = join(folder, 'new', 'data');
+    wordsOf(await restore(made, file));
+    for (const path of [join(folder, 'new'), made, storePath(made), join(made, 'serving.lock')]) {
+      assert.equal((await stat(path)).uid, NOBODY, path);
+    }
+  });
+});
+
+test('a restore as root that fails does not lock the service out', async (t) => {
+  if (process.getuid?.() !== 0) return t.skip('only root can give files away');
+  await withBackup(async (folder, file) => {
+    await chown(folder, NOBODY, NOBODY);
+    await truncate(file, 5_000);
+    failureOf(await restore(folder, file));
+    // No file of root is there.
+    assert.deepEqual(await readdir(folder), ['plant-store.db']);
+  });
+});
+
+test('with a database, restore names what restores it', async () => {
+  const { code, stderr } = await run(['restore', 'x'], { DATABASE_URL: 'postgres://a@db/plants' });
+  assert.equal(code, 1);
+  assert.match(stderr, /pg_restore/);
+});

@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { run, withFolder } from '../../../testkit/processes/program.ts';
+import { dataOf } from '../../../testkit/processes/remote.ts';
+
+const PROGRAM = fileURLToPath(new URL('../../../bin/plant-store', import.meta.url));
+
+/** Sources the script, and prints what bash would offer behind the words, one line for each list of them. */
+const ASK = `source "$1"; shift
+for line in "$@"; do
+  eval "COMP_WORDS=($line)"; COMP_CWORD=$((\${#COMP_WORDS[@]} - 1)); COMPREPLY=()
+  _plant_store
+  echo "\${COMPREPLY[*]}"
+done`;
+
+const expected: Readonly<Record<string, string>> = {
+  'plant-store pla': 'plant',
+  "plant-store plant ''": 'list create delete import export',
+  "plant-store plant export --format ''": 'csv ndjson json',
+  'plant-store plant export --format = nd': 'ndjson',
+  'plant-store plant export --sha': '--shared',
+  'plant-store plant list --qu': '--quiet',
+  'plant-store --quiet delivery list wh_1 --state f': 'failed',
+  "plant-store completion ''": 'bash zsh fish',
+  "plant-store plant list --profile ''": 'home work',
+  'plant-store webhook list --profile w': 'work',
+  'plant-store token list --profile w': '',
+  "plant-store plant create ''": '',
+  "plant-store token create --label ''": '',
+};
+
+test('bash completes verbs, options, their values and the names of profiles', async () => {
+  const script = dataOf(await run(['completion', 'bash']));
+  await withFolder(async (folder) => {
+    const at = (name: string) => join(folder, name);
+    await Promise.all(['bin', 'plant-store'].map((name) => mkdir(at(name))));
+    await symlink(PROGRAM, at('bin/plant-store'));
+    await symlink(process.execPath, at('bin/node'));
+    const profile = { url: 'https://example.com', token: 'x' };
+    await writeFile(
+      at('plant-store/config.json'),
+      JSON.stringify({ profiles: { home: profile, work: profile } }),
+    );
+    await writeFile(at('completion'), script);
+    const { stdout, stderr } = await promisify(execFile)(
+      'bash',
+      ['--norc', '-c', ASK, 'bash', at('completion'), ...Object.keys(expected)],
+      { env: { PATH: `${at('bin')}:${process.env.PATH}`, XDG_CONFIG_HOME: folder } },
+    );
+    assert.equal(stderr, '');
+    const lines = Object.keys(expected).map((line, index) => [line, stdout.split('\n')[index]]);
+    assert.deepEqual(Object.fromEntries(lines), expected);
+  });
+});
+
+for (const shell of ['zsh', 'fish']) {
+  test(`the script for ${shell} knows every verb, with what it does`, async () => {
+    const script = dataOf(await run(['completion', shell]));
+    assert.match(script, /list your plants by id, then those that others share with you/);
+    assert.match(script, /'?plant export'?/);
+    assert.match(script, /'?csv'? '?ndjson'? '?json'?/);
+  });
+}
+
+test('another shell is refused with those there are', async () => {
+  const { code, stdout, stderr } = await run(['completion', 'tcsh']);
+  assert.deepEqual([code, stdout], [2, '']);
+  assert.match(stderr, /Allowed choices are bash, zsh, fish\./);
+});

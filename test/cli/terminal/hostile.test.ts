@@ -1,0 +1,273 @@
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { test } from 'node:test';
+import { shellWord } from '../../../src/cli/terminal/terminal.ts';
+import { storePath } from '../../../src/config/config.ts';
+import { lockForServing } from '../../../src/store/sqlite/files/lock.ts';
+import { run, withFolder, withStoreFolder } from '../../../testkit/processes/program.ts';
+import { noTerminal, onTerminal, shownBy, shownOnTerminal } from '../on-terminal.ts';
+import { HOSTILE, HOSTILITIES, startHostileServer } from './hostile-server.ts';
+
+const skip = noTerminal() ?? false;
+
+const WEBHOOK = 'wh_01k9f3zv7h8q2m5x4c6d0n1r8t';
+const EVENT = 'evt_01m7xzsn3sskhbnh27akn17wp9';
+
+/** Every verb that talks to a service, and whether it prints JSON. */
+const VERBS: readonly (readonly [verb: string, args: readonly string[], json?: 'json'])[] = [
+  ['plant list', [], 'json'],
+  ['plant create', ['Alder'], 'json'],
+  ['plant delete', ['7']],
+  ['plant import', ['plants.csv', '--again'], 'json'],
+  ['plant export', ['--shared']],
+  ['webhook create', ['http://x.example'], 'json'],
+  ['webhook list', [], 'json'],
+  ['webhook show', [WEBHOOK], 'json'],
+  ['webhook test', [WEBHOOK, '--wait'], 'json'],
+  ['webhook update', [WEBHOOK, '--description', 'x'], 'json'],
+  ['webhook rotate', [WEBHOOK], 'json'],
+  ['webhook enable', [WEBHOOK]],
+  ['webhook disable', [WEBHOOK]],
+  ['webhook replay', [WEBHOOK, '--since', '1h'], 'json'],
+  ['webhook delete', [WEBHOOK, '--yes']],
+  ['delivery list', [WEBHOOK], 'json'],
+  ['delivery show', [WEBHOOK, EVENT], 'json'],
+  ['delivery redeliver', [WEBHOOK, EVENT], 'json'],
+  ['listen', [], 'json'],
+  ['status', [], 'json'],
+  ['login', ['--token-stdin']],
+];
+
+const ESCAPE = '\u001b';
+/** What the program itself styles with, and what puts a line of progress, or a question, in place of another. */
+const OWN = new RegExp(`${ESCAPE}\\[(?:(?:1|2|22|31|32|33|39)m|\\d+G|2K|0J)`, 'g');
+const OBEYED = /[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\u2028\u2029]/u;
+
+/** What was shown, without styles and with plain ends of lines. Fails when a terminal would obey anything in it. */
+function harmless(shown: string): string {
+  const lines = shown.replaceAll('\r\n', '\n').replaceAll(OWN, '').split('\n');
+  for (const line of lines) {
+    assert.doesNotMatch(line, OBEYED, JSON.stringify(line));
+    assert.doesNotMatch(line, /^forged/, 'what a server sends forges a line');
+  }
+  return lines.join('\n');
+}
+
+/** The same data, but for what is another with each run. */
+function comparable(json: string): unknown {
+  return JSON.parse(json, (key, value) => (/^(?:latencyMs|seconds)$/.test(key) ? undefined : value));
+}
+
+test('the verbs that talk to a service are all here', () => {
+  const page = readFileSync(new URL('../../../docs/reference/cli.md', import.meta.url), 'utf8');
+  const sections = page.split(/^## plant-store ?/m).slice(1);
+  const talking = sections
+    .filter((text) => text.includes('--url <url>'))
+    .map((text) => text.split('\n', 1)[0]);
+  assert.deepEqual(VERBS.map(([verb]) => verb).toSorted(), talking.toSorted());
+});
+
+test('nothing that a hostile service sends reaches a terminal raw', { skip, concurrency: 3 }, async (t) => {
+  const server = await startHostileServer(t);
+  await withFolder(async (folder) => {
+    let runs = 0;
+    /** Each import has a file of its own. */
+    const plants = () => {
+      const file = join(folder, `plants-${++runs}.csv`);
+      writeFileSync(file, 'name\nAlder\n');
+      return file;
+    };
+    const argsOf = (verb: string, args: readonly string[], ...more: string[]) => [
+      ...verb.split(' '),
+      ...args.map((arg) => (arg === 'plants.csv' ? plants() : arg)),
+      ...more,
+    ];
+    const envOf = (hostility: string) => ({
+      PLANT_STORE_URL: `${server}/${hostility}`,
+      // The stream of events ends when a token is seen again.
+      PLANT_STORE_TOKEN: `t${++runs}`,
+      HOME: join(folder, String(runs)),
+    });
+    const show = (verb: string, args: readonly string[], hostility: string) =>
+      shownOnTerminal(args, envOf(hostility), verb === 'login' ? 'token' : undefined);
+
+    const tests = VERBS.flatMap(([verb, args, json]) => {
+      const cases = HOSTILITIES.map((hostility) =>
+        t.test(`${verb}: ${hostility}`, async () => {
+          const seen = harmless(await show(verb, argsOf(verb, args), hostility));
+          assert.notEqual(seen.trim(), '');
+          // The hostile data is in the fields that the verb reads.
+          if (hostility === 'fields') assert.doesNotMatch(seen, /^error: The answer/m);
+          if (hostility === 'error' && verb !== 'plant import') assert.match(seen, /\\u\{1b\}\[35mcolour/);
+        }),
+      );
+      if (json) {
+        cases.push(
+          t.test(`${verb} --json: the same data as in a pipe`, async () => {
+            const seen = harmless(await show(verb, argsOf(verb, args, '--json', '--quiet'), 'fields'));
+            const { stdout } = await run(argsOf(verb, args, '--json', '--quiet'), envOf('fields'));
+            const [data = '', ...failures] = seen.split(/^error: /m);
+            assert.deepEqual(comparable(data), comparable(stdout));
+            assert.ok(failures.length < 2);
+          }),
+        );
+      }
+      return cases;
+    });
+    await Promise.all(tests);
+  });
+});
+
+test('an export to a terminal has each plant on its line, and JSON that is the same data', {
+  skip,
+}, async (t) => {
+  const server = await startHostileServer(t);
+  const env = { PLANT_STORE_URL: `${server}/fields`, PLANT_STORE_TOKEN: 'x' };
+  const show = async (...args: string[]) =>
+    harmless(await shownOnTerminal(['plant', ...args, '--quiet'], env)).trimEnd();
+  const [, row = '', ...rest] = (await show('export', '--shared')).split('\n');
+  assert.deepEqual([row.startsWith('7,"x\\u{1b}[35mcolour'), rest], [true, []]);
+  for (const format of ['ndjson', 'json']) {
+    const args = ['export', '--shared', '--format', format];
+    const { stdout } = await run(['plant', ...args], env);
+    assert.deepEqual(JSON.parse(await show(...args)), JSON.parse(stdout));
+    assert.ok(stdout.includes('\u009b35m'), 'a pipe gets every character as it is');
+  }
+  assert.equal(await show('list', '--ids'), '7');
+});
+
+test('an event is one line of JSON in a pipe, with every character as it came', async (t) => {
+  const server = await startHostileServer(t);
+  const env = { PLANT_STORE_URL: `${server}/fields`, PLANT_STORE_TOKEN: 'x' };
+  const { stdout } = await run(['listen', '--json'], env);
+  const [line = '', ...rest] = stdout.split('\n');
+  assert.deepEqual(rest, ['']);
+  assert.equal(JSON.parse(line).plant.name, HOSTILE);
+  assert.ok(line.includes('\u009b35m\u009d\u061c\u200e'), 'characters that JSON does not escape stay');
+});
+
+test('an array of JSON holds every text as it came, line separators included', async (t) => {
+  const server = await startHostileServer(t);
+  const env = { PLANT_STORE_URL: `${server}/fields`, PLANT_STORE_TOKEN: 'x' };
+  for (const args of [
+    ['delivery', 'list', WEBHOOK],
+    ['plant', 'list'],
+  ]) {
+    const { stdout } = await run([...args, '--json'], env);
+    assert.ok(stdout.includes(JSON.stringify(HOSTILE)), args.join(' '));
+  }
+});
+
+test('an event that is no JSON, or has an id that no header can hold, is not printed', async (t) => {
+  const server = await startHostileServer(t);
+  for (const hostility of ['notes', 'ids']) {
+    for (const flags of [[], ['--json']]) {
+      const env = { PLANT_STORE_URL: `${server}/${hostility}`, PLANT_STORE_TOKEN: hostility + flags };
+      const { code, stdout, stderr } = await run(['listen', ...flags], env);
+      assert.deepEqual([code, stdout], [1, '']);
+      assert.match(stderr, /^Listening to .*\nerror: [^\n]*\n$/);
+    }
+  }
+});
+
+test('what a question shows of a webhook, and profiles with the names of others, are harmless', {
+  skip,
+}, async (t) => {
+  const server = await startHostileServer(t);
+  await withFolder(async (home) => {
+    const env = { PLANT_STORE_URL: `${server}/fields`, PLANT_STORE_TOKEN: 'x', HOME: home };
+    const asked = await onTerminal(['webhook', 'delete', WEBHOOK], { env, at: '[y/N] ', keys: 'n\r' });
+    const [shown = ''] = asked.split('Delete it?');
+    assert.match(harmless(shown), /The webhook to x\\u\{1b\}/);
+    await shownOnTerminal(['login', '--token-stdin', '--url', `${server}/fields`], { HOME: home }, 'token');
+    assert.match(harmless(await shownOnTerminal(['login', '--list'], { HOME: home })), /\\u\{1b\}/);
+    const json = harmless(await shownOnTerminal(['login', '--list', '--json'], { HOME: home }));
+    assert.equal(JSON.parse(json)[0].user, HOSTILE);
+  });
+});
+
+test('what is meant to be pasted quotes what a service says is an id', async (t) => {
+  const server = await startHostileServer(t);
+  const env = { PLANT_STORE_URL: `${server}/fields`, PLANT_STORE_TOKEN: 'x' };
+  for (const args of [['status'], ['webhook', 'create', 'http://x.example'], ['webhook', 'test', WEBHOOK]]) {
+    const { stdout, stderr } = await run(args, env);
+    assert.match(stdout + stderr, /plant-store (?:webhook enable|webhook test|delivery show \w+) 'x\\u/);
+  }
+});
+
+test('an import shows what it is refused with, and writes it down, without what a terminal obeys', {
+  skip,
+}, async (t) => {
+  const server = await startHostileServer(t);
+  await withFolder(async (folder) => {
+    const file = join(folder, 'plants.csv');
+    await writeFile(file, 'name\nAlder\n');
+    const env = { PLANT_STORE_URL: `${server}/busy`, PLANT_STORE_TOKEN: 'x' };
+    const busy = harmless(await shownOnTerminal(['plant', 'import', file, '--patience', '1s'], env));
+    assert.match(busy, /35mcolour.* Trying again/);
+    await shownOnTerminal(['plant', 'import', file], { ...env, PLANT_STORE_URL: `${server}/error` });
+    const [, row = ''] = readFileSync(`${file}.errors.csv`, 'utf8').split('\n');
+    assert.doesNotMatch(row, OBEYED);
+    assert.match(row, /Alder,2,.*35mcolour/);
+  });
+});
+
+test('the verbs of a store show what others have written there without what a terminal obeys', {
+  skip,
+}, async () => {
+  await withStoreFolder(async (folder) => {
+    const env = { DATA_DIR: folder };
+    await run(['user', 'create', 'ann'], env);
+    await run(['user', 'create', 'bob'], env);
+    await run(['token', 'create', '--user', 'ann'], env);
+    await run(['share', 'add', '--owner', 'ann', '--viewer', 'bob'], env);
+    const db = new DatabaseSync(storePath(folder));
+    db.prepare(`UPDATE users SET name = ? WHERE name = 'ann'`).run(HOSTILE);
+    db.prepare('UPDATE tokens SET label = ?').run(HOSTILE);
+    db.close();
+    for (const verb of ['user', 'token', 'share']) {
+      assert.match(harmless(await shownOnTerminal([verb, 'list'], env)), /\\u\{1b\}/);
+      const json = harmless(await shownOnTerminal([verb, 'list', '--json'], env));
+      assert.deepEqual(JSON.parse(json), JSON.parse((await run([verb, 'list', '--json'], env)).stdout));
+      assert.ok(json.includes('\\u009b35m\\u009d\\u061c\\u200e'));
+    }
+  });
+});
+
+test('doctor shows nothing raw of a store, a server and a provider', { skip }, async (t) => {
+  const server = await startHostileServer(t);
+  const { port } = new URL(server);
+  await withStoreFolder(async (folder) => {
+    const unlock = lockForServing(join(folder, 'serving.lock'));
+    t.after(unlock);
+    for (const hostility of HOSTILITIES) {
+      const env = {
+        DATA_DIR: folder,
+        PORT: port,
+        PUBLIC_URL: `${server}/${hostility}`,
+        JWT_ISSUER: `${server}/${hostility}`,
+        JWT_AUDIENCE: 'x',
+      };
+      assert.match(harmless(await shownOnTerminal(['doctor'], env)), /Identity provider/);
+      JSON.parse(harmless(await shownOnTerminal(['doctor', '--json'], env)));
+    }
+  });
+});
+
+test('the log of a service on a terminal shows nothing raw, in either format', { skip }, async () => {
+  const source = new URL('../../../src/cli/service/log.ts', import.meta.url).href;
+  for (const format of ['pretty', 'json']) {
+    const code = `
+      const { createLog } = await import('${source}');
+      const log = await createLog({ logLevel: 'info', logFormat: '${format}' });
+      const text = ${JSON.stringify(HOSTILE)};
+      log.info({ user: text, list: [text], err: new Error(text) }, text);`;
+    const command = [process.execPath, '--input-type=module', '--eval', code].map(shellWord).join(' ');
+    const seen = harmless(await shownBy(command));
+    if (format === 'json') assert.equal(JSON.parse(seen).user, HOSTILE);
+    else assert.match(seen, /INFO.*35mcolour.*\n *at .*eval/s);
+  }
+});

@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { renderTable } from '../../../src/cli/terminal/table.ts';
+import { shellWord, visible } from '../../../src/cli/terminal/terminal.ts';
+
+function lines(...rows: string[][]) {
+  return renderTable(['NAME', 'END'], rows).slice(1);
+}
+
+test('columns are as wide as their widest cell, and no line ends in white space', () => {
+  assert.deepEqual(lines(['a', 'x'], ['abcdef', '']), ['a       x', 'abcdef']);
+});
+
+test('columns line up after wide, joined and combining characters', () => {
+  const rows = lines(
+    ['abcd', '|'],
+    ['木村', '|'],
+    ['🌱🌱', '|'],
+    ['👩‍🌾ab', '|'],
+    ['e\u0301e\u0301cd', '|'],
+    ['ｶﾅab', '|'],
+  );
+  assert.deepEqual(rows, ['abcd  |', '木村  |', '🌱🌱  |', '👩‍🌾ab  |', 'e\u0301e\u0301cd  |', 'ｶﾅab  |']);
+});
+
+test('what a terminal would obey or hide is shown as an escape', () => {
+  assert.equal(visible('a\u001b[31m\u0007'), 'a\\u{1b}[31m\\u{7}');
+  assert.equal(visible('a\r\nb\tc'), 'a\\u{d}\\u{a}b\\u{9}c');
+  assert.equal(visible('abc\u202edef\u200b\ufeff\u2028'), 'abc\\u{202e}def\\u{200b}\\u{feff}\\u{2028}');
+  assert.equal(visible('\ud800'), '\\u{d800}');
+  assert.equal(visible('Ünal 木村 👩‍🌾'), 'Ünal 木村 👩‍🌾');
+  assert.deepEqual(lines(['\u001b', '|']), ['\\u{1b}  |']);
+});
+
+test('a word for the shell keeps what it holds', () => {
+  assert.equal(shellWord('http://[::1]:3000/a'), `'http://[::1]:3000/a'`);
+  assert.equal(shellWord('ann@example.org'), 'ann@example.org');
+  assert.equal(shellWord(`it's $HOME`), `'it'\\''s $HOME'`);
+  assert.equal(shellWord(''), `''`);
+});

@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict';
+import { DatabaseSync } from 'node:sqlite';
+import { test } from 'node:test';
+import { storePath } from '../../../src/config/config.ts';
+import { access } from '../../../src/limits.ts';
+import { run, withStoreFolder } from '../../../testkit/processes/program.ts';
+import { dataOf, failureOf, startRemote, wordsOf } from '../../../testkit/processes/remote.ts';
+import { failed, succeeded } from '../../../testkit/service/answer.ts';
+
+const ANN_TO_BOB = ['--owner', 'ann', '--viewer', 'bob'];
+
+async function withAnnAndBob(work: (verb: Verb) => Promise<void>): Promise<void> {
+  await withStoreFolder(async (folder) => {
+    const verb: Verb = (...args) => run([...args, '--data-dir', folder]);
+    for (const name of ['ann', 'bob']) wordsOf(await verb('user', 'create', name));
+    await work(verb);
+  });
+}
+
+type Verb = (...args: string[]) => ReturnType<typeof run>;
+
+test("a viewer lists the owner's plants from the next request on, until the share is removed", async (t) => {
+  const { service, verb } = await startRemote(t);
+  const [ann, bob] = [await service.tokenFor('ann'), await service.tokenFor('bob')];
+  succeeded(await service.request('POST', '/plants', { token: ann, body: { name: 'Alder' } }), 201);
+  const seen = async () =>
+    succeeded(await service.request('GET', '/plants?fields=owner,name', { token: bob }), 200);
+  assert.deepEqual(await seen(), []);
+
+  assert.equal(
+    wordsOf(await verb('share', 'add', ...ANN_TO_BOB)),
+    'The user "bob" reads the plants of "ann" from now on.\n',
+  );
+  assert.deepEqual(await seen(), [{ owner: 'ann', name: 'Alder' }]);
+  failed(await service.request('DELETE', '/plants/1', { token: bob }), 40401);
+
+  assert.equal(
+    wordsOf(await verb('share', 'remove', ...ANN_TO_BOB)),
+    'The user "bob" no longer reads the plants of "ann".\n',
+  );
+  assert.deepEqual(await seen(), []);
+});
+
+test("a viewer's webhook gets the owner's new plants, until the share is removed", async (t) => {
+  const { service, receiver, verb } = await startRemote(t);
+  const [ann, bob] = [await service.tokenFor('ann'), await service.tokenFor('bob')];
+  const plant = async (token: string, name: string) =>
+    succeeded(await service.request('POST', '/plants', { token, body: { name } }), 201);
+  // The service has looked up to whom the plants of ann go, and must not rely on it.
+  await plant(ann, 'before');
+  succeeded(await service.request('POST', '/webhooks', { token: bob, body: { url: receiver.url } }), 201);
+
+  wordsOf(await verb('share', 'add', ...ANN_TO_BOB));
+  await plant(ann, 'shared');
+  await receiver.receive(1);
+  wordsOf(await verb('share', 'remove', ...ANN_TO_BOB));
+  await plant(ann, 'after');
+  await plant(bob, 'own');
+  const names = (await receiver.receive(2)).map(({ body }) => JSON.parse(body.toString()).name);
+  assert.deepEqual(names, ['shared', 'own']);
+});
+
+test('the list of shares is a table, or JSON, of everybody or of one side', async () => {
+  await withAnnAndBob(async (verb) => {
+    assert.equal(wordsOf(await verb('share', 'list')), 'There are no shares.\n');
+    assert.equal(dataOf(await verb('share', 'list', '--json')), '[]\n');
+
+    await verb('user', 'create', 'carl');
+    await verb('share', 'add', '--owner', 'carl', '--viewer', 'bob');
+    await verb('share', 'add', '--owner', 'ann', '--viewer', 'carl');
+    await verb('share', 'add', ...ANN_TO_BOB);
+    assert.match(
+      dataOf(await verb('share', 'list')),
+      /^OWNER {2}VIEWER {2}SINCE\nann {4}bob {5}\d{4}-\S+Z\nann {4}carl {4}\S+\ncarl {3}bob {5}\S+\n$/,
+    );
+    const [first] = JSON.parse(dataOf(await verb('share', 'list', '--owner', 'ann', '--json')));
+    assert.deepEqual(Object.keys(first), ['owner', 'viewer', 'createdAt']);
+    const owners = async (...flags: string[]) => {
+      const shares: { owner: string }[] = JSON.parse(dataOf(await verb('share', 'list', '--json', ...flags)));
+      return shares.map(({ owner }) => owner);
+    };
+    assert.deepEqual(await owners('--owner', 'ann'), ['ann', 'ann']);
+    assert.deepEqual(await owners('--viewer', 'bob'), ['ann', 'carl']);
+    assert.deepEqual(await owners('--owner', 'bob'), []);
+    assert.match(failureOf(await verb('share', 'list', '--viewer', 'bbo')), /There is no user "bbo"\./);
+  });
+});
+
+test('sharing twice is no failure, and the removal of a share that is not there is one', async () => {
+  await withAnnAndBob(async (verb) => {
+    const none =
+      'error: There is no share of "ann" with "bob". To see those there are: plant-store share list';
+    assert.equal(failureOf(await verb('share', 'remove', ...ANN_TO_BOB)), none);
+    wordsOf(await verb('share', 'add', ...ANN_TO_BOB));
+    assert.equal(
+      wordsOf(await verb('share', 'add', ...ANN_TO_BOB)),
+      'The user "bob" could read the plants of "ann" before.\n',
+    );
+    wordsOf(await verb('share', 'remove', ...ANN_TO_BOB));
+    assert.equal(failureOf(await verb('share', 'remove', ...ANN_TO_BOB)), none);
+  });
+});
+
+test('nothing is shared with a user who is not there, nor with oneself', async () => {
+  await withAnnAndBob(async (verb) => {
+    for (const flags of [
+      ['--owner', 'ann', '--viewer', 'nobody'],
+      ['--owner', 'nobody', '--viewer', 'ann'],
+    ]) {
+      assert.equal(
+        failureOf(await verb('share', 'add', ...flags)),
+        'error: There is no user "nobody". Make it with: plant-store user create nobody',
+      );
+    }
+    const own = await verb('share', 'add', '--owner', 'ann', '--viewer', 'ann');
+    assert.deepEqual([own.code, own.stdout], [2, '']);
+    assert.match(own.stderr, /^error: a user reads their own plants anyway; --viewer names another user\n/);
+  });
+});
+
+test('a user with as many shares as there may be gets no more', async () => {
+  await withStoreFolder(async (folder) => {
+    const most = access.sharesPerUser;
+    fillShares(folder, most);
+    const add = ['share', 'add', '--data-dir', folder];
+    await run(['user', 'create', 'ann', '--data-dir', folder]);
+    assert.equal(
+      failureOf(await run([...add, '--owner', 'hub', '--viewer', 'ann'])),
+      `error: The user "hub" shares with ${most} users already, and more are not possible.`,
+    );
+    assert.equal(
+      failureOf(await run([...add, '--owner', 'ann', '--viewer', 'hub'])),
+      `error: ${most} users share with "hub" already, and more are not possible.`,
+    );
+  });
+});
+
+/** A user "hub" who has so many shares of either side. */
+function fillShares(folder: string, count: number): void {
+  const db = new DatabaseSync(storePath(folder));
+  db.exec(`
+    BEGIN;
+    INSERT INTO users (id, name, created_at) VALUES (1, 'hub', 0);
+    INSERT INTO users (id, name, created_at)
+      WITH RECURSIVE ids (id) AS (SELECT 2 UNION ALL SELECT id + 1 FROM ids WHERE id <= ${count})
+      SELECT id, 'user ' || id, 0 FROM ids;
+    INSERT INTO shares (owner, viewer, created_at) SELECT 1, id, 0 FROM users WHERE id > 1;
+    INSERT INTO shares (owner, viewer, created_at) SELECT id, 1, 0 FROM users WHERE id > 1;
+    COMMIT`);
+  db.close();
+}

@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type Outcome, run, withStoreFolder } from '../../../testkit/processes/program.ts';
+import { dataOf, failureOf, startRemote, wordsOf } from '../../../testkit/processes/remote.ts';
+import { failed, succeeded } from '../../../testkit/service/answer.ts';
+
+const DAY = 86_400_000;
+
+type Made = { id: string; token: string; said: string };
+
+/** The token that a verb made, alone on standard output, and its id. */
+function madeBy({ code, stdout, stderr }: Outcome): Made {
+  assert.equal(code, 0, stderr);
+  assert.match(stdout, /^pst_[0-9A-Za-z]{38}\n$/);
+  const [, id = ''] = /^Made the token (tok_\w+)/.exec(stderr) ?? [];
+  return { id, token: stdout.trim(), said: stderr };
+}
+
+/** The verbs on a store in which there is the user ann. */
+async function withAnn(work: (verb: Verb) => Promise<void>): Promise<void> {
+  await withStoreFolder(async (folder) => {
+    const verb: Verb = (...args) => run([...args, '--data-dir', folder]);
+    wordsOf(await verb('user', 'create', 'ann'));
+    await work(verb);
+  });
+}
+
+type Verb = (...args: string[]) => Promise<Outcome>;
+
+async function shown(verb: Verb, id: string): Promise<Record<string, string | null>> {
+  return JSON.parse(dataOf(await verb('token', 'show', id, '--json')));
+}
+
+/** From its making to its end; undefined when it has none. */
+async function lifetime(verb: Verb, id: string): Promise<number | undefined> {
+  const { createdAt, expiresAt } = await shown(verb, id);
+  return expiresAt === null ? undefined : Date.parse(expiresAt ?? '') - Date.parse(createdAt ?? '');
+}
+
+test('the old token works alongside the new one for the overlap, and not at all with --overlap 0', async (t) => {
+  const { service, verb } = await startRemote(t);
+  await verb('user', 'create', 'ann');
+  const answerTo = ({ token }: Made) => service.request('GET', '/plants', { token });
+  const first = madeBy(await verb('token', 'create', '--user', 'ann'));
+  succeeded(await answerTo(first), 200);
+
+  const second = madeBy(await verb('token', 'rotate', first.id));
+  assert.match(
+    second.said,
+    new RegExp(`until it is revoked\\. .*\nThe old one, ${first.id}, works beside it until \\S+Z\\.\n$`),
+  );
+  for (const token of [first, second]) succeeded(await answerTo(token), 200);
+
+  const third = madeBy(await verb('token', 'rotate', second.id, '--overlap', '0s'));
+  assert.match(third.said, new RegExp(`The old one, ${second.id}, is refused from now on\\.\n$`));
+  failed(await answerTo(second), 40102);
+  succeeded(await answerTo(third), 200);
+});
+
+test('a rotated token has the user, label, scopes and lifetime of the one before', async () => {
+  await withAnn(async (verb) => {
+    const create = ['token', 'create', '--user', 'ann', '--label', 'import', '--scopes', 'plants:write'];
+    const old = madeBy(await verb(...create, '--expires-in', '90d'));
+    const next = madeBy(await verb('token', 'rotate', old.id, '--overlap', '7d'));
+    const { user, label, scopes, status } = await shown(verb, next.id);
+    assert.deepEqual(
+      { user, label, scopes, status },
+      {
+        user: 'ann',
+        label: 'import',
+        scopes: ['plants:write'],
+        status: 'live',
+      },
+    );
+    assert.equal(await lifetime(verb, next.id), 90 * DAY);
+    const end = Date.parse((await shown(verb, old.id)).expiresAt ?? '');
+    assert.ok(Math.abs(end - Date.now() - 7 * DAY) < DAY);
+
+    const short = madeBy(await verb('token', 'rotate', next.id, '--expires-in', '1h'));
+    assert.equal(await lifetime(verb, short.id), DAY / 24);
+    // It has an hour left, so that is how long it may overlap.
+    const last = madeBy(await verb('token', 'rotate', short.id, '--overlap', '30d'));
+    assert.equal(await lifetime(verb, short.id), DAY / 24);
+    assert.ok(last.said.includes(`until ${(await shown(verb, short.id)).expiresAt}.\n`));
+  });
+});
+
+test('only a live token is rotated, and the bootstrap token only by its setting', async (t) => {
+  const { verb } = await startRemote(t);
+  await verb('user', 'create', 'ann');
+  const { id } = madeBy(await verb('token', 'create', '--user', 'ann'));
+  wordsOf(await verb('token', 'revoke', id));
+  assert.equal(
+    failureOf(await verb('token', 'rotate', id)),
+    `error: The token ${id} has expired or was revoked. To make another: plant-store token create --user NAME`,
+  );
+  assert.equal(
+    failureOf(await verb('token', 'rotate', 'tok_nothing')),
+    'error: There is no token tok_nothing. To see those there are: plant-store token list',
+  );
+
+  const [bootstrap] = JSON.parse(dataOf(await verb('token', 'list', '--user', 'admin', '--json')));
+  assert.match(
+    failureOf(await verb('token', 'rotate', bootstrap.id)),
+    /is the bootstrap token\. To replace it, start the service with another BOOTSTRAP_TOKEN\.$/,
+  );
+});
+
+test('token show says in words how a token is, and never the token', async () => {
+  await withAnn(async (verb) => {
+    const create = ['token', 'create', '--user', 'ann', '--label', 'laptop', '--expires-in', '1d'];
+    const { id, token } = madeBy(await verb(...create));
+    const show = async () => dataOf(await verb('token', 'show', id));
+    const table = await show();
+    assert.match(
+      table,
+      new RegExp(
+        `^ID +${id}\nUser +ann\nLabel +laptop\nScopes +plants:read, plants:write, webhooks:read, webhooks:write\n` +
+          'Status +live\nCreated +\\S+Z\nExpires +\\S+Z\n$',
+      ),
+    );
+    assert.ok(!table.includes(token));
+    await verb('user', 'disable', 'ann');
+    assert.match(await show(), /^Status +disabled: it is refused until its user is enabled$/m);
+    await verb('user', 'enable', 'ann');
+    await verb('token', 'rotate', id, '--overlap', '0');
+    assert.match(await show(), /^Status +expired at \S+Z: it is refused$/m);
+    await verb('token', 'revoke', id);
+    assert.match(await show(), /^Status +revoked at \S+Z: it is refused$/m);
+    assert.match(failureOf(await verb('token', 'show', 'tok_nothing')), /There is no token tok_nothing\./);
+  });
+});
+
+test('a token that is made for a disabled user is made, and it is said that it is refused', async () => {
+  await withAnn(async (verb) => {
+    await verb('user', 'disable', 'ann');
+    const { said } = madeBy(await verb('token', 'create', '--user', 'ann'));
+    assert.match(said, /\nIt is refused until: plant-store user enable ann\n$/);
+    assert.match(dataOf(await verb('token', 'list')), / disabled /);
+  });
+});
+
+test('the tokens of one user are listed alone, and not of one who is not there', async () => {
+  await withAnn(async (verb) => {
+    await verb('user', 'create', 'bob');
+    for (const user of ['ann', 'bob', 'ann']) await verb('token', 'create', '--user', user);
+    const listed: { user: string }[] = JSON.parse(
+      dataOf(await verb('token', 'list', '--user', 'ann', '--json')),
+    );
+    assert.deepEqual(
+      listed.map(({ user }) => user),
+      ['ann', 'ann'],
+    );
+    assert.match(failureOf(await verb('token', 'list', '--user', 'ana')), /There is no user "ana"\./);
+  });
+});

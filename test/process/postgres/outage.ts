@@ -1,0 +1,147 @@
+import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { checkListed, type Sent } from '../../../testkit/processes/creates.ts';
+import { makePlace } from '../../../testkit/processes/place.ts';
+import type { Server } from '../../../testkit/processes/server.ts';
+import type { Answer } from '../../../testkit/service/answer.ts';
+import { administer } from '../../../testkit/stores/postgres.ts';
+import { type DatabaseServer, startDatabaseServer } from './database-server.ts';
+
+/** A service on a database server of its own, and clients that go on creating plants, whatever happens to it. */
+export type Outage = {
+  database: DatabaseServer;
+  /** Runs a statement in the service's database, as the superuser. */
+  run(sql: string): ReturnType<typeof administer>;
+  server: Server;
+  /** Resolves when a create that was sent from now on has this outcome. */
+  untilNext(outcome: Sent['outcome']): Promise<void>;
+  /**
+   * Ends the clients when plants are created again, then the service. Checks that nothing was lost or doubled, and gives
+   * the log of the service, which has no password in it.
+   */
+  over(): Promise<LogLine[]>;
+};
+
+/** The levels are pino's: 40 for a warning, 50 for an error. */
+export type LogLine = { level: number; msg: string; err?: { message: string; code?: unknown } };
+
+/** The service's role, which owns its database. */
+export const ROLE = 'ann';
+const CONNECTIONS = 5;
+const PASSWORD = 'canary-of-a-password';
+const CLIENTS = 8;
+/** Between two creates of a client. */
+const BREATH_MS = 10;
+const PATIENCE_MS = 30_000;
+
+type OutageOptions = {
+  /** Where the database is, when not with the rest of the server's data; the server's user must own it. */
+  folder?: string;
+};
+
+export async function startOutage(t: TestContext, { folder }: OutageOptions = {}): Promise<Outage> {
+  const database = await startDatabaseServer(t);
+  await database.run(`CREATE ROLE ${ROLE} LOGIN PASSWORD '${PASSWORD}'`);
+  if (folder !== undefined) await database.run(`CREATE TABLESPACE elsewhere LOCATION '${folder}'`);
+  const tablespace = folder === undefined ? 'pg_default' : 'elsewhere';
+  await database.run(`CREATE DATABASE plants OWNER ${ROLE} TABLESPACE ${tablespace}`);
+  const DATABASE_URL = `postgres://${ROLE}:${PASSWORD}@127.0.0.1:${database.port}/plants`;
+  const place = await makePlace(t);
+  const server = await place.serve({ env: { DATABASE_URL, DATABASE_CONNECTIONS: String(CONNECTIONS) } });
+  const sent: Sent[] = [];
+  const enough = new AbortController();
+  const clients = Array.from({ length: CLIENTS }, () => keepCreating(server, sent, enough.signal));
+  t.after(() => enough.abort());
+
+  async function untilNext(outcome: Sent['outcome']): Promise<void> {
+    const first = sent.length;
+    await until(
+      () => sent.slice(first).some((create) => create.outcome === outcome),
+      () => `no create had the outcome ${outcome}: ${tally(sent.slice(first))}`,
+    );
+  }
+
+  await untilNext(201);
+  return {
+    database,
+    run: (sql) => administer(database.url.replace(/\w+$/, 'plants'), sql),
+    server,
+    untilNext,
+    async over() {
+      await untilNext(201);
+      enough.abort();
+      await Promise.all(clients);
+      await checkListed(server, sent);
+      return logOf(server);
+    },
+  };
+}
+
+/** Waits until it holds. */
+async function until(
+  holds: () => boolean | Promise<boolean>,
+  problem: () => string = () => 'it never came',
+): Promise<void> {
+  const end = performance.now() + PATIENCE_MS;
+  while (!(await holds())) {
+    if (performance.now() > end) assert.fail(problem());
+    await pause(BREATH_MS);
+  }
+}
+
+export async function untilStatus(server: Server, path: string, status: number): Promise<void> {
+  await until(async () => (await server.request('GET', path)).status === status);
+}
+
+/** That each plant has one event, and each event its plant. The clients delete none. */
+export async function checkEvents({ run }: Pick<Outage, 'run'>): Promise<void> {
+  const { rows } = await run(
+    `SELECT (SELECT count(*) FROM plants) AS plants,
+       (SELECT count(*) FROM events) AS events,
+       (SELECT count(*) FROM plants p JOIN events e ON e.owner = p.owner AND e.plant = p.id) AS pairs`,
+  );
+  const [{ plants, events, pairs }] = rows;
+  assert.deepEqual([events, pairs], [plants, plants]);
+}
+
+/** As many as it may have, and one that listens. */
+export async function checkConnections({ run }: Pick<Outage, 'run'>): Promise<void> {
+  const { rows } = await run(`SELECT count(*)::int AS open FROM pg_stat_activity WHERE usename = '${ROLE}'`);
+  assert.ok(rows[0].open <= CONNECTIONS + 1, `${rows[0].open} connections are open`);
+}
+
+async function keepCreating(server: Server, sent: Sent[], enough: AbortSignal): Promise<void> {
+  while (!enough.aborted) {
+    const number = sent.length + 1;
+    // Chosen ids are negative: they stay out of the way of those that the service assigns.
+    const id = number % 2 === 0 ? -number : undefined;
+    const create: Sent = { name: `Plant ${number}`, id, outcome: 'lost' };
+    sent.push(create);
+    const answer = await server
+      .request('POST', '/plants', { body: { id, name: create.name } })
+      .catch(() => undefined);
+    if (answer) note(create, answer);
+    await pause(BREATH_MS);
+  }
+}
+
+function note(create: Sent, { status, headers, text }: Answer): void {
+  create.outcome = status === 201 ? 201 : Number(JSON.parse(text).error);
+  if (status === 201) create.id = Number(headers.get('location')?.split('/').at(-1));
+  else assert.match(headers.get('retry-after') ?? '', /^[1-9]\d*$/);
+}
+
+function tally(sent: readonly Sent[]): string {
+  const groups = Map.groupBy(sent, ({ outcome }) => outcome);
+  return [...groups].map(([outcome, creates]) => `${creates.length} × ${outcome}`).join(', ');
+}
+
+async function logOf(server: Server): Promise<LogLine[]> {
+  const { code, stdout, stderr } = await server.stop();
+  assert.equal(code, 0, stderr);
+  assert.doesNotMatch(stderr, /error|warning|\bat .*\.[jt]s/i);
+  assert.ok(!(stdout + stderr).includes(PASSWORD), 'the password is in the log');
+  // A line of the log is an object of pino.
+  return stdout.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line) as LogLine]));
+}

@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict';
+import type { ServerResponse } from 'node:http';
+import { test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { makePlace } from '../../../testkit/processes/place.ts';
+import { TOKEN } from '../../../testkit/processes/server.ts';
+import { startReceiver } from '../../../testkit/receivers/receiver.ts';
+import { ownerOf, until } from '../../../testkit/service/owner.ts';
+import { makeDatabase } from '../../../testkit/stores/postgres.ts';
+
+const WEBHOOKS = 8;
+/** Until replicas have seen each other. */
+const SEEN_MS = 1_500;
+const WITHIN_MS = 12_000;
+
+test('what a killed replica had under way is sent by the other within 12 s, and nothing else again', async (t) => {
+  const place = await makePlace(t);
+  const database = await makeDatabase();
+  t.after(database.drop);
+  const env = { DATABASE_URL: database.url, WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' };
+  const [victim, other] = [await place.serve({ env }), await place.serve({ env })];
+  const owner = ownerOf(other, TOKEN);
+  await pause(SEEN_MS);
+
+  const receivers = await Promise.all(Array.from({ length: WEBHOOKS }, () => startReceiver()));
+  t.after(() => Promise.all(receivers.map(({ stop }) => stop())));
+  const held: ServerResponse[] = [];
+  for (const receiver of receivers) {
+    receiver.script((_, response) => held.push(response));
+    await owner.subscribe(receiver);
+  }
+  await owner.create(1);
+  await until(async () => (held.length === WEBHOOKS ? held : undefined));
+
+  await victim.kill();
+  const killed = performance.now();
+  const ofVictim = await until(async () => {
+    const broken = held.filter(({ destroyed }) => destroyed).length;
+    return broken > 0 ? broken : undefined;
+  });
+  assert.ok(ofVictim < WEBHOOKS, 'one replica had all lanes');
+  for (const response of held) if (!response.destroyed) response.writeHead(204).end();
+  const again = () => receivers.filter(({ received }) => received.length === 2).length;
+  await until(async () => (again() >= ofVictim ? true : undefined));
+  const tookMs = performance.now() - killed;
+  assert.ok(tookMs < WITHIN_MS, `after ${tookMs} ms`);
+
+  await pause(SEEN_MS);
+  assert.equal(again(), ofVictim);
+  assert.equal((await other.stop()).code, 0);
+});

@@ -1,0 +1,40 @@
+import type { DispatchRules } from '../../../src/webhooks/delivery/dispatch.ts';
+import type { Outcome } from '../../../src/webhooks/delivery/port.ts';
+import { type Attempt, failureOf } from '../../../src/webhooks/sending/attempt.ts';
+import { CLOCK_MS, type Send } from './witness.ts';
+
+/** What the contract says of an attempt, in words of its own: not by the functions that are judged. */
+export function checkOutcome(
+  { webhook, event, step, next, standing }: Outcome,
+  { attempt, endedAt = 0, settings }: Send,
+  { schedule }: DispatchRules,
+  fail: (what: string) => void,
+): void {
+  if (!attempt) return;
+  const text = `the outcome of ${event} for ${webhook}`;
+  const isFailure = failureOf(attempt) !== undefined;
+  if (isFailure === (next.state === 'delivered')) fail(`${text} is ${next.state} after ${attempt.status}`);
+  const isGone = attempt.status === 410;
+  if (isGone && standing.disabledReason === undefined) fail(`${text} does not disable its webhook`);
+  if (!isFailure && standing.disabledReason !== undefined) fail(`${text} disables its webhook`);
+  if (isFailure === (standing.failingSince === undefined)) fail(`${text} does not tell since when`);
+  if (standing.generation !== settings.generation) fail(`${text} speaks of another generation`);
+  const until = pauseOf(attempt, endedAt);
+  if (until !== undefined && (standing.pausedUntil ?? 0) < until - CLOCK_MS) fail(`${text} does not pause`);
+  if (!isFailure || isGone) return;
+  const made = Math.max(0, step) + 1;
+  const delay = schedule[made];
+  if ((delay === undefined) !== (next.state === 'failed')) {
+    fail(`${text} is ${next.state} after ${made} attempts`);
+  }
+  if (delay === undefined || next.state !== 'pending') return;
+  const off = Math.abs(next.due - endedAt - delay);
+  if (off > 0.1 * delay + CLOCK_MS) fail(`${text} is due ${next.due - endedAt} ms later, not ${delay}`);
+  if (next.step !== made) fail(`${text} has made ${next.step} attempts, not ${made}`);
+}
+
+/** Until when the receiver asks to be left alone. */
+export function pauseOf({ status, retryAfter }: Attempt, endedAt: number): number | undefined {
+  const asks = (status === 429 || status === 503) && retryAfter !== undefined;
+  return asks ? endedAt + 1000 * Number(retryAfter) : undefined;
+}

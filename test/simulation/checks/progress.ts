@@ -1,0 +1,128 @@
+import { failureOf } from '../../../src/webhooks/sending/attempt.ts';
+import type { Ground, Replica } from '../replica.ts';
+import { type DeliveryRow, isVisible, type WebhookRow } from '../stores/memory-rows.ts';
+import type { Send } from './witness.ts';
+
+/** Looks, while time goes on, whether a lane stands still that could go on, and whether somebody waits for what they asked for. */
+export type Progress = {
+  onFault(): void;
+  onAsked(webhook: WebhookRow, event: string): void;
+  /** How many lanes, and how many that somebody asked for, were judged: a check that never applies proves nothing. */
+  judged(): { lanes: number; asked: number };
+};
+
+const LOOK_MS = 500;
+/** What a fault leaves behind is over by then: a lease, a request that hangs, a lane that is careful. */
+const CALM_MS = 25_000;
+const WELL_MS = 20_000;
+/** How long a lane may take in which nothing is in the way: a few calls of the store. */
+const STILL_MS = 2_000;
+const STALE_MS = 8_000;
+const ASKED_MS = 1_000;
+
+export function watchProgress(ground: Ground, replicas: readonly Replica[]): Progress {
+  const { scenario, time, rows, receivers, witness } = ground;
+  const { rules, faults, bounds } = scenario;
+  const rereadMs = Math.max(rules.rereadMs, scenario.webhooks * rules.rereadEachMs);
+  const lostMs = bounds.searchMs + rereadMs + STILL_MS;
+  const slowMs = (faults.stale > 0 ? STALE_MS : 0) + (faults.lostHints > 0 ? lostMs : 0);
+  const changes = new Map<string, { version: number; at: number }>();
+  const judged = { lanes: 0, asked: 0 };
+  let faultAt = scenario.start;
+  let fullAt = Number.NEGATIVE_INFINITY;
+
+  function look(): void {
+    const now = time.now();
+    const isFull = replicas.some(({ name }) => underWayOf(name) >= rules.inAll);
+    if (isFull) fullAt = now;
+    for (const webhook of rows.webhooks.values()) {
+      noteChange(webhook);
+      if (webhook.status === 'enabled' && mayBeJudged(webhook)) judge(webhook);
+    }
+    time.at(now + LOOK_MS, look);
+  }
+
+  const underWayOf = (process: string) =>
+    [...witness.underWay()].filter((one) => one.process === process).length;
+
+  function noteChange({ id, version }: WebhookRow): void {
+    if (changes.get(id)?.version !== version) changes.set(id, { version, at: time.now() });
+  }
+
+  function isCalm({ id }: WebhookRow, since: number): boolean {
+    const changedAt = changes.get(id)?.at ?? time.now();
+    return (
+      since - faultAt > CALM_MS &&
+      changedAt < since &&
+      replicas.every((replica) => replica.isAlive() && !replica.isFrozen() && replica.delivery())
+    );
+  }
+
+  const patienceOf = ({ rate }: WebhookRow) => STILL_MS + slowMs + (rate === undefined ? 0 : 3_000 / rate);
+
+  function mayBeJudged(webhook: WebhookRow): boolean {
+    const now = time.now();
+    const { url, pausedUntil = 0 } = webhook;
+    const since = now - patienceOf(webhook);
+    const isWell = receivers.mood(url, now) === 'well' && now - receivers.moodSince(url, now) > WELL_MS;
+    // One that hangs, maybe at a URL before, has its place until it ends.
+    if ([...witness.underWay()].some((one) => one.webhook === webhook.id && one.at < since)) return false;
+    if (!isWell || pausedUntil > since || fullAt > since || !isCalm(webhook, since)) return false;
+    const attempt = lastOf(webhook)?.attempt;
+    return attempt !== undefined && failureOf(attempt) === undefined;
+  }
+
+  /** The one that ended last, not the one that began last: by it the lane is taken for well. */
+  function lastOf({ id }: WebhookRow): Send | undefined {
+    const ended = witness.sends().filter(({ webhook, attempt }) => webhook === id && attempt !== undefined);
+    return ended.reduce<Send | undefined>(
+      (last, one) => (last && (last.endedAt ?? 0) > (one.endedAt ?? 0) ? last : one),
+      undefined,
+    );
+  }
+
+  function judge(webhook: WebhookRow): void {
+    const since = time.now() - patienceOf(webhook);
+    const waiting = [...(rows.pending.get(webhook.id)?.values() ?? [])].filter(
+      (row) => row.due < since && isVisible(rows, webhook.id, row.event) && !isUnderWay(row),
+    );
+    const last = witness.sends().findLast((send) => send.webhook === webhook.id);
+    judged.lanes++;
+    if (waiting.length > 0 && (last === undefined || last.at < since)) {
+      witness.fail(`${webhook.id} stands still with ${waiting.length} that wait`);
+    }
+  }
+
+  const isUnderWay = ({ webhook, event }: DeliveryRow) =>
+    [...witness.underWay()].some((send) => send.webhook === webhook && send.event === event.id);
+
+  function judgeAsked(webhook: WebhookRow, event: string, at: number): void {
+    const row = rows.deliveries.get(webhook.id)?.get(event);
+    noteChange(webhook);
+    if (!row || !isVisible(rows, webhook.id, row.event) || webhook.status !== 'enabled') return;
+    if (webhook.rate !== undefined || (webhook.pausedUntil ?? 0) > at || !isCalm(webhook, at)) return;
+    const isTheirs = (send: Send) => send.webhook === webhook.id && send.event === event && send.at >= at;
+    // One place is kept for them, and others who asked may have it.
+    const isTaken = (send: Send) =>
+      send.isAsked && send.at < at && (send.endedAt === undefined || send.endedAt > at);
+    const others = [...(rows.pending.get(webhook.id)?.values() ?? [])].filter(
+      (one) => one.isAsked && one !== row,
+    );
+    if (others.length > 0 || witness.sends().some(isTaken)) return;
+    judged.asked++;
+    if (!witness.sends().some(isTheirs))
+      witness.fail(`${event} was asked for, but not sent to ${webhook.id}`);
+  }
+
+  time.at(time.now(), look);
+  return {
+    onFault() {
+      faultAt = time.now();
+    },
+    onAsked(webhook, event) {
+      const at = time.now();
+      time.at(at + ASKED_MS + slowMs, () => judgeAsked(webhook, event, at));
+    },
+    judged: () => judged,
+  };
+}

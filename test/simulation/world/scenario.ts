@@ -1,0 +1,125 @@
+import type { DispatchRules } from '../../../src/webhooks/delivery/dispatch.ts';
+import type { DeliveryBounds } from '../../../src/webhooks/delivery/runner.ts';
+import type { Random } from './random.ts';
+
+/** What a seed decides before anything happens. Each kind of fault is part of some runs only, so that others get far. */
+export type Scenario = {
+  start: number;
+  /** How long users and faults are at work; after it everything recovers. */
+  busyMs: number;
+  /** One process without leases, which dies when it does not know the outcome of a commit. */
+  isEmbedded: boolean;
+  /** Neither the store nor a process fails. */
+  isQuiet: boolean;
+  owners: number;
+  rules: DispatchRules;
+  bounds: DeliveryBounds;
+  users: number;
+  webhooks: number;
+  /** Between two requests of users, on average. */
+  requestMs: number;
+  faults: Faults;
+};
+
+export type Faults = {
+  /** Of calls of the store. */
+  refused: number;
+  lostAnswer: number;
+  stalled: number;
+  /** The answer takes long, and tells what was true before. */
+  stale: number;
+  /** The whole store is away for some time, so often. */
+  outages: number;
+  /** Of hints to another process. */
+  lostHints: number;
+  kills: number;
+  stops: number;
+  freezes: number;
+  /** How often a replica is to hand its lanes over. */
+  moves: number;
+  /** How far the clocks of owners are off. */
+  skewMs: number;
+  /** Of requests: the machine could not make them. */
+  notMade: number;
+  /** Spells in which a receiver is not well, for each. */
+  illness: number;
+  /** Whether there is an event that kills each process that sends it. */
+  isPoisoned: boolean;
+};
+
+export function drawScenario(random: Random): Scenario {
+  const isEmbedded = random.chance(0.3);
+  const isQuiet = random.chance(0.35);
+  const faults = drawFaults(random.fork('faults'), isEmbedded, isQuiet);
+  return {
+    start: 1_800_000_000_000,
+    busyMs: random.pick([20_000, 60_000, 120_000]),
+    isEmbedded,
+    isQuiet,
+    owners: isEmbedded ? 1 : random.whole(1, 3),
+    rules: drawRules(random.fork('rules')),
+    bounds: {
+      // With a search that comes late, a wake-up that is missing is seen: when nothing else makes one necessary.
+      searchMs: isQuiet && faults.lostHints === 0 && random.chance(0.7) ? 60_000 : 1_000,
+      searchedTogether: random.pick([1, 3, 100]),
+      lingerMs: random.pick([1_000, 3_000]),
+      drainMs: 5_000,
+      lastRecordMs: 2_000,
+    },
+    users: random.whole(1, 3),
+    webhooks: random.whole(1, 6),
+    requestMs: random.pick([100, 300, 1_000]),
+    faults,
+  };
+}
+
+function drawRules(random: Random): DispatchRules {
+  return {
+    concurrency: random.pick([1, 2, 4]),
+    failuresToProbe: 3,
+    probeMs: { first: 100, most: 3_000 },
+    rateBurst: 0.25,
+    inAll: random.pick([2, 4, 8, 32]),
+    share: random.pick([1 / 8, 1 / 2]),
+    ahead: random.whole(0, 3),
+    asked: random.pick([1, 2, 16]),
+    readsAtOnce: random.pick([1, 2, 8]),
+    rereadMs: 5_000,
+    rereadEachMs: random.pick([0, 1_000]),
+    notMadeMs: 1_000,
+    suspicions: 3,
+    troubledMs: 10_000,
+    unrecorded: random.pick([3, 20, 100]),
+    recordEveryMs: 10,
+    storeRetryMs: { first: 100, most: 2_000 },
+    schedule: random.pick([
+      [0, 5_000, 20_000, 60_000],
+      [0, 1_000, 2_000, 4_000, 8_000],
+    ]),
+    disableAfterMs: random.pick([20_000, 600_000]),
+    random: random.fork('spread').next,
+  };
+}
+
+function drawFaults(random: Random, isEmbedded: boolean, isQuiet: boolean): Faults {
+  const some = <T>(probability: number, value: T, none: T): T => (random.chance(probability) ? value : none);
+  const drawn: Faults = {
+    refused: some(0.4, 0.03, 0),
+    lostAnswer: some(0.4, 0.03, 0),
+    stalled: some(0.3, 0.01, 0),
+    stale: some(0.5, 0.1, 0),
+    outages: some(0.3, random.whole(1, 2), 0),
+    lostHints: isEmbedded ? 0 : some(0.3, random.pick([0.3, 1]), 0),
+    kills: some(0.4, random.whole(1, 3), 0),
+    stops: some(0.3, random.whole(1, 3), 0),
+    freezes: isEmbedded ? 0 : some(0.2, random.whole(1, 2), 0),
+    moves: isEmbedded ? 0 : some(0.3, random.whole(1, 4), 0),
+    skewMs: some(0.5, 600_000, 0),
+    notMade: some(0.2, 0.02, 0),
+    illness: random.whole(0, 3),
+    isPoisoned: random.chance(0.05),
+  };
+  if (!isQuiet) return drawn;
+  const none = { refused: 0, lostAnswer: 0, stalled: 0, outages: 0, kills: 0, stops: 0, freezes: 0 };
+  return { ...drawn, ...none, isPoisoned: false };
+}

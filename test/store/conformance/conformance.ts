@@ -1,0 +1,68 @@
+import { after, before, describe } from 'node:test';
+import type { Store } from '../../../src/store/store.ts';
+import { type Given, type GivenLanes, given } from '../../../testkit/stores/given.ts';
+import { accessConformance } from './access.ts';
+import { activityConformance } from './activity.ts';
+import { assignedIdsConformance } from './assigned-ids.ts';
+import { deliveriesConformance } from './deliveries.ts';
+import { eventsConformance } from './events.ts';
+import { keysConformance } from './keys.ts';
+import { lanesConformance } from './lanes.ts';
+import { listsConformance } from './lists.ts';
+import { newerConformance } from './newer.ts';
+import { outcomesConformance } from './outcomes.ts';
+import { plantsConformance } from './plants.ts';
+import { readingsConformance } from './readings.ts';
+import { sharesConformance } from './shares.ts';
+import { usersConformance } from './users.ts';
+import { webhooksConformance } from './webhooks.ts';
+
+/**
+ * How an adapter is tested: it opens an empty store that is dropped after the tests. `change` runs SQL beside it, with
+ * no check of what an event or a delivery may be: what a newer version may write. `fenceOf` takes a lane, where lanes have
+ * owners.
+ */
+export type Adapter = { name: string; open(): Promise<Opened> };
+type Opened = GivenLanes & {
+  store: Store;
+  change(sql: string): Promise<void>;
+  drop(): Promise<void>;
+};
+
+/** The judge of every adapter: what a store does, whatever it is made of. */
+export function storeConformance({ name, open }: Adapter): void {
+  describe(`the ${name} store`, () => {
+    let opened: Opened;
+    let ready: Given;
+    before(async () => {
+      opened = await open();
+      ready = given(opened.store, opened);
+    });
+    after(() => opened.drop());
+
+    plantsConformance(() => ready);
+    assignedIdsConformance(
+      () => ready,
+      (sql) => opened.change(sql),
+    );
+    listsConformance(() => ready);
+    accessConformance(() => ready);
+    usersConformance(() => ready);
+    sharesConformance(() => ready);
+    keysConformance(() => ready);
+    webhooksConformance(() => ready);
+    lanesConformance(
+      () => ready,
+      (sql) => opened.change(sql),
+    );
+    outcomesConformance(() => ready);
+    deliveriesConformance(() => ready);
+    eventsConformance(() => ready);
+    activityConformance(() => ready);
+    readingsConformance(() => ready);
+    newerConformance(
+      () => ready,
+      (sql) => opened.change(sql),
+    );
+  });
+}

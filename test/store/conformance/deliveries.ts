@@ -1,0 +1,305 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { describe, test } from 'node:test';
+import { createIds } from '../../../src/runtime.ts';
+import { ANEW } from '../../../src/webhooks/delivery/port.ts';
+import type { DeliveryState } from '../../../src/webhooks/port.ts';
+import { AT, type Given, outcomeOf } from '../../../testkit/stores/given.ts';
+
+/** What owners see of their deliveries, and what they send again. */
+export function deliveriesConformance(ready: () => Given): void {
+  const failed = { reason: 'no', next: { state: 'failed' } } as const;
+
+  async function list(webhook: string, state?: DeliveryState, before?: string, limit = 100) {
+    const found = await ready().store.deliveries.deliveries({ webhook, state, before, limit });
+    return found.map(({ event }) => event.plant.id);
+  }
+
+  /** Every event from the beginning, or the deliveries in one state. */
+  async function replay(owner: number, webhook: string, state?: DeliveryState, from = 'evt_0') {
+    const { store, finishChores } = ready();
+    const request = { owner, webhook, from, state, at: AT };
+    const count = await store.deliveries.countReplay(request);
+    await store.deliveries.startReplay(request, 10);
+    await finishChores();
+    return count;
+  }
+
+  describe('lists of deliveries', () => {
+    test('deliveries are listed newest first, page by page', async () => {
+      const { store } = ready();
+      const { hook } = await ready().subscriber(5);
+      assert.deepEqual(await list(hook), [5n, 4n, 3n, 2n, 1n]);
+      const [, , third] = await store.deliveries.deliveries({
+        webhook: hook,
+        state: undefined,
+        before: undefined,
+        limit: 3,
+      });
+      assert.deepEqual(await list(hook, undefined, third?.event.id, 3), [2n, 1n]);
+    });
+
+    test('deliveries are listed by state', async () => {
+      const { store, due, create } = ready();
+      const { owner, hook } = await ready().subscriber(2);
+      const [one, two] = await due(hook);
+      assert.ok(one && two);
+      await ready().record(outcomeOf(one));
+      await ready().record(outcomeOf(two, failed));
+      await create(owner);
+      assert.deepEqual(await list(hook, 'delivered'), [1n]);
+      assert.deepEqual(await list(hook, 'failed'), [2n]);
+      assert.deepEqual(await list(hook, 'pending'), [3n]);
+      assert.deepEqual(await list(hook, 'held'), []);
+      await store.webhooks.changeWebhook(owner, hook, { at: AT, enabled: false });
+      assert.deepEqual(await list(hook, 'pending'), []);
+      assert.deepEqual(await list(hook, 'held'), [3n]);
+    });
+
+    test('deliveries in one state are listed page by page, however close together they were made', async () => {
+      const { store, create } = ready();
+      const { owner, hook } = await ready().subscriber(0);
+      let now = AT;
+      const ids = createIds({ now: () => now }, randomBytes);
+      for (let n = 0; n < 20; n++) {
+        // Some in the same millisecond, some a few apart, some far.
+        now += [0, 0, 1, 20, 500][n % 5] ?? 0;
+        await create(owner, undefined, { event: ids.next('evt') });
+      }
+      for (const state of ['pending', 'failed'] as const) {
+        for (const limit of [1, 3, 7]) {
+          const seen: bigint[] = [];
+          for (let before: string | undefined; ; ) {
+            const page = await store.deliveries.deliveries({ webhook: hook, state, before, limit });
+            assert.ok(page.length <= limit);
+            seen.push(...page.map(({ event }) => event.plant.id));
+            before = page.at(-1)?.event.id;
+            if (page.length < limit) break;
+          }
+          assert.deepEqual(
+            seen,
+            Array.from({ length: 20 }, (_, n) => BigInt(20 - n)),
+          );
+        }
+        await ready().attemptAll(hook, failed);
+      }
+    });
+
+    test('a delivery that is not there is not found', async () => {
+      const { store } = ready();
+      const { hook } = await ready().subscriber(0);
+      assert.equal(await store.deliveries.delivery(hook, 'evt_0'), undefined);
+      assert.deepEqual(await store.deliveries.attempts(hook, 'evt_0'), []);
+    });
+  });
+
+  describe('test events', () => {
+    const plant = { id: 0n, name: 'Test plant', tag: undefined };
+
+    test('a test event goes to its webhook only, and is no event of a plant', async () => {
+      const { store, ids, webhook, due } = ready();
+      const { owner, hook } = await ready().subscriber(0);
+      const other = await webhook(owner);
+      const event = { id: ids.next('evt'), type: 'plant.test', at: AT, plant } as const;
+      assert.equal(await store.deliveries.createTest({ owner, webhook: hook, event, due: AT }), true);
+      const [made, ...more] = await due(hook);
+      assert.deepEqual([made?.event, more], [event, []]);
+      assert.deepEqual(await list(other), []);
+      const page = await store.events.events({ viewer: owner, after: undefined, limit: 10 });
+      assert.deepEqual(page?.events, []);
+    });
+
+    test('nobody tests the webhook of another user', async () => {
+      const { store, ids, user } = ready();
+      const { hook } = await ready().subscriber(0);
+      const other = await user();
+      const event = { id: ids.next('evt'), type: 'plant.test', at: AT, plant } as const;
+      assert.equal(
+        await store.deliveries.createTest({ owner: other.id, webhook: hook, event, due: AT }),
+        false,
+      );
+      assert.deepEqual(await list(hook), []);
+    });
+  });
+
+  describe('redelivery', () => {
+    test('a delivery in every state is sent again, with the whole schedule before it', async () => {
+      const { store, due } = ready();
+      const { owner, hook } = await ready().subscriber(4);
+      const [one, two, three] = await due(hook);
+      assert.ok(one && two && three);
+      await ready().record(outcomeOf(one));
+      await ready().record(outcomeOf(two, failed));
+      const next = { state: 'pending', due: AT + 1e9, step: 5 } as const;
+      await ready().record(outcomeOf(three, { reason: 'no', next }));
+      const events = (await store.deliveries.deliveries(all(hook))).map(({ event }) => event.id);
+      for (const event of events) {
+        const outcome = await store.deliveries.redeliver({ owner, webhook: hook, event, at: AT });
+        assert.equal(outcome, 'redelivered');
+      }
+      const again = await due(hook);
+      assert.deepEqual(
+        again.map(({ step, isAsked }) => [step, isAsked]),
+        Array(4).fill([0, true]),
+      );
+    });
+
+    test('a delivery of a disabled webhook that is sent again is held', async () => {
+      const { store, attemptAll } = ready();
+      const { owner, hook } = await ready().subscriber(1);
+      const [made] = await attemptAll(hook);
+      assert.ok(made);
+      await store.webhooks.changeWebhook(owner, hook, { at: AT, enabled: false });
+      await store.deliveries.redeliver({ owner, webhook: hook, event: made.event.id, at: AT });
+      assert.equal((await store.deliveries.delivery(hook, made.event.id))?.state, 'held');
+    });
+
+    test('what is not there, or belongs to another user, is not sent again', async () => {
+      const { store, user, attemptAll } = ready();
+      const { owner, hook } = await ready().subscriber(1);
+      const [made] = await attemptAll(hook);
+      assert.ok(made);
+      const other = await user();
+      const redeliver = (by: number, event: string) =>
+        store.deliveries.redeliver({ owner: by, webhook: hook, event, at: AT });
+      assert.equal(await redeliver(other.id, made.event.id), 'no webhook');
+      assert.equal(await redeliver(owner, 'evt_0'), 'no delivery');
+      assert.deepEqual(await list(hook, 'delivered'), [1n]);
+    });
+  });
+
+  describe('replay', () => {
+    test('everything since a time is sent again, in slices', async () => {
+      const { due, attemptAll } = ready();
+      const { owner, hook } = await ready().subscriber(8);
+      const sent = await attemptAll(hook);
+      const from = sent[2]?.event.id;
+      assert.equal(await replay(owner, hook, undefined, from), 6);
+      assert.equal((await due(hook)).length, 6);
+    });
+
+    test('events from before the webhook was made are sent as well', async () => {
+      const { user, create, webhook, due } = ready();
+      const { id: owner } = await user();
+      for (let n = 0; n < 4; n++) await create(owner);
+      const hook = await webhook(owner);
+      assert.equal(await replay(owner, hook), 4);
+      assert.equal((await due(hook)).length, 4);
+    });
+
+    test('only deliveries in the state that was named are sent again', async () => {
+      const { due } = ready();
+      const { owner, hook } = await ready().subscriber(7);
+      for (const [n, one] of (await due(hook)).entries()) {
+        await ready().record(outcomeOf(one, n % 2 === 0 ? failed : {}));
+      }
+      assert.equal(await replay(owner, hook, 'failed'), 4);
+      assert.deepEqual(
+        (await due(hook)).map(({ event }) => event.plant.id),
+        [1n, 3n, 5n, 7n],
+      );
+      assert.equal(await replay(owner, hook, 'held'), 0);
+    });
+
+    test('what is under way when it is replayed keeps its generation, and is delivered when it succeeds', async () => {
+      const { due } = ready();
+      const { owner, hook } = await ready().subscriber(1);
+      const [made] = await due(hook);
+      assert.ok(made);
+      await replay(owner, hook);
+      const [again] = await due(hook);
+      assert.deepEqual([again?.generation, again?.step], [made.generation, ANEW]);
+      assert.equal(await ready().record(outcomeOf(made)), 'settled');
+      assert.equal((await due(hook, { now: AT + 1e6 })).length, 0);
+    });
+
+    test('what is under way for the last time when it is replayed has the whole schedule before it', async () => {
+      const { store, due } = ready();
+      const { owner, hook } = await ready().subscriber(1);
+      const [first] = await due(hook);
+      assert.ok(first);
+      const next = { state: 'pending', due: AT, step: 9 } as const;
+      await ready().record(outcomeOf(first, { reason: 'no', next }));
+      const [last] = await due(hook);
+      assert.ok(last);
+      await replay(owner, hook);
+      assert.equal(await ready().record(outcomeOf(last, failed)), 'anew');
+      const [again] = await due(hook);
+      assert.equal(again?.step, 0);
+      assert.equal((await store.deliveries.attempts(hook, last.event.id)).length, 2);
+    });
+
+    test('plants that come after a replay was asked for are not part of it', async () => {
+      const { store, create, attemptAll, finishChores, due } = ready();
+      const { owner, hook } = await ready().subscriber(1);
+      await attemptAll(hook);
+      await store.deliveries.startReplay(
+        { owner, webhook: hook, from: 'evt_0', state: undefined, at: AT },
+        10,
+      );
+      await create(owner);
+      await attemptAll(hook);
+      await finishChores();
+      assert.deepEqual(
+        (await due(hook)).map(({ event }) => event.plant.id),
+        [1n],
+      );
+    });
+
+    test('a replay of a state that no delivery can have changes nothing', async () => {
+      const { store } = ready();
+      const { owner, hook } = await ready().subscriber(1);
+      assert.equal(await replay(owner, hook, 'held'), 0);
+      const [before] = await store.deliveries.deliveries(all(hook));
+      assert.equal(before?.nextAttemptAt, AT);
+      await store.webhooks.changeWebhook(owner, hook, { at: AT, enabled: false });
+      assert.equal(await replay(owner, hook, 'pending'), 0);
+      assert.equal(await store.chores.hasChores(AT), false);
+    });
+
+    test('enabling over and over is one piece of work, and no replay of its owner', async () => {
+      const { store, finishChores } = ready();
+      const { owner, hook } = await ready().subscriber(2);
+      for (let n = 0; n < 5; n++) await store.webhooks.changeWebhook(owner, hook, { at: AT, enabled: true });
+      const request = { owner, webhook: hook, from: 'evt_0', state: undefined, at: AT };
+      assert.equal(await store.deliveries.startReplay(request, 1), true);
+      await store.chores.advance({ now: AT, limit: 10 });
+      await store.chores.advance({ now: AT, limit: 10 });
+      assert.equal(await store.chores.hasChores(AT), false);
+      await finishChores();
+    });
+
+    test('no more replays of a webhook wait than admitted', async () => {
+      const { store, finishChores } = ready();
+      const { owner, hook } = await ready().subscriber(1);
+      const request = { owner, webhook: hook, from: 'evt_0', state: undefined, at: AT };
+      assert.equal(await store.deliveries.startReplay(request, 1), true);
+      assert.equal(await store.deliveries.startReplay(request, 1), false);
+      await finishChores();
+      assert.equal(await store.deliveries.startReplay(request, 1), true);
+      await finishChores();
+    });
+
+    test('replays of several webhooks go on in turn, and end with a deleted one', async () => {
+      const { store, finishChores, due } = ready();
+      const [one, other] = [await ready().subscriber(7), await ready().subscriber(7)];
+      for (const { owner, hook } of [one, other]) {
+        await ready().attemptAll(hook);
+        await store.deliveries.startReplay(
+          { owner, webhook: hook, from: 'evt_0', state: undefined, at: AT },
+          10,
+        );
+      }
+      await store.chores.advance({ now: AT, limit: 3 });
+      await store.chores.advance({ now: AT, limit: 3 });
+      for (const { hook } of [one, other]) assert.equal((await due(hook)).length, 3);
+      await store.webhooks.deleteWebhook(one.owner, one.hook);
+      await finishChores();
+      assert.equal((await due(other.hook)).length, 7);
+    });
+  });
+}
+
+function all(webhook: string) {
+  return { webhook, state: undefined, before: undefined, limit: 100 };
+}

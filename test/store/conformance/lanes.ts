@@ -1,0 +1,278 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { Work } from '../../../src/webhooks/delivery/port.ts';
+import { AT, type Due, type Given, outcomeOf } from '../../../testkit/stores/given.ts';
+
+/** What delivery reads of a store. */
+export function lanesConformance(ready: () => Given, change: (sql: string) => Promise<void>): void {
+  const read = (webhook: string, more = {}) =>
+    ready()
+      .lanes()
+      .read({ webhook, now: AT, after: undefined, limit: 100, askedLimit: 100, ...more });
+  const idsOf = (found: readonly { event: { id: string } }[]) => found.map(({ event }) => event.id);
+  const plantsOf = (found: readonly Pick<Due, 'event'>[]) => found.map(({ event }) => event.plant.id);
+
+  describe('a lane', () => {
+    test('a new plant becomes one delivery for each webhook of its owner', async () => {
+      const { user, webhook, create, due, ids } = ready();
+      const [one, other] = [await user(), await user()];
+      const hooks = [await webhook(one.id), await webhook(one.id)];
+      const foreign = await webhook(other.id);
+      const event = ids.next('evt');
+      await create(one.id, 9007199254740993n, { event, name: 'Alder', tag: undefined });
+      const plant = { id: 9007199254740993n, name: 'Alder', tag: undefined };
+      for (const hook of hooks) {
+        const [made, ...more] = await due(hook);
+        assert.deepEqual(made?.event, { id: event, type: 'plant.created', at: AT, plant });
+        const { due: since, step, generation, isAsked, suspicions } = made;
+        assert.deepEqual([since, step, generation, isAsked, suspicions], [AT, 0, 0, false, 0]);
+        assert.deepEqual([made.webhook.secrets, made.webhook.privateKey], [['whsec_x'], 'whsk_x']);
+        assert.deepEqual(more, []);
+      }
+      assert.deepEqual(await due(foreign), []);
+    });
+
+    test('a plant that is refused has no event and no delivery', async () => {
+      const { store, plant, due } = ready();
+      const { owner, hook } = await ready().subscriber(1);
+      await store.plants.create(plant(owner, { id: 1n }));
+      assert.equal((await due(hook)).length, 1);
+    });
+
+    test('the trace in which an event was made comes with its delivery, however often it is read', async () => {
+      const { store, plant, due, ids } = ready();
+      const { owner, hook } = await ready().subscriber(0);
+      const trace = (n: number) => `00-${String(n).repeat(32)}-${'a'.repeat(16)}-01`;
+      const caller = { user: owner, hasLeft: () => false, once: undefined };
+      // With an id that is chosen and with one that is given; in a trace with a state, and in none.
+      await store.plants.create(plant(owner, { trace: trace(1) }), caller);
+      await store.plants.create(plant(owner, { id: 7n, trace: `${trace(2)} a=1,b=2` }), caller);
+      await store.plants.create(plant(owner), caller);
+      const event = { id: ids.next('evt'), type: 'plant.test', at: AT } as const;
+      const test = { ...event, plant: { id: 0n, name: 'Alder', tag: undefined } };
+      await store.deliveries.createTest({ owner, webhook: hook, event: test, due: AT, trace: trace(4) });
+      const next = { state: 'pending', due: AT + 1, step: 1 } as const;
+      for (const now of [AT, AT + 1]) {
+        const found = await due(hook, { now });
+        const traces = new Map(found.map((made) => [made.event.id, made.trace]));
+        const expected = [trace(1), `${trace(2)} a=1,b=2`, undefined, trace(4)];
+        assert.deepEqual(
+          [...traces].sort().map(([, kept]) => kept),
+          expected,
+        );
+        const [first] = found;
+        assert.ok(first);
+        await ready().record(outcomeOf(first, { next, reason: 'no' }));
+      }
+    });
+
+    test('a deleted plant is announced all the same', async () => {
+      const { store, due } = ready();
+      const { owner, hook } = await ready().subscriber(1);
+      await store.plants.delete(owner, 1n);
+      assert.equal((await due(hook))[0]?.event.plant.name, 'Alder');
+    });
+
+    test('plants and a webhook in one batch are subscribed in the order of the calls', async () => {
+      const { user, webhook, create, due } = ready();
+      const { id: owner } = await user();
+      const [, hook] = await Promise.all([create(owner), webhook(owner), create(owner)]);
+      assert.deepEqual(plantsOf(await due(hook)), [2n]);
+    });
+
+    test('reading changes nothing', async () => {
+      const { due } = ready();
+      const { hook } = await ready().subscriber(3);
+      const first = await due(hook);
+      assert.equal(first.length, 3);
+      assert.deepEqual(await due(hook), first);
+    });
+
+    test('it is read in the order of due times, then of events, in windows that follow each other', async () => {
+      const { user, webhook, create } = ready();
+      const { id: owner } = await user();
+      const hook = await webhook(owner);
+      for (const late of [3, 1, 2, 1, 1]) await create(owner, undefined, { at: AT + late });
+      const seen: unknown[] = [];
+      let after: { due: number; event: string } | undefined;
+      for (;;) {
+        const { due } = await read(hook, { now: AT + 3, after, limit: 2 });
+        seen.push(...plantsOf(due));
+        const last = due.at(-1);
+        if (!last || due.length < 2) break;
+        after = { due: last.due, event: last.event.id };
+      }
+      assert.deepEqual(seen, [2n, 4n, 5n, 3n, 1n]);
+    });
+
+    test('what is not due yet is not read, and it is told when the first of it will be', async () => {
+      const { create } = ready();
+      const { owner, hook } = await ready().subscriber(1);
+      await create(owner, undefined, { at: AT + 88 });
+      await create(owner, undefined, { at: AT + 77 });
+      const times = async (now: number) => {
+        const { due, nextDue } = await read(hook, { now });
+        return [due.length, nextDue];
+      };
+      assert.deepEqual(await times(AT), [1, AT + 77]);
+      assert.deepEqual(await times(AT + 77), [2, AT + 88]);
+      assert.deepEqual(await times(AT + 88), [3, undefined]);
+    });
+
+    test('what a person asked for is read wherever the window begins, and once apart from the rest', async () => {
+      const { store, ids } = ready();
+      const { owner, hook } = await ready().subscriber(3);
+      const [, second, third] = (await read(hook)).due;
+      assert.ok(second && third);
+      await store.deliveries.redeliver({ owner, webhook: hook, event: second.event.id, at: AT });
+      const event = { id: ids.next('evt'), type: 'plant.test', at: AT, plant: second.event.plant } as const;
+      await store.deliveries.createTest({ owner, webhook: hook, event, due: AT });
+      const after = { due: third.due, event: third.event.id };
+      for (const limit of [0, 1]) {
+        const { asked } = await read(hook, { after, limit });
+        assert.deepEqual(idsOf(asked), [second.event.id, event.id]);
+        assert.ok(asked.every(({ isAsked }) => isAsked));
+      }
+      assert.deepEqual(idsOf((await read(hook, { limit: 0 })).due), []);
+      assert.deepEqual(idsOf((await read(hook, { askedLimit: 1 })).asked), [second.event.id]);
+      assert.deepEqual(idsOf((await read(hook)).due).length, 4);
+    });
+
+    test('what a person asked for is read also when a replay made it due after the read began', async () => {
+      const { store, subscriber } = ready();
+      const { owner, hook } = await subscriber(1);
+      const [first] = (await read(hook)).due;
+      assert.ok(first);
+      await store.deliveries.redeliver({ owner, webhook: hook, event: first.event.id, at: AT + 1 });
+      const { asked, due } = await read(hook);
+      assert.deepEqual([idsOf(asked), idsOf(due)], [[first.event.id], []]);
+    });
+
+    test('what a person asked for is like the rest once its attempt is recorded', async () => {
+      const { store, due, record } = ready();
+      const { owner, hook } = await ready().subscriber(1);
+      const [first] = await due(hook);
+      assert.ok(first);
+      await store.deliveries.redeliver({ owner, webhook: hook, event: first.event.id, at: AT });
+      const [asked] = await due(hook);
+      assert.ok(asked?.isAsked);
+      const next = { state: 'pending', due: AT, step: 1 } as const;
+      await record(outcomeOf(asked, { reason: 'no', next }));
+      assert.equal((await due(hook))[0]?.isAsked, false);
+    });
+
+    test('nothing is read of a webhook that is disabled, deleted or unknown', async () => {
+      const { store } = ready();
+      const [off, gone] = [await ready().subscriber(2), await ready().subscriber(2)];
+      await store.webhooks.changeWebhook(off.owner, off.hook, { at: AT, enabled: false });
+      await store.webhooks.deleteWebhook(gone.owner, gone.hook);
+      for (const hook of [off.hook, gone.hook, 'wh_0']) {
+        const { settings, asked, due } = await read(hook);
+        assert.deepEqual([settings, asked, due], [undefined, [], []]);
+      }
+    });
+
+    test('a delivery whose event is missing is given up, and holds up none behind it', async () => {
+      const { store, due } = ready();
+      const { owner, hook } = await ready().subscriber(4);
+      const [first, second, third, fourth] = (await due(hook)).map(({ event }) => event.id);
+      assert.ok(first && second && third);
+      await store.deliveries.redeliver({ owner, webhook: hook, event: third, at: AT });
+      await change(`DELETE FROM events WHERE owner = ${owner} AND id IN ('${first}', '${third}')`);
+      const { asked, due: rest } = await read(hook, { limit: 2 });
+      assert.deepEqual([idsOf(asked), idsOf(rest)], [[], [second, fourth]]);
+      // What has no event is not listed, but counted.
+      assert.equal((await store.webhooks.health(hook)).failed, 2);
+    });
+
+    test('lanes with something pending are found part by part, in the order of their webhooks', async () => {
+      const { store, webhook } = ready();
+      const busy = [await ready().subscriber(2), await ready().subscriber(1), await ready().subscriber(1)];
+      const [off, quiet] = [await ready().subscriber(1), await ready().subscriber(1)];
+      await store.webhooks.changeWebhook(off.owner, off.hook, { at: AT, enabled: false });
+      await ready().attemptAll(quiet.hook);
+      const idle = await webhook(quiet.owner);
+      const mine = new Set([...busy, off, quiet].map(({ hook }) => hook).concat(idle));
+      const found: Work[] = [];
+      for (let after: string | undefined; ; ) {
+        const part = await ready().lanes().findWork(after, 2);
+        assert.ok(part.length <= 2);
+        found.push(...part);
+        after = part.at(-1)?.webhook;
+        if (part.length < 2) break;
+      }
+      const ids = found.map((work) => work.webhook);
+      assert.deepEqual(ids, ids.toSorted());
+      assert.deepEqual(
+        found.filter((work) => mine.has(work.webhook)).map(({ webhook: id, due }) => [id, due]),
+        busy.map(({ hook }) => [hook, AT]).toSorted(),
+      );
+    });
+  });
+
+  describe('hints', () => {
+    /** Waits until it is told, after something is done, that a webhook has work that is due at this time. */
+    async function told(hook: string, due: number, act: () => Promise<unknown>): Promise<Work> {
+      const { promise, resolve } = Promise.withResolvers<Work>();
+      ready()
+        .lanes()
+        .onWork((work) => {
+          const found = work.find((one) => one.webhook === hook && one.due === due);
+          if (found) resolve(found);
+        });
+      await act();
+      return promise;
+    }
+
+    test('a commit that gives a lane work tells when it is due, and whether a person asked for it', async () => {
+      const { store, create, ids, attemptAll, finishChores } = ready();
+      const { owner, hook } = await ready().subscriber(1);
+      const made = await told(hook, AT + 5, () => create(owner, undefined, { at: AT + 5 }));
+      assert.ok(!made.isAsked);
+      const [sent] = await attemptAll(hook);
+      assert.ok(sent);
+      const { id, plant } = sent.event;
+      const again = () => store.deliveries.redeliver({ owner, webhook: hook, event: id, at: AT + 6 });
+      assert.ok((await told(hook, AT + 6, again)).isAsked);
+      const event = { id: ids.next('evt'), type: 'plant.test', at: AT, plant } as const;
+      const test = () => store.deliveries.createTest({ owner, webhook: hook, event, due: AT + 7 });
+      assert.ok((await told(hook, AT + 7, test)).isAsked);
+      const replay = { owner, webhook: hook, from: 'evt_', state: undefined, at: AT };
+      await store.deliveries.startReplay(replay, 10);
+      await told(hook, AT + 8, () => finishChores(AT + 8));
+      await store.webhooks.changeWebhook(owner, hook, { at: AT, enabled: false });
+      await told(hook, AT + 9, () =>
+        store.webhooks.changeWebhook(owner, hook, { at: AT + 9, enabled: true }),
+      );
+      await finishChores();
+    });
+
+    test('a commit that changes where or whether a webhook is sent to is told', async () => {
+      const { store } = ready();
+      const { owner, hook } = await ready().subscriber(0);
+      const { webhooks, access } = store;
+      const ann = await ready().user();
+      const viewer = (await access.users()).find(({ id }) => id === owner);
+      assert.ok(viewer);
+      await access.addShare({ owner: ann.name, viewer: viewer.name, at: AT }, 10);
+      const rotation = { secret: 'whsec_y', at: AT, overlapUntil: AT, most: 3 };
+      const changes = {
+        url: () => webhooks.changeWebhook(owner, hook, { at: AT, url: 'https://example.org/' }),
+        rate: () => webhooks.changeWebhook(owner, hook, { at: AT, rate: 5 }),
+        disabled: () => webhooks.changeWebhook(owner, hook, { at: AT, enabled: false }),
+        enabled: () => webhooks.changeWebhook(owner, hook, { at: AT, enabled: true }),
+        secret: () => webhooks.rotateSecret(owner, hook, rotation),
+        share: () => access.removeShare({ owner: ann.name, viewer: viewer.name }),
+        deleted: () => webhooks.deleteWebhook(owner, hook),
+      };
+      for (const change of Object.values(changes)) {
+        const { promise, resolve } = Promise.withResolvers<void>();
+        ready()
+          .lanes()
+          .onChange((webhook) => webhook === hook && resolve());
+        await change();
+        await promise;
+      }
+    });
+  });
+}

@@ -1,0 +1,280 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { AT, type Given, outcomeOf } from '../../../testkit/stores/given.ts';
+
+/** What delivery records. */
+export function outcomesConformance(ready: () => Given): void {
+  const failed = { reason: 'no', next: { state: 'failed' } } as const;
+  const retried = { reason: 'no', next: { state: 'pending', due: AT, step: 1 } } as const;
+
+  /** A webhook with as many deliveries, which were read. */
+  async function waiting(count: number) {
+    const { owner, hook } = await ready().subscriber(count);
+    return { owner, hook, found: await ready().due(hook) };
+  }
+
+  async function one() {
+    const { owner, hook, found } = await waiting(1);
+    const [made] = found;
+    assert.ok(made);
+    return { owner, hook, made };
+  }
+
+  const attemptsOf = (hook: string, event: string) => ready().store.deliveries.attempts(hook, event);
+  const shown = (hook: string, event: string) => ready().store.deliveries.delivery(hook, event);
+
+  describe('outcomes', () => {
+    test('what was delivered is not due any more', async () => {
+      const { due, record } = ready();
+      const { hook, made } = await one();
+      assert.equal(await record(outcomeOf(made)), 'settled');
+      assert.deepEqual(await due(hook, { now: AT + 99_999 }), []);
+    });
+
+    test('those of one transaction each have their own result', async () => {
+      const { store } = ready();
+      const { hook, found } = await waiting(3);
+      const [first, second, third] = found;
+      assert.ok(first && second && third);
+      const stranger = { ...third, event: { ...third.event, id: 'evt_0' } };
+      const results = await ready()
+        .lanes()
+        .record([outcomeOf(first), outcomeOf(stranger), outcomeOf(second, failed)]);
+      assert.deepEqual(results, ['settled', 'gone', 'settled']);
+      const states = await store.deliveries.deliveries(all(hook));
+      assert.deepEqual(
+        states.map(({ state }) => state),
+        ['pending', 'failed', 'delivered'],
+      );
+    });
+
+    test('a delivery that failed is due again when its outcome says so', async () => {
+      const { due, record } = ready();
+      const { hook, made } = await one();
+      const next = { state: 'pending', due: AT + 5000, step: 1 } as const;
+      await record(outcomeOf(made, { reason: 'status 500', next }));
+      assert.deepEqual(await due(hook, { now: AT + 4999 }), []);
+      const [second] = await due(hook, { now: AT + 5000 });
+      assert.deepEqual([second?.step, second?.generation], [1, made.generation + 1]);
+    });
+
+    test('an attempt that was recorded before is not written twice', async () => {
+      const { record } = ready();
+      for (const outcome of [{}, failed, retried]) {
+        const { hook, made } = await one();
+        for (let times = 0; times < 3; times++)
+          assert.equal(await record(outcomeOf(made, outcome)), 'settled');
+        assert.equal((await shown(hook, made.event.id))?.attempts, 1);
+        assert.equal((await attemptsOf(hook, made.event.id)).length, 1);
+      }
+    });
+
+    test('a redelivery voids the outcome under way: its attempt is kept, and the delivery is due', async () => {
+      const { store, due, record } = ready();
+      const { owner, hook, made } = await one();
+      const event = made.event.id;
+      await store.deliveries.redeliver({ owner, webhook: hook, event, at: AT });
+      const late = outcomeOf(made, { ...failed, attempt: { ...outcomeOf(made).attempt, at: AT + 3 } });
+      assert.equal(await record(late), 'late');
+      assert.equal(await record(late), 'settled');
+      const [again] = await due(hook);
+      assert.ok(again);
+      assert.equal(again.generation, made.generation + 1);
+      assert.equal(await record(outcomeOf(again)), 'settled');
+      const { state, attempts, reason } = (await shown(hook, event)) ?? {};
+      assert.deepEqual([state, attempts, reason], ['delivered', 2, undefined]);
+      assert.deepEqual(
+        (await attemptsOf(hook, event)).map(({ at }) => at),
+        [AT + 3, AT],
+      );
+    });
+
+    test('of two outcomes of one generation the second comes too late and leaves no trace', async () => {
+      const { record } = ready();
+      const { hook, made } = await one();
+      assert.equal(await record(outcomeOf(made)), 'settled');
+      const other = outcomeOf(made, { ...failed, attempt: { ...outcomeOf(made).attempt, at: AT + 3 } });
+      assert.equal(await record(other), 'late');
+      const { state, attempts } = (await shown(hook, made.event.id)) ?? {};
+      assert.deepEqual([state, attempts], ['delivered', 1]);
+      assert.equal((await attemptsOf(hook, made.event.id)).length, 1);
+    });
+
+    test('an attempt is kept with everything that is known of it', async () => {
+      const { record } = ready();
+      const { hook, made } = await one();
+      const attempt = {
+        at: AT + 3,
+        durationMs: 7,
+        address: '192.0.2.7',
+        status: 500,
+        excerpt: 'we are sorry ☹',
+        error: 'broken off',
+      };
+      const next = { state: 'pending', due: AT + 5, step: 1 } as const;
+      await record(outcomeOf(made, { attempt, reason: 'it broke', next }));
+      assert.deepEqual(await attemptsOf(hook, made.event.id), [attempt]);
+      const { state, attempts, reason, nextAttemptAt } = (await shown(hook, made.event.id)) ?? {};
+      assert.deepEqual([state, attempts, reason, nextAttemptAt], ['pending', 1, 'it broke', AT + 5]);
+    });
+
+    test('of many attempts the newest are kept, and all are counted', async () => {
+      const { due, record } = ready();
+      const { hook } = await ready().subscriber(1);
+      let event = '';
+      for (let n = 0; n < 103; n++) {
+        const [made] = await due(hook);
+        assert.ok(made);
+        event = made.event.id;
+        await record(outcomeOf(made, { ...retried, attempt: { ...outcomeOf(made).attempt, at: AT + n } }));
+      }
+      assert.equal((await shown(hook, event))?.attempts, 103);
+      const kept = await attemptsOf(hook, event);
+      assert.deepEqual([kept.length, kept[0]?.at], [100, AT + 3]);
+    });
+
+    test('the outcome of a delivery whose share was removed is dropped', async () => {
+      const { store, user, webhook, create, due, record, finishChores } = ready();
+      const [ann, bob] = [await user(), await user()];
+      const hook = await webhook(bob.id);
+      await store.access.addShare({ owner: ann.name, viewer: bob.name, at: AT }, 10);
+      await create(ann.id);
+      const [made] = await due(hook);
+      assert.ok(made);
+      await store.access.removeShare({ owner: ann.name, viewer: bob.name });
+      assert.deepEqual(await due(hook), []);
+      assert.equal(await record(outcomeOf(made)), 'gone');
+      // Shared again, it is none of those that come.
+      await store.access.addShare({ owner: ann.name, viewer: bob.name, at: AT }, 10);
+      assert.equal(await record(outcomeOf(made)), 'gone');
+      assert.deepEqual(await attemptsOf(hook, made.event.id), []);
+      assert.equal((await store.webhooks.webhook(bob.id, hook))?.lastSuccessAt, undefined);
+      await finishChores();
+    });
+
+    test('a delivery is suspected as often as it was about to be sent, until its attempt is recorded', async () => {
+      const { due, record } = ready();
+      const { hook, made } = await one();
+      const suspicions = async () => (await due(hook))[0]?.suspicions;
+      for (const times of [1, 2]) {
+        await ready().lanes().suspect(hook, made.event.id, made.generation);
+        assert.equal(await suspicions(), times);
+      }
+      await ready()
+        .lanes()
+        .suspect(hook, made.event.id, made.generation + 1);
+      assert.equal(await suspicions(), 2);
+      await record(outcomeOf(made, retried));
+      assert.equal(await suspicions(), 0);
+    });
+
+    test('a delivery that a person sends again is not suspected any more', async () => {
+      const { store, due } = ready();
+      const { owner, hook, made } = await one();
+      await ready().lanes().suspect(hook, made.event.id, made.generation);
+      await store.deliveries.redeliver({ owner, webhook: hook, event: made.event.id, at: AT });
+      assert.equal((await due(hook))[0]?.suspicions, 0);
+      for (const state of ['pending', undefined] as const) {
+        await ready()
+          .lanes()
+          .suspect(hook, made.event.id, made.generation + 1);
+        assert.equal((await due(hook))[0]?.suspicions, 1);
+        await store.deliveries.startReplay({ owner, webhook: hook, from: 'evt_', state, at: AT }, 10);
+        await ready().finishChores();
+        assert.equal((await due(hook))[0]?.suspicions, 0);
+      }
+    });
+  });
+
+  describe('what an outcome says of its webhook', () => {
+    test('a pause is written, and so is its end', async () => {
+      const { store, due, record } = ready();
+      const { owner, hook, found } = await waiting(2);
+      const [first, second] = found;
+      assert.ok(first && second);
+      await record(outcomeOf(first, { ...retried, standing: { pausedUntil: AT + 500 } }));
+      assert.equal((await store.webhooks.webhook(owner, hook))?.pausedUntil, AT + 500);
+      assert.equal((await due(hook))[0]?.webhook.pausedUntil, AT + 500);
+      await record(outcomeOf(second));
+      assert.equal((await store.webhooks.webhook(owner, hook))?.pausedUntil, undefined);
+    });
+
+    test('of several outcomes the last one says how the webhook stands, but for an end', async () => {
+      const { store } = ready();
+      const { owner, hook, found } = await waiting(3);
+      const [first, second, third] = found;
+      assert.ok(first && second && third);
+      const at = (time: number) => ({ ...outcomeOf(first).attempt, at: time });
+      await ready()
+        .lanes()
+        .record([
+          outcomeOf(first, { ...retried, attempt: at(AT + 1), standing: { pausedUntil: AT + 50 } }),
+          outcomeOf(second, { ...retried, attempt: at(AT + 2), standing: { disabledReason: 'it is gone' } }),
+          outcomeOf(third, { attempt: at(AT + 3) }),
+        ]);
+      const webhook = await store.webhooks.webhook(owner, hook);
+      assert.deepEqual(
+        [webhook?.status, webhook?.disabledReason, webhook?.pausedUntil],
+        ['disabled', 'it is gone', undefined],
+      );
+      assert.deepEqual([webhook?.lastFailureAt, webhook?.lastSuccessAt], [AT + 2, AT + 3]);
+    });
+
+    test('a failure that disables its webhook holds what waits for it', async () => {
+      const { store, create, due, record } = ready();
+      const { owner, hook, found } = await waiting(2);
+      const [made] = found;
+      assert.ok(made);
+      await record(outcomeOf(made, { ...retried, standing: { disabledReason: 'it is gone' } }));
+      await create(owner);
+      const webhook = await store.webhooks.webhook(owner, hook);
+      assert.deepEqual([webhook?.status, webhook?.disabledReason], ['disabled', 'it is gone']);
+      assert.deepEqual(
+        (await store.deliveries.deliveries(all(hook))).map(({ state }) => state),
+        ['held', 'held', 'held'],
+      );
+      assert.deepEqual(await due(hook, { now: AT + 1e6 }), []);
+    });
+
+    test('a webhook that its owner disabled, or deleted, stays so', async () => {
+      const { store, record } = ready();
+      const [off, gone] = [await one(), await one()];
+      await store.webhooks.changeWebhook(off.owner, off.hook, { at: AT, enabled: false });
+      await store.webhooks.deleteWebhook(gone.owner, gone.hook);
+      for (const { made } of [off, gone])
+        await record(outcomeOf(made, { ...retried, standing: { disabledReason: 'it is gone' } }));
+      const webhook = await store.webhooks.webhook(off.owner, off.hook);
+      assert.deepEqual([webhook?.status, webhook?.disabledReason], ['disabled', undefined]);
+      assert.equal(await store.webhooks.webhook(gone.owner, gone.hook), undefined);
+    });
+
+    test('what the old URL answered, or came before the webhook was enabled, is void', async () => {
+      const { store, record } = ready();
+      for (const change of [{ url: 'https://example.org/new' }, { enabled: true }]) {
+        const { owner, hook, made } = await one();
+        await store.webhooks.changeWebhook(owner, hook, { at: AT, ...change });
+        const standing = { pausedUntil: AT + 99, disabledReason: 'it is gone' };
+        assert.equal(await record(outcomeOf(made, { ...retried, standing })), 'settled');
+        const webhook = await store.webhooks.webhook(owner, hook);
+        assert.deepEqual([webhook?.status, webhook?.pausedUntil], ['enabled', undefined]);
+        // An attempt it was all the same.
+        assert.equal(webhook?.lastFailureAt, AT);
+        await ready().finishChores();
+      }
+    });
+
+    test('changes of its description, rate and secret leave what is said of it', async () => {
+      const { store, record } = ready();
+      const { owner, hook, made } = await one();
+      await store.webhooks.changeWebhook(owner, hook, { at: AT, description: 'mine', rate: 5 });
+      const rotation = { secret: 'whsec_y', at: AT, overlapUntil: AT, most: 3 };
+      await store.webhooks.rotateSecret(owner, hook, rotation);
+      await record(outcomeOf(made, { ...retried, standing: { pausedUntil: AT + 99 } }));
+      assert.equal((await store.webhooks.webhook(owner, hook))?.pausedUntil, AT + 99);
+    });
+  });
+}
+
+function all(webhook: string) {
+  return { webhook, state: undefined, before: undefined, limit: 100 };
+}

@@ -1,0 +1,101 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseDatabaseUrl } from '../../../src/config/database-url.ts';
+import { silentLog } from '../../../src/runtime.ts';
+import { openPostgresStore } from '../../../src/store/postgres/store.ts';
+import { freePort } from '../../../testkit/sockets/free-port.ts';
+import { lanesOf } from '../../../testkit/stores/lanes.ts';
+import { changeUnchecked, fencesOf, makeDatabase } from '../../../testkit/stores/postgres.ts';
+import { storeConformance } from '../conformance/conformance.ts';
+
+/** The store behind a real PgBouncer with the configuration that operators are given (ops/pgbouncer.ini). */
+
+const given = readFileSync(new URL('../../../ops/pgbouncer.ini', import.meta.url), 'utf8');
+/** Fewer than the store has: transactions of one connection go to several of the server's. */
+const POOL_SIZE = 2;
+const CONNECTIONS = 6;
+
+if (spawnSync('pgbouncer', ['--version']).error) {
+  test('the store works behind PgBouncer', { skip: 'pgbouncer is not installed' });
+} else {
+  storeConformance({
+    name: 'PostgreSQL (behind PgBouncer)',
+    async open() {
+      const database = await makeDatabase();
+      const bouncer = await startPgBouncer(database.url);
+      const store = await openPostgresStore({
+        url: parseDatabaseUrl(bouncer.url),
+        connections: CONNECTIONS,
+        pooled: true,
+        clock: { now: Date.now },
+        log: silentLog,
+        deliveryDelayMs: 0,
+      });
+      const lanes = await lanesOf(store);
+      return {
+        store,
+        lanes: lanes.store,
+        fenceOf: fencesOf(lanes),
+        change: (sql) => changeUnchecked(database.url, sql),
+        async drop() {
+          await lanes.close();
+          await store.close();
+          await bouncer.stop();
+          await database.drop();
+        },
+      };
+    },
+  });
+}
+
+async function startPgBouncer(databaseUrl: string): Promise<{ url: string; stop(): Promise<void> }> {
+  const { hostname, port, username, password, pathname } = new URL(databaseUrl);
+  const name = pathname.slice(1);
+  const ownPort = await freePort();
+  const folder = mkdtempSync(join(tmpdir(), 'plant-store-pgbouncer-'));
+  const users = join(folder, 'userlist.txt');
+  const file = join(folder, 'pgbouncer.ini');
+  writeFileSync(users, `"${username}" "${decodeURIComponent(password)}"\n`);
+  const configuration = given
+    .replace(/^plant_store = .*$/m, `${name} = host=${hostname} port=${port} dbname=${name}`)
+    .replace(/^listen_port = .*$/m, `listen_port = ${ownPort}`)
+    .replace(/^auth_file = .*$/m, `auth_file = ${users}`)
+    .replace(/^default_pool_size = .*$/m, `default_pool_size = ${POOL_SIZE}`);
+  writeFileSync(file, `${configuration}unix_socket_dir =\n`);
+  // It refuses to run as root; the user that it runs as instead reads these.
+  for (const [path, mode] of [[folder, 0o755] as const, [users, 0o644] as const, [file, 0o644] as const]) {
+    chmodSync(path, mode);
+  }
+  const asNobody = process.getuid?.() === 0 ? ['--user', 'nobody'] : [];
+  const running = spawn('pgbouncer', ['--quiet', ...asNobody, file], { stdio: 'ignore' });
+  await accepting(running, ownPort);
+  return {
+    url: `postgres://${username}:${password}@127.0.0.1:${ownPort}/${name}`,
+    async stop() {
+      const ended = once(running, 'exit');
+      running.kill('SIGTERM');
+      await ended;
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+async function accepting(running: ChildProcess, port: number): Promise<void> {
+  for (;;) {
+    if (running.exitCode !== null) throw new Error(`PgBouncer ended with exit code ${running.exitCode}.`);
+    const socket = connect(port, '127.0.0.1');
+    const isOpen = await once(socket, 'connect').then(
+      () => true,
+      () => false,
+    );
+    socket.destroy();
+    if (isOpen) return;
+    await sleep(20);
+  }
+}

@@ -1,0 +1,226 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect, createServer, type Socket } from 'node:net';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import pg from 'pg';
+import { parseDatabaseUrl } from '../../../src/config/database-url.ts';
+import type { Announced, Lane } from '../../../src/store/postgres/replicas/announced.ts';
+import type { PostgresOptions } from '../../../src/store/postgres/store.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { type Given, given } from '../../../testkit/stores/given.ts';
+import { lanesOf } from '../../../testkit/stores/lanes.ts';
+import { makeDatabase, openStoreIn, type TestDatabase } from '../../../testkit/stores/postgres.ts';
+
+const PATIENCE_MS = 5_000;
+/** By it the server knows the connections on which replicas listen. */
+const LISTENER = 'plant-store hints';
+const NO_WEBHOOK = 'wh_01m7z02m7x637zxgvk0qdznc5j';
+
+describe('hints', () => {
+  let database: TestDatabase;
+  /** It tells, and does not listen. */
+  let teller: Given;
+  let session: pg.Client;
+  const opened: Pick<Store, 'close'>[] = [];
+
+  before(async () => {
+    database = await makeDatabase();
+    teller = given(await open({ pooled: true }));
+    session = new pg.Client({ connectionString: database.url });
+    await session.connect();
+  });
+  after(async () => {
+    await session.end();
+    for (const one of opened) await one.close();
+    await database.drop();
+  });
+
+  async function open(more: Partial<PostgresOptions> = {}): Promise<Store> {
+    const store = await openStoreIn(database.url, more);
+    opened.push(store);
+    return store;
+  }
+
+  /** Opens a store, and resolves when it listens. */
+  async function openListening(more: Partial<PostgresOptions> = {}): Promise<Store> {
+    const before = await listeners();
+    const store = await open(more);
+    await listening(before, 1);
+    return store;
+  }
+
+  /** The sessions that listen; now and then they ask whether the server is still there. */
+  async function listeners(): Promise<number[]> {
+    const { rows } = await session.query(
+      `SELECT pid
+       FROM pg_stat_activity
+       WHERE datname = current_database() AND application_name = '${LISTENER}'
+         AND query IN ('LISTEN plant_store', 'SELECT 1') AND state = 'idle'`,
+    );
+    return rows.map(({ pid }) => pid);
+  }
+
+  /** Until as many listen who did not before. */
+  async function listening(before: readonly number[], count: number): Promise<void> {
+    for (const late = performance.now() + PATIENCE_MS; performance.now() < late; await pause(10)) {
+      const others = (await listeners()).filter((pid) => !before.includes(pid));
+      if (others.length >= count) return;
+    }
+    throw new Error('it takes too long');
+  }
+
+  test('what anybody notifies that is no hint changes nothing', async () => {
+    const store = await openListening();
+    const lanes = await lanesOf(store);
+    opened.unshift(lanes);
+    const { due } = given(store, { lanes: lanes.store });
+    const { owner, hook } = await teller.subscriber(0);
+    let made = 0;
+    async function createAndHear(): Promise<void> {
+      const heard = soon<void>((done) =>
+        lanes.store.onWork((work) => work.some(({ webhook }) => webhook === hook) && done()),
+      );
+      await teller.create(owner);
+      await heard;
+      assert.equal((await due(hook)).length, ++made);
+    }
+    await createAndHear();
+    const changed: string[] = [];
+    const last = soon<void>((done) =>
+      lanes.store.onChange((webhook) => {
+        changed.push(webhook);
+        if (webhook === NO_WEBHOOK) done();
+      }),
+    );
+    for (const payload of forgeriesOf({ subscriber: owner, webhook: hook, due: 0 })) {
+      await session.query('SELECT pg_notify($1, $2)', ['plant_store', payload]);
+    }
+    // Behind all others comes one that is a hint.
+    await session.query('SELECT pg_notify($1, $2)', ['plant_store', hintOf({ changed: [NO_WEBHOOK] })]);
+    await last;
+    assert.deepEqual(changed, [NO_WEBHOOK]);
+
+    const told = toldOf(store, owner);
+    await createAndHear();
+    await told;
+  });
+
+  test('hints are heard again after the server ended the connection on which they come', async () => {
+    const store = await openListening();
+    const before = await listeners();
+    const { rowCount } = await session.query(
+      `SELECT pg_terminate_backend(pid)
+       FROM pg_stat_activity
+       WHERE datname = current_database() AND application_name = '${LISTENER}'`,
+    );
+    assert.ok(rowCount !== null && rowCount > 0);
+    await listening(before, before.length);
+    const { id: owner } = await teller.user();
+    const told = toldOf(store, owner);
+    await teller.create(owner);
+    await told;
+  });
+
+  test('a store closes soon while nobody answers on the connection on which hints come', async (t) => {
+    const proxy = await startHushableProxy(database.url);
+    t.after(proxy.stop);
+    const store = await openListening({ url: parseDatabaseUrl(proxy.url) });
+    assert.equal(proxy.hush(), 1);
+    await soon<void>((done) => void store.close().then(done));
+  });
+});
+
+/** What would fail the statements that it came into, or is nothing at all. */
+function forgeriesOf(lane: Lane): string[] {
+  return [
+    '',
+    'plants',
+    'null',
+    '[]',
+    '"plant_store"',
+    '["a"]',
+    '["a", null]',
+    '["a", {"lanes": {}, "owners": 1, "changed": "all", "access": 1}]',
+    '[1, {"lanes": [], "owners": [], "changed": [], "access": true}]',
+    '['.repeat(7_900),
+    hintOf({ owners: [1.5, -0.1, '1', null, {}, [1], true, 'x'.repeat(7_000)] }),
+    hintOf({ owners: [] }).replace('"owners":[]', '"owners":[1e400,-1e400,9223372036854775808]'),
+    hintOf({ changed: [1, null, '', 'wh_\u0000', "wh_'; DROP TABLE plants", 'wh_ä', {}] }),
+    hintOf({ lanes: [null, 1, 'x', [], {}, { subscriber: 1 }, { webhook: lane.webhook }] }),
+    hintOf({ lanes: [0.5, '1', null, [1], 2 ** 64].map((subscriber) => ({ ...lane, subscriber })) }),
+    hintOf({ lanes: [0.5, '1', null, [1], 2 ** 64].map((subscriber) => laneOf(subscriber, NO_WEBHOOK)) }),
+    hintOf({
+      lanes: ['', 'wh_\u0000', 'wh_"\\', '\ud800', 'a b', 1, null].map((webhook) => laneOf(1, webhook)),
+    }),
+    hintOf({ lanes: [0.5, 'soon', null, {}, 2 ** 64].map((due) => ({ ...lane, due })) }),
+    hintOf({ lanes: [1, 'yes', null, {}].map((isAsked) => ({ ...lane, isAsked })) }),
+    // What a hint may be, of what does not exist.
+    hintOf({ lanes: [laneOf(-1, NO_WEBHOOK), laneOf(0, 'x'.repeat(7_000)), { ...lane, subscriber: -1 }] }),
+    hintOf({ owners: [0, -1, Number.MAX_SAFE_INTEGER] }),
+  ];
+}
+
+function laneOf(subscriber: unknown, webhook: unknown) {
+  return { subscriber, webhook, due: 0 };
+}
+
+/** As a replica would send it. */
+function hintOf(more: Partial<Record<keyof Announced, unknown>>): string {
+  return JSON.stringify(['a', { lanes: [], owners: [], changed: [], access: false, ...more }]);
+}
+
+function toldOf(store: Store, owner: number): Promise<unknown> {
+  return soon((done) => store.events.onEvents((owners) => owners.includes(owner) && done(owner)));
+}
+
+/** What is called back with, which must not take long. */
+function soon<T>(listen: (done: (value: T) => void) => void): Promise<T> {
+  const late = new AbortController();
+  return Promise.race([
+    new Promise<T>(listen),
+    pause(PATIENCE_MS, undefined, { signal: late.signal }).then(() => {
+      throw new Error('it takes too long');
+    }),
+  ]).finally(() => late.abort());
+}
+
+/** Stands before the server of a URL. */
+type HushableProxy = {
+  url: string;
+  /** Passes on nothing any more of the connections on which a replica listens; says how many they are. */
+  hush(): number;
+  stop(): Promise<void>;
+};
+
+async function startHushableProxy(databaseUrl: string): Promise<HushableProxy> {
+  const url = new URL(databaseUrl);
+  const server = { host: url.hostname, port: Number(url.port || 5432) };
+  const listening: Socket[] = [];
+  const all: Socket[] = [];
+  const proxy = createServer((client) => {
+    const upstream = connect(server);
+    all.push(client, upstream);
+    client.on('error', () => upstream.destroy()).pipe(upstream);
+    upstream.on('error', () => client.destroy()).pipe(client);
+    // The first that a client sends is its name and its parameters.
+    client.once('data', (start) => start.includes(LISTENER) && listening.push(client, upstream));
+  });
+  proxy.listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
+  const address = proxy.address();
+  assert.ok(address !== null && typeof address === 'object');
+  url.host = `127.0.0.1:${address.port}`;
+  return {
+    url: url.href,
+    hush() {
+      for (const socket of listening) socket.unpipe().pause();
+      return listening.length / 2;
+    },
+    async stop() {
+      for (const socket of all) socket.destroy();
+      proxy.close();
+      await once(proxy, 'close');
+    },
+  };
+}

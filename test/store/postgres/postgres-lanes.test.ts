@@ -1,0 +1,486 @@
+import assert from 'node:assert/strict';
+import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { lanes as limits } from '../../../src/limits.ts';
+import { silentLog, systemRuntime } from '../../../src/runtime.ts';
+import type { Lanes } from '../../../src/store/lane-door.ts';
+import type { PostgresOptions, PostgresStore } from '../../../src/store/postgres/store.ts';
+import { deliver } from '../../../src/webhooks/delivery/deliver.ts';
+import { newKeyPair, newSecret } from '../../../src/webhooks/sending/signature.ts';
+import { type Receiver, startReceiver } from '../../../testkit/receivers/receiver.ts';
+import { senderWith } from '../../../testkit/receivers/sending.ts';
+import { eventsIn } from '../../../testkit/service/owner.ts';
+import { type Due, type Given, given, outcomeOf } from '../../../testkit/stores/given.ts';
+import { lanesOf } from '../../../testkit/stores/lanes.ts';
+import {
+  administer,
+  makeDatabase,
+  openStoreIn,
+  type TestDatabase,
+} from '../../../testkit/stores/postgres.ts';
+
+/** Lanes on one database that several replicas send from. */
+
+const PATIENCE_MS = 20_000;
+const MINUTE = 60_000;
+const runtime = systemRuntime(silentLog);
+
+type Replica = Given & {
+  store: PostgresStore;
+  owners: Lanes['owners'];
+  take(hook: string): Promise<number | undefined>;
+};
+
+describe('lanes of several replicas', () => {
+  /** It keeps the server from one test to the next. */
+  let anchor: TestDatabase;
+  let database: TestDatabase;
+  const opened: PostgresStore[] = [];
+  const stopping: (() => Promise<void>)[] = [];
+
+  before(async () => {
+    anchor = await makeDatabase();
+  });
+  after(() => anchor.drop());
+  beforeEach(async () => {
+    database = await makeDatabase();
+  });
+  afterEach(async () => {
+    await Promise.all(stopping.splice(0).map((stop) => stop()));
+    await Promise.all(opened.splice(0).map((store) => store.close()));
+    await database.drop();
+  });
+
+  const sql = (text: string) => administer(database.url, text);
+
+  async function open(more: Partial<PostgresOptions> = {}): Promise<PostgresStore> {
+    const store = await openStoreIn(database.url, more);
+    opened.push(store);
+    return store;
+  }
+
+  async function openLanesOf(store: PostgresStore): Promise<Lanes> {
+    const lanes = await lanesOf(store);
+    stopping.push(lanes.close);
+    return lanes;
+  }
+
+  /** One that takes lanes by hand. */
+  async function replica(): Promise<Replica> {
+    const store = await open();
+    const { store: lanes, owners } = await openLanesOf(store);
+    const take = async (hook: string) => (await owners.take([hook]))[0]?.fence;
+    const fenceOf = async (hook: string) => (await take(hook)) ?? -1;
+    return { ...given(store, { lanes, fenceOf }), store, owners, take };
+  }
+
+  /** As if the replica had been killed, and its lease had ended. */
+  const endLeases = () => sql('UPDATE replicas SET alive_until = 0');
+
+  /** Two that see each other, and a lane with this many deliveries whose favourite is the first. */
+  async function two(count: number) {
+    const one = await replica();
+    const { owner, hook } = await one.subscriber(count);
+    return { one, owner, hook };
+  }
+
+  async function until<T>(look: () => Promise<T | undefined> | T | undefined): Promise<T> {
+    for (const late = performance.now() + PATIENCE_MS; performance.now() < late; await pause(20)) {
+      const found = await look();
+      if (found !== undefined) return found;
+    }
+    throw new Error('it takes too long');
+  }
+
+  describe('ownership', () => {
+    test('a lane has one owner, whose fence is higher each time', async () => {
+      const { one, hook } = await two(1);
+      const other = await replica();
+      assert.equal(await one.take(hook), 1);
+      assert.equal(await until(async () => (await other.take(hook)) ?? 'none'), 'none');
+      await one.owners.giveBack([hook], false);
+      const [taken] = await until(async () => {
+        const [lane] = await other.owners.take([hook]);
+        return lane ? [lane] : undefined;
+      });
+      assert.deepEqual(taken, { webhook: hook, fence: 2, isInherited: false, isSuspect: false });
+    });
+
+    test('a lane whose replica was killed is inherited, and suspect', async () => {
+      const { one, hook } = await two(1);
+      await one.take(hook);
+      const other = await replica();
+      await endLeases();
+      const third = await replica();
+      const taken = await until(async () => (await third.owners.take([hook]))[0]);
+      assert.deepEqual(taken, { webhook: hook, fence: 2, isInherited: true, isSuspect: true });
+      assert.equal(await other.take(hook), undefined);
+    });
+
+    test('a lane whose replica stopped may have used its rate, and is not suspect', async () => {
+      const { one, hook } = await two(1);
+      await one.take(hook);
+      await one.owners.stop();
+      const other = await replica();
+      const taken = await until(async () => (await other.owners.take([hook]))[0]);
+      assert.deepEqual(taken, { webhook: hook, fence: 2, isInherited: true, isSuspect: false });
+    });
+
+    test('a replica whose lease ended loses its lanes, and takes them again as another', async () => {
+      const { one, hook } = await two(1);
+      const lost = new Promise<readonly string[]>((resolve) => one.owners.onLost(resolve));
+      await one.take(hook);
+      assert.ok(one.owners.mayServe(hook));
+      await endLeases();
+      assert.deepEqual(await lost, [hook]);
+      assert.ok(!one.owners.mayServe(hook));
+      const taken = await until(async () => (await one.owners.take([hook]))[0]);
+      assert.deepEqual(taken, { webhook: hook, fence: 2, isInherited: true, isSuspect: false });
+    });
+
+    test('a replica that starts or stops gives back no lane of another', async () => {
+      const { one, hook } = await two(1);
+      await one.take(hook);
+      const other = await replica();
+      await other.owners.stop();
+      await other.store.close();
+      const { rows } = await sql(
+        'SELECT fence::int, replica IN (SELECT id FROM replicas) AS is_alive FROM lanes',
+      );
+      assert.deepEqual(rows, [{ fence: 1, is_alive: true }]);
+      assert.ok(one.owners.mayServe(hook));
+    });
+
+    test('what is given back after it was taken again stays taken', async () => {
+      const { one, hook } = await two(1);
+      await one.take(hook);
+      const [given] = await Promise.all([one.owners.giveBack([hook], false), one.take(hook)]);
+      assert.equal(given, undefined);
+      const { rows } = await sql('SELECT replica IS NOT NULL AS is_owned, fence::int FROM lanes');
+      assert.deepEqual(rows, [{ is_owned: true, fence: 2 }]);
+    });
+
+    test('a search finds the lanes of nobody and those of this replica', async () => {
+      const { one, hook } = await two(1);
+      const other = await replica();
+      const found = async ({ lanes }: Replica) =>
+        (await lanes().findWork(undefined, 10)).map(({ webhook }) => webhook);
+      assert.deepEqual(await found(other), [hook]);
+      await one.take(hook);
+      assert.deepEqual(await found(one), [hook]);
+      assert.deepEqual(await found(other), []);
+      await endLeases();
+      assert.deepEqual(await found(other), [hook]);
+    });
+
+    test('a search leaves out what is not due soon', async () => {
+      const { one, owner } = await two(0);
+      await one.create(owner, undefined, { at: one.store.clock.now() + MINUTE });
+      assert.deepEqual(await one.lanes().findWork(undefined, 10), []);
+    });
+
+    test('a lease that a server whose clock was ahead gave does not outlive its replica', async () => {
+      const { one, hook } = await two(1);
+      await one.take(hook);
+      const other = await replica();
+      await sql(`UPDATE replicas SET alive_until = alive_until + ${10 * MINUTE}`);
+      assert.deepEqual(
+        (await other.lanes().findWork(undefined, 10)).map(({ webhook }) => webhook),
+        [hook],
+      );
+    });
+  });
+
+  describe('outcomes', () => {
+    test('those of a replica that lost the lane are lost, and those of the new owner count', async () => {
+      const { one, hook } = await two(2);
+      const [first, second] = await one.due(hook);
+      assert.ok(first && second);
+      await endLeases();
+      const other = await replica();
+      const late = outcomeOf(first, { reason: 'no', next: { state: 'failed' } });
+      const [again] = await until(async () => {
+        const found = await other.due(hook);
+        return found[0]?.fence === 2 ? found : undefined;
+      });
+      assert.ok(again);
+      assert.equal(await one.record(late), 'lost');
+      assert.equal(await other.record(outcomeOf(again)), 'settled');
+      assert.equal(await one.record(outcomeOf(second)), 'lost');
+      const shown = await other.store.deliveries.delivery(hook, first.event.id);
+      assert.deepEqual([shown?.state, shown?.attempts], ['delivered', 1]);
+    });
+
+    test('nobody takes a lane between the look at its owner and the commit of an outcome', async () => {
+      const { one, hook } = await two(1);
+      const [made] = await one.due(hook);
+      assert.ok(made);
+      const other = await replica();
+      // It holds up the outcome behind the lock of the lane, as long as the gate is shut.
+      await sql(`CREATE TABLE gate AS SELECT 1 AS shut;
+        CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+          WHILE EXISTS (SELECT FROM gate) LOOP PERFORM pg_sleep(0.01); END LOOP;
+          RETURN NEW;
+        END $$;
+        CREATE TRIGGER wait BEFORE INSERT ON attempts FOR EACH ROW EXECUTE FUNCTION wait()`);
+      const waits = (event: string) =>
+        until(async () => {
+          const { rows } = await sql(
+            `SELECT FROM pg_stat_activity WHERE datname = current_database() AND ${event}`,
+          );
+          return rows.length > 0 || undefined;
+        });
+      const recorded = one.record(outcomeOf(made));
+      await waits(`wait_event = 'PgSleep'`);
+      await endLeases();
+      // The server gives up the wait for a lock when this takes long.
+      const taken = until(() => other.take(hook).catch(() => undefined));
+      await waits(`wait_event_type = 'Lock'`);
+      await sql('DELETE FROM gate');
+      assert.equal(await taken, 2);
+      // The answers to two connections come in any order: what counts is what whoever has the lane finds.
+      const shown = await other.store.deliveries.delivery(hook, made.event.id);
+      assert.deepEqual([shown?.state, shown?.attempts], ['delivered', 1]);
+      assert.equal(await recorded, 'settled');
+    });
+
+    test('what a replica of the version before has leased is read when its lease is over', async () => {
+      const { one, hook } = await two(1);
+      const now = one.store.clock.now();
+      await sql(`UPDATE deliveries SET leased = true, due = ${now + 1000}, fence = fence + 1`);
+      const { due, nextDue } = await one
+        .lanes()
+        .read({ webhook: hook, now, after: undefined, limit: 9, askedLimit: 9 });
+      assert.deepEqual([due, nextDue], [[], now + 1000]);
+      const [made] = await one.due(hook, { now: now + 1000 });
+      assert.equal(made?.generation, 1);
+      assert.equal(await one.record(outcomeOf(made as Due)), 'settled');
+      const { rows } = await sql('SELECT state, leased, fence FROM deliveries');
+      assert.deepEqual(rows, [{ state: 'delivered', leased: false, fence: 2 }]);
+    });
+
+    test('a delivery that a replica of the version before claims meanwhile comes too late, and is kept', async () => {
+      const { one, hook } = await two(1);
+      const [made] = await one.due(hook);
+      assert.ok(made);
+      const leaseEnd = one.store.clock.now() + MINUTE;
+      await sql(`UPDATE deliveries SET leased = true, due = ${leaseEnd}, fence = fence + 1`);
+      assert.equal(await one.record(outcomeOf(made)), 'late');
+      const { rows } = await sql('SELECT state, leased, fence, attempts FROM deliveries');
+      assert.deepEqual(rows, [{ state: 'pending', leased: true, fence: 1, attempts: 1 }]);
+    });
+  });
+
+  describe('delivery', () => {
+    let receiver: Receiver;
+    beforeEach(async () => {
+      receiver = await startReceiver();
+      stopping.push(receiver.stop);
+    });
+
+    /** A replica that delivers, whose clock is so far off. */
+    async function delivering(offMs = 0, more: Partial<PostgresOptions> = {}) {
+      const clock = { now: () => Date.now() + offMs };
+      const store = await open({ clock, ...more });
+      const { store: lanes, owners, clock: ofDatabase } = await openLanesOf(store);
+      const delivery = deliver({
+        store: lanes,
+        owners,
+        sender: senderWith({ clock: ofDatabase }),
+        schedule: [0, 1_000],
+        disableAfterMs: 1e9,
+        concurrency: 4,
+        runtime: { ...runtime, clock: ofDatabase },
+      });
+      stopping.unshift(delivery.stop);
+      return { ...given(store, { lanes }), store, owners, delivery };
+    }
+
+    /** Until replicas have seen each other. */
+    const seen = () => pause(1.5 * limits.lookMs);
+
+    async function subscribe(
+      { store, user, webhook }: Pick<Replica, 'store' | 'user' | 'webhook'>,
+      rate?: number,
+    ) {
+      const { id: owner } = await user();
+      const { random } = runtime;
+      const keys = { secrets: [newSecret(random)], ...newKeyPair(random) };
+      const hook = await webhook(owner, { url: receiver.url, rate, ...keys });
+      return { owner, hook, at: () => store.clock.now() };
+    }
+
+    test('with clocks 20 minutes apart everything is delivered at once, and nothing twice', async () => {
+      const ahead = await delivering(10 * MINUTE);
+      const behind = await delivering(-10 * MINUTE);
+      await seen();
+      const lanes = [];
+      for (let n = 0; n < 8; n++) lanes.push(await subscribe(ahead));
+      const owners = new Set<unknown>();
+      const noteOwners = async () => {
+        const { rows } = await sql('SELECT DISTINCT replica FROM lanes WHERE replica IS NOT NULL');
+        for (const { replica } of rows) owners.add(replica);
+      };
+      const begun = performance.now();
+      for (let n = 0; n < 20; n++) {
+        for (const [i, { owner }] of lanes.entries()) {
+          const { store, create } = (n + i) % 2 ? ahead : behind;
+          await create(owner, undefined, { at: store.clock.now() });
+        }
+        await noteOwners();
+      }
+      const received = await receiver.receive(160);
+      assert.ok(performance.now() - begun < 10_000);
+      await noteOwners();
+      assert.equal(owners.size, 2, 'both have sent');
+      assert.equal(new Set(eventsIn(received)).size, 160);
+      for (const { headers, at } of received) {
+        const off = Number(headers['webhook-timestamp']) * 1000 - at;
+        assert.ok(Math.abs(off) < 5_000, `signed ${off} ms off`);
+      }
+      await pause(1_500);
+      assert.equal(receiver.received.length, 160);
+    });
+
+    test('where nobody listens, what another replica makes is sent within a moment', async () => {
+      const sender = await delivering(0, { pooled: true });
+      const maker = given(await open({ pooled: true }));
+      const { owner, at } = await subscribe(sender);
+      await pause(200);
+      const begun = performance.now();
+      await maker.create(owner, undefined, { at: at() });
+      await receiver.receive(1);
+      const tookMs = performance.now() - begun;
+      assert.ok(tookMs < 1_500, `after ${tookMs} ms`);
+    });
+
+    test('a replica that comes gets its share under load, and nothing is sent twice', async () => {
+      const one = await delivering();
+      const lanes: Awaited<ReturnType<typeof subscribe>>[] = [];
+      for (let n = 0; n < 40; n++) lanes.push(await subscribe(one));
+      let made = 0;
+      const stopped = new AbortController();
+      async function createAll(): Promise<void> {
+        while (!stopped.signal.aborted) {
+          await Promise.all(lanes.map(({ owner, at }) => one.create(owner, undefined, { at: at() })));
+          made += lanes.length;
+          await pause(50);
+        }
+      }
+      const creating = createAll();
+      await pause(500);
+      await delivering();
+      const shares = () =>
+        sql(`SELECT count(*)::int AS lanes FROM lanes l JOIN replicas r ON r.id = l.replica GROUP BY r.id`);
+      const sizes = await until(async () => {
+        const { rows } = await shares();
+        return rows.length === 2 ? rows.map(({ lanes: size }) => size) : undefined;
+      });
+      await pause(2_000);
+      stopped.abort();
+      await creating;
+      const received = await until(() =>
+        receiver.received.length >= made ? [...receiver.received] : undefined,
+      );
+      await pause(1_500);
+      assert.equal(receiver.received.length, made, 'some were sent twice');
+      assert.equal(new Set(eventsIn(received)).size, made);
+      assert.ok(Math.min(...sizes) >= 1);
+    });
+
+    test('connections that the server ends under load lose nothing, and all is delivered within 5 s', async () => {
+      const [one, other] = [await delivering(), await delivering()];
+      await seen();
+      const lanes: Awaited<ReturnType<typeof subscribe>>[] = [];
+      for (let n = 0; n < 6; n++) lanes.push(await subscribe(one));
+      let isOver = false;
+      const made = new Set<string>();
+      async function createAll(): Promise<void> {
+        for (let n = 0; !isOver; n++) {
+          const { owner, at } = lanes[n % lanes.length] ?? assert.fail();
+          const event = one.ids.next('evt');
+          const { create } = n % 2 ? one : other;
+          // Those whose outcome nobody knows are sent as well, or not.
+          await create(owner, undefined, { at: at(), event }).then(
+            () => made.add(event),
+            () => {},
+          );
+        }
+      }
+      const creating = Array.from({ length: 4 }, createAll);
+      for (let kills = 0; kills < 24; kills++) {
+        await pause(100);
+        await sql(`SELECT pg_terminate_backend(pid)
+          FROM pg_stat_activity
+          WHERE datname = current_database() AND application_name = 'plant-store'
+          ORDER BY random()
+          LIMIT 1`);
+      }
+      isOver = true;
+      await Promise.all(creating);
+      const ended = performance.now();
+      await until(() => {
+        const received = new Set(eventsIn(receiver.received));
+        return [...made].every((event) => received.has(event)) || undefined;
+      });
+      const tookMs = performance.now() - ended;
+      assert.ok(tookMs < 5_000, `after ${tookMs} ms`);
+      await until(async () => {
+        const { rows } = await sql(`SELECT count(*)::int AS pending FROM deliveries WHERE state = 'pending'`);
+        return rows[0]?.pending === 0 || undefined;
+      });
+    });
+
+    test('a receiver gets no more requests at a time than one replica would make', async () => {
+      let underWay = 0;
+      let most = 0;
+      receiver.usually((_, response) => {
+        most = Math.max(most, ++underWay);
+        setTimeout(() => {
+          underWay--;
+          response.writeHead(204).end();
+        }, 10);
+      });
+      const [one, other] = [await delivering(), await delivering()];
+      await seen();
+      const { owner, at } = await subscribe(one);
+      await Promise.all(
+        Array.from({ length: 200 }, (_, n) => (n % 2 ? one : other).create(owner, undefined, { at: at() })),
+      );
+      await receiver.receive(200);
+      assert.equal(receiver.received.length, 200);
+      assert.equal(most, 4);
+    });
+
+    test('the rate of a webhook holds also when its lane goes from one replica to another', async () => {
+      const rate = 20;
+      const [one, other] = [await delivering(), await delivering()];
+      await seen();
+      const { owner, hook, at } = await subscribe(one, rate);
+      await Promise.all(Array.from({ length: 60 }, () => one.create(owner, undefined, { at: at() })));
+      await receiver.receive(10);
+      const first = one.owners.mayServe(hook) ? one : other;
+      await first.delivery.stop();
+      const received = await receiver.receive(60);
+      assert.equal(new Set(eventsIn(received)).size, 60);
+      const times = received.map((request) => request.at);
+      const inSecond = (from: number) => times.filter((time) => time >= from && time < from + 1000).length;
+      const busiest = Math.max(...times.map(inSecond));
+      assert.ok(busiest <= rate + 2 * rate * 0.1, `${busiest} in a second`);
+    });
+
+    test('when a replica stops, another sends what waits within a moment, and nothing twice', async () => {
+      const one = await delivering();
+      await delivering();
+      const { owner, at } = await subscribe(one);
+      for (let n = 0; n < 50; n++) await one.create(owner, undefined, { at: at() });
+      await one.delivery.stop();
+      for (let n = 0; n < 50; n++) await one.create(owner, undefined, { at: at() });
+      const begun = performance.now();
+      const received = await receiver.receive(100);
+      assert.ok(performance.now() - begun < limits.leaseMs / 2);
+      assert.equal(new Set(eventsIn(received)).size, 100);
+    });
+  });
+});

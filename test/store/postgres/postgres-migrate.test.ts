@@ -1,0 +1,298 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { type TestContext, test } from 'node:test';
+import pg from 'pg';
+import { parseDatabaseUrl } from '../../../src/config/database-url.ts';
+import { database as limits } from '../../../src/limits.ts';
+import { silentLog } from '../../../src/runtime.ts';
+import { openDatabase } from '../../../src/store/postgres/engine/database.ts';
+import { migrate } from '../../../src/store/postgres/engine/migrate.ts';
+import { given } from '../../../testkit/stores/given.ts';
+import { administer, makeDatabase, makePartitions, openStoreIn } from '../../../testkit/stores/postgres.ts';
+
+const DAY = 24 * 60 * 60 * 1000;
+
+const WITH_NAMES_OF_DELETED = `ALTER TABLE users DROP CONSTRAINT users_named;
+  UPDATE users SET name = ' ' || id WHERE name IS NULL;
+  ALTER TABLE users ALTER COLUMN name SET NOT NULL;`;
+
+/** A store as the first version left it. */
+async function firstVersion() {
+  const database = await makeDatabase();
+  await makePartitions(database.url, 2);
+  await administer(
+    database.url,
+    `DROP TABLE assigned_ids, ids_without_counter, cursor_key, lanes, replicas;
+     ALTER TABLE webhooks DROP COLUMN generation;
+     ALTER TABLE deliveries DROP COLUMN asked, DROP COLUMN suspicions;
+     DROP INDEX deliveries_pending, deliveries_undelivered;
+     CREATE INDEX deliveries_due ON deliveries (subscriber, webhook, due, event) WHERE state = 'pending';
+     CREATE INDEX deliveries_by_state ON deliveries (subscriber, webhook, state, event);
+     DROP FUNCTION plants_added_without_counter CASCADE;
+     ALTER TABLE events DROP COLUMN trace;
+     ${WITH_NAMES_OF_DELETED}
+     DELETE FROM migrations WHERE version > 1`,
+  );
+  return database;
+}
+
+/** The same, and a transaction that reads it for long. */
+async function dumped(t: TestContext) {
+  const { url, drop } = await firstVersion();
+  const dump = new pg.Client({ connectionString: url });
+  await dump.connect();
+  await dump.query('BEGIN; LOCK TABLE events IN ACCESS SHARE MODE');
+  const parts = { connections: 2, pooled: false, log: silentLog };
+  const database = openDatabase({ url: parseDatabaseUrl(url), ...parts });
+  t.after(async () => {
+    await Promise.all([dump.end(), database.close()]);
+    await drop();
+  });
+  return { url, dump, database };
+}
+
+test('a migration that finds a table locked by pg_dump leaves it to the other replicas, says so, and waits', async (t) => {
+  const { url, dump, database } = await dumped(t);
+  const waits = Promise.withResolvers<void>();
+  let told = 0;
+  const onWait = () => {
+    told++;
+    waits.resolve();
+  };
+  const bounds = { ...limits, migrationLockMs: 20, migrationPauseMs: 20 };
+  const migrated = migrate(database, { now: 0, onWait, bounds });
+  await waits.promise;
+  // As a create of an old replica does.
+  for (let n = 0; n < 10; n++) {
+    await administer(
+      url,
+      `BEGIN; SET LOCAL lock_timeout = '4s'; LOCK TABLE events IN ROW EXCLUSIVE MODE; COMMIT`,
+    );
+  }
+  await dump.query('COMMIT');
+  assert.deepEqual(await migrated, [
+    '0002_traces.sql',
+    '0003_assigned_ids.sql',
+    '0004_cursor_key.sql',
+    '0005_lanes.sql',
+    '0006_pending_indexes.sql',
+    '0007_freed_names.sql',
+  ]);
+  assert.equal(told, 1);
+});
+
+test('counters begin above every id that a plant has or had, but for those above 2^52', async (t) => {
+  const { url, drop } = await firstVersion();
+  t.after(drop);
+  await administer(
+    url,
+    `INSERT INTO users (id, name, created_at) SELECT n, 'user-' || n, 0 FROM generate_series(1, 5) n`,
+  );
+  await administer(
+    url,
+    `INSERT INTO plants (owner, id, name, created_at)
+     VALUES (1, 7, 'Fir', 0), (2, -3, 'Fir', 0), (3, 4503599627370496, 'Fir', 0), (4, 4503599627370497, 'Fir', 0)`,
+  );
+  await administer(
+    url,
+    `INSERT INTO events (owner, id, tx, type, plant, name, created_at)
+     VALUES (1, 'evt_1', 1, 'plant.created', 9, 'Fir', 0), (4, 'evt_2', 1, 'plant.created', 9007199254740993, 'Fir', 0),
+       (5, 'evt_3', 1, 'plant.test', 12, 'Fir', 0)`,
+  );
+  const store = await openStoreIn(url);
+  t.after(() => store.close());
+  const { create } = given(store);
+  const ids = await Promise.all([1, 2, 3, 4, 5].map((owner) => create(owner)));
+  assert.deepEqual(ids, [10n, 1n, 4503599627370497n, 1n, 1n]);
+});
+
+test('what a replica of the version before assigns, and a client deletes, is not assigned again', async (t) => {
+  const { url, drop } = await makeDatabase();
+  t.after(drop);
+  const store = await openStoreIn(url);
+  t.after(() => store.close());
+  const { create, user } = given(store);
+  /** As such a replica does, with ids of its choice. */
+  async function passingBy(owner: number, ids: readonly number[]) {
+    const rows = ids.map((id) => `(${owner}, ${id}, 'Fir', 0)`).join();
+    await administer(url, `INSERT INTO plants (owner, id, name, created_at) VALUES ${rows}`);
+    await administer(url, `DELETE FROM plants WHERE owner = ${owner} AND id IN (${ids.join()})`);
+  }
+
+  const [known, unknown] = [await user(), await user()];
+  assert.equal(await create(known.id), 1n);
+  for (const { id } of [known, unknown]) {
+    await passingBy(id, [2, 3, 4]);
+    assert.equal(await create(id), 5n);
+    // What a client chooses here moves nothing.
+    await create(id, 1000n);
+    await passingBy(id, [6]);
+    assert.equal(await create(id), 7n);
+    assert.equal(await create(id), 8n);
+  }
+});
+
+test('a store with users gives replicas of the version before a day to take the cursors that it gives out', async (t) => {
+  const { url, dump, database } = await dumped(t);
+  await dump.query('COMMIT');
+  await administer(url, `INSERT INTO users (name, created_at) VALUES ('ann', 0)`);
+  const began = Date.now();
+  await migrate(database, { now: 0, onWait: assert.fail });
+  const [row] = await database.read({ name: 'keys', text: 'SELECT secret, old_until FROM cursor_key' });
+  assert.match(String(row?.secret), /^[0-9a-f]{64}$/);
+  const left = Number(row?.old_until) - began;
+  assert.ok(left >= DAY - 1 && left < DAY + 60_000, `${left} ms`);
+});
+
+test('a replica of the version before adds plants after the migration with the rights that it had before', async (t) => {
+  const { url, drop } = await makeDatabase();
+  t.after(drop);
+  const store = await openStoreIn(url);
+  t.after(() => store.close());
+  const { create, user } = given(store);
+  const { id: owner } = await user();
+  const role = `role_${randomBytes(6).toString('hex')}`;
+  await administer(url, `CREATE ROLE ${role} LOGIN PASSWORD 'plants'; GRANT INSERT ON plants TO ${role}`);
+  const its = new URL(url);
+  its.username = role;
+  its.password = 'plants';
+  await administer(
+    its.href,
+    `INSERT INTO plants (owner, id, name, created_at) VALUES (${owner}, 1, 'Fir', 0)`,
+  );
+  await administer(url, `DROP OWNED BY ${role}; DROP ROLE ${role}`);
+  assert.equal(await create(owner), 2n);
+});
+
+/** A store of the version that has no indexes of what waits, with deliveries of several users. */
+async function withoutPendingIndexes(t: TestContext, partitions?: number) {
+  const { url, drop } = await makeDatabase();
+  if (partitions === undefined) await (await openStoreIn(url)).close();
+  else await makePartitions(url, partitions);
+  await administer(
+    url,
+    `DROP INDEX deliveries_asked, deliveries_pending, deliveries_undelivered;
+     CREATE INDEX deliveries_due ON deliveries (subscriber, webhook, due, event) WHERE state = 'pending';
+     CREATE INDEX deliveries_by_state ON deliveries (subscriber, webhook, state, event);
+     ${WITH_NAMES_OF_DELETED}
+     DELETE FROM migrations WHERE version > 5;
+     ${ADD_DELIVERIES}`,
+  );
+  const parts = { connections: 2, pooled: false, log: silentLog };
+  const database = openDatabase({ url: parseDatabaseUrl(url), ...parts });
+  const clients: pg.Client[] = [];
+  t.after(async () => {
+    await Promise.all([database.close(), ...clients.map((client) => client.end())]);
+    await drop();
+  });
+  async function connect(): Promise<pg.Client> {
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    clients.push(client);
+    return client;
+  }
+  return { url, database, connect };
+}
+
+const ADD_DELIVERIES = `INSERT INTO deliveries (subscriber, webhook, event, owner, state, attempts, step, due, leased, fence)
+  SELECT n, 'wh_1', 'evt_' || random(), n, 'pending', 0, 0, 0, false, 0 FROM generate_series(1, 20) n`;
+
+/** Every table counts as large. */
+const buildsAll = {
+  ...limits,
+  migrationLockMs: 20,
+  migrationPauseMs: 20,
+  migrationTellMs: 20,
+  briefIndexBytes: 0,
+};
+
+/** The indexes that are valid, of the table or of all its partitions, with what they hold. */
+async function validIndexes(url: string): Promise<string[]> {
+  const { rows } = await administer(
+    url,
+    `SELECT t.relname || ': ' || substring(pg_get_indexdef(i.indexrelid) FROM '\\(.*') AS text
+     FROM pg_index i
+     JOIN pg_class t ON t.oid = i.indrelid
+     JOIN pg_class c ON c.oid = i.indexrelid
+     WHERE t.relkind = 'r' AND t.relname LIKE 'deliveries%' AND i.indisvalid AND NOT i.indisprimary
+       AND (NOT t.relispartition OR c.relispartition)
+     ORDER BY 1`,
+  );
+  return rows.map(({ text }) => text);
+}
+
+for (const partitions of [undefined, 2]) {
+  const kind = partitions === undefined ? 'a large table' : 'large partitions';
+  test(`while a migration indexes ${kind}, others write`, async (t) => {
+    const { url, database, connect } = await withoutPendingIndexes(t, partitions);
+    const fresh = await makeDatabase();
+    t.after(fresh.drop);
+    await (partitions === undefined ? (await openStoreIn(fresh.url)).close() : makePartitions(fresh.url, 2));
+    const writer = await connect();
+    await writer.query('BEGIN');
+    await writer.query(ADD_DELIVERIES);
+    const waits = Promise.withResolvers<void>();
+    const migrated = migrate(database, { now: 0, onWait: waits.resolve, bounds: buildsAll });
+    await waits.promise;
+    const { rows } = await administer(
+      url,
+      'SELECT count(*)::int AS builds FROM pg_stat_progress_create_index',
+    );
+    assert.deepEqual(rows, [{ builds: 1 }]);
+    for (let n = 0; n < 10; n++) await administer(url, `SET lock_timeout = '1s'; ${ADD_DELIVERIES}`);
+    await writer.query('COMMIT');
+    assert.deepEqual(await migrated, ['0006_pending_indexes.sql', '0007_freed_names.sql']);
+    assert.deepEqual(await validIndexes(url), await validIndexes(fresh.url));
+  });
+}
+
+test('an index whose build was broken off is built anew', async (t) => {
+  const { url, database, connect } = await withoutPendingIndexes(t);
+  const [writer, builder] = [await connect(), await connect()];
+  await writer.query('BEGIN');
+  await writer.query(ADD_DELIVERIES);
+  await builder.query(`SET lock_timeout = '10ms'`);
+  await assert.rejects(
+    builder.query('CREATE INDEX CONCURRENTLY deliveries_pending ON deliveries (subscriber)'),
+  );
+  await writer.query('COMMIT');
+  await migrate(database, { now: 0, onWait() {}, bounds: { ...buildsAll, briefIndexBytes: 1e9 } });
+  const found = (await validIndexes(url)).filter((text) =>
+    text.includes('(subscriber, webhook, due, "left"(event, 13))'),
+  );
+  assert.equal(found.length, 2);
+});
+
+test('programs that migrate at the same time build an index once', async (t) => {
+  const { database } = await withoutPendingIndexes(t, 2);
+  const options = { now: 0, onWait() {}, bounds: { ...buildsAll, migrationTellMs: 60_000 } };
+  const applied = await Promise.all([1, 2, 3].map(() => migrate(database, options)));
+  assert.deepEqual(applied.flat().sort(), ['0006_pending_indexes.sql', '0007_freed_names.sql']);
+});
+
+test('users whom a version before deleted lose the name it gave them, also while its replicas are left', async (t) => {
+  const { url, drop } = await makeDatabase();
+  t.after(drop);
+  const before = await openStoreIn(url);
+  const { user } = given(before);
+  const [early, late] = [await user(), await user()];
+  await before.access.deleteUser(early.name, 0);
+  await before.close();
+  await administer(url, `${WITH_NAMES_OF_DELETED} DELETE FROM migrations WHERE version > 6`);
+
+  const store = await openStoreIn(url);
+  t.after(() => store.close());
+  const { rows } = await administer(url, 'SELECT id::int, name FROM users WHERE deleted_at IS NOT NULL');
+  assert.deepEqual(rows, [{ id: early.id, name: null }]);
+  await administer(
+    url,
+    `UPDATE users SET deleted_at = 0, deleted_tx = pg_current_xact_id(), name = ' ' || id WHERE id = ${late.id}`,
+  );
+  for (const { id, name } of [early, late]) {
+    const again = await store.access.createUser({ name, at: 0 });
+    assert.notEqual(again?.id ?? id, id);
+  }
+  await given(store).finishChores();
+  const left = await administer(url, 'SELECT name FROM users ORDER BY id');
+  assert.deepEqual(left.rows, [{ name: early.name }, { name: late.name }]);
+});

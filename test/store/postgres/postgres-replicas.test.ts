@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
+import pg from 'pg';
+import type { Caller } from '../../../src/idempotency/port.ts';
+import type { Lanes } from '../../../src/store/lane-door.ts';
+import { FEED_TX } from '../../../src/store/postgres/deliveries/feed.ts';
+import { AT, type Given, given } from '../../../testkit/stores/given.ts';
+import { lanesOf } from '../../../testkit/stores/lanes.ts';
+import { fencesOf, makeDatabase, openStoreIn, type TestDatabase } from '../../../testkit/stores/postgres.ts';
+
+const PATIENCE_MS = 20_000;
+
+describe('two replicas on one database', () => {
+  let database: TestDatabase;
+  let one: Given;
+  let other: Given;
+  /** Of the other one, which alone sends. */
+  let lanes: Lanes;
+
+  before(async () => {
+    database = await makeDatabase();
+    one = given(await open());
+    const store = await open();
+    lanes = await lanesOf(store);
+    other = given(store, { lanes: lanes.store, fenceOf: fencesOf(lanes) });
+  });
+  after(async () => {
+    await lanes.close();
+    await one.store.close();
+    await other.store.close();
+    await database.drop();
+  });
+
+  const open = () => openStoreIn(database.url);
+
+  test('what one replica makes due, the other one is told of', async () => {
+    const { owner, hook } = await one.subscriber(0);
+    const told = new Promise<unknown>((resolve) =>
+      other.lanes().onWork((work) => {
+        const found = work.find(({ webhook }) => webhook === hook);
+        if (found) resolve(found);
+      }),
+    );
+    await one.create(owner);
+    assert.deepEqual(await told, { webhook: hook, due: AT, isAsked: undefined });
+    assert.equal((await other.due(hook)).length, 1);
+  });
+
+  test('ids that both choose for one user at the same time are different, and without gaps', async () => {
+    const { id: owner } = await one.user();
+    const create = async (replica: Given): Promise<bigint[]> => {
+      const ids: bigint[] = [];
+      for (let n = 0; n < 20; n++) {
+        const batch = Array.from({ length: 5 }, () =>
+          replica.store.plants.create(replica.plant(owner), by(owner)),
+        );
+        for (const outcome of await Promise.all(batch)) if ('created' in outcome) ids.push(outcome.created);
+      }
+      return ids;
+    };
+    const ids = (await Promise.all([one, other].map(create))).flat();
+    assert.deepEqual(
+      ids.toSorted((a, b) => Number(a - b)),
+      Array.from({ length: 200 }, (_, n) => BigInt(n + 1)),
+    );
+    assert.deepEqual(await one.walk(owner, 50), await other.walk(owner, 50));
+  });
+
+  test('a reader who follows the feed while both write misses nothing and gets nothing twice', async () => {
+    const { id: owner } = await one.user();
+    const created: bigint[] = [];
+    const creators = Array.from({ length: 12 }, async (_, n) => {
+      for (let i = 0; i < 20; i++)
+        created.push(await (n % 2 ? one : other).create(owner, BigInt(100 * n + i)));
+    });
+    const seen: bigint[] = [];
+    let position: string | undefined;
+    const all = Promise.all(creators);
+    for (const late = performance.now() + PATIENCE_MS; seen.length < 240; await setImmediate()) {
+      assert.ok(performance.now() < late, `${seen.length} of 240 were seen`);
+      const page = await other.store.events.events({ viewer: owner, after: position, limit: 7 });
+      assert.ok(page);
+      seen.push(...page.events.map(({ plant }) => plant.id));
+      position = page.next;
+    }
+    await all;
+    assert.deepEqual(await other.store.events.latestPosition(owner), position);
+    assert.equal(new Set(seen).size, 240);
+    assert.deepEqual(new Set(seen), new Set(created));
+  });
+
+  test('an event waits for those of older transactions, and comes behind them', async () => {
+    const { id: owner } = await one.user();
+    const client = new pg.Client({ connectionString: database.url });
+    await client.connect();
+    const feed = async () => {
+      const page = await one.store.events.events({ viewer: owner, after: undefined, limit: 5 });
+      return page?.events.map(({ plant }) => plant.id);
+    };
+    await client.query('BEGIN');
+    await client.query('SELECT pg_current_xact_id()');
+    await one.create(owner, 2n);
+    const told = new Promise<void>((resolve) =>
+      other.store.events.onEvents((owners) => owners.includes(owner) && resolve()),
+    );
+    assert.deepEqual(await feed(), []);
+    const end = await one.store.events.latestPosition(owner);
+    // As another replica does, whose ids of events may be greater.
+    await client.query(
+      `INSERT INTO events (owner, id, tx, type, plant, name, created_at)
+       VALUES ($1, 'evt_z', ${FEED_TX}, 'plant.created', 1, 'Alder', 0)`,
+      [owner],
+    );
+    await client.query('COMMIT');
+    await client.end();
+    await told;
+    assert.deepEqual(await feed(), [1n, 2n]);
+    const page = await other.store.events.events({ viewer: owner, after: end, limit: 5 });
+    assert.equal(page?.events.length, 2);
+  });
+
+  test('those who follow are told of an event when it is part of the feed', async () => {
+    const { id: owner } = await one.user();
+    const told = new Promise<void>((resolve) =>
+      other.store.events.onEvents((owners) => owners.includes(owner) && resolve()),
+    );
+    await one.create(owner);
+    await told;
+    const page = await other.store.events.events({ viewer: owner, after: undefined, limit: 5 });
+    assert.equal(page?.events.length, 1);
+  });
+
+  test('long work is done once, whichever replica does it', async () => {
+    const { owner, hook } = await one.subscriber(20);
+    await other.attemptAll(hook);
+    await one.store.deliveries.startReplay(
+      { owner, webhook: hook, from: 'evt_0', state: undefined, at: AT },
+      10,
+    );
+    await Promise.all([one.finishChores(), other.finishChores()]);
+    assert.equal((await other.due(hook)).length, 20);
+  });
+});
+
+/** As requests come. */
+function by(user: number): Caller {
+  return { user, hasLeft: () => false, once: undefined };
+}

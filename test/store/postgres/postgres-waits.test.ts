@@ -1,0 +1,203 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import pg from 'pg';
+import { AppError } from '../../../src/errors.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { AT, type Given, given } from '../../../testkit/stores/given.ts';
+import {
+  administer,
+  makeDatabase,
+  openStoreIn,
+  type TestDatabase,
+} from '../../../testkit/stores/postgres.ts';
+
+/** What a write costs its caller while the database holds it up: at most 5 s, and a true answer. */
+
+type Answered = { name: string; code: number; ms: number };
+
+const WITHIN_MS = 5_000;
+const LOOKED_AT_MS = 5_000;
+
+describe('a write that the database holds up', () => {
+  let database: TestDatabase;
+  let store: Store;
+  let replica: Given;
+  /** A session beside those of the store. */
+  let session: pg.Client;
+
+  before(async () => {
+    database = await makeDatabase();
+    store = await openStoreIn(database.url);
+    replica = given(store);
+    session = new pg.Client({ connectionString: database.url });
+    await session.connect();
+  });
+  after(async () => {
+    await session.end();
+    await store.close();
+    await database.drop();
+  });
+
+  async function timed(name: string, write: (name: string) => Promise<unknown>): Promise<Answered> {
+    const asked = performance.now();
+    const code = await write(name).then(
+      () => 201,
+      (error: unknown) => (error instanceof AppError ? error.code : 0),
+    );
+    return { name, code, ms: performance.now() - asked };
+  }
+
+  /** Asks every now and then, so that requests meet a wait at each of its stages. */
+  async function timedEach(count: number, write: (name: string) => Promise<unknown>): Promise<Answered[]> {
+    const answers: Promise<Answered>[] = [];
+    for (let n = 0; n < count; n++) {
+      answers.push(timed(`held ${count} ${n}`, write));
+      await pause(150);
+    }
+    return Promise.all(answers);
+  }
+
+  function createToken(user: string, label: string): Promise<boolean> {
+    const id = replica.ids.next('tok');
+    const rest = { scopes: [], createdAt: AT, expiresAt: undefined };
+    return store.access.createToken({ id, hash: id, user, label, ...rest });
+  }
+
+  function checkTimes(answers: readonly Answered[]): void {
+    const slowest = Math.max(...answers.map(({ ms }) => ms));
+    assert.ok(slowest <= WITHIN_MS, `one was answered after ${Math.round(slowest)} ms`);
+  }
+
+  async function namesOf(table: 'plants' | 'tokens', column: 'name' | 'label'): Promise<string[]> {
+    const { rows } = await administer(database.url, `SELECT ${column} AS name FROM ${table}`);
+    return rows.map(({ name }) => name);
+  }
+
+  /** That what was answered 201 is there, and what was answered 50302 is not. */
+  async function checkTruth(answers: readonly Answered[], there: readonly string[]): Promise<void> {
+    for (const { name, code } of answers) {
+      assert.ok(code === 201 || code === 50302, `${name} was answered ${code}`);
+      assert.equal(there.includes(name), code === 201, `${name} was answered ${code}`);
+    }
+  }
+
+  test('by a lock on the table is answered within 5 s, and not done', async () => {
+    const { id: owner } = await replica.user();
+    await session.query('BEGIN; LOCK TABLE plants');
+    const answers = await timedEach(40, (name) => replica.create(owner, undefined, { name }));
+    await session.query('ROLLBACK');
+    checkTimes(answers);
+    assert.ok(answers.some(({ code }) => code === 50302));
+    await replica.create(owner);
+    await checkTruth(answers, await namesOf('plants', 'name'));
+  });
+
+  test('by writes before it that wait for another table is answered within 5 s', async () => {
+    const { id: owner, name: user } = await replica.user();
+    await session.query('BEGIN; LOCK TABLE tokens');
+    const tokens = timedEach(20, (label) => createToken(user, label));
+    const creates = await timedEach(21, (name) => replica.create(owner, undefined, { name }));
+    const refused = await tokens;
+    await session.query('ROLLBACK');
+    checkTimes([...creates, ...refused]);
+    assert.ok(refused.every(({ code }) => code === 50302));
+    await replica.create(owner);
+    await checkTruth(creates, await namesOf('plants', 'name'));
+    await checkTruth(refused, await namesOf('tokens', 'label'));
+  });
+
+  test('by reads that have all connections is answered within 5 s, and not done', async () => {
+    const narrow = await openStoreIn(database.url, { connections: 1 });
+    try {
+      const { id: owner } = await replica.user();
+      await session.query('BEGIN; LOCK TABLE webhooks');
+      const reads = Array.from({ length: 4 }, () => narrow.webhooks.webhooks(owner).catch(() => {}));
+      const answers = await timedEach(20, (name) => given(narrow).create(owner, undefined, { name }));
+      await Promise.all(reads);
+      await session.query('ROLLBACK');
+      checkTimes(answers);
+      await given(narrow).create(owner);
+      await checkTruth(answers, await namesOf('plants', 'name'));
+    } finally {
+      await narrow.close();
+    }
+  });
+
+  test('after its statement was sent is answered within 5 s that its outcome is unknown', async () => {
+    const { id: owner } = await replica.user();
+    await administer(
+      database.url,
+      `CREATE FUNCTION dawdle() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(6); RETURN NEW; END';
+       CREATE TRIGGER dawdle BEFORE INSERT ON plants FOR EACH ROW EXECUTE FUNCTION dawdle()`,
+    );
+    const sent = timed('sent', (name) => replica.create(owner, undefined, { name }));
+    await pause(500);
+    // It waits behind the first, and is never sent.
+    const unsent = timed('unsent', (name) => replica.create(owner, undefined, { name }));
+    const answers = await Promise.all([sent, unsent]);
+    checkTimes(answers);
+    assert.deepEqual(
+      answers.map(({ code }) => code),
+      [50301, 50302],
+    );
+    // It waits for the one under way.
+    while (!(await namesOf('plants', 'name')).includes('sent')) await pause(50);
+    await administer(database.url, 'DROP TRIGGER dawdle ON plants; DROP FUNCTION dawdle');
+    await replica.create(owner, undefined, { name: 'behind both' });
+    assert.ok(!(await namesOf('plants', 'name')).includes('unsent'));
+  });
+});
+
+describe('news of events that a transaction of somebody else holds up', () => {
+  let database: TestDatabase;
+  const replicas: Store[] = [];
+  let session: pg.Client;
+
+  before(async () => {
+    database = await makeDatabase();
+    for (let n = 0; n < 2; n++) replicas.push(await openStoreIn(database.url));
+    session = new pg.Client({ connectionString: database.url });
+    await session.connect();
+  });
+  after(async () => {
+    await session.end();
+    await Promise.all(replicas.map((store) => store.close()));
+    await database.drop();
+  });
+
+  /** As the server counts them; it is up to a second behind. */
+  async function transactions(): Promise<number> {
+    const { rows } = await administer(
+      database.url,
+      'SELECT xact_commit::int AS count FROM pg_stat_database WHERE datname = current_database()',
+    );
+    return rows[0].count;
+  }
+
+  test('are asked for ever more seldom, and told soon after it ends', async () => {
+    const [one] = replicas;
+    assert.ok(one);
+    const { user, create } = given(one);
+    const { id: owner } = await user();
+    await session.query('BEGIN; SELECT pg_current_xact_id()');
+    let told = 0;
+    const all = Promise.withResolvers<void>();
+    for (const { events } of replicas) {
+      events.onEvents((owners) => {
+        if (owners.includes(owner) && ++told === replicas.length) all.resolve();
+      });
+    }
+    await create(owner);
+    const counted = await transactions();
+    await pause(LOOKED_AT_MS);
+    const asked = (await transactions()) - counted;
+    assert.ok(asked < 100, `${asked} transactions in ${LOOKED_AT_MS} ms`);
+    assert.equal(told, 0);
+    await session.query('COMMIT');
+    const ended = performance.now();
+    await all.promise;
+    const tookMs = performance.now() - ended;
+    assert.ok(tookMs < 2_000, `told after ${Math.round(tookMs)} ms`);
+  });
+});

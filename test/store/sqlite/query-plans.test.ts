@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict';
+import { after, mock, test } from 'node:test';
+import { accessEpoch } from '../../../src/store/sqlite/access/access-epoch.ts';
+import { visibleOwners } from '../../../src/store/sqlite/access/visible-owners.ts';
+import { activityReads } from '../../../src/store/sqlite/deliveries/activity.ts';
+import { choreReads } from '../../../src/store/sqlite/deliveries/chores.ts';
+import { deliveryReads } from '../../../src/store/sqlite/deliveries/deliveries.ts';
+import { eventReads } from '../../../src/store/sqlite/deliveries/events.ts';
+import { laneReads } from '../../../src/store/sqlite/deliveries/lanes.ts';
+import { webhookReads } from '../../../src/store/sqlite/deliveries/webhooks.ts';
+import { openConnection } from '../../../src/store/sqlite/engine/connection.ts';
+import { migrate } from '../../../src/store/sqlite/engine/migrate.ts';
+import { storeReads } from '../../../src/store/sqlite/engine/readings.ts';
+import { createSnapshot } from '../../../src/store/sqlite/engine/snapshot.ts';
+import { createWriter } from '../../../src/store/sqlite/engine/writer.ts';
+import { idempotencyReads } from '../../../src/store/sqlite/plants/idempotency.ts';
+import { plantReads } from '../../../src/store/sqlite/plants/plants.ts';
+
+/** How SQLite carries out the statements of webhooks: none may take longer the more there is in the store. */
+
+const db = openConnection(':memory:');
+migrate(db, 0);
+after(() => db.close());
+const statements = statementsMade();
+
+/** Partial indexes that hold nothing but what is looked for, and a table that holds what is not done yet. */
+const SHORT = ['INDEX webhooks_deleted', 'INDEX users_deleted', 'SCAN replays', 'SCAN withdrawals'];
+/** What another step has found by an index, or no table at all. */
+const DERIVED = /^SCAN (?:\(subquery-\d+\)|CONSTANT ROW)$/;
+
+test('no statement walks through a whole table or sorts rows', () => {
+  assert.ok(statements.length > 70, `${statements.length} statements were found`);
+  const isSlow = (step: string) =>
+    step.includes('TEMP B-TREE') ||
+    (step.startsWith('SCAN') && !DERIVED.test(step) && !SHORT.some((part) => step.includes(part)));
+  assert.deepEqual(
+    statements.filter((sql) => stepsOf(sql).some(isSlow)),
+    [],
+  );
+});
+
+test('deliveries in one state are found without a look at the others of their webhook', () => {
+  const ofState = statements.filter((sql) => /webhook = \S+ AND (?:d\.)?state = /.test(sql));
+  assert.ok(ofState.length >= 5, `${ofState.length} statements were found`);
+  const byState = /USING (?:COVERING )?INDEX deliveries_(?:by_state|due|asked) /;
+  assert.deepEqual(
+    ofState.filter((sql) => !stepsOf(sql).some((step) => byState.test(step))),
+    [],
+  );
+});
+
+test('a list goes on where the page before it ended, without a walk through what was listed', () => {
+  const pages = statements.filter((sql) => /\b(?:event|id) [<>]=? \?/.test(sql) && sql.includes('LIMIT'));
+  assert.ok(pages.length >= 5, `${pages.length} statements were found`);
+  assert.deepEqual(
+    pages.filter((sql) => !stepsOf(sql).some((step) => /SEARCH .*\b(?:event|id)[<>]\?/.test(step))),
+    [],
+  );
+});
+
+/** Every statement that the parts of the store prepare which have to do with webhooks. */
+function statementsMade(): string[] {
+  const prepare = mock.method(db, 'prepare');
+  const snapshot = createSnapshot(db, { readFailed: (error) => error });
+  createWriter(db, { deliveryDelayMs: 0, maxPlantsPerUser: 1 });
+  const epoch = accessEpoch(db, snapshot);
+  const visible = visibleOwners(db, snapshot, epoch);
+  for (const reads of [activityReads, deliveryReads, eventReads, plantReads]) reads(db, snapshot, visible);
+  laneReads(db);
+  for (const reads of [choreReads, webhookReads, idempotencyReads, storeReads]) {
+    reads(db, snapshot);
+  }
+  const made = prepare.mock.calls.map(({ arguments: [sql] }) => sql);
+  prepare.mock.restore();
+  return made.filter((sql) => /^(?:SELECT|INSERT|UPDATE|DELETE)\b/.test(sql));
+}
+
+/** What SQLite says that it does. */
+function stepsOf(sql: string): string[] {
+  const steps = db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all();
+  return steps.map(({ detail }) => String(detail));
+}

@@ -1,0 +1,661 @@
+import assert from 'node:assert/strict';
+import { EventEmitter, once } from 'node:events';
+import { after, afterEach, before, test } from 'node:test';
+import { setImmediate, setTimeout } from 'node:timers/promises';
+import { Webhook } from 'standardwebhooks';
+import { AppError } from '../../../src/errors.ts';
+import { delivery as limits } from '../../../src/limits.ts';
+import { silentLog, systemRuntime } from '../../../src/runtime.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { type DeliverOptions, deliver } from '../../../src/webhooks/delivery/deliver.ts';
+import type { LaneStore, Outcome, Recorded } from '../../../src/webhooks/delivery/port.ts';
+import type { Delivery } from '../../../src/webhooks/delivery/runner.ts';
+import { soleOwner } from '../../../src/webhooks/delivery/sole-owner.ts';
+import { redeliver, testWebhook } from '../../../src/webhooks/delivery-operations.ts';
+import { createWebhook } from '../../../src/webhooks/operations.ts';
+import { parseNetworks } from '../../../src/webhooks/sending/addresses.ts';
+import { NOT_SIGNED } from '../../../src/webhooks/sending/attempt.ts';
+import { createResolve } from '../../../src/webhooks/sending/resolver.ts';
+import { createSender, type Sender } from '../../../src/webhooks/sending/sender.ts';
+import { newKeyPair, newSecret } from '../../../src/webhooks/sending/signature.ts';
+import { createTarget } from '../../../src/webhooks/sending/target.ts';
+import { type Received, type Receiver, startReceiver } from '../../../testkit/receivers/receiver.ts';
+import { openTemporaryStore } from '../../../testkit/stores/temporary-store.ts';
+
+const runtime = systemRuntime(silentLog);
+const target = createTarget({ allowed: parseNetworks('127.0.0.0/8'), resolve: createResolve() });
+let store: Store;
+let storeLanes: LaneStore;
+let drop: () => Promise<void>;
+let senders: Sender[] = [];
+let running: Delivery[] = [];
+let receivers: Receiver[] = [];
+
+before(async () => {
+  ({ store, lanes: storeLanes, drop } = await openTemporaryStore());
+});
+afterEach(async () => {
+  for (const delivery of running) await delivery.stop();
+  for (const sender of senders) await sender.stop();
+  for (const receiver of receivers) await receiver.stop();
+  for (const { id } of await store.access.users()) {
+    for (const webhook of await store.webhooks.webhooks(id))
+      await store.webhooks.deleteWebhook(id, webhook.id);
+  }
+  running = [];
+  senders = [];
+  receivers = [];
+});
+after(() => drop());
+
+async function newReceiver(): Promise<Receiver> {
+  const receiver = await startReceiver();
+  receivers.push(receiver);
+  return receiver;
+}
+
+async function newOwner(): Promise<number> {
+  const user = await store.access.createUser({ name: runtime.ids.next('tok'), at: 0 });
+  assert.ok(user);
+  return user.id;
+}
+
+function contextOf() {
+  const { webhooks, deliveries, events } = store;
+  return { webhooks, deliveries, events, runtime, target, deliveryDelayMs: 0 };
+}
+
+function subscribe(owner: number, { url }: { url: string }) {
+  return createWebhook(contextOf(), owner, { url });
+}
+
+async function addPlants(owner: number, count: number): Promise<void> {
+  const added = Array.from({ length: count }, (_, i) =>
+    store.plants.create({
+      owner,
+      id: undefined,
+      name: `Plant ${i}`,
+      tag: undefined,
+      event: runtime.ids.next('evt'),
+      at: runtime.clock.now(),
+    }),
+  );
+  await Promise.all(added);
+}
+
+type Setting = {
+  schedule?: number[];
+  disableAfterMs?: number;
+  concurrency?: number;
+  lanes?: Partial<LaneStore>;
+  owners?: Partial<DeliverOptions['owners']>;
+  bounds?: DeliverOptions['bounds'];
+  wasKilled?: boolean;
+};
+
+/** Delivers from the real store; `outcomes` emits what was recorded. */
+function start({ schedule = [0, 20, 20], disableAfterMs = 1e9, concurrency = 16, ...setting }: Setting = {}) {
+  const outcomes = new EventEmitter<{ recorded: [] }>();
+  const recorded: Outcome[] = [];
+  const lanes: LaneStore = {
+    ...storeLanes,
+    async record(batch) {
+      const results = await storeLanes.record(batch);
+      recorded.push(...batch.filter((_, n) => results[n] === 'settled' || results[n] === 'anew'));
+      outcomes.emit('recorded');
+      return results;
+    },
+    ...setting.lanes,
+  };
+  const parts = { target, clock: runtime.clock, version: '1.0.0', source: 'https://plants.example' };
+  const sender = createSender({ ...parts, attemptMs: 400 });
+  senders.push(sender);
+  const delivery = deliver({
+    store: lanes,
+    owners: { ...soleOwner(lanes, setting.wasKilled ?? false), ...setting.owners },
+    sender,
+    schedule,
+    disableAfterMs,
+    concurrency,
+    runtime,
+    bounds: {
+      storeRetryMs: { first: 5, most: 20 },
+      probeMs: { first: 1, most: 4 },
+      drainMs: 2000,
+      ...setting.bounds,
+    },
+  });
+  running.push(delivery);
+
+  async function ended(count: number): Promise<Outcome[]> {
+    const over = () => recorded.filter(({ next }) => next.state !== 'pending');
+    while (over().length < count) await once(outcomes, 'recorded');
+    return over();
+  }
+  return { delivery, recorded, ended };
+}
+
+/** State, attempts and reason of the only delivery that a webhook has. */
+async function deliveryOf(webhook: { id: string }) {
+  const query = { webhook: webhook.id, state: undefined, before: undefined, limit: 10 };
+  const [delivery, ...more] = await store.deliveries.deliveries(query);
+  assert.deepEqual(more, []);
+  return [delivery?.state, delivery?.attempts, delivery?.reason];
+}
+
+function idsOf(received: readonly Received[]): string[] {
+  return received.map(({ headers }) => String(headers['webhook-id']));
+}
+
+test('a new plant reaches its receiver, signed so that the public library accepts it', async () => {
+  const receiver = await newReceiver();
+  const owner = await newOwner();
+  const { secret, webhook } = await subscribe(owner, receiver);
+  const { ended } = start();
+  await store.plants.create({
+    owner,
+    id: 9007199254740993n,
+    name: 'Alder',
+    tag: 'Alnus',
+    event: runtime.ids.next('evt'),
+    at: runtime.clock.now(),
+  });
+  await ended(1);
+  assert.deepEqual(await deliveryOf(webhook), ['delivered', 1, undefined]);
+  const [request] = receiver.received;
+  assert.ok(request);
+  const text = request.body.toString();
+  assert.equal(text, '{"id":9007199254740993,"name":"Alder","tag":"Alnus"}');
+  assert.equal(request.headers['ce-id'], request.headers['webhook-id']);
+  assert.equal(request.headers['user-agent'], 'plant-store/1.0.0');
+  const headers = {
+    'webhook-id': String(request.headers['webhook-id']),
+    'webhook-timestamp': String(request.headers['webhook-timestamp']),
+    'webhook-signature': String(request.headers['webhook-signature']),
+  };
+  new Webhook(secret).verify(text, headers);
+});
+
+test('every plant reaches every webhook of its owner exactly once, and nobody else', async () => {
+  const [one, two, other] = [await newReceiver(), await newReceiver(), await newReceiver()];
+  const owner = await newOwner();
+  await subscribe(owner, one);
+  await subscribe(owner, two);
+  await subscribe(await newOwner(), other);
+  const { ended } = start();
+  await addPlants(owner, 200);
+  await ended(400);
+  for (const receiver of [one, two]) {
+    assert.equal(receiver.received.length, 200);
+    assert.equal(new Set(idsOf(receiver.received)).size, 200);
+  }
+  assert.equal(other.received.length, 0);
+});
+
+test('a failed attempt is followed by the next, with the same id and a new signature time', async () => {
+  const receiver = await newReceiver();
+  // Over a connection that was used before, the request would be sent once more within the attempt.
+  receiver.script({ status: 500, headers: { connection: 'close' } }, 'reset');
+  const owner = await newOwner();
+  const { webhook } = await subscribe(owner, receiver);
+  const { ended, recorded } = start();
+  await addPlants(owner, 1);
+  await ended(1);
+  assert.deepEqual(await deliveryOf(webhook), ['delivered', 3, undefined]);
+  assert.equal(new Set(idsOf(receiver.received)).size, 1);
+  assert.deepEqual(
+    recorded.map(({ reason }) => reason),
+    ['The receiver answered 500.', 'The connection was closed before the response was complete.', undefined],
+  );
+});
+
+test('after the last attempt of the schedule the delivery has failed', async () => {
+  const receiver = await newReceiver();
+  receiver.usually({ status: 400 });
+  const owner = await newOwner();
+  const { webhook } = await subscribe(owner, receiver);
+  const { ended } = start({ schedule: [0, 1] });
+  await addPlants(owner, 1);
+  await ended(1);
+  assert.deepEqual(await deliveryOf(webhook), ['failed', 2, 'The receiver answered 400.']);
+  assert.equal(receiver.received.length, 2);
+});
+
+test('receivers that hang delay no other', async () => {
+  const quick = await newReceiver();
+  const owner = await newOwner();
+  for (let i = 0; i < 10; i++) {
+    const hanging = await newReceiver();
+    hanging.usually('hang');
+    await subscribe(owner, hanging);
+  }
+  const { webhook } = await subscribe(owner, quick);
+  const { recorded } = start({ bounds: { inAll: 32 } });
+  await addPlants(owner, 30);
+  await quick.receive(30);
+  // Before the first deadline of those that hang has passed.
+  assert.deepEqual(
+    recorded.filter((outcome) => outcome.webhook !== webhook.id),
+    [],
+  );
+});
+
+test('no more requests than allowed are under way to one webhook', async () => {
+  const receiver = await newReceiver();
+  let underWay = 0;
+  let most = 0;
+  receiver.usually((_, response) => {
+    most = Math.max(most, ++underWay);
+    setImmediate().then(() => {
+      underWay--;
+      response.writeHead(200).end();
+    });
+  });
+  const owner = await newOwner();
+  await subscribe(owner, receiver);
+  const { ended } = start({ concurrency: 3 });
+  await addPlants(owner, 50);
+  await ended(50);
+  assert.ok(most <= 3, `${most} at once`);
+});
+
+/** A webhook as an older version, or a damaged store, may hold it. */
+async function stored(owner: number, parts: { url: string; privateKey: string }): Promise<string> {
+  const { webhooks } = store;
+  const id = runtime.ids.next('wh');
+  const rest = { description: undefined, rate: undefined, publicKey: 'whpk_', createdAt: 0 };
+  await webhooks.createWebhook({ id, owner, ...rest, secrets: [newSecret(runtime.random)], ...parts }, 10);
+  return id;
+}
+
+test('a webhook whose key cannot be read fails by the schedule and holds up no other', async () => {
+  const receiver = await newReceiver();
+  const owner = await newOwner();
+  const broken = await stored(owner, { url: receiver.url, privateKey: 'whsk_broken' });
+  const { webhook } = await subscribe(owner, receiver);
+  const { ended } = start({ schedule: [0, 1] });
+  await addPlants(owner, 20);
+  const outcomes = await ended(40);
+  const good = outcomes.filter((outcome) => outcome.webhook === webhook.id);
+  assert.ok(good.every(({ next }) => next.state === 'delivered') && good.length === 20);
+  const bad = outcomes.filter((outcome) => outcome.webhook === broken);
+  assert.ok(bad.every(({ next, reason }) => next.state === 'failed' && reason === NOT_SIGNED));
+});
+
+test('a webhook stored with a host that is refused now fails by the schedule with the rule', async () => {
+  const owner = await newOwner();
+  const { privateKey } = newKeyPair(runtime.random);
+  const hosts = [`${'a.'.repeat(128)}example`, `${'a'.repeat(64)}.example`, 'a..example', 'xn--.example'];
+  for (const host of hosts) await stored(owner, { url: `https://${host}/`, privateKey });
+  const { ended, recorded } = start({ schedule: [0, 1] });
+  await addPlants(owner, 1);
+  const outcomes = await ended(hosts.length);
+  assert.equal(recorded.length, 2 * hosts.length);
+  for (const { next, reason } of outcomes) {
+    assert.equal(next.state, 'failed');
+    assert.match(reason ?? '', /by the rule "host"/);
+  }
+});
+
+test('what a process was sending when it was killed is sent after the next start, one at a time', async () => {
+  const receiver = await newReceiver();
+  receiver.usually('hang');
+  const owner = await newOwner();
+  const { webhook } = await subscribe(owner, receiver);
+  // Of the process that is killed nothing is written any more.
+  const { delivery } = start({
+    lanes: { record: () => new Promise<never>(() => {}) },
+    bounds: { drainMs: 1, lastRecordMs: 1 },
+    concurrency: 3,
+  });
+  await addPlants(owner, 8);
+  await receiver.receive(3);
+  await delivery.stop();
+
+  let underWay = 0;
+  let most = 0;
+  const suspected: string[] = [];
+  receiver.usually((_, response) => {
+    most = Math.max(most, ++underWay);
+    setImmediate().then(() => {
+      underWay--;
+      response.writeHead(204).end();
+    });
+  });
+  const { ended } = start({
+    wasKilled: true,
+    concurrency: 3,
+    lanes: {
+      suspect(id, event, generation) {
+        suspected.push(event);
+        return storeLanes.suspect(id, event, generation);
+      },
+    },
+  });
+  await ended(8);
+  // As many as may have been under way, one place for what a person asks for included.
+  assert.equal(suspected.length, 4);
+  assert.ok(most <= 3);
+  assert.equal(new Set(idsOf(receiver.received)).size, 8);
+  assert.deepEqual((await store.webhooks.health(webhook.id)).waiting, 0);
+});
+
+test('deliveries that wait when delivery starts are sent', async () => {
+  const receiver = await newReceiver();
+  const owner = await newOwner();
+  await subscribe(owner, receiver);
+  await addPlants(owner, 40);
+  const { ended } = start({ bounds: { inAll: 8 } });
+  await ended(40);
+  assert.equal(new Set(idsOf(receiver.received)).size, 40);
+});
+
+test('deliveries are found by a search when no hint comes', async () => {
+  const receiver = await newReceiver();
+  const owner = await newOwner();
+  await subscribe(owner, receiver);
+  const { ended } = start({ lanes: { onWork() {} }, bounds: { searchMs: 10 } });
+  await addPlants(owner, 1);
+  await ended(1);
+});
+
+test('when another process has gone, a search finds its deliveries at once', async () => {
+  const receiver = await newReceiver();
+  const owner = await newOwner();
+  await subscribe(owner, receiver);
+  let tellGone = () => {};
+  const searched = Promise.withResolvers<void>();
+  const { ended } = start({
+    lanes: {
+      onWork() {},
+      async findWork(after, limit) {
+        const work = await storeLanes.findWork(after, limit);
+        searched.resolve();
+        return work;
+      },
+    },
+    owners: {
+      onGone(listener) {
+        tellGone = listener;
+      },
+    },
+    bounds: { searchMs: 60_000 },
+  });
+  await searched.promise;
+  await addPlants(owner, 1);
+  tellGone();
+  await ended(1);
+});
+
+test('a store that fails for a while loses no delivery', async () => {
+  const receiver = await newReceiver();
+  const owner = await newOwner();
+  await subscribe(owner, receiver);
+  const failures = { findWork: 2, read: 3, record: 3 };
+  function failing<Args extends unknown[], T>(
+    name: keyof typeof failures,
+    call: (...args: Args) => Promise<T>,
+  ) {
+    return (...args: Args): Promise<T> =>
+      failures[name]-- > 0 ? Promise.reject(new AppError(50302)) : call(...args);
+  }
+  const over = Promise.withResolvers<void>();
+  let kept = 0;
+  const flaky: Partial<LaneStore> = {
+    findWork: failing('findWork', storeLanes.findWork),
+    read: failing('read', storeLanes.read),
+    record: failing('record', async (outcomes) => {
+      const results = await storeLanes.record(outcomes);
+      kept += outcomes.length;
+      if (kept === 20) over.resolve();
+      return results;
+    }),
+  };
+  start({ lanes: flaky, bounds: { searchMs: 10 } });
+  await addPlants(owner, 20);
+  await over.promise;
+  assert.equal(new Set(idsOf(receiver.received)).size, 20);
+});
+
+test('stopping waits for what is under way, records it, and begins nothing more', async () => {
+  const receiver = await newReceiver();
+  const answers: (() => void)[] = [];
+  receiver.usually((_, response) => answers.push(() => response.writeHead(200).end()));
+  const owner = await newOwner();
+  await subscribe(owner, receiver);
+  const { delivery, recorded } = start({ concurrency: 2 });
+  await addPlants(owner, 5);
+  await receiver.receive(2);
+  const stopping = Promise.all([delivery.stop(), delivery.stop()]);
+  for (const answer of answers) answer();
+  await stopping;
+  assert.deepEqual(
+    recorded.map(({ next }) => next.state),
+    ['delivered', 'delivered'],
+  );
+  assert.equal(receiver.received.length, 2);
+});
+
+test('stopping ends what lasts too long, which is sent again after the next start', async () => {
+  const receiver = await newReceiver();
+  receiver.script('hang');
+  const owner = await newOwner();
+  const { webhook } = await subscribe(owner, receiver);
+  const first = start({ bounds: { drainMs: 10 } });
+  await addPlants(owner, 1);
+  await receiver.receive(1);
+  await first.delivery.stop();
+  assert.deepEqual(first.recorded, []);
+  const second = start();
+  await second.ended(1);
+  assert.deepEqual(await deliveryOf(webhook), ['delivered', 1, undefined]);
+});
+
+test('delivery from a store that never answers again can be stopped', async () => {
+  const receiver = await newReceiver();
+  const owner = await newOwner();
+  await subscribe(owner, receiver);
+  const never = () => new Promise<never>(() => {});
+  const { delivery } = start({ lanes: { record: never }, bounds: { drainMs: 10, lastRecordMs: 10 } });
+  await addPlants(owner, 1);
+  await receiver.receive(1);
+  await delivery.stop();
+  const down = () => Promise.reject(new AppError(50302));
+  await start({ lanes: { findWork: down, read: down } }).delivery.stop();
+});
+
+test('a webhook that was deleted while a request was under way does no harm', async () => {
+  const receiver = await newReceiver();
+  const owner = await newOwner();
+  const { webhook } = await subscribe(owner, receiver);
+  const gone = Promise.withResolvers<Recorded[]>();
+  receiver.script((_, response) => {
+    store.webhooks.deleteWebhook(owner, webhook.id).then(() => response.writeHead(200).end());
+  });
+  start({
+    lanes: {
+      async record(outcomes) {
+        while (await store.chores.hasChores(0)) await store.chores.advance({ now: 0, limit: 10 });
+        const results = await storeLanes.record(outcomes);
+        gone.resolve(results);
+        return results;
+      },
+    },
+  });
+  await addPlants(owner, 1);
+  assert.deepEqual(await gone.promise, ['gone']);
+});
+
+test('a receiver that answers 410 is sent nothing more, and what waits for it is held', async () => {
+  const receiver = await newReceiver();
+  receiver.script({ status: 410 });
+  const owner = await newOwner();
+  const { webhook } = await subscribe(owner, receiver);
+  const { recorded } = start({ concurrency: 1 });
+  await addPlants(owner, 3);
+  await receiver.receive(1);
+  while (recorded.length < 1) await setImmediate();
+  const shown = await store.webhooks.webhook(owner, webhook.id);
+  assert.deepEqual(
+    [shown?.status, shown?.disabledReason],
+    ['disabled', 'The receiver answered 410: it is gone.'],
+  );
+  assert.equal((await store.webhooks.health(webhook.id)).waiting, 3);
+  await store.webhooks.changeWebhook(owner, webhook.id, { at: runtime.clock.now(), enabled: true });
+  await receiver.receive(4);
+});
+
+test('a receiver that asks for a pause is left alone until it ends', async () => {
+  const receiver = await newReceiver();
+  receiver.script({ status: 503, headers: { 'retry-after': '1' } });
+  const owner = await newOwner();
+  await subscribe(owner, receiver);
+  const { ended } = start({ concurrency: 1 });
+  await addPlants(owner, 5);
+  await ended(5);
+  const [first, second] = receiver.received;
+  assert.ok(first && second && second.at - first.at >= 990, 'it was asked again too early');
+  assert.equal(receiver.received.length, 6);
+});
+
+test('a webhook whose every attempt failed for too long is disabled', async () => {
+  const receiver = await newReceiver();
+  receiver.usually({ status: 500 });
+  const owner = await newOwner();
+  const { webhook } = await subscribe(owner, receiver);
+  start({ schedule: Array(50).fill(5), disableAfterMs: 30 });
+  await addPlants(owner, 1);
+  let shown = await store.webhooks.webhook(owner, webhook.id);
+  while (shown?.status === 'enabled') {
+    await setImmediate();
+    shown = await store.webhooks.webhook(owner, webhook.id);
+  }
+  assert.match(shown?.disabledReason ?? '', /^Every attempt has failed since 20/);
+  assert.equal((await deliveryOf(webhook))[0], 'held');
+});
+
+test('a webhook gets no more attempts in a second than its rate', async () => {
+  const receiver = await newReceiver();
+  const owner = await newOwner();
+  const { webhook } = await subscribe(owner, receiver);
+  await store.webhooks.changeWebhook(owner, webhook.id, { at: 0, rate: 20 });
+  await addPlants(owner, 15);
+  start();
+  await receiver.receive(15);
+  const times = receiver.received.map(({ at }) => at);
+  // Two may follow on each other at once, then one each 50 ms.
+  assert.ok(Number(times.at(-1)) - Number(times[0]) >= 13 * 50 - 60, `${times}`);
+});
+
+test('a receiver that is down is probed with one request at a time, and gets everything when it is back', async () => {
+  const receiver = await newReceiver();
+  let underWay = 0;
+  let most = 0;
+  let count = 0;
+  receiver.usually((_, response) => {
+    count++;
+    underWay++;
+    // The first ones began before enough was known.
+    if (count > 60) most = Math.max(most, underWay);
+    setImmediate().then(() => {
+      underWay--;
+      response.writeHead(500).end();
+    });
+  });
+  const owner = await newOwner();
+  const { webhook } = await subscribe(owner, receiver);
+  const { ended } = start({ schedule: Array(100).fill(0) });
+  await addPlants(owner, 40);
+  await receiver.receive(80);
+  assert.equal(most, 1);
+  receiver.usually({ status: 204 });
+  await ended(40);
+  assert.deepEqual(await store.webhooks.health(webhook.id), {
+    waiting: 0,
+    failed: 0,
+    oldestWaitingAt: undefined,
+  });
+});
+
+test('what waits for a webhook that is disabled is not sent any more', async () => {
+  const receiver = await newReceiver();
+  const answers: (() => void)[] = [];
+  receiver.usually((_, response) => answers.push(() => response.writeHead(204).end()));
+  const owner = await newOwner();
+  const { webhook } = await subscribe(owner, receiver);
+  const { recorded } = start({ concurrency: 2 });
+  await addPlants(owner, 6);
+  await receiver.receive(2);
+  await store.webhooks.changeWebhook(owner, webhook.id, { at: 0, enabled: false });
+  for (const answer of answers) answer();
+  while (recorded.length < 2) await setImmediate();
+  assert.equal(receiver.received.length, 2);
+  assert.equal((await store.webhooks.health(webhook.id)).waiting, 4);
+});
+
+test('a rate is kept up however slow the receiver is', async () => {
+  const receiver = await newReceiver();
+  receiver.usually((_, response) => void setTimeout(150).then(() => response.writeHead(204).end()));
+  const owner = await newOwner();
+  const { webhook } = await subscribe(owner, receiver);
+  await store.webhooks.changeWebhook(owner, webhook.id, { at: 0, rate: 40 });
+  await addPlants(owner, 30);
+  start();
+  await receiver.receive(30);
+  const times = receiver.received.map(({ at }) => at);
+  const took = Number(times.at(-1)) - Number(times[0]);
+  assert.ok(took >= 600 && took < 1500, `30 attempts took ${took} ms`);
+});
+
+test('a test and a redelivery of a failing webhook are attempted at once, whatever waits for it', async () => {
+  const receiver = await newReceiver();
+  receiver.usually({ status: 500 });
+  const owner = await newOwner();
+  const { webhook } = await subscribe(owner, receiver);
+  // Between two probes there is a long time.
+  const { recorded } = start({
+    schedule: Array(50).fill(0),
+    bounds: { probeMs: { first: 60_000, most: 60_000 } },
+  });
+  await addPlants(owner, 100);
+  while (recorded.length < limits.failuresToProbe) await setImmediate();
+  const [waits] = await store.deliveries.deliveries({
+    webhook: webhook.id,
+    state: 'pending',
+    before: undefined,
+    limit: 1,
+  });
+  assert.ok(waits);
+  for (const ask of [
+    () => testWebhook(contextOf(), owner, webhook.id),
+    () => redeliver(contextOf(), owner, webhook.id, waits.event.id),
+  ]) {
+    const asked = Date.now();
+    const before = receiver.received.length;
+    const { event } = await ask();
+    const isSent = () =>
+      receiver.received.slice(before).some(({ headers }) => headers['webhook-id'] === event.id);
+    while (!isSent()) await setImmediate();
+    assert.ok(Date.now() - asked < 1000);
+  }
+});
+
+test('a delivery that is sent again while it waits for its turn is sent once', async () => {
+  const receiver = await newReceiver();
+  const answers: (() => void)[] = [];
+  receiver.script((_, response) => answers.push(() => response.writeHead(204).end()));
+  const owner = await newOwner();
+  const { webhook } = await subscribe(owner, receiver);
+  await addPlants(owner, 5);
+  const { ended } = start({ concurrency: 1 });
+  await receiver.receive(1);
+  const waiting = (
+    await store.deliveries.deliveries({ webhook: webhook.id, state: 'pending', before: undefined, limit: 9 })
+  )
+    .map(({ event }) => event.id)
+    .filter((event) => !idsOf(receiver.received).includes(event));
+  for (const event of waiting) await redeliver(contextOf(), owner, webhook.id, event);
+  for (const answer of answers) answer();
+  await ended(5);
+  assert.equal(receiver.received.length, 5);
+});

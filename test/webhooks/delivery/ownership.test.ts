@@ -1,0 +1,164 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { createOwnership, favouriteOf } from '../../../src/webhooks/delivery/ownership.ts';
+
+const RULES = { leaseMs: 9_000, marginMs: 2_000, orphanMs: 5_000 };
+const LANES = Array.from({ length: 10_000 }, (_, n) => `wh_01k0c3t2v4${String(n).padStart(16, '0')}`);
+
+/** A replica whose lease was renewed at 0, and that sees these. */
+function replica(self: string, members: readonly string[]) {
+  const ownership = createOwnership(RULES);
+  ownership.begin(self);
+  ownership.renewed(0);
+  ownership.see(members, 0);
+  return ownership;
+}
+
+function takeAll(ownership: ReturnType<typeof createOwnership>, now: number): string[] {
+  const wanted = ownership.wants(LANES, now);
+  for (const webhook of wanted) ownership.taken(webhook, 1);
+  return wanted;
+}
+
+const sharesOf = (members: readonly string[]) =>
+  [...Map.groupBy(LANES, (webhook) => favouriteOf(webhook, members)).values()].map(({ length }) => length);
+
+describe('favourites', () => {
+  test('10 000 lanes are within a twentieth of even over two to seven replicas', () => {
+    for (let count = 2; count <= 7; count++) {
+      const members = Array.from({ length: count }, (_, n) => `replica-${n}`);
+      const even = LANES.length / count;
+      const shares = sharesOf(members);
+      assert.equal(shares.length, count);
+      for (const share of shares) assert.ok(Math.abs(share - even) < even / 20, `${share} of ${even}`);
+    }
+  });
+
+  test('the order in which replicas are seen changes nothing', () => {
+    const members = ['a', 'b', 'c'];
+    for (const webhook of LANES.slice(0, 100))
+      assert.equal(favouriteOf(webhook, members), favouriteOf(webhook, members.toReversed()));
+  });
+
+  test('a replica that comes, or goes, moves its own share only', () => {
+    const [two, three] = [
+      ['a', 'b'],
+      ['a', 'b', 'c'],
+    ];
+    const moved = LANES.filter(
+      (webhook) => favouriteOf(webhook, two ?? []) !== favouriteOf(webhook, three ?? []),
+    );
+    assert.ok(moved.every((webhook) => favouriteOf(webhook, three ?? []) === 'c'));
+    assert.ok(moved.length < LANES.length * 0.4, `${moved.length} moved`);
+  });
+});
+
+describe('a replica', () => {
+  test('alone takes every lane', () => {
+    assert.equal(takeAll(replica('a', ['a']), 1).length, LANES.length);
+  });
+
+  test('takes the lanes whose favourite it is, and together with the others all of them, once', () => {
+    const members = ['a', 'b', 'c'];
+    const taken = members.flatMap((self) => takeAll(replica(self, members), 1));
+    assert.equal(taken.length, LANES.length);
+    assert.equal(new Set(taken).size, LANES.length);
+  });
+
+  test('hands over the lanes of one that comes, and these only', () => {
+    const ownership = replica('a', ['a', 'b']);
+    const own = takeAll(ownership, 1);
+    const { leaving: moved } = ownership.see(['a', 'b', 'c'], 2);
+    assert.deepEqual(
+      moved,
+      own.filter((webhook) => favouriteOf(webhook, ['a', 'b', 'c']) === 'c'),
+    );
+    assert.deepEqual(ownership.see(['a', 'b', 'c'], 3).leaving, []);
+    ownership.drop(moved);
+    assert.ok(moved.every((webhook) => !ownership.isFor(webhook)));
+    assert.deepEqual(ownership.wants(moved, 4), []);
+  });
+
+  test('takes again what it handed over to one that is gone', () => {
+    const ownership = replica('a', ['a']);
+    takeAll(ownership, 1);
+    const { leaving: moved } = ownership.see(['a', 'b'], 2);
+    ownership.drop(moved);
+    assert.deepEqual(ownership.see(['a'], 3), { leaving: [], isAnyGone: true });
+    assert.deepEqual(ownership.wants(moved, 4), moved);
+  });
+
+  test('takes the lanes of one that is gone at once, when it is not seen any more', () => {
+    const ownership = replica('a', ['a', 'b']);
+    takeAll(ownership, 1);
+    const others = LANES.filter((webhook) => favouriteOf(webhook, ['a', 'b']) === 'b');
+    assert.deepEqual(ownership.wants(others, 2), []);
+    ownership.see(['a'], 3);
+    assert.deepEqual(ownership.wants(others, 4), others);
+  });
+
+  test('is told once when another is gone, and not when one comes', () => {
+    const ownership = replica('a', ['a', 'b']);
+    assert.equal(ownership.see(['a', 'b', 'c'], 1).isAnyGone, false);
+    assert.equal(ownership.see(['a', 'c'], 2).isAnyGone, true);
+    assert.equal(ownership.see(['a', 'c'], 3).isAnyGone, false);
+  });
+
+  test('takes a lane that its favourite leaves alone for some seconds', () => {
+    const ownership = replica('a', ['a', 'b']);
+    const lane = LANES.find((webhook) => favouriteOf(webhook, ['a', 'b']) === 'b') ?? '';
+    for (const now of [1_000, 2_000, 4_000, 5_900]) assert.deepEqual(ownership.wants([lane], now), []);
+    assert.deepEqual(ownership.wants([lane], 6_000), [lane]);
+  });
+
+  test('takes no lane for an orphan that somebody had meanwhile', () => {
+    const ownership = replica('a', ['a', 'b']);
+    const lane = LANES.find((webhook) => favouriteOf(webhook, ['a', 'b']) === 'b') ?? '';
+    assert.deepEqual(ownership.wants([lane], 0), []);
+    ownership.renewed(60_000);
+    assert.deepEqual(ownership.wants([lane], 60_000), []);
+    assert.deepEqual(ownership.wants([lane], 64_000), []);
+  });
+
+  test('takes an orphan, too, that slow searches see seldom', () => {
+    const ownership = replica('a', ['a', 'b']);
+    const lane = LANES.find((webhook) => favouriteOf(webhook, ['a', 'b']) === 'b') ?? '';
+    for (const now of [0, 6_000]) {
+      ownership.renewed(now);
+      assert.deepEqual(ownership.wants([lane], now), now === 0 ? [] : [lane]);
+    }
+  });
+
+  test('that could not renew stops sending before its lease ends, counted from when it asked', () => {
+    const ownership = replica('a', ['a']);
+    const [lane = ''] = takeAll(ownership, 1);
+    ownership.renewed(3_000);
+    assert.equal(ownership.endsAt(), 10_000);
+    assert.equal(ownership.mayServe(lane, 9_999), true);
+    assert.equal(ownership.mayServe(lane, 10_000), false);
+    assert.deepEqual(ownership.wants(LANES, 10_000), []);
+  });
+
+  test('that lost its lease owns nothing, under another name', () => {
+    const ownership = replica('a', ['a', 'b']);
+    const own = takeAll(ownership, 1);
+    const lost = ownership.begin('c').map(({ webhook }) => webhook);
+    assert.deepEqual(lost.toSorted(), own.toSorted());
+    assert.deepEqual(ownership.owned(), []);
+    assert.deepEqual(ownership.wants(LANES, 2), []);
+    ownership.renewed(2);
+    ownership.see(['b', 'c'], 2);
+    const mine = ownership.wants(LANES, 3);
+    assert.deepEqual(
+      mine,
+      LANES.filter((webhook) => favouriteOf(webhook, ['b', 'c']) === 'c'),
+    );
+  });
+
+  test('gives lanes back under the fence with which it took them', () => {
+    const ownership = replica('a', ['a']);
+    ownership.taken('wh_1', 7);
+    assert.deepEqual(ownership.drop(['wh_1', 'wh_2']), [{ webhook: 'wh_1', fence: 7 }]);
+    assert.deepEqual(ownership.drop(['wh_1']), []);
+  });
+});

@@ -1,0 +1,196 @@
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import type { Socket } from 'node:net';
+import { test } from 'node:test';
+import { failureOf } from '../../../src/webhooks/sending/attempt.ts';
+import { deliveryTo, senderWith } from '../../../testkit/receivers/sending.ts';
+import {
+  eachRequest,
+  listening,
+  OK,
+  reply,
+  startSocketServer,
+} from '../../../testkit/sockets/socket-server.ts';
+
+const sender = senderWith();
+const BROKEN_OFF = 'The connection was closed before the response was complete.';
+
+/** Does with each request what the list says, in the order in which they arrive; answers further ones. */
+async function scripted(...steps: ((socket: Socket) => void)[]) {
+  const requests: string[] = [];
+  const server = await startSocketServer((socket) => {
+    eachRequest(socket, (request) => {
+      requests.push(/webhook-id: (\S+)/.exec(request)?.[1] ?? '');
+      const step = steps[requests.length - 1] ?? ok;
+      step(socket);
+    });
+  });
+  return Object.assign(server, { requests });
+}
+
+function ok(socket: Socket): void {
+  reply(socket, OK);
+}
+
+test('the deliveries of a webhook follow each other over one connection', async () => {
+  await using server = await scripted();
+  for (let i = 0; i < 20; i++) assert.equal((await sender.send(deliveryTo(server.url))).excerpt, 'ok');
+  assert.equal(server.connections(), 1);
+});
+
+test('each request under way has a connection of its own, and these are used again', async () => {
+  const waiting: (() => void)[] = [];
+  const server = createServer((_, response) => void waiting.push(() => response.end('ok')));
+  await using receiver = await listening(server, 'http');
+  for (let round = 0; round < 3; round++) {
+    const attempts = Array.from({ length: 5 }, () => sender.send(deliveryTo(receiver.url)));
+    while (waiting.length < 5) await new Promise((resolve) => server.once('request', resolve));
+    for (const answer of waiting.splice(0)) answer();
+    for (const attempt of attempts) assert.equal((await attempt).excerpt, 'ok');
+  }
+  assert.equal(receiver.connections(), 5);
+});
+
+test('two webhooks with one receiver share no connection', async () => {
+  await using server = await scripted();
+  await sender.send(deliveryTo(server.url, 'wh_a'));
+  await sender.send(deliveryTo(server.url, 'wh_b'));
+  await sender.send(deliveryTo(server.url, 'wh_a'));
+  assert.equal(server.connections(), 2);
+});
+
+test('of many webhooks at most 512 connections are kept open, and none is lost for it', async () => {
+  let open = 0;
+  let most = 0;
+  const drained = Promise.withResolvers<void>();
+  await using server = await startSocketServer((socket) => {
+    open++;
+    most = Math.max(most, open);
+    socket.on('close', () => {
+      open--;
+      if (open === 512) drained.resolve();
+    });
+    eachRequest(socket, () => ok(socket));
+  });
+  const many = senderWith();
+  for (let i = 0; i < 1100; i += 100) {
+    const attempts = Array.from({ length: 100 }, (_, k) => many.send(deliveryTo(server.url, `wh_${i + k}`)));
+    for (const attempt of attempts) assert.equal((await attempt).status, 200);
+  }
+  await drained.promise;
+  assert.ok(most <= 612, `${most} connections at once`);
+  assert.equal((await many.send(deliveryTo(server.url, 'wh_0'))).status, 200);
+});
+
+test('a webhook that gets another URL is sent to the new one, and the old connection is closed', async () => {
+  const { promise: closed, resolve } = Promise.withResolvers<void>();
+  await using before = await startSocketServer((socket) => {
+    socket.on('close', () => resolve());
+    eachRequest(socket, () => ok(socket));
+  });
+  await using after = await scripted();
+  await sender.send(deliveryTo(before.url, 'wh_moved'));
+  await sender.send(deliveryTo(after.url, 'wh_moved'));
+  await closed;
+  assert.equal(after.requests.length, 1);
+});
+
+test('a connection that the receiver closes between two deliveries costs nothing', async () => {
+  await using server = await scripted(
+    ...Array.from({ length: 5 }, () => (socket: Socket) => reply(socket, OK, 'end')),
+  );
+  for (let i = 0; i < 6; i++) {
+    assert.equal(failureOf(await sender.send(deliveryTo(server.url))), undefined);
+    // Sometimes the next delivery meets the end of the connection, sometimes it comes after it.
+    if (i % 2 === 0) await new Promise(setImmediate);
+  }
+  assert.equal(new Set(server.requests).size, 6);
+});
+
+for (const how of ['end', 'destroy', 'resetAndDestroy'] as const) {
+  test(`a kept connection that the receiver closes under the next request is replaced (${how})`, async () => {
+    await using server = await scripted(ok, (socket) => socket[how]());
+    await sender.send(deliveryTo(server.url));
+    const delivery = deliveryTo(server.url);
+    const attempt = await sender.send(delivery);
+    assert.deepEqual([attempt.status, attempt.excerpt, attempt.error], [200, 'ok', undefined]);
+    assert.equal(server.connections(), 2);
+    // The receiver may have taken the first of them; the id says that they are the same.
+    assert.deepEqual(server.requests.slice(1), [delivery.event.id, delivery.event.id]);
+  });
+}
+
+test('a request is repeated only once, and only when nothing of an answer came', async () => {
+  const close = (socket: Socket) => socket.end();
+  await using twice = await scripted(ok, close, close);
+  await sender.send(deliveryTo(twice.url));
+  assert.equal((await sender.send(deliveryTo(twice.url))).error, BROKEN_OFF);
+  assert.equal(twice.requests.length, 3);
+
+  await using begun = await scripted(ok, (socket) => reply(socket, 'HTTP/1.1 2', 'end'));
+  await sender.send(deliveryTo(begun.url));
+  assert.equal((await sender.send(deliveryTo(begun.url))).error, BROKEN_OFF);
+  assert.equal(begun.requests.length, 2);
+});
+
+test('a new connection that closes without an answer is a failure at once', async () => {
+  await using server = await scripted((socket) => socket.end());
+  assert.equal((await sender.send(deliveryTo(server.url))).error, BROKEN_OFF);
+  assert.equal(server.requests.length, 1);
+});
+
+for (const when of ['with it', 'after it'] as const) {
+  test(`what a receiver sends beyond its answer, ${when}, is not taken for the next one`, async () => {
+    const no = 'HTTP/1.1 500 No\r\ncontent-length: 0\r\n\r\n';
+    let closed = Promise.withResolvers<void>();
+    await using server = await startSocketServer((socket) => {
+      socket.on('close', () => closed.resolve());
+      socket.once('data', () => {
+        if (when === 'with it') reply(socket, no + OK);
+        else reply(socket, no);
+        if (when === 'after it') setImmediate(() => reply(socket, OK));
+      });
+    });
+    for (let i = 1; i <= 3; i++) {
+      assert.equal((await sender.send(deliveryTo(server.url))).status, 500);
+      await closed.promise;
+      closed = Promise.withResolvers();
+      assert.equal(server.connections(), i);
+    }
+  });
+}
+
+test('what a receiver sends over a kept connection before it is asked closes that connection', async () => {
+  const { promise: closed, resolve } = Promise.withResolvers<void>();
+  await using server = await scripted((socket) => {
+    socket.on('close', () => resolve());
+    ok(socket);
+    // A time-out that some servers announce when a connection was idle for too long.
+    setTimeout(() => reply(socket, 'HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\n\r\n'), 20);
+  });
+  await sender.send(deliveryTo(server.url));
+  await closed;
+  assert.equal((await sender.send(deliveryTo(server.url))).status, 200);
+});
+
+test('a receiver that asks for it gets a new connection each time', async () => {
+  const close = 'HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n';
+  await using server = await scripted(
+    (socket) => reply(socket, close),
+    (socket) => reply(socket, close),
+  );
+  for (let i = 0; i < 3; i++) assert.equal((await sender.send(deliveryTo(server.url))).status, 200);
+  assert.equal(server.connections(), 3);
+});
+
+test('a receiver that answers what it has not read is not sent more over that connection', async () => {
+  await using server = await startSocketServer((socket) => {
+    socket.pause();
+    socket.write(OK);
+  });
+  const big = deliveryTo(server.url);
+  big.event.plant.name = 'x'.repeat(8_000_000);
+  assert.equal((await sender.send(big)).status, 200);
+  assert.equal((await sender.send(deliveryTo(server.url))).status, 200);
+  assert.equal(server.connections(), 2);
+});

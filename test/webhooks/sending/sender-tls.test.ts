@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict';
+import { createServer as createHttpsServer } from 'node:https';
+import { after, before, test } from 'node:test';
+import { createServer, getCACertificates, setDefaultCACertificates, type TlsOptions } from 'node:tls';
+import { deliveryTo, senderWith } from '../../../testkit/receivers/sending.ts';
+import { selfSigned } from '../../../testkit/sockets/certificate.ts';
+import {
+  answering,
+  eachRequest,
+  listening,
+  OK,
+  reply,
+  startSocketServer,
+} from '../../../testkit/sockets/socket-server.ts';
+
+const NAME = 'plants.example';
+const good = selfSigned(NAME);
+const expired = selfSigned(NAME, '20210101');
+const resolve = async () => [{ address: '127.0.0.1', family: 4 }];
+const sender = senderWith({ resolve });
+const hasty = senderWith({ resolve, attemptMs: 100 });
+
+const usual = getCACertificates('default');
+before(() => setDefaultCACertificates([...usual, good.cert, expired.cert]));
+after(() => setDefaultCACertificates(usual));
+
+function tlsServer(options: TlsOptions) {
+  const server = createServer(options, (socket) => {
+    socket.on('error', () => {});
+    eachRequest(socket, () => reply(socket, OK));
+  });
+  server.on('tlsClientError', () => {});
+  return listening(server, 'https');
+}
+
+function to(port: number, name = NAME) {
+  return deliveryTo(`https://${name}:${port}/hook`);
+}
+
+test('a receiver whose certificate is trusted and bears its name gets the delivery', async () => {
+  const server = createHttpsServer(good, (request, response) => void response.end(request.headers.host));
+  await using receiver = await listening(server, 'https');
+  const attempt = await sender.send(to(receiver.port));
+  assert.deepEqual([attempt.excerpt, attempt.address], [`${NAME}:${receiver.port}`, '127.0.0.1']);
+});
+
+test('a name with its final dot is the same name', async () => {
+  const server = createHttpsServer(good, (_, response) => void response.end('ok'));
+  await using receiver = await listening(server, 'https');
+  assert.equal((await sender.send(to(receiver.port, `${NAME}.`))).status, 200);
+});
+
+test('a new connection to the same receiver takes up the TLS session of the last one', async () => {
+  const reused: boolean[] = [];
+  const server = createServer({ ...good, maxVersion: 'TLSv1.2' }, (socket) => {
+    reused.push(socket.isSessionReused());
+    eachRequest(socket, () => reply(socket, OK, 'end'));
+  });
+  await using receiver = await listening(server, 'https');
+  for (let i = 0; i < 2; i++) assert.equal((await sender.send(to(receiver.port))).status, 200);
+  assert.deepEqual(reused, [false, true]);
+});
+
+const refused: [what: string, options: TlsOptions, code: string][] = [
+  ['that nobody vouches for', selfSigned(NAME), 'DEPTH_ZERO_SELF_SIGNED_CERT'],
+  ['that has expired', expired, 'CERT_HAS_EXPIRED'],
+];
+for (const [what, options, code] of refused) {
+  test(`a certificate ${what} delivers nothing`, async () => {
+    await using server = await tlsServer(options);
+    for (let i = 0; i < 2; i++) {
+      const attempt = await sender.send(to(server.port));
+      assert.deepEqual(
+        [attempt.error, attempt.address],
+        [`The TLS connection failed (${code}).`, '127.0.0.1'],
+      );
+    }
+  });
+}
+
+for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
+  test(`a certificate of another name delivers nothing, however often it is tried (${maxVersion})`, async () => {
+    await using server = await tlsServer({ ...good, maxVersion });
+    for (let i = 0; i < 3; i++) {
+      const attempt = await sender.send(to(server.port, 'other.example'));
+      assert.equal(attempt.error, 'The TLS connection failed (ERR_TLS_CERT_ALTNAME_INVALID).');
+    }
+    assert.equal((await sender.send(to(server.port))).status, 200);
+  });
+}
+
+test('a certificate does not hold for the address behind the name', async () => {
+  await using server = await tlsServer(good);
+  const attempt = await sender.send(deliveryTo(server.url));
+  assert.equal(attempt.error, 'The TLS connection failed (ERR_TLS_CERT_ALTNAME_INVALID).');
+});
+
+for (const version of ['TLSv1', 'TLSv1.1'] as const) {
+  test(`a receiver that speaks only ${version} is a failure`, async () => {
+    const options = { minVersion: version, maxVersion: version, ciphers: 'DEFAULT@SECLEVEL=0' } as const;
+    await using server = await tlsServer({ ...good, ...options });
+    assert.match((await sender.send(to(server.port))).error ?? '', /^The TLS connection failed \(.*PROTOCOL/);
+  });
+}
+
+test('a receiver that does not speak TLS is a failure', async () => {
+  await using server = await answering('HTTP/1.1 400 The plain HTTP request was sent to HTTPS port\r\n\r\n');
+  const attempt = await sender.send(to(server.port));
+  assert.match(attempt.error ?? '', /^The TLS connection failed \(/);
+});
+
+test('a receiver of plain http that is spoken to in TLS, and the other way round, gets nothing', async () => {
+  await using server = await tlsServer(good);
+  const attempt = await sender.send(deliveryTo(server.url.replace('https:', 'http:')));
+  assert.match(attempt.error ?? '', /^The (?:answer is not valid HTTP|connection was closed)/);
+});
+
+test('a receiver that closes the connection within the TLS handshake is a failure', async () => {
+  await using server = await startSocketServer((socket) => socket.once('data', () => socket.end()));
+  assert.equal(
+    (await sender.send(to(server.port))).error,
+    'The receiver closed the connection while it was being opened.',
+  );
+});
+
+test('a receiver that never ends the TLS handshake costs one deadline', async () => {
+  await using server = await startSocketServer(() => {});
+  const attempt = await hasty.send(to(server.port));
+  assert.equal(attempt.error, 'The receiver did not complete the TLS handshake within 0.1 s.');
+  assert.equal(attempt.address, '127.0.0.1');
+});
+
+test('a receiver that asks for another protocol than HTTP/1.1 does not get it', async () => {
+  const { promise, resolve: seen } = Promise.withResolvers<unknown>();
+  const server = createServer({ ...good, ALPNProtocols: ['h2', 'http/1.1'] }, (socket) => {
+    seen(socket.alpnProtocol);
+    eachRequest(socket, () => reply(socket, OK));
+  });
+  await using receiver = await listening(server, 'https');
+  assert.equal((await sender.send(to(receiver.port))).status, 200);
+  assert.equal(await promise, 'http/1.1');
+});

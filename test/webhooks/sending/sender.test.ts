@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import { createServer as createTcpServer } from 'node:net';
+import { test } from 'node:test';
+import { failureOf, NOT_SIGNED } from '../../../src/webhooks/sending/attempt.ts';
+import { startReceiver } from '../../../testkit/receivers/receiver.ts';
+import { deliveryTo, senderWith } from '../../../testkit/receivers/sending.ts';
+import { listening } from '../../../testkit/sockets/socket-server.ts';
+
+const sender = senderWith();
+const hasty = senderWith({ attemptMs: 100 });
+
+test('a delivery arrives as it was prepared, and its status is the outcome', async () => {
+  const receiver = await startReceiver();
+  const before = Date.now();
+  const delivery = deliveryTo(`${receiver.url}?a=b#c`);
+  const { at, durationMs, ...outcome } = await sender.send(delivery);
+  assert.deepEqual(outcome, { status: 204, address: '127.0.0.1' });
+  assert.ok(before <= at && at + durationMs <= Date.now());
+  const [request] = await receiver.receive(1);
+  assert.equal(request?.method, 'POST');
+  assert.equal(request?.path, '/hook?a=b');
+  assert.equal(request?.headers.host, `127.0.0.1:${receiver.port}`);
+  assert.equal(request?.headers['webhook-id'], delivery.event.id);
+  assert.equal(request?.headers['user-agent'], 'plant-store/1.2.3');
+  assert.equal(request?.headers['ce-source'], 'https://plants.example');
+  assert.equal(request?.headers['webhook-timestamp'], String(Math.floor(at / 1000)));
+  const body = `{"id":${delivery.event.plant.id},"name":"Alder é"}`;
+  assert.equal(request?.body.toString(), body);
+  assert.equal(request?.headers['content-length'], String(Buffer.byteLength(body)));
+  await receiver.stop();
+});
+
+test('a delivery that cannot be signed is a failed attempt, and nothing is sent', async () => {
+  const receiver = await startReceiver();
+  const delivery = deliveryTo(receiver.url);
+  const bad = { ...delivery, webhook: { ...delivery.webhook, secrets: ['whsec_c2hvcnQ='] } };
+  assert.equal((await sender.send(bad)).error, NOT_SIGNED);
+  assert.equal(receiver.received.length, 0);
+  await receiver.stop();
+});
+
+test('a status other than 2xx is a failure that keeps what the receiver said', async () => {
+  const receiver = await startReceiver();
+  receiver.script({ status: 500, body: 'we are sorry' }, { status: 429 }, { status: 404 }, { status: 202 });
+  const attempt = await sender.send(deliveryTo(receiver.url));
+  assert.deepEqual([attempt.status, attempt.excerpt], [500, 'we are sorry']);
+  assert.equal(failureOf(attempt), 'The receiver answered 500.');
+  assert.equal(failureOf(await sender.send(deliveryTo(receiver.url))), 'The receiver answered 429.');
+  assert.equal(failureOf(await sender.send(deliveryTo(receiver.url))), 'The receiver answered 404.');
+  assert.equal(failureOf(await sender.send(deliveryTo(receiver.url))), undefined);
+  await receiver.stop();
+});
+
+test('a Retry-After is kept as it came, at most 64 characters of it', async () => {
+  const receiver = await startReceiver();
+  const headers = (value: string) => ({ status: 503, headers: { 'retry-after': value } });
+  const date = 'Wed, 21 Oct 2026 07:28:00 GMT';
+  receiver.script(headers('120'), headers(date), headers('9'.repeat(100)), { status: 503 });
+  const came = [];
+  for (let i = 0; i < 4; i++) came.push((await sender.send(deliveryTo(receiver.url))).retryAfter);
+  assert.deepEqual(came, ['120', date, '9'.repeat(64), undefined]);
+  await receiver.stop();
+});
+
+test('a redirect is a failure and is not followed', async () => {
+  const receiver = await startReceiver();
+  for (const status of [301, 302, 303, 307, 308]) {
+    receiver.script({ status, headers: { location: receiver.url } });
+    const attempt = await sender.send(deliveryTo(receiver.url));
+    assert.equal(failureOf(attempt), `The receiver answered ${status}; redirects are not followed.`);
+  }
+  assert.equal(receiver.received.length, 5);
+  await receiver.stop();
+});
+
+test('an excerpt is valid text wherever it is cut', async () => {
+  const receiver = await startReceiver();
+  receiver.script(
+    { status: 500, body: `x${'é'.repeat(3000)}` },
+    { status: 500, body: Buffer.from([0x61, 0, 0xff]) },
+  );
+  assert.equal((await sender.send(deliveryTo(receiver.url))).excerpt, `x${'é'.repeat(2047)}`);
+  assert.equal((await sender.send(deliveryTo(receiver.url))).excerpt, 'a\uFFFD\uFFFD');
+  await receiver.stop();
+});
+
+test('a compressed answer is kept as it came', async () => {
+  const receiver = await startReceiver();
+  const body = Buffer.from('1f8b0800', 'hex');
+  receiver.script({ status: 200, headers: { 'content-encoding': 'gzip' }, body });
+  assert.equal((await sender.send(deliveryTo(receiver.url))).excerpt, '\x1f\uFFFD\x08\uFFFD');
+  await receiver.stop();
+});
+
+test('a receiver that never answers costs one deadline', async () => {
+  const receiver = await startReceiver();
+  receiver.usually('hang');
+  const attempt = await hasty.send(deliveryTo(receiver.url));
+  assert.equal(attempt.error, 'There was no response within 0.1 s.');
+  assert.deepEqual([attempt.status, attempt.address], [undefined, '127.0.0.1']);
+  assert.ok(attempt.durationMs >= 99 && attempt.durationMs < 1000, `${attempt.durationMs} ms`);
+  await receiver.stop();
+});
+
+test('a connection that is refused is a failure with the address that was tried', async () => {
+  const server = await listening(createTcpServer(), 'http');
+  await server[Symbol.asyncDispose]();
+  const attempt = await sender.send(deliveryTo(server.url));
+  assert.equal(attempt.error, 'The receiver refused the connection.');
+  assert.equal(attempt.address, '127.0.0.1');
+});
+
+test('a name is connected to by its addresses, and the one that took the connection is in the attempt', async () => {
+  const receiver = await startReceiver();
+  // Nothing listens at the first of them.
+  const addresses = ['127.0.0.2', '127.0.0.1'].map((address) => ({ address, family: 4 }));
+  const named = senderWith({ resolve: async () => addresses });
+  const url = `http://plants.example:${receiver.port}/`;
+  assert.equal((await named.send(deliveryTo(url))).address, '127.0.0.1');
+  assert.equal((await named.send(deliveryTo(url))).address, '127.0.0.1');
+  await receiver.stop();
+  const refused = await named.send(deliveryTo(url));
+  assert.deepEqual([refused.error, refused.address], ['The receiver refused the connection.', '127.0.0.2']);
+});
+
+test('a stop ends the attempts that are under way, and makes no others', async () => {
+  const stopped = senderWith();
+  const receiver = await startReceiver();
+  receiver.usually('hang');
+  const attempts = [1, 2, 3].map(() => stopped.send(deliveryTo(receiver.url)));
+  await receiver.receive(3);
+  await Promise.all([stopped.stop(), stopped.stop()]);
+  for (const attempt of attempts) assert.equal((await attempt).error, 'The service stopped.');
+  assert.equal((await stopped.send(deliveryTo(receiver.url))).error, 'The service stopped.');
+  assert.equal(receiver.received.length, 3);
+  await receiver.stop();
+});
+
+test('a stop closes the connections that are kept', async () => {
+  const stopped = senderWith();
+  const server = createServer((_, response) => void response.end());
+  await using receiver = await listening(server, 'http');
+  await Promise.all([1, 2, 3].map(() => stopped.send(deliveryTo(receiver.url))));
+  const closed = new Promise<void>((resolve) => {
+    const check = () => server.getConnections((_, count) => (count === 0 ? resolve() : setImmediate(check)));
+    check();
+  });
+  await stopped.stop();
+  await closed;
+});
