@@ -255,7 +255,7 @@ export async function tryMutants(seeds: number): Promise<boolean> {
   const copy = mkdtempSync(join(tmpdir(), 'mutants-'));
   let missed = 0;
   try {
-    for (const folder of ['src', SIMULATION])
+    for (const folder of ['src', 'testkit', SIMULATION])
       cpSync(join(root, folder), join(copy, folder), { recursive: true });
     cpSync(join(root, 'package.json'), join(copy, 'package.json'));
     symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
