@@ -22,6 +22,8 @@ const { values: flags, positionals: named } = parseArgs({
 });
 const workers = process.env.TEST_DATABASE_URL ? 1 : availableParallelism();
 const TIMEOUT_MS = 120_000;
+// Test processes share what Node compiled: stripping the types of the service takes 0.3 s of CPU.
+process.env.NODE_COMPILE_CACHE ??= join(root, 'node_modules', '.cache', 'node');
 
 /** What takes longest comes first, so that the run does not end with a file that runs alone. */
 const LONG = [
