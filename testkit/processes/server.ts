@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Answer } from '../service/answer.ts';
 import { greetedUrl, type Launched, launch, type Outcome, outcomeOf, untilGreeted } from './program.ts';
 
@@ -33,6 +34,8 @@ export type ServeOptions = {
 /** The bootstrap token of every server here that was given no other. */
 export const TOKEN = 'a-bootstrap-token-that-only-tests-know';
 
+/** How long the end of a process may take to show after its connections broke. */
+const ENDED_MS = 500;
 /** Long even on a busy machine. */
 const START_MS = 60_000;
 
@@ -63,7 +66,14 @@ function serverOf(
     port: Number(new URL(url).port),
     // A process that has said something has an id.
     pid: child.pid ?? 0,
-    request: (method, path, request = {}) => send(url + path, method, { token, ...request }),
+    request: (method, path, request = {}) =>
+      send(url + path, method, { token, ...request }).catch(async (error) => {
+        // A connection that breaks is often the end of the process.
+        const end = await Promise.race([ended, pause(ENDED_MS)]);
+        throw new Error(`${method} ${path}: ${end ? `the program ended: ${end.stderr}` : 'it runs'}`, {
+          cause: error,
+        });
+      }),
     signal: (signal) => void child.kill(signal),
     kill: async () => {
       child.kill('SIGKILL');
