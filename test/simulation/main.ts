@@ -12,7 +12,7 @@ const USAGE = `Usage: npm run simulate -- [--seeds 500] [--seed 1] [--first] [--
   --first    ends with the first seed that fails
   --trace    prints what happens
   --store    does the same with a real store, which must give the same answers
-  --mutants  breaks one rule after the other, and says how many seeds notice
+  --mutants  breaks one rule after the other, and says which seed notices first
 `;
 
 process.exit(await main());

@@ -260,11 +260,9 @@ export async function tryMutants(seeds: number): Promise<boolean> {
     cpSync(join(root, 'package.json'), join(copy, 'package.json'));
     symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
     for (const mutant of mutants) {
-      const { count, first } = tryMutant(copy, mutant, seeds);
-      if (count === 0) missed++;
-      process.stdout.write(
-        `${count === 0 ? 'MISSED' : `${count} of ${seeds}`}: ${mutant.breaks} (${first})\n`,
-      );
+      const noticed = tryMutant(copy, mutant, seeds);
+      if (noticed === undefined) missed++;
+      process.stdout.write(`${mutant.breaks}: ${noticed ?? 'MISSED'}\n`);
     }
   } finally {
     rmSync(copy, { recursive: true });
@@ -273,8 +271,8 @@ export async function tryMutants(seeds: number): Promise<boolean> {
   return missed === 0;
 }
 
-/** How many seeds notice it, of those that end in time, and what the first says. */
-function tryMutant(copy: string, { file, from, to, breaks }: Mutant, seeds: number) {
+/** What the first seed that notices it says; undefined when none does. */
+function tryMutant(copy: string, { file, from, to, breaks }: Mutant, seeds: number): string | undefined {
   const path = join(copy, file);
   const text = readFileSync(path, 'utf8');
   if (text.split(from).length !== 2) throw new Error(`"${breaks}": its text is not once in ${file}.`);
@@ -282,14 +280,14 @@ function tryMutant(copy: string, { file, from, to, breaks }: Mutant, seeds: numb
     path,
     text.replace(from, () => to),
   );
-  const args = [join(copy, SIMULATION, 'main.ts'), '--seeds', String(seeds)];
-  const { status, stdout, signal } = spawnSync(process.execPath, args, {
+  const args = [join(copy, SIMULATION, 'main.ts'), '--first', '--seeds', String(seeds)];
+  const { status, stdout, stderr, signal } = spawnSync(process.execPath, args, {
     encoding: 'utf8',
     timeout: LIMIT_MS,
   });
   writeFileSync(path, text);
-  const noticed = stdout.split('\n').filter((line) => line.startsWith('seed '));
-  const isBroken = signal !== null || status !== 0;
-  const first = noticed[0] ?? (signal ? 'it does not end' : 'an error');
-  return { count: Math.max(noticed.length, isBroken ? 1 : 0), first: isBroken ? first : 'no seed' };
+  if (signal) return 'time passes without end';
+  const noticed = stdout.split('\n').find((line) => line.startsWith('seed '));
+  if (status !== 0 && noticed === undefined) throw new Error(`"${breaks}" does not run: ${stderr}`);
+  return noticed;
 }
