@@ -256,13 +256,14 @@ function startDelivering({ config, runtime, store, wasKilled, metrics }: Parts, 
 
 /** Loaded on demand, because it takes 10 MiB of memory. */
 async function verifyJwt(
-  { jwtIssuer: issuer, jwtAudience: audience, jwtJwksUrl: jwksUrl, jwtUserClaim: userClaim }: Config,
+  { jwtIssuer: issuer, jwtAudience: audience, jwtJwksUrl: jwksUrl, ...claims }: Config,
   runtime: Runtime,
   stopped: AbortSignal,
 ): Promise<VerifyJwt | undefined> {
   if (issuer === undefined || audience === undefined) return undefined;
   const { createVerifyJwt } = await import('./access/jwt.ts');
-  return createVerifyJwt({ issuer, audience, jwksUrl, userClaim }, runtime, stopped);
+  const { jwtUserClaim: userClaim, jwtScopeClaim: scopeClaim } = claims;
+  return createVerifyJwt({ issuer, audience, jwksUrl, userClaim, scopeClaim }, runtime, stopped);
 }
 
 async function openMetrics({ metricsPort }: Config, { clock, log }: Runtime): Promise<Metrics | undefined> {

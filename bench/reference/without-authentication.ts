@@ -25,6 +25,7 @@ const everybody: Principal = {
   user: { id: 1, name: 'admin' },
   scopes: new Set(scopes),
   expiresAt: Infinity,
+  refusedFrom: Number.POSITIVE_INFINITY,
   countedAs: 'everybody',
 };
 

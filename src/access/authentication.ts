@@ -13,6 +13,8 @@ export type Principal = {
   scopes: ReadonlySet<Scope>;
   /** Milliseconds since the Unix epoch; undefined for a token that does not expire. */
   expiresAt: number | undefined;
+  /** The same, but for a JWT later by the clock skew. */
+  refusedFrom: number | undefined;
   /** What its requests are counted by: the id of the token or, of a token that is made anew all the time, the user. */
   countedAs: string;
 };
@@ -86,12 +88,12 @@ export function createAuthenticate(options: AuthenticationOptions): Authenticate
   }
 
   async function lookUpJwt({ verify }: VerifyJwt, token: string, makesUser: boolean): Promise<Known> {
-    const { user: name, scopes, expiresAt, keysVersion } = await verify(token);
+    const { user: name, keysVersion, ...allowed } = await verify(token);
     const user = makesUser
       ? await store.ensureUser({ name, at: runtime.clock.now() })
       : await store.user(name);
     if (!user || user.disabledAt !== undefined) throw disabledUser();
-    const principal = { user: { id: user.id, name }, scopes, expiresAt, countedAs: `user ${user.id}` };
+    const principal = { user: { id: user.id, name }, ...allowed, countedAs: `user ${user.id}` };
     return { principal, keysVersion };
   }
 
@@ -122,13 +124,14 @@ function toPrincipal(token: StoredToken): Principal {
     user: { id: token.user.id, name: token.user.name },
     scopes: new Set(token.scopes),
     expiresAt: token.expiresAt,
+    refusedFrom: token.expiresAt,
     countedAs: token.id,
   };
 }
 
 function refuseExpired(principal: Principal, now: number): Principal {
-  const { expiresAt } = principal;
-  if (expiresAt !== undefined && now >= expiresAt) {
+  const { refusedFrom } = principal;
+  if (refusedFrom !== undefined && now >= refusedFrom) {
     throw new AppError(40102, 'The token has expired; use a new one.');
   }
   return principal;

@@ -12,8 +12,10 @@ export type VerifiedJwt = {
   /** Satisfies `isUserName`. */
   user: string;
   scopes: ReadonlySet<Scope>;
-  /** Milliseconds since the Unix epoch, including the clock skew. */
+  /** Its claim `exp`, in milliseconds since the Unix epoch. */
   expiresAt: number;
+  /** The same with the clock skew: when it is refused. */
+  refusedFrom: number;
   /** The keys it was verified with. */
   keysVersion: number;
 };
@@ -37,6 +39,8 @@ export type IdentityProvider = IdentityProviderLocation & {
   audience: string;
   /** The claim that names the user. */
   userClaim: string;
+  /** The claim that lists the scopes: a text, separated by spaces (RFC 8693 §4.2), or an array of texts. */
+  scopeClaim: string;
 };
 
 /** Fixed, whatever the header or the key says. Shared secrets (HMAC) and `none` are not accepted. */
@@ -77,7 +81,7 @@ export function createVerifyJwt(
           currentDate: new Date(clock.now()),
         },
       );
-      return { ...readClaims(payload, userClaim), keysVersion };
+      return { ...readClaims(payload, provider), keysVersion };
     } catch (error) {
       throw error instanceof AppError ? error : refusal(error);
     }
@@ -100,7 +104,10 @@ function refuseOtherIssuer(token: string, issuer: string): void {
   if (decodeJwt(token).iss !== issuer) throw unacceptable(CLAIMS.iss);
 }
 
-function readClaims(payload: JWTPayload, userClaim: string): Omit<VerifiedJwt, 'keysVersion'> {
+function readClaims(
+  payload: JWTPayload,
+  { userClaim, scopeClaim }: IdentityProvider,
+): Omit<VerifiedJwt, 'keysVersion'> {
   // The client must prove that it holds a key (RFC 7800), which this service does not check. Accepting the token
   // without the proof would only help a thief.
   if (payload.cnf !== undefined) {
@@ -112,13 +119,15 @@ function readClaims(payload: JWTPayload, userClaim: string): Omit<VerifiedJwt, '
   if (typeof user !== 'string' || !isUserName(user)) {
     throw unacceptable(`its claim ${userClaim} must be a user name of ${userNameRule}`);
   }
-  const expiresAt = ((payload.exp ?? 0) + limits.skewSeconds) * 1000;
-  return { user, scopes: readScopes(payload.scope), expiresAt };
+  const expiresAt = (payload.exp ?? 0) * 1000;
+  const refusedFrom = expiresAt + limits.skewSeconds * 1000;
+  return { user, scopes: readScopes(payload[scopeClaim]), expiresAt, refusedFrom };
 }
 
-/** RFC 8693 §4.2: separated by spaces. Scopes of other services are ignored. */
+/** Scopes of other services are ignored. */
 function readScopes(claim: unknown): ReadonlySet<Scope> {
-  return new Set(typeof claim === 'string' ? claim.split(' ').filter(isScope) : []);
+  const listed: unknown[] = typeof claim === 'string' ? claim.split(' ') : Array.isArray(claim) ? claim : [];
+  return new Set(listed.filter((each) => typeof each === 'string').filter(isScope));
 }
 
 /** Why a claim's value is wrong. */

@@ -193,6 +193,14 @@ export const settings = {
     parse: parseText('claim'),
     default: 'sub',
   }),
+  jwtScopeClaim: setting('JWT_SCOPE_CLAIM', {
+    takes: '<name>',
+    description:
+      'The claim of a JWT that lists its scopes, as a text separated by spaces or as an array: `scope`, `scp`, ' +
+      '`permissions`.',
+    parse: parseText('claim'),
+    default: 'scope',
+  }),
   /** Undefined for no limit. */
   rateLimit: setting('RATE_LIMIT', {
     takes: '<rate>',

@@ -33,7 +33,13 @@ describe('the keys of an identity provider', () => {
   const log: Log = { ...silentLog, warn: (_context, message) => warnings.push(message) };
   const open = (): VerifyJwt =>
     createVerifyJwt(
-      { issuer: provider.issuer, audience: AUDIENCE, jwksUrl: undefined, userClaim: 'sub' },
+      {
+        issuer: provider.issuer,
+        audience: AUDIENCE,
+        jwksUrl: undefined,
+        userClaim: 'sub',
+        scopeClaim: 'scope',
+      },
       { clock, log },
       stopped.signal,
     );

@@ -51,7 +51,7 @@ describe('the user of a JWT', () => {
       store: store.access,
       runtime,
       bootstrapToken,
-      jwts: createVerifyJwt({ ...location, userClaim: 'sub' }, runtime, stopped.signal),
+      jwts: createVerifyJwt({ ...location, userClaim: 'sub', scopeClaim: 'scope' }, runtime, stopped.signal),
     });
     return { known, lookUp, check: async (text: string) => known(text) ?? lookUp(text) };
   };
@@ -90,8 +90,8 @@ describe('the user of a JWT', () => {
   test('is refused as soon as a token that is known has expired', async () => {
     const { check } = openAuthenticate();
     const token = await provider.token('ann');
-    const { expiresAt = Number.NaN } = await check(token);
-    passedMs = expiresAt - Date.now() - 5_000;
+    const { refusedFrom = Number.NaN } = await check(token);
+    passedMs = refusedFrom - Date.now() - 5_000;
     await check(token);
     passedMs += 5_000;
     await assert.rejects(check(token), { code: 40102 });

@@ -17,9 +17,9 @@ describe('a JWT', () => {
   let provider: IdentityProvider;
   let verify: VerifyJwt['verify'];
   const stopped = new AbortController();
-  const verifier = (userClaim = 'sub') =>
+  const verifier = (userClaim = 'sub', scopeClaim = 'scope') =>
     createVerifyJwt(
-      { issuer: provider.issuer, audience: AUDIENCE, jwksUrl: undefined, userClaim },
+      { issuer: provider.issuer, audience: AUDIENCE, jwksUrl: undefined, userClaim, scopeClaim },
       { clock: { now: Date.now }, log: silentLog },
       stopped.signal,
     );
@@ -58,7 +58,9 @@ describe('a JWT', () => {
 
   test('ends its skew of clocks after it expires', async () => {
     const exp = nowSeconds() + 100;
-    assert.equal((await verify(await signed({ exp }))).expiresAt, (exp + 60) * 1000);
+    const { expiresAt, refusedFrom } = await verify(await signed({ exp }));
+    assert.equal(expiresAt, exp * 1000);
+    assert.equal(refusedFrom, (exp + 60) * 1000);
     await verify(await signed({ exp: nowSeconds() - 50 }));
     await refused(await signed({ exp: nowSeconds() - 61 }), 40102, /expired/);
   });
@@ -109,8 +111,22 @@ describe('a JWT', () => {
     const scopes = async (scope: unknown) => [...(await verify(await signed({ scope }))).scopes];
     assert.deepEqual(await scopes('openid plants:read email  plants:write'), ['plants:read', 'plants:write']);
     assert.deepEqual(await scopes('plants:readplants:write PLANTS:READ'), []);
-    for (const none of [undefined, '', ['plants:read'], { 'plants:read': true }, 1]) {
+    assert.deepEqual(await scopes(['plants:read', 'email', ['plants:write'], 1]), ['plants:read']);
+    for (const none of [undefined, '', [], ['plants:read plants:write'], { 'plants:read': true }, 1]) {
       assert.deepEqual(await scopes(none), []);
+    }
+  });
+
+  test('has the scopes that another claim lists, where the settings name that', async () => {
+    for (const claim of ['scp', 'permissions', 'https://garden.example.org/scopes']) {
+      const { verify } = verifier('sub', claim);
+      for (const listed of ['webhooks:read plants:read', ['webhooks:read', 'plants:read']]) {
+        const { scopes } = await verify(await signed({ scope: 'plants:write', [claim]: listed }));
+        assert.deepEqual([...scopes], ['webhooks:read', 'plants:read']);
+      }
+    }
+    for (const claim of ['__proto__', 'constructor', 'toString']) {
+      assert.equal((await verifier('sub', claim).verify(await signed({}))).scopes.size, 0);
     }
   });
 

@@ -47,6 +47,17 @@ test('a JWT may do what its scopes say', async () => {
   failed(await list(none), 40300);
 });
 
+test('/me tells when a JWT expires by its own claim, although clocks may differ', async () => {
+  const exp = Math.floor(Date.now() / 1000) + 600;
+  const token = await provider.sign(provider.claims({ exp }));
+  const answer = await service.request('GET', '/me', { token });
+  assert.deepEqual(succeeded(answer, 200), {
+    user: 'ann',
+    scopes: ['plants:read', 'plants:write', 'webhooks:read', 'webhooks:write'],
+    expiresAt: new Date(exp * 1000).toISOString(),
+  });
+});
+
 test('a JWT that is not acceptable is refused with the challenge of RFC 6750', async () => {
   for (const changes of [
     { aud: 'other' },
