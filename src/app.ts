@@ -190,6 +190,7 @@ async function serve(parts: Parts): Promise<App> {
     rateLimit: config.rateLimit,
     authFailureLimit: config.authFailureLimit,
     trustProxy: config.trustProxy,
+    corsOrigins: config.corsOrigins,
     publicUrl: config.publicUrl,
     log: options.log,
     measures: metrics?.measures,

@@ -55,6 +55,8 @@ export const http = {
   lateSlices: 5,
   /** Requests that may always wait, so that a few clients may keep sending slow requests. */
   leastRoom: 100,
+  /** How long a browser may remember what a page of another origin may send: the most that Chromium heeds. */
+  preflightSeconds: 7_200,
   /** The value of `Retry-After`. Whatever makes the service refuse work usually passes within a moment. */
   retryAfterSeconds: 1,
 } as const;

@@ -261,3 +261,20 @@ test('a bootstrap token is what the operator chose, also when it looks like a mi
   const mistyped = token.slice(0, -1) + (token.endsWith('a') ? 'b' : 'a');
   assert.equal(readConfig({ BOOTSTRAP_TOKEN: mistyped }).bootstrapToken, mistyped);
 });
+
+test('other origins are exact: no path, no pattern, no name without a scheme', () => {
+  const { corsOrigins } = readConfig({ CORS_ORIGINS: 'https://garden.example.org, http://localhost:5173,' });
+  assert.deepEqual(corsOrigins, ['https://garden.example.org', 'http://localhost:5173']);
+  for (const wrong of [
+    '*',
+    'null',
+    'garden.example.org',
+    'https://garden.example.org/',
+    'https://*.example.org',
+    'HTTPS://garden.example.org',
+    'https://garden.example.org:443',
+    'file:///',
+  ]) {
+    assert.equal(problemsOf({ CORS_ORIGINS: wrong }).length, 1, wrong);
+  }
+});

@@ -28,6 +28,7 @@ export const bounds: Readonly<Record<LimitName, string>> = {
   'http.lingerBytes': 'The connection is closed, whether its client has read the answers or not.',
   'http.idleCheckMs': 'The drain may last this much longer.',
   'http.drainMs': 'Connections that are still open are closed, even within a request.',
+  'http.preflightSeconds': 'The browser asks again (`Access-Control-Max-Age`).',
   'http.retryAfterSeconds': 'The value of `Retry-After` on 503.',
   'http.sliceMs': 'Responses are written and new requests are read, then the next requests run.',
   'http.lateMs': 'The service counts as overloaded, once this has lasted.',

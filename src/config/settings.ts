@@ -12,6 +12,7 @@ import {
   parseFolder,
   parseHost,
   parseJwtUrl,
+  parseOrigins,
   parsePort,
   parsePublicUrl,
   parseRate,
@@ -217,6 +218,13 @@ export const settings = {
     takes: '<cidrs>',
     description: 'Networks of the proxies whose X-Forwarded-For is trusted.',
     parse: parseNetworks,
+    default: '',
+  }),
+  corsOrigins: setting('CORS_ORIGINS', {
+    takes: '<origins>',
+    description:
+      'Other origins whose pages may call the API from a browser, such as `https://garden.example.org`.',
+    parse: parseOrigins,
     default: '',
   }),
   /** Undefined for no limit. */

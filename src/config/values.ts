@@ -77,6 +77,21 @@ export function parseJwtUrl(what: string): (text: string) => string {
   };
 }
 
+/** Origins as browsers send them, separated by commas. `*` and patterns are refused. */
+export function parseOrigins(text: string): readonly string[] {
+  const origins = text
+    .split(',')
+    .map((each) => each.trim())
+    .filter((each) => each !== '');
+  for (const origin of origins) {
+    if (/^https?:[^*]+$/.test(origin) && URL.parse(origin)?.origin === origin) continue;
+    throw new Error(
+      `The origins must be exact, separated by commas, such as https://garden.example.org; not ${JSON.stringify(origin)}.`,
+    );
+  }
+  return origins;
+}
+
 export function parseText(what: string): (text: string) => string {
   return (text) => {
     if (/^[^\p{Cc}\p{Cs}]{1,255}$/u.test(text)) return text;

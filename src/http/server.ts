@@ -17,6 +17,7 @@ import { limitFailures } from './admission/auth-failures.ts';
 import { clientNetwork } from './admission/client-address.ts';
 import { finishAnswersFirst, HttpRequest } from './admission/closing.ts';
 import { shareConnections } from './admission/connection-share.ts';
+import { allowOrigins } from './admission/cross-origin.ts';
 import { asksHealth, refuseAtTheDoor } from './admission/door.ts';
 import { sendToReaders } from './admission/list-readers.ts';
 import { isPipelined, queuePipelines } from './admission/pipelining.ts';
@@ -58,6 +59,8 @@ export type ServerOptions = Pick<
   authFailureLimit: number;
   /** Proxies whose `X-Forwarded-For` is trusted. */
   trustProxy: AllowedNetworks;
+  /** Origins of pages that may call the API. */
+  corsOrigins: readonly string[];
   /** The public URL; undefined when it is where the service listens. */
   publicUrl: string | undefined;
   log: FastifyBaseLogger | undefined;
@@ -83,6 +86,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   // Before the requests wait for their turn, which counts towards their duration.
   if (options.tracer) traceRequests(app, options.tracer);
   const turns = takeTurns(app, options);
+  allowOrigins(app, options.corsOrigins);
   app.addHook('onRequest', requestGuard(options.drain));
   answerOtherPaths(
     app,
