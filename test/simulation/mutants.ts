@@ -149,10 +149,10 @@ const mutants: readonly Mutant[] = [
     to: '',
   },
   {
-    breaks: 'lanes are taken before others are given back',
+    breaks: 'lanes are given back late',
     file: `${CORE}/runner.ts`,
     from: 'giveBack(dispatch.release(now + bounds.lingerMs, now), false)',
-    to: 'timers.later(() => giveBack(dispatch.release(now + bounds.lingerMs, now), false), 1)',
+    to: 'timers.later(() => giveBack(dispatch.release(now + bounds.lingerMs, now), false), 700)',
   },
   {
     breaks: 'no place is kept for what was asked for',
