@@ -61,6 +61,13 @@ export const http = {
   retryAfterSeconds: 1,
 } as const;
 
+export const plants = {
+  /** Unicode code points of a name: a line of text. The API promises it, so it can only grow. */
+  nameLength: 255,
+  /** The same for a tag. */
+  tagLength: 255,
+} as const;
+
 export const list = {
   /** Plants in the first part of a list. A longer list is streamed. */
   firstPlants: 100,

@@ -37,6 +37,8 @@ export const bounds: Readonly<Record<LimitName, string>> = {
   'http.lateSlices': 'The same.',
   'http.leastRoom':
     'In an overload: 503 `50300` with `Retry-After`, unless two slices can still take the request.',
+  'plants.nameLength': '400 `40002`.',
+  'plants.tagLength': '400 `40002`.',
   'list.firstPlants': 'A longer list is streamed in parts.',
   'list.partPlants': 'The next plants are in the next part.',
   'list.partBytes':

@@ -15,6 +15,7 @@ import {
   list,
   lookups,
   observability,
+  plants,
   processes,
   sending,
   storage,
@@ -31,6 +32,7 @@ Every queue, body, loop and wait of the service is bounded. The values are in \`
 /** A group that is missing here is a type error. */
 const groups: Readonly<Record<keyof typeof limits, { title: string; values: object }>> = {
   http: { title: 'Requests', values: http },
+  plants: { title: 'Plants', values: plants },
   list: { title: 'Lists', values: list },
   access: { title: 'Users and tokens', values: access },
   identityProvider: { title: 'JWTs', values: identityProvider },

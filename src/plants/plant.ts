@@ -1,5 +1,6 @@
 import type { FromSchema } from 'json-schema-to-ts';
 import { AppError } from '../errors.ts';
+import { plants as limits } from '../limits.ts';
 
 /** A plant id: any 64-bit signed integer, exact to the last digit. Unique for one owner. */
 export type PlantId = bigint;
@@ -24,18 +25,17 @@ const VISIBLE_TEXT = `^[^\\u0000\\uD800-\\uDFFF]*[^${WHITE_SPACE}\\u0000\\uD800-
 export const Name = {
   type: 'string',
   minLength: 1,
-  maxLength: 255,
+  maxLength: limits.nameLength,
   pattern: VISIBLE_TEXT,
-  description:
-    'a string of 1 to 255 Unicode code points, not only white space, without NUL or lone surrogates',
+  description: `a string of 1 to ${limits.nameLength} Unicode code points, not only white space, without NUL or lone surrogates`,
   examples: ['Alder'],
 } as const;
 
 export const Tag = {
   type: 'string',
-  maxLength: 255,
+  maxLength: limits.tagLength,
   pattern: TEXT,
-  description: 'a string of at most 255 Unicode code points, without NUL or lone surrogates',
+  description: `a string of at most ${limits.tagLength} Unicode code points, without NUL or lone surrogates`,
   examples: ['Alnus'],
 } as const;
 
