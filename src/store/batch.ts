@@ -9,67 +9,63 @@ import { abandonCommit, beginCommit, endCommit } from './commit-spans.ts';
 import { outcomeUnknown, unavailable } from './failures.ts';
 
 /**
- * Group commit: commands that arrive while a commit is under way become one transaction, the next.
- * The queue is bounded by count, bytes and age; past a bound the answer is 50300 at the door.
+ * Group commit: commands that arrive during a commit become one transaction, the next. The queue is limited by count,
+ * bytes and age; when it is full, `submit` fails with 50300.
  */
 export type GroupCommit<Command> = {
   /**
-   * Resolves with the command's own outcome once its transaction is on disk. The command of a caller who left while
-   * it waited is dropped, not done.
+   * Resolves with the command's own outcome once its transaction is on disk. Dropped if the caller leaves while it
+   * waits.
    */
   submit(command: Command, bytes: number, door?: Door, caller?: Waiter): Promise<unknown>;
-  /** Whether a command that is submitted now is refused: to know it before the request is read costs far less. */
+  /** Whether `submit` would refuse a command now: checking that before the request is read costs far less. */
   isFull(): boolean;
-  /** How many commands wait for a commit, and how long the first of them has waited; 0 when there is none. */
+  /** The number of commands waiting for a commit, and the age of the first; 0 when none waits. */
   waiting(): { commands: number; ageMs: number };
-  /** Commits what is queued; later commands are refused with 50303. */
+  /** Commits the queued commands; later ones are refused with 50303. */
   close(): Promise<void>;
 };
 
-/** What a command without text of any length is counted as. */
+/** The size counted for a command without texts of variable length. */
 export const COMMAND_BYTES = 512;
 
-/** What of a caller counts while they wait. */
 type Waiter = Pick<Caller, 'hasLeft' | 'span'>;
 
-/** `open`: for commands whose number is bounded elsewhere and that must not be refused because of others. */
+/** `open`: for commands whose number is limited elsewhere, and which others must not crowd out. */
 export type Door = 'bounded' | 'open';
 
 /**
- * Runs the commands as one transaction. Rejects with AppError 50302 when nothing was done and with 50301
- * when the outcome is unknown. A store with `Patience` asks `mayBegin` before it does anything, and does nothing when
- * the answer is no: those who wait have been told already.
+ * Runs the commands as one transaction. Rejects with AppError 50302 when nothing was done and with 50301 when the
+ * outcome is unknown. A store with `Patience` asks `mayBegin` first and does nothing if the answer is no: the callers
+ * have been answered already.
  */
 type Commit<Command> = (commands: Command[], mayBegin: () => boolean) => Promise<BatchResult>;
 
 export type BatchResult = {
   /** One outcome for each command, in order. */
   outcomes: unknown[];
-  /** Commands that failed alone, by index; their neighbours are committed. */
+  /** Commands that failed alone, by index; the rest of the batch is committed. */
   failures: { index: number; error: AppError }[];
 };
 
-/**
- * A pause behind a batch of many commands, for a store where a batch costs much by itself: the next one is larger then,
- * and all are done sooner. Behind few commands there is none: nobody would come in it.
- */
+/** After `many` commands a pause lets the next batch grow, for a store where each batch is expensive. */
 export type Gathering = { many: number; pauseMs: number };
 
 /**
- * How long a command waits for a store that others may hold up: until its transaction begins, else nothing is done; and
- * until it is answered, else its outcome is unknown. This is looked at every `checkMs`.
+ * Deadlines of a command in a store that others may block: `beginMs` until its transaction begins, else nothing is
+ * done; `answerMs` until the answer, else its outcome is unknown.
  */
 export type Patience = { beginMs: number; answerMs: number; checkMs: number };
 
 export type BatchRules<Command> = {
   gathering?: Gathering;
   patience?: Patience;
-  /** Whether a command goes into the transaction of the one before it; any two when left out. */
+  /** Whether a command may share a transaction with the one before it; by default any may. */
   goTogether?(before: Command, next: Command): boolean;
   batchEnded?: ((batch: EndedBatch) => void) | undefined;
 };
 
-/** @param clock that never goes back, or what waits would seem to have come later than it did */
+/** @param clock monotonic: with a clock that goes back, ages would be too low */
 export function groupCommit<Command>(
   commit: Commit<Command>,
   clock: Clock,
@@ -84,7 +80,7 @@ export function groupCommit<Command>(
   function schedule(): void {
     if (scheduled || underWay) return;
     scheduled = true;
-    // After the requests that this turn of the event loop still brings: they share the commit.
+    // After the other requests of this turn of the event loop, so that they share the commit.
     setImmediate(() => {
       scheduled = false;
       commitNext();
@@ -105,7 +101,7 @@ export function groupCommit<Command>(
     watch?.stop();
     measured?.(result);
     const pauses = gathering !== undefined && batch.length >= gathering.many && !closed;
-    // Before the answers to this batch are sent: meanwhile the next one is written and waits for the disk.
+    // Before this batch is answered, so that the next one is already being written meanwhile.
     if (!pauses) commitNext();
     endCommit(batch, result);
     if (result.status === 'fulfilled') settle(batch, result.value);
@@ -115,7 +111,7 @@ export function groupCommit<Command>(
     commitNext();
   }
 
-  /** Answers those who have waited too long, for the batch under way or for the next one. */
+  /** Answers callers who have waited too long, in the current batch and in the queue. */
   function watched(batch: readonly Waiting<Command>[], { beginMs, answerMs, checkMs }: Patience) {
     let stage: 'waits' | 'begun' | 'given up' = 'waits';
     const timer = setInterval(() => {
@@ -125,7 +121,7 @@ export function groupCommit<Command>(
         const late = batch.filter(({ at }) => now - at > answerMs);
         rejectAll(late, outcomeUnknown('The store did not answer in time', undefined));
       } else if (ageOfFirst(batch, now) > beginMs) {
-        // As a whole: what began for some of them would be done for all.
+        // All of them: the transaction cannot begin for some only.
         stage = 'given up';
         rejectAll(batch, unavailable(undefined));
       }
@@ -139,11 +135,11 @@ export function groupCommit<Command>(
     };
   }
 
-  /** What waits too long is not done: for a caller who is not there any more, since those behind it wait, too. */
+  /** Drops commands that waited too long and whose caller has left, since they delay others. */
   function dropStale(): void {
     const now = clock.now();
     drop(
-      // Whoever has only said that nothing more will be sent reads it.
+      // A client that only closed its sending side still reads the answer, and does not count as gone.
       ({ at, caller }) => now - at > writes.desertedMs && caller?.hasLeft() === true,
       () => retryLater(50300, 'The write waited too long; nothing was done.'),
     );
@@ -216,13 +212,12 @@ export function groupCommit<Command>(
   };
 }
 
-/** A command, what it takes of the queue's bytes, since when it waits, and who waits for its outcome. */
 type Waiting<Command> = {
   command: Command;
   bytes: number;
   at: number;
   caller: Waiter | undefined;
-  /** Of its wait, if the request of the caller is traced. */
+  /** The span of the wait, if the caller's request is traced. */
   span: Span | undefined;
   resolve(outcome: unknown): void;
   reject(error: unknown): void;
@@ -232,7 +227,7 @@ function ageOfFirst([first]: readonly Waiting<unknown>[], now: number): number {
   return first ? now - first.at : 0;
 }
 
-/** Called when a batch begins; what it returns, when the batch has ended. */
+/** Call it when a batch begins, and what it returns when the batch has ended. */
 function measure(
   batch: readonly Waiting<unknown>[],
   now: number,

@@ -1,15 +1,12 @@
 import { hash } from 'node:crypto';
 
-/** How many rows a table has, and a checksum over them in any order: no two stores keep all keys in the same one. */
+/** The number of rows of a table, and a checksum over them in any order, since stores order keys differently. */
 export type Summary = { rows: number; checksum: string };
 
-/** Of a row each value, with its length in front of it, or `-` for none: no two rows have the same text. */
+/** Each value of a row is written with its length before it, or as `-` for null, so no two rows have the same text. */
 const ABSENT = '-';
 
-/**
- * Adds up the first 64 bits of the SHA-256 of each row: a row that is missing, doubled or different changes the sum.
- * `checksumInSql` does the same.
- */
+/** Sums the first 64 bits of each row's SHA-256, so any missing, duplicate or changed row shows. As `checksumInSql`. */
 export function createChecksum(columns: readonly string[]) {
   let rows = 0;
   let sum = 0n;
@@ -24,7 +21,7 @@ export function createChecksum(columns: readonly string[]) {
   };
 }
 
-/** The statement that selects `rows` and `sum` of a table of PostgreSQL. */
+/** A PostgreSQL statement that selects `rows` and `sum` of a table. */
 export function checksumInSql(table: string, columns: readonly string[]): string {
   const values = columns.map(
     (column) => `coalesce(octet_length(${column}::text) || ':' || ${column}::text, '${ABSENT}')`,
@@ -34,7 +31,7 @@ export function checksumInSql(table: string, columns: readonly string[]): string
     FROM ${table}`;
 }
 
-/** @param sum of 64-bit integers with a sign */
+/** @param sum of signed 64-bit integers */
 export function summaryOf(rows: number, sum: bigint): Summary {
   return { rows, checksum: BigInt.asUintN(64, sum).toString(16).padStart(16, '0') };
 }

@@ -2,16 +2,15 @@ import type { AppError } from '../errors.ts';
 import type { Span } from '../tracing/port.ts';
 
 /**
- * A span for each traced request of a batch, of its wait in the queue and the commit: whoever looks at a trace sees
- * what that request waited for, and with how many others. One span for the batch would stand in one trace only.
+ * Each traced request gets its own span for wait and commit: one span for the whole batch would appear in one trace
+ * only.
  */
 
 type Traced = { span: Span | undefined };
 
-/** What became of a batch, as far as it is looked at here. */
 type Result = PromiseSettledResult<{ failures: readonly { index: number; error: AppError }[] }>;
 
-/** The transaction begins; until then they waited in the queue. */
+/** Marks the end of the wait in the queue. */
 export function beginCommit(batch: readonly Traced[]): void {
   for (const { span } of batch) span?.mark('the transaction begins');
 }
@@ -29,7 +28,7 @@ export function endCommit(batch: readonly Traced[], result: Result): void {
   });
 }
 
-/** It waited until nobody was there any more. */
+/** Ends the span of a command that was dropped. */
 export function abandonCommit({ span }: Traced, error: AppError): void {
   span?.end({ failure: failureOf(error) });
 }

@@ -1,16 +1,16 @@
-/** Ids of events as texts that a key is walked by. */
+/** Event ids as bounds for walking a key. */
 
-/** Before every id of an event. */
+/** Sorts before every event id. */
 export const BEGINNING = 'evt_';
-/** Behind every id. */
+/** Sorts after every event id. */
 export const END = '~';
 
-/** The first text behind an id: for a walk that goes on from a text, that included. */
+/** The first text after an id, for a walk that includes its start. */
 export function behind(id: string): string {
   return `${id}0`;
 }
 
-/** The greatest id; what is no text counts as none. */
+/** The greatest id; ignores values that are not text. */
 export function latest(ids: readonly unknown[]): string | undefined {
   return ids.reduce<string | undefined>(
     (last, id) => (typeof id === 'string' && (last === undefined || id > last) ? id : last),

@@ -1,15 +1,15 @@
 import { type AppError, type ErrorCode, retryLater } from '../errors.ts';
 
 export function unavailable(cause: unknown): AppError {
-  return retryLater(50302, 'The store cannot be used now; nothing was done. Retry in a moment.', { cause });
+  return retryLater(50302, 'The store is not available; nothing was done. Retry in a moment.', { cause });
 }
 
-/** @param what what happened, as the beginning of a sentence */
+/** @param what the beginning of a sentence that says what happened */
 export function outcomeUnknown(what: string, cause: unknown): AppError {
   return retryLater(50301, `${what}, so the outcome is unknown. Retry with the same key or id.`, { cause });
 }
 
-/** Errors as data, for the way from one thread to another: their class does not travel. */
+/** Errors as data, to pass between threads: messages do not preserve their class. */
 export type PlainError = {
   code: ErrorCode;
   message: string;

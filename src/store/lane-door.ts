@@ -5,26 +5,26 @@ import type { OwnedLanes } from '../webhooks/delivery/deliver.ts';
 import type { LaneStore } from '../webhooks/delivery/port.ts';
 import type { PlainError } from './failures.ts';
 
-/** What the main thread of a service knows of the lanes, and how the thread that sends comes to them. */
+/** The main thread's view of the lanes, and how the sender thread connects to them. */
 export type LaneDoor = {
-  /** Whether that thread is needed now. */
+  /** Whether the sender thread is needed now. */
   hasWork(): Promise<boolean>;
-  /** Calls back after a commit that gave lanes work. */
+  /** Calls back after a commit that added work to lanes. */
   onWork(listener: () => void): void;
-  /** A way for that thread; the one before is closed. */
+  /** Connects the sender thread and closes its previous connection. */
   connect(): LaneSource;
-  /** Tells of a read of that thread for which the machine is at fault. */
+  /** Reports a failed read of the sender thread that the machine is to blame for. */
   couldNotRead(error: PlainError): void;
 };
 
-/** Handed to a thread: what it opens the lanes with. */
+/** What a thread needs to open the lanes. */
 export type LaneSource = EmbeddedSource | DatabaseSource;
 
 export type EmbeddedSource = { kind: 'sqlite'; path: string; port: MessagePort };
 
 export type DatabaseSource = {
   kind: 'postgres';
-  /** As it was given, with the password. */
+  /** As configured, with the password. */
   url: string;
   connections: number;
   pooled: boolean;
@@ -33,21 +33,20 @@ export type DatabaseSource = {
 
 export type LaneParts = {
   log: Log;
-  /** Whether the process, or thread, before was ended uncleanly, maybe by what it sent. */
+  /** Whether the previous process or thread died, possibly because of what it sent. */
   isCareful: boolean;
-  /** Called with each batch of outcomes that ended. */
   batchEnded(batch: EndedBatch): void;
-  /** Called when the machine is at fault for a read that failed. */
+  /** Called when a read fails and the machine is to blame. */
   couldNotRead(error: PlainError): void;
 };
 
-/** The lanes as the thread that sends sees them. */
+/** The lanes as the sender thread sees them. */
 export type Lanes = {
   store: LaneStore;
   owners: OwnedLanes;
-  /** By which deliveries are due. */
+  /** The clock that due times refer to. */
   clock: Clock;
-  /** How many outcomes wait to be written down, and for how long the first of them has. */
+  /** The number of outcomes waiting to be recorded, and the age of the first. */
   waiting(): { commands: number; ageMs: number };
   close(): Promise<void>;
 };

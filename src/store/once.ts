@@ -1,14 +1,14 @@
 import { disabledUser } from '../access/users.ts';
 import { AppError } from '../errors.ts';
 
-/** What a write for a caller answers instead of its outcome when nothing was done. */
+/** Outcomes of a write for a caller when nothing was done. */
 
 /** The caller is disabled or deleted. */
 export const USER_GONE = 'user gone';
-/** The key of the request has a record. */
+/** The request's key already has a record. */
 export const KEY_USED = 'key used';
 
-/** Passes an outcome on; throws AppError 40101 or 40901 when nothing was done. */
+/** Returns the outcome; throws AppError 40101 or 40901 if nothing was done. */
 export function refuseUndone(outcome: unknown): unknown {
   if (outcome === USER_GONE) throw disabledUser();
   if (outcome === KEY_USED) {
@@ -17,7 +17,7 @@ export function refuseUndone(outcome: unknown): unknown {
   return outcome;
 }
 
-/** A command that failed by a fault of its own. */
+/** The error of a command that failed because of a bug. */
 export function fault(cause: unknown): AppError {
   return new AppError(50000, 'The store could not carry out the command.', { cause });
 }

@@ -5,19 +5,13 @@ import type { Trace } from '../tracing/port.ts';
 import { type EventType, eventTypes, feedTypes, sentTypes } from '../webhooks/event-types.ts';
 import type { AttemptRecord, Delivery, PlantEvent, Webhook } from '../webhooks/port.ts';
 
-/**
- * What rows of both stores mean; their columns have the same names. What is true or false is a number in the embedded
- * store.
- */
+/** Converts rows of both stores, which name their columns alike. The embedded store keeps booleans as numbers. */
 type Row = Record<string, unknown>;
 
-/**
- * The types of events that this version knows, as SQL. A replica of a newer version may write others beside it: they
- * are left to that one, so what reads events for `toEvent` leaves them out.
- */
+/** The event types that this version knows, as SQL: queries for `toEvent` leave those of newer replicas to them. */
 export const KNOWN_TYPES = asSql(eventTypes);
 
-/** Those of them that the feed shows, and those that are sent. */
+/** The known types in the feed, and those that are sent. */
 export const FEED_TYPES = asSql(feedTypes);
 export const SENT_TYPES = asSql(sentTypes);
 
@@ -51,7 +45,7 @@ export function toShare(row: Row): Share {
   return { owner: String(row.owner), viewer: String(row.viewer), createdAt: Number(row.created_at) };
 }
 
-/** A row of a token, with the id of its user as user, their name and disabled_at. */
+/** @param row of a token, with the id of its user as `user`, and the user's name and disabled_at */
 export function toToken(row: Row): StoredToken {
   return {
     id: String(row.id),
@@ -90,10 +84,10 @@ export function toWebhook(row: Row): Webhook {
   };
 }
 
-/** A row with id, type, created_at, plant (as text: as a number it would lose digits), name and tag. */
+/** @param row with id, type, created_at, plant (as text: a number would lose digits), name and tag */
 export function toEvent(row: Row): PlantEvent {
   const { type } = row;
-  if (!isKnownType(type)) throw new Error(`The event ${row.id} has the type ${type}, which is unknown.`);
+  if (!isKnownType(type)) throw new Error(`The event ${row.id} has the unknown type ${type}.`);
   return {
     id: String(row.id),
     type,
@@ -102,14 +96,13 @@ export function toEvent(row: Row): PlantEvent {
   };
 }
 
-/** In which an event was made. */
 export function toTrace({ trace }: Row): Trace | undefined {
   return textOf(trace);
 }
 
 /**
- * @param row with state, attempts, due, leased and reason, and what `toEvent` reads
- * @param isDisabled whether its webhook is
+ * @param row with state, attempts, due, leased and reason, and the columns of `toEvent`
+ * @param isDisabled whether the webhook is disabled
  */
 export function toDelivery(row: Row, isDisabled: boolean): Delivery {
   const state = stateOf(row.state, isDisabled);
@@ -125,7 +118,7 @@ export function toDelivery(row: Row, isDisabled: boolean): Delivery {
 function stateOf(stored: unknown, isDisabled: boolean): Delivery['state'] {
   if (stored === 'pending') return isDisabled ? 'held' : 'pending';
   if (stored === 'failed' || stored === 'delivered') return stored;
-  throw new Error(`A delivery has the state ${stored}, which is unknown.`);
+  throw new Error(`A delivery has the unknown state ${stored}.`);
 }
 
 export function toAttempt(row: Row): AttemptRecord {

@@ -6,19 +6,19 @@ import type { Clock } from '../runtime.ts';
 import type { ChoreStore, DeliveryStore, EventStore, WebhookStore } from '../webhooks/port.ts';
 import type { LaneDoor } from './lane-door.ts';
 
-/** What cursors are sealed with (`http/cursor.ts`). */
+/** The keys that protect cursors (`http/cursor.ts`). */
 export type CursorKeys = {
   /** 256 bits, in hexadecimal. */
   secret: string;
-  /** What a checksum in their place was keyed by: a random number that belongs to this store and to its copies. */
+  /** The random key of the checksum in older cursors, the same in this store and its copies. */
   oldKey: number;
-  /** Until when such cursors are given out, in milliseconds since the Unix epoch; 0 for never. */
+  /** Until when older cursors are issued, in milliseconds since the Unix epoch; 0 for never. */
   oldUntil: number;
 };
 
 /**
- * Everything that is kept, behind one port for each feature. Each write method is one whole transaction:
- * no transaction crosses the port, and a method resolves only when its effect is on disk.
+ * All stored data, with one port for each feature. Each write method is one transaction: no transaction crosses the
+ * port, and a method resolves only when its effect is on disk.
  *
  * Writes fail with `AppError` 50300 (overloaded), 50302 (nothing was done) or 50301 (outcome unknown).
  */
@@ -29,16 +29,16 @@ export type Store = {
   webhooks: WebhookStore;
   deliveries: DeliveryStore;
   lanes: LaneDoor;
-  /** By which times in the store are, where that is not this process's own. */
+  /** The clock of times in the store, if it is not this process's own. */
   clock?: Clock;
   events: EventStore;
   chores: ChoreStore;
   readings: StoreReadings;
   cursorKeys: CursorKeys;
-  /** Whether writes would be refused at once. */
+  /** Whether writes would be refused now. */
   isFull(): boolean;
   /** Throws when the store cannot answer. */
   check(): void;
-  /** Commits what is queued, then closes. May be called twice. */
+  /** Commits the queued writes, then closes. May be called twice. */
   close(): Promise<void>;
 };

@@ -3,16 +3,15 @@ import { access as limits } from '../limits.ts';
 import { MAX_ID, MIN_ID, type PlantId } from '../plants/plant.ts';
 import type { Ends, Position } from '../plants/port.ts';
 
-/** Whose plants a viewer may read, in the order of the list: the viewer, then those who share with them, by name. */
+/** The owners whose plants a viewer may read, in list order: the viewer, then those who share with them, by name. */
 export type VisibleOwners = {
   owners: readonly Owner[];
-  /** The stretches of the whole list. */
   whole: readonly Stretch[];
 };
 
 export type Owner = { id: number; name: string };
 
-/** Plants of one owner, from the first to the last, both included. */
+/** Plants of one owner from `first` to `last`, inclusive. */
 export type Stretch = { owner: number; first: PlantId; last: PlantId };
 
 export type Bounds = {
@@ -21,17 +20,17 @@ export type Bounds = {
   ends?: Ends | undefined;
 };
 
-/** `sharing`: those who share with the viewer, in any order. */
+/** @param sharing the users who share with the viewer, in any order */
 function visibleOwners(viewer: number, sharing: readonly Owner[]): VisibleOwners {
   const owners = [{ id: viewer, name: '' }, ...sharing.toSorted(byName)];
   return { owners, whole: owners.map(({ id }) => ({ owner: id, first: MIN_ID, last: MAX_ID })) };
 }
 
 /**
- * The stretches of the list from one position to another, both included, and of each owner as far as `ends` says.
+ * The stretches of the list from one position to another, inclusive, each limited by `ends`.
  *
- * @param nameOf the name of an owner who shares no more; undefined when there is none of this id
- * @throws AppError 40007 when the owner of a position does not exist any more
+ * @param nameOf the name of an owner who no longer shares; undefined if the user does not exist
+ * @throws AppError 40007 when the owner of a position no longer exists
  */
 export function stretchesOf(
   { owners, whole }: VisibleOwners,
@@ -50,7 +49,7 @@ export function stretchesOf(
   });
 }
 
-/** The index of an owner or, when they share no more, of the one who would follow. */
+/** The index of an owner or, if they no longer share, of the owner who would follow them. */
 function placeOf(
   owners: readonly Owner[],
   id: number,
@@ -64,7 +63,7 @@ function placeOf(
   return { index: following === -1 ? owners.length : following, isThere: false };
 }
 
-/** By code points: UTF-16 would put those beyond the first plane before some of it. */
+/** By code points: UTF-16 order differs beyond the first plane. */
 function byName(one: { name: string }, other: { name: string }): number {
   return Buffer.compare(Buffer.from(one.name), Buffer.from(other.name));
 }
@@ -72,13 +71,13 @@ function byName(one: { name: string }, other: { name: string }): number {
 function ownerGone(): AppError {
   return new AppError(
     40007,
-    'The user at whose plants this cursor stands does not exist any more; start without a cursor.',
+    'The user whose plants this cursor points to no longer exists; start without a cursor.',
   );
 }
 
 /**
- * Whether a webhook may have a delivery of an owner's event, as SQL over `d` (deliveries): the owner is the webhook's, or
- * shares with them, and it is none of those that an earlier share left.
+ * SQL for whether a webhook may receive an owner's event, over `d` (deliveries): the owner is the webhook's, or shares
+ * with them, and the delivery is not left from an earlier share.
  *
  * @param subscriber the owner of the webhook, as SQL
  */
@@ -96,7 +95,7 @@ export function isVisibleTo(subscriber: string): string {
      )`;
 }
 
-/** What was looked up of viewers, for as long as the access epoch stays. */
+/** The owners found for viewers, valid until the access epoch changes. */
 export function visibleCache(epoch: () => number) {
   let known = new Map<number, VisibleOwners>();
   let knownEpoch = -1;
@@ -111,7 +110,7 @@ export function visibleCache(epoch: () => number) {
       }
       return known.get(viewer);
     },
-    /** To be called before a look-up, with what it finds after it: what was asked before a change is not kept. */
+    /** Call it before a lookup, and its result with what was found: a change in between prevents caching. */
     keeper() {
       const into = known;
       return (viewer: number, sharing: readonly Owner[]): VisibleOwners => {

@@ -1,6 +1,6 @@
 import type { WebhooksReading } from '../observability/port.ts';
 
-/** What a statement of either store finds of some webhooks; PostgreSQL gives large numbers as text. */
+/** The result of the statement of either store; PostgreSQL returns large numbers as text. */
 export type WebhooksRow = {
   enabled: number | string;
   paused: number | string;
@@ -31,7 +31,7 @@ export function addWebhooks(reading: WebhooksReading, row: WebhooksRow): Webhook
   };
 }
 
-/** Ids of events are in the order of their times. */
+/** Event ids are ordered by time. */
 function first<T extends string | number>(one: T | undefined, other: T | undefined): T | undefined {
   if (one === undefined || other === undefined) return one ?? other;
   return one < other ? one : other;

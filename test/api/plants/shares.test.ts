@@ -112,7 +112,7 @@ describe('shared plants', () => {
       await store.access.deleteUser('cutter-a', 0);
       while (await store.chores.hasChores(0)) await store.chores.advance({ now: 0, limit: 500 });
     });
-    failed(await service.request('GET', next, { token: viewer }), 40007, /does not exist any more/);
+    failed(await service.request('GET', next, { token: viewer }), 40007, /no longer exists/);
   });
 
   test('feed, stream and webhooks of the viewer have what the owner adds, until the share ends', async () => {
