@@ -72,7 +72,7 @@ for (const error of ['EIO', 'ENOSPC'] as const) {
     assert.ok(errors.length >= 1 && errors.length <= 2, `${errors}`);
     assert.ok(errors.every((message) => message.startsWith(path)));
     if (error === 'EIO') assert.match(errors.at(-1) ?? '', /EIO/);
-    assert.deepEqual(said(stdout, 'info').filter((message) => /can be read again/.test(message)).length, 1);
+    assert.deepEqual(said(stdout, 'info').filter((message) => /is readable again/.test(message)).length, 1);
   });
 }
 

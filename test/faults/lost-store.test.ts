@@ -109,18 +109,22 @@ const ways: Way[] = [
     },
     says: /plant-store\.db was replaced/,
   },
-  { name: 'database is emptied', act: (_, path) => truncate(path), says: /plant-store\.db was cut/ },
+  { name: 'database is emptied', act: (_, path) => truncate(path), says: /plant-store\.db was truncated/ },
   {
     name: 'database is cut',
     act: async (_, path) => truncate(path, Math.floor((await stat(path)).size / 2)),
-    says: /plant-store\.db was cut/,
+    says: /plant-store\.db was truncated/,
   },
-  { name: 'log is emptied', act: (_, path) => truncate(`${path}-wal`), says: /plant-store\.db-wal was cut/ },
+  {
+    name: 'log is emptied',
+    act: (_, path) => truncate(`${path}-wal`),
+    says: /plant-store\.db-wal was truncated/,
+  },
   {
     name: 'log is cut',
     // To less than it had at the start: how it grew since is known to the thread that writes.
     act: async (_, path) => truncate(`${path}-wal`, Math.floor((await stat(`${path}-wal`)).size / 4)),
-    says: /plant-store\.db-wal was cut/,
+    says: /plant-store\.db-wal was truncated/,
   },
 ];
 

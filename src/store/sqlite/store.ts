@@ -35,27 +35,27 @@ import { plantReads } from './plants/plants.ts';
 
 type SqliteOptions = WriterRules & {
   path: string;
-  /** `thread` for a server; `inline` for a program that makes a few writes and ends. */
+  /** `thread` for a server; `inline` for a program that writes little and exits. */
   writer: 'thread' | 'inline';
   clock: Clock;
   log?: Log;
   measures?: Measures | undefined;
-  /** Called before a store of an older version is brought up to date; may throw to leave it as it is. */
+  /** Called before an older store is migrated; may throw to leave it unchanged. */
   beforeMigration?: () => void;
   /**
-   * Called once, when a commit's outcome is unknown, or the store is damaged or gone for good: the process must end
-   * soon, and recovery decides at the next start. Those who wait for a commit are told 50301 right after; later writes
+   * Called once, when the outcome of a commit is unknown or the store is damaged or lost for good. The process must
+   * exit soon, and recovery decides at the next start. Waiting callers get 50301 right after this call; later writes
    * are refused. The store must not be closed then.
    */
   onFatal(failure: StoreFailure): void;
 };
 
 export type SqliteStore = Store & {
-  /** The newest event's id: ids go on from there, since their order is that of the feed. */
+  /** The newest event's id. New ids must be greater, since their order is that of the feed. */
   latestEvent(): string | undefined;
 };
 
-/** Opens the embedded store, makes it when it is not there, and brings its schema up to date. */
+/** Opens the embedded store, creates it if it does not exist, and migrates its schema. */
 export async function openSqliteStore(options: SqliteOptions): Promise<SqliteStore> {
   const db = openConnection(options.path);
   migrate(db, options.clock.now(), options.beforeMigration);
@@ -87,7 +87,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   );
   let closing: Promise<void> | undefined;
 
-  /** Of a batch of the thread that sends. */
+  /** The sender thread's batch ended. */
   function beside(error: unknown): void {
     if (error === undefined) watch.written();
     else watch.writeFailed(error);
@@ -111,7 +111,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
       hasWork: async () => findWork().length > 0,
       onWork: (listener) => void hints.work.push(listener),
       connect() {
-        if (!thread) throw new Error('a store that ends soon has no way for a thread that sends');
+        if (!thread) throw new Error('a store with an inline writer cannot connect a sender thread');
         return { kind: 'sqlite', path, port: thread.connect() };
       },
       couldNotRead: (error) => void watch.readFailed(fromPlain(error).cause, findWork),
@@ -161,7 +161,7 @@ function plantStore({ db, snapshot, visible, submit }: Parts, maxPlantsPerUser?:
       if (typeof created === 'bigint') return { created };
       if (created === 'full') return { full: Number(maxPlantsPerUser) };
       if (created === 'spent') return { spent: true };
-      if (id === undefined) throw new Error('the store chose an id that was taken');
+      if (id === undefined) throw new Error('the store assigned an id that is taken');
       return { taken: id };
     },
     delete: (owner, id, caller) => submit(caller, COMMAND_BYTES, 'deletePlant', owner, id),
@@ -261,9 +261,9 @@ type Hints = {
 type CommitContext = { writer: Writer; snapshot: Snapshot; hints: Hints; watch: Watch };
 
 async function commit(commands: Command[], { writer, snapshot, hints, watch }: CommitContext) {
-  // A writer in place uses the connection that the snapshot reads through.
+  // An inline writer uses the connection of the snapshot.
   snapshot.end();
-  // Nothing is written after a commit whose outcome is unknown, until a restart has settled it.
+  // After a commit whose outcome is unknown nothing is written until a restart has settled it.
   watch.refuseWrites();
   try {
     const executed = await writer.execute(commands);
@@ -276,7 +276,7 @@ async function commit(commands: Command[], { writer, snapshot, hints, watch }: C
     watch.writeFailed(error);
     throw error;
   } finally {
-    // Whoever is answered now must see its own write.
+    // A caller that gets its answer now must see its own write.
     snapshot.end();
   }
 }

@@ -97,7 +97,7 @@ test('a backup that fails says why in one line, and leaves nothing', async () =>
       const db = new DatabaseSync(storePath(join(other, 'data')));
       db.exec('CREATE TABLE notes (text)');
       db.close();
-      assert.match(failureOf(await backUp(join(other, 'data'), file)), /but not of a plant store\.$/);
+      assert.match(failureOf(await backUp(join(other, 'data'), file)), /but not a plant store\.$/);
     });
   });
 });

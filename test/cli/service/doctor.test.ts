@@ -100,7 +100,7 @@ test('doctor finds a damaged store, one of another program, and one of a newer v
     db.exec(`INSERT INTO migrations VALUES (99, 'x', 'x', 1)`);
     db.close();
     const newer = await examine({ DATA_DIR: folder });
-    assert.match(newer.of('Store')[0]?.text ?? '', /made by a newer version/);
+    assert.match(newer.of('Store')[0]?.text ?? '', /created by a newer version/);
     await rm(storePath(folder));
     await writeFile(storePath(folder), 'no database at all'.repeat(300));
     const other = await examine({ DATA_DIR: folder });

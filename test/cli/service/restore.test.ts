@@ -111,17 +111,17 @@ test('what is no whole backup of this program is refused, and the store is as it
     const wrong = join(folder, '..', 'wrong');
     const cases: [says: RegExp, make: () => Promise<unknown> | unknown][] = [
       [/its file is not a database\.$/, () => writeFile(wrong, 'no database at all'.repeat(300))],
-      [/but not of a plant store\.$/, () => writeFile(wrong, '')],
+      [/but not a plant store\.$/, () => writeFile(wrong, '')],
       [/is as it was: /, () => truncate(wrong, 40_960)],
       [
-        /made by a newer version of plant-store/,
+        /created by a newer version of plant-store/,
         () => change(wrong, `INSERT INTO migrations VALUES (99, 'x', 'x', 1)`),
       ],
       [
-        /is not the one that was applied/,
+        /differs from the one applied/,
         () => change(wrong, `UPDATE migrations SET checksum = 'x' WHERE version = 1`),
       ],
-      [/A row of \w+ refers to one of users/, () => change(wrong, 'DELETE FROM users')],
+      [/A row of \w+ refers to a missing row of users/, () => change(wrong, 'DELETE FROM users')],
       [/1 plants have no event/, () => change(wrong, 'DELETE FROM events WHERE plant = 2')],
       [/^error: There is no file /, () => run(['--version'])],
     ];

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Snapshot } from '../engine/snapshot.ts';
 
-/** The number that changes whenever tokens, users or shares do: one look at the database for each snapshot. */
+/** The number that changes with every change of tokens, users or shares; read once for each snapshot. */
 export function accessEpoch(db: DatabaseSync, snapshot: Snapshot): () => number {
   const query = db.prepare(`SELECT value FROM meta WHERE name = 'access_epoch'`);
   const known = { generation: -1, epoch: -1 };

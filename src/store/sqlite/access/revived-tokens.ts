@@ -1,21 +1,19 @@
 import { DatabaseSync } from 'node:sqlite';
 import { storeSchema } from '../files/inspect.ts';
 
-/** A token that works again, or for longer, once a backup takes the place of a store. */
+/** A token that becomes valid again, or for longer, when a backup replaces the store. */
 export type RevivedToken = { id: string; user: string; label: string };
 
 export type Comparison = {
-  /** Undefined when it cannot be told: the two are not of one store, or one of them cannot be read for it. */
+  /** Undefined when unknown: these are different stores, or one of them cannot be read. */
   revived: RevivedToken[] | undefined;
-  /** Whether the store before is one that can be read. */
+  /** Whether the store to be replaced can be read. */
   isReadable: boolean;
 };
 
 /**
- * Compares the store that is about to be restored with the one before it: tokens that are good there, and were revoked
- * here, or rotated, or are gone.
- *
- * @param before neither has a write-ahead log
+ * Finds the tokens that are valid in the restored store, but revoked, rotated or removed in the current one.
+ * @param before the current store; neither store has a write-ahead log
  */
 export function compareTokens(before: string, restored: string, now: number): Comparison {
   const open: DatabaseSync[] = [];
@@ -42,15 +40,15 @@ export function compareTokens(before: string, restored: string, now: number): Co
   }
 }
 
-/** The schema by which users are disabled and tokens rotated. */
+/** The first schema version in which users can be disabled and tokens rotated. */
 const FIRST_WITH_ACCESS = 3;
 
-/** A store and its backups have the same. */
+/** The same for a store and its backups. */
 function keyOf(db: DatabaseSync): unknown {
   return db.prepare(`SELECT value FROM meta WHERE name = 'key'`).get()?.value;
 }
 
-/** `until`: milliseconds; without an end it is infinite. */
+/** `until`: in milliseconds; infinite for a token that does not expire. */
 type GoodToken = RevivedToken & { until: number };
 
 function goodIn(db: DatabaseSync, now: number): GoodToken[] {
@@ -71,7 +69,7 @@ function goodIn(db: DatabaseSync, now: number): GoodToken[] {
 
 const GOOD = 't.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > ?) AND u.disabled_at IS NULL';
 
-/** Until when a token is good, by its id: not at all when it is revoked, has expired, or is gone with its user. */
+/** Until when a token is valid, by its id: -Infinity when it is revoked or expired, or it or its user is gone. */
 function lifeIn(db: DatabaseSync, now: number): (id: string) => number {
   const live = db.prepare(
     `SELECT t.expires_at AS until

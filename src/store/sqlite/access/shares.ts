@@ -55,7 +55,7 @@ export function shareWrites(db: DatabaseSync, outbox: OutboxWrites) {
   };
 }
 
-/** What the viewer's webhooks have of the owner's events is dropped slice by slice; what comes later is not. */
+/** Drops the viewer's deliveries of the owner's events so far, slice by slice. */
 function withdrawing(db: DatabaseSync): (owner: number, viewer: number) => void {
   const insert = db.prepare(
     `INSERT INTO withdrawals (webhook, owner, next, through)
@@ -81,11 +81,10 @@ export function shareReads(db: DatabaseSync, snapshot: Snapshot) {
   };
 }
 
-/** The viewer and the users that share with them, for the connection that writes. */
+/** The viewer and the users who share with them. */
 export function ownersVisibleTo(db: DatabaseSync): (viewer: number) => number[] {
   const sharing = db.prepare('SELECT owner FROM shares WHERE viewer = ?');
   return (viewer) => [viewer, ...sharing.all(viewer).map(({ owner }) => Number(owner))];
 }
 
-/** As SQL over `d` (deliveries). */
 export const IS_VISIBLE = isVisibleTo('(SELECT owner FROM webhooks WHERE id = d.webhook)');

@@ -10,7 +10,7 @@ const COLUMNS = 'id, name, created_at, disabled_at';
 
 const FIND_USER = `SELECT ${COLUMNS} FROM users WHERE name = ?`;
 
-/** Makes a user with an id that none had before. */
+/** Creates a user with an id that no user ever had. */
 export const INSERT_USER = `INSERT INTO users (id, name, created_at)
      SELECT 1 + max(coalesce((SELECT max(id) FROM users), 0), value), ?, ?
      FROM meta
@@ -25,7 +25,6 @@ type UserWriteParts = {
   forgetUsers(): void;
 };
 
-/** The statements that write users, for the connection that writes. */
 export function userWrites(db: DatabaseSync, parts: UserWriteParts) {
   const insert = db.prepare(`${INSERT_USER} RETURNING ${COLUMNS}`);
   const find = db.prepare(FIND_USER);
@@ -48,7 +47,7 @@ export function userWrites(db: DatabaseSync, parts: UserWriteParts) {
     createUser,
     ensureUser(user: { name: string; at: number }): User {
       const found = findUser(user.name) ?? createUser(user);
-      if (!found) throw new Error('a user is neither there nor to be made');
+      if (!found) throw new Error('the user does not exist and could not be created');
       return found;
     },
     setUserDisabled(name: string, isDisabled: boolean, at: number): boolean {
@@ -89,7 +88,7 @@ function webhooksOfUsers(db: DatabaseSync, { outbox, changeWebhook, deleteWebhoo
         outbox.webhookChanged(String(id));
       }
     },
-    /** Those that its owner or its receiver disabled stay so. */
+    /** Webhooks disabled by their owner or receiver stay disabled. */
     enable(owner: number, at: number): void {
       for (const { id, disabled_reason } of all.all(owner)) {
         if (disabled_reason === USER_DISABLED) changeWebhook(owner, String(id), { at, enabled: true });
@@ -101,7 +100,7 @@ function webhooksOfUsers(db: DatabaseSync, { outbox, changeWebhook, deleteWebhoo
   };
 }
 
-/** Whether users may do something, looked up once for each transaction. */
+/** Whether users are active, looked up once per transaction. */
 export function activeUsers(db: DatabaseSync) {
   const query = db.prepare('SELECT 1 FROM users WHERE id = ? AND disabled_at IS NULL AND deleted_at IS NULL');
   const known = new Map<number, boolean>();
@@ -115,7 +114,6 @@ export function activeUsers(db: DatabaseSync) {
   };
 }
 
-/** The queries that read users. */
 export function userReads(db: DatabaseSync, snapshot: Snapshot) {
   const all = db.prepare(`SELECT ${COLUMNS} FROM users WHERE deleted_at IS NULL ORDER BY name`);
   const named = db.prepare(FIND_USER);

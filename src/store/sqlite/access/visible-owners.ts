@@ -8,15 +8,13 @@ import {
 } from '../../visible-owners.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
 
-/** Whose plants a viewer may read, in the order of the list. */
 export type VisibleOwners = {
   /** The viewer, then those who share with them, by name. */
   of(viewer: number): readonly number[];
-  /** The stretches of the list between bounds. */
   stretches(viewer: number, bounds: Bounds): readonly Stretch[];
 };
 
-/** Looked up once for each viewer and access epoch, so that a list without shares costs no query more. */
+/** Looks up owners once for each viewer and access epoch, so a list without shares costs no extra query. */
 export function visibleOwners(db: DatabaseSync, snapshot: Snapshot, epoch: () => number): VisibleOwners {
   const sharing = db.prepare(
     `SELECT u.id, u.name

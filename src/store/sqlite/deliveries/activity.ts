@@ -43,7 +43,7 @@ export function activityReads(db: DatabaseSync, snapshot: Snapshot, visible: Vis
         ...webhooks.map((webhook) => (at: string) => deliveriesOf.get(webhook, at, before)),
       ];
       let seen = 0;
-      // Many hours with nothing in them would be one long turn.
+      // Many empty hours would otherwise be one long turn.
       await setImmediate();
       for (const range of ranges) {
         for await (const part of parts((at) => snapshot.read(() => range(at)), from)) {
@@ -60,7 +60,7 @@ export function activityReads(db: DatabaseSync, snapshot: Snapshot, visible: Vis
   };
 }
 
-/** The parts of one range of a key, each read in a turn of the event loop of its own. */
+/** Reads one range of a key in parts, each in its own turn of the event loop. */
 async function* parts(read: (from: string) => Row | undefined, first: string): AsyncGenerator<Row> {
   for (let from: string | undefined = first; from !== undefined; ) {
     const part: Row | undefined = read(from);

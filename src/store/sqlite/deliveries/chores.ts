@@ -5,7 +5,6 @@ import type { OutboxWrites } from './outbox.ts';
 import { userRemovals, webhookRemovals, withdrawals } from './removals.ts';
 import { replays } from './replays.ts';
 
-/** The statements of long work in slices, for the connection that writes. */
 export function choreWrites(db: DatabaseSync, outbox: OutboxWrites) {
   const replay = replays(db, outbox);
   const removeWebhooks = webhookRemovals(db);

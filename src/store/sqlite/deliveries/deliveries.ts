@@ -17,10 +17,9 @@ import type { VisibleOwners } from '../access/visible-owners.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
 import { type OutboxWrites, webhookOwners } from './outbox.ts';
 
-/** The statements that send deliveries again, for the connection that writes. */
 export function deliveryWrites(db: DatabaseSync, outbox: OutboxWrites) {
   const owns = webhookOwners(db);
-  // It is sent at once, beside an attempt that may be under way, whose outcome the higher generation makes void.
+  // It is sent at once, even during an attempt: the higher generation voids the outcome of that attempt.
   const redeliver = db.prepare(
     `UPDATE deliveries
      SET state = 'pending', step = 0, due = ?, generation = generation + 1, asked = 1, suspicions = 0
@@ -72,7 +71,7 @@ export function deliveryReads(db: DatabaseSync, snapshot: Snapshot, visible: Vis
      ORDER BY d.event DESC
      LIMIT CAST(? AS INTEGER)`,
   );
-  // Without statistics SQLite would walk the deliveries in every state.
+  // Without statistics SQLite would scan the deliveries in every state.
   const inState = db.prepare(
     `SELECT ${columns}
      FROM deliveries d INDEXED BY deliveries_by_state
@@ -122,7 +121,6 @@ function disabledWebhooks(db: DatabaseSync): (webhook: string) => boolean {
   return (webhook) => query.get(webhook) !== undefined;
 }
 
-/** Counts, each a part at a time. */
 function deliveryCounts(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners) {
   const ofState = db.prepare(
     `SELECT count(*) AS count, max(event) AS last
@@ -178,7 +176,7 @@ function deliveryCounts(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOw
   };
 }
 
-/** Counts by a statement that counts a part, each in a turn of the event loop of its own. */
+/** Counts in parts, each in its own turn of the event loop. */
 function countingIn(snapshot: Snapshot) {
   return async (step: StatementSync, keys: SQLInputValue[], from: string): Promise<number> => {
     let total = 0;

@@ -4,10 +4,7 @@ import { FEED_TYPES } from '../../rows.ts';
 
 type Row = Record<string, unknown>;
 
-/**
- * Walks the plants' events of several owners in the order of their ids. Each step reads from one owner as far as the
- * next event of any other, so it costs what is found, and one look for each owner.
- */
+/** Walks plant events in id order. Each step reads from one owner up to the next event of any other. */
 export function eventWalk(db: DatabaseSync) {
   const ofOwner = db.prepare(
     `SELECT owner, id, type, created_at, CAST(plant AS TEXT) AS plant, name, tag
@@ -18,7 +15,7 @@ export function eventWalk(db: DatabaseSync) {
   );
   const first = db.prepare('SELECT min(id) AS id FROM events WHERE owner = ? AND id >= ? AND id <= ?');
 
-  /** Rows that `toEvent` reads, with their owner, from one id to another, both included. */
+  /** Rows for `toEvent`, with their owner, from one id to another, inclusive. */
   return (owners: readonly number[], from: string, through: string, limit: number): Row[] => {
     const [only] = owners;
     if (owners.length === 1 && only !== undefined) return ofOwner.all(only, from, through, limit);
@@ -26,7 +23,7 @@ export function eventWalk(db: DatabaseSync) {
       const id = first.get(owner, start, through)?.id;
       return typeof id === 'string' ? [{ owner, id }] : [];
     };
-    // The earliest stands last, where it is taken and put back at the least cost.
+    // The earliest is last, where removing and inserting cost least.
     const heads = owners
       .flatMap((owner) => next(owner, from))
       .sort((one, other) => (one.id < other.id ? 1 : -1));
@@ -45,7 +42,7 @@ export function eventWalk(db: DatabaseSync) {
 
 type Head = { owner: number; id: string };
 
-/** Where a head belongs among those that are sorted, the latest first. */
+/** The index of a head in the sorted heads, latest first. */
 function placeOf({ id }: Head, heads: readonly Head[]): number {
   let low = 0;
   let high = heads.length;

@@ -7,8 +7,8 @@ import type { Snapshot } from '../engine/snapshot.ts';
 import { eventWalk } from './event-walk.ts';
 
 /**
- * The queries that read events. Here the position behind an event is its id: ids of events are made in the order in
- * which they are committed, since they are made where they are queued and the queue keeps its order.
+ * The position after an event is its id, because events are committed in the order of their ids: the queue keeps the
+ * order in which ids are assigned.
  */
 export function eventReads(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners) {
   const walk = eventWalk(db);
@@ -20,7 +20,7 @@ export function eventReads(db: DatabaseSync, snapshot: Snapshot, visible: Visibl
   );
   const newest = db.prepare('SELECT max(id) AS id FROM events WHERE owner = ?');
 
-  /** Behind the newest event that was removed: an older one that still waits is kept, but not part of the feed. */
+  /** After the newest removed event: an older one that is still waiting is kept, but is not part of the feed. */
   const beginningFor = (viewer: number, owners: readonly number[]) =>
     latest(owners.map((owner) => removed.get(viewer, owner)?.event)) ?? BEGINNING;
 

@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { ExpiryPosition, ExpiryRequest } from '../../../webhooks/port.ts';
 import { FEED_TYPES } from '../../rows.ts';
 
-/** Removes events that are too old, with their deliveries. */
+/** Removes expired events and their deliveries. */
 export function expiries(db: DatabaseSync): (request: ExpiryRequest) => ExpiryPosition | undefined {
   const owners = db.prepare('SELECT min(id) AS id FROM users WHERE id > ?');
   const old = db.prepare(
@@ -29,7 +29,7 @@ export function expiries(db: DatabaseSync): (request: ExpiryRequest) => ExpiryPo
     let last = from?.event ?? '';
     for (let left = limit; left > 0; ) {
       const webhooks = webhooksOf.all(owner).map(toSubscriber);
-      // An event, and for each webhook a delivery and its attempts, of which most have one.
+      // An event and, for each webhook, a delivery and usually one attempt.
       const rows = 1 + 2 * webhooks.length;
       const most = Math.ceil(left / rows);
       const events = old.all(owner, last, before, most).map(({ id }) => String(id));
@@ -78,7 +78,7 @@ function removalOfEvents(db: DatabaseSync) {
   };
 }
 
-/** Removes a part of the answers to requests with a key whose time is over. */
+/** Removes some of the expired answers to requests with a key. */
 export function keyExpiries(db: DatabaseSync): (now: number, limit: number) => void {
   const remove = db.prepare(
     `DELETE FROM idempotency

@@ -6,22 +6,20 @@ import type { Schema } from '../engine/migrate.ts';
 import { fileSize } from '../files/file-size.ts';
 import { storeSchema } from '../files/inspect.ts';
 
-/** Where a webhook points. */
 export type Receiver = { webhook: string; url: string };
 
-/** What can be told of a store without reading all of it, and without changing anything. */
+/** What can be read quickly from a store, without changing it. */
 export type Glance = {
   schema: Schema;
   bytes: number;
-  /** Of the write-ahead log. */
   logBytes: number;
-  /** Milliseconds; undefined when there are no events. */
+  /** In milliseconds; undefined without events. */
   newestEventAt: number | undefined;
-  /** Those of enabled webhooks. */
+  /** Of enabled webhooks. */
   receivers: Receiver[];
 };
 
-/** @throws errors of SQLite; Error for a database of something else, and for a store of a newer version */
+/** @throws errors of SQLite; Error for a foreign database or a newer store */
 export function glanceAt(path: string): Glance {
   const db = openConnection(path, { readOnly: true });
   try {
@@ -46,10 +44,7 @@ export function glanceAt(path: string): Glance {
 
 const SQLITE_BUSY = 5;
 
-/**
- * Whether a server holds the lock of a data folder. It takes a share of the lock for a moment, for which a server that
- * starts just then waits.
- */
+/** Whether a server holds the lock of a data folder. A server that starts meanwhile waits for a moment. */
 export function isServed(lockPath: string): boolean {
   if (statSync(lockPath, { throwIfNoEntry: false }) === undefined) return false;
   const db = new DatabaseSync(lockPath, { readOnly: true });
@@ -64,20 +59,17 @@ export function isServed(lockPath: string): boolean {
   }
 }
 
-/**
- * Takes away the empty log that a reader leaves beside a store which nobody has open; beside one that is in use it does
- * nothing. To be called when there was no log before.
- */
+/** Removes the empty log that a reader leaves next to an unused store. Call it only if there was no log before. */
 export function removeEmptyLog(path: string): void {
   try {
     const db = new DatabaseSync(path, { timeout: 0 });
     try {
-      // The last connection takes the log away as it closes.
+      // The last connection removes the log as it closes.
       db.prepare('SELECT count(*) FROM sqlite_schema').get();
     } finally {
       db.close();
     }
   } catch {
-    // A damaged store keeps it, and so does one that may not be written.
+    // A damaged or read-only store keeps it.
   }
 }

@@ -18,7 +18,7 @@ import { laneReads, readSound } from './lanes.ts';
 
 const clock = { now: Date.now };
 
-/** Reads by a connection of this thread, and writes straight through the one that writes. */
+/** Reads through a connection of this thread; writes go directly to the writer thread. */
 export function openEmbeddedLanes({ path, port }: EmbeddedSource, parts: LaneParts): Lanes {
   const { isCareful, batchEnded, couldNotRead } = parts;
   const db = openConnection(path, { readOnly: true });
@@ -65,7 +65,7 @@ export function openEmbeddedLanes({ path, port }: EmbeddedSource, parts: LanePar
         (events) => submit(['giveUp', undefined, undefined, request.webhook, events]),
       ),
     record: (outcomes) =>
-      // What the writer returns for it.
+      // The writer's result for this command.
       commits.submit(['record', undefined, undefined, outcomes], bytesOf(outcomes), 'open') as Promise<
         Recorded[]
       >,
@@ -93,7 +93,7 @@ function bytesOf(outcomes: readonly Outcome[]): number {
   return outcomes.reduce((sum, { attempt }) => sum + COMMAND_BYTES + 2 * (attempt.excerpt?.length ?? 0), 0);
 }
 
-/** Webhooks that other processes, such as the command line, may have changed with their users since the last call. */
+/** The webhooks that other processes, such as the command line, may have changed since the last call. */
 function changesBeside(db: DatabaseSync, snapshot: Snapshot): () => string[] {
   const epoch = accessEpoch(db, snapshot);
   const all = db.prepare('SELECT id FROM webhooks');
@@ -106,7 +106,7 @@ function changesBeside(db: DatabaseSync, snapshot: Snapshot): () => string[] {
   };
 }
 
-/** The writer at the other end of a port: one batch at a time. */
+/** Sends one batch at a time to the writer thread. */
 function writerBehind(port: MessagePort, heard: (news: LaneNews) => void) {
   let waiting: PromiseWithResolvers<Executed> | undefined;
   let isClosed = false;

@@ -10,7 +10,7 @@ import type {
 import { SENT_TYPES, toEvent, toTrace } from '../../rows.ts';
 import { IS_VISIBLE } from '../access/shares.ts';
 
-/** The queries that read lanes, for a connection that does nothing else meanwhile. */
+/** Reads lanes through a connection that does nothing else meanwhile. */
 export function laneReads(db: DatabaseSync) {
   const settings = settingsOf(db);
   const [asked, due] = [askedOf(db), dueOf(db)];
@@ -23,7 +23,7 @@ export function laneReads(db: DatabaseSync) {
   );
   return {
     findWork: workIn(db),
-    /** All of it of one moment only in a transaction. */
+    /** Consistent only within a transaction. */
     read({ webhook, now, after, limit, askedLimit }: LaneRequest): LaneFound {
       const found = settings(webhook, now);
       if (!found) return { settings: undefined, asked: [], due: [], nextDue: undefined, missing: [] };
@@ -42,11 +42,11 @@ export function laneReads(db: DatabaseSync) {
 }
 
 type LaneFound = LaneReading & {
-  /** Events of which there are deliveries only. */
+  /** Events that are missing though they have deliveries. */
   missing: string[];
 };
 
-/** A reading without deliveries whose event is missing: in a store that was damaged they must not stop all others. */
+/** Leaves out deliveries whose event is missing, in a damaged store, so that they do not block the others. */
 export async function readSound(
   read: () => LaneFound,
   giveUp: (events: readonly string[]) => Promise<unknown>,
@@ -58,7 +58,7 @@ export async function readSound(
   }
 }
 
-/** Goes from lane to lane: those without anything pending cost nothing. */
+/** Goes from lane to lane, so that lanes without pending deliveries cost nothing. */
 function workIn(db: DatabaseSync): (after: string | undefined, limit: number) => Work[] {
   const next = db.prepare(
     `SELECT webhook, due
@@ -107,10 +107,7 @@ function settingsOf(db: DatabaseSync): (webhook: string, now: number) => LaneSet
   };
 }
 
-/**
- * What a person asked for, whenever it was made due: a replay that begins beside the read may have done so just now. When
- * due it is among the rest as well.
- */
+/** Manual deliveries, due or not: a concurrent replay may just have changed their time. Due ones are in `due`, too. */
 function askedOf(db: DatabaseSync): (webhook: string, limit: number) => Row[] {
   const asked = deliveriesIn(db, 'deliveries_asked', 'd.asked = 1');
   return (webhook, limit) => asked.all(webhook, limit);
@@ -123,7 +120,7 @@ function dueOf(db: DatabaseSync) {
     after ? behind.all(webhook, now, after.due, after.event, limit) : first.all(webhook, now, limit);
 }
 
-/** In the order of the index. Events of a type that only a newer version knows are left to that one. */
+/** In index order. Leaves out event types that only a newer version knows, for that version to handle. */
 function deliveriesIn(db: DatabaseSync, index: string, condition: string): StatementSync {
   return db.prepare(
     `SELECT d.event, d.due, d.step, d.generation, d.suspicions,

@@ -4,19 +4,19 @@ import type { NewPlant } from '../../../plants/port.ts';
 import type { Work } from '../../../webhooks/delivery/port.ts';
 import type { NewTest } from '../../../webhooks/port.ts';
 
-/** What a transaction wrote for others to look at. */
+/** What others must learn from a transaction. */
 export type Announced = {
-  /** What webhooks have to send, or will have. */
+  /** Deliveries that are or will be due. */
   work: Work[];
-  /** Whose events were written. */
+  /** The owners of new events. */
   owners: number[];
-  /** Webhooks that were deleted, or are sent to otherwise, or not, or again. */
+  /** Webhooks that were deleted, disabled, enabled, or got other settings. */
   changed: string[];
 };
 
 export type OutboxWrites = ReturnType<typeof outboxWrites>;
 
-/** Writes events and their deliveries: the outbox, in the transaction that adds the plant. */
+/** Writes events and their deliveries (the outbox) in the transaction that adds the plant. */
 export function outboxWrites(db: DatabaseSync, delayMs: number) {
   const insertEvent = db.prepare(
     'INSERT INTO events (owner, id, plant, name, tag, created_at, type, trace) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
@@ -55,14 +55,14 @@ export function outboxWrites(db: DatabaseSync, delayMs: number) {
       hasWork(webhook, due, true);
       return true;
     },
-    /** Deliveries that were there are due, or may be sent now. */
+    /** Existing deliveries have become due, or may be sent now. */
     hasWork,
     webhookChanged(webhook: string): void {
       changed.add(webhook);
     },
-    /** After a write to webhooks or shares, and for the beginning of a transaction. */
+    /** Call it after a write to webhooks or shares, and at the start of a transaction. */
     forgetSubscriptions: subscriptions.forget,
-    /** What was written since the last call. */
+    /** Returns what was written since the last call. */
     takeAnnounced(): Announced {
       const announced = { work: [...work.values()], owners: [...owners], changed: [...changed] };
       work.clear();
@@ -73,7 +73,7 @@ export function outboxWrites(db: DatabaseSync, delayMs: number) {
   };
 }
 
-/** The webhooks that events of an owner go to, looked up once for each transaction. */
+/** The webhooks that receive an owner's events, looked up once per transaction. */
 function subscriptionsIn(db: DatabaseSync) {
   const subscribed = db.prepare(
     `SELECT id
@@ -96,7 +96,7 @@ function subscriptionsIn(db: DatabaseSync) {
   };
 }
 
-/** Whether the owner has the webhook; one that is being removed counts as gone. */
+/** Whether the owner has the webhook; false while it is being removed. */
 export function webhookOwners(db: DatabaseSync): (owner: number, webhook: string) => boolean {
   const query = db.prepare(`SELECT 1 FROM webhooks WHERE owner = ? AND id = ? AND status <> 'deleted'`);
   return (owner, webhook) => query.get(owner, webhook) !== undefined;

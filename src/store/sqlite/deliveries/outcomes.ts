@@ -3,7 +3,6 @@ import { delivery as limits } from '../../../limits.ts';
 import type { Outcome, Recorded, Standing } from '../../../webhooks/delivery/port.ts';
 import { IS_VISIBLE } from '../access/shares.ts';
 
-/** The statements that record what came of attempts, for the connection that writes. */
 export function outcomeWrites(db: DatabaseSync) {
   const settle = settling(db);
   const keep = attemptWrites(db);
@@ -39,10 +38,10 @@ export function outcomeWrites(db: DatabaseSync) {
   };
 }
 
-/** `attempts`: how many the delivery has with this one; undefined when it is not to be kept. */
+/** `attempts`: the delivery's attempts including this one; undefined if this one is not kept. */
 type Settled = { result: Recorded; attempts?: number };
 
-/** What becomes of the delivery. An attempt is kept under the generation behind its own. */
+/** Updates the delivery. An attempt is kept under the generation after its own. */
 function settling(db: DatabaseSync): (outcome: Outcome) => Settled {
   const settle = db.prepare(
     `UPDATE deliveries AS d
@@ -66,7 +65,7 @@ function settling(db: DatabaseSync): (outcome: Outcome) => Settled {
      RETURNING attempts`,
   );
 
-  /** It was recorded before, or something came in between. */
+  /** The outcome was recorded before, or the delivery has changed meanwhile. */
   function late({ webhook, event, generation, attempt }: Outcome): Settled {
     const before = known.get(webhook, event, generation + 1);
     if (before) return { result: before.at === attempt.at ? 'settled' : 'late' };
@@ -132,7 +131,7 @@ function standAfter(before: Stand | undefined, { standing, reason, attempt }: Ou
 function later(before: Standing, standing: Standing): Standing {
   if (standing.generation !== before.generation)
     return standing.generation > before.generation ? standing : before;
-  // A webhook that is disabled stays so, whatever was under way beside the attempt that ended it.
+  // A disabled webhook stays disabled, whatever was in flight beside the attempt that disabled it.
   return { ...standing, disabledReason: before.disabledReason ?? standing.disabledReason };
 }
 

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { behind } from '../../event-ids.ts';
 
-/** Removes a part of what a deleted webhook left, and at last the webhook. */
+/** Removes some data of a deleted webhook, and finally the webhook. */
 export function webhookRemovals(db: DatabaseSync): (limit: number) => void {
   const first = db.prepare(`SELECT id FROM webhooks WHERE status = 'deleted' LIMIT 1`);
   const deliveries = db.prepare(
@@ -30,7 +30,7 @@ export function webhookRemovals(db: DatabaseSync): (limit: number) => void {
   };
 }
 
-/** Drops a part of what the webhooks of a former viewer have of the owner's events. */
+/** Drops some deliveries of the owner's events to a former viewer's webhooks. */
 export function withdrawals(db: DatabaseSync): (limit: number) => void {
   const first = db.prepare('SELECT webhook, owner, next, through FROM withdrawals LIMIT 1');
   const list = db.prepare(
@@ -58,7 +58,7 @@ export function withdrawals(db: DatabaseSync): (limit: number) => void {
   };
 }
 
-/** Removes a part of what a deleted user left, and at last the user, when their webhooks are gone. */
+/** Removes some data of a deleted user, and finally the user, once their webhooks are gone. */
 export function userRemovals(db: DatabaseSync): (limit: number) => void {
   const first = db.prepare('SELECT id FROM users WHERE deleted_at IS NOT NULL LIMIT 1');
   const removed = { plants: 'owner, id', events: 'owner, id', idempotency: 'user, method, path, key' };
@@ -77,7 +77,7 @@ export function userRemovals(db: DatabaseSync): (limit: number) => void {
     db.prepare('DELETE FROM removed_events WHERE owner = ?'),
     db.prepare('DELETE FROM assigned_ids WHERE owner = ?'),
   ];
-  // No later user gets the id: whoever remembers it must not take them for this one.
+  // No later user gets the id: a client that remembers it must not confuse the two.
   const noteId = db.prepare(`UPDATE meta SET value = max(value, ?) WHERE name = 'last_user'`);
   const remove = db.prepare('DELETE FROM users WHERE id = ?');
 

@@ -14,9 +14,9 @@ type Replay = {
   through: string;
 };
 
-/** Goes on with the replay whose turn it is. */
+/** Advances the replay whose turn it is. */
 export function replays(db: DatabaseSync, outbox: OutboxWrites) {
-  // Not while deliveries of an earlier share go: those that a replay makes would go with them.
+  // Waits until the deliveries of an earlier share are dropped: those that a replay creates would be dropped, too.
   const first = db.prepare(
     `SELECT id, webhook, owner, state, next, through
      FROM replays
@@ -25,14 +25,14 @@ export function replays(db: DatabaseSync, outbox: OutboxWrites) {
      LIMIT 1`,
   );
   const isDeleted = db.prepare(`SELECT 1 FROM webhooks WHERE id = ? AND status = 'deleted'`);
-  // The next slice comes after those of all other replays.
+  // Moves the replay to the end of the queue.
   const goOn = db.prepare('UPDATE replays SET id = (SELECT max(id) + 1 FROM replays), next = ? WHERE id = ?');
   const end = db.prepare('DELETE FROM replays WHERE id = ?');
   const events = eventsAgain(db);
   const deliveries = deliveriesAgain(db);
 
   return (now: number, limit: number): void => {
-    // A row of this statement has the members of `Replay`.
+    // The statement selects the members of `Replay`.
     const replay = first.get() as Replay | undefined;
     if (!replay) return;
     const slice = isDeleted.get(replay.webhook)
@@ -46,11 +46,11 @@ export function replays(db: DatabaseSync, outbox: OutboxWrites) {
 
 type Slice = { count: number; last: string | undefined };
 
-/** Every event, those that the webhook had no delivery for included. */
+/** Every event, including those that the webhook has no delivery for. */
 function eventsAgain(db: DatabaseSync) {
   const walk = eventWalk(db);
   const visibleTo = ownersVisibleTo(db);
-  // One that is being sent is not sent twice: it keeps its generation, and its schedule begins anew if that fails.
+  // A delivery in flight is not sent twice: it keeps its generation, and its schedule restarts if the attempt fails.
   const upsert = db.prepare(
     `INSERT INTO deliveries (webhook, event, owner, state, attempts, step, due, generation)
      VALUES (?, ?, ?, 'pending', 0, 0, ?, 0)

@@ -67,7 +67,7 @@ function changes(db: DatabaseSync, outbox: OutboxWrites) {
      WHERE owner = ?8 AND id = ?9
      RETURNING ${COLUMNS}`,
   );
-  // What waits for a retry is due at once: a replay of what is pending.
+  // Deliveries waiting for a retry become due at once, through a replay of pending ones.
   const hasten = db.prepare(
     `INSERT INTO replays (webhook, owner, hastens, state, next, through)
      SELECT webhook, owner, 1, 'pending', '', event
@@ -128,7 +128,7 @@ function rotations(db: DatabaseSync, outbox: OutboxWrites) {
     if (!owns(owner, id)) return 'no webhook';
     removeOver.run(id, at);
     const { count, until } = live.get(id) ?? {};
-    // Without an overlap they all end now.
+    // Without an overlap all current secrets end now.
     if (Number(count) >= most && overlapUntil > at) return { full: true, until: Number(until) };
     limit.run(overlapUntil, id, overlapUntil);
     removeOver.run(id, at);

@@ -2,20 +2,19 @@ import type { DatabaseSync } from 'node:sqlite';
 import { writes } from '../../../limits.ts';
 import { isLostFlush } from './failure.ts';
 
-/** A function that tells how many pages the write-ahead log holds. */
+/** Returns a function that counts the pages in the write-ahead log. */
 export function countLogPages(db: DatabaseSync): () => number {
   const look = db.prepare('PRAGMA wal_checkpoint(NOOP)');
   return () => Number(look.get()?.log);
 }
 
 /**
- * A function that copies the write-ahead log into the database once it is long, to be called after each commit, and says
- * whether it copied all of it. SQLite's own, which `openConnection` turns off, keeps its failures to itself.
+ * Returns a function to call after each commit: it copies a long write-ahead log into the database and says whether it
+ * copied all of it. It replaces SQLite's own checkpoint, which hides failures.
  *
- * That function throws when the disk did not take a flush: the process must end then. The kernel takes pages that it
- * could not write for clean, so a second flush would succeed without them. SQLite remembers what it copied before, while
- * somebody still read the log, as copied, and would give up the only good copy of it. The next start forgets that, and
- * copies all of the log. Any other failure is over with the next try.
+ * It throws when the disk failed a flush; the process must then exit. The kernel considers the unwritten pages clean,
+ * so a second flush would succeed without them, and SQLite would discard the log, the only good copy. The next start
+ * copies the whole log again. Other failures pass with the next try.
  */
 export function createCheckpoint(db: DatabaseSync): () => boolean {
   const logPages = countLogPages(db);
@@ -33,5 +32,5 @@ export function createCheckpoint(db: DatabaseSync): () => boolean {
 }
 
 const LOST_FLUSH =
-  'The disk failed to flush what was copied from the write-ahead log into the database. Nothing is lost: the next ' +
-  "start copies it again. See the system's log for the disk.";
+  'The disk failed to flush the checkpoint of the write-ahead log into the database. Nothing is lost: the next ' +
+  "start copies it again. Check the system's log for disk errors.";

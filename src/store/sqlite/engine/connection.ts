@@ -6,10 +6,7 @@ import { fileSize } from '../files/file-size.ts';
 /** Older versions can corrupt a database when a checkpoint resets the write-ahead log. */
 const OLDEST_SQLITE = [3, 51, 3] as const;
 
-/**
- * Opens a connection. `synchronous=FULL` flushes the write-ahead log at each commit: NORMAL loses
- * acknowledged commits on a power cut.
- */
+/** `synchronous=FULL` flushes the log at each commit; NORMAL would lose acknowledged commits on a power cut. */
 export function openConnection(path: string, options: { readOnly?: boolean } = {}): DatabaseSync {
   refuseOldSqlite();
   refuseLostDatabase(path);
@@ -25,9 +22,8 @@ export function openConnection(path: string, options: { readOnly?: boolean } = {
 }
 
 /**
- * Makes an empty file, which SQLite takes for an empty database, that only its owner may read; the files that
- * SQLite puts beside it get its mode. A file that is there stays as it is, and is not even opened: closing it
- * would give up the locks that this process holds on it.
+ * Creates an empty database file that only its owner may read; SQLite gives its other files the same mode. Does not
+ * open an existing file: closing it would release the locks that this process holds on it.
  */
 export function makePrivateFile(path: string): void {
   try {
@@ -38,9 +34,8 @@ export function makePrivateFile(path: string): void {
 }
 
 /**
- * Opens the files of a store as SQLite will, which says less of what is wrong with them. To be called before this process
- * has the store open: closing a file gives up the locks that SQLite holds on it.
- *
+ * Opens the files as SQLite will, for a more precise error. Call it before this process opens the store: closing a file
+ * releases SQLite's locks on it.
  * @throws errors of the file system, with the path
  */
 export function requireWritable(path: string): void {
@@ -50,17 +45,16 @@ export function requireWritable(path: string): void {
 }
 
 /**
- * Refuses a store whose database is gone while its write-ahead log is there: SQLite would delete the log, which may be
- * all that is left, even for a connection that only reads.
+ * Refuses a write-ahead log without its database: SQLite would delete the log, maybe all that is left, even to read.
  */
 export function refuseLostDatabase(path: string): void {
   const log = `${path}-wal`;
   if (fileSize(path) > 0 || fileSize(log) === 0) return;
   const state = existsSync(path) ? 'is empty' : 'is missing';
   throw new Error(
-    `The database ${path} ${state}, but its write-ahead log is there, with ${fileSize(log)} bytes of what was written ` +
-      `last: ${log}. Nothing was changed. Put the database back beside it, or restore a backup: plant-store restore FILE. ` +
-      'To begin with an empty store instead, move the log away.',
+    `The database ${path} ${state}, but its write-ahead log exists, with the last ${fileSize(log)} bytes written: ` +
+      `${log}. Nothing was changed. Put the database back next to it, or restore a backup: plant-store restore FILE. ` +
+      'To start with an empty store instead, move the log away.',
   );
 }
 
@@ -71,6 +65,6 @@ function refuseOldSqlite(): void {
     const part = parts[i] ?? 0;
     if (part > least) return;
     if (part < least)
-      throw new Error(`SQLite ${version} is too old; ${OLDEST_SQLITE.join('.')} or newer is needed`);
+      throw new Error(`SQLite ${version} is too old; ${OLDEST_SQLITE.join('.')} or newer is required`);
   }
 }

@@ -2,22 +2,20 @@ import { lstatSync, mkdtempSync, readdirSync, rmdirSync, rmSync, statSync } from
 import { basename, dirname, join } from 'node:path';
 import { tryLock } from '../files/lock.ts';
 
-/** Where a store is written until it is whole: in a folder that nobody else may enter, beside the place that it is for. */
+/** Where a store is written until it is complete: in a folder next to its final place that nobody else may enter. */
 export type Draft = {
-  /** Nothing is there yet. */
+  /** Nothing exists here yet. */
   path: string;
-  /** Takes away what is left. */
   end(): void;
 };
 
-/** In the folder, and what SQLite puts beside them. */
+/** Names in the folder, and prefixes of those that SQLite adds. */
 const LOCK = 'lock';
 const STORE = 'store';
 
 /**
- * Makes a folder whose name begins so, and removes those of processes that were killed. A process works in a folder as
- * long as its lock is held, which the system releases however the process ends.
- *
+ * Creates a folder with this prefix and removes those of killed processes. The lock in a folder marks it as used; the
+ * system releases it however the process ends.
  * @throws errors of the file system and of SQLite
  */
 export function openDraft(prefix: string): Draft {
@@ -36,7 +34,7 @@ export function openDraft(prefix: string): Draft {
   }
 }
 
-/** Undefined when another process has taken the folder for one that was left, before it was locked. */
+/** Undefined if another process took the folder for an abandoned one before it was locked. */
 function lockIn(folder: string): (() => void) | undefined {
   try {
     return tryLock(join(folder, LOCK), 0);
@@ -47,7 +45,7 @@ function lockIn(folder: string): (() => void) | undefined {
   }
 }
 
-/** What cannot be removed does no harm to what is new. */
+/** What cannot be removed does no harm to the new draft. */
 function removeLeft(prefix: string): void {
   const name = basename(prefix);
   try {
@@ -58,12 +56,12 @@ function removeLeft(prefix: string): void {
   } catch {}
 }
 
-/** Leaves alone what another process works in, what is another user's, and what is no draft. */
+/** Leaves alone folders that another process uses, that another user owns, or that are not drafts. */
 function removeIfLeft(folder: string): void {
   if (lstatSync(folder).uid !== process.geteuid?.()) return;
   const names = readdirSync(folder);
   if (!names.every((name) => name.startsWith(LOCK) || name.startsWith(STORE))) return;
-  // A process that was killed before it had a lock has written nothing else.
+  // A process killed before it had the lock has written nothing else.
   if (!names.includes(LOCK)) return void rmdirSync(folder);
   const unlock = tryLock(join(folder, LOCK), 0);
   if (unlock === undefined) return;
@@ -71,13 +69,13 @@ function removeIfLeft(folder: string): void {
   unlock();
 }
 
-/** The lock goes last: a process that is killed meanwhile leaves a draft that is known as one. */
+/** Removes the lock last: if this process is killed meanwhile, the rest is still recognized as a draft. */
 function remove(folder: string): void {
   if (!isThere(folder)) return;
   for (const name of readdirSync(folder)) {
     if (!name.startsWith(LOCK)) rmSync(join(folder, name), { force: true });
   }
-  // SQLite may add a file meanwhile, in a thread that an interruption has not ended yet.
+  // An interrupted thread may still be running, and SQLite in it may add a file.
   rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
 }
 

@@ -8,16 +8,16 @@ const CANTOPEN = 14;
 const PROTOCOL = 15;
 const NOTADB = 26;
 
-/** Primary result codes (https://www.sqlite.org/rescode.html) that blame the machine, not the command. */
+/** Primary result codes (https://www.sqlite.org/rescode.html) for which the machine is to blame, not the command. */
 const ENVIRONMENT = new Set([
   ...[BUSY, NOMEM, READONLY, IOERR, CORRUPT],
   ...[FULL, CANTOPEN, PROTOCOL, NOTADB],
 ]);
 
-/** SQLITE_IOERR_WRITE, an extended code: of all I/O errors the one that may be no fault of the disk. */
+/** SQLITE_IOERR_WRITE, an extended code: the only I/O error that may not be the disk's fault. */
 export const WRITE_REFUSED = 778;
 
-/** Failed calls that have a name here, by their extended result code. */
+/** Names of failed calls, by their extended result code. */
 const CALLS: Readonly<Record<number, string>> = {
   266: 'a read',
   522: 'a read',
@@ -27,16 +27,16 @@ const CALLS: Readonly<Record<number, string>> = {
   1546: 'a truncation',
 };
 
-/** By the code of the system: what keeps files from being written, and passes. */
+/** By the system's error code: temporary reasons why files cannot be written. */
 const REFUSALS: Readonly<Record<string, string>> = {
-  EROFS: 'its file system is read-only. Look for disk errors (dmesg), and mount it read-write again',
+  EROFS: 'its file system is read-only. Check for disk errors (dmesg), and remount it read-write',
   ENOSPC: 'its disk is full. Free some space',
   EDQUOT: 'the disk quota of this user is used up. Raise it, or free some space',
 };
 
-/** Why the store cannot be used, with its path, for the log; never for clients. */
+/** Why the store cannot be used, with its path: for the log, never for clients. */
 export class StoreFailure extends Error {
-  /** Whether it can only be overcome by a new start, or by a person: the process must end. */
+  /** Whether only a restart or a person can fix it: the process must exit. */
   readonly isFinal: boolean;
 
   constructor(message: string, { isFinal, cause }: { isFinal: boolean; cause?: unknown }) {
@@ -46,99 +46,96 @@ export class StoreFailure extends Error {
   }
 }
 
-/** The extended SQLite result code of an error, or undefined when it is not SQLite's. */
+/** The extended SQLite result code of an error; undefined for other errors. */
 export function extendedCode(error: unknown): number | undefined {
   if (!(error instanceof Error) || !('errcode' in error)) return undefined;
   return typeof error.errcode === 'number' ? error.errcode : undefined;
 }
 
-/** The primary SQLite result code of an error, or undefined when it is not SQLite's. */
+/** The primary SQLite result code of an error; undefined for other errors. */
 export function sqliteCode(error: unknown): number | undefined {
   const code = extendedCode(error);
   return code === undefined ? undefined : code & 0xff;
 }
 
-/** Whether every command would fail now, whatever it says. */
+/** Whether any command would fail now. */
 export function isEnvironment(error: unknown): boolean {
   const code = sqliteCode(error);
   return code !== undefined && ENVIRONMENT.has(code);
 }
 
-/** Whether what was read makes no sense. SQLite says the same when the disk cannot be read (EIO). */
+/** Whether SQLite read invalid data. It reports an unreadable disk (EIO) the same way. */
 export function isDamage(error: unknown): boolean {
   const code = sqliteCode(error);
   return code === CORRUPT || code === NOTADB;
 }
 
-/**
- * Whether a COMMIT that failed so may still have reached the disk: after an I/O error on its flush the
- * transaction was seen again after a restart.
- */
+/** Whether a failed COMMIT may be on disk: after an I/O error in its flush, one was seen again after a restart. */
 export function isUnknownOutcome(error: unknown): boolean {
   return sqliteCode(error) === IOERR || isDamage(error);
 }
 
 const IOERR_FSYNC = 1034;
 
-/** Whether a file could not be flushed: what was written to it may never reach the disk, whatever a later flush says. */
+/** Whether a flush failed: what was written may never reach the disk, even if a later flush succeeds. */
 export function isLostFlush(error: unknown): boolean {
   return extendedCode(error) === IOERR_FSYNC;
 }
 
-/** What is said of a commit whose outcome is unknown. */
 export const COMMIT_FAILED = 'The store failed while it committed';
 
 type Circumstances = {
   path: string;
-  /** Why a small file cannot be written beside the store, as the system's code. */
+  /** The system's code for why a small file cannot be written next to the store. */
   refusal?: string | undefined;
-  /** Whether the error is that of a COMMIT whose outcome is unknown. */
+  /** Whether a COMMIT failed with this error and its outcome is unknown. */
   isCommit?: boolean;
 };
 
-/** What an error of SQLite means for the store at this path, and what to do about it. */
+/** Explains an error of SQLite for the store at this path, and what to do about it. */
 export function explain(error: unknown, { path, refusal, isCommit = false }: Circumstances): StoreFailure {
   const code = sqliteCode(error);
   const passing = (message: string) => new StoreFailure(message, { isFinal: false, cause: error });
   const final = (message: string) => new StoreFailure(message, { isFinal: true, cause: error });
 
-  // SQLite tells a full disk from a disk that fails, and nothing else.
+  // SQLite distinguishes a full disk from a failing one, and nothing else.
   const known = code === FULL ? 'ENOSPC' : extendedCode(error) === WRITE_REFUSED ? refusal : undefined;
   const refused = known && REFUSALS[known];
   if (refused)
-    return passing(`${path} cannot be written (${known}): ${refused}. Reads go on, and so do writes then.`);
+    return passing(
+      `${path} cannot be written (${known}): ${refused}. Reads continue; writes resume once this is fixed.`,
+    );
   if (!isCommit) {
     const reason =
-      code === IOERR ? `${callOf(error)} failed. Look for disk errors (dmesg)` : REASONS[code ?? 0];
+      code === IOERR ? `${callOf(error)} failed. Check for disk errors (dmesg)` : REASONS[code ?? 0];
     return passing(`${path} cannot be used: ${reason ?? messageOf(error)}.`);
   }
   const unknown = `${COMMIT_FAILED}, so the outcome is unknown:`;
   if (code === undefined) return final(`${unknown} ${messageOf(error)}.`);
-  const probed = refusal ? `; a small write beside it fails with ${refusal}` : '';
+  const probed = refusal ? `; a small write next to it fails with ${refusal}` : '';
   return final(
     `${unknown} ${callOf(error)} on ${path} failed${probed}. ` +
-      'Look for disk errors (dmesg), then start the service again: it continues with what reached the disk.',
+      'Check for disk errors (dmesg), then restart the service: it continues with what reached the disk.',
   );
 }
 
-/** The disk can be read, and what is read makes no sense. */
+/** The disk is readable, but its data is invalid. */
 export function damaged(path: string, cause: unknown): StoreFailure {
   return new StoreFailure(
-    `${path} is damaged: SQLite cannot make sense of it (code ${extendedCode(cause)}), and the disk reports no error. ` +
-      'Check it with "plant-store doctor", and bring the last backup back with "plant-store restore".',
+    `${path} is damaged: SQLite cannot interpret it (code ${extendedCode(cause)}), and the disk reports no error. ` +
+      'Check it with "plant-store doctor", and restore the last backup with "plant-store restore".',
     { isFinal: true, cause },
   );
 }
 
-/** By primary result code. */
 const REASONS: Readonly<Record<number, string>> = {
   [BUSY]: 'another program holds its lock',
-  [NOMEM]: 'there is no memory left',
-  [READONLY]: 'this user may not write it (EACCES), or its file system is read-only (EROFS)',
-  [CORRUPT]: 'it is damaged, or the disk cannot be read (EIO); reading all of it to find out',
-  [CANTOPEN]: 'one of its files cannot be opened. Look at the permissions of its folder',
-  [PROTOCOL]: 'its locks cannot be taken',
-  [NOTADB]: 'it is damaged, or the disk cannot be read (EIO); reading all of it to find out',
+  [NOMEM]: 'out of memory',
+  [READONLY]: 'this user may not write to it (EACCES), or its file system is read-only (EROFS)',
+  [CORRUPT]: 'it is damaged, or the disk cannot be read (EIO); reading the whole store to find out',
+  [CANTOPEN]: 'one of its files cannot be opened. Check the permissions of its folder',
+  [PROTOCOL]: 'its locks cannot be acquired',
+  [NOTADB]: 'it is damaged, or the disk cannot be read (EIO); reading the whole store to find out',
 };
 
 function callOf(error: unknown): string {

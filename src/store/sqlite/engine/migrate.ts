@@ -9,17 +9,15 @@ import {
 
 const FOLDER = new URL('../migrations/', import.meta.url);
 
-/**
- * Applies the numbered files that are missing, in order, in one transaction under the write lock.
- * Refuses a database that is newer than the program, and one whose applied files were changed.
- */
+/** Applies missing migrations in one transaction. Refuses a newer store, and one whose applied migrations differ. */
 export function migrate(db: DatabaseSync, now: number, before: () => void = () => {}): void {
   const known = readMigrations(FOLDER);
   if (isCurrent(db, known)) return;
   refuseOtherProgram(db);
   before();
   try {
-    // A file that rebuilds a table drops the old one; enforced, that deletes what refers to it. A transaction ignores this.
+    // A migration that rebuilds a table drops the old one; with foreign keys enforced, that would delete the rows that
+    // refer to it. The setting cannot change within a transaction.
     db.exec('PRAGMA foreign_keys = OFF');
     db.exec('BEGIN IMMEDIATE');
     db.exec(
@@ -51,7 +49,7 @@ function refuseOtherProgram(db: DatabaseSync): void {
   const own = db.prepare(`SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'migrations'`).get();
   if (any === undefined || own !== undefined) return;
   throw new Error(
-    `${db.location()} is a database of another program: it has ${any.name}, and nothing of a plant store.`,
+    `${db.location()} is a database of another program: it has ${any.name}, but no plant store.`,
   );
 }
 
@@ -60,13 +58,12 @@ function isCurrent(db: DatabaseSync, known: Migration[]): boolean {
   return schemaOf(db, known)?.applied === known.length;
 }
 
-/** How many of the files were applied to a store, and how many there are. */
+/** The number of migrations applied to a store, and of those that exist. */
 export type Schema = { applied: number; known: number };
 
 /**
- * Without the write lock, and without changing anything. Undefined for a database that no plant store is in.
- *
- * @throws Error as `migrate` does, for one that is newer than the program, and one whose applied files were changed
+ * Reads the schema without the write lock. Undefined for a database without a plant store.
+ * @throws Error as `migrate` does for a newer store or changed migrations
  */
 export function schemaOf(db: DatabaseSync, known = readMigrations(FOLDER)): Schema | undefined {
   const table = db.prepare(`SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'migrations'`).get();

@@ -23,7 +23,7 @@ function plainCause(cause: Error): PlainCause {
 
 function causeOf({ message, stack, isFinal, errcode }: PlainCause): Error {
   const cause = isFinal === undefined ? new Error(message) : new StoreFailure(message, { isFinal });
-  // That of where it was thrown, in the other thread.
+  // The stack of the other thread, where it was thrown.
   if (stack !== undefined) cause.stack = stack;
   return errcode === undefined ? cause : Object.assign(cause, { errcode });
 }

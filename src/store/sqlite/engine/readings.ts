@@ -39,12 +39,12 @@ export function storeReads(db: DatabaseSync, snapshot: Snapshot) {
   );
 
   return {
-    /** A part of them in each turn of the event loop. */
+    /** Reads a part in each turn of the event loop. */
     async webhooks(now: number): Promise<WebhooksReading> {
       let reading = noWebhooks;
       for (let from: string | null = ''; from !== null; ) {
         const last: string = from;
-        // Of the columns that are named there; the counts are numbers, the rest is null without a webhook.
+        // The columns of that statement: counts are numbers, the rest is null without a webhook.
         const row = snapshot.read(() => part.get(now, last)) as WebhooksRow & { last: string | null };
         reading = addWebhooks(reading, row);
         from = row.last;
@@ -55,12 +55,12 @@ export function storeReads(db: DatabaseSync, snapshot: Snapshot) {
   };
 }
 
-/** Without a file, of a store in memory, there is none. */
+/** A store in memory has no file. */
 export async function sizeOf(path: string): Promise<SizeReading> {
   if (path === ':memory:') return { bytes: 0, freeBytes: undefined };
   const [file, log, system] = await Promise.all([
     stat(path),
-    // The write-ahead log comes with the first commit, and goes when the store is closed.
+    // The write-ahead log exists from the first commit until the store is closed.
     stat(`${path}-wal`).catch(() => undefined),
     statfs(path),
   ]);

@@ -11,33 +11,33 @@ import {
 import type { KnownFile } from './store-files.ts';
 
 /**
- * How long the files of a store were after the last commit, in a file beside the database. It is there while a server
- * runs and after one that did not stop cleanly, so that the next start notices a store that was cut meanwhile: the
- * checksums of a write-ahead log say where it ends, not where it should end.
+ * The sizes of the store's files after the last commit, in a file that exists while a server runs and after an unclean
+ * stop. It shows the next start whether the store was truncated: a log's checksums show where it ends, not where it
+ * should end.
  */
 export type SizeRecord = {
   /**
-   * Writes down the files, if they are not as they were. To be called after a commit, and after a checkpoint that copied
-   * all of the log: whoever closes the store last may then remove the log without a change of the database.
+   * Records changed files. Call it after a commit, and after a checkpoint of the whole log: the last program to close
+   * the store may then remove the log without changing the database.
    */
   note(files: readonly KnownFile[], isAllCopied?: boolean): void;
-  /** Before a clean close, in which SQLite removes the log. */
+  /** Call it before a clean close, when SQLite removes the log. */
   end(): void;
 };
 
-/** Inode, size in bytes, and when it was changed, in nanoseconds. */
+/** Inode, size in bytes, and time of change in nanoseconds. */
 type Noted = { ino: string; size: string; changedAt: string };
 type Record = { database: Noted; log: Noted };
 
 const nameOf = (path: string) => `${path}-sizes`;
-/** Of the text, which is written over the one before in one piece. */
+/** The size of the record, which is overwritten in one piece. */
 const BYTES = 256;
 
 /** @param path of the database */
 export function keepSizeRecord(path: string): SizeRecord {
   const file = openRecord(nameOf(path));
   let noted = '';
-  /** A checkpoint that did not copy all of the log has not flushed what it added to the database. */
+  /** A checkpoint of a part of the log has not flushed what it added to the database. */
   let flushedSize: bigint | undefined;
 
   return {
@@ -56,7 +56,7 @@ export function keepSizeRecord(path: string): SizeRecord {
         writeSync(file, JSON.stringify(record).padEnd(BYTES), 0);
         noted = state;
       } catch {
-        // What is committed is committed. The next start notices less.
+        // The commit stands; the next start only notices less.
       }
     },
     end() {
@@ -67,7 +67,7 @@ export function keepSizeRecord(path: string): SizeRecord {
   };
 }
 
-/** Undefined where there is no room for it, which must not keep the service from starting. The next start notices less. */
+/** Undefined if the disk is full, which must not prevent a start; the next start only notices less. */
 function openRecord(name: string): number | undefined {
   try {
     return openSync(name, 'w', 0o600);
@@ -76,7 +76,7 @@ function openRecord(name: string): number | undefined {
   }
 }
 
-/** Whether the last server did not stop cleanly, or runs. */
+/** Whether a server is running, or the last one stopped uncleanly. */
 export function hasSizeRecord(path: string): boolean {
   return existsSync(nameOf(path));
 }
@@ -86,8 +86,8 @@ export function removeSizeRecord(path: string): void {
 }
 
 /**
- * Refuses a store of which a part is gone that was there after the last commit of a server that did not stop cleanly. To
- * be called before this process opens the store: closing a file gives up the locks that SQLite holds on it.
+ * Refuses a store that lost data since the last commit of a server that stopped uncleanly. Call it before this process
+ * opens the store: closing a file releases SQLite's locks on it.
  */
 export function refuseCutStore(path: string): void {
   const record = readRecord(path);
@@ -95,13 +95,13 @@ export function refuseCutStore(path: string): void {
   if (problem === undefined) return;
   throw new Error(
     `${problem}, so plants that were acknowledged may be missing. Nothing was changed. Put the file back as it was, or ` +
-      `restore a backup: plant-store restore FILE. To go on with what is there, remove ${nameOf(path)}.`,
+      `restore a backup: plant-store restore FILE. To continue with the remaining data, remove ${nameOf(path)}.`,
   );
 }
 
 function problemOf({ database, log }: Record, path: string): string | undefined {
   const wal = `${path}-wal`;
-  // The log first: a program that closes the store now copies it before it removes it.
+  // The log first: a program that closes the store meanwhile copies the log before it removes it.
   const [foundLog, foundDatabase] = [wal, path].map((file) =>
     statSync(file, { bigint: true, throwIfNoEntry: false }),
   );
@@ -110,27 +110,27 @@ function problemOf({ database, log }: Record, path: string): string | undefined 
   if (size < BigInt(database.size) && size < fullSize(path)) {
     return `The database ${path} has ${size} bytes; it had ${database.size} when the service last used it`;
   }
-  // Another program has copied the log into the database, and then removed or shortened it.
+  // Another program copied the log into the database, then removed or shortened it.
   const isCopied = foundDatabase.mtimeNs > BigInt(database.changedAt);
   if ((foundLog?.size ?? 0n) < BigInt(log.size) && !isCopied) {
     const state = foundLog ? `has ${foundLog.size} bytes` : 'is missing';
     return `The write-ahead log ${wal} ${state}; it had ${log.size} bytes when the service last used it`;
   }
-  // Of a copy of the whole folder both are other files.
+  // In a copy of the whole folder both files differ.
   const isReplaced = String(foundDatabase.ino) !== database.ino && String(foundLog?.ino) === log.ino;
   return isReplaced ? `The database ${path} was replaced by another file, and its log was not` : undefined;
 }
 
 function readRecord(path: string): Record | undefined {
   try {
-    // Written by `note`. There is none after a clean stop; after a power cut it may be empty.
+    // Written by `note`. It does not exist after a clean stop, and may be empty after a power cut.
     return JSON.parse(readFileSync(nameOf(path), 'utf8')) as Record;
   } catch {
     return undefined;
   }
 }
 
-/** What the header of the database says: pages times the size of a page (https://www.sqlite.org/fileformat.html). */
+/** The size in the database header: pages times page size (https://www.sqlite.org/fileformat.html). */
 function fullSize(path: string): bigint {
   const header = Buffer.alloc(32);
   const file = openSync(path, 'r');
@@ -139,7 +139,7 @@ function fullSize(path: string): bigint {
   } finally {
     closeSync(file);
   }
-  // 65536 does not fit and is written as 1.
+  // 65536 does not fit and is stored as 1.
   const pageBytes = header.readUInt16BE(16);
   return BigInt(pageBytes === 1 ? 65_536 : pageBytes) * BigInt(header.readUInt32BE(28));
 }

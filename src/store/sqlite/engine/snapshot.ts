@@ -2,19 +2,17 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { Watch } from './watch.ts';
 
 /**
- * Reads that share one read transaction for each turn of the event loop. Taking and giving back SQLite's
- * read lock costs more than a short query does, so the requests of one turn share it.
- *
- * A snapshot is opened by the first read of a turn, after its requests have arrived, and ends with the turn,
- * or as soon as a commit of this process is known: a caller sees every commit that was acknowledged before it
- * asked. Nothing but reads ever runs on this connection.
+ * Shares one read transaction among all reads of a turn of the event loop: taking and releasing SQLite's read lock
+ * costs more than a short query. A snapshot begins with the first read of a turn, after its requests have arrived, and
+ * ends with the turn or when this process learns of its own commit: a caller sees every commit acknowledged before its
+ * request. Nothing but reads ever runs on this connection.
  */
 export type Snapshot = {
-  /** Throws AppError 50302 when the machine is at fault: a disk that cannot be read, memory that is full. */
+  /** Throws AppError 50302 when the machine is at fault: an unreadable disk, or no memory. */
   read<T>(query: () => T): T;
-  /** Ends the snapshot: what is read from now on sees the latest commit. */
+  /** Ends the snapshot: later reads see the latest commit. */
   end(): void;
-  /** Counts snapshots: what was derived from a database state holds while this number stays. */
+  /** Counts snapshots: values derived from the database are valid while this number stays. */
   generation(): number;
 };
 
@@ -28,12 +26,12 @@ export function createSnapshot(db: DatabaseSync, { readFailed }: Pick<Watch, 're
   function end(): void {
     if (!open) return;
     open = false;
-    // After some errors SQLite has ended the transaction by itself.
+    // SQLite ends the transaction itself after some errors.
     if (!db.isTransaction) return;
     try {
       commit.run();
     } catch {
-      // A read that failed makes this fail as well. Nothing was written that could be lost.
+      // A failed read makes this fail, too. Nothing was written, so nothing is lost.
       if (db.isTransaction) rollback.run();
     }
   }

@@ -19,43 +19,40 @@ import { countLogPages } from './checkpoint.ts';
 import { StoreFailure } from './failure.ts';
 
 /**
- * The files of a store as the system sees them, past SQLite, which goes on writing into files that were moved or
- * deleted. They are never opened: closing another descriptor of a file would give up the locks that SQLite holds on it.
+ * Checks files past SQLite, which continues to write to moved or deleted ones. Never opens them: closing a second
+ * descriptor would release SQLite's locks.
  */
 export type StoreFiles = {
-  /** Of the database. */
   path: string;
-  /** What the files were when the store was opened: for another thread, which works on the same. */
+  /** The files as they were when the store was opened, for another thread that uses it. */
   known: readonly KnownFile[];
-  /** What they were when `loss` last found them. */
+  /** The files as `loss` last found them. */
   latest(): readonly KnownFile[];
   /**
-   * What has become of them: undefined while the paths lead to the files that were opened, and each is as long as it
-   * must be. A call of `stat` for each. With a connection that is in no transaction, a file that another program shortened
-   * by the rules of SQLite (a vacuum, a checkpoint) counts as whole.
+   * Undefined while the paths lead to the opened files and none is too short. Costs one `stat` per file. With a `db`
+   * outside a transaction, files that another program shortened by SQLite's rules (vacuum, checkpoint) pass.
    */
   loss(db?: DatabaseSync): StoreFailure | undefined;
-  /** For right before a commit: whether the log is shorter than after the last one. */
+  /** Whether the log is shorter than after the last commit; call it right before a commit. */
   isLogCut(): boolean;
   /**
-   * As `loss`, for after a commit: without a `stat` of the log, since Linux 6.13 and later notes the time of the next
-   * write to a file more exactly when somebody has asked for it, which makes the next flush half as slow again.
-   *
-   * @param logPages how many the log holds
+   * Like `loss`, for use after a commit. Skips the `stat` of the log: on Linux 6.13 and later it makes the next flush
+   * take 50 % longer, because the system then records the time of the next write more precisely.
+   * @param logPages the number of pages in the log
    */
   lossAfterCommit(db: DatabaseSync, logPages: number): StoreFailure | undefined;
-  /** Whether the log alone is gone for good: what it held is known to this process only. */
+  /** Whether only the log is gone for good: then only this process knows its contents. */
   lacksLog(): boolean;
-  /** Why a small file cannot be written beside them, as the system's code; undefined when it can. */
+  /** The system's code for why a small file cannot be written next to them; undefined if it can. */
   refusesWrite(): string | undefined;
-  /** The code of the first read of the whole store that fails, past the cache of SQLite; undefined when none does. */
+  /** Reads the whole store past SQLite's cache; returns the code of the first failure, undefined without one. */
   refusesRead(): Promise<string | undefined>;
 };
 
 /** `changedAt` in nanoseconds. */
 export type KnownFile = { path: string; dev: bigint; ino: bigint; size: bigint; changedAt: bigint };
 
-/** `fd` is SQLite's own; `link` is where it led when the path led to the file. */
+/** `fd` is SQLite's; `link` is where it led when the path led to the file. */
 type WatchedFile = KnownFile & { fd: number | undefined; link: string | undefined };
 
 const CHUNK = 1024 * 1024;
@@ -65,7 +62,7 @@ const readFrom = promisify(read);
 const lastByte = Buffer.alloc(1);
 const linkOf = (fd: number) => `/proc/self/fd/${fd}`;
 
-/** @param path of the database; a connection to it is open, so that all three files are there */
+/** @param path of the database, with an open connection, so that all three files exist */
 export function lookAtFiles(path: string): readonly KnownFile[] {
   return [path, `${path}-wal`, `${path}-shm`].map((file) => {
     const { dev, ino, size, mtimeNs } = statSync(file, { bigint: true });
@@ -97,7 +94,7 @@ function watchFiles(files: readonly WatchedFile[], database: WatchedFile, log: W
     if (found === undefined || typeof found === 'string') return awayFailure(file, found ?? 'ENOENT');
     if (!isSame(file, found)) return final(`${file.path} was replaced by another file`);
     if (found.size < file.size && !(db && isWhole(file, found.size, db))) {
-      return final(`${file.path} was cut by another program, from ${file.size} to ${found.size} bytes`);
+      return final(`${file.path} was truncated by another program, from ${file.size} to ${found.size} bytes`);
     }
     file.size = found.size;
     file.changedAt = found.mtimeNs;
@@ -112,7 +109,7 @@ function watchFiles(files: readonly WatchedFile[], database: WatchedFile, log: W
     return lost;
   }
 
-  /** By the descriptor that SQLite has: it leads where it led before, and the last byte that must be there is. */
+  /** SQLite's descriptor still leads to the same place, and the last required byte exists. */
   function isLogInPlace(needed: bigint): boolean {
     const { fd, link } = log;
     if (fd === undefined || link === undefined) return false;
@@ -125,13 +122,13 @@ function watchFiles(files: readonly WatchedFile[], database: WatchedFile, log: W
     return !isLogCut();
   }
 
-  /** By its last byte. Where the descriptor of SQLite is not known, the `stat` after the commit tells some cuts. */
+  /** Checks the last byte. Without SQLite's descriptor, only the `stat` after the commit notices some cuts. */
   function isLogCut(): boolean {
     if (log.fd === undefined || log.size === 0n) return false;
     try {
       return readSync(log.fd, lastByte, 0, 1, log.size - 1n) === 0;
     } catch {
-      // A disk that fails is not a log that was cut.
+      // A failing disk is not a truncated log.
       return false;
     }
   }
@@ -141,30 +138,30 @@ function watchFiles(files: readonly WatchedFile[], database: WatchedFile, log: W
       log.fd = descriptorOf(log, log.fd);
       log.link = log.fd === undefined ? undefined : readlinkSync(linkOf(log.fd));
     } catch {
-      // A system without /proc: each look is a `stat`.
+      // Without /proc, each check is a `stat`.
       log.link = undefined;
     }
   }
 
-  /** What SQLite itself knows tells a cut from a checkpoint or a vacuum by another program. */
+  /** SQLite's own state distinguishes a truncation from another program's checkpoint or vacuum. */
   function isWhole(file: KnownFile, size: bigint, db: DatabaseSync): boolean {
     if (db.isTransaction) return false;
     try {
       if (file !== database) return size >= logLength(countLogPages(db)(), pageSizeOf(db));
       return size >= numberOf(db, 'PRAGMA page_count', 'page_count') * pageSizeOf(db);
     } catch {
-      // What is left cannot even be read.
+      // The rest is not even readable.
       return false;
     }
   }
 
   function awayFailure(file: WatchedFile, code: string): StoreFailure {
-    if (code !== 'ENOENT') return away(`${file.path} is out of reach (${code})`);
+    if (code !== 'ENOENT') return away(`${file.path} is unreachable (${code})`);
     if (isDeleted(file)) return final(`${file.path} was deleted`);
-    return away(`${file.path} was moved away, or is out of reach (${code})`);
+    return away(`${file.path} was moved away, or is unreachable (${code})`);
   }
 
-  /** By the descriptor that SQLite has: a file without a name cannot come back. */
+  /** By SQLite's descriptor: a file without a name cannot come back. */
   function isDeleted(file: WatchedFile): boolean {
     file.fd = descriptorOf(file, file.fd);
     return file.fd !== undefined && fstatSync(file.fd).nlink === 0;
@@ -194,7 +191,7 @@ function watchFiles(files: readonly WatchedFile[], database: WatchedFile, log: W
   };
 }
 
-/** Undefined when there is none, or the code of the failure. */
+/** Undefined without a file; the error code on failure. */
 function lookAt({ path }: KnownFile): BigIntStats | string | undefined {
   try {
     return statSync(path, { bigint: true, throwIfNoEntry: false });
@@ -211,16 +208,16 @@ function isSame(
 }
 
 function away(what: string): StoreFailure {
-  return new StoreFailure(`${what}. Nothing is written until it is back where it was.`, { isFinal: false });
+  return new StoreFailure(`${what}. Nothing is written until it is back in place.`, { isFinal: false });
 }
 
 function final(what: string): StoreFailure {
   const advice =
-    'Find out what did it before you start the service again; "plant-store restore" brings a backup back.';
+    'Find out what did it before you restart the service; "plant-store restore" restores a backup.';
   return new StoreFailure(`${what} while the service ran. ${advice}`, { isFinal: true });
 }
 
-/** The descriptor of a file in this process, where the system lists them; one that is known is looked at first. */
+/** The descriptor of a file in this process, where the system lists them; tries the known one first. */
 function descriptorOf(file: KnownFile, known: number | undefined): number | undefined {
   const leads = (fd: number) => {
     try {
@@ -267,14 +264,14 @@ async function readAll(fd: number): Promise<string | undefined> {
   }
 }
 
-/** Node has no name for some, such as EDQUOT, and says "Unknown system error -122". */
+/** Node has no name for some codes, such as EDQUOT, and says "Unknown system error -122". */
 function codeOf(error: unknown): string {
-  // What fails here are system calls.
+  // Only system calls fail here.
   const { errno = 0, code = String(error) } = error as NodeJS.ErrnoException;
   return Object.entries(constants.errno).find(([, number]) => number === -errno)?.[0] ?? code;
 }
 
-/** In bytes, at least (https://www.sqlite.org/fileformat.html#the_write_ahead_log). */
+/** The minimum, in bytes (https://www.sqlite.org/fileformat.html#the_write_ahead_log). */
 function logLength(pages: number, pageSize: number): bigint {
   return pages === 0 ? 0n : BigInt(WAL_HEADER + pages * (FRAME_HEADER + pageSize));
 }

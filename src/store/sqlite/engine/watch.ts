@@ -6,30 +6,27 @@ import { unavailable } from '../../failures.ts';
 import { damaged, explain, isDamage, isEnvironment, StoreFailure } from './failure.ts';
 import type { StoreFiles } from './store-files.ts';
 
-/**
- * Watches whether the store can be used. What goes wrong is logged once, with its cause, and once again when it is over;
- * what cannot pass ends the process.
- */
+/** Watches whether the store is usable. Logs each problem at its start and end; ends the process if it cannot pass. */
 export type Watch = {
-  /** What a read that failed so is answered; any error but one of the environment as it is. */
+  /** The error to answer a failed read with: unchanged unless the machine is to blame. */
   readFailed(error: unknown, query: () => unknown): unknown;
-  /** To be told of each batch that failed. */
+  /** Call it for each failed batch. */
   writeFailed(error: unknown): void;
   written(): void;
-  /** Ends the process: what follows is refused. */
+  /** Ends the process; refuses everything from now on. */
   end(failure: StoreFailure): void;
-  /** Looks at the files and tries again the read that failed. Throws while the store cannot be read, or is not there. */
+  /** Checks the files and retries the failed read. Throws while the store is unreadable or gone. */
   check(): void;
-  /** Throws AppError 50302 while the files are not in their place, and when the process is about to end. */
+  /** Throws AppError 50302 while the files are not in place, and when the process is about to exit. */
   refuseWrites(): void;
-  /** Stops to watch, and looks once more. Throws when the files are no longer those of the store: then nothing may be done to them. */
+  /** Stops watching after a last check. Throws if the files are not the store's any more: they must be left alone. */
   stop(): void;
 };
 
 export type WatchOptions = {
   path: string;
   db: DatabaseSync;
-  /** Undefined for a store that is not watched: in memory, or of a program that ends soon. */
+  /** Undefined for a store that is not watched: in memory, or of a short-lived program. */
   files: StoreFiles | undefined;
   log: Log;
   onFatal(error: StoreFailure): void;
@@ -39,25 +36,27 @@ type Kind = 'files' | 'reads' | 'writes';
 
 const OVER = {
   files: 'the files of the store are back',
-  reads: 'the store can be read again',
-  writes: 'the store can be written again',
+  reads: 'the store is readable again',
+  writes: 'the store is writable again',
 } as const;
 
 export function watchStore({ path, db, files, log, onFatal }: WatchOptions): Watch {
   const troubles = new Map<Kind, StoreFailure>();
   let ended: StoreFailure | undefined;
   let failedRead: (() => unknown) | undefined;
-  /** Since the last failure. A disk that is nearly full fails some writes only: the log tells it once a second at most. */
+  /**
+   * Whether a write succeeded since the last failure. A full disk fails only some writes: logged once a second at most.
+   */
   let hasWritten = false;
   let isExamining = false;
-  /** Until then a sign of damage is proof: all of the store was read, and the disk reported no error. */
+  /** Until this time a sign of damage is proof: the whole store was read without a disk error. */
   let readableUntil = 0;
 
   const timer = files && setInterval(look, limits.lookEveryMs).unref();
 
   function look(): void {
     if (ended) return;
-    // Only between transactions can SQLite say how long its files must be; the next look comes soon.
+    // SQLite knows the required sizes only between transactions; the next check is soon.
     if (!db.isTransaction) compareFiles();
     if (failedRead) tryAgain(failedRead);
     if (hasWritten) over('writes');
@@ -74,7 +73,7 @@ export function watchStore({ path, db, files, log, onFatal }: WatchOptions): Wat
       query();
     } catch (error) {
       if (isEnvironment(error)) note('reads', failureOf(error));
-      // A read within this one was noted.
+      // An inner read was noted already.
       if (isEnvironment(error) || (error instanceof AppError && error.code === 50302)) return;
     }
     failedRead = undefined;
@@ -104,10 +103,10 @@ export function watchStore({ path, db, files, log, onFatal }: WatchOptions): Wat
     onFatal(ended);
   }
 
-  /** What the log held goes into the database: SQLite has the log open still. */
+  /** Copies the log's contents into the database: SQLite still has the log open. */
   function withLogSaved(failure: StoreFailure): StoreFailure {
     const saved = saveLog(db);
-    const outcome = saved ? 'Nothing is lost: what it held is in the database now.' : 'What it held is lost.';
+    const outcome = saved ? 'Nothing is lost: its contents are in the database.' : 'Its contents are lost.';
     return new StoreFailure(`${failure.message} ${outcome}`, { isFinal: true, cause: failure });
   }
 
@@ -118,7 +117,7 @@ export function watchStore({ path, db, files, log, onFatal }: WatchOptions): Wat
     return troubles.get('reads') ?? explain(error, { path });
   }
 
-  /** SQLite reports a disk that cannot be read as damage; the next sign of it is proof when all can be read. */
+  /** SQLite reports an unreadable disk as damage: if everything is readable, the next sign of damage is proof. */
   async function examine({ refusesRead }: StoreFiles): Promise<void> {
     if (isExamining) return;
     isExamining = true;
@@ -130,7 +129,7 @@ export function watchStore({ path, db, files, log, onFatal }: WatchOptions): Wat
       look();
       return;
     }
-    const message = `${path} cannot be read (${refusal}). Look for disk errors (dmesg).`;
+    const message = `${path} cannot be read (${refusal}). Check for disk errors (dmesg).`;
     if (failedRead) note('reads', new StoreFailure(message, { isFinal: false }));
   }
 
@@ -150,7 +149,7 @@ export function watchStore({ path, db, files, log, onFatal }: WatchOptions): Wat
       else if (error.code === 50301 && !(cause instanceof StoreFailure))
         end(explain(cause, { path, isCommit: true }));
       look();
-      // The same cause, which has been noted.
+      // The same cause, already noted.
       if (ended || troubles.has('files')) return;
       if (cause instanceof StoreFailure) note('writes', cause);
       else if (isEnvironment(cause)) note('writes', failureOf(cause));

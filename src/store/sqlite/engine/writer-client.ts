@@ -9,21 +9,21 @@ import { type Command, createWriter, type Executed, type WriterRules } from './w
 import { settle, type WriterReply } from './writer-reply.ts';
 import type { WriterMessage, WriterNews, WriterOptions } from './writer-thread.ts';
 
-/** Where commands are carried out: in a thread of its own, or in place for a program that ends soon. */
+/** Executes commands in a thread of its own, or inline for a short-lived program. */
 export type Writer = {
   execute(commands: Command[]): Promise<Executed>;
   close(): Promise<void>;
 };
 
 export type ThreadWriter = Writer & {
-  /** A new way to the thread, for another one than this; a way that was there before is closed. */
+  /** Connects another thread, and closes its previous connection. */
   connect(): MessagePort;
 };
 
 export type WriterEvents = {
-  /** The thread ended by a fault while it had nothing to do. */
+  /** The thread died while idle. */
   died(failure: StoreFailure): void;
-  /** A batch that came another way was committed, or failed. */
+  /** A batch of the sender thread was committed, or failed. */
   beside(error: AppError | undefined): void;
 };
 
@@ -32,7 +32,7 @@ export function inlineWriter(db: DatabaseSync, rules: WriterRules): Writer {
   return { execute: async (commands) => execute(commands), close: async () => {} };
 }
 
-/** Does not wait for the thread to come up: reads need it not, and the first commands wait for it. */
+/** Does not wait for the thread to start: reads do not need it, and the first commands wait for it. */
 export function threadWriter(options: WriterOptions, events: WriterEvents): ThreadWriter {
   const thread = new Worker(new URL('./writer-thread.ts', import.meta.url), {
     workerData: options,
@@ -55,7 +55,7 @@ export function threadWriter(options: WriterOptions, events: WriterEvents): Thre
   });
   thread.on('error', (error: Error) => {
     ended = unavailable(error);
-    // In the middle of a batch nobody knows whether its commit reached the disk.
+    // Within a batch, whether its commit reached the disk is unknown.
     if (waiting) waiting.reject(outcomeUnknown(COMMIT_FAILED, error));
     else events.died(new StoreFailure(error.message, { isFinal: true, cause: error }));
   });

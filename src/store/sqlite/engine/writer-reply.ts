@@ -4,7 +4,7 @@ import type { Announced } from '../deliveries/outbox.ts';
 import { fromPlain, toPlain } from './plain-errors.ts';
 import type { Executed } from './writer.ts';
 
-/** What the thread that writes answers to a batch of commands. */
+/** The writer thread's answer to a batch. */
 export type WriterReply =
   | { outcomes: unknown[]; failures: { index: number; error: PlainError }[]; announced: Announced }
   | { error: PlainError };
@@ -24,7 +24,6 @@ export function replyTo(execute: () => Executed): WriterReply {
   }
 }
 
-/** Tells whoever waits for a batch what became of it. */
 export function settle(batch: PromiseWithResolvers<Executed>, reply: WriterReply): void {
   if ('error' in reply) batch.reject(fromPlain(reply.error));
   else {

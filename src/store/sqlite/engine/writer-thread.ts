@@ -12,29 +12,28 @@ import { type Command, createWriter, type WriterRules } from './writer.ts';
 import { replyTo, type WriterReply } from './writer-reply.ts';
 
 /**
- * The thread that writes, with a connection of its own: while one commit waits for the disk, the others go on reading
- * and gather the next batch. Batches come from the main thread and from the one that sends, each of which waits for the
- * answer to one before it sends the next: so they take turns.
+ * The writer thread, with a connection of its own: while it waits for the disk, the others continue to read and gather
+ * the next batch. The main thread and the sender thread each send one batch at a time, so they take turns.
  */
 
 export type WriterOptions = { path: string; files: readonly KnownFile[]; rules: WriterRules };
 
-/** A batch of commands, or the way to the thread that sends. */
+/** A batch of commands, a connection of the sender thread, or the end. */
 export type WriterMessage = Command[] | { sender: MessagePort } | 'close';
 
-/** What the main thread is told of batches of the thread that sends: that one failed, and that one after it did not. */
+/** Tells the main thread that a batch of the sender thread failed, or that one succeeded after a failure. */
 export type WriterNews = { beside: PlainError | undefined };
 
-/** What the thread that sends is told after a commit. */
+/** What the sender thread learns after a commit. */
 export type LaneNews = Pick<Announced, 'work' | 'changed'>;
 
 if (parentPort) serve(parentPort, workerData);
 
 function serve(port: NonNullable<typeof parentPort>, { path, files: known, rules }: WriterOptions): void {
-  // The third is shared memory, which holds nothing that lasts: the main thread watches it.
+  // The third file is shared memory with nothing durable; the main thread watches it.
   const files = storeFiles(known.slice(0, 2));
   const lost = files.loss();
-  // Opening it now would make a new one.
+  // Opening the store now would create a new one.
   if (lost) throw lost;
   const db = openConnection(path);
   const execute = createWriter(db, rules, files);
@@ -45,19 +44,19 @@ function serve(port: NonNullable<typeof parentPort>, { path, files: known, rules
   let hasFailed = false;
   record.note(files.latest());
 
-  /** @param answer called before what is to be done after a commit */
+  /** @param answer called before the work that follows a commit */
   function carryOut(commands: Command[], answer: (reply: WriterReply) => void): void {
     const reply = replyTo(() => execute(commands));
     doubts.note(reply);
     answer(reply);
     if ('error' in reply) return;
     record.note(files.latest());
-    // Its failure ends the thread.
+    // A failure ends the thread.
     if (checkpoint() && !files.loss(db)) record.note(files.latest(), true);
   }
 
   function answer(reply: WriterReply): void {
-    // Before anybody is told that it is done: what was changed is sent as it was no more.
+    // First, so that nothing is sent with outdated settings once the caller learns of success.
     if ('announced' in reply) tell(reply.announced);
     port.postMessage(reply);
   }
@@ -97,8 +96,8 @@ function serve(port: NonNullable<typeof parentPort>, { path, files: known, rules
 }
 
 /**
- * Why nothing may be written. The main thread knows it of its own batches: after a commit whose outcome is unknown the
- * process ends, and while the files are away they are looked for.
+ * Checks whether writing is safe. The main thread does so for its own batches: after a commit with an unknown outcome
+ * the process exits, and while files are missing it looks for them.
  */
 function createDoubts(files: StoreFiles, db: DatabaseSync) {
   let isOver = false;

@@ -18,12 +18,11 @@ import { countLogPages } from './checkpoint.ts';
 import { COMMIT_FAILED, explain, isDamage, isEnvironment, isUnknownOutcome } from './failure.ts';
 import type { StoreFiles } from './store-files.ts';
 
-/** Every write of the store, by name. */
 export type Writes = ReturnType<typeof createWrites>;
 export type WriteName = keyof Writes;
 /**
- * The name of a write, for whom it is, of a request with a key that, and the arguments of the function. Flat, because
- * what is nested takes longer to send to a thread.
+ * The name of a write, its user, the record for its key, and arguments. Flat: nested values are slow to pass to a
+ * thread.
  */
 export type Command = readonly [
   name: WriteName,
@@ -35,9 +34,9 @@ export type Command = readonly [
 export type Executed = BatchResult & { announced: Announced };
 
 export type WriterRules = {
-  /** How long after its event a delivery is due for the first time. */
+  /** The delay from an event to the first attempt of its deliveries. */
   deliveryDelayMs: number;
-  /** How many plants a user may have; undefined for any number. */
+  /** The most plants a user may have; undefined for no limit. */
   maxPlantsPerUser?: number | undefined;
 };
 
@@ -67,14 +66,11 @@ function createWrites(db: DatabaseSync, { outbox, plants, keys, forgetUsers }: S
 }
 
 /**
- * Runs a batch of commands as one transaction. A command that fails is rolled back with its batch, and the
- * batch is run again one by one, so that it fails alone; a failing disk or a full one fails them all.
- *
- * Throws AppError 50302 when nothing was done and 50301 when the outcome is unknown. The cause is a `StoreFailure`, or
- * the error of SQLite.
- *
- * @param files whether they are in their place is looked at after each COMMIT; undefined for a store that has none, or
- *   of a program that ends soon
+ * Runs a batch as one transaction. If a command fails, the batch is rolled back and its commands run one by one, so
+ * that it fails alone; a failing or full disk fails them all.
+ * @param files checked after each COMMIT; undefined for a store without files, or in a short-lived program
+ * @throws AppError 50302 when nothing was done, 50301 when the outcome is unknown; its cause is a `StoreFailure` or
+ *   an error of SQLite
  */
 export function createWriter(
   db: DatabaseSync,
@@ -89,13 +85,13 @@ export function createWriter(
   const begin = db.prepare('BEGIN IMMEDIATE');
   const commit = db.prepare('COMMIT');
   const logPages = countLogPages(db);
-  /** A write was refused; while the next one would be as well, it is not tried: nothing is done then, for certain. */
+  /** A write was refused. No write is tried while it would be, so that nothing is done for certain. */
   let refused: unknown;
 
   function run([name, user, once, ...args]: Command): unknown {
-    // The token was looked at when the request began, which may be long ago.
+    // The token was checked at the start of the request, which may be long ago.
     if (user !== undefined && !users.isActive(user)) return USER_GONE;
-    // The arguments were typed where the command was made (see `submit` in store.ts).
+    // `submit` in store.ts has checked the types of the arguments.
     const write = writes[name] as (...args: unknown[]) => unknown;
     return once ? keys.once(once, () => write(...args), effectOf(name)) : write(...args);
   }
@@ -108,20 +104,20 @@ export function createWriter(
     outbox.takeAnnounced();
     const outcomes = commands.map(run);
     plants.writeIds();
-    // What is missing of the log SQLite would fill with a hole, behind which nothing is ever read.
+    // SQLite would fill the missing part of the log with a hole, and data after a hole is never read.
     if (files?.isLogCut()) throw LOG_CUT;
     try {
       commit.run();
     } catch (error) {
       throw isUnknownOutcome(error) ? outcomeUnknown(COMMIT_FAILED, commitFailure(error)) : error;
     }
-    // Written into files that nobody finds again: before anyone is told that it was done.
+    // The commit went into files that nobody can find: fail before reporting success.
     const lost = files?.lossAfterCommit(db, logPages());
     if (lost) throw outcomeUnknown(FILES_LOST, lost);
     return { outcomes, failures: [], announced: outbox.takeAnnounced() };
   }
 
-  /** A file system that admits no writes is taken for a disk that fails; the process goes on with it, for its reads. */
+  /** A file system that refuses writes looks like a failing disk; the process continues, for its reads. */
   function commitFailure(error: unknown): unknown {
     if (!files || isDamage(error)) return error;
     const failure = explain(error, { path: files.path, refusal: files.refusesWrite(), isCommit: true });
@@ -150,7 +146,7 @@ export function createWriter(
     }
   }
 
-  /** Outside of a transaction SQLite can tell whether another program shortened the log by its rules. */
+  /** Outside a transaction SQLite knows whether another program shortened the log by its rules. */
   function again(commands: Command[]): Executed {
     const lost = files?.loss(db);
     if (lost) throw unavailable(lost);
@@ -170,7 +166,7 @@ export function createWriter(
     return all;
   }
 
-  /** Others of the batch are committed by now: that nothing was done is true of this command only. */
+  /** The others of the batch may be committed by now: that nothing was done is true of this command only. */
   function alone(command: Command): Executed {
     try {
       return attempt([command]);
@@ -186,7 +182,7 @@ export function createWriter(
 const LOG_CUT = new Error('The write-ahead log is shorter than it was after the last commit');
 const FILES_LOST = 'The files of the store were moved or changed while it committed';
 
-/** Whether what a write that a POST ends in returned means that it did what was asked for. */
+/** Whether the outcome of a POST's write means that it took effect. */
 const effects: { readonly [K in WriteName]?: (outcome: ReturnType<Writes[K]>) => boolean } = {
   createPlant: (outcome) => typeof outcome === 'bigint',
   createWebhook: (outcome) => outcome,
@@ -198,8 +194,8 @@ const effects: { readonly [K in WriteName]?: (outcome: ReturnType<Writes[K]>) =>
 
 function effectOf(name: WriteName): (outcome: unknown) => boolean {
   const hadEffect = effects[name];
-  if (hadEffect === undefined) throw new Error(`It is not known when ${name} has an effect`);
-  // It is given what the write of the same name returned.
+  if (hadEffect === undefined) throw new Error(`\`effects\` has no entry for ${name}`);
+  // It gets the outcome of the write of the same name.
   return hadEffect as (outcome: unknown) => boolean;
 }
 

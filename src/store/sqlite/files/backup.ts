@@ -5,12 +5,12 @@ import { flushFile, placeFile, replaceFile } from './durable-files.ts';
 import { copyAndCheck, type WholeReport } from './whole-store.ts';
 
 export type BackupOptions = {
-  /** The file of the store; a server may run on it. */
+  /** The store's file; a server may be running on it. */
   from: string;
   to: string;
-  /** Where it is made until it is whole. Ended with it. */
+  /** Where the backup is written until it is complete. It is removed in the end. */
   draft: Draft;
-  /** Whether what is at `to` is replaced. */
+  /** Whether to replace an existing file at `to`. */
   replaces: boolean;
   report: WholeReport;
 };
@@ -18,11 +18,10 @@ export type BackupOptions = {
 export type Backup = { bytes: number; plants: number };
 
 /**
- * Writes everything that is in a store at one moment to a file of its own, beside whoever works on the store. The file
- * gets its name when it is whole, checked and on disk; only its owner may read it.
- *
- * @returns undefined when something came to be at `to` meanwhile that is not to be replaced
- * @throws what `copyAndCheck` does, and errors of the file system; nothing is left behind then
+ * Writes a snapshot of a store to a file while others use the store. The file gets its name when it is checked and on
+ * disk; only its owner may read it.
+ * @returns undefined if a file has appeared at `to` that must not be replaced
+ * @throws errors of `copyAndCheck` and of the file system; nothing is left behind then
  */
 export async function backUp(options: BackupOptions): Promise<Backup | undefined> {
   const { from, to, draft, replaces, report } = options;

@@ -2,19 +2,19 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { openConnection } from '../engine/connection.ts';
 import { type Contents, contentsOf, verifyStore } from './inspect.ts';
 
-/** The thread that copies and reads whole stores: the main thread can show how far it is, and be interrupted. */
+/** Copies and reads whole stores, so that the main thread can show progress and be interrupted. */
 
 export type CopyTask = {
-  /** The store that is copied first; without it `path` is there already. */
+  /** The store to copy; without it `path` exists already. */
   from: string | undefined;
-  /** What is checked. Nobody else uses it. */
+  /** The store to check. Nobody else uses it. */
   path: string;
 };
 
 export type CopyNews =
-  /** The copy is whole, though perhaps not on disk. */
+  /** The copy is complete, but maybe not on disk. */
   | { phase: 'copied' }
-  /** Of what is wrong; its contents when that is nothing. */
+  /** `contents` only without problems. */
   | { phase: 'checked'; problems: string[]; contents: Contents | undefined };
 
 if (parentPort) work(parentPort, workerData);
@@ -33,9 +33,8 @@ function work(port: NonNullable<typeof parentPort>, { from, path }: CopyTask): v
 }
 
 /**
- * One statement reads the whole store in one snapshot, however much is written meanwhile, and leaves out what was
- * deleted. The backup interface of SQLite begins anew with each write of another process unless it copies all pages in
- * one step, takes as long then, and copies what was deleted as well.
+ * VACUUM INTO reads one snapshot, whatever is written meanwhile. SQLite's backup API restarts with each write of
+ * another process, or copies all pages in one step, which takes as long; and it copies deleted data, too.
  */
 function copy(from: string, to: string): void {
   const db = openConnection(from, { readOnly: true });

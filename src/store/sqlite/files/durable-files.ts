@@ -11,20 +11,20 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** Changes of files that are on disk when they return. */
+/** Changes to files that are on disk when the functions return. */
 
-/** Flushes what was written to a file, through whatever handle. */
+/** Flushes a file, whatever handle wrote to it. */
 export function flushFile(path: string): void {
   flush(path, 'r+');
 }
 
-/** Flushes which names a folder has: a new name is else gone after a power cut, with all that it led to. */
+/** Flushes the names in a folder: a power cut may otherwise lose a new name, and with it the file. */
 export function flushFolder(path: string): void {
   try {
     flush(path, 'r');
   } catch (error) {
-    // Windows opens no folder, and has it on disk by itself; some file systems cannot flush one, and some folders may be
-    // written, but not read.
+    // Windows cannot open folders and writes them by itself; some file systems cannot flush a folder, and some folders
+    // are writable but not readable.
     if (process.platform !== 'win32' && !UNFLUSHED.has(codeOf(error))) throw error;
   }
 }
@@ -38,17 +38,13 @@ function flush(path: string, mode: 'r' | 'r+'): void {
   }
 }
 
-/** Gives a whole file, which is on disk already, the name that it is for, in place of what has that name. */
+/** Gives a complete file, already on disk, its final name, replacing any file of that name. */
 export function replaceFile(from: string, to: string): void {
   renameSync(from, to);
   flushFolder(dirname(to));
 }
 
-/**
- * The same, unless something has that name.
- *
- * @returns false, and does nothing, when something has it
- */
+/** Like `replaceFile`, but does nothing and returns false if the name is taken. */
 export function placeFile(from: string, to: string): boolean {
   try {
     linkSync(from, to);
@@ -64,9 +60,8 @@ export function placeFile(from: string, to: string): boolean {
 }
 
 /**
- * Keeps a file under a second name that nothing has, so that replacing the first one does not lose it.
- *
- * @param draft where it is copied to first on a file system without hard links: nothing is there
+ * Gives a file a second name, so that replacing the first does not lose it.
+ * @param draft unused path to copy it to first on a file system without hard links
  */
 export function keepFile(path: string, name: string, draft: string): void {
   try {
@@ -82,7 +77,7 @@ export function keepFile(path: string, name: string, draft: string): void {
 
 const UNFLUSHED = new Set(['EACCES', 'EINVAL']);
 
-/** What file systems say that have no hard links, such as FAT. */
+/** Error codes of file systems without hard links, such as FAT. */
 const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']);
 
 function codeOf(error: unknown): string {

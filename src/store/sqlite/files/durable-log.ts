@@ -7,10 +7,9 @@ import { flushFolder } from './durable-files.ts';
 import { fileSize } from './file-size.ts';
 
 /**
- * What has to come before anything is written to a store, which a server may have left without a clean stop. To be called
- * under the lock of servers, before this process opens the store.
- *
- * @throws Error when a part of the store is gone; what `makeLogDurable` throws
+ * Prepares a store for writing that a server may have left uncleanly. Call it under the server lock, before this
+ * process opens the store.
+ * @throws Error when a part of the store is missing; errors of `makeLogDurable`
  */
 export function recoverStore(path: string): boolean {
   const wasKilled = hasSizeRecord(path);
@@ -23,9 +22,8 @@ export function recoverStore(path: string): boolean {
 }
 
 /**
- * Takes the kernel's report of a write to the database that failed after the last flush of the process before. It goes to
- * the first flush of whoever opens the file next, which would be that of the first checkpoint, and end the service once
- * more. What failed is in the log still, and is copied again; a disk that fails again says so then.
+ * The kernel reports a failed write to the next flush of a newly opened file, which would be the first checkpoint and
+ * end the service again. This takes the report: the log still has the data and is copied again.
  */
 function hearOfLostFlush(path: string): void {
   const file = openSync(path, 'r+');
@@ -39,14 +37,13 @@ function hearOfLostFlush(path: string): void {
 }
 
 /**
- * Makes sure that the write-ahead log that a store was left with is on disk. After a flush failed, the kernel takes the
- * pages that it could not write for clean: whoever reads the log sees them, no later flush writes them, and a power cut
- * takes them away, with every commit after them. Writing them again makes them dirty, and the flush then writes them.
+ * Makes sure that the write-ahead log of an earlier process is on disk. After a failed flush the kernel considers the
+ * unwritten pages clean: readers see them, but no later flush writes them, and a power cut loses them and every later
+ * commit. Writing them again makes them dirty.
  *
- * To be called under the lock of servers, before anything is written to the store. Programs that have the store open
- * already may go on reading; SQLite's write lock keeps them from writing.
- *
- * @throws errors of SQLite; those of the file system with the log's path. Nothing has been made of the log then.
+ * Call it under the server lock, before anything is written. Others may continue to read; SQLite's write lock stops
+ * writers.
+ * @throws errors of SQLite; errors of the file system with the log's path. The log is unchanged then.
  */
 export function makeLogDurable(path: string): void {
   const log = `${path}-wal`;
@@ -59,16 +56,17 @@ export function makeLogDurable(path: string): void {
       writer.exec('BEGIN IMMEDIATE');
       rewrite(log);
     } finally {
-      // While the reader is there, this does not copy the log into the database, which it must not before it is on disk.
+      // While the reader is open, this does not copy the log into the database, which must not happen before the log is
+      // on disk.
       writer.close();
     }
   } finally {
-    // Nor does this, since it may not write.
+    // Nor does this, since it is read-only.
     reader.close();
   }
 }
 
-/** Every byte stays what it is, so that this can be cut off at any time. */
+/** No byte changes, so an interruption is harmless. */
 function rewrite(path: string): void {
   const file = openSync(path, 'r+');
   try {

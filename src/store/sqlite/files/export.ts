@@ -9,14 +9,11 @@ import { recoverStore } from './durable-log.ts';
 type ExportOptions = {
   path: string;
   now: number;
-  /** How the other store writes down what a key belongs to. */
+  /** The target's form of what a key belongs to. */
   requestOf(key: Omit<RequestKey, 'user'>): string;
 };
 
-/**
- * Opens an embedded store to be copied, and brings its schema up to date. Nobody else can write to it until it is
- * closed. To be called under the lock of servers.
- */
+/** Opens an embedded store for copying, migrates it and locks out other writers. Call it under the server lock. */
 export function openExport({ path, now, requestOf }: ExportOptions): CopySource {
   recoverStore(path);
   const db = openConnection(path);
@@ -46,12 +43,12 @@ function factsOf(db: DatabaseSync): StoreFacts {
   };
 }
 
-/** A table of the other store, and what its rows come from. */
+/** A table of the target and where its rows come from. */
 type Origin = {
   columns: string;
-  /** The primary key here. */
+  /** The primary key in this store. */
   key: string;
-  /** As SQL, the columns that this store keeps under another name, in another form, or not at all. */
+  /** SQL for columns that this store names or stores differently, or lacks. */
   differing?: Readonly<Record<string, string>>;
 };
 
@@ -67,7 +64,7 @@ const origins: Readonly<Record<string, Origin>> = {
   },
   shares: {
     columns: 'owner viewer created_at removed_tx removed_event',
-    // Events of this store are in the order of their ids: to the other one all were written at once, before its own.
+    // Events of this store are ordered by id: to the target all were written at once, before its own.
     differing: { removed_tx: 'iif(t.removed IS NULL, NULL, 0)', removed_event: 't.removed' },
     key: 'owner, viewer',
   },
@@ -131,11 +128,11 @@ function sourceTable(db: DatabaseSync, name: string, origin: Origin): SourceTabl
   };
 }
 
-/** Every value is asked for as text. */
+/** Every value is read as text. */
 function rowOf(row: Readonly<Record<string, unknown>>): CopiedRow {
   const copied: Record<string, string | null> = {};
   for (const [column, value] of Object.entries(row)) {
-    // The other store has no place for NUL; this one may have some, in what receivers answered.
+    // PostgreSQL cannot store NUL; this store may contain some, in responses of receivers.
     copied[column] = typeof value === 'string' ? value.replaceAll('\0', '\uFFFD') : null;
   }
   return copied;

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 
-/** Of a file, in bytes; 0 for one that is not there. */
+/** The size of a file in bytes; 0 if it does not exist. */
 export function fileSize(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }

@@ -2,43 +2,38 @@ import type { DatabaseSync } from 'node:sqlite';
 import { firstId } from '../../../runtime.ts';
 import { type Schema, schemaOf } from '../engine/migrate.ts';
 
-/** What a store holds, for whoever has to decide what to do with it. */
+/** What a store contains, to help decide what to do with it. */
 export type Contents = {
   plants: number;
-  /** Deliveries that are to be sent. */
+  /** Pending deliveries. */
   waiting: number;
 };
 
 /**
- * The schema of a store, whole or damaged.
- *
- * @throws Error, whose message is a sentence, for a database of something else, and for one that this program does not
- * understand
+ * The schema of a store, even of a damaged one.
+ * @throws Error, with a sentence for a message, for a foreign database or an unknown schema
  */
 export function storeSchema(db: DatabaseSync): Schema {
   const schema = schemaOf(db);
   const meta = db.prepare(`SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'meta'`).get();
-  if (schema === undefined || meta === undefined)
-    throw new Error('It is a database, but not of a plant store.');
+  if (schema === undefined || meta === undefined) throw new Error('It is a database, but not a plant store.');
   return schema;
 }
 
 /**
- * What is wrong in a store, a sentence each; nothing when it is whole. Reads all of it: pages and their order, every
- * index, what refers to what, and what no constraint of the schema holds.
- *
+ * The problems of a store, a sentence each. Reads everything: pages and their order, all indexes, references, and rules
+ * that no constraint enforces.
  * @throws Error as `storeSchema` does
  */
 export function verifyStore(db: DatabaseSync): string[] {
   const { applied, known } = storeSchema(db);
   const damage = db.prepare('PRAGMA integrity_check(10)').all();
   const found = damage.map(({ integrity_check: text }) => String(text)).filter((text) => text !== 'ok');
-  // What is built on damaged pages says nothing more.
+  // Checks on damaged pages add no information.
   if (found.length > 0) return found;
   const [dangling] = db.prepare('PRAGMA foreign_key_check').all();
-  if (dangling)
-    found.push(`A row of ${dangling.table} refers to one of ${dangling.parent} that is not there.`);
-  // An older schema is checked by the migration that brings it up to date.
+  if (dangling) found.push(`A row of ${dangling.table} refers to a missing row of ${dangling.parent}.`);
+  // The migration checks an older schema.
   if (applied === known) found.push(...brokenRules(db));
   return found;
 }
@@ -52,10 +47,10 @@ export function contentsOf(db: DatabaseSync): Contents {
 
 type Rule = { count: string; says: string };
 
-/** What each transaction of the service keeps true, and no constraint says. */
+/** Rules that every transaction keeps but no constraint enforces. */
 const rules: readonly Rule[] = [
   {
-    // What is being removed goes slice by slice, the event before its deliveries or behind them.
+    // Removal works in slices and may delete an event before or after its deliveries.
     count: `SELECT count(*) AS count
             FROM deliveries d
             JOIN webhooks w ON w.id = d.webhook AND w.status <> 'deleted'
@@ -77,8 +72,8 @@ function brokenRules(db: DatabaseSync): string[] {
 }
 
 /**
- * Each plant has one, until the retention removes it, oldest first, or its owner is removed, slice by slice. No index
- * leads from a plant to its event, so all are compared at once.
+ * Each plant has an event until the retention, oldest first, or the removal of its owner, in slices, removes it. No
+ * index leads from a plant to its event, so this compares all at once.
  */
 function plantsWithoutEvent(db: DatabaseSync): number {
   db.function('first_id', { deterministic: true }, (at) => firstId('evt', Number(at)));

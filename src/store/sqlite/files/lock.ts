@@ -8,10 +8,9 @@ import { sqliteCode } from '../engine/failure.ts';
 const SQLITE_BUSY = 5;
 
 /**
- * Makes sure that one server at a time runs on a data folder. The lock is SQLite's own on a file beside the
- * store, so that the system releases it however the process ends.
- *
- * @returns a function that gives the lock back.
+ * Makes sure that only one server runs on a data folder, by SQLite's lock on a file next to the store: the system
+ * releases it however the process ends.
+ * @returns a function that releases the lock
  * @throws Error when another server holds it; errors of the file system, with the path
  */
 export function lockForServing(path: string): () => void {
@@ -22,27 +21,26 @@ export function lockForServing(path: string): () => void {
   );
 }
 
-/** The same for a program that may work beside a server: undefined when one runs. It waits for nobody. */
+/** Like `lockForServing`, for a program that may run beside a server: undefined when one runs. It does not wait. */
 export function lockUnlessServed(path: string): (() => void) | undefined {
-  // It is for a server to make: whoever works here may be another user.
+  // Only a server creates the file: this program may run as another user.
   return existsSync(path) ? tryLock(path, 0) : () => {};
 }
 
 /**
- * Takes the lock that a file stands for, which is made if it is not there. Whoever holds it may remove the file.
- *
- * @returns a function that gives the lock back; undefined when another process holds it for so long.
+ * Takes the lock of a file, which is created if missing. The lock's holder may remove the file.
+ * @returns a function that releases the lock; undefined if another process still holds it after `waitMs`
  */
 export function tryLock(path: string, waitMs: number): (() => void) | undefined {
   for (;;) {
     makePrivateFile(path);
     const file = fileAt(path);
     if (file === undefined) continue;
-    // On a file that may only be read, SQLite would take a lock that keeps nobody away.
+    // On a read-only file SQLite would take a lock that excludes nobody.
     accessSync(path, constants.R_OK | constants.W_OK);
     const db = new DatabaseSync(path, { timeout: waitMs });
     const failure = failureOf(() => db.exec('BEGIN EXCLUSIVE'));
-    // Nobody else would ask for the lock of a file that was removed meanwhile; SQLite reports an I/O error then.
+    // The lock of a file that was removed meanwhile excludes nobody; SQLite reports an I/O error then.
     const isSame = file === fileAt(path);
     if (isSame && failure === undefined) return () => db.close();
     db.close();
@@ -51,7 +49,6 @@ export function tryLock(path: string, waitMs: number): (() => void) | undefined 
   }
 }
 
-/** Undefined where there is none. */
 function fileAt(path: string): string | undefined {
   const file = statSync(path, { throwIfNoEntry: false });
   return file && `${file.dev} ${file.ino}`;

@@ -1,6 +1,9 @@
 import { DatabaseSync } from 'node:sqlite';
 
-/** Reads the store that the command line names, and prints what is wrong with it. A process can be ended at any time. */
+/**
+ * Checks the store given on the command line and prints its problems. A process, unlike a thread, can be ended any
+ * time.
+ */
 
 const [path = ''] = process.argv.slice(2);
 const db = new DatabaseSync(path, { readOnly: true });

@@ -5,10 +5,9 @@ import { fileURLToPath } from 'node:url';
 const PROCESS = fileURLToPath(new URL('./quick-check-process.ts', import.meta.url));
 
 /**
- * Reads a store, beside whoever works on it, to see whether its pages are damaged. Indexes are not compared with their
- * tables, which takes longer.
- *
- * @returns what is wrong; `ok` when nothing is, `late` when it took longer than this
+ * Checks the pages of a store for damage, even while it is in use. Skips the comparison of indexes with their tables,
+ * which takes longer.
+ * @returns what is wrong; `ok` when nothing is, `late` after a timeout
  */
 export async function quickCheck(path: string, milliseconds: number): Promise<string> {
   const child = spawn(process.execPath, [PROCESS, path], {

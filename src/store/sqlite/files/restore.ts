@@ -24,27 +24,26 @@ import { copyAndCheck, type WholeReport } from './whole-store.ts';
 
 export type RestoreOptions = {
   from: string;
-  /** The store's file, in a folder that is there. Its caller holds the lock of servers. */
+  /** The store's file, in an existing folder. The caller holds the server lock. */
   path: string;
   now: number;
   report: WholeReport;
 };
 
 export type Restored = Contents & {
-  /** The store that was there before; undefined when there was none. */
+  /** The kept previous store; undefined without one. */
   before: string | undefined;
-  /** Whether that one can be read, and so be restored in its turn. */
+  /** Whether the previous store is readable, and so can be restored. */
   isReadable: boolean;
-  /** Tokens that were good when the backup was made, and not, or not for so long, a moment ago. Undefined: unknown. */
+  /** Tokens valid in the backup, but before the restore no longer, or not for as long. Undefined: unknown. */
   revived: RevivedToken[] | undefined;
 };
 
 /**
- * Puts a copy of a store in place of another one, once all of it was checked and is on disk. Killed at any instant it
- * leaves the one or the other, whole; the same once more finishes or repeats it.
- *
- * @throws what `copyAndCheck` does, errors of SQLite (5, busy, when somebody works on the store) and of the file
- * system; the store is as it was then
+ * Replaces a store by a checked copy of another. If it is killed, one of them is in place, complete; running it again
+ * finishes or repeats the restore.
+ * @throws errors of `copyAndCheck`, of SQLite (5, busy, when the store is in use) and of the file system; the store
+ *   is then unchanged
  */
 export async function restoreStore({ from, path, now, report }: RestoreOptions): Promise<Restored> {
   removeOldDraft(`${path}.restoring`);
@@ -70,7 +69,7 @@ export async function restoreStore({ from, path, now, report }: RestoreOptions):
 
 const UNKNOWN: Comparison = { revived: undefined, isReadable: false };
 
-/** A copy that this process may change, with the write-ahead log folded in that a folder may have been copied with. */
+/** Creates a copy that this process may change, including the write-ahead log, if the folder was copied with one. */
 async function stage(from: string, staged: string): Promise<void> {
   await copyFile(from, staged, constants.COPYFILE_EXCL);
   chmodSync(staged, 0o600);
@@ -79,8 +78,8 @@ async function stage(from: string, staged: string): Promise<void> {
 }
 
 /**
- * Makes a store one file: its write-ahead log goes into it and away, and so cannot be taken for the log of another one.
- * Fails with SQLite's code 5 when somebody else has it open.
+ * Copies the write-ahead log into the store and removes it, so that it cannot be taken for another store's log. Fails
+ * with SQLite's code 5 when the store is in use.
  */
 function foldIn(path: string): void {
   const db = new DatabaseSync(path, { timeout: writes.lockWaitMs });
@@ -94,19 +93,18 @@ function foldIn(path: string): void {
 
 const LOGS = ['-wal', '-journal'] as const;
 
-/** A log without its database counts as a store: it must not be taken for the log of the one that is restored. */
+/** A log without its database counts as a store: it must not be taken for the log of the restored one. */
 function isThere(path: string): boolean {
   return existsSync(path) || fileSize(`${path}-wal`) > 0;
 }
 
 /**
- * Gives the store a second name, under which it stays when the first one is given to another.
- *
- * @param draft as `keepFile` has it
- * @returns false when it is damaged, and was kept with its logs
+ * Gives the store a second name, which it keeps when another store gets the first.
+ * @param draft as in `keepFile`
+ * @returns false when the store is damaged and was kept with its logs
  */
 function keepStore(path: string, name: string, draft: string): boolean {
-  // SQLite drops a log that it can make nothing of, and a damaged store would lose it.
+  // SQLite deletes a log that it cannot interpret, and a damaged store would lose it.
   for (const suffix of LOGS) if (existsSync(path + suffix)) keepFile(path + suffix, name + suffix, draft);
   let isDamaged = fileSize(path) === 0;
   try {
@@ -116,7 +114,7 @@ function keepStore(path: string, name: string, draft: string): boolean {
     isDamaged = isDamage(error);
     if (!isDamaged) throw error;
   } finally {
-    // Of a whole store they are folded in by now, or stay where they are.
+    // A sound store has absorbed its logs, or they are still in their place.
     if (!isDamaged) for (const suffix of LOGS) rmSync(name + suffix, { force: true });
   }
   if (existsSync(path)) keepFile(path, name, draft);
@@ -135,10 +133,7 @@ function nameOfBefore(path: string, now: number): string {
 
 const ABSENT = { throwIfNoEntry: false } as const;
 
-/**
- * A restore that was killed before it had kept the store has kept its logs alone. While that store is damaged they may be
- * all that is left of them; afterwards nobody needs them.
- */
+/** A restore killed early has kept only the logs. They may be the only copy while that store is damaged. */
 function removeLoneLogs(path: string): void {
   const folder = dirname(path);
   const names = new Set(readdirSync(folder));
@@ -149,15 +144,12 @@ function removeLoneLogs(path: string): void {
   }
 }
 
-/**
- * A restore that was killed between its last two steps leaves a second name for the store that is in use. SQLite would
- * damage a store that is opened by two names.
- */
+/** A restore killed before its last step leaves a second name, and SQLite would damage a store opened by two names. */
 function removeAliases(path: string): void {
   for (const name of aliasesOf(path)) rmSync(name);
 }
 
-/** Other names of a store's file that a restore gave it. */
+/** Other names that a restore gave a store's file. */
 export function aliasesOf(path: string): string[] {
   const store = statSync(path, { throwIfNoEntry: false });
   if (store === undefined || store.nlink === 1) return [];
@@ -171,14 +163,14 @@ export function aliasesOf(path: string): string[] {
     });
 }
 
-/** Whoever restores as root does it for the user that the service runs as: gives files to the owner of a folder. */
+/** Root restores on behalf of the service's user: gives the files to the owner of the folder. */
 export function giveToOwnerOf(folder: string, files: readonly string[]): void {
   if (process.getuid?.() !== 0) return;
   const { uid, gid } = statSync(folder);
   for (const file of files) if (existsSync(file)) lchownSync(file, uid, gid);
 }
 
-/** What an earlier version has left that was killed: no restore is at work, because of the lock. */
+/** Removes what an earlier version left when it was killed; the lock excludes a running restore. */
 function removeOldDraft(path: string): void {
   for (const suffix of ['', ...LOGS, '-shm']) rmSync(path + suffix, { force: true });
 }

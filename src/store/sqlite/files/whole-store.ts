@@ -6,27 +6,25 @@ import type { CopyNews, CopyTask } from './copy-thread.ts';
 import { fileSize } from './file-size.ts';
 import type { Contents } from './inspect.ts';
 
-/** What is told of a store that is copied or checked. */
 export type WholeReport = {
-  /** So many bytes of the copy are there. */
+  /** The size of the copy so far. */
   copied(bytes: number): void;
   checks(): void;
 };
 
-/** A store that is not whole, in a sentence for a person. */
+/** A store with problems; the message is a sentence for a person. */
 export class DamagedStore extends Error {
   constructor(problems: readonly string[]) {
-    // SQLite breaks lines in what it says of a page.
+    // SQLite's messages contain line breaks.
     super(problems.join(' ').replaceAll('\n', ' '));
     this.name = 'DamagedStore';
   }
 }
 
 /**
- * Copies a store into an empty file if it is told from where, and checks that all of it is there and fits together.
- * What is written is flushed on the way, so that it does not reach the disk in one wave, which others would wait for.
- *
- * @throws DamagedStore; Error for a store of another program or a newer version; errors of SQLite
+ * Copies a store into an empty file, if given a source, and checks it completely. Flushes along the way, because one
+ * final wave would make others wait for the disk.
+ * @throws DamagedStore; Error for a foreign database or a newer store; errors of SQLite
  */
 export async function copyAndCheck(task: CopyTask, report: WholeReport): Promise<Contents> {
   const thread = new Worker(new URL('./copy-thread.ts', import.meta.url), {
@@ -48,7 +46,7 @@ export async function copyAndCheck(task: CopyTask, report: WholeReport): Promise
   }
 }
 
-/** @returns stops it, and resolves when the last flush is over */
+/** @returns a function that stops it and resolves after the last flush */
 function flushAgainAndAgain(path: string, report: WholeReport): () => Promise<void> {
   let flushing: Promise<void> | undefined;
   let stopped = false;
@@ -68,7 +66,7 @@ function flushAgainAndAgain(path: string, report: WholeReport): () => Promise<vo
   };
 }
 
-/** What fails here fails again, and is told, when the whole file is flushed. */
+/** A failure here occurs again, and is reported, when the whole file is flushed. */
 async function flush(path: string): Promise<void> {
   try {
     await using file = await open(path, 'r+');

@@ -4,7 +4,6 @@ import { KEY_USED } from '../../once.ts';
 import { toKeptRecord } from '../../rows.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
 
-/** The statements that write the answers to requests with a key, for the connection that writes. */
 export function idempotencyWrites(db: DatabaseSync) {
   const removeOver = db.prepare(
     'DELETE FROM idempotency WHERE user = ? AND method = ? AND path = ? AND key = ? AND expires_at <= ?',
@@ -28,13 +27,13 @@ export function idempotencyWrites(db: DatabaseSync) {
 
   return {
     keepAnswer: keep,
-    /** Runs a write unless its key has a record, and makes one when the write had an effect. */
+    /** Runs a write unless its key has a record, and records its answer if it had an effect. */
     once(once: Once, write: () => unknown, hadEffect: (outcome: unknown) => boolean): unknown {
       const { user, method, path, key, at, answer } = once;
       if (exists.get(user, method, path, key, at)) return KEY_USED;
       const outcome = write();
       if (hadEffect(outcome)) {
-        // A create answers with the id that it gave.
+        // A create assigned this id.
         const location = answer.appendsId ? `${answer.location}${outcome}` : answer.location;
         keep({ ...once, answer: { ...answer, location } });
       }
@@ -43,7 +42,6 @@ export function idempotencyWrites(db: DatabaseSync) {
   };
 }
 
-/** The queries that read the answers to requests with a key. */
 export function idempotencyReads(db: DatabaseSync, snapshot: Snapshot) {
   const find = db.prepare(
     `SELECT fingerprint, status, location, body

@@ -1,9 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 
-/**
- * How many plants an owner has, when there is a limit: counted once, then kept up, since this connection alone adds
- * plants. Counting ends beyond the limit, however many there are.
- */
+/** Counts an owner's plants up to the limit, once; then keeps the count, since only this connection adds plants. */
 export function plantCounts(db: DatabaseSync, most: number) {
   const count = db.prepare(
     `SELECT count(*) AS count
@@ -23,7 +20,7 @@ export function plantCounts(db: DatabaseSync, most: number) {
     removed(owner: number): void {
       const counted = known.get(owner);
       if (counted === undefined) return;
-      // Beyond the limit nobody knows how many there are.
+      // Beyond the limit the exact count is unknown.
       if (counted > most) known.delete(owner);
       else known.set(owner, counted - 1);
     },

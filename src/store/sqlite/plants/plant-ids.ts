@@ -1,13 +1,12 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { LAST_ASSIGNED_ID, type PlantId } from '../../../plants/plant.ts';
 
-/** So far above the counter every free id is found. Where all are taken, the search goes on in strides. */
+/** Within this distance above the counter every free id is found; beyond, the search continues in strides. */
 const NEAR = 128n;
 
-/** For statements that read ids of plants. */
 export const BIGINTS = { readBigInts: true };
 
-/** The ids that the store assigns: a counter for each owner, read and written once in a transaction. */
+/** The ids that the store assigns: a counter for each owner, read and written once per transaction. */
 export function assignedIds(db: DatabaseSync) {
   const read = db.prepare('SELECT last FROM assigned_ids WHERE owner = ?', BIGINTS);
   const write = db.prepare(
@@ -21,9 +20,8 @@ export function assignedIds(db: DatabaseSync) {
 
   return {
     /**
-     * Moves the owner's counter on to an id and returns that; undefined when there is none left.
-     *
-     * @param taken the one that it returned before, when a plant has that
+     * Advances the owner's counter to a new id; undefined when none is left.
+     * @param taken the id it returned before, if a plant already has it
      */
     next(owner: number, taken?: PlantId): PlantId | undefined {
       const last = known.get(owner) ?? bigintOf(read.get(owner)?.last) ?? 0n;
@@ -33,12 +31,12 @@ export function assignedIds(db: DatabaseSync) {
       moved.add(owner);
       return isSpent ? undefined : id;
     },
-    /** For the beginning of a transaction: one that was rolled back took its ids with it. */
+    /** Call it at the start of a transaction: a rolled-back one took its ids with it. */
     forget(): void {
       known.clear();
       moved.clear();
     },
-    /** For the end of a transaction. */
+    /** Call it at the end of a transaction. */
     write(): void {
       for (const owner of moved) write.run(owner, known.get(owner) ?? 0n);
     },
@@ -46,9 +44,8 @@ export function assignedIds(db: DatabaseSync) {
 }
 
 /**
- * Finds a free id above one that is taken, at a cost that does not grow with the number of ids taken. Each stride is
- * twice as long as the one before and ends at random: only a client that takes half of all the ids up to there could
- * be in the way of most of them.
+ * Finds a free id at a cost independent of the number of taken ids. Strides double in length and end at random, so only
+ * a client that takes half of all ids up to there can block most of them.
  */
 function freeIds(db: DatabaseSync): (owner: number, taken: PlantId) => PlantId {
   const firstGap = db.prepare(
@@ -67,7 +64,7 @@ function freeIds(db: DatabaseSync): (owner: number, taken: PlantId) => PlantId {
     if (near !== undefined) return near;
     for (let stride = NEAR; ; stride *= 2n) {
       const end = taken + stride + BigInt(Math.floor(Math.random() * Number(stride)));
-      // Within reach of the last id, and more than half of all up to there are taken.
+      // Near the last id: more than half of all ids up to here are taken.
       if (end > LAST_ASSIGNED_ID) return end;
       const below = bigintOf(highest.get(owner, end)?.id) ?? taken;
       if (below < end) return below + 1n;

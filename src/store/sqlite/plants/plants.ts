@@ -36,8 +36,7 @@ export function plantWrites(
 
   return {
     /**
-     * The id of the plant, null when it is taken, or why there is none. Positional, because objects are slow to send to
-     * a thread.
+     * Returns the id, null when it is taken, or why there is none. Positional, as objects are slow to pass to a thread.
      */
     create(
       owner: number,
@@ -49,7 +48,7 @@ export function plantWrites(
       trace?: Trace,
     ): PlantId | null | 'full' | 'spent' {
       if (counts?.isFull(owner)) {
-        // Whoever repeats a create learns that it was done.
+        // A client that repeats a create learns that it succeeded.
         return wanted !== undefined && exists.get(owner, wanted) ? null : 'full';
       }
       let id = wanted ?? ids.next(owner);
@@ -67,11 +66,11 @@ export function plantWrites(
       counts?.removed(owner);
       return true;
     },
-    /** For the beginning of a transaction. */
+    /** Call it at the start of a transaction. */
     forgetIds: ids.forget,
-    /** For the end of a transaction. */
+    /** Call it at the end of a transaction. */
     writeIds: ids.write,
-    /** After a transaction that was rolled back. */
+    /** Call it after a rollback. */
     forgetCounts: () => counts?.forget(),
   };
 }
@@ -93,10 +92,9 @@ export function plantReads(db: DatabaseSync, snapshot: Snapshot, visible: Visibl
     const parts: string[] = [];
     let left = limit;
     for (const { owner, first, last } of visible.stretches(viewer, query)) {
-      // One more than asked for shows whether, and where, the list goes on.
+      // One more than requested shows whether, and where, the list continues.
       const row = statement(fields).get(owner, first, last, left + 1);
-      // `returnArrays` makes `get` answer an array; its declared type does not know. An aggregate always
-      // has one row.
+      // `returnArrays` makes `get` return an array, which its declared type omits. An aggregate always has one row.
       const [json, count, highest] = row as unknown as PageRow;
       if (json === null) continue;
       if (count > left) {
@@ -128,7 +126,7 @@ function listEnd(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners) {
     );
   }
 
-  /** Counts on from a position; where that many end, and how many are still to be counted. */
+  /** Counts from a position; returns where the count ends, and how many are left to count. */
   function countOn(viewer: number, bounds: { from: Position | undefined; ends: Ends }, wanted: number) {
     let last: Position | undefined;
     let left = wanted;
@@ -189,7 +187,7 @@ function endStatements(db: DatabaseSync) {
   };
 }
 
-/** The first position that the statement finds on one of the stretches. */
+/** The first position that the statement finds in the stretches. */
 function find(statement: StatementSync, stretches: readonly Stretch[]): Position | undefined {
   for (const { owner, first, last } of stretches) {
     const id = bigintOf(statement.get(owner, first, last)?.id);
@@ -198,19 +196,15 @@ function find(statement: StatementSync, stretches: readonly Stretch[]): Position
   return undefined;
 }
 
-/**
- * Between two plants of a page. White space to JSON; within a plant no line break stands, since JSON escapes
- * it, so that the last plant of a page can be told.
- */
+/** White space to JSON. Within a plant JSON escapes line breaks, so the last separator precedes the last plant. */
 const SEPARATOR = ',\n';
 
-/** The last id comes as text: as a number it would lose digits, and BigInt for every column costs more. */
+/** The last id is text: a number would lose digits, and BigInt for every column costs more. */
 type PageRow = [json: string | null, count: number, last: string];
 
 /**
- * JSON made by SQLite, with the members that `plantJson` writes: reading rows and turning them into JSON here takes
- * twice the time. A bare parameter behind LIMIT would make SQLite plan the statement anew for each value that is bound,
- * at twice the cost of running it; hence the CAST.
+ * JSON built by SQLite, with the members of `plantJson`: converting rows here takes twice as long. Without the CAST,
+ * SQLite would plan the statement anew for each bound limit, at twice the cost of running it.
  */
 function pageSql(fields: readonly PlantField[]): string {
   const members = (names: readonly PlantField[]) =>
