@@ -2,15 +2,14 @@ import { database as limits } from '../limits.ts';
 import { createChecksum, type Summary } from './checksum.ts';
 import type { CursorKeys } from './store.ts';
 
-/** A table as the target has it. */
 export type CopiedTable = { name: string; columns: readonly string[] };
 
-/** Values by column, each as the target writes it as text. */
+/** The target's text for each value, by column. */
 export type CopiedRow = Readonly<Record<string, string | null>>;
 
-/** The store that is copied. Nobody writes to it meanwhile. */
+/** The store to copy. Nobody writes to it meanwhile. */
 export type CopySource = {
-  /** Each behind those that its rows refer to. What the target works out by itself is left out, such as counts. */
+  /** Each table comes after those it references. Excludes what the target derives, such as counts. */
   tables: readonly SourceTable[];
   facts: StoreFacts;
   close(): void;
@@ -18,54 +17,48 @@ export type CopySource = {
 
 export type SourceTable = CopiedTable & {
   count(): number;
-  /** The rows without the first so many, in an order that is always the same. */
+  /** Skips the first `skipped` rows; the order never changes. */
   rows(skipped: number): Iterable<CopiedRow>;
 };
 
 export type StoreFacts = {
   cursorKeys: CursorKeys;
-  /** The highest id that a user has or had: no later one gets it. */
+  /** The highest user id ever assigned: no later user gets it. */
   lastUser: number;
 };
 
-/** The store that is made. Nobody uses it before the end. */
+/** The new store. Nobody uses it until it is finished. */
 export type CopyTarget = {
   /**
-   * Marks the store as one that is being made, or goes on with a copy that was broken off.
-   *
-   * @returns how many rows of each table it has
-   * @throws Error when there is something else in the store
+   * Marks the store as unfinished, or resumes an interrupted copy.
+   * @returns the number of rows copied so far, by table
+   * @throws Error if the store contains anything else
    */
   begin(source: CopySource): Promise<ReadonlyMap<string, number>>;
   /**
-   * Adds the rows behind the first so many, and writes down that it came so far: both or none.
-   *
-   * @throws Error when the table has others
+   * Adds rows after the first `before` rows and records the progress, atomically.
+   * @throws Error if the table does not have exactly that many rows
    */
   add(table: CopiedTable, rows: readonly CopiedRow[], before: number): Promise<void>;
   /** Reads every row back. */
   summary(table: CopiedTable): Promise<Summary>;
-  /** Makes it a store like any other. */
   finish(source: CopySource): Promise<void>;
   close(): Promise<void>;
 };
 
 export type CopyParts = { source: CopySource; target: CopyTarget; report: CopyReport };
 
-/** What is told of a copy while it is made. */
 export type CopyReport = {
   begins(phase: 'copy' | 'verify', table: string): void;
-  /** So many rows more, of the table that began last. */
+  /** More rows were processed of the table that began last. */
   advances(rows: number): void;
 };
 
-/** A table that was copied, and is the same on both sides. */
 export type VerifiedTable = Summary & { table: string };
 
 /**
- * Copies everything, then reads it back and compares. Killed at any time, it goes on where it was when it is run again.
- *
- * @throws Error when the target holds something else, or not the same in the end
+ * Copies everything, then reads it back and compares. An interrupted copy resumes when it is run again.
+ * @throws Error if the target contains anything else, or differs in the end
  */
 export async function copyStore(parts: CopyParts): Promise<VerifiedTable[]> {
   const { source, target, report } = parts;
@@ -104,13 +97,13 @@ async function verify(table: SourceTable, { target, report }: CopyParts): Promis
   report.advances(here.rows);
   if (there.rows === here.rows && there.checksum === here.checksum) return { table: table.name, ...here };
   throw new Error(
-    `The copy of ${table.name} differs: ${there.rows} rows with the checksum ${there.checksum} became ` +
-      `${here.rows} with ${here.checksum}. Was the store changed between two runs? ` +
-      'Make the database anew, and copy again.',
+    `The copy of ${table.name} differs: ${there.rows} rows with checksum ${there.checksum} became ` +
+      `${here.rows} with ${here.checksum}. Did the store change between two runs? ` +
+      'Recreate the database and copy again.',
   );
 }
 
-/** As many rows as go into one transaction. */
+/** Splits rows into the chunks of one transaction each. */
 function* chunksOf(rows: Iterable<CopiedRow>): Generator<CopiedRow[], void> {
   let chunk: CopiedRow[] = [];
   for (const row of rows) {

@@ -28,7 +28,6 @@ function visibleOwners(viewer: number, sharing: readonly Owner[]): VisibleOwners
 
 /**
  * The stretches of the list from one position to another, inclusive, each limited by `ends`.
- *
  * @param nameOf the name of an owner who no longer shares; undefined if the user does not exist
  * @throws AppError 40007 when the owner of a position no longer exists
  */
@@ -78,7 +77,6 @@ function ownerGone(): AppError {
 /**
  * SQL for whether a webhook may receive an owner's event, over `d` (deliveries): the owner is the webhook's, or shares
  * with them, and the delivery is not left from an earlier share.
- *
  * @param subscriber the owner of the webhook, as SQL
  */
 export function isVisibleTo(subscriber: string): string {

@@ -40,30 +40,30 @@ import { createNews } from './replicas/news.ts';
 
 export type PostgresOptions = CreateRules & {
   url: DatabaseUrl;
-  /** Connections that are open at a time, at most; one more listens for hints. */
+  /** The most open connections; one more listens for hints. */
   connections: number;
-  /** As many more has the thread that sends; 1 when absent. */
+  /** The connections of the sender thread, in addition; default 1. */
   sendingConnections?: number;
-  /** Whether a pooler stands between that gives each transaction another session. */
+  /** Whether connections go through a pooler that assigns a session per transaction. */
   pooled: boolean;
   clock: Clock;
   log: Log;
   measures?: Measures | undefined;
-  /** Called with the name of each file that brought the schema up to date. */
+  /** Called with the name of each migration applied. */
   onMigration?: (name: string) => void;
 };
 
 export type PostgresStore = Store & {
-  /** By which deliveries are due: the database's, which is that of all replicas. */
+  /** The clock that due times refer to: the database's, the same for all replicas. */
   clock: Clock;
 };
 
-/** Opens the store in a PostgreSQL database, makes it when it is not there, and brings its schema up to date. */
+/** Opens the store in a PostgreSQL database, creates it if it does not exist, and migrates its schema. */
 export async function openPostgresStore(options: PostgresOptions): Promise<PostgresStore> {
   const { log, clock } = options;
   const tell =
     options.onMigration ??
-    ((migration) => log.info({ migration }, 'the schema of the store was brought up to date'));
+    ((migration) => log.info({ migration }, 'the schema of the store was migrated'));
   const database = openDatabase(options);
   try {
     const onWait = () => log.warn({}, SCHEMA_WAITS);
@@ -126,18 +126,18 @@ function plantStore({ database, queues, visible }: Parts, options: PostgresOptio
   return {
     async create(plant, caller) {
       const bytes = COMMAND_BYTES + 2 * (plant.name.length + (plant.tag?.length ?? 0));
-      // The outcomes of the kind are of this type.
+      // The outcomes of `creates` have this type.
       const created = (await queues.submit(batched(creating, { plant, caller }), bytes, caller)) as Created;
       if (typeof created === 'bigint') return { created };
       if (created === 'full') return { full: Number(maxPlantsPerUser) };
       if (created === 'spent') return { spent: true };
-      if (plant.id === undefined) throw fault(new Error('the store chose an id that was taken'));
+      if (plant.id === undefined) throw fault(new Error('the store assigned an id that is taken'));
       return { taken: plant.id };
     },
-    // The outcomes of the kind are whether there was such a plant.
+    // The outcomes of `deletes` say whether the plant existed.
     delete: async (owner, id, caller) =>
       (await queues.submit(batched(deletes, { owner, id, caller }), COMMAND_BYTES, caller)) as boolean,
-    // The other connections are left to writes, and to what is read one at a time.
+    // The other connections are for writes and single reads.
     page: plantPages(pageReads(database, Math.ceil(connections / 2)), visible),
     end: listEnd(database, visible),
   };

@@ -122,7 +122,7 @@ test('a killed copy resumes, and no service starts in between', async (t) => {
       if (moment === 'Copying plants') {
         const { rows } = await administer(url, `SELECT copied FROM copy_progress WHERE name = 'plants'`);
         assert.ok(rows[0].copied > 0 && rows[0].copied < count, `${rows[0].copied} were copied`);
-        await assert.rejects(serve(folder, { DATABASE_URL: url }), /plant-store copy again, which goes on/);
+        await assert.rejects(serve(folder, { DATABASE_URL: url }), /plant-store copy again to resume/);
       }
     }
     const { code, stdout, stderr } = await copyFrom(folder, url, '--json');
@@ -171,12 +171,12 @@ test('a store that was changed between two parts of a copy is found out', async 
     assert.deepEqual([code, stdout], [1, '']);
     assert.match(
       stderr,
-      /error: The copy of plants differs: 20000 rows with the checksum .*Make the database anew/,
+      /error: The copy of plants differs: 20000 rows with checksum .*Recreate the database/,
     );
     await assert.rejects(serve(folder, { DATABASE_URL: url }), /A copy into this database/);
     change(folder, `INSERT INTO plants (owner, id, name, created_at) VALUES (1, -1, 'Ash', 0)`);
     const { stderr: said } = await copyFrom(folder, url);
-    assert.match(said, /error: The database has other rows of plants: .* the store was changed/);
+    assert.match(said, /error: The database has other rows of plants: .* the store changed/);
   });
 });
 
@@ -190,7 +190,7 @@ test('a copy of another store does not resume an interrupted one', async (t) => 
     child.kill('SIGKILL');
     await ended;
     await withStoreFolder(async (other) => {
-      assert.match(failureOf(await copyFrom(other, url)), /a part of the copy of another store/);
+      assert.match(failureOf(await copyFrom(other, url)), /an unfinished copy of another store/);
     });
   });
 });
@@ -200,10 +200,7 @@ test('a database that has users is no target', async (t) => {
   await withStoreFolder(async (folder) => {
     assert.equal((await run(['migrate'], { DATABASE_URL: url })).code, 0);
     assert.equal((await run(['user', 'create', 'ann'], { DATABASE_URL: url })).code, 0);
-    assert.match(
-      failureOf(await copyFrom(folder, url)),
-      /There is a store with users in the database already/,
-    );
+    assert.match(failureOf(await copyFrom(folder, url)), /The database already has a store with users/);
     assert.match((await run(['user', 'list'], { DATABASE_URL: url })).stdout, /^ann /m);
   });
 });

@@ -114,7 +114,7 @@ test('an encoding other than UTF-8', async (t) => {
   await sql(`CREATE DATABASE ${name} ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0`);
   t.after(() => sql(`DROP DATABASE ${name} WITH (FORCE)`));
   const { password } = new URL(database.url);
-  await refused(urlWith({ password, pathname: `/${name}` }), /SQL_ASCII; UTF8 is needed/);
+  await refused(urlWith({ password, pathname: `/${name}` }), /SQL_ASCII; UTF8 is required/);
 });
 
 test('TLS where the server has none, and a certificate file that is not there', async () => {

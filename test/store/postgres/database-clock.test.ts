@@ -10,7 +10,7 @@ function clockAt(start: number) {
 
 describe('the clock of the database', () => {
   test('is not known before an answer carried it', () => {
-    assert.throws(() => clockAt(0).clock.now(), /not known yet/);
+    assert.throws(() => clockAt(0).clock.now(), /still unknown/);
   });
 
   test('is taken from the middle between question and answer, and goes on by itself', () => {

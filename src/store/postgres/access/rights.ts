@@ -1,4 +1,4 @@
-/** What the service does with each of its tables, in privileges of its role. */
+/** The privileges that the service's role needs on each table. */
 export const RIGHTS: Readonly<Record<string, string>> = {
   users: 'SELECT INSERT UPDATE DELETE',
   tokens: 'SELECT INSERT UPDATE DELETE',
@@ -26,7 +26,7 @@ const each = Object.entries(RIGHTS).flatMap(([table, rights]) =>
   rights.split(' ').map((right) => `('${table}', '${right}')`),
 );
 
-/** Those that the role lacks, as text; null when it lacks none. A table that is gone, or hidden, counts as well. */
+/** The missing privileges as text, null without any. A table that is gone or hidden counts as missing. */
 export const LACKING = `(
       SELECT string_agg(r.name || ' on ' || r.of, ', ')
       FROM (VALUES ${each.join(', ')}) AS r (of, name)

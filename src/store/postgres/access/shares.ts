@@ -6,10 +6,7 @@ import { statement } from '../engine/statement.ts';
 import type { Work } from '../engine/writer.ts';
 import type { Announced } from '../replicas/announced.ts';
 
-/**
- * Users by name, whom no other write of shares has meanwhile: the limits hold, and whoever creates a plant that the
- * share covers is done before or begins after.
- */
+/** Locks users against other writes of shares, so that the limits hold and a create runs entirely before or after. */
 const LOCK_NAMED = statement`SELECT id, name
   FROM users
   WHERE name = ANY($1::text[]) AND deleted_at IS NULL
@@ -25,7 +22,7 @@ const INSERT = statement`INSERT INTO shares (owner, viewer, created_at, removed_
   FROM (SELECT 1) AS one
   LEFT JOIN removed_events r ON r.owner = $1`;
 
-/** Lets the viewer read all plants of the owner, unless one of them has `most` shares of that side. */
+/** Lets the viewer read all of the owner's plants, unless one of them has `most` shares on their side. */
 export function addShare({ owner, viewer, at }: NewShare, most: number): Work<ShareOutcome> {
   return async (query, announced) => {
     const [from, to] = await lockNamed(query, owner, viewer);
@@ -67,7 +64,7 @@ async function lockNamed(query: Query, ...names: string[]): Promise<(number | un
   return names.map((name) => ids.get(name));
 }
 
-/** What the viewer's webhooks have of the owner's events is dropped slice by slice; what comes later is not. */
+/** Drops the viewer's deliveries of the owner's events so far, slice by slice. */
 const WITHDRAW = statement`INSERT INTO withdrawals (subscriber, webhook, owner, next, through)
   SELECT w.owner, w.id, s.owner, '', e.id
   FROM json_to_recordset($1) AS s(owner int8, viewer int8)
@@ -87,7 +84,6 @@ const WEBHOOKS_OF = statement`SELECT id
   FROM webhooks
   WHERE owner = ANY ($1::int8[]) AND status = 'enabled'`;
 
-/** Whether any were. */
 async function removed(shares: readonly Row[], query: Query, announced: Announced): Promise<boolean> {
   if (shares.length === 0) return false;
   await query(WITHDRAW, [JSON.stringify(shares)]);
@@ -109,5 +105,4 @@ export function shareReads({ read }: Pick<Database, 'read'>) {
   };
 }
 
-/** As SQL over `d` (deliveries). */
 export const IS_VISIBLE = isVisibleTo('d.subscriber');

@@ -23,7 +23,7 @@ export function createToken(token: NewToken): Work<boolean> {
   return async (query) => (await query(INSERT, insertValues(token, false))).length > 0;
 }
 
-/** Before the token: a deletion of the user takes its locks in this order, too. */
+/** Locks the user before the token: a deletion of the user locks in the same order. */
 const LOCK_USER = statement`SELECT 1
   FROM users
   WHERE id = (SELECT user_id FROM tokens WHERE id = $1)
@@ -39,7 +39,7 @@ const INSERT_REPLACEMENT = statement`INSERT INTO tokens (hash, id, user_id, labe
   FROM tokens
   WHERE id = $5`;
 
-// `least` passes over NULL: a token without an end ends with the overlap.
+// `least` ignores NULL: a token without an expiry ends with the overlap.
 const REPLACE = statement`UPDATE tokens
   SET expires_at = least(expires_at, $1), replaced_by = $2
   WHERE id = $3`;
@@ -65,20 +65,20 @@ const REVOKE = statement`UPDATE tokens
   WHERE id = $2
   RETURNING 1`;
 
-/** False when there is no such token. Revoking twice keeps the first time. */
+/** False if the token does not exist. Revoking it again keeps the first time. */
 export function revokeToken(id: string, at: number): Work<boolean> {
   return async (query, announced) => {
     const isThere = (await query(REVOKE, [at, id])).length > 0;
-    // The trigger of the statement raises the epoch also when there is no such token.
+    // The statement's trigger raises the epoch even if the token does not exist.
     announced.access = true;
     return isThere;
   };
 }
 
-/** Replicas that start together set the token one after the other. */
+/** Replicas that start together set the token one after another. */
 const LOCK_OPERATOR = statement`SELECT 1 FROM users WHERE id = $1 FOR UPDATE`;
 
-/** A token of this hash that is no live bootstrap token, and other bootstrap tokens of the user. */
+/** A token with this hash that is not a live bootstrap token, and other bootstrap tokens of the user. */
 const OUTDATED = `(bootstrap AND user_id = $1 AND hash <> $2)
       OR (hash = $2 AND (NOT bootstrap OR revoked_at IS NOT NULL))`;
 
@@ -96,7 +96,7 @@ export function setBootstrapToken(token: NewToken): Work<void> {
   return async (query, announced) => {
     const { id } = await ensure(query, { name: token.user, at: token.createdAt });
     await query(LOCK_OPERATOR, [id]);
-    // A statement that deletes nothing would change the access epoch, too.
+    // Even a statement that deletes nothing would change the access epoch.
     if ((await query(HAS_OUTDATED, [id, token.hash])).length > 0) {
       await query(DROP_OUTDATED, [id, token.hash]);
       announced.access = true;

@@ -14,7 +14,7 @@ const FIND: Statement = {
     WHERE name = $1 AND deleted_at IS NULL`,
 };
 
-/** Takes no number from the sequence when the name is taken, unless others make the same user at the same time. */
+/** Uses no number of the sequence if the name is taken, unless others create the same user concurrently. */
 const INSERT: Statement = {
   name: 'users-insert',
   text: `INSERT INTO users (name, created_at)
@@ -24,7 +24,7 @@ const INSERT: Statement = {
     RETURNING ${COLUMNS}`,
 };
 
-/** Writes for the user, which lock the row as well, come before or after what holds this lock. */
+/** Writes for the user also lock the row, so they run before or after the holder of this lock. */
 const LOCK: Statement = {
   name: 'users-lock',
   text: `${FIND.text}
@@ -48,26 +48,24 @@ const DROP_TOKENS: Statement = {
   text: 'DELETE FROM tokens WHERE user_id = $1',
 };
 
-/** Undefined when the name is taken. */
 export function createUser({ name, at }: { name: string; at: number }): Work<User | undefined> {
   return async (query) => firstUser(await query(INSERT, [name, at]));
 }
 
-/** The user of this name, made when missing. */
+/** Returns the user of this name; creates them if missing. */
 export function ensureUser(user: { name: string; at: number }): Work<User> {
   return (query) => ensure(query, user);
 }
 
-/** As `ensureUser`, in a transaction that does more. */
+/** Like `ensureUser`, within a larger transaction. */
 export async function ensure(query: Query, { name, at }: { name: string; at: number }): Promise<User> {
   const find = async () => firstUser(await query(FIND, [name]));
-  // Somebody else may make the user between the first two.
+  // Someone else may create the user between the first two.
   const found = (await find()) ?? firstUser(await query(INSERT, [name, at])) ?? (await find());
-  if (!found) throw new Error('a user is neither there nor to be made');
+  if (!found) throw new Error('the user does not exist and could not be created');
   return found;
 }
 
-/** Disables or enables a user, and their webhooks (`AccessStore.setUserDisabled`). */
 export function setUserDisabled(name: string, isDisabled: boolean, at: number): Work<boolean> {
   return async (query, announced) => {
     const user = firstUser(await query(LOCK, [name]));
@@ -81,12 +79,12 @@ export function setUserDisabled(name: string, isDisabled: boolean, at: number): 
   };
 }
 
-/** The user, their tokens, webhooks and shares are gone; plants and events go later (`AccessStore.deleteUser`). */
+/** Deletes the user, their tokens, webhooks and shares; plants and events follow later (`AccessStore.deleteUser`). */
 export function deleteUser(name: string, at: number): Work<boolean> {
   return async (query, announced) => {
     const user = firstUser(await query(LOCK, [name]));
     if (!user) return false;
-    // First: who revokes a token holds it before the access epoch, which every other statement here takes.
+    // First, because revoking a token locks it before the access epoch, which every other statement here locks.
     await query(DROP_TOKENS, [user.id]);
     await query(SET_DELETED, [at, user.id]);
     announced.access = true;
@@ -114,7 +112,6 @@ const BELONGINGS: Statement = {
     WHERE u.name = $1 AND u.deleted_at IS NULL`,
 };
 
-/** The queries that read users. */
 export function userReads({ read }: Pick<Database, 'read'>) {
   return {
     users: async (): Promise<User[]> => (await read(ALL)).map(toUser),

@@ -9,11 +9,9 @@ import {
 import type { Database } from '../engine/database.ts';
 import { statement } from '../engine/statement.ts';
 
-/** Whose plants a viewer may read, in the order of the list. */
 export type VisibleOwners = {
   /** The viewer, then those who share with them, by name. */
   of(viewer: number): Promise<readonly number[]>;
-  /** The stretches of the list between bounds. */
   stretches(viewer: number, bounds: Bounds): Promise<readonly Stretch[]>;
 };
 
@@ -24,7 +22,7 @@ const SHARING = statement`SELECT u.id, u.name
 
 const NAMES = statement`SELECT id, name FROM users WHERE id = ANY($1::int8[]) AND deleted_at IS NULL`;
 
-/** Looked up once for each viewer and access epoch, so that a list without shares costs no statement more. */
+/** Looks up owners once for each viewer and access epoch, so a list without shares costs no extra statement. */
 export function visibleOwners({ read }: Pick<Database, 'read'>, epoch: () => number): VisibleOwners {
   const known = visibleCache(epoch);
   const visible = (viewer: number) => known.get(viewer) ?? lookUp(viewer);
@@ -34,7 +32,7 @@ export function visibleOwners({ read }: Pick<Database, 'read'>, epoch: () => num
     return keep(viewer, (await read(SHARING, [viewer])).map(toOwner));
   }
 
-  /** Names of those of a position who share no more. */
+  /** The names of the owners in these positions who no longer share. */
   async function strangers({ owners }: Visible, { from, through }: Bounds): Promise<Map<number, string>> {
     const ids = [from?.owner, through?.owner].filter(
       (id) => id !== undefined && !owners.some((o) => o.id === id),

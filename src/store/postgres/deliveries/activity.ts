@@ -4,7 +4,7 @@ import type { Database } from '../engine/database.ts';
 import { statement } from '../engine/statement.ts';
 import { unplanned } from './delivery-states.ts';
 
-/** $1 the owners, $2 and $3 from where to before where, $4 how many rows of each owner at most. */
+/** $1 the owners, $2 the start, $3 the end (exclusive), $4 the most rows of each owner. */
 const EVENTS = statement`SELECT count(*) AS seen, count(*) FILTER (WHERE e.type = 'plant.created') AS plants
   FROM unnest($1::int8[]) AS o (id)
   CROSS JOIN LATERAL (
@@ -15,7 +15,7 @@ const EVENTS = statement`SELECT count(*) AS seen, count(*) FILTER (WHERE e.type 
     LIMIT ${unplanned('$4')}
   ) e`;
 
-/** $1 the subscriber; the others as above, of each webhook. */
+/** $1 the subscriber; the others as above, for each webhook. */
 const DELIVERIES = statement`SELECT count(*) AS seen,
     count(*) FILTER (WHERE d.state = 'delivered') AS delivered,
     count(*) FILTER (WHERE d.state = 'failed') AS failed,
@@ -30,7 +30,7 @@ const DELIVERIES = statement`SELECT count(*) AS seen,
   ) d
   WHERE w.owner = $1 AND w.status <> 'deleted'`;
 
-/** What happened between two events (`DeliveryStore.activity`): the server counts while others go on. */
+/** What happened between two events (`DeliveryStore.activity`), counted by the server in parts. */
 export function activityReads({ read }: Pick<Database, 'read'>, visible: VisibleOwners) {
   return {
     async activity({ viewer, from, before, most }: ActivityQuery): Promise<Activity | undefined> {

@@ -9,7 +9,7 @@ import { replaySlice, type SliceBounds } from './replays.ts';
 
 const LOCK = statement`SELECT pg_try_advisory_xact_lock($1::int, $2::int) AS is_mine`;
 
-/** Long work in slices, which one replica does at a time: the others leave it to that one. */
+/** Long work in slices, on one replica at a time: the others leave it to that one. */
 export function choreWrites() {
   return {
     advance:
@@ -25,7 +25,7 @@ export function choreWrites() {
     removeExpired:
       (request: ExpiryRequest): Work<ExpiryPosition | undefined> =>
       async (query) =>
-        // Another replica works: this one goes on from here, and repeats nothing but a look.
+        // Another replica is working: this one continues from here, and repeats only a check.
         (await isMine(query)) ? expirySlice(request, query) : (request.from ?? { owner: 0, event: '' }),
   };
 }

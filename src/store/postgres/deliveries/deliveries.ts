@@ -28,7 +28,7 @@ import {
 import { FEED_TX } from './feed.ts';
 import { lockWebhook } from './webhooks.ts';
 
-/** The lock: a webhook that is deleted meanwhile gets no event that its removal would not find. */
+/** The lock keeps a webhook that is being deleted from getting an event that its removal would miss. */
 const CREATE_TEST = statement`WITH hook AS MATERIALIZED (
     SELECT owner, id
     FROM webhooks
@@ -44,7 +44,7 @@ const CREATE_TEST = statement`WITH hook AS MATERIALIZED (
   FROM hook
   RETURNING 1`;
 
-/** Writes an event for one webhook only. False when the owner has no such webhook. */
+/** Writes an event for one webhook. False if the owner has no such webhook. */
 export function createTest({ owner, webhook, event, due, trace }: NewTest): Work<boolean> {
   const { id, type, at, plant } = event;
   return async (query, announced) => {
@@ -59,7 +59,7 @@ const OWNS = statement`SELECT 1
   FROM webhooks
   WHERE owner = $1 AND id = $2 AND status <> 'deleted'`;
 
-/** It is sent at once, beside an attempt that may be under way; the higher generation makes that one's outcome void. */
+/** It is sent at once, even during an attempt: the higher generation voids the outcome of that attempt. */
 const REDELIVER = statement`UPDATE deliveries
   SET state = 'pending', step = 0, due = $4, leased = false, fence = fence + 1, asked = true, suspicions = 0
   WHERE subscriber = $1 AND webhook = $2 AND event = $3
@@ -108,7 +108,7 @@ const REPLAY_DELIVERIES = statement`${START_REPLAY}
 
 export function startReplay({ owner, webhook, from, state }: ReplayRequest, most: number): Work<boolean> {
   return async (query) => {
-    // Its lock lets nobody else begin one meanwhile.
+    // The lock prevents others from starting a replay meanwhile.
     const found = await lockWebhook(query, owner, webhook);
     if (!found) return true;
     const [replays] = await query(COUNT_REPLAYS, [webhook]);
@@ -121,10 +121,7 @@ export function startReplay({ owner, webhook, from, state }: ReplayRequest, most
   };
 }
 
-/**
- * One event for each delivery that is looked at, of its owner's partition: without the limit the planner might look
- * through all events first.
- */
+/** One event per delivery, from its owner's partition: without the limit the planner might read all events first. */
 const DELIVERIES = `SELECT d.state, d.attempts, d.due, d.leased, d.reason, e.*,
       ${IS_DISABLED} AS is_disabled
     FROM deliveries d

@@ -61,7 +61,6 @@ const OLDEST = statement`SELECT e.created_at AS at
   ORDER BY d.event
   LIMIT 1`;
 
-/** Counts, each a part at a time. */
 export function deliveryCounts({ read }: Pick<Database, 'read'>, visible: VisibleOwners) {
   function countState(webhook: string, state: string, from: string, disabled?: boolean): Promise<number> {
     if (state === 'delivered') return count((next) => read(COUNT_DELIVERED, [pathId(webhook), next]), from);
@@ -90,7 +89,7 @@ export function deliveryCounts({ read }: Pick<Database, 'read'>, visible: Visibl
   };
 }
 
-/** `readPart`: a row with how many rows the part has, how many of them count, and the last of them. */
+/** @param readPart returns a row with the number of rows in the part, how many of them count, and the last one */
 async function count(readPart: (from: string) => Promise<Row[]>, from: string): Promise<number> {
   let total = 0;
   for (let next: string | undefined = from; next !== undefined; ) {

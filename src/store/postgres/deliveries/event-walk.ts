@@ -4,7 +4,7 @@ import { statement } from '../engine/statement.ts';
 
 const OWNERS = statement`SELECT owner FROM shares WHERE viewer = $1`;
 
-/** The first of several owners can be among the first events only as far as their own first one is. */
+/** Only owners whose next event is among the first ones can contribute. */
 const WALK = statement`WITH heads AS MATERIALIZED (
     SELECT h.*
     FROM unnest($1::int8[]) AS o (id)
@@ -36,7 +36,7 @@ const WALK = statement`WITH heads AS MATERIALIZED (
 
 type EventWalk = { viewer: number; from: string; through: string; limit: number };
 
-/** The plants' events that a viewer may see, in the order of their ids, from one to another, both included. */
+/** The plant events that a viewer may see, in id order, from one id to another, inclusive. */
 export async function walkEvents(
   { viewer, from, through, limit }: EventWalk,
   query: Query,

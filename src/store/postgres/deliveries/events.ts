@@ -6,14 +6,14 @@ import type { Database } from '../engine/database.ts';
 import { statement } from '../engine/statement.ts';
 import { FEED_END } from './feed.ts';
 
-/** Behind an event: the number of the transaction that wrote it, and its id. */
+/** The position after an event: the number of the transaction that wrote it, and its id. */
 type FeedPosition = { tx: string; event: string };
 
 const START: FeedPosition = { tx: '0', event: BEGINNING };
 
 /**
- * The queries that read events, in the order of commits: an event is part of the feed when every transaction that began
- * before its own is over (`FEED_END`), so that none ever comes in between.
+ * Reads events in commit order. An event joins the feed when every transaction that began before its own is over
+ * (`FEED_END`), so none is ever inserted before it.
  */
 export function eventReads({ read }: Pick<Database, 'read'>, visible: VisibleOwners) {
   return {
@@ -34,8 +34,8 @@ export function eventReads({ read }: Pick<Database, 'read'>, visible: VisibleOwn
       return formatPosition(row ? toPosition(row.tx, row.event) : START);
     },
     /**
-     * Where the feed ends while an owner has events that are committed, but not part of it yet; undefined when none has.
-     * It stays the same as long as the same transaction holds them up.
+     * The end of the feed while an owner has committed events after it. It stays while the same transaction blocks
+     * them.
      */
     async unsettled(owners: readonly number[]): Promise<string | undefined> {
       const [row] = await read(UNSETTLED, [owners]);
@@ -44,7 +44,7 @@ export function eventReads({ read }: Pick<Database, 'read'>, visible: VisibleOwn
   };
 }
 
-/** As it is written. One without a number is of an embedded store, which was copied: all of that comes first. */
+/** A position without a number comes from a copied embedded store, all of which precedes the rest. */
 function parsePosition(position: string): FeedPosition {
   const [, tx, event] = /^(\d{1,18})_(\w*)$/.exec(position) ?? [];
   return tx === undefined || event === undefined ? { tx: '0', event: position } : { tx, event };
@@ -63,8 +63,8 @@ function isBefore(one: FeedPosition, other: FeedPosition): boolean {
 }
 
 /**
- * Behind the newest event that was removed for its age: an older one that still waits is kept, but not part of the
- * feed. What was removed before the owner shared with the viewer, no cursor of the viewer skips.
+ * After the newest removed event: older ones that still wait are not part of the feed. For a viewer, only removals
+ * since the share count.
  */
 const BEGIN = `SELECT r.tx, r.event
       FROM removed_events r
@@ -75,8 +75,8 @@ const BEGIN = `SELECT r.tx, r.event
       LIMIT 1`;
 
 /**
- * $3 and $4 the position to begin behind, null for the beginning; $5 how many. Of several owners only those can
- * contribute whose next event is among the first, and no event behind the last of these when there are enough of them.
+ * $3 and $4 the position to start after, null for the beginning; $5 how many. Of several owners, only those whose next
+ * event is among the first can contribute.
  */
 const FEED = statement`WITH beginning AS MATERIALIZED (
     ${BEGIN}
@@ -140,7 +140,7 @@ const LATEST = statement`SELECT tx::text AS tx, event
   ORDER BY positions.tx DESC, positions.event DESC
   LIMIT 1`;
 
-/** Looks once for each user of whom there are new events. */
+/** One lookup for each user with new events. */
 export const UNSETTLED = statement`SELECT ${FEED_END}::text AS feed_end
   FROM unnest($1::int8[]) AS o (id)
   WHERE EXISTS (

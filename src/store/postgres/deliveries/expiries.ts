@@ -3,7 +3,7 @@ import { FEED_TYPES } from '../../rows.ts';
 import type { Query, Row } from '../engine/database.ts';
 import { statement } from '../engine/statement.ts';
 
-/** Removes events that are too old, with their deliveries (`ChoreStore.removeExpired`). */
+/** Removes expired events and their deliveries (`ChoreStore.removeExpired`). */
 export async function expirySlice(
   { before, from, limit }: ExpiryRequest,
   query: Query,
@@ -23,9 +23,9 @@ export async function expirySlice(
 }
 
 type NextOwner = {
-  /** Whose events are to be looked at, and behind which. */
+  /** The owner to check, and the position after which their events begin. */
   found: ExpiryPosition | undefined;
-  /** Where to go on when there is nobody; undefined for the end. */
+  /** Where to continue if no owner was found; undefined at the end. */
   position: ExpiryPosition | undefined;
   looked: number;
 };
@@ -42,7 +42,7 @@ async function nextOwner(
     const found = Number(row.found);
     return { found: { owner: found, event: found === owner ? event : '' }, position: undefined, looked: 1 };
   }
-  // Behind all events of the last one.
+  // After all events of the last owner.
   const position = looked < limit ? undefined : { owner: Number(row?.last), event: before };
   return { found: undefined, position, looked };
 }
@@ -55,7 +55,7 @@ async function expireOf(
   query: Query,
 ): Promise<{ rows: number; position: ExpiryPosition }> {
   const subscribers = (await query(SUBSCRIBERS, [owner])).map(toSubscriber);
-  // An event, and for each webhook a delivery and its attempts, of which most have one.
+  // An event and, for each webhook, a delivery and usually one attempt.
   const rows = 1 + 2 * subscribers.length;
   const found = await query(OLD, [owner, event, before, Math.ceil(limit / rows)]);
   const events = found.map(({ id }) => String(id));
@@ -63,7 +63,7 @@ async function expireOf(
   return { rows: Math.max(1, rows * events.length), position: { owner, event: events.at(-1) ?? before } };
 }
 
-/** Deliveries are locked first: none of an event that is removed becomes pending again meanwhile. */
+/** Locks deliveries first, so that none of a removed event becomes pending again meanwhile. */
 async function removeEvents(
   owner: number,
   subscribers: readonly Subscriber[],
@@ -95,7 +95,7 @@ function toSubscriber(row: Row): Subscriber {
   };
 }
 
-/** $1 and $2 a place, $3 the first event that is not too old, $4 how many owners are looked at. */
+/** $1 and $2 a position, $3 the first event that has not expired, $4 how many owners to check. */
 const NEXT_OWNER = statement`WITH looked AS MATERIALIZED (
     SELECT id
     FROM users
@@ -155,7 +155,7 @@ const REMOVE_ATTEMPTS = statement`DELETE FROM attempts a
   USING json_to_recordset($1) AS l(subscriber int8, webhook text)
   WHERE a.subscriber = l.subscriber AND a.webhook = l.webhook AND a.event = ANY ($2::text[])`;
 
-/** With a note of the last of the feed: no cursor before it is taken any more. */
+/** Notes the last removed event of the feed: earlier cursors are no longer accepted. */
 const REMOVE_EVENTS = statement`WITH removed AS (
     DELETE FROM events
     WHERE owner = $1 AND id = ANY ($2::text[])
@@ -181,7 +181,7 @@ const REMOVE_KEYS = statement`DELETE FROM idempotency k
   ) o
   WHERE k.user_id = o.user_id AND k.request = o.request AND k.expires_at <= $1`;
 
-/** Removes a part of the answers to requests with a key whose time is over. */
+/** Removes some of the expired answers to requests with a key. */
 export async function keyExpiry(now: number, limit: number, query: Query): Promise<void> {
   await query(REMOVE_KEYS, [now, limit]);
 }

@@ -10,15 +10,15 @@ import type { News } from '../replicas/news.ts';
 import { laneReads } from './lanes.ts';
 import { recordOutcomes } from './records.ts';
 
-/** What the thread that sends is told: of commits of this replica, and of what it hears of others. */
+/** What the sender thread learns: of this replica's commits, and of hints from others. */
 type LaneNews = { work: readonly Work[]; changed: readonly string[] };
 
-/** What it tells: webhooks whose lanes were given back for other replicas to take. */
+/** What it reports: the webhooks whose lanes were given back for other replicas. */
 type HandedOver = readonly string[];
 
 export type LaneDoorParts = Omit<DatabaseSource, 'kind' | 'port'> & { news: News };
 
-/** Hints for the thread that sends go through the main thread, which alone listens. */
+/** Passes hints to the sender thread, because only the main thread listens. */
 export function createLaneDoor({ news, ...source }: LaneDoorParts): LaneDoor & { close(): void } {
   let sender: MessagePort | undefined;
 
@@ -32,14 +32,14 @@ export function createLaneDoor({ news, ...source }: LaneDoorParts): LaneDoor & {
   });
   news.onChange((webhook) => tell({ work: [], changed: [webhook] }));
 
-  /** Their favourites take them now, and not when they next search. */
+  /** Lets the preferred replicas take them now instead of at their next search. */
   function announce(handedOver: HandedOver): void {
     const lanes = handedOver.map((webhook) => ({ subscriber: NOBODY, webhook, due: undefined }));
     void news.publish({ ...nothingAnnounced(), lanes });
   }
 
   return {
-    // From its start a replica takes its share of the lanes, also of those that others have now.
+    // From its start a replica takes its share of the lanes, including those that others hold.
     hasWork: async () => true,
     onWork() {},
     couldNotRead() {},
@@ -55,10 +55,10 @@ export function createLaneDoor({ news, ...source }: LaneDoorParts): LaneDoor & {
   };
 }
 
-/** Only replicas of the version before look at whose webhook it is; these take it for one that is gone. */
+/** Only replicas of the previous version check the subscriber; they treat this one as gone. */
 const NOBODY = 0;
 
-/** Opens the lanes with connections of this thread, as a replica that sends what is in its own. */
+/** Opens the lanes through connections of this thread, as a replica that sends what is in its own. */
 export async function openDatabaseLanes(source: DatabaseSource, parts: LaneParts): Promise<Lanes> {
   const { url, connections, pooled, port } = source;
   const { log, batchEnded } = parts;

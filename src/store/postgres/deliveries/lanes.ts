@@ -13,12 +13,12 @@ import { statement } from '../engine/statement.ts';
 import { DATABASE_NOW } from '../replicas/database-clock.ts';
 import { momentOf } from './delivery-states.ts';
 
-/** What is due, as the owner of a lane reads it. */
+/** The reads of a lane's owner. */
 export function laneReads({ read, write }: Pick<Database, 'read' | 'write'>) {
   async function look({ webhook, now, after, limit, askedLimit }: LaneRequest) {
     const { due = -1, event = '' } = after ?? {};
     const [row] = await read(READ, [webhook, now, due, event, limit, askedLimit]);
-    // The statement builds arrays of this form, or none.
+    // The statement builds arrays of this form, or null.
     const rows = (column: unknown) => (column as DeliveryRow[] | null) ?? [];
     return row && { row, asked: rows(row.asked), due: rows(row.due) };
   }
@@ -41,7 +41,7 @@ export function laneReads({ read, write }: Pick<Database, 'read' | 'write'>) {
   }
 
   return {
-    /** @param replica whose lanes are searched, beside those of nobody */
+    /** @param replica the replica whose lanes are searched, with those that nobody owns */
     findWork: async (replica: string, after: string | undefined, limit: number): Promise<Work[]> =>
       (await read(FIND_WORK, [replica, after ?? '', limit, leases.foundAheadMs])).map(toWork),
     read: readLane,
@@ -52,12 +52,12 @@ export function laneReads({ read, write }: Pick<Database, 'read' | 'write'>) {
 }
 
 /**
- * Whether a replica `r` lives, as SQL. One whose lease is longer than a lease can be renewed it by the clock of another
- * server, which was the primary before: it renews it soon, or is gone.
+ * SQL for whether replica `r` is alive. A lease longer than possible was renewed by the clock of another server, the
+ * previous primary: the replica soon renews it, or is gone.
  */
 export const IS_ALIVE = `r.alive_until > ${DATABASE_NOW} AND r.alive_until <= ${DATABASE_NOW} + ${leases.leaseMs}`;
 
-/** Whether a replica other than `self`, which lives, has a lane. */
+/** Whether a live replica other than `self` owns a lane. */
 export const isOfAnother = (webhook: string, self: string) => `EXISTS (
         SELECT 1
         FROM lanes l
@@ -67,10 +67,7 @@ export const isOfAnother = (webhook: string, self: string) => `EXISTS (
 
 const NOTHING: LaneReading = { settings: undefined, asked: [], due: [], nextDue: undefined };
 
-/**
- * Looks once for each enabled webhook. What is due later than in $4 milliseconds is found by a later search; what
- * another replica that lives sends is that one's. Who lives, and what time it is, are asked once for all of them.
- */
+/** One lookup per enabled webhook. Skips deliveries due later than in $4 milliseconds, and lanes of live replicas. */
 export const FIND_WORK = statement`WITH others AS MATERIALIZED (
     SELECT r.id
     FROM replicas r
@@ -99,7 +96,7 @@ function toWork({ webhook, due, is_asked }: Row): Work {
   return { webhook: String(webhook), due: Number(due), isAsked: is_asked === true };
 }
 
-/** Deliveries in the order in which they are due. Events of a type that only a newer version knows are left to that one. */
+/** In order of due time. Leaves out event types that only a newer version knows, for that version to handle. */
 const deliveriesOf = (isMeant: string, limit: string) => `(
       SELECT json_agg(to_json(d) ORDER BY d.due, d.key)
       FROM (
@@ -123,13 +120,12 @@ const deliveriesOf = (isMeant: string, limit: string) => `(
       ) d
     )`;
 
-/** Due, and behind $3 and $4. The second condition is for the index: within a due time that many share, too, it begins there. */
+/** Due, and after the position $3, $4. The second condition is for the index, when many share a due time. */
 const IS_BEHIND = `d.due <= $2 AND (d.due, ${momentOf('d.event')}) >= ($3, ${momentOf('$4')}) AND (d.due, d.event) > ($3, $4)`;
 
 /**
- * $1 the webhook, $2 now, $3 and $4 the position, $5 how many, $6 how many of those that a person asked for, whenever they
- * were made due: a replay that begins beside the read may have done so just now. When due they are among the others as
- * well.
+ * $1 the webhook, $2 now, $3 and $4 the position, $5 how many, $6 how many manual ones, due or not: a concurrent replay
+ * may have changed their time just now. Due ones are also among the others.
  */
 const READ = statement`SELECT w.url, w.rate, w.paused_until, w.failing_since, w.generation, w.private_key, (
     SELECT json_agg(s.secret ORDER BY s.created_at DESC)
@@ -154,7 +150,7 @@ function toSettings(row: Row): LaneSettings {
     pausedUntil: row.paused_until === null ? undefined : Number(row.paused_until),
     failingSince: row.failing_since === null ? undefined : Number(row.failing_since),
     generation: Number(row.generation),
-    // The statement builds an array of texts, or none.
+    // The statement builds an array of texts, or null.
     secrets: (row.secrets as string[] | null) ?? [],
     privateKey: String(row.private_key),
   };
@@ -168,7 +164,7 @@ function toDelivery(row: DeliveryRow, isAsked: boolean): DueDelivery {
   return { event: toEvent(row), trace: toTrace(row), due, step, generation, isAsked, suspicions };
 }
 
-/** Only in a store that was damaged: it must not stop all the others. */
+/** Happens only in a damaged store; these must not block the others. */
 const GIVE_UP = statement`UPDATE deliveries
   SET state = 'failed', leased = false, asked = false, reason = 'Its event is missing.'
   WHERE subscriber = (SELECT owner FROM webhooks WHERE id = $1) AND webhook = $1 AND event = ANY ($2::text[])

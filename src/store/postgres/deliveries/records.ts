@@ -5,10 +5,9 @@ import type { Bound, Database } from '../engine/database.ts';
 import { statement } from '../engine/statement.ts';
 
 /**
- * Writes down attempts and what follows from them (`LaneStore.record`), as one transaction in one round trip. What it
- * wrote before, because the answer to its commit was lost, it finds and does not write again.
- *
- * @param replica which owns the lanes; the outcomes of all others are lost
+ * Records attempts and what follows from them (`LaneStore.record`) in one transaction and one round trip. If the answer
+ * to a commit was lost, it finds what is recorded.
+ * @param replica the owner of the lanes; outcomes of lanes of others are lost
  */
 export async function recordOutcomes(
   { write }: Pick<Database, 'write'>,
@@ -20,14 +19,14 @@ export async function recordOutcomes(
   const bind = (part: readonly Input[]): Bound[] => {
     const values = [JSON.stringify(part), replica];
     const own = [RECORD, STAND].map((statement) => ({ statement, values }));
-    // Each attempt raises the generation: before there are none to forget.
+    // Each attempt raises the generation: below this there are none to forget.
     const mayForget = part.some(({ generation }) => generation >= limits.attemptsKept);
     return mayForget ? [...own, { statement: FORGET, values: [...values, limits.attemptsKept] }] : own;
   };
   const lock = { statement: LOCK, values: [webhooks, replica] };
   const [, ...results] = await write([lock, ...parts.flatMap(bind)]);
   const recorded: Recorded[] = [];
-  // Only those of `RECORD` have rows.
+  // Only `RECORD` returns rows.
   for (const { n, result } of results.flat()) recorded[Number(n)] = resultOf(result);
   return recorded;
 }
@@ -41,7 +40,7 @@ function resultOf(result: unknown): Recorded {
     case 'lost':
       return result;
     default:
-      throw new Error(`An outcome has the result ${result}, which is unknown.`);
+      throw new Error(`An outcome has the unknown result ${result}.`);
   }
 }
 
@@ -73,12 +72,12 @@ function inputOf(outcome: Outcome, n: number) {
   };
 }
 
-/** PostgreSQL keeps no NUL and no half of a surrogate pair; a receiver may answer both. */
+/** PostgreSQL cannot store NUL or lone surrogates; a response may contain both. */
 function storable(text: string | undefined): string | undefined {
   return text?.toWellFormed().replaceAll('\0', '\ufffd');
 }
 
-/** A statement cannot change a row twice: two outcomes of a delivery go into two. */
+/** A statement cannot change a row twice, so two outcomes of one delivery go into two statements. */
 function partsOf(inputs: readonly Input[]): Input[][] {
   const parts: Input[][] = [];
   let keys = new Set<string>();
@@ -94,10 +93,7 @@ function partsOf(inputs: readonly Input[]): Input[][] {
   return parts;
 }
 
-/**
- * In a statement of its own: those behind it see what others have committed. Nobody takes the lanes, or changes the
- * webhooks, before this transaction is over.
- */
+/** In a statement of its own, so that later ones see what others committed. Locks lanes and webhooks until the end. */
 const LOCK = statement`SELECT 1
   FROM lanes l
   JOIN webhooks w ON w.id = l.webhook
@@ -113,13 +109,13 @@ const INPUT = `SELECT *
         standing int8, paused_until int8, failing_since int8, ending text
       )`;
 
-/** LATERAL and with a limit, so that the planner looks into one partition, for each. */
+/** LATERAL with a limit makes the planner read one partition per outcome. */
 const ATTEMPT = `SELECT at
         FROM attempts
         WHERE subscriber = l.subscriber AND webhook = i.webhook AND event = i.event AND fence = i.generation + 1
         LIMIT 1`;
 
-/** An attempt is kept under the generation behind that of its delivery; one that comes late only if there is none. */
+/** An attempt is kept under the generation after that of its delivery; a late one only if that is unused. */
 const RECORD = statement`WITH input AS MATERIALIZED (
     ${INPUT}
   ), judged AS MATERIALIZED (
@@ -174,7 +170,7 @@ const RECORD = statement`WITH input AS MATERIALIZED (
   SELECT n, CASE result WHEN 'known' THEN 'settled' WHEN 'known anew' THEN 'anew' ELSE result END AS result
   FROM judged`;
 
-/** What recorded attempts say of their webhooks: the last word of those that called it as it is now. */
+/** Updates webhooks from recorded attempts: the last one that used the webhook's current generation wins. */
 const STAND = statement`WITH counted AS MATERIALIZED (
     SELECT i.*, l.subscriber, i.standing = w.generation AS is_meant
     FROM (${INPUT}) i
@@ -200,7 +196,7 @@ const STAND = statement`WITH counted AS MATERIALIZED (
   LEFT JOIN counted c ON c.webhook = o.webhook AND c.n = o.last
   WHERE w.owner = o.subscriber AND w.id = o.webhook`;
 
-/** Of the attempts of a delivery, the newest stay. */
+/** Keeps the newest attempts of a delivery. */
 const FORGET = statement`DELETE FROM attempts a
   USING (${INPUT}) i
   JOIN lanes l ON l.webhook = i.webhook AND l.fence = i.fence AND l.replica = $2

@@ -4,8 +4,8 @@ import { statement } from '../engine/statement.ts';
 import type { Announced } from '../replicas/announced.ts';
 
 /**
- * Removes a part of what a deleted webhook left, and at last the webhook: when every transaction is over that may have
- * found it before it was deleted, and add to it.
+ * Removes some data of a deleted webhook, and finally the webhook: once no transaction is left that may still add to
+ * it.
  */
 export async function webhookRemoval(limit: number, query: Query): Promise<void> {
   const [row] = await query(FIRST_WEBHOOK);
@@ -16,7 +16,7 @@ export async function webhookRemoval(limit: number, query: Query): Promise<void>
   await query(REMOVE_WEBHOOK, key);
 }
 
-/** Those that can be removed come first: one that has to wait holds up no other. */
+/** Removable webhooks first, so that one that must wait blocks no other. */
 const FIRST_WEBHOOK = statement`SELECT owner, id
   FROM webhooks
   WHERE status = 'deleted'
@@ -45,13 +45,13 @@ const REMOVE_DELIVERIES = statement`DELETE FROM deliveries d
   WHERE d.subscriber = $1 AND d.webhook = $2 AND d.event = f.event
   RETURNING 1`;
 
-// An attempt may have been written down beside the removal of its delivery.
+// An attempt may have been recorded while its delivery was being removed.
 const REMOVE_WEBHOOK = statement`DELETE FROM webhooks
   WHERE owner = $1 AND id = $2 AND deleted_tx < pg_snapshot_xmin(pg_current_snapshot())
     AND NOT EXISTS (SELECT 1 FROM deliveries WHERE subscriber = $1 AND webhook = $2)
     AND NOT EXISTS (SELECT 1 FROM attempts WHERE subscriber = $1 AND webhook = $2)`;
 
-/** Drops a part of what the webhooks of a former viewer have of the owner's events. */
+/** Drops some deliveries of the owner's events to a former viewer's webhooks. */
 export async function withdrawal(limit: number, query: Query): Promise<void> {
   const [row] = await query(FIRST_WITHDRAWAL);
   if (!row) return;
@@ -60,7 +60,7 @@ export async function withdrawal(limit: number, query: Query): Promise<void> {
   const events = found.filter((delivery) => delivery.owner === owner).map(({ event }) => String(event));
   if (events.length > 0) {
     await query(WITHDRAW, [subscriber, webhook, events]);
-    // Behind the locks of the deliveries: what was being written down is seen.
+    // After the deliveries are locked, so that this sees attempts recorded meanwhile.
     await query(WITHDRAW_ATTEMPTS, [subscriber, webhook, events]);
   }
   const last = found.at(-1);
@@ -88,7 +88,7 @@ const GO_ON = statement`UPDATE withdrawals SET next = $3 WHERE webhook = $1 AND 
 
 const END_WITHDRAWAL = statement`DELETE FROM withdrawals WHERE webhook = $1 AND owner = $2`;
 
-/** Removes a part of what a deleted user left, and at last the user, when their webhooks are gone. */
+/** Removes some data of a deleted user, and finally the user, once their webhooks are gone. */
 export async function userRemoval(limit: number, query: Query, announced: Announced): Promise<void> {
   const [row] = await query(FIRST_USER);
   if (!row) return;

@@ -18,10 +18,10 @@ type Replay = {
 
 type Slice = { count: number; last: string | undefined };
 
-/** How far a slice goes, and when what it makes due is. */
+/** The size of a slice, and the new due time. */
 export type SliceBounds = { now: number; limit: number };
 
-/** Goes on with the replay whose turn it is. */
+/** Advances the replay whose turn it is. */
 export async function replaySlice(bounds: SliceBounds, query: Query, announced: Announced): Promise<void> {
   const [row] = await query(FIRST);
   if (!row) return;
@@ -62,7 +62,7 @@ function toSlice([row]: readonly Row[]): Slice {
   return { count: Number(row?.count), last: typeof row?.last === 'string' ? row.last : undefined };
 }
 
-// Not while deliveries of an earlier share go: those that a replay makes would go with them.
+// Waits until the deliveries of an earlier share are dropped: those that a replay creates would be dropped, too.
 const FIRST = statement`SELECT r.id, r.subscriber, r.webhook, r.state, r.next, r.through, w.status
   FROM replays r
   JOIN webhooks w ON w.id = r.webhook
@@ -71,12 +71,12 @@ const FIRST = statement`SELECT r.id, r.subscriber, r.webhook, r.state, r.next, r
   LIMIT 1
   FOR UPDATE OF r`;
 
-// The next slice comes after those of all other replays.
+// Moves the replay to the end of the queue.
 const GO_ON = statement`UPDATE replays SET id = DEFAULT, next = $2 WHERE id = $1`;
 
 const END = statement`DELETE FROM replays WHERE id = $1`;
 
-/** Every event, those that the webhook had no delivery for included. One that is under way is not sent twice. */
+/** Every event, including those that the webhook has no delivery for. A delivery in flight is not sent twice. */
 const EVENTS_AGAIN = statement`INSERT INTO deliveries AS d (subscriber, webhook, event, owner, state, attempts, step, due, leased, fence)
   SELECT $1, $2, e.id, e.owner, 'pending', 0, 0, $4, false, 0
   FROM json_to_recordset($3) AS e(id text, owner int8)
@@ -98,7 +98,7 @@ const UNDELIVERED_AGAIN = deliveriesAgain({
     FETCH FIRST $5 ROWS WITH TIES`,
 });
 
-/** The deliveries in one state. One that leaves it meanwhile counts as looked at. */
+/** The deliveries in one state. One that leaves it meanwhile counts as processed. */
 function deliveriesAgain({ isMeant, first }: { isMeant: string; first: string }): Statement {
   return statement`WITH found AS MATERIALIZED (
       SELECT event

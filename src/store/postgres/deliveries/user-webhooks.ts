@@ -4,10 +4,7 @@ import { statement } from '../engine/statement.ts';
 import type { Announced } from '../replicas/announced.ts';
 import { changeWebhook, deleted } from './webhooks.ts';
 
-/**
- * What happens to all webhooks of a user. They are locked in the order of their ids, as everybody does who locks
- * several.
- */
+/** Changes all webhooks of a user. They are locked in id order, as everywhere that locks several. */
 
 const DISABLE_OF = statement`WITH found AS MATERIALIZED (
     SELECT id
@@ -31,7 +28,7 @@ const DISABLED_WITH_USER = statement`SELECT id
   WHERE owner = $1 AND status = 'disabled' AND disabled_reason = $2
   ORDER BY id`;
 
-/** Enables the webhooks of a user who is enabled again; those that the owner or the receiver disabled stay so. */
+/** Enables the webhooks of a re-enabled user; those disabled by their owner or receiver stay disabled. */
 export async function enableWebhooksOf(
   owner: number,
   at: number,

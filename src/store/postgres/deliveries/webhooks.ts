@@ -14,8 +14,8 @@ import type { Announced } from '../replicas/announced.ts';
 import { momentOf } from './delivery-states.ts';
 
 /**
- * Those who make webhooks of one owner come one after the other, so that each counts all before it. Not by the owner's
- * row: both would hold a share of it already, for their caller, and wait for each other.
+ * Creates of an owner's webhooks run one after another, so that each counts those before. The owner's row cannot be the
+ * lock: two creates already share it, for their caller, and would deadlock.
  */
 const LOCK_COUNT = statement`SELECT pg_advisory_xact_lock(hashtextextended('plant-store: webhooks', $1))`;
 
@@ -34,7 +34,7 @@ const INSERT_SECRETS = statement`INSERT INTO webhook_secrets (webhook, created_a
   SELECT $1, $2, secret
   FROM unnest($3::text[]) AS secret`;
 
-/** False, and nothing is made, when the owner has `most` already. */
+/** False, without creating anything, if the owner already has `most` webhooks. */
 export function createWebhook(webhook: NewWebhook, most: number): Work<boolean> {
   const { owner, id, url, description, rate, privateKey, publicKey, createdAt, secrets } = webhook;
   return async (query) => {
@@ -46,13 +46,13 @@ export function createWebhook(webhook: NewWebhook, most: number): Work<boolean> 
   };
 }
 
-/** Who changes a webhook, and the dispatcher, which writes down how it stands, come one after the other. */
+/** Changes to a webhook and the recording of outcomes run one after another. */
 const LOCK = statement`SELECT url, status
   FROM webhooks
   WHERE owner = $1 AND id = $2 AND status <> 'deleted'
   FOR NO KEY UPDATE`;
 
-/** The webhook as it stands, locked; undefined when the owner has none of this id. */
+/** The locked webhook; undefined if the owner has none with this id. */
 export async function lockWebhook(
   query: Query,
   owner: number,
@@ -77,7 +77,7 @@ const UPDATE = statement`UPDATE webhooks
   WHERE owner = $1 AND id = $2
   RETURNING ${COLUMNS}`;
 
-/** What waits for a retry is due at once: a replay of what is pending. */
+/** Deliveries waiting for a retry become due at once, through a replay of pending ones. */
 const HASTEN = statement`INSERT INTO replays (subscriber, webhook, hastens, state, next, through)
   SELECT subscriber, webhook, true, 'pending', '', event
   FROM (
@@ -117,13 +117,13 @@ const MARK_DELETED = statement`UPDATE webhooks
 
 const FORGET_SECRETS = statement`DELETE FROM webhook_secrets WHERE webhook = ANY($1::text[])`;
 
-/** The webhook is gone for everybody; its deliveries go later. False when the owner has no such webhook. */
+/** Deletes the webhook for everybody; its deliveries are removed later. False if the owner has no such webhook. */
 export function deleteWebhook(owner: number, id: string): Work<boolean> {
   return async (query, announced) =>
     deleted(await query(MARK_DELETED, [owner, pathId(id)]), query, announced);
 }
 
-/** Drops what deleted webhooks signed with. Whether there were any. */
+/** Drops the secrets of deleted webhooks; returns whether there were any webhooks. */
 export async function deleted(rows: readonly Row[], query: Query, announced: Announced): Promise<boolean> {
   if (rows.length === 0) return false;
   const ids = rows.map(({ id }) => String(id));
@@ -148,7 +148,7 @@ export function rotateSecret(owner: number, id: string, rotation: Rotation): Wor
     if (!(await lockWebhook(query, owner, id))) return 'no webhook';
     await query(REMOVE_OVER, [id, at]);
     const [live] = await query(LIVE, [id]);
-    // Without an overlap they all end now.
+    // Without an overlap all current secrets end now.
     if (Number(live?.count) >= most && overlapUntil > at) return { full: true, until: Number(live?.until) };
     await query(LIMIT, [id, overlapUntil]);
     await query(REMOVE_OVER, [id, at]);

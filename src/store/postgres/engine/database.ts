@@ -27,25 +27,23 @@ export type Bound = { statement: Statement; values: readonly unknown[] };
 export type Query = (statement: Statement, values?: readonly unknown[]) => Promise<Row[]>;
 
 /**
- * The way to the database server. What waits for it has a deadline here, since the server's own do not bound COMMIT.
- *
- * What fails by a fault of the server or of the network rejects with AppError 50302 when nothing was done, and with
- * 50301 when that is not known; an error of the command itself comes as it is.
+ * Runs statements on the database server. Has deadlines of its own, since the server's do not cover COMMIT. Failures of
+ * the server or the network reject with AppError 50302 when nothing was done, and 50301 when that is unknown; errors of
+ * the command itself are passed on.
  */
 export type Database = {
-  /** One statement that changes nothing. It is sent once more when the connection breaks off. */
+  /** One read-only statement, retried once if the connection breaks. */
   read: Query;
   /**
-   * Statements as one transaction, sent together: one round trip. Resolves with the rows of each.
-   *
-   * @param mayBegin asked when there is a connection; when it says no, nothing is sent: AppError 50302
+   * Statements as one transaction, in one round trip. Resolves with the rows of each.
+   * @param mayBegin called once a connection is available; if it returns false, nothing is sent: AppError 50302
    */
   write(statements: readonly Bound[], mayBegin?: () => boolean): Promise<Row[][]>;
-  /** A transaction whose statements depend on each other. The work is run again after a conflict with others. */
+  /** A transaction whose statements depend on each other. `work` runs again after a conflict. */
   transaction<T>(work: (query: Query) => Promise<T>, mayBegin?: () => boolean): Promise<T>;
   /** The URL of the server that accepts writes. */
   primaryUrl(): Promise<string>;
-  /** Waits for what is under way. May be called twice. */
+  /** Waits for running work. May be called twice. */
   close(): Promise<void>;
 };
 
@@ -67,7 +65,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     },
     write(statements, mayBegin = ALWAYS) {
       const queries = statements.map(toQuery);
-      // One statement is a transaction by itself.
+      // A single statement is its own transaction.
       const all = queries.length === 1 && !options.pooled ? queries : [begin, ...queries, COMMIT];
       return translated(() =>
         again(() =>
@@ -96,7 +94,7 @@ export function openDatabase(options: DatabaseOptions): Database {
 }
 
 const ALWAYS = () => true;
-const TOO_LATE = new Error('Nobody waits for the transaction any more.');
+const TOO_LATE = new Error('Nobody is waiting for the transaction any more.');
 
 const COMMIT: TimedQuery = { text: 'COMMIT', query_timeout: limits.answerMs };
 const ROLLBACK: TimedQuery = { text: 'ROLLBACK', query_timeout: limits.answerMs };
@@ -107,13 +105,13 @@ function send(client: pg.PoolClient, query: TimedQuery): Promise<pg.QueryResult>
   });
 }
 
-/** Resolves with the rows of each, BEGIN and COMMIT left out. */
+/** Resolves with the rows of each, without BEGIN and COMMIT. */
 async function sendAll(client: pg.PoolClient, queries: readonly TimedQuery[]): Promise<Row[][]> {
-  // After an error the server skips what follows, and COMMIT rolls back.
+  // After an error the server skips the rest, and COMMIT rolls back.
   const sendEach = () => queries.map((query) => send(client, query));
   const results = await Promise.allSettled(inOneWrite(client, sendEach));
   const [begun] = results;
-  // Without BEGIN each of the others was a transaction of its own.
+  // Without BEGIN each of the others was its own transaction.
   if (queries.length > 1 && begun?.status === 'rejected') throw outcomeUnknown(COMMIT_FAILED, begun.reason);
   const rows = results.map((result) => {
     if (result.status === 'rejected') throw result.reason;
@@ -122,10 +120,10 @@ async function sendAll(client: pg.PoolClient, queries: readonly TimedQuery[]): P
   return queries.length === 1 ? rows : rows.slice(1, -1);
 }
 
-/** The server is woken once for several statements, not once for each. */
+/** Wakes the server once for all statements, not once for each. */
 function inOneWrite<T>(client: pg.PoolClient, send: () => T): T {
-  // The type that the library declares does not show the connection. With `pipeline` it writes each statement at once,
-  // and every start of the service sends such a transaction.
+  // The library's types omit the connection. `pipeline` would write each statement at once, and every start of the
+  // service sends such a transaction.
   const { stream } = (client as unknown as { connection: { stream: Socket } }).connection;
   stream.cork();
   try {
@@ -148,7 +146,7 @@ async function interactive<T>(client: pg.PoolClient, begin: TimedQuery, work: ()
   }
 }
 
-/** Tells a transaction whose outcome is unknown from one that was not committed. */
+/** Distinguishes a transaction with an unknown outcome from one that was not committed. */
 async function committed<T>(client: pg.PoolClient, send: () => Promise<T>): Promise<T> {
   let warning: unknown;
   const listen = (notice: { routine?: string | undefined }) => {
@@ -168,8 +166,8 @@ async function committed<T>(client: pg.PoolClient, send: () => Promise<T>): Prom
 }
 
 /**
- * Tries again what was the victim of a conflict and, once, what a broken connection ended before its COMMIT was sent,
- * or whose server takes no writes: nothing of it was done. What may have been committed is an AppError by then.
+ * Retries after conflicts and, once, if the connection broke before COMMIT was sent or the server takes no writes. What
+ * may have been committed is already an AppError here.
  */
 async function again<T>(attempt: () => Promise<T>): Promise<T> {
   for (let tries = 0; ; tries++) {
@@ -185,11 +183,11 @@ async function again<T>(attempt: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Translates what fails by a fault of the server, and says in the log why. */
+/** Translates failures of the server, and logs the reason. */
 function translation(log: Log) {
   const isTold = new Map<string, () => boolean>();
 
-  /** Each reason once in a while, however many requests it fails; of connections that fail the log tells elsewhere. */
+  /** Logs each reason once in a while, however many requests it fails; failing connections are logged elsewhere. */
   function tell(error: unknown): void {
     const state = sqlState(error);
     if (state === undefined) return;

@@ -1,20 +1,20 @@
 import pg from 'pg';
 
-/** What PostgreSQL says of a failure (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
+/** PostgreSQL's error codes (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
 
 export function sqlState(error: unknown): string | undefined {
   return error instanceof pg.DatabaseError ? error.code : undefined;
 }
 
-/** The connection broke off, or its answer did not come in time: nobody knows what the server did. */
+/** The connection broke or the response timed out: what the server did is unknown. */
 class ConnectionLost extends Error {
   constructor(cause: unknown) {
-    super('The connection to the database broke off.', { cause });
+    super('The connection to the database was lost.', { cause });
     this.name = 'ConnectionLost';
   }
 }
 
-/** What a statement failed with, where it is sent: the library says in many ways that a connection is gone. */
+/** Call it where a statement fails: the library has many errors for a lost connection. */
 export function ofStatement(error: unknown): unknown {
   return error instanceof pg.DatabaseError ? error : new ConnectionLost(error);
 }
@@ -25,7 +25,7 @@ export const UNIQUE_VIOLATION = '23505';
 export const LOCK_NOT_AVAILABLE = '55P03';
 const READ_ONLY_TRANSACTION = '25006';
 
-/** Whether the same transaction may well succeed when it is tried again. */
+/** Whether retrying the same transaction may succeed. */
 export function isTransient(error: unknown): boolean {
   const state = sqlState(error);
   return state === SERIALIZATION_FAILURE || state === DEADLOCK_DETECTED;
@@ -37,7 +37,7 @@ export function isTooManyConnections(error: unknown): boolean {
   return sqlState(error) === TOO_MANY_CONNECTIONS;
 }
 
-/** Classes that blame the server or the way to it, not the command. */
+/** Classes for which the server or the network is to blame, not the command. */
 const ENVIRONMENT = new Set([
   '08', // connection exception
   '53', // insufficient resources: disk, memory, connections
@@ -46,7 +46,7 @@ const ENVIRONMENT = new Set([
   'F0', // configuration file error
   'XX', // internal error, data corrupted among them
 ]);
-/** Single codes that do so, too. */
+/** Further single codes of that kind. */
 const ENVIRONMENT_CODES = new Set([
   READ_ONLY_TRANSACTION,
   '28000', // invalid authorization
@@ -61,22 +61,21 @@ const ENVIRONMENT_CODES = new Set([
   '25P04', // a transaction that lasted too long
 ]);
 
-/** Whether every command would fail now, whatever it says. */
+/** Whether any command would fail now. */
 export function isEnvironment(error: unknown): boolean {
   const state = sqlState(error);
   if (state === undefined) return error instanceof ConnectionLost;
   return ENVIRONMENT.has(state.slice(0, 2)) || ENVIRONMENT_CODES.has(state) || isTransient(error);
 }
 
-/** Whether the connection is to be given up: it is broken, or leads to a server that does not take writes. */
+/** Whether to drop the connection: it is broken, or leads to a server that takes no writes. */
 export function isOfConnection(error: unknown): boolean {
   return isUnknownOutcome(error) || sqlState(error) === READ_ONLY_TRANSACTION;
 }
 
 /**
- * Whether a transaction that was sent whole, COMMIT included, and failed so may have been committed. An error of the
- * server comes before the commit, unless it ends the connection: a session that waits for a synchronous standby is
- * ended after it.
+ * Whether a transaction sent with its COMMIT may be committed despite this error. The server's errors precede the
+ * commit, except when it ends a session that waits for a synchronous standby.
  */
 export function isUnknownOutcome(error: unknown): boolean {
   if (error instanceof ConnectionLost) return true;
@@ -84,10 +83,9 @@ export function isUnknownOutcome(error: unknown): boolean {
   return state !== undefined && (state.startsWith('57P') || state.startsWith('08'));
 }
 
-/** PostgreSQL warns so when the wait for a synchronous standby was broken off: committed here, perhaps nowhere else. */
+/** PostgreSQL's warning of an interrupted wait for a synchronous standby: committed here, perhaps nowhere else. */
 export function isReplicationWarning(notice: { routine?: string | undefined }): boolean {
   return notice.routine === 'SyncRepWaitForLSN';
 }
 
-/** What is said of a commit whose outcome is unknown. */
-export const COMMIT_FAILED = 'The connection to the store broke off while it committed';
+export const COMMIT_FAILED = 'The connection to the store was lost during the commit';

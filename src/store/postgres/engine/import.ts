@@ -13,18 +13,15 @@ import { statement } from './statement.ts';
 
 export type ImportOptions = {
   url: DatabaseUrl;
-  /** Whether a pooler stands between that gives each transaction another session. */
+  /** Whether connections go through a pooler that assigns a session per transaction. */
   pooled: boolean;
   now: number;
   log: Log;
 };
 
 /**
- * Opens a database to be filled with the copy of another store, makes the store in it when it is not there, and brings
- * its schema up to date.
- *
- * How far the copy came stands in the table `copy_progress`. As long as that is there, nobody else opens the store
- * (`refuseUnfinishedCopy`).
+ * Opens a database to receive the copy of another store; creates and migrates the store there. While the table
+ * `copy_progress` exists, nobody else opens it (`refuseUnfinishedCopy`).
  */
 export async function openImport({ url, pooled, now, log }: ImportOptions): Promise<CopyTarget> {
   const database = openDatabase({ url, pooled, log, connections: limits.connectionsOfVerb });
@@ -49,7 +46,7 @@ const ONE_AT_A_TIME = statement`SELECT pg_advisory_xact_lock($1, $2)`;
 const STANDING = statement`SELECT to_regclass('copy_progress') IS NOT NULL AS is_begun, EXISTS (SELECT 1 FROM users) AS is_used`;
 
 const MAKE_PROGRESS = statement`CREATE TABLE copy_progress (
-    -- What is copied.
+    -- Identifies the source store.
     source bigint NOT NULL,
     name   text COLLATE "C" NOT NULL PRIMARY KEY,
     copied bigint NOT NULL
@@ -65,19 +62,19 @@ async function begin(
   { transaction }: Database,
   { facts, tables }: CopySource,
 ): Promise<ReadonlyMap<string, number>> {
-  // It is another one in every store.
+  // Each store has a different one.
   const { oldKey: source } = facts.cursorKeys;
   const progress = await transaction((query) => mark(query, source, tables));
   if (!progress) {
-    throw new Error('There is a store with users in the database already. A copy needs an empty database.');
+    throw new Error('The database already has a store with users. A copy needs an empty database.');
   }
   if (progress.some((row) => Number(row.source) !== source)) {
-    throw new Error('The database holds a part of the copy of another store. Make the database anew.');
+    throw new Error('The database has an unfinished copy of another store. Recreate the database.');
   }
   return new Map(progress.map(({ name, copied }) => [String(name), Number(copied)]));
 }
 
-/** How far a copy has come, this one or another; undefined when there is a store. */
+/** The progress of a copy, this one or another; undefined if there is a store. */
 async function mark(
   query: Query,
   source: number,
@@ -86,7 +83,6 @@ async function mark(
   await query(ONE_AT_A_TIME, LOCKS.migration);
   const [standing] = await query(STANDING);
   if (standing?.is_begun !== true) {
-    // Everything in a store belongs to a user.
     if (standing?.is_used === true) return undefined;
     await query(MAKE_PROGRESS);
     await query(NOTE_TABLES, [source, tables.map(({ name }) => name)]);
@@ -94,16 +90,13 @@ async function mark(
   return query(PROGRESS);
 }
 
-/**
- * Of a user, or a webhook, that is deleted and whose last traces are still to be removed: no transaction of this server
- * may still add to them.
- */
+/** For deleted users and webhooks whose data is still to be removed: no transaction of this server can add to it. */
 const DELETED: Readonly<Record<string, string>> = {
   users: `CASE WHEN i.deleted_at IS NOT NULL THEN '0'::xid8 END`,
   webhooks: `CASE WHEN i.status = 'deleted' THEN '0'::xid8 END`,
 };
 
-/** The rows and the mark are one statement, so that two copies at a time cannot add the same. */
+/** Adds rows and progress in one statement, so that two concurrent copies cannot add the same. */
 function addTo({ name, columns }: CopiedTable): Statement {
   const deleted = DELETED[name];
   return statement`WITH moved AS (
@@ -132,14 +125,14 @@ async function add(
   const [result] = await write([{ statement: addTo(table), values }]);
   if (Number(result?.[0]?.added) === rows.length) return;
   throw new Error(
-    `The database has other rows of ${table.name}: another copy into it is under way, or the store was changed ` +
-      'between two runs. Then make the database anew, and copy again.',
+    `The database has other rows of ${table.name}: another copy into it is running, or the store changed ` +
+      'between two runs. In the latter case recreate the database and copy again.',
   );
 }
 
 /**
- * Reads a whole table, however long that takes. Analyzes it as well, so that later statements are not planned as for an
- * empty one: the server never analyzes partitioned tables by itself.
+ * Reads a whole table, and analyzes it: the server never analyzes partitioned tables itself, and later statements would
+ * be planned for an empty one.
  */
 async function summarize(database: Database, { name, columns }: CopiedTable): Promise<Summary> {
   try {
@@ -168,7 +161,7 @@ const TAKE_KEYS = statement`WITH cursors AS (
   SET value = $3
   WHERE name = 'key'`;
 
-/** Nobody holds a lease any more: those who did are gone with the store that was copied. */
+/** No lease is valid any more: the holders belong to the copied store. */
 const END_LEASES = statement`UPDATE deliveries
   SET leased = false, due = $1
   WHERE leased`;

@@ -5,15 +5,14 @@ import { LOCKS } from './locks.ts';
 import { withOwnClient } from './own-client.ts';
 
 /**
- * Indexes that a migration adds to tables which may be large. `CREATE INDEX` lets nobody write to the table while it
- * reads all of it, and `CONCURRENTLY` cannot be in the transaction of a migration. So what a file marks as
- * `beside writes` is built before that, table by table; its transaction finds these indexes, and takes them over.
+ * Builds the indexes that a migration marks with `beside writes` before it runs; its transaction then adopts them.
+ * `CREATE INDEX` blocks writes while it reads a large table, and `CONCURRENTLY` cannot run in a transaction.
  */
 
 export type BuildOptions = {
-  /** Whether it is still to be done: another program may have been faster. */
+  /** Whether it is still missing: another program may have been faster. */
   isMissing(): Promise<boolean>;
-  /** Called once in a while as long as a build waits for a transaction of somebody else. */
+  /** Called once in a while as long as a build waits for another transaction. */
   onWait(): void;
   bounds: Record<'migrationPauseMs' | 'migrationTellMs' | 'briefIndexBytes', number>;
 };
@@ -22,7 +21,7 @@ type Index = { name: string; table: string; definition: string };
 
 const MARKED = /CREATE INDEX IF NOT EXISTS (\w+) \/\* beside writes \*\/ ON (\w+) ([^;]+);/g;
 
-/** Builds the indexes that a migration marks. What a build that was broken off left is built anew. */
+/** Builds the indexes that a migration marks. Rebuilds what an interrupted build left. */
 export async function buildIndexes(
   database: Pick<Database, 'primaryUrl'>,
   client: pg.Client,
@@ -45,9 +44,9 @@ export async function buildIndexes(
 }
 
 /**
- * Two builds on one table wait for each other until the server ends one of them. The lock is that of a transaction,
- * for a pooler, and not of `client`, whose builds each are several. Nobody waits for it in a statement: a build waits
- * for all that have begun before it.
+ * Two builds on one table would wait for each other until the server ends one. The lock belongs to a transaction,
+ * because of poolers, on a second connection, since a build is several transactions. No statement waits for it, because
+ * a build waits for every statement that began before it.
  */
 async function lockAlone(guard: pg.Client, { bounds: { migrationPauseMs } }: BuildOptions): Promise<void> {
   for (;;) {
@@ -57,7 +56,7 @@ async function lockAlone(guard: pg.Client, { bounds: { migrationPauseMs } }: Bui
        FROM pg_settings
        WHERE name IN ('idle_in_transaction_session_timeout', 'transaction_timeout')`,
     );
-    // Without parameters: the portal of a statement that has some keeps its snapshot, for which a build would wait.
+    // Without parameters: the portal of a parameterized statement keeps its snapshot, which a build would wait for.
     const { rows } = await guard.query(`SELECT pg_try_advisory_xact_lock(${LOCKS.indexes}) AS is_held`);
     if (rows[0].is_held) return;
     await guard.query('ROLLBACK');
@@ -67,7 +66,7 @@ async function lockAlone(guard: pg.Client, { bounds: { migrationPauseMs } }: Bui
 
 type Part = Index & { isBroken: boolean };
 
-/** Of the table, or of each of its partitions: what is not there. Small tables are left to the migration. */
+/** The missing indexes of the table, or of each of its partitions. Leaves small tables to the migration. */
 async function toBuild(
   client: pg.Client,
   { name, table, definition }: Index,
@@ -108,7 +107,7 @@ async function tellWaits(
 ): Promise<void> {
   const over = new AbortController();
   const ended = work.finally(() => over.abort());
-  // Its failure is that of the work.
+  // The caller gets the failure from `work`.
   ended.catch(() => {});
   for (;;) {
     await pause(migrationTellMs, undefined, { signal: over.signal }).catch(() => {});

@@ -2,17 +2,16 @@ import { readMigrations } from '../../migrations.ts';
 import type { Database, Row } from './database.ts';
 import { statement } from './statement.ts';
 
-/** What can be told of a database and the store in it without changing anything. */
 export type DatabaseGlance = {
   version: string;
-  /** How many the server admits in all, and to this role; -1 for any number. */
+  /** The most connections that the server, and this role, may have; -1 for no limit. */
   mostConnections: number;
   mostOfRole: number;
-  /** Of all clients, on all databases. */
+  /** The connections of all clients to all databases. */
   connections: number;
   /** Milliseconds since the Unix epoch. */
   now: number;
-  /** Undefined when there is no store in the database. */
+  /** Undefined without a store in the database. */
   schema: { applied: number; known: number; isTooNew: boolean } | undefined;
   receivers: { webhook: string; url: string }[];
 };

@@ -1,13 +1,13 @@
 /**
- * The service's advisory locks, as the two numbers of `pg_advisory_xact_lock`: other programs may use the database, so
- * the first is unlikely to be theirs. They hold for a transaction only, so that they work through a pooler as well.
+ * Arguments of `pg_advisory_xact_lock`, the first unlikely to be another program's. Per transaction, because of
+ * poolers.
  */
 const SERVICE = 1_886_150_515;
 
 export const LOCKS = {
   /** One program at a time changes the schema. */
   migration: [SERVICE, 1],
-  /** One replica at a time does a slice of the long work. */
+  /** One replica at a time does long work. */
   chores: [SERVICE, 2],
   /** One program at a time builds indexes. */
   indexes: [SERVICE, 3],

@@ -18,32 +18,29 @@ import { statement } from './statement.ts';
 
 const FOLDER = new URL('../migrations/', import.meta.url);
 const OLDEST_SERVER = 15;
-/** For the log. */
 export const SCHEMA_WAITS = 'the schema waits for a long transaction, such as pg_dump';
 
 type Applied = AppliedMigration & { compatibleFrom: number };
 
 export type MigrateOptions = {
   now: number;
-  /** Into how many partitions by owner the tables that grow are divided; only when the store is made. */
+  /** The number of partitions by owner for growing tables; only when the store is created. */
   partitions?: number | undefined;
-  /** Whether it is for a copy into the store, which may have been broken off before. */
+  /** Whether a copy into the store follows, or resumes. */
   allowsCopy?: boolean;
-  /** Called when the schema waits for a transaction of somebody else, and once in a while as long as it does. */
+  /** Called at first, and then once in a while, while the schema waits for another transaction. */
   onWait(): void;
   bounds?: Record<'migrationLockMs' | 'migrationPauseMs' | 'migrationTellMs' | 'briefIndexBytes', number>;
 };
 
 /**
- * Applies the numbered files that are missing, in order, each in a transaction under a lock that one program at a time
- * holds, and resolves with their names.
+ * Applies missing migrations in order, each in a transaction that one program at a time runs, and resolves with their
+ * names.
  *
- * Replicas of the version before go on working beside it: a file says in its first line which is the oldest program
- * that understands the schema behind it. A program is refused only when a file that it does not know excludes it. Nor
- * does a file keep them from a table for long that a transaction of somebody else holds, `pg_dump` for one: whatever they
- * ask of it would queue up behind the file's lock, so that is given up soon, and the file tried again later.
- *
- * @throws Error when the server is too old, the store too new, or a copy into it not finished
+ * Replicas of the previous version keep working: a file's first line names the oldest program that understands the new
+ * schema, and only older ones are refused. While another transaction, such as `pg_dump`, holds a table, statements of
+ * replicas would queue behind the migration's lock request, so it gives up soon and retries later.
+ * @throws Error when the server is too old, the store too new, or a copy into it is unfinished
  */
 export async function migrate(database: Database, options: MigrateOptions): Promise<string[]> {
   const known = readMigrations(FOLDER);
@@ -72,7 +69,7 @@ export async function migrate(database: Database, options: MigrateOptions): Prom
 const DIVISION = statement`SELECT to_regclass('plants') IS NOT NULL AS is_made,
     (SELECT count(*) FROM pg_inherits WHERE inhparent = to_regclass('plants')) AS partitions`;
 
-/** Into how many partitions the tables that grow are divided, 0 for none; undefined when there is no store. */
+/** The number of partitions of the growing tables, 0 for none; undefined without a store. */
 export async function divisionOf({ read }: Pick<Database, 'read'>): Promise<number | undefined> {
   const [row] = await read(DIVISION);
   return row?.is_made === true ? Number(row.partitions) : undefined;
@@ -85,16 +82,16 @@ async function refuseServer(client: pg.Client): Promise<void> {
   );
   const { version, number, encoding } = rows[0];
   if (number < OLDEST_SERVER * 10_000) {
-    throw new Error(`PostgreSQL ${version} is too old; ${OLDEST_SERVER} or newer is needed.`);
+    throw new Error(`PostgreSQL ${version} is too old; ${OLDEST_SERVER} or newer is required.`);
   }
   if (encoding !== 'UTF8') {
     throw new Error(
-      `The database has the encoding ${encoding}; UTF8 is needed: CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0.`,
+      `The database has the encoding ${encoding}; UTF8 is required: CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0.`,
     );
   }
 }
 
-/** Tries again, for as long as it takes, while somebody holds a lock on what the work needs. */
+/** Retries without a limit while someone holds a lock that the work needs. */
 async function insist<T>(
   work: () => Promise<T>,
   { onWait, bounds: { migrationPauseMs, migrationTellMs } = limits }: MigrateOptions,
@@ -113,7 +110,6 @@ async function insist<T>(
 
 type Next = { migration: Migration; isMissing(): Promise<boolean> };
 
-/** False when another program was faster. */
 async function applyNext(
   client: pg.Client,
   { migration, isMissing }: Next,
@@ -121,7 +117,7 @@ async function applyNext(
 ): Promise<boolean> {
   await client.query('BEGIN');
   try {
-    // For this one as long as it takes: who holds it migrates.
+    // Waits for this lock without a limit: its holder is migrating.
     await client.query('SET LOCAL lock_timeout = 0');
     await client.query('SELECT pg_advisory_xact_lock($1, $2)', LOCKS.migration);
     await client.query(`SET LOCAL lock_timeout = ${migrationLockMs}`);
@@ -185,7 +181,7 @@ async function appliedMigrations(client: pg.Client): Promise<Applied[]> {
   return rows;
 }
 
-/** The file that is to be applied next; undefined when none is missing. */
+/** The next migration to apply; undefined if none is missing. */
 function nextOf(applied: readonly Applied[], known: readonly Migration[]): Migration | undefined {
   refuseChanged(applied, known);
   const excluding = applied.slice(known.length).find(({ compatibleFrom }) => compatibleFrom > known.length);
@@ -194,8 +190,8 @@ function nextOf(applied: readonly Applied[], known: readonly Migration[]): Migra
 }
 
 /**
- * On a server that is new to the store (a dump that was restored, say) transactions have lower numbers than those that
- * stand in the feed: from now on it counts on from these, so that whoever follows the feed skips nothing.
+ * On another server (a restored dump, say) transaction numbers are lower than those in the feed, which now continues
+ * from these, so that its readers miss nothing.
  */
 async function adoptServer(client: pg.Client): Promise<void> {
   await client.query('BEGIN');
@@ -208,7 +204,7 @@ async function adoptServer(client: pg.Client): Promise<void> {
        FROM pg_control_system() s
        JOIN meta ON meta.name = 'server' AND meta.value <> s.system_identifier
      ), removed_users AS (
-       -- Whatever began before they were deleted ended with the other server.
+       -- What began before their deletion ended with the other server.
        UPDATE users
        SET deleted_tx = '0'
        FROM changed
@@ -232,11 +228,11 @@ async function adoptServer(client: pg.Client): Promise<void> {
   await client.query('COMMIT');
 }
 
-/** What is there so far is not a store yet, and what others write would be in the way of the rest. */
+/** An unfinished copy is not a store yet, and writes of others would block the rest of the copy. */
 async function refuseUnfinishedCopy(client: pg.Client): Promise<void> {
   const { rows } = await client.query(`SELECT to_regclass('copy_progress') AS found`);
   if (rows[0].found === null) return;
   throw new Error(
-    'A copy into this database is under way, or was broken off. In the latter case run plant-store copy again, which goes on where it was.',
+    'A copy into this database is running, or was interrupted. In the latter case run plant-store copy again to resume it.',
   );
 }

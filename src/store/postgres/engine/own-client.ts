@@ -2,7 +2,7 @@ import pg from 'pg';
 import { database as limits } from '../../../limits.ts';
 import type { Database } from './database.ts';
 
-/** Works on a connection of its own: for what may take longer than any statement of the service. */
+/** Runs work on a connection of its own, because it may take longer than any statement of the service. */
 export async function withOwnClient<T>(
   database: Pick<Database, 'primaryUrl'>,
   name: string,

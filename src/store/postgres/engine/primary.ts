@@ -12,29 +12,29 @@ import { createSlots } from './slots.ts';
 
 export type DatabaseOptions = {
   url: DatabaseUrl;
-  /** Connections that are open at a time, at most. */
+  /** The most open connections. */
   connections: number;
   /**
-   * Whether a pooler stands between, which gives each transaction another session of the server: then nothing is set
-   * for a session, statements are not prepared, and nobody listens.
+   * Whether a pooler assigns a session per transaction: then there are no session settings, prepared statements or
+   * listeners.
    */
   pooled: boolean;
   log: Log;
 };
 
-/** The type that the library declares does not know of the time after which it gives up an answer. */
+/** The library's types omit the timeout for a response. */
 export type TimedQuery = pg.QueryConfig & { query_timeout: number };
 
-/** The server that accepts writes, among those that the URL names, and the connections to it. */
+/** The server that accepts writes, among those in the URL, and the connections to it. */
 export type Primary = {
   /**
-   * Runs work with a connection that is nobody else's meanwhile. Rejects with AppError 50302 when there is none, and with
-   * 50300 when all are in use for too long.
+   * Runs work with an exclusive connection.
+   * @throws AppError 50302 without a server, 50300 when all connections stay busy for too long
    */
   use<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T>;
-  /** The URL of the server that accepts writes: for a connection beside these. */
+  /** The URL of the server that accepts writes, for an additional connection. */
   url(): Promise<string>;
-  /** Waits for what is under way. May be called twice. */
+  /** Waits for running work. May be called twice. */
   close(): Promise<void>;
 };
 
@@ -59,7 +59,7 @@ export function createPrimary(options: DatabaseOptions): Primary {
     }
   }
 
-  /** Gives the connection back when the work is done; one that broke off is not used again, nor are its siblings. */
+  /** Releases the connection after the work; after a break, neither it nor the other connections are used again. */
   async function holding<T>(
     client: pg.PoolClient,
     from: Server,
@@ -72,7 +72,7 @@ export function createPrimary(options: DatabaseOptions): Primary {
     } catch (error) {
       const isBroken = isOfConnection(error) || (error instanceof AppError && isOfConnection(error.cause));
       client.release(isBroken);
-      // A server that restarted, or is a standby now, has broken off the others as well.
+      // A server that restarted, or became a standby, has closed the others as well.
       if (isBroken) leave(from, error);
       throw error;
     }
@@ -84,7 +84,7 @@ export function createPrimary(options: DatabaseOptions): Primary {
       try {
         return { client: await at.pool.connect(), from: at };
       } catch (error) {
-        // The server is well but admits no more connections: those that there are become free.
+        // The server works but accepts no more connections: wait for one of the existing ones.
         const isCrowded = isTooManyConnections(error) && at === server && at.pool.totalCount > 0;
         if (isCrowded && performance.now() < until) continue;
         leave(at, error);
@@ -103,7 +103,7 @@ export function createPrimary(options: DatabaseOptions): Primary {
     return finding;
   }
 
-  /** Asks one host after the other, beginning with the one that was the primary. */
+  /** Tries the hosts in turn, starting with the last primary. */
   async function findPrimary(): Promise<Server> {
     if (server) return server;
     const errors: unknown[] = [];
@@ -118,14 +118,14 @@ export function createPrimary(options: DatabaseOptions): Primary {
       } catch (error) {
         errors.push(error);
         await pool.end();
-        // The client leaves the connection open when it cannot log in by a fault of its own: no password, say.
+        // After a login failure on its own side, such as a missing password, the client leaves the connection open.
         for (const socket of sockets) socket.destroy();
       }
     }
     throw unavailable(errors.length === 1 ? errors[0] : noHost(errors));
   }
 
-  /** The next one to connect looks for the primary anew. Connections that are in use end when they are given back. */
+  /** The next connection searches for the primary again. Connections in use close when they are released. */
   function leave(abandoned: Server, error?: unknown): void {
     if (server !== abandoned) return;
     server = undefined;
@@ -164,16 +164,16 @@ function openPool(
     onConnect: refuseStandby,
     fallback_application_name: 'plant-store',
   });
-  // Of a connection that nobody uses: the pool has dropped it already.
+  // For an idle connection: the pool has dropped it already.
   pool.on('error', (error) =>
-    log.warn({ err: withoutClient(error) }, 'a connection to the database broke off'),
+    log.warn({ err: withoutClient(error) }, 'a connection to the database was lost'),
   );
-  // Of one in use: its statement fails as well.
+  // For one in use: its statement fails as well.
   pool.on('connect', (client) => client.on('error', () => {}));
   return pool;
 }
 
-/** The log shows the message alone. */
+/** The log shows only the message. */
 function noHost(errors: readonly unknown[]): AggregateError {
   const reasons = errors.map((error) => (error instanceof Error ? error.message : String(error)));
   return new AggregateError(errors, `No host accepts writes (${reasons.join('; ')}).`);
@@ -184,13 +184,13 @@ function tracked(socket: Socket, sockets: Set<Socket>): Socket {
   return socket.once('close', () => sockets.delete(socket));
 }
 
-/** The pool hangs the whole client on an error, with all that a log should not have. */
+/** The pool attaches the whole client to an error, including data that must not be logged. */
 function withoutClient(error: Error & { client?: unknown }): Error {
   delete error.client;
   return error;
 }
 
-/** What the URL sets for a session stays, and would else take the place of all that the service sets. */
+/** Session settings in the URL would otherwise replace all those of the service. */
 function withSession(connectionString: string): string {
   const url = new URL(connectionString);
   const given = url.searchParams.get('options');
@@ -202,9 +202,9 @@ function refuse(error: unknown): never {
   throw unavailable(error);
 }
 
-/** The database may be well: more is asked of it than it answers in time. */
+/** The database may be healthy, but is asked for more than it can answer in time. */
 function refuseCrowd(cause: unknown): never {
-  const message = 'Too many requests wait for the store; nothing was done. Retry in a moment.';
+  const message = 'Too many requests are waiting for the store; nothing was done. Retry in a moment.';
   throw retryLater(50300, message, { cause });
 }
 
@@ -217,7 +217,7 @@ async function refuseStandby(client: pg.ClientBase): Promise<void> {
 
 const INT8 = 20;
 
-/** Times and counts are far below 2^53; what is not (ids of plants) is asked for as text. */
+/** Times and counts are far below 2^53; larger values (ids of plants) are selected as text. */
 function getTypeParser(oid: number, format?: 'text' | 'binary') {
   if (oid === INT8) return Number;
   return pg.types.getTypeParser(oid, format as 'text');

@@ -6,18 +6,15 @@ import { COMMAND_BYTES, groupCommit } from '../../batch.ts';
 import { refuseUndone } from '../../once.ts';
 import { alone, type Command, goTogether, type Work, type Write } from './writer.ts';
 
-/** How commands of requests get to the writer. */
+/** Queues the commands of requests for the writer. */
 export type Queues = {
-  /** A command of a request. */
   submit(command: Command, bytes: number, caller?: Caller): Promise<unknown>;
-  /** Work of a request, as a transaction of its own. */
+  /** Runs a request's work as a transaction of its own. */
   run<T>(work: Work<T>, caller?: Caller, hadEffect?: (outcome: T) => boolean): Promise<T>;
-  /** A slice of long work, beside the queues, which must not wait for it. */
+  /** Runs a slice of long work outside the queues, which must not wait for it. */
   slice<T>(work: Work<T>): Promise<T>;
-  /** Whether commands of requests would be refused at once. */
   isFull(): boolean;
   reading(): QueueReading;
-  /** Carries out what is queued. */
   close(): Promise<void>;
 };
 
@@ -35,7 +32,7 @@ export function createQueues(write: Write, clock: Clock, measures?: Measures): Q
   return {
     submit,
     async run<T>(work: Work<T>, caller?: Caller, hadEffect?: (outcome: T) => boolean) {
-      // The outcome is what the work returns, unless nothing was done, which `submit` refuses.
+      // The outcome is what the work returns; `submit` throws when nothing was done.
       return (await submit(alone(work, caller, hadEffect), COMMAND_BYTES, caller)) as T;
     },
     async slice<T>(work: Work<T>) {

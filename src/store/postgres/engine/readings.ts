@@ -4,7 +4,7 @@ import { momentOf } from '../deliveries/delivery-states.ts';
 import type { Database } from './database.ts';
 import { statement } from './statement.ts';
 
-/** Looks twice for each webhook, as a search for work does (`lanes.ts`). */
+/** Two lookups per webhook, like a search for work (`lanes.ts`). */
 export const WEBHOOKS = statement`SELECT count(*) FILTER (WHERE w.status = 'enabled') AS enabled,
     count(*) FILTER (WHERE w.status = 'enabled' AND w.paused_until > $1) AS paused,
     count(*) FILTER (WHERE w.status = 'disabled') AS disabled,
@@ -37,7 +37,7 @@ export function storeReads({ read }: Pick<Database, 'read'>) {
   return {
     async webhooks(now: number): Promise<WebhooksReading> {
       const [row] = await read(WEBHOOKS, [now]);
-      // The one row of a count, with the columns that are named there.
+      // A count returns one row, with the columns named there.
       return addWebhooks(noWebhooks, row as WebhooksRow);
     },
     async size(): Promise<SizeReading> {

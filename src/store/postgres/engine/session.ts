@@ -1,9 +1,8 @@
 import { database as limits } from '../../../limits.ts';
 
 /**
- * What holds for every statement of the service. An abandoned one ends by itself. Tables are read by their keys: a plan
- * that was made while they were small, and is kept, would read them whole when they are large, and every partition of
- * them.
+ * Settings for every statement of the service. Tables are read by key: a plan cached while they were small would scan
+ * them, and all their partitions, once they are large.
  */
 const SETTINGS: Readonly<Record<string, string | number>> = {
   statement_timeout: limits.statementMs,
@@ -16,7 +15,7 @@ const SETTINGS: Readonly<Record<string, string | number>> = {
   jit: 'off',
 };
 
-/** For a session of the service's own, as a start-up parameter. */
+/** As a start-up parameter, for a session of the service's own. */
 export const SESSION_OPTIONS = Object.entries({
   ...SETTINGS,
   default_transaction_isolation: 'read\\ committed',
@@ -26,7 +25,7 @@ export const SESSION_OPTIONS = Object.entries({
 
 export const BEGIN = 'BEGIN ISOLATION LEVEL READ COMMITTED';
 
-/** For a transaction in a session that a pooler lends: several statements in one message (the simple protocol). */
+/** For a transaction in a pooled session: several statements in one message (the simple protocol). */
 export const BEGIN_WITH_SETTINGS = [
   BEGIN,
   ...Object.entries(SETTINGS).map(([name, value]) => `SET LOCAL ${name} = '${value}'`),

@@ -1,6 +1,6 @@
-/** So many slots are taken at a time; the others wait in the order in which they came, at most `waitMs`. */
+/** Limits the slots in use; waiters are served in order, within `waitMs`. */
 type Slots = {
-  /** Resolves with a function that gives the slot back. */
+  /** Resolves with a function that releases the slot. */
   take(): Promise<() => void>;
 };
 

@@ -7,12 +7,12 @@ import { type Announced, nothingAnnounced } from '../replicas/announced.ts';
 import type { Bound, Database, Query, Row } from './database.ts';
 import { sqlState, UNIQUE_VIOLATION } from './failure.ts';
 
-/** What is done in a transaction of its own, whose statements depend on each other. May be run again. */
+/** Work in a transaction of its own, whose statements depend on each other. May run again. */
 export type Work<T> = (query: Query, announced: Announced) => Promise<T>;
 
-/** A kind of command of which many become one statement. */
+/** A kind of command; many of them become one statement. */
 export type Batched<T> = {
-  /** What must have been done before, for all of a transaction's commands of this kind. */
+  /** Statements to run first, for all of the transaction's commands of this kind. */
   before?(commands: readonly T[], how: Circumstances): readonly Bound[];
   bind(commands: readonly T[]): Bound;
   /** One outcome for each command, in order; an AppError for one that failed. */
@@ -22,9 +22,9 @@ export type Batched<T> = {
 };
 
 export type Circumstances = {
-  /** In how many statements of the transaction the commands are. */
+  /** The number of statements in the transaction that contain the commands. */
   statements: number;
-  /** Whether they were tried before, and nothing was done since somebody had just written what one was about to write. */
+  /** Whether this is a retry, after a concurrent write of what these were about to write undid the first try. */
   isRetry: boolean;
 };
 
@@ -34,11 +34,11 @@ type BatchedCommand = { kind: Batched<unknown>; args: unknown };
 type AloneCommand = { work: Work<unknown> };
 
 export function batched<T>(kind: Batched<T>, args: T): Command {
-  // A kind is given its own commands only (`runsOf`).
+  // A kind only gets its own commands (`runsOf`).
   return { kind: kind as unknown as Batched<unknown>, args };
 }
 
-/** `hadEffect`: whether an outcome means that it was done; only then is the answer to a request with a key kept. */
+/** @param hadEffect whether the outcome is a success; only then is the answer to a request with a key recorded */
 export function alone<T>(
   work: Work<T>,
   caller: Caller | undefined,
@@ -49,22 +49,17 @@ export function alone<T>(
   };
 }
 
-/** Whether a command goes into the transaction of the one before it. */
+/** Whether a command may share the transaction of the one before it. */
 export function goTogether(before: Command, next: Command): boolean {
   return isBatched(before) && isBatched(next);
 }
 
-/**
- * Runs commands that go together, or one alone, as one transaction.
- *
- * @param mayBegin asked when there is a connection, before anything is sent
- */
+/** @param mayBegin called once a connection is available, before anything is sent */
 export type Write = (commands: readonly Command[], mayBegin: () => boolean) => Promise<BatchResult>;
 
 /**
- * Commands that go together are one transaction, sent in one round trip; when that fails for one of them, they are run
- * again one by one, so that it fails alone.
- *
+ * Commands that go together are one transaction in one round trip. If one fails, they run one by one, so it fails
+ * alone.
  * @param publish called with what each transaction announced, after its commit; never rejects
  */
 export function createWriter(database: Database, publish: (announced: Announced) => Promise<void>): Write {
@@ -90,7 +85,7 @@ export function createWriter(database: Database, publish: (announced: Announced)
       // Another replica took the key, or is about to.
       return [sqlState(error) === UNIQUE_VIOLATION ? KEY_USED : fault(error)];
     }
-    // It is committed: whatever fails from here on must not carry it out once more.
+    // It is committed: a failure from here on must not run it again.
     try {
       const outcomes = done.outcomes();
       await publish(done.announced);
@@ -109,7 +104,7 @@ export function createWriter(database: Database, publish: (announced: Announced)
   function transact(commands: readonly Command[], mayBegin: () => boolean, isRetry: boolean): Promise<Done> {
     if (commands.every(isBatched)) return together(commands, mayBegin, isRetry);
     const [command] = commands;
-    // `goTogether` lets it into no transaction with others.
+    // `goTogether` keeps it out of transactions with others.
     if (command === undefined || commands.length > 1 || isBatched(command))
       throw new Error('These commands do not go together.');
     return single(command, mayBegin);
@@ -117,7 +112,7 @@ export function createWriter(database: Database, publish: (announced: Announced)
 
   function single({ work }: AloneCommand, mayBegin: () => boolean): Promise<Done> {
     return database.transaction(async (query) => {
-      // Anew for each try: an earlier one may have announced what was rolled back.
+      // New for each try: an earlier one may have announced what was rolled back.
       const announced = nothingAnnounced();
       const outcome = await work(query, announced);
       return { announced, outcomes: () => [outcome] };
@@ -143,14 +138,13 @@ export function createWriter(database: Database, publish: (announced: Announced)
   }
 }
 
-/** What was committed. `announced` is complete when the outcomes were asked for. */
+/** `announced` is complete once `outcomes` was called. */
 type Done = { announced: Announced; outcomes(): readonly unknown[] };
 
 function isBatched(command: Command): command is BatchedCommand {
   return 'kind' in command;
 }
 
-/** Commands of one kind that follow each other. */
 type Run = { kind: Batched<unknown>; args: unknown[] };
 
 function runsOf(commands: readonly BatchedCommand[]): Run[] {

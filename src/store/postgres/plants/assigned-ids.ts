@@ -3,17 +3,14 @@ import type { Bound } from '../engine/database.ts';
 import { statement } from '../engine/statement.ts';
 import type { Create } from './create-command.ts';
 
-/**
- * The ids that the store assigns: a counter for each owner, `assigned_ids`. Whoever moves it holds its row until the
- * commit, so that replicas assign one after the other.
- */
+/** The ids that the store assigns: a counter for each owner, locked until the commit, so replicas assign one by one. */
 
-/** Where a statement tells the trigger on `plants` that it heeds the counters, as replicas of the version before do not. */
+/** Tells the trigger on `plants` that a statement respects the counters: replicas of the previous version do not. */
 export const HEEDS_COUNTERS = `set_config('plant_store.counts', 'on', true)`;
 
 /**
- * A part of a WITH that moves the counters of owners on, each by a number, and gives where they are then. The ids up to
- * there may be those of plants: adding one fails then with UNIQUE_VIOLATION, and the next try begins with `stepOver`.
+ * A part of a WITH that advances counters, each by a number, and returns them. If a plant already has one of these ids,
+ * adding it fails with UNIQUE_VIOLATION, and the retry begins with `stepOver`.
  */
 export const ASSIGNED = (ownersAndNumbers: string) => `assigned AS MATERIALIZED (
       INSERT INTO assigned_ids AS a (owner, last)
@@ -24,7 +21,7 @@ export const ASSIGNED = (ownersAndNumbers: string) => `assigned AS MATERIALIZED 
       RETURNING owner, last
     )`;
 
-/** For a transaction of several statements that each move counters: all take them in the same order. */
+/** For a transaction in which several statements move counters: all lock them in the same order. */
 export function lockCounters(owners: readonly number[]): Bound {
   return { statement: LOCK, values: [owners] };
 }
@@ -35,10 +32,7 @@ const LOCK = statement`SELECT owner
   ORDER BY owner
   FOR UPDATE`;
 
-/**
- * Moves counters to where as many ids as are needed are free, one behind the other, when they are not free where it
- * stands. Nobody else may add plants of these owners meanwhile.
- */
+/** Moves counters to where enough consecutive ids are free. Nobody else may add plants of these owners meanwhile. */
 export function stepOver(commands: readonly Create[]): Bound {
   const needed = new Map<number, number>();
   for (const { plant } of commands)
@@ -50,7 +44,7 @@ export function stepOver(commands: readonly Create[]): Bound {
   return { statement: STEP_OVER, values: [JSON.stringify(input), JSON.stringify(wanted)] };
 }
 
-/** Whether none of the ids behind one is that of a plant, or will be. */
+/** Whether the ids after this one are free. */
 const ARE_FREE_BEHIND = (id: string) => `NOT EXISTS (
         SELECT 1 FROM plants p WHERE p.owner = n.owner AND p.id > ${id} AND p.id <= ${id} + n.count
       ) AND NOT EXISTS (
@@ -58,9 +52,9 @@ const ARE_FREE_BEHIND = (id: string) => `NOT EXISTS (
       )`;
 
 /**
- * The cost does not grow with the number of ids that are taken. Close to the counter the first free ones are found. Far
- * from it, each stride is twice as long as the one before and ends at random: only a client that takes half of all the
- * ids up to there could be in the way of most of them.
+ * The cost is independent of the number of taken ids. Near the counter it finds the first free ids; farther away
+ * strides double in length and end at random, so only a client that takes half of all ids up to there can block most of
+ * them.
  */
 const STEP_OVER = statement`WITH wanted AS MATERIALIZED (
     SELECT *

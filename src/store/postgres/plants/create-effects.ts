@@ -2,8 +2,8 @@ import { FEED_TX } from '../deliveries/feed.ts';
 import type { Announced } from '../replicas/announced.ts';
 
 /**
- * What every statement that makes plants writes beside them: their events, their count and their deliveries. Parts of a
- * WITH, behind `made`: the plants, with owner, id, name, tag, event, at, trace and due.
+ * The events, counts and deliveries of new plants: parts of a WITH after `made`, the plants with owner, id, name, tag,
+ * event, at, trace and due.
  */
 export const EFFECTS = `written AS (
       INSERT INTO events (owner, id, tx, type, plant, name, tag, created_at, trace)
@@ -37,7 +37,7 @@ export const EFFECTS = `written AS (
       ORDER BY s.subscriber, s.webhook, m.event
     )`;
 
-/** The webhooks that got deliveries, as `LaneRow[]`. */
+/** The webhooks with new deliveries, as `LaneRow[]`. */
 export const LANES = `(
       SELECT json_agg(json_build_array(subscriber, webhook, due))
       FROM subscriptions

@@ -12,15 +12,15 @@ import { removeOver, requestOf } from './idempotency.ts';
 import { arePlain, bindPlain, plainOutcomes } from './plain-creates.ts';
 
 export type CreateRules = {
-  /** How long after its event a delivery is due for the first time. */
+  /** The delay from an event to the first attempt of its deliveries. */
   deliveryDelayMs: number;
-  /** How many plants a user may have; undefined for any number. */
+  /** The most plants a user may have; undefined for no limit. */
   maxPlantsPerUser?: number | undefined;
 };
 
 const NO_OWNER = 'no owner';
 
-/** Plants, their events and their deliveries, of a whole batch in one statement. */
+/** Adds the plants of a batch with their events and deliveries in one statement. */
 export function creates({ deliveryDelayMs, maxPlantsPerUser }: CreateRules): Batched<Create> {
   const isLimited = maxPlantsPerUser !== undefined;
   const statement = isLimited ? CREATE_LIMITED : CREATE;
@@ -46,7 +46,7 @@ export function creates({ deliveryDelayMs, maxPlantsPerUser }: CreateRules): Bat
     },
     outcomes([row], commands, announced) {
       if (row && isPlain(commands)) return plainOutcomes(row, commands, announced);
-      // The statement has one row of this form.
+      // The statement returns one row of this form.
       const { outcomes, lanes } = row as unknown as CreateRow;
       announce(announced, { outcomes, lanes }, commands);
       return outcomes.map(outcomeOf);
@@ -98,25 +98,24 @@ function outcomeOf([refusal, id, isMade]: Outcome): Created | AppError {
     case NO_OWNER:
       return fault(new Error('a plant of a user who does not exist'));
     default:
-      // The statement has no other refusals.
       return refusal as Created;
   }
 }
 
-/** Batches that lock the owner come one after the other: what they find out about all plants of the owner holds. */
+/** Batches that lock the owner run one after another, so what they read about the owner's plants stays true. */
 const LOCK_OWNERS = statement`SELECT id
   FROM users
   WHERE id = ANY($1::int8[])
   ORDER BY id
   FOR NO KEY UPDATE`;
 
-/** Begins to count the plants of owners; every create and delete keeps the count from then on. */
+/** Starts counting the plants of owners; from then on every create and delete updates the count. */
 const COUNT_PLANTS = statement`INSERT INTO plant_counts (owner, plants)
   SELECT u.id, (SELECT count(*) FROM plants p WHERE p.owner = u.id)
   FROM users u
   WHERE u.id = ANY($1::int8[]) AND NOT EXISTS (SELECT 1 FROM plant_counts c WHERE c.owner = u.id)`;
 
-/** What is asked for, and why nothing is done for some of it. */
+/** The commands, each with the reason if it is refused. */
 const JUDGED = `input AS MATERIALIZED (
       SELECT *
       FROM json_to_recordset($1) AS i(
@@ -150,7 +149,7 @@ const ADMITTED = `admitted AS (
       WHERE refusal IS NULL
     )`;
 
-/** Of those that would be added, as many as there is room for; a refused one makes no room for its equals. */
+/** As many creates as there is room for; a refused create does not free its id for the others in the batch. */
 const ADMITTED_LIMITED = `ranked AS MATERIALIZED (
       SELECT j.*, wanted IS NULL OR row_number() OVER (PARTITION BY owner, wanted ORDER BY n) = 1
           AND NOT EXISTS (SELECT 1 FROM plants p WHERE p.owner = j.owner AND p.id = j.wanted) AS is_new
@@ -162,7 +161,7 @@ const ADMITTED_LIMITED = `ranked AS MATERIALIZED (
       FROM ranked r
     )`;
 
-/** The last of those without an id gets the last one that the owner's counter came to, and so on. */
+/** The last create without an id gets the counter's new value, the one before it the id below, and so on. */
 const IDENTIFIED = `numbered AS MATERIALIZED (
       SELECT a.*, wanted IS NULL AND has_room AS is_counted,
         row_number() OVER (PARTITION BY owner, wanted IS NULL AND has_room ORDER BY n DESC) - 1 AS behind
@@ -181,14 +180,14 @@ const IDENTIFIED = `numbered AS MATERIALIZED (
       LEFT JOIN assigned s ON is_counted AND s.owner = m.owner
     )`;
 
-/** Why one that was not admitted was not: its id may be taken as well. */
+/** Why a create was refused: its id may be taken, too. */
 const FULL = `CASE WHEN NOT a.has_room AND (a.is_new OR NOT EXISTS (
           SELECT 1 FROM plants p WHERE p.owner = a.owner AND p.id = a.id
         ) AND NOT EXISTS (
           SELECT 1 FROM made f WHERE f.owner = a.owner AND f.id = a.id
         )) THEN 'full' END`;
 
-/** A plant whose id the client chose may be there already; one whose id was assigned must not be. */
+/** A plant whose id the client chose may exist; one with an assigned id must not. */
 const MADE = `chosen AS (
       INSERT INTO plants (owner, id, name, tag, created_at)
       SELECT owner, id, name, tag, at

@@ -4,7 +4,7 @@ import { KEY_USED, USER_GONE } from '../../once.ts';
 import { toKeptRecord } from '../../rows.ts';
 import type { Bound, Database, Query, Statement } from '../engine/database.ts';
 
-/** What a key belongs to, as it stands in the table. */
+/** What a key belongs to, as stored in the table. */
 export function requestOf({ method, path, key }: RequestKey): string {
   return createHash('sha256').update(`${method}\n${path}\n${key}`).digest('hex');
 }
@@ -16,7 +16,7 @@ const REMOVE_OVER: Statement = {
     WHERE k.user_id = i.user_id AND k.request = i.request AND k.expires_at <= i.at`,
 };
 
-/** Removes the records of these keys that are over. */
+/** Removes the expired records of these keys. */
 export function removeOver(requests: readonly Once[]): Bound {
   const keys = requests.map((once) => ({ user_id: once.user, request: requestOf(once), at: once.at }));
   return { statement: REMOVE_OVER, values: [JSON.stringify(keys)] };
@@ -39,8 +39,8 @@ const INSERT: Statement = {
 };
 
 /**
- * Runs work for a caller: not for one who is disabled or deleted, and not when their key has a record. When the work
- * had an effect, the answer is kept in its transaction. Fails with `UNIQUE_VIOLATION` when another replica was faster.
+ * Runs work, unless its caller is disabled or deleted or its key has a record; records the answer if the work had an
+ * effect. Fails with `UNIQUE_VIOLATION` when another replica was faster.
  */
 export async function forCaller<T>(
   query: Query,
@@ -79,7 +79,7 @@ const KEEP: Statement = {
     RETURNING 1`,
 };
 
-/** Keeps the answer to a request that changed nothing; false when there is one that is not over, which stays. */
+/** Records the answer to a request that changed nothing; false, without a change, if an unexpired record exists. */
 export function keepAnswer(once: Once): (query: Query) => Promise<boolean> {
   return async (query) => {
     const removal = removeOver([once]);

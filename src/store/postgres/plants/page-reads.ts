@@ -5,20 +5,17 @@ import type { Stretch } from '../../visible-owners.ts';
 import type { Database, Row, Statement } from '../engine/database.ts';
 import { statementOf } from '../engine/statement.ts';
 
-/** Some plants of one owner, as JSON objects with `SEPARATOR` between them. */
+/** Plants of one owner, as JSON objects separated by `SEPARATOR`. */
 type PagePart = { json: string; count: number; last: PlantId };
 
-/** Reads the first plants of a stretch; undefined when it has none. */
+/** Reads the first plants of a stretch; undefined if it is empty. */
 export type ReadPart = (
   stretch: Stretch,
   limit: number,
   fields: readonly PlantField[],
 ) => Promise<PagePart | undefined>;
 
-/**
- * Between two plants of a page. White space to JSON; within a plant no line break stands, since JSON escapes it, so
- * that the last plant of a page can be told.
- */
+/** White space to JSON. Within a plant JSON escapes line breaks, so the last separator precedes the last plant. */
 export const SEPARATOR = ',\n';
 
 type Asked = {
@@ -28,10 +25,7 @@ type Asked = {
   reject(error: unknown): void;
 };
 
-/**
- * Reads that are asked for while others are under way go to the server together, as one statement: its work for each is
- * far less than what a statement costs.
- */
+/** Reads requested while others are in progress share one statement: a statement costs far more than its reads. */
 export function pageReads({ read }: Pick<Database, 'read'>, atOnce: number): ReadPart {
   const queues = new Map<string, ReadPart>();
   return (stretch, limit, fields) => {
@@ -53,7 +47,7 @@ function queued(read: Database['read'], statement: Statement, atOnce: number): R
   function schedule(): void {
     if (scheduled) return;
     scheduled = true;
-    // After the requests that this turn of the event loop still brings.
+    // After the other requests of this turn of the event loop.
     setImmediate(() => {
       scheduled = false;
       while (waiting.length > 0 && underWay < atOnce) void send(waiting.splice(0, limits.readTogether));
@@ -95,9 +89,8 @@ function partOf(row: Row): PagePart | undefined {
 }
 
 /**
- * JSON made by the server, with the members that `plantJson` writes: a row for each plant would cost far more here. An
- * aggregate takes its rows in the order of the sorted subquery
- * (https://www.postgresql.org/docs/current/functions-aggregate.html).
+ * JSON built by the server, with the members of `plantJson`: rows would cost far more here. An aggregate keeps the
+ * order of its subquery (https://www.postgresql.org/docs/current/functions-aggregate.html).
  */
 export function pageSql(fields: readonly PlantField[]): string {
   const members = (names: readonly PlantField[]) =>

@@ -7,10 +7,7 @@ import { ASSIGNED, HEEDS_COUNTERS } from './assigned-ids.ts';
 import type { Create, Created } from './create-command.ts';
 import { announceLanes, EFFECTS, LANES, type LaneRow } from './create-effects.ts';
 
-/**
- * Creates as nearly all are: the store chooses the ids, nobody gives a key, and each is by the owner. The statement for
- * any creates takes twice the time of the server for the same.
- */
+/** Whether all creates are by the owner, without id or key. The general statement takes the server twice as long. */
 export function arePlain(commands: readonly Create[]): boolean {
   return commands.every(
     ({ plant, caller }) =>
@@ -18,7 +15,7 @@ export function arePlain(commands: readonly Create[]): boolean {
   );
 }
 
-/** @param delayMs how long after its event a delivery is due for the first time */
+/** @param delayMs the delay from an event to the first attempt of its deliveries */
 export function bindPlain(commands: readonly Create[], delayMs: number): Bound {
   const counts = new Map<number, number>();
   const input = commands.toReversed().map(({ plant: { owner, name, tag, event, at, trace } }) => {
@@ -31,14 +28,14 @@ export function bindPlain(commands: readonly Create[], delayMs: number): Bound {
 }
 
 type PlainRow = {
-  /** Where the counter of each active owner came to. */
+  /** The new counter of each active owner. */
   assigned: [owner: number, last: string][] | null;
   lanes: LaneRow[] | null;
 };
 
-/** What became of each. The ids of an owner follow each other in the order of the commands. */
+/** The outcome of each command. The ids of an owner ascend in the order of the commands. */
 export function plainOutcomes(row: Row, commands: readonly Create[], announced: Announced): Created[] {
-  // The statement has one row of this form.
+  // The statement returns one row of this form.
   const { assigned, lanes } = row as PlainRow;
   announceLanes(announced, lanes);
   const next = new Map<number, bigint>();
@@ -53,7 +50,7 @@ export function plainOutcomes(row: Row, commands: readonly Create[], announced: 
   return outcomes.reverse();
 }
 
-/** The last of an owner's creates gets the last id that the owner's counter came to, and so on. */
+/** An owner's last create gets the counter's new value, the one before it the id below, and so on. */
 const CREATE_PLAIN = statement`WITH input AS MATERIALIZED (
     SELECT *
     FROM json_to_recordset($1) AS i(behind int, owner int8, name text, tag text, event text, at int8, trace text)

@@ -6,9 +6,8 @@ import type { Batched } from '../engine/writer.ts';
 
 type Delete = { owner: number; id: PlantId; caller: Caller | undefined };
 
-/** Plants that are removed, of a whole batch in one statement. */
 export const deletes: Batched<Delete> = {
-  // In a statement of its own: the one behind it sees a count of the plants that was begun meanwhile.
+  // In a statement of its own: the next one then sees a count of the plants that was started meanwhile.
   before: (commands) => [
     { statement: LOCK_OWNERS, values: [[...new Set(commands.map(({ owner }) => owner))]] },
   ],
@@ -21,7 +20,7 @@ export const deletes: Batched<Delete> = {
     ],
   }),
   outcomes([row]) {
-    // The statement has one row of this form.
+    // The statement returns one row of this form.
     const { outcomes } = row as unknown as { outcomes: [refusal: string | null, isDeleted: boolean][] };
     return outcomes.map(([refusal, isDeleted]) => refusal ?? isDeleted);
   },

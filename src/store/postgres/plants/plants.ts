@@ -7,14 +7,14 @@ import type { Database, Statement } from '../engine/database.ts';
 import { statement } from '../engine/statement.ts';
 import { type ReadPart, SEPARATOR } from './page-reads.ts';
 
-/** Pages of the list, an owner at a time: most viewers see only their own plants, and a page rarely reaches a third. */
+/** Reads one owner at a time: most viewers see only their own plants, and a page rarely spans three owners. */
 export function plantPages(readPart: ReadPart, visible: VisibleOwners) {
   return async (query: PageQuery): Promise<PlantPage> => {
     const { viewer, limit, fields } = query;
     const parts: string[] = [];
     let left = limit;
     for (const stretch of await visible.stretches(viewer, query)) {
-      // One more than asked for shows whether, and where, the list goes on.
+      // One more than requested shows whether, and where, the list continues.
       const part = await readPart(stretch, left + 1, fields);
       if (!part) continue;
       const { json, count, last } = part;
@@ -29,7 +29,7 @@ export function plantPages(readPart: ReadPart, visible: VisibleOwners) {
   };
 }
 
-/** The ends of stretches, in their order: rows with the number of the stretch and the id as text. */
+/** The ends of the stretches, in order: rows with the number of the stretch and the id as text. */
 const ends = (end: 'min' | 'max') =>
   statement`SELECT q.n, (
       SELECT ${end}(id) FROM plants WHERE owner = q.owner AND id BETWEEN q.first AND q.last
@@ -64,7 +64,7 @@ export function listEnd({ read }: Pick<Database, 'read'>, visible: VisibleOwners
     });
   }
 
-  /** Counts on from a position; where that many end, and how many are still to be counted. */
+  /** Counts from a position; returns where the count ends, and how many are left to count. */
   async function countOn(viewer: number, bounds: { from: Position | undefined; ends: Ends }, wanted: number) {
     let last: Position | undefined;
     let left = wanted;

@@ -1,10 +1,10 @@
-/** What a transaction wrote for others to look at: this replica's own dispatcher and streams, and other replicas. */
+/** What the dispatcher and streams of this replica, and other replicas, must learn from a transaction. */
 export type Announced = {
-  /** Webhooks of which deliveries are due, or will be: not before `due`, which undefined leaves open. */
+  /** Webhooks with deliveries due at `due` or later; undefined for unknown. */
   lanes: Lane[];
-  /** Whose events were written. */
+  /** The owners of new events. */
   owners: number[];
-  /** Webhooks that were deleted, or are sent to elsewhere, or not, or again. */
+  /** Webhooks that were deleted, disabled, enabled, or got another URL. */
   changed: string[];
   /** Whether tokens, users or shares changed. */
   access: boolean;
@@ -14,7 +14,7 @@ export type Lane = {
   subscriber: number;
   webhook: string;
   due: number | undefined;
-  /** Whether a person asked for one of them. */
+  /** Whether a person requested one of them. */
   isAsked?: boolean;
 };
 

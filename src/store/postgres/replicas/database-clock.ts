@@ -1,17 +1,15 @@
 import type { Clock } from '../../../runtime.ts';
 
-/** The database's time in milliseconds since the Unix epoch, as SQL: of leases, which no replica's clock may decide. */
+/** SQL for the database's time in milliseconds since the Unix epoch: leases depend on it, not on replicas' clocks. */
 export const DATABASE_NOW = '(extract(epoch FROM clock_timestamp()) * 1000)::int8';
 
-/** The same with its fractions, for `heard`. */
+/** The same with fractions, for `heard`. */
 export const DATABASE_TIME = '(extract(epoch FROM clock_timestamp()) * 1000)::float8';
 
 /**
- * The database's clock, as far as this process can tell: each answer that carries the time bounds it by when the
- * question was sent and when the answer came. The clocks of replicas may be minutes apart.
- *
- * It never goes back: when it is found to be ahead, or the primary is another server whose clock is behind, it goes at
- * half the pace until it is right.
+ * Estimates the database's clock: each response with its time bounds it by when the query was sent and the response
+ * came. It never goes back: if it is ahead, or a new primary's clock is slower, it runs at half speed until it is
+ * right.
  */
 export type DatabaseClock = Clock & {
   /** @param time of the database, between `sentAt` and `heardAt` by the monotonic clock */
@@ -20,15 +18,15 @@ export type DatabaseClock = Clock & {
 
 const PACE_WHEN_AHEAD = 1 / 2;
 
-/** @param monotonic milliseconds since whenever */
+/** @param monotonic in milliseconds since any fixed time */
 export function createDatabaseClock(monotonic: () => number): DatabaseClock {
-  /** Of the database's time over the monotonic one; undefined until it was heard. */
+  /** The database's time minus the monotonic one; undefined until the first response. */
   let ahead: number | undefined;
   let last: { time: number; at: number } | undefined;
 
   return {
     now() {
-      if (ahead === undefined) throw new Error('The time of the database is not known yet.');
+      if (ahead === undefined) throw new Error('The time of the database is still unknown.');
       const at = monotonic();
       const least = last ? last.time + (at - last.at) * PACE_WHEN_AHEAD : at + ahead;
       last = { time: Math.max(at + ahead, least), at };

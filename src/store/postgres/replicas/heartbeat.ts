@@ -5,18 +5,17 @@ import type { Database } from '../engine/database.ts';
 import { statement } from '../engine/statement.ts';
 import { createDatabaseClock, DATABASE_TIME } from './database-clock.ts';
 
-/** Whether the store answers and may be used, and whether tokens, users or shares were changed, by whichever replica. */
+/** Watches whether the store answers and is usable, and whether any replica changed tokens, users or shares. */
 export type Heartbeat = {
   /**
-   * The number that changes whenever they do. When the store has not been heard of for long it changes with every call,
-   * so that nobody relies on what was known before.
+   * Changes whenever they do, and with every call while the store has not answered for long: nobody may rely on it
+   * then.
    */
   epoch(): number;
-  /** That of the database. */
   clock: Clock;
-  /** Looks now: after a change that this replica made, or was told of. */
+  /** Checks now: after a change by this replica, or a hint of one. */
   beat(): Promise<void>;
-  /** Throws what the last look failed with. */
+  /** Throws the error of the last check. */
   check(): void;
   stop(): void;
 };
@@ -28,7 +27,7 @@ const LOOK = statement`SELECT value AS epoch, ${DATABASE_TIME} AS time, ${LACKIN
 export async function startHeartbeat({ read }: Pick<Database, 'read'>, log: Log): Promise<Heartbeat> {
   const clock = createDatabaseClock(() => performance.now());
   let known = -1;
-  /** Counts what is known of the epoch here: a number that is given to nobody but the callers. */
+  /** A local number that stands for the known epoch; given only to callers. */
   let given = 0;
   let heardAt = 0;
   let failure: unknown;
@@ -63,14 +62,14 @@ export async function startHeartbeat({ read }: Pick<Database, 'read'>, log: Log)
   }
 
   function beat(): Promise<void> {
-    // One that is under way may have read before the change.
+    // A running check may have read before the change.
     if (underWay) again = true;
     underWay ??= run();
     return underWay;
   }
 
   await beat();
-  // With too few rights to write it begins all the same, and is ready when they are granted.
+  // Without sufficient rights to write, the service starts anyway, and is ready once they are granted.
   if (heardAt === 0) throw failure;
   const timer = setInterval(() => void (underWay ?? beat()), limits.heartbeatMs);
 

@@ -8,8 +8,8 @@ import { statement } from '../engine/statement.ts';
 import { type Announced, type Lane, nothingAnnounced } from './announced.ts';
 
 /**
- * Tells the other replicas what a transaction announced, and this one what others did (`NOTIFY`, `LISTEN`). All of it
- * may be lost: whoever is told looks by itself from time to time.
+ * Tells other replicas what a transaction announced, and hears them (`NOTIFY`, `LISTEN`). Hints may get lost: receivers
+ * also check from time to time.
  */
 export type Hints = {
   send(announced: Announced): void;
@@ -19,9 +19,8 @@ export type Hints = {
 export type HintsOptions = {
   database: Database;
   log: Log;
-  /** False where a pooler stands between: then nobody is heard, but told. */
+  /** False behind a pooler: then this replica only sends hints. */
   listens: boolean;
-  /** Called with what another replica announced. */
   onHint(announced: Announced): void;
 };
 
@@ -29,7 +28,7 @@ const CHANNEL = 'plant_store';
 const LISTEN: TimedQuery = { text: `LISTEN ${CHANNEL}`, query_timeout: limits.connectMs };
 const NOTIFY = statement`SELECT pg_notify('${CHANNEL}', message) FROM unnest($1::text[]) AS message`;
 
-/** As it is sent: the sender, by which one knows one's own, and what was announced. */
+/** The sender, to recognize its own hints, and what it announced. */
 type Message = [sender: string, announced: Announced];
 
 export function createHints(options: HintsOptions, sender: string): Hints {
@@ -40,10 +39,7 @@ export function createHints(options: HintsOptions, sender: string): Hints {
   let sending: Promise<unknown> = Promise.resolve();
   let sentAt = Number.NEGATIVE_INFINITY;
 
-  /**
-   * In a transaction of its own behind the commit: `NOTIFY` takes a lock of the whole server through its commit, which
-   * without any writes lasts for microseconds.
-   */
+  /** In a transaction of its own: `NOTIFY` locks the whole server through its commit, which is short without writes. */
   function flush(): void {
     timer = undefined;
     sentAt = performance.now();
@@ -77,7 +73,6 @@ function isEmpty({ lanes, owners, changed, access }: Announced): boolean {
   return lanes.length + owners.length + changed.length === 0 && !access;
 }
 
-/** Each lane and owner once. */
 function compact({ lanes, owners, changed, access }: Announced): Announced {
   const first = new Map<string, Lane>();
   for (const lane of lanes) {
@@ -89,7 +84,7 @@ function compact({ lanes, owners, changed, access }: Announced): Announced {
   return { lanes: [...first.values()], owners: [...new Set(owners)], changed: [...new Set(changed)], access };
 }
 
-/** As many messages as it takes: PostgreSQL sends less than 8000 bytes in one. */
+/** Splits hints into messages, because PostgreSQL limits one to less than 8000 bytes. */
 function parts({ lanes, owners, changed, access }: Announced): Announced[] {
   const pieces: Announced[] = [];
   const each = limits.hintEntries;
@@ -104,7 +99,7 @@ function parts({ lanes, owners, changed, access }: Announced): Announced[] {
   return pieces;
 }
 
-/** Listens on a connection of its own, and connects again whenever it breaks off or the primary is another one. */
+/** Listens on a connection of its own, and reconnects when it breaks or the primary changes. */
 function listen({ database, log, onHint }: HintsOptions, sender: string) {
   let client: pg.Client | undefined;
   let url: string | undefined;
@@ -145,14 +140,14 @@ function listen({ database, log, onHint }: HintsOptions, sender: string) {
     retryMs = Math.min(2 * retryMs, limits.listenRetryMs.most);
   }
 
-  /** Without waiting for an answer: there may be nobody on the other side. */
+  /** Does not wait for an answer, since the other side may be gone. */
   function leave(): void {
     client?.end().catch(() => {});
-    // The type that the library declares does not show the connection.
+    // The library's types omit the connection.
     (client as unknown as { connection: { stream: Socket } } | undefined)?.connection.stream.destroy();
   }
 
-  /** A server that fell silent says nothing, and one that is no longer the primary has nothing to say. */
+  /** Detects a server that fell silent, or is no longer the primary. */
   async function prove(): Promise<void> {
     if (timer || !client) return;
     const asked: TimedQuery = { text: 'SELECT 1', query_timeout: limits.connectMs };
@@ -181,12 +176,12 @@ function listen({ database, log, onHint }: HintsOptions, sender: string) {
   };
 }
 
-/** Undefined for what no replica of this program has sent: everybody may notify. */
+/** Undefined for messages not from a replica of this program: any database user may send some. */
 function parse(payload: string): Message | undefined {
   try {
     const [sender, announced]: unknown[] = JSON.parse(payload);
     if (typeof sender !== 'string') return undefined;
-    // What is no object has no such members, or throws.
+    // Values that are not objects lack these members, or throw.
     const { lanes, owners, changed, access } = announced as Record<keyof Announced, unknown>;
     if (!Array.isArray(lanes) || !Array.isArray(owners) || !Array.isArray(changed)) return undefined;
     return [
@@ -203,7 +198,7 @@ function parse(payload: string): Message | undefined {
   }
 }
 
-/** What would fail every statement that it is given to must not come from outside. */
+/** Values that would fail every statement that uses them must not come from outside. */
 function isWhole(value: unknown): value is number {
   return Number.isSafeInteger(value);
 }

@@ -10,32 +10,30 @@ import type { Database, Row } from '../engine/database.ts';
 import { statement } from '../engine/statement.ts';
 import { DATABASE_NOW, DATABASE_TIME, type DatabaseClock } from './database-clock.ts';
 
-/** The leases of this replica: one row says that it lives, and each of its lanes says that it is its own. */
+/** The leases of this replica: one row says that it is alive, and each of its lanes names it as the owner. */
 export type LaneLeases = LaneOwners & {
-  /** By which the rows of this replica are known; another one after each lease that ended. */
+  /** The id of this replica in the rows; a new one after each lease that ended. */
   replica(): string;
-  /** Whether something may be sent of this lane now. */
   mayServe(webhook: string): boolean;
-  /** Whether work of this lane is for this replica. */
   isFor(webhook: string): boolean;
-  /** The store found that these are another's. */
+  /** The store found that others own these lanes. */
   lost(lanes: readonly OwnedLane[]): void;
-  /** Takes no more lanes: those that it gives back, and new ones, are for others. */
+  /** Takes no more lanes, and leaves new and returned ones to others. */
   drain(): Promise<void>;
-  /** Gives all lanes back. May be called twice. */
+  /** Returns all lanes. May be called twice. */
   stop(): Promise<void>;
 };
 
 export type LeaseParts = {
   database: Pick<Database, 'read' | 'write'>;
-  /** It hears the time with each look at the other replicas. */
+  /** Set with each check of the other replicas. */
   clock: DatabaseClock;
   log: Log;
-  /** Called with lanes that were given back for others to take. */
+  /** Called with lanes that were returned for others to take. */
   onHandOver(webhooks: readonly string[]): void;
 };
 
-/** Resolves when this replica has its first lease: without the database nothing can be sent. */
+/** Resolves with the first lease of this replica: without the database nothing can be sent. */
 export async function startLeases(parts: LeaseParts): Promise<LaneLeases> {
   const { database, clock, log, onHandOver } = parts;
   const { read, write } = database;
@@ -44,15 +42,14 @@ export async function startLeases(parts: LeaseParts): Promise<LaneLeases> {
   const leaveListeners: ((webhooks: readonly string[]) => void)[] = [];
   const goneListeners: (() => void)[] = [];
   const stopped = new AbortController();
-  /** All of this process, so that it does not take itself for one that was killed. */
+  /** All ids of this process, so that it does not take an earlier one for a killed replica. */
   const lives: string[] = [];
   let replica = '';
-  /** Undefined: at once. */
   let renewAt: number | undefined;
   let isBegun = false;
   let dispatches = true;
 
-  /** Whoever could not renew has no lanes any more: those it takes from now on are taken by another replica. */
+  /** A replica that failed to renew has lost its lanes; it takes new ones under a new id. */
   function beginLife(): void {
     replica = randomBytes(8).toString('hex');
     lives.push(replica);
@@ -82,7 +79,7 @@ export async function startLeases(parts: LeaseParts): Promise<LaneLeases> {
     const [row] = await read(MEMBERS);
     const heardAt = performance.now();
     clock.heard(Number(row?.time), askedAt, heardAt);
-    // The statement builds an array of texts.
+    // The statement returns an array of texts.
     const { leaving, isAnyGone } = ownership.see(row?.members as string[], heardAt);
     if (leaving.length > 0) for (const listener of leaveListeners) listener(leaving);
     if (isAnyGone) for (const listener of goneListeners) listener();
@@ -95,7 +92,6 @@ export async function startLeases(parts: LeaseParts): Promise<LaneLeases> {
 
   let hasFailed = false;
 
-  /** Whether it did. */
   async function tryToBeat(): Promise<boolean> {
     try {
       await beat();
@@ -115,7 +111,7 @@ export async function startLeases(parts: LeaseParts): Promise<LaneLeases> {
     }
   }
 
-  /** Beside the renewals, of which one may be waiting for its answer. */
+  /** Independent of the renewals, one of which may be waiting for its answer. */
   function watch(): void {
     if (isBegun && performance.now() >= ownership.endsAt()) {
       log.warn({}, 'this replica could not renew its lease: it stops sending');
@@ -179,7 +175,7 @@ export async function startLeases(parts: LeaseParts): Promise<LaneLeases> {
   };
 }
 
-/** In the place of its replica, of a lane that was given back while it had work: its rate may have been used just now. */
+/** The owner of a lane that was returned while it had work: its rate may have been used just now. */
 const USED = '';
 
 function toTaken({ webhook, fence, before }: Row, lives: readonly string[]): TakenLane {
@@ -214,7 +210,7 @@ const MEMBERS = statement`SELECT ${DATABASE_TIME} AS time, array(
     WHERE r.dispatches AND ${IS_ALIVE}
   ) AS members`;
 
-/** Whoever has a lane and lives keeps it. The locks are in order, as those of `records.ts`. */
+/** Live replicas keep their lanes. Locks in the same order as `records.ts`. */
 const TAKE = statement`WITH free AS MATERIALIZED (
     SELECT w.id AS webhook, w.owner AS subscriber
     FROM webhooks w
@@ -244,7 +240,7 @@ const TAKE = statement`WITH free AS MATERIALIZED (
   FROM taken t
   LEFT JOIN known k ON k.webhook = t.webhook`;
 
-/** A lane that was taken again meanwhile has another fence. */
+/** A lane that was taken meanwhile has another fence. */
 const GIVE_BACK = statement`WITH own AS MATERIALIZED (
     SELECT l.webhook
     FROM json_to_recordset($1) AS i(webhook text, fence int8)

@@ -7,13 +7,13 @@ import { createHints, type HintsOptions } from './hints.ts';
 
 type NewsOptions = Pick<HintsOptions, 'database' | 'log' | 'listens'> & {
   heartbeat: Pick<Heartbeat, 'beat'>;
-  /** Where the feed ends while one of these owners has events that are not part of it yet. */
+  /** The end of the feed while one of these owners has events after it. */
   unsettled(owners: readonly number[]): Promise<string | undefined>;
 };
 
 export type News = ReturnType<typeof createNews>;
 
-/** Brings what a transaction announced to whom it concerns, in this replica and in the others. */
+/** Passes what a transaction announced to those concerned, in this replica and in others. */
 export function createNews(options: NewsOptions) {
   const { heartbeat, unsettled } = options;
   const listeners = {
@@ -44,8 +44,8 @@ export function createNews(options: NewsOptions) {
   }
 
   /**
-   * An event is part of the feed when every older transaction is over: those who follow it are told then. As long as
-   * the feed ends at the same transaction, which may stay open for hours, this looks ever more seldom.
+   * An event joins the feed, and followers learn of it, when every older transaction is over. While the same one blocks
+   * the feed, which may take hours, this checks ever less often.
    */
   async function settle(): Promise<void> {
     const { first, most } = limits.settleMs;
@@ -70,7 +70,7 @@ export function createNews(options: NewsOptions) {
   }
 
   return {
-    /** After a commit. Resolves when this replica sees what it changed itself. */
+    /** Call it after a commit. Resolves when this replica sees its own change. */
     async publish(announced: Announced): Promise<void> {
       hints.send(announced);
       await tell(announced);
