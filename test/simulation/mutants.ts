@@ -37,7 +37,7 @@ const mutants: readonly Mutant[] = [
   {
     breaks: 'the generation of a webhook is not compared',
     file: `${SIMULATION}/stores/memory-store.ts`,
-    from: 'webhook.generation !== standing.generation || ',
+    from: 'webhook.generation !== laneState.generation || ',
     to: '',
   },
   {
@@ -73,14 +73,14 @@ const mutants: readonly Mutant[] = [
   {
     breaks: 'a pause is forgotten',
     file: `${CORE}/lane-reads.ts`,
-    from: 'lane.settings = { ...found, ...lane.standing };',
+    from: 'lane.settings = { ...found, ...lane.state };',
     to: 'lane.settings = found;',
   },
   {
     breaks: 'an attempt that was under way ends a pause',
     file: `${CORE}/requests.ts`,
-    from: 'const standing = isVoid ? sending.settings : { ...sending.settings, ...lane.standing };',
-    to: 'const standing = sending.settings;',
+    from: 'const current = isVoid ? sending.settings : { ...sending.settings, ...lane.state };',
+    to: 'const current = sending.settings;',
   },
   {
     breaks: 'a retry comes at the wrong time',
@@ -217,8 +217,8 @@ const mutants: readonly Mutant[] = [
   {
     breaks: 'the failure at a URL before counts for the new one',
     file: `${CORE}/requests.ts`,
-    from: 'const isVoid = lane.standing?.generation !== sending.settings.generation;',
-    to: 'const isVoid = lane.standing === undefined;',
+    from: 'const isVoid = lane.state?.generation !== sending.settings.generation;',
+    to: 'const isVoid = lane.state === undefined;',
   },
   {
     breaks: 'outcomes are dropped when the store fails',

@@ -81,7 +81,7 @@ async function deliverAll(): Promise<void> {
     excerpt: undefined,
     error: undefined,
   };
-  const standing = { pausedUntil: undefined, failingSince: undefined, disabledReason: undefined };
+  const laneState = { pausedUntil: undefined, failingSince: undefined, disabledReason: undefined };
   for (const { webhook } of await lanes.store.findWork(undefined, 1000)) {
     const { settings, due } = await lanes.store.read({
       webhook,
@@ -101,7 +101,7 @@ async function deliverAll(): Promise<void> {
         attempt,
         reason: undefined,
         next: { state: 'delivered' },
-        standing: { ...standing, generation: settings.generation },
+        laneState: { ...laneState, generation: settings.generation },
         begins: undefined,
       })),
     );

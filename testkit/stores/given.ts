@@ -7,6 +7,7 @@ import type { Store } from '../../src/store/store.ts';
 import type {
   DueDelivery,
   LaneSettings,
+  LaneState,
   LaneStore,
   Outcome,
   Recorded,
@@ -24,10 +25,10 @@ export const URL = 'https://example.com/hook';
 export type Due = DueDelivery & { webhook: LaneSettings & { id: string }; fence: number };
 
 /** What its attempt means for the webhook is meant to be written whatever was read of that. */
-export type OutcomeParts = Partial<Omit<Outcome, 'standing'>> & { standing?: Partial<Outcome['standing']> };
+export type OutcomeParts = Partial<Omit<Outcome, 'laneState'>> & { laneState?: Partial<LaneState> };
 
 /** That the attempt succeeded, unless `more` says otherwise. */
-export function outcomeOf(due: Due, { standing, ...more }: OutcomeParts = {}): Outcome {
+export function outcomeOf(due: Due, { laneState, ...more }: OutcomeParts = {}): Outcome {
   const { generation, failingSince } = due.webhook;
   const at = more.attempt?.at ?? AT;
   const unchanged = { generation, pausedUntil: undefined, disabledReason: undefined };
@@ -48,7 +49,7 @@ export function outcomeOf(due: Due, { standing, ...more }: OutcomeParts = {}): O
     },
     reason: undefined,
     next: { state: 'delivered' },
-    standing: { ...unchanged, failingSince: failing, ...standing },
+    laneState: { ...unchanged, failingSince: failing, ...laneState },
     begins: undefined,
     ...more,
   };

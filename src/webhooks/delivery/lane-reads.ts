@@ -159,11 +159,11 @@ function dropOutdated(lane: Lane, asked: readonly DueDelivery[], due: readonly D
 /** Only a change by its owner makes the store's state of the webhook newer than what this process knows. */
 function settle(lane: Lane, found: LaneSettings, rules: LaneRules, now: number): void {
   const { generation, pausedUntil, failingSince } = found;
-  if (lane.standing?.generation !== generation) {
-    lane.standing = { generation, pausedUntil, failingSince };
+  if (lane.state?.generation !== generation) {
+    lane.state = { generation, pausedUntil, failingSince };
     lane.trouble = noTrouble();
   }
-  lane.settings = { ...found, ...lane.standing };
+  lane.settings = { ...found, ...lane.state };
   setRate(lane, found.rate, rules, now);
 }
 

@@ -1,5 +1,5 @@
 import { admitsAt, type Bucket, type BucketRules, isFull } from './bucket.ts';
-import type { DueDelivery, LaneSettings, Position, Standing } from './port.ts';
+import type { DueDelivery, LaneSettings, LaneState, Position } from './port.ts';
 import { isProbed, noTrouble, type Trouble, type TroubleRules } from './trouble.ts';
 
 /**
@@ -20,7 +20,7 @@ export type Lane = {
   /** Undefined until it was read, and when nothing may be sent. */
   settings: LaneSettings | undefined;
   /** The state of the webhook as this owner knows it: the store may not know yet. */
-  standing: Omit<Standing, 'disabledReason'> | undefined;
+  state: Omit<LaneState, 'disabledReason'> | undefined;
   /** Whether an outcome that disables the webhook is not yet recorded: until then the store takes it for enabled. */
   isEnding: boolean;
   /** Whether to hand it over when none of its requests is in flight. */
@@ -85,7 +85,7 @@ export function newLane(
     webhook,
     fence,
     settings: undefined,
-    standing: undefined,
+    state: undefined,
     isEnding: false,
     isLeaving: false,
     asked: [],
@@ -172,8 +172,8 @@ export function leave(lane: Lane, delivery: DueDelivery, wasSent: boolean): void
 }
 
 /** The state of the webhook after an attempt, with the generation that it still has. */
-export function setStanding(lane: Lane, { generation, pausedUntil, failingSince }: Standing): void {
-  lane.standing = { generation, pausedUntil, failingSince };
+export function setState(lane: Lane, { generation, pausedUntil, failingSince }: LaneState): void {
+  lane.state = { generation, pausedUntil, failingSince };
   if (lane.settings) lane.settings = { ...lane.settings, pausedUntil, failingSince };
 }
 

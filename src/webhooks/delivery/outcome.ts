@@ -1,5 +1,5 @@
 import { type Attempt, failureOf } from '../sending/attempt.ts';
-import type { DueDelivery, LaneSettings, NextState, Outcome, Standing } from './port.ts';
+import type { DueDelivery, LaneSettings, LaneState, NextState, Outcome } from './port.ts';
 import { pauseOf } from './retry-after.ts';
 import { nextAttempt, type Schedule } from './schedule.ts';
 
@@ -31,7 +31,7 @@ export function outcomeOf(
   const { event, generation, step } = delivery;
   const reason = failureOf(attempt);
   const { at, durationMs, address, status, excerpt, error } = attempt;
-  const standing = standingAfter(settings, attempt, rules, now);
+  const laneState = stateAfter(settings, attempt, rules, now);
   return {
     webhook,
     fence,
@@ -41,7 +41,7 @@ export function outcomeOf(
     attempt: { at, durationMs, address, status, excerpt, error },
     reason,
     next: reason === undefined ? { state: 'delivered' } : next(),
-    standing,
+    laneState,
     begins: undefined,
   };
 
@@ -74,17 +74,17 @@ export function poisonedOutcome({ webhook, fence, delivery, settings }: Sent, no
     },
     reason,
     next: { state: 'failed' },
-    standing: { generation: ofWebhook, pausedUntil, failingSince, disabledReason: undefined },
+    laneState: { generation: ofWebhook, pausedUntil, failingSince, disabledReason: undefined },
     begins: undefined,
   };
 }
 
-function standingAfter(
+function stateAfter(
   settings: LaneSettings,
   attempt: Attempt,
   { disableAfterMs }: OutcomeRules,
   now: number,
-): Standing {
+): LaneState {
   const { generation } = settings;
   const isFailure = failureOf(attempt) !== undefined;
   const failingSince = isFailure ? (settings.failingSince ?? attempt.at) : undefined;

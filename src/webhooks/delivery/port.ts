@@ -97,12 +97,12 @@ export type Outcome = {
   reason: string | undefined;
   next: NextState;
   /** Written to the webhook while it has the generation of these settings. */
-  standing: Standing;
+  laneState: LaneState;
   /** What is new for the webhook: of concurrent requests, only one pauses or disables it. */
   begins: 'pause' | 'end' | undefined;
 };
 
-export type Standing = {
+export type LaneState = {
   generation: number;
   pausedUntil: number | undefined;
   failingSince: number | undefined;

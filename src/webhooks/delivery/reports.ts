@@ -23,8 +23,8 @@ export function createReports(
     else log.warn(context, 'a delivery failed for good');
   }
 
-  function reportWebhook({ webhook, begins, standing }: Outcome): void {
-    const { pausedUntil, disabledReason } = standing;
+  function reportWebhook({ webhook, begins, laneState }: Outcome): void {
+    const { pausedUntil, disabledReason } = laneState;
     if (begins === 'pause') {
       measures?.webhookPaused();
       log.info({ webhook, pausedUntil: pausedUntil && timeText(pausedUntil) }, 'a webhook pauses');

@@ -1,5 +1,5 @@
 import type { Attempt } from '../sending/attempt.ts';
-import { begin, keyOf, type Lane, leave, setStanding } from './lane.ts';
+import { begin, keyOf, type Lane, leave, setState } from './lane.ts';
 import { close, lookAt, readAgain } from './lane-reads.ts';
 import type { Ledger } from './ledger.ts';
 import { type OutcomeRules, outcomeOf, poisonedOutcome, type Sent } from './outcome.ts';
@@ -56,16 +56,16 @@ export function createRequests({ rules, ledger, places, ownLane, drop, wake }: R
   }
 
   /** The consequences of an attempt for the whole lane. */
-  function follow(lane: Lane, { attempt, standing }: Outcome): Outcome['begins'] {
-    const wasPaused = (lane.standing?.pausedUntil ?? 0) > attempt.at;
-    setStanding(lane, standing);
-    if (standing.disabledReason !== undefined) {
+  function follow(lane: Lane, { attempt, laneState }: Outcome): Outcome['begins'] {
+    const wasPaused = (lane.state?.pausedUntil ?? 0) > attempt.at;
+    setState(lane, laneState);
+    if (laneState.disabledReason !== undefined) {
       if (lane.isEnding) return undefined;
       lane.isEnding = true;
       close(lane);
       return 'end';
     }
-    return !wasPaused && (standing.pausedUntil ?? 0) > attempt.at ? 'pause' : undefined;
+    return !wasPaused && (laneState.pausedUntil ?? 0) > attempt.at ? 'pause' : undefined;
   }
 
   function settle(outcome: Outcome, result: Recorded): void {
@@ -126,9 +126,9 @@ export function createRequests({ rules, ledger, places, ownLane, drop, wake }: R
       const lane = end(sending, true);
       if (!lane) return;
       // An attempt to the previous URL says nothing about the webhook.
-      const isVoid = lane.standing?.generation !== sending.settings.generation;
-      const standing = isVoid ? sending.settings : { ...sending.settings, ...lane.standing };
-      const outcome = outcomeOf({ ...sending, settings: standing }, attempt, rules, now, rules.random);
+      const isVoid = lane.state?.generation !== sending.settings.generation;
+      const current = isVoid ? sending.settings : { ...sending.settings, ...lane.state };
+      const outcome = outcomeOf({ ...sending, settings: current }, attempt, rules, now, rules.random);
       if (!isVoid) lane.trouble = troubleAfter(lane.trouble, endOf(attempt), lane.sending === 0, rules, now);
       ledger.add(isVoid ? outcome : { ...outcome, begins: follow(lane, outcome) });
     },

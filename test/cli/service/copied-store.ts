@@ -119,7 +119,7 @@ async function makeDeliveries(store: Store, parts: Given, { ann, webhooks }: Mad
   const attempt = { ...outcomeOf(second).attempt, ...failure };
   await record(outcomeOf(second, { attempt, reason: 'no', next: { state: 'failed' } }));
   const next = { state: 'pending', due: AT + 60, step: 1 } as const;
-  await record(outcomeOf(third, { attempt, reason: 'later', next, standing: { pausedUntil: AT + 50 } }));
+  await record(outcomeOf(third, { attempt, reason: 'later', next, laneState: { pausedUntil: AT + 50 } }));
   await chores.removeExpired({ before: second.event.id, from: undefined, limit: 100 });
   const event = { ...first.event, id: parts.ids.next('evt'), type: 'plant.test' as const };
   await deliveries.createTest({ owner: ann, webhook: hook, event, due: AT });

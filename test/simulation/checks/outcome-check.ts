@@ -5,7 +5,7 @@ import { CLOCK_MS, type Send } from './witness.ts';
 
 /** What the contract says of an attempt, in words of its own: not by the functions that are judged. */
 export function checkOutcome(
-  { webhook, event, step, next, standing }: Outcome,
+  { webhook, event, step, next, laneState }: Outcome,
   { attempt, endedAt = 0, settings }: Send,
   { schedule }: DispatchRules,
   fail: (what: string) => void,
@@ -15,12 +15,12 @@ export function checkOutcome(
   const isFailure = failureOf(attempt) !== undefined;
   if (isFailure === (next.state === 'delivered')) fail(`${text} is ${next.state} after ${attempt.status}`);
   const isGone = attempt.status === 410;
-  if (isGone && standing.disabledReason === undefined) fail(`${text} does not disable its webhook`);
-  if (!isFailure && standing.disabledReason !== undefined) fail(`${text} disables its webhook`);
-  if (isFailure === (standing.failingSince === undefined)) fail(`${text} does not tell since when`);
-  if (standing.generation !== settings.generation) fail(`${text} speaks of another generation`);
+  if (isGone && laneState.disabledReason === undefined) fail(`${text} does not disable its webhook`);
+  if (!isFailure && laneState.disabledReason !== undefined) fail(`${text} disables its webhook`);
+  if (isFailure === (laneState.failingSince === undefined)) fail(`${text} does not tell since when`);
+  if (laneState.generation !== settings.generation) fail(`${text} speaks of another generation`);
   const until = pauseOf(attempt, endedAt);
-  if (until !== undefined && (standing.pausedUntil ?? 0) < until - CLOCK_MS) fail(`${text} does not pause`);
+  if (until !== undefined && (laneState.pausedUntil ?? 0) < until - CLOCK_MS) fail(`${text} does not pause`);
   if (!isFailure || isGone) return;
   const made = Math.max(0, step) + 1;
   const delay = schedule[made];

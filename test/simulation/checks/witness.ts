@@ -146,8 +146,8 @@ export function createWitness(scenario: Scenario, rows: Rows, trace?: (line: str
       Object.assign(send, { state: 'recorded', made: row.made });
     }
     const { pausedUntil, generation: current } = rows.webhooks.get(webhook) ?? {};
-    const { standing } = outcome;
-    if (pausedUntil && pausedUntil === standing.pausedUntil && current !== standing.generation) {
+    const { laneState } = outcome;
+    if (pausedUntil && pausedUntil === laneState.pausedUntil && current !== laneState.generation) {
       fail(`${webhook} pauses because of a URL before`);
     }
     checkOutcome(outcome, send, rules, fail);
@@ -201,12 +201,12 @@ export function createWitness(scenario: Scenario, rows: Rows, trace?: (line: str
       note(
         process,
         'recorded',
-        outcomes.map(({ webhook, event, generation, next, standing }, index) => ({
+        outcomes.map(({ webhook, event, generation, next, laneState }, index) => ({
           webhook,
           event,
           generation,
           next,
-          standing,
+          laneState,
           result: results[index],
         })),
       );

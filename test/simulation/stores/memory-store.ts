@@ -3,9 +3,9 @@ import type {
   LaneReading,
   LaneRequest,
   LaneSettings,
+  LaneState,
   Outcome,
   Recorded,
-  Standing,
   Work,
 } from '../../../src/webhooks/delivery/port.ts';
 import type { PlantEvent } from '../../../src/webhooks/port.ts';
@@ -132,7 +132,7 @@ function recordOne(rows: Rows, outcome: Outcome): Recorded {
   if (known === undefined) {
     row.kept.set(number, outcome.attempt);
     row.attempts++;
-    follow(webhook, outcome.standing);
+    follow(webhook, outcome.laneState);
   }
   if (row.generation !== outcome.generation || row.state !== 'pending') return 'late';
   Object.assign(row, { generation: number, isAsked: false, suspicions: 0, reason: outcome.reason });
@@ -150,9 +150,9 @@ function settle(rows: Rows, row: DeliveryRow, { next, step, attempt }: Outcome):
 }
 
 /** What an attempt means for the webhook, unless that was changed since. */
-function follow(webhook: WebhookRow, standing: Standing): void {
-  if (webhook.generation !== standing.generation || webhook.status !== 'enabled') return;
-  const { pausedUntil, failingSince, disabledReason } = standing;
+function follow(webhook: WebhookRow, laneState: LaneState): void {
+  if (webhook.generation !== laneState.generation || webhook.status !== 'enabled') return;
+  const { pausedUntil, failingSince, disabledReason } = laneState;
   Object.assign(webhook, { pausedUntil, failingSince });
   if (disabledReason === undefined) return;
   Object.assign(webhook, { status: 'disabled', disabledReason });

@@ -192,7 +192,7 @@ export function outcomesConformance(ready: () => Given): void {
       const { owner, hook, found } = await waiting(2);
       const [first, second] = found;
       assert.ok(first && second);
-      await record(outcomeOf(first, { ...retried, standing: { pausedUntil: AT + 500 } }));
+      await record(outcomeOf(first, { ...retried, laneState: { pausedUntil: AT + 500 } }));
       assert.equal((await store.webhooks.webhook(owner, hook))?.pausedUntil, AT + 500);
       assert.equal((await due(hook))[0]?.webhook.pausedUntil, AT + 500);
       await record(outcomeOf(second));
@@ -208,8 +208,8 @@ export function outcomesConformance(ready: () => Given): void {
       await ready()
         .lanes()
         .record([
-          outcomeOf(first, { ...retried, attempt: at(AT + 1), standing: { pausedUntil: AT + 50 } }),
-          outcomeOf(second, { ...retried, attempt: at(AT + 2), standing: { disabledReason: 'it is gone' } }),
+          outcomeOf(first, { ...retried, attempt: at(AT + 1), laneState: { pausedUntil: AT + 50 } }),
+          outcomeOf(second, { ...retried, attempt: at(AT + 2), laneState: { disabledReason: 'it is gone' } }),
           outcomeOf(third, { attempt: at(AT + 3) }),
         ]);
       const webhook = await store.webhooks.webhook(owner, hook);
@@ -225,7 +225,7 @@ export function outcomesConformance(ready: () => Given): void {
       const { owner, hook, found } = await waiting(2);
       const [made] = found;
       assert.ok(made);
-      await record(outcomeOf(made, { ...retried, standing: { disabledReason: 'it is gone' } }));
+      await record(outcomeOf(made, { ...retried, laneState: { disabledReason: 'it is gone' } }));
       await create(owner);
       const webhook = await store.webhooks.webhook(owner, hook);
       assert.deepEqual([webhook?.status, webhook?.disabledReason], ['disabled', 'it is gone']);
@@ -242,7 +242,7 @@ export function outcomesConformance(ready: () => Given): void {
       await store.webhooks.changeWebhook(off.owner, off.hook, { at: AT, enabled: false });
       await store.webhooks.deleteWebhook(gone.owner, gone.hook);
       for (const { made } of [off, gone])
-        await record(outcomeOf(made, { ...retried, standing: { disabledReason: 'it is gone' } }));
+        await record(outcomeOf(made, { ...retried, laneState: { disabledReason: 'it is gone' } }));
       const webhook = await store.webhooks.webhook(off.owner, off.hook);
       assert.deepEqual([webhook?.status, webhook?.disabledReason], ['disabled', undefined]);
       assert.equal(await store.webhooks.webhook(gone.owner, gone.hook), undefined);
@@ -253,8 +253,8 @@ export function outcomesConformance(ready: () => Given): void {
       for (const change of [{ url: 'https://example.org/new' }, { enabled: true }]) {
         const { owner, hook, made } = await one();
         await store.webhooks.changeWebhook(owner, hook, { at: AT, ...change });
-        const standing = { pausedUntil: AT + 99, disabledReason: 'it is gone' };
-        assert.equal(await record(outcomeOf(made, { ...retried, standing })), 'settled');
+        const laneState = { pausedUntil: AT + 99, disabledReason: 'it is gone' };
+        assert.equal(await record(outcomeOf(made, { ...retried, laneState })), 'settled');
         const webhook = await store.webhooks.webhook(owner, hook);
         assert.deepEqual([webhook?.status, webhook?.pausedUntil], ['enabled', undefined]);
         // An attempt it was all the same.
@@ -269,7 +269,7 @@ export function outcomesConformance(ready: () => Given): void {
       await store.webhooks.changeWebhook(owner, hook, { at: AT, description: 'mine', rate: 5 });
       const rotation = { secret: 'whsec_y', at: AT, overlapUntil: AT, most: 3 };
       await store.webhooks.rotateSecret(owner, hook, rotation);
-      await record(outcomeOf(made, { ...retried, standing: { pausedUntil: AT + 99 } }));
+      await record(outcomeOf(made, { ...retried, laneState: { pausedUntil: AT + 99 } }));
       assert.equal((await store.webhooks.webhook(owner, hook))?.pausedUntil, AT + 99);
     });
   });

@@ -15,7 +15,7 @@ export function readingsConformance(ready: () => Given): void {
       await store.webhooks.deleteWebhook(owner, removed);
       await create(owner);
       const next = { state: 'pending', due: AT, step: 1 } as const;
-      await attemptAll(paused, { reason: 'no', next, standing: { pausedUntil: AT + 10 } });
+      await attemptAll(paused, { reason: 'no', next, laneState: { pausedUntil: AT + 10 } });
       const during = await store.readings.webhooks(AT);
       assert.equal(during.enabled, before.enabled + 1);
       assert.equal(during.paused, before.paused + 1);
@@ -53,7 +53,7 @@ export function readingsConformance(ready: () => Given): void {
       await attemptAll(hook, { reason: 'no', next: early });
       assert.equal((await store.readings.webhooks(4)).dueSince, undefined);
       assert.equal((await store.readings.webhooks(AT)).dueSince, 5);
-      await attemptAll(hook, { reason: 'busy', next: early, standing: { pausedUntil: AT + 10 } });
+      await attemptAll(hook, { reason: 'busy', next: early, laneState: { pausedUntil: AT + 10 } });
       assert.notEqual((await store.readings.webhooks(AT)).dueSince, 5);
     });
 

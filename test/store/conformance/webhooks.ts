@@ -121,8 +121,8 @@ export function webhooksConformance(ready: () => Given): void {
       const { owner, hook } = await ready().subscriber(1);
       const [made] = await due(hook);
       assert.ok(made);
-      const standing = { pausedUntil: AT + 1e9, disabledReason: 'it is gone' };
-      const outcome = outcomeOf(made, { reason: 'no', next: retry, standing });
+      const laneState = { pausedUntil: AT + 1e9, disabledReason: 'it is gone' };
+      const outcome = outcomeOf(made, { reason: 'no', next: retry, laneState });
       await ready().record(outcome);
       const enabled = await store.webhooks.changeWebhook(owner, hook, { at: AT, enabled: true });
       assert.deepEqual(

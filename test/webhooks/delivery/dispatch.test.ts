@@ -373,7 +373,7 @@ test('of requests under way together only one pauses the webhook, and a success 
     ['pause', undefined, undefined],
   );
   assert.deepEqual(
-    recorded.map(({ standing }) => standing.pausedUntil),
+    recorded.map(({ laneState }) => laneState.pausedUntil),
     [7000, 7000, 7000],
   );
   assert.deepEqual(advance(6999), []);

@@ -7,7 +7,7 @@ import {
   leave,
   newLane,
   nextOf,
-  setStanding,
+  setState,
 } from '../../../src/webhooks/delivery/lane.ts';
 import { lookAt, takeIn } from '../../../src/webhooks/delivery/lane-reads.ts';
 import type { DueDelivery, LaneReading, LaneSettings } from '../../../src/webhooks/delivery/port.ts';
@@ -276,7 +276,7 @@ test('a delivery made due before the read position is read from the beginning, e
 
 test('a read that began before a pause was written down does not end it', () => {
   const lane = laneOf();
-  setStanding(lane, { generation: 0, pausedUntil: 500, failingSince: 3, disabledReason: undefined });
+  setState(lane, { generation: 0, pausedUntil: 500, failingSince: 3, disabledReason: undefined });
   give(lane, { settings: settings() });
   assert.equal(opensAt(lane, 0), 500);
   give(lane, { settings: settings({ generation: 1 }) });

@@ -25,14 +25,14 @@ function sent({ step = 0, failingSince }: { step?: number; failingSince?: number
 }
 
 function outcome(attempt: Partial<Attempt>, of: Parameters<typeof sent>[0] = {}) {
-  const { standing, ...rest } = outcomeOf(
+  const { laneState, ...rest } = outcomeOf(
     sent(of),
     { at: NOW - 5, durationMs: 5, ...attempt },
     rules,
     NOW,
     () => 0.5,
   );
-  return { ...rest, ...standing };
+  return { ...rest, ...laneState };
 }
 
 test('an answer with a status 2xx delivers', () => {

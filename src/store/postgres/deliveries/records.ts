@@ -18,7 +18,7 @@ export async function recordOutcomes(
   const webhooks = [...new Set(outcomes.map(({ webhook }) => webhook))];
   const bind = (part: readonly Input[]): Bound[] => {
     const values = [JSON.stringify(part), replica];
-    const own = [RECORD, STAND].map((statement) => ({ statement, values }));
+    const own = [RECORD, UPDATE_WEBHOOKS].map((statement) => ({ statement, values }));
     // Each attempt raises the generation: below this there are none to forget.
     const mayForget = part.some(({ generation }) => generation >= limits.attemptsKept);
     return mayForget ? [...own, { statement: FORGET, values: [...values, limits.attemptsKept] }] : own;
@@ -47,7 +47,7 @@ function resultOf(result: unknown): Recorded {
 type Input = ReturnType<typeof inputOf>;
 
 function inputOf(outcome: Outcome, n: number) {
-  const { webhook, fence, event, generation, step, attempt, reason, next, standing } = outcome;
+  const { webhook, fence, event, generation, step, attempt, reason, next, laneState } = outcome;
   const { at, durationMs, address, status, excerpt, error } = attempt;
   return {
     n,
@@ -65,10 +65,10 @@ function inputOf(outcome: Outcome, n: number) {
     reason: storable(reason),
     next: next.state,
     ...(next.state === 'pending' ? { next_due: next.due, next_step: next.step } : {}),
-    standing: standing.generation,
-    paused_until: standing.pausedUntil,
-    failing_since: standing.failingSince,
-    ending: storable(standing.disabledReason),
+    webhook_generation: laneState.generation,
+    paused_until: laneState.pausedUntil,
+    failing_since: laneState.failingSince,
+    ending: storable(laneState.disabledReason),
   };
 }
 
@@ -106,7 +106,7 @@ const INPUT = `SELECT *
       FROM json_to_recordset($1) AS i(
         n int, webhook text, fence int8, event text, generation int, step int, at int8, duration_ms int, address text,
         status int, excerpt text, error text, reason text, next text, next_due int8, next_step int,
-        standing int8, paused_until int8, failing_since int8, ending text
+        webhook_generation int8, paused_until int8, failing_since int8, ending text
       )`;
 
 /** LATERAL with a limit makes the planner read one partition per outcome. */
@@ -145,7 +145,7 @@ const RECORD = statement`WITH input AS MATERIALIZED (
     FROM judged
     WHERE result IN ('settled', 'anew') OR (result = 'late' AND is_free)
   ), kept AS (
-    -- What stands there is of a delivery that was removed, and made again.
+    -- An existing attempt belongs to a delivery that was removed and created again.
     INSERT INTO attempts (subscriber, webhook, event, fence, at, duration_ms, address, status, excerpt, error)
     SELECT subscriber, webhook, event, generation + 1, at, duration_ms, address, status, excerpt, error
     FROM counted
@@ -171,8 +171,8 @@ const RECORD = statement`WITH input AS MATERIALIZED (
   FROM judged`;
 
 /** Updates webhooks from recorded attempts: the last one that used the webhook's current generation wins. */
-const STAND = statement`WITH counted AS MATERIALIZED (
-    SELECT i.*, l.subscriber, i.standing = w.generation AS is_meant
+const UPDATE_WEBHOOKS = statement`WITH counted AS MATERIALIZED (
+    SELECT i.*, l.subscriber, i.webhook_generation = w.generation AS is_meant
     FROM (${INPUT}) i
     JOIN lanes l ON l.webhook = i.webhook AND l.fence = i.fence AND l.replica = $2
     JOIN webhooks w ON w.owner = l.subscriber AND w.id = i.webhook AND w.status <> 'deleted'

@@ -1,12 +1,12 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { delivery as limits } from '../../../limits.ts';
-import type { Outcome, Recorded, Standing } from '../../../webhooks/delivery/port.ts';
+import type { LaneState, Outcome, Recorded } from '../../../webhooks/delivery/port.ts';
 import { IS_VISIBLE } from '../access/shares.ts';
 
 export function outcomeWrites(db: DatabaseSync) {
   const settle = settling(db);
   const keep = attemptWrites(db);
-  const follow = standingWrites(db);
+  const follow = stateWrites(db);
   const suspect = db.prepare(
     `UPDATE deliveries
      SET suspicions = suspicions + 1
@@ -19,15 +19,15 @@ export function outcomeWrites(db: DatabaseSync) {
   );
   return {
     record(outcomes: readonly Outcome[]): Recorded[] {
-      const stands = new Map<string, Stand>();
+      const summaries = new Map<string, Summary>();
       const results = outcomes.map((outcome) => {
         const { result, attempts } = settle(outcome);
         if (attempts === undefined) return result;
         keep(outcome, attempts);
-        stands.set(outcome.webhook, standAfter(stands.get(outcome.webhook), outcome));
+        summaries.set(outcome.webhook, summarize(summaries.get(outcome.webhook), outcome));
         return result;
       });
-      for (const [webhook, stand] of stands) follow(webhook, stand);
+      for (const [webhook, summary] of summaries) follow(webhook, summary);
       return results;
     },
     suspect: (webhook: string, event: string, generation: number): void =>
@@ -117,25 +117,24 @@ function attemptWrites(db: DatabaseSync): (outcome: Outcome, attempts: number) =
   };
 }
 
-/** How a webhook stands after the outcomes of a transaction: it is written once. */
-type Stand = { standing: Standing; successAt: number | undefined; failureAt: number | undefined };
+/** What the outcomes of a transaction say about a webhook, which is then written once. */
+type Summary = { laneState: LaneState; successAt: number | undefined; failureAt: number | undefined };
 
-function standAfter(before: Stand | undefined, { standing, reason, attempt }: Outcome): Stand {
+function summarize(before: Summary | undefined, { laneState, reason, attempt }: Outcome): Summary {
   return {
-    standing: before ? later(before.standing, standing) : standing,
+    laneState: before ? later(before.laneState, laneState) : laneState,
     successAt: reason === undefined ? attempt.at : before?.successAt,
     failureAt: reason === undefined ? before?.failureAt : attempt.at,
   };
 }
 
-function later(before: Standing, standing: Standing): Standing {
-  if (standing.generation !== before.generation)
-    return standing.generation > before.generation ? standing : before;
+function later(before: LaneState, after: LaneState): LaneState {
+  if (after.generation !== before.generation) return after.generation > before.generation ? after : before;
   // A disabled webhook stays disabled, whatever was in flight beside the attempt that disabled it.
-  return { ...standing, disabledReason: before.disabledReason ?? standing.disabledReason };
+  return { ...after, disabledReason: before.disabledReason ?? after.disabledReason };
 }
 
-function standingWrites(db: DatabaseSync): (webhook: string, stand: Stand) => void {
+function stateWrites(db: DatabaseSync): (webhook: string, summary: Summary) => void {
   const noteAttempts = db.prepare(
     `UPDATE webhooks
      SET last_success_at = coalesce(?, last_success_at), last_failure_at = coalesce(?, last_failure_at)
@@ -152,8 +151,8 @@ function standingWrites(db: DatabaseSync): (webhook: string, stand: Stand) => vo
      SET status = 'disabled', disabled_reason = ?
      WHERE id = ? AND generation = ? AND status = 'enabled'`,
   );
-  return (webhook, { standing, successAt = null, failureAt = null }) => {
-    const { generation, pausedUntil = null, failingSince = null, disabledReason } = standing;
+  return (webhook, { laneState, successAt = null, failureAt = null }) => {
+    const { generation, pausedUntil = null, failingSince = null, disabledReason } = laneState;
     const { changes } = note.run(pausedUntil, failingSince, successAt, failureAt, webhook, generation);
     if (changes === 0) noteAttempts.run(successAt, failureAt, webhook);
     else if (disabledReason !== undefined) disable.run(disabledReason, webhook, generation);
