@@ -15,7 +15,7 @@ export type SenderThreadOptions = SenderSettings & {
 export type SenderSettings = {
   /** `WEBHOOK_ALLOWED_NETWORKS`. */
   networks: string;
-  /** Of this service, for `user-agent`. */
+  /** The version of the service, for `user-agent`. */
   version: string;
   /** The service's public URL, for `ce-source`. */
   publicUrl: string;
@@ -51,7 +51,7 @@ export type SenderMeasure =
   | 'webhookDisabled'
   | 'batchEnded';
 
-/** Of a thread that has not started. */
+/** The reading of a thread that has not started. */
 export const NOTHING: SendingReading = {
   underWay: 0,
   silent: 0,

@@ -22,8 +22,8 @@ import {
 import { openLanes } from './open-lanes.ts';
 
 /**
- * The sender thread: it reads due deliveries, decides, sends and records. So slow or hostile receivers, signatures
- * and a long backlog take no time from the main thread, which answers the API.
+ * The sender thread reads due deliveries, decides, sends and records, so that slow or hostile receivers, signatures and
+ * a long backlog take no time from the main thread, which answers the API.
  */
 
 if (parentPort) {
@@ -34,7 +34,7 @@ if (parentPort) {
 async function serve(port: NonNullable<typeof parentPort>, options: SenderThreadOptions): Promise<void> {
   const { source, isCareful, networks, version, publicUrl, schedule, disableAfterMs, concurrency } = options;
   const tell = (news: SenderNews) => port.postMessage(news);
-  // Until there is something to stop: the database may be away.
+  // Used until the lanes are open: the database may be unavailable.
   let stop = async (): Promise<void> => process.exit();
   let reading = () => NOTHING;
   port.on('message', (request: SenderRequest) => {
@@ -114,8 +114,8 @@ function measuresTo(tell: (news: SenderNews) => void) {
 }
 
 /**
- * On one core, API responses do not wait for signatures. Only Linux has a priority per thread; elsewhere it would
- * apply to the whole process.
+ * Keeps API responses from waiting for signatures on one core. Elsewhere than on Linux the priority would apply to the
+ * whole process.
  */
 function yieldToOthers(): void {
   if (process.platform !== 'linux') return;

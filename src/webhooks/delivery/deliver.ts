@@ -37,10 +37,7 @@ export type DeliverOptions = {
   bounds?: Partial<DispatchRules & DeliveryBounds>;
 };
 
-/**
- * Sends what is due in the lanes of this process, by the rules and limits of the service, while it owns them: a
- * process that was suspended may have lost lanes without knowing.
- */
+/** Sends what is due in the lanes that this process owns: after a suspension it may have lost some without knowing. */
 export function deliver({ store, owners, runtime, measures, bounds, ...options }: DeliverOptions): Delivery {
   const { schedule, disableAfterMs, concurrency, sender } = options;
   const { random, log } = runtime;

@@ -19,7 +19,7 @@ import { createWakes } from './wakes.ts';
 
 /**
  * Decides which deliveries are sent, and when: the rules over all lanes of a process, without I/O. Callers report
- * events with their time; `advance` then returns what to do. The same calls always lead to the same effects.
+ * events with their time; `advance` returns what to do. The same calls always lead to the same effects.
  */
 export type Dispatch = {
   /** Lanes have work. Lanes that are not owned are requested (`take`). */
@@ -68,7 +68,7 @@ export type Effect =
   | RequestEffect
   | { do: 'record'; outcomes: readonly Outcome[] };
 
-/** Counts of lanes. Each lane counts in one state, the first that applies. */
+/** Each lane counts in the first state that applies. */
 export type DispatchReading = { underWay: number; silent: number; failing: number };
 
 export type DispatchRules = ReadRules &

@@ -3,8 +3,6 @@ import { keyOf, type Lane, type LaneRules, type Reading } from './lane.ts';
 import type { DueDelivery, LaneReading, LaneRequest, LaneSettings } from './port.ts';
 import { isProbed, noTrouble } from './trouble.ts';
 
-/** What to read of a lane, and when, without I/O. */
-
 export type ReadRules = LaneRules & {
   inAll: number;
   /** Deliveries to read ahead for each slot of a lane. */
@@ -12,8 +10,8 @@ export type ReadRules = LaneRules & {
   /** Manual deliveries to read at a time, beyond those in flight. */
   asked: number;
   /**
-   * How often to read a lane that never empties from its beginning: a late delivery may belong before the rest. Also
-   * how often to check a waiting lane for a change of its webhook, and a busy lane for a lost hint.
+   * How often to read a lane from its beginning that never empties, since a late delivery may belong there. Also how
+   * often to check a waiting lane for a changed webhook, and a busy one for a lost hint.
    */
   rereadMs: number;
   /** Added for each lane, to bound the cost of many lanes that only wait. */
@@ -28,20 +26,20 @@ export function lookAt(lane: Lane, at: number): void {
   if (lane.reading) lane.reading.lookAt = Math.min(lane.reading.lookAt, at);
 }
 
-/** The same for a manual delivery. */
+/** Like `lookAt`, for a manual delivery. */
 export function askAt(lane: Lane, at: number): void {
   lane.askAt = Math.min(lane.askAt, at);
   if (lane.reading) lane.reading.askAt = Math.min(lane.reading.askAt, at);
 }
 
-/** @param among how many lanes there are */
+/** @param among the number of lanes */
 export function rereadAt({ readAt }: Lane, among: number, { rereadMs, rereadEachMs }: ReadRules): number {
   return readAt + Math.max(rereadMs, among * rereadEachMs);
 }
 
 /**
- * When to read the lane next; infinite while that is unknown.
  * @param isHeld whether nothing that waits may be sent before some time
+ * @returns when to read the lane next; infinite while unknown
  */
 export function readsAt(lane: Lane, isHeld: boolean, among: number, rules: ReadRules, now: number): number {
   const { asked, queue, reading, isEnding } = lane;
@@ -104,7 +102,6 @@ function readLimit(
   return after === undefined ? wanted + underWay.size + queue.length : wanted;
 }
 
-/** Adds what was found and is not yet known. */
 export function takeIn(
   lane: Lane,
   reading: Reading,

@@ -21,7 +21,7 @@ export type Lane = {
   settings: LaneSettings | undefined;
   /** The state of the webhook as this owner knows it: the store may not know yet. */
   state: Omit<LaneState, 'disabledReason'> | undefined;
-  /** Whether an outcome that disables the webhook is not yet recorded: until then the store takes it for enabled. */
+  /** Whether an outcome that disables the webhook is not recorded yet: the store still considers it enabled. */
   isEnding: boolean;
   /** Whether to hand it over when none of its requests is in flight. */
   isLeaving: boolean;
@@ -40,16 +40,16 @@ export type Lane = {
   /** In flight or not yet recorded, by event and generation. */
   underWay: Map<string, DueDelivery>;
   sending: number;
-  /** The one that uses the slot reserved for manual deliveries. */
+  /** The manual delivery in the reserved slot. */
   reserved: DueDelivery | undefined;
   /** Whether the one in flight must be alone in its lane. */
   isAlone: boolean;
   /** How many of the deliveries due when it was taken are still to be sent one at a time. */
   careful: number;
   readonly takenAt: number;
-  /** The earlier suspicions of deliveries noted since the lane is owned: this process survived sending them. */
+  /** Earlier suspicions of deliveries noted since the lane was taken: this process survived sending them. */
   noted: Map<string, number>;
-  /** How often its webhook was changed since the lane is owned. */
+  /** How often its webhook changed since the lane was taken. */
   changes: number;
   trouble: Trouble;
   bucket: Bucket | undefined;
@@ -125,8 +125,8 @@ export type Hindrance =
   | 'places';
 
 /**
- * The next delivery that may be sent, or why none may.
  * @param width the requests allowed in flight, given the other lanes; 0 when only manual deliveries have a slot
+ * @returns the next delivery that may be sent, or why none may
  */
 export function nextOf(lane: Lane, width: number, rules: LaneRules, now: number): DueDelivery | Hindrance {
   const { settings, asked, askAt, queue, trouble, sending, reserved } = lane;
@@ -181,10 +181,7 @@ export function isBusy({ asked, queue, underWay }: Lane): boolean {
   return asked.length + queue.length + underWay.size > 0;
 }
 
-/**
- * Whether forgetting it loses little: a new lane would be the same.
- * @param troubledMs how long after its last attempt trouble is remembered
- */
+/** Whether a new lane would be the same, so that forgetting this one loses little. */
 export function isAsNew(lane: Lane, troubledMs: number, now: number): boolean {
   return (
     !isBusy(lane) &&

@@ -10,7 +10,7 @@ export type Ledger = {
   /** The store failed: wait before the next call. */
   failed(now: number): void;
   retryAt(): number;
-  /** When there is something to record; undefined while there is nothing. */
+  /** When to record next; undefined without outcomes. */
   wakeAt(): number | undefined;
   isFull(): boolean;
   isEmpty(): boolean;

@@ -17,7 +17,7 @@ const PAUSING = [429, 503];
 const GONE = 410;
 
 /**
- * What follows from an attempt for its delivery and its webhook.
+ * The consequences of an attempt for its delivery and its webhook.
  * @param now when the attempt ended
  * @param random returns a number from 0 to 1, for the jitter of the next delay
  */

@@ -1,9 +1,9 @@
 /**
  * Which lanes this replica takes, keeps and hands over, without I/O: callers report events with the time of the
  * monotonic clock. Each lane has a favourite among the dispatching replicas, the same for all that see the same
- * replicas. So lanes spread evenly, and a joining or leaving replica moves only its share. A replica takes the lanes
- * whose favourite it is, and those that nobody has taken for a while, since replicas may briefly see different
- * members. A lane stays with its owner until the owner hands it over or its lease ends.
+ * replicas. So lanes spread evenly, and a joining or leaving replica moves only its share. A replica takes its
+ * favourites, and lanes without an owner for a while, since replicas may briefly see different members. An owner keeps
+ * a lane until it hands it over or its lease ends.
  */
 export type Ownership = {
   /** Which of these lanes, apparently without an owner, this replica may try to take now. */
@@ -18,14 +18,11 @@ export type Ownership = {
   isFor(webhook: string): boolean;
   /** The lease was renewed by a request sent at this time. */
   renewed(sentAt: number): void;
-  /** These replicas dispatch. What follows for this one. */
+  /** These replicas dispatch now. Returns the consequences for this one. */
   see(members: readonly string[], now: number): Seen;
   /** When the lease ends for this replica: before it ends for all others. */
   endsAt(): number;
-  /**
-   * The lease ended or may have ended: this replica starts again under a new name, owning nothing. Returns what it
-   * lost.
-   */
+  /** The lease may have ended: this replica starts again under a new name, without lanes. Returns those it lost. */
   begin(replica: string): OwnedLane[];
 };
 

@@ -2,8 +2,8 @@ import type { Trace } from '../../tracing/port.ts';
 import type { AttemptRecord, PlantEvent, SigningKeys } from '../port.ts';
 
 /**
- * What delivery needs from a store. A *lane* is everything that waits for one webhook. One process owns a lane at a
- * time: it reads what is due, keeps requests in flight in memory, and writes only outcomes.
+ * What delivery needs from a store. A *lane* is everything waiting for one webhook. One process owns it at a time,
+ * reads what is due, keeps requests in flight in memory, and writes only outcomes.
  */
 
 /** A due delivery, as the owner of its lane reads it. */
@@ -35,9 +35,7 @@ export type LaneSettings = SigningKeys & {
   pausedUntil: number | undefined;
   /** The first failure since the last success. */
   failingSince: number | undefined;
-  /**
-   * Increases when its owner changes its target or enables it, which voids what older attempts say about the webhook.
-   */
+  /** Increases when its owner changes its target or enables it: older attempts then say nothing about it. */
   generation: number;
 };
 
@@ -88,7 +86,7 @@ export type Outcome = {
   /** The generation the delivery had when it was read. */
   generation: number;
   /**
-   * The step it had then. If it differs by now, a failure makes the delivery due at once with its whole schedule
+   * The step it had then. If the step has changed, a failure makes the delivery due at once with its whole schedule
    * ahead.
    */
   step: number;
@@ -125,10 +123,7 @@ export interface LaneStore {
   record(outcomes: readonly Outcome[]): Promise<Recorded[]>;
   /** Increments `suspicions` of a delivery that is about to be sent. */
   suspect(webhook: string, event: string, generation: number): Promise<void>;
-  /**
-   * Calls back after a commit, of this process or another, that gave lanes work. Only a hint: `findWork` finds the
-   * rest.
-   */
+  /** Calls back after a commit of any process that gave lanes work. Only a hint: `findWork` finds the rest. */
   onWork(listener: (work: readonly Work[]) => void): void;
   /** Calls back after a commit that deleted a webhook, or changed its target or whether it is enabled. */
   onChange(listener: (webhook: string) => void): void;

@@ -3,7 +3,6 @@ import type { Log } from '../../runtime.ts';
 import { timeText } from '../time.ts';
 import type { Outcome, Recorded } from './port.ts';
 
-/** What is measured of deliveries. */
 export type DeliveryMeasures = Pick<
   Measures,
   'attemptEnded' | 'attemptNotMade' | 'webhookPaused' | 'webhookDisabled'

@@ -6,8 +6,8 @@ const DATE =
   /^(?:[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT|[A-Z][a-z]{5,8}, \d{2}-[A-Z][a-z]{2}-\d{2} \d{2}:\d{2}:\d{2} GMT|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2} \d{4})$/;
 
 /**
- * Until when a `Retry-After` header (RFC 9110 §10.2.3) asks to wait, at most 24 hours; undefined for an invalid
- * header or a time in the past.
+ * Until when a `Retry-After` header (RFC 9110 §10.2.3) asks to wait, at most 24 hours; undefined for an invalid or past
+ * one.
  */
 export function pauseOf(header: string | undefined, now: number): number | undefined {
   if (header === undefined) return undefined;

@@ -13,12 +13,9 @@ import type { LaneStore, Outcome, Recorded } from './port.ts';
 import type { Sending } from './requests.ts';
 import { pause, systemTimers, type Timers } from './timers.ts';
 
-/** Tells which process owns which lane. */
+/** The owners of lanes, as this process sees them. */
 export interface LaneOwners {
-  /**
-   * Tries to take the lanes and resolves with those that this process owns now. Rejects when the owners are unknown:
-   * the caller tries again.
-   */
+  /** Tries to take the lanes and resolves with those owned now. Rejects when the owners are unknown: retry then. */
   take(webhooks: readonly string[]): Promise<readonly TakenLane[]>;
   /** @param isUsed false for lanes that have nothing to do and have sent nothing for a while */
   giveBack(webhooks: readonly string[], isUsed: boolean): Promise<void>;
@@ -28,7 +25,7 @@ export interface LaneOwners {
   onLeave?(listener: (webhooks: readonly string[]) => void): void;
   /** Calls back when another process has gone: the next search finds its lanes. */
   onGone?(listener: () => void): void;
-  /** Called before anything is begun: a process that stood still may have lost lanes that it has not heard of yet. */
+  /** Called before anything starts: a suspended process may have lost lanes without knowing. */
   check?(): void;
 }
 
@@ -52,10 +49,7 @@ export type DeliveryParts = {
 };
 
 export type DeliveryBounds = {
-  /**
-   * The least pause between searches for work without a hint. Searches take at most a tenth of the time, within
-   * bounds.
-   */
+  /** The shortest pause between searches without a hint. Searches take at most a tenth of the time, within bounds. */
   searchMs: number;
   searchedTogether: number;
   /** How long a lane without work is kept. */

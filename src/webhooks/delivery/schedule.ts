@@ -1,10 +1,7 @@
 import { delivery } from '../../limits.ts';
 import type { NextState } from './port.ts';
 
-/**
- * Delays in milliseconds: the first between the event and the first attempt, each other between two attempts. One
- * attempt per entry.
- */
+/** One delay per attempt, in milliseconds: from the event to the first attempt, then between attempts. */
 export type Schedule = readonly number[];
 
 export const DEFAULT_SCHEDULE = '0s,5s,5m,30m,2h,5h,10h,14h,20h,24h';
@@ -46,10 +43,10 @@ function delayOf(entry: string): number | undefined {
 }
 
 /**
- * What follows for a delivery after a failed attempt.
+ * The state of a delivery after a failed attempt.
  * @param step attempts since its schedule began, including the failed one
  * @param random01 a random number from 0 to 1: it varies the delay by ±10 %, so that receivers that failed together
- * are not retried together
+ *   are not retried together
  */
 export function nextAttempt(
   schedule: Schedule,

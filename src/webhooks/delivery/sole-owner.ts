@@ -4,8 +4,8 @@ import type { LaneStore } from './port.ts';
 
 /**
  * Owns every lane: no other process sends from this store.
- * @param isCareful whether the previous process died, possibly because of what it sent: the lanes with work now are
- * suspect until they are first taken
+ * @param isCareful whether the previous process died, possibly because of what it sent: lanes that have work now are
+ *   suspect until they are first taken
  */
 export function soleOwner(store: Pick<LaneStore, 'findWork'>, isCareful: boolean): OwnedLanes {
   let suspects = isCareful ? undefined : new Set<string>();

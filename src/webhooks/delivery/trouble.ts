@@ -37,7 +37,7 @@ export function isProbed({ isSilent, failures }: Trouble, { failuresToProbe }: T
 }
 
 /**
- * What the end of an attempt means for later attempts.
+ * The trouble of a lane after an attempt.
  * @param isLast whether no other is in flight: concurrent attempts count as one probe
  */
 export function troubleAfter(
