@@ -24,6 +24,7 @@ import { openConnection } from './engine/connection.ts';
 import type { StoreFailure } from './engine/failure.ts';
 import { migrate } from './engine/migrate.ts';
 import { fromPlain } from './engine/plain-errors.ts';
+import { prepare } from './engine/prepare.ts';
 import { sizeOf, storeReads } from './engine/readings.ts';
 import { createSnapshot, type Snapshot } from './engine/snapshot.ts';
 import { lookAtFiles, storeFiles } from './engine/store-files.ts';
@@ -81,10 +82,8 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   const parts: Parts = { db, snapshot, epoch, visible, submit, command };
   const deliveries = deliveryReads(db, snapshot, visible);
   const { webhooks: webhooksReading } = storeReads(db, snapshot);
-  const newest = db.prepare(
-    `SELECT max((SELECT max(id) FROM events WHERE owner = users.id)) AS id
-     FROM users`,
-  );
+  const newest = prepare(db)`SELECT max((SELECT max(id) FROM events WHERE owner = users.id)) AS id
+    FROM users`;
   let closing: Promise<void> | undefined;
 
   /** The sender thread's batch ended. */

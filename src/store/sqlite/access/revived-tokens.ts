@@ -1,4 +1,5 @@
 import { DatabaseSync } from 'node:sqlite';
+import { prepare } from '../engine/prepare.ts';
 import { storeSchema } from '../files/inspect.ts';
 
 /** A token that becomes valid again, or for longer, when a backup replaces the store. */
@@ -52,13 +53,11 @@ function keyOf(db: DatabaseSync): unknown {
 type GoodToken = RevivedToken & { until: number };
 
 function goodIn(db: DatabaseSync, now: number): GoodToken[] {
-  const good = db.prepare(
-    `SELECT t.id, u.name AS user, t.label, t.expires_at AS until
-     FROM tokens t
-     JOIN users u ON u.id = t.user
-     WHERE ${GOOD}
-     ORDER BY t.id`,
-  );
+  const good = prepare(db)`SELECT t.id, u.name AS user, t.label, t.expires_at AS until
+    FROM tokens t
+    JOIN users u ON u.id = t.user
+    WHERE ${GOOD}
+    ORDER BY t.id`;
   return good.all(now).map(({ id, user, label, until }) => ({
     id: String(id),
     user: String(user),
@@ -71,12 +70,10 @@ const GOOD = 't.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > ?
 
 /** Until when a token is valid, by its id: -Infinity when it is revoked or expired, or it or its user is gone. */
 function lifeIn(db: DatabaseSync, now: number): (id: string) => number {
-  const live = db.prepare(
-    `SELECT t.expires_at AS until
-     FROM tokens t
-     JOIN users u ON u.id = t.user
-     WHERE ${GOOD} AND t.id = ?`,
-  );
+  const live = prepare(db)`SELECT t.expires_at AS until
+    FROM tokens t
+    JOIN users u ON u.id = t.user
+    WHERE ${GOOD} AND t.id = ?`;
   return (id) => {
     const found = live.get(now, id);
     return found ? endOf(found.until) : Number.NEGATIVE_INFINITY;

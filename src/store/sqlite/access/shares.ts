@@ -3,15 +3,14 @@ import type { NewShare, Share, ShareOutcome } from '../../../access/port.ts';
 import { toShare } from '../../rows.ts';
 import { isVisibleTo } from '../../visible-owners.ts';
 import type { OutboxWrites } from '../deliveries/outbox.ts';
+import { prepare } from '../engine/prepare.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
 
 export function shareWrites(db: DatabaseSync, outbox: OutboxWrites) {
   const user = db.prepare('SELECT id FROM users WHERE name = ?');
   const exists = db.prepare('SELECT 1 FROM shares WHERE owner = ? AND viewer = ?');
-  const insert = db.prepare(
-    `INSERT INTO shares (owner, viewer, created_at, removed)
-     VALUES (?1, ?2, ?3, (SELECT event FROM removed_events WHERE owner = ?1))`,
-  );
+  const insert = prepare(db)`INSERT INTO shares (owner, viewer, created_at, removed)
+    VALUES (?1, ?2, ?3, (SELECT event FROM removed_events WHERE owner = ?1))`;
   const remove = db.prepare('DELETE FROM shares WHERE owner = ? AND viewer = ?');
   const ofOwner = db.prepare('SELECT owner, viewer FROM shares WHERE owner = ?');
   const ofViewer = db.prepare('SELECT owner, viewer FROM shares WHERE viewer = ?');
@@ -57,25 +56,21 @@ export function shareWrites(db: DatabaseSync, outbox: OutboxWrites) {
 
 /** Drops the viewer's deliveries of the owner's events so far, slice by slice. */
 function withdrawing(db: DatabaseSync): (owner: number, viewer: number) => void {
-  const insert = db.prepare(
-    `INSERT INTO withdrawals (webhook, owner, next, through)
-     SELECT w.id, ?1, '', (SELECT max(id) FROM events WHERE owner = ?1)
-     FROM webhooks w
-     WHERE w.owner = ?2 AND w.status <> 'deleted' AND EXISTS (SELECT 1 FROM events WHERE owner = ?1)
-     ON CONFLICT (webhook, owner) DO UPDATE
-     SET next = '', through = excluded.through`,
-  );
+  const insert = prepare(db)`INSERT INTO withdrawals (webhook, owner, next, through)
+    SELECT w.id, ?1, '', (SELECT max(id) FROM events WHERE owner = ?1)
+    FROM webhooks w
+    WHERE w.owner = ?2 AND w.status <> 'deleted' AND EXISTS (SELECT 1 FROM events WHERE owner = ?1)
+    ON CONFLICT (webhook, owner) DO UPDATE
+    SET next = '', through = excluded.through`;
   return (owner, viewer) => void insert.run(owner, viewer);
 }
 
 export function shareReads(db: DatabaseSync, snapshot: Snapshot) {
-  const all = db.prepare(
-    `SELECT o.name AS owner, v.name AS viewer, s.created_at
-     FROM shares s
-     JOIN users o ON o.id = s.owner
-     JOIN users v ON v.id = s.viewer
-     ORDER BY o.name, v.name`,
-  );
+  const all = prepare(db)`SELECT o.name AS owner, v.name AS viewer, s.created_at
+    FROM shares s
+    JOIN users o ON o.id = s.owner
+    JOIN users v ON v.id = s.viewer
+    ORDER BY o.name, v.name`;
   return {
     shares: async (): Promise<Share[]> => snapshot.read(() => all.all().map(toShare)),
   };

@@ -1,24 +1,22 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { NewToken, StoredToken, TokenRotation, TokenRotationOutcome } from '../../../access/port.ts';
 import { toToken } from '../../rows.ts';
+import { prepare } from '../engine/prepare.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
 import { INSERT_USER } from './users.ts';
 
 export function tokenWrites(db: DatabaseSync) {
   const makeUser = db.prepare(INSERT_USER);
-  const insertToken = db.prepare(
-    `INSERT INTO tokens (hash, id, user, label, scopes, bootstrap, created_at, expires_at)
-     SELECT ?, ?, id, ?, ?, ?, ?, ?
-     FROM users
-     WHERE name = ?`,
-  );
+  const insertToken = prepare(db)`INSERT INTO tokens
+    (hash, id, user, label, scopes, bootstrap, created_at, expires_at)
+    SELECT ?, ?, id, ?, ?, ?, ?, ?
+    FROM users
+    WHERE name = ?`;
   const revoke = db.prepare('UPDATE tokens SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?');
-  const dropOtherBootstrap = db.prepare(
-    `DELETE FROM tokens
-     WHERE bootstrap = 1
-       AND user = (SELECT id FROM users WHERE name = ?)
-       AND hash <> ?`,
-  );
+  const dropOtherBootstrap = prepare(db)`DELETE FROM tokens
+    WHERE bootstrap = 1
+      AND user = (SELECT id FROM users WHERE name = ?)
+      AND hash <> ?`;
   const liveBootstrap = db.prepare(
     'SELECT 1 FROM tokens WHERE hash = ? AND bootstrap = 1 AND revoked_at IS NULL',
   );
@@ -47,22 +45,17 @@ export function tokenWrites(db: DatabaseSync) {
 }
 
 function rotations(db: DatabaseSync) {
-  const live = db.prepare(
-    `SELECT 1
-     FROM tokens
-     WHERE id = ? AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?)`,
-  );
-  const insertReplacement = db.prepare(
-    `INSERT INTO tokens (hash, id, user, label, scopes, bootstrap, created_at, expires_at)
-     SELECT ?, ?, user, label, scopes, 0, ?, ?
-     FROM tokens
-     WHERE id = ?`,
-  );
-  const replace = db.prepare(
-    `UPDATE tokens
-     SET expires_at = min(coalesce(expires_at, ?1), ?1), replaced_by = ?2
-     WHERE id = ?3`,
-  );
+  const live = prepare(db)`SELECT 1
+    FROM tokens
+    WHERE id = ? AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?)`;
+  const insertReplacement = prepare(db)`INSERT INTO tokens
+    (hash, id, user, label, scopes, bootstrap, created_at, expires_at)
+    SELECT ?, ?, user, label, scopes, 0, ?, ?
+    FROM tokens
+    WHERE id = ?`;
+  const replace = prepare(db)`UPDATE tokens
+    SET expires_at = min(coalesce(expires_at, ?1), ?1), replaced_by = ?2
+    WHERE id = ?3`;
   const find = db.prepare('SELECT bootstrap, replaced_by FROM tokens WHERE id = ?');
 
   return ({ id, replacement, overlapUntil }: TokenRotation): TokenRotationOutcome => {

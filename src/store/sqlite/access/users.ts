@@ -4,6 +4,7 @@ import { USER_DISABLED } from '../../../access/users.ts';
 import type { Webhook, WebhookChange } from '../../../webhooks/port.ts';
 import { toBelongings, toUser } from '../../rows.ts';
 import type { OutboxWrites } from '../deliveries/outbox.ts';
+import { prepare } from '../engine/prepare.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
 
 const COLUMNS = 'id, name, created_at, disabled_at';
@@ -117,14 +118,12 @@ export function activeUsers(db: DatabaseSync) {
 export function userReads(db: DatabaseSync, snapshot: Snapshot) {
   const all = db.prepare(`SELECT ${COLUMNS} FROM users WHERE deleted_at IS NULL ORDER BY name`);
   const named = db.prepare(FIND_USER);
-  const counts = db.prepare(
-    `SELECT (SELECT count(*) FROM plants WHERE owner = u.id) AS plants,
-       (SELECT count(*) FROM webhooks WHERE owner = u.id AND status <> 'deleted') AS webhooks,
-       (SELECT count(*) FROM tokens WHERE user = u.id) AS tokens,
-       (SELECT count(*) FROM shares WHERE owner = u.id) + (SELECT count(*) FROM shares WHERE viewer = u.id) AS shares
-     FROM users u
-     WHERE u.name = ?`,
-  );
+  const counts = prepare(db)`SELECT (SELECT count(*) FROM plants WHERE owner = u.id) AS plants,
+      (SELECT count(*) FROM webhooks WHERE owner = u.id AND status <> 'deleted') AS webhooks,
+      (SELECT count(*) FROM tokens WHERE user = u.id) AS tokens,
+      (SELECT count(*) FROM shares WHERE owner = u.id) + (SELECT count(*) FROM shares WHERE viewer = u.id) AS shares
+    FROM users u
+    WHERE u.name = ?`;
   return {
     async user(name: string): Promise<User | undefined> {
       const row = snapshot.read(() => named.get(name));

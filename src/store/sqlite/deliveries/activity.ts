@@ -4,34 +4,32 @@ import { feeds as limits } from '../../../limits.ts';
 import type { Activity, ActivityQuery } from '../../../webhooks/port.ts';
 import { behind } from '../../event-ids.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
+import { prepare } from '../engine/prepare.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
 
 type Row = Record<string, unknown>;
 
 export function activityReads(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners) {
-  const eventsOf = db.prepare(
-    `SELECT count(*) AS seen, max(id) AS last, count(*) FILTER (WHERE type = 'plant.created') AS plants
-     FROM (
-       SELECT id, type
-       FROM events
-       WHERE owner = ? AND id >= ? AND id < ?
-       ORDER BY id
-       LIMIT ${limits.counted}
-     )`,
-  );
-  const deliveriesOf = db.prepare(
-    `SELECT count(*) AS seen, max(event) AS last,
-       count(*) FILTER (WHERE state = 'delivered') AS delivered,
-       count(*) FILTER (WHERE state = 'failed') AS failed,
-       count(*) FILTER (WHERE state = 'pending') AS waiting
-     FROM (
-       SELECT event, state
-       FROM deliveries
-       WHERE webhook = ? AND event >= ? AND event < ?
-       ORDER BY event
-       LIMIT ${limits.counted}
-     )`,
-  );
+  const eventsOf = prepare(db)`SELECT count(*) AS seen, max(id) AS last,
+      count(*) FILTER (WHERE type = 'plant.created') AS plants
+    FROM (
+      SELECT id, type
+      FROM events
+      WHERE owner = ? AND id >= ? AND id < ?
+      ORDER BY id
+      LIMIT ${limits.counted}
+    )`;
+  const deliveriesOf = prepare(db)`SELECT count(*) AS seen, max(event) AS last,
+      count(*) FILTER (WHERE state = 'delivered') AS delivered,
+      count(*) FILTER (WHERE state = 'failed') AS failed,
+      count(*) FILTER (WHERE state = 'pending') AS waiting
+    FROM (
+      SELECT event, state
+      FROM deliveries
+      WHERE webhook = ? AND event >= ? AND event < ?
+      ORDER BY event
+      LIMIT ${limits.counted}
+    )`;
   const webhooksOf = db.prepare(`SELECT id FROM webhooks WHERE owner = ? AND status <> 'deleted'`);
 
   return {

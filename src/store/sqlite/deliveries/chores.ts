@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { prepare } from '../engine/prepare.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
 import { expiries, keyExpiries } from './expiries.ts';
 import type { OutboxWrites } from './outbox.ts';
@@ -24,14 +25,12 @@ export function choreWrites(db: DatabaseSync, outbox: OutboxWrites) {
 }
 
 export function choreReads(db: DatabaseSync, snapshot: Snapshot) {
-  const any = db.prepare(
-    `SELECT 1
-     WHERE EXISTS (SELECT 1 FROM replays)
-        OR EXISTS (SELECT 1 FROM withdrawals)
-        OR EXISTS (SELECT 1 FROM webhooks WHERE status = 'deleted')
-        OR EXISTS (SELECT 1 FROM users WHERE deleted_at IS NOT NULL)
-        OR EXISTS (SELECT 1 FROM idempotency WHERE expires_at <= ?)`,
-  );
+  const any = prepare(db)`SELECT 1
+    WHERE EXISTS (SELECT 1 FROM replays)
+       OR EXISTS (SELECT 1 FROM withdrawals)
+       OR EXISTS (SELECT 1 FROM webhooks WHERE status = 'deleted')
+       OR EXISTS (SELECT 1 FROM users WHERE deleted_at IS NOT NULL)
+       OR EXISTS (SELECT 1 FROM idempotency WHERE expires_at <= ?)`;
   return {
     hasChores: async (now: number): Promise<boolean> => snapshot.read(() => any.get(now) !== undefined),
   };

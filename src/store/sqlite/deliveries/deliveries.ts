@@ -14,26 +14,23 @@ import { behind, END, latest } from '../../event-ids.ts';
 import { FEED_TYPES, KNOWN_TYPES, toAttempt, toDelivery } from '../../rows.ts';
 import { IS_VISIBLE, ownersVisibleTo } from '../access/shares.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
+import { prepare } from '../engine/prepare.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
 import { type OutboxWrites, webhookOwners } from './outbox.ts';
 
 export function deliveryWrites(db: DatabaseSync, outbox: OutboxWrites) {
   const owns = webhookOwners(db);
   // It is sent at once, even during an attempt: the higher generation voids the outcome of that attempt.
-  const redeliver = db.prepare(
-    `UPDATE deliveries
-     SET state = 'pending', step = 0, due = ?, generation = generation + 1, asked = 1, suspicions = 0
-     WHERE webhook = ? AND event = ?`,
-  );
+  const redeliver = prepare(db)`UPDATE deliveries
+    SET state = 'pending', step = 0, due = ?, generation = generation + 1, asked = 1, suspicions = 0
+    WHERE webhook = ? AND event = ?`;
   const newestEvent = db.prepare('SELECT max(id) AS id FROM events WHERE owner = ?');
   const visibleTo = ownersVisibleTo(db);
   const newestDelivery = db.prepare('SELECT max(event) AS id FROM deliveries WHERE webhook = ?');
   const countReplays = db.prepare('SELECT count(*) AS count FROM replays WHERE webhook = ? AND hastens = 0');
   const isDisabled = disabledWebhooks(db);
-  const insertReplay = db.prepare(
-    `INSERT INTO replays (webhook, owner, hastens, state, next, through)
-     VALUES (?, ?, 0, ?, ?, ?)`,
-  );
+  const insertReplay = prepare(db)`INSERT INTO replays (webhook, owner, hastens, state, next, through)
+    VALUES (?, ?, 0, ?, ?, ?)`;
 
   function newestVisible(viewer: number): string | undefined {
     const owners = visibleTo(viewer);
@@ -63,35 +60,27 @@ export function deliveryReads(db: DatabaseSync, snapshot: Snapshot, visible: Vis
   const columns = `d.state, d.attempts, d.due, d.reason,
        e.id, e.type, e.created_at, CAST(e.plant AS TEXT) AS plant, e.name, e.tag`;
   const events = `JOIN events e ON e.owner = d.owner AND e.id = d.event AND e.type IN (${KNOWN_TYPES})`;
-  const all = db.prepare(
-    `SELECT ${columns}
-     FROM deliveries d
-     ${events}
-     WHERE d.webhook = ? AND d.event < ? AND ${IS_VISIBLE}
-     ORDER BY d.event DESC
-     LIMIT CAST(? AS INTEGER)`,
-  );
+  const all = prepare(db)`SELECT ${columns}
+    FROM deliveries d
+    ${events}
+    WHERE d.webhook = ? AND d.event < ? AND ${IS_VISIBLE}
+    ORDER BY d.event DESC
+    LIMIT CAST(? AS INTEGER)`;
   // Without statistics SQLite would scan the deliveries in every state.
-  const inState = db.prepare(
-    `SELECT ${columns}
-     FROM deliveries d INDEXED BY deliveries_by_state
-     ${events}
-     WHERE d.webhook = ? AND d.state = ? AND d.event < ? AND ${IS_VISIBLE}
-     ORDER BY d.event DESC
-     LIMIT CAST(? AS INTEGER)`,
-  );
-  const one = db.prepare(
-    `SELECT ${columns}
-     FROM deliveries d
-     ${events}
-     WHERE d.webhook = ? AND d.event = ? AND ${IS_VISIBLE}`,
-  );
-  const attempts = db.prepare(
-    `SELECT at, duration_ms, address, status, excerpt, error
-     FROM attempts
-     WHERE webhook = ? AND event = ?
-     ORDER BY generation`,
-  );
+  const inState = prepare(db)`SELECT ${columns}
+    FROM deliveries d INDEXED BY deliveries_by_state
+    ${events}
+    WHERE d.webhook = ? AND d.state = ? AND d.event < ? AND ${IS_VISIBLE}
+    ORDER BY d.event DESC
+    LIMIT CAST(? AS INTEGER)`;
+  const one = prepare(db)`SELECT ${columns}
+    FROM deliveries d
+    ${events}
+    WHERE d.webhook = ? AND d.event = ? AND ${IS_VISIBLE}`;
+  const attempts = prepare(db)`SELECT at, duration_ms, address, status, excerpt, error
+    FROM attempts
+    WHERE webhook = ? AND event = ?
+    ORDER BY generation`;
   const isDisabled = disabledWebhooks(db);
 
   return {
@@ -122,34 +111,28 @@ function disabledWebhooks(db: DatabaseSync): (webhook: string) => boolean {
 }
 
 function deliveryCounts(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners) {
-  const ofState = db.prepare(
-    `SELECT count(*) AS count, max(event) AS last
-     FROM (
-       SELECT event
-       FROM deliveries
-       WHERE webhook = ? AND state = ? AND event >= ?
-       ORDER BY event
-       LIMIT ${limits.counted}
-     )`,
-  );
-  const ofOwner = db.prepare(
-    `SELECT count(*) FILTER (WHERE type IN (${FEED_TYPES})) AS count, max(id) AS last
-     FROM (
-       SELECT id, type
-       FROM events
-       WHERE owner = ? AND id >= ?
-       ORDER BY id
-       LIMIT ${limits.counted}
-     )`,
-  );
-  const oldest = db.prepare(
-    `SELECT e.created_at AS at
-     FROM deliveries d INDEXED BY deliveries_by_state
-     JOIN events e ON e.owner = d.owner AND e.id = d.event
-     WHERE d.webhook = ? AND d.state = 'pending'
-     ORDER BY d.event
-     LIMIT 1`,
-  );
+  const ofState = prepare(db)`SELECT count(*) AS count, max(event) AS last
+    FROM (
+      SELECT event
+      FROM deliveries
+      WHERE webhook = ? AND state = ? AND event >= ?
+      ORDER BY event
+      LIMIT ${limits.counted}
+    )`;
+  const ofOwner = prepare(db)`SELECT count(*) FILTER (WHERE type IN (${FEED_TYPES})) AS count, max(id) AS last
+    FROM (
+      SELECT id, type
+      FROM events
+      WHERE owner = ? AND id >= ?
+      ORDER BY id
+      LIMIT ${limits.counted}
+    )`;
+  const oldest = prepare(db)`SELECT e.created_at AS at
+    FROM deliveries d INDEXED BY deliveries_by_state
+    JOIN events e ON e.owner = d.owner AND e.id = d.event
+    WHERE d.webhook = ? AND d.state = 'pending'
+    ORDER BY d.event
+    LIMIT 1`;
   const isDisabled = disabledWebhooks(db);
   const count = countingIn(snapshot);
 

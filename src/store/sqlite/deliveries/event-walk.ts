@@ -1,18 +1,17 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { behind } from '../../event-ids.ts';
 import { FEED_TYPES } from '../../rows.ts';
+import { prepare } from '../engine/prepare.ts';
 
 type Row = Record<string, unknown>;
 
 /** Walks plant events in id order. Each step reads from one owner up to the next event of any other. */
 export function eventWalk(db: DatabaseSync) {
-  const ofOwner = db.prepare(
-    `SELECT owner, id, type, created_at, CAST(plant AS TEXT) AS plant, name, tag
-     FROM events
-     WHERE owner = ? AND id >= ? AND id <= ? AND type IN (${FEED_TYPES})
-     ORDER BY id
-     LIMIT CAST(? AS INTEGER)`,
-  );
+  const ofOwner = prepare(db)`SELECT owner, id, type, created_at, CAST(plant AS TEXT) AS plant, name, tag
+    FROM events
+    WHERE owner = ? AND id >= ? AND id <= ? AND type IN (${FEED_TYPES})
+    ORDER BY id
+    LIMIT CAST(? AS INTEGER)`;
   const first = db.prepare('SELECT min(id) AS id FROM events WHERE owner = ? AND id >= ? AND id <= ?');
 
   /** Rows for `toEvent`, with their owner, from one id to another, inclusive. */

@@ -3,6 +3,7 @@ import type { EventPage, EventQuery } from '../../../webhooks/port.ts';
 import { BEGINNING, behind, END, latest } from '../../event-ids.ts';
 import { toEvent } from '../../rows.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
+import { prepare } from '../engine/prepare.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
 import { eventWalk } from './event-walk.ts';
 
@@ -12,12 +13,10 @@ import { eventWalk } from './event-walk.ts';
  */
 export function eventReads(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners) {
   const walk = eventWalk(db);
-  const removed = db.prepare(
-    `SELECT r.event
-     FROM removed_events r
-     LEFT JOIN shares s ON s.owner = r.owner AND s.viewer = ?
-     WHERE r.owner = ? AND (s.removed IS NULL OR s.removed <> r.event)`,
-  );
+  const removed = prepare(db)`SELECT r.event
+    FROM removed_events r
+    LEFT JOIN shares s ON s.owner = r.owner AND s.viewer = ?
+    WHERE r.owner = ? AND (s.removed IS NULL OR s.removed <> r.event)`;
   const newest = db.prepare('SELECT max(id) AS id FROM events WHERE owner = ?');
 
   /** After the newest removed event: an older one that is still waiting is kept, but is not part of the feed. */

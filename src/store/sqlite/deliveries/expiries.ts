@@ -1,27 +1,24 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { ExpiryPosition, ExpiryRequest } from '../../../webhooks/port.ts';
 import { FEED_TYPES } from '../../rows.ts';
+import { prepare } from '../engine/prepare.ts';
 
 /** Removes expired events and their deliveries. */
 export function expiries(db: DatabaseSync): (request: ExpiryRequest) => ExpiryPosition | undefined {
   const owners = db.prepare('SELECT min(id) AS id FROM users WHERE id > ?');
-  const old = db.prepare(
-    `SELECT id
-     FROM events
-     WHERE owner = ? AND id > ? AND id < ?
-     ORDER BY id
-     LIMIT CAST(? AS INTEGER)`,
-  );
-  const webhooksOf = db.prepare(
-    `SELECT id, status
-     FROM webhooks
-     WHERE owner = ?1
-     UNION ALL
-     SELECT w.id, w.status
-     FROM shares s
-     JOIN webhooks w ON w.owner = s.viewer
-     WHERE s.owner = ?1`,
-  );
+  const old = prepare(db)`SELECT id
+    FROM events
+    WHERE owner = ? AND id > ? AND id < ?
+    ORDER BY id
+    LIMIT CAST(? AS INTEGER)`;
+  const webhooksOf = prepare(db)`SELECT id, status
+    FROM webhooks
+    WHERE owner = ?1
+    UNION ALL
+    SELECT w.id, w.status
+    FROM shares s
+    JOIN webhooks w ON w.owner = s.viewer
+    WHERE s.owner = ?1`;
   const remove = removalOfEvents(db);
 
   return ({ before, from, limit }) => {
@@ -53,21 +50,17 @@ function toSubscriber(row: Record<string, unknown>): Subscriber {
 }
 
 function removalOfEvents(db: DatabaseSync) {
-  const waits = db.prepare(
-    `SELECT 1
-     FROM deliveries
-     WHERE webhook = ? AND event = ? AND state = 'pending'`,
-  );
+  const waits = prepare(db)`SELECT 1
+    FROM deliveries
+    WHERE webhook = ? AND event = ? AND state = 'pending'`;
   const removeDelivery = db.prepare('DELETE FROM deliveries WHERE webhook = ? AND event = ?');
   const removeEvent = db.prepare(
     `DELETE FROM events WHERE owner = ? AND id = ? RETURNING type IN (${FEED_TYPES}) AS in_feed`,
   );
-  const note = db.prepare(
-    `INSERT INTO removed_events (owner, event)
-     VALUES (?, ?)
-     ON CONFLICT (owner) DO UPDATE
-     SET event = max(event, excluded.event)`,
-  );
+  const note = prepare(db)`INSERT INTO removed_events (owner, event)
+    VALUES (?, ?)
+    ON CONFLICT (owner) DO UPDATE
+    SET event = max(event, excluded.event)`;
 
   return (owner: number, webhooks: Subscriber[], events: string[]): void => {
     for (const event of events) {
@@ -80,14 +73,12 @@ function removalOfEvents(db: DatabaseSync) {
 
 /** Removes some of the expired answers to requests with a key. */
 export function keyExpiries(db: DatabaseSync): (now: number, limit: number) => void {
-  const remove = db.prepare(
-    `DELETE FROM idempotency
-     WHERE (user, method, path, key) IN (
-       SELECT user, method, path, key
-       FROM idempotency
-       WHERE expires_at <= ?
-       LIMIT CAST(? AS INTEGER)
-     )`,
-  );
+  const remove = prepare(db)`DELETE FROM idempotency
+    WHERE (user, method, path, key) IN (
+      SELECT user, method, path, key
+      FROM idempotency
+      WHERE expires_at <= ?
+      LIMIT CAST(? AS INTEGER)
+    )`;
   return (now, limit) => void remove.run(now, limit);
 }

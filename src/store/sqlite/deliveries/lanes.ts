@@ -9,18 +9,17 @@ import type {
 } from '../../../webhooks/delivery/port.ts';
 import { SENT_TYPES, toEvent, toTrace } from '../../rows.ts';
 import { IS_VISIBLE } from '../access/shares.ts';
+import { prepare } from '../engine/prepare.ts';
 
 /** Reads lanes through a connection that does nothing else meanwhile. */
 export function laneReads(db: DatabaseSync) {
   const settings = settingsOf(db);
   const [asked, due] = [askedOf(db), dueOf(db)];
-  const nextDue = db.prepare(
-    `SELECT due
-     FROM deliveries INDEXED BY deliveries_due
-     WHERE webhook = ? AND state = 'pending' AND due > ?
-     ORDER BY due
-     LIMIT 1`,
-  );
+  const nextDue = prepare(db)`SELECT due
+    FROM deliveries INDEXED BY deliveries_due
+    WHERE webhook = ? AND state = 'pending' AND due > ?
+    ORDER BY due
+    LIMIT 1`;
   return {
     findWork: workIn(db),
     /** Consistent only within a transaction. */
@@ -60,13 +59,11 @@ export async function readSound(
 
 /** Goes from lane to lane, so that lanes without pending deliveries cost nothing. */
 function workIn(db: DatabaseSync): (after: string | undefined, limit: number) => Work[] {
-  const next = db.prepare(
-    `SELECT webhook, due
-     FROM deliveries INDEXED BY deliveries_due
-     WHERE state = 'pending' AND webhook > ?
-     ORDER BY webhook, due
-     LIMIT 1`,
-  );
+  const next = prepare(db)`SELECT webhook, due
+    FROM deliveries INDEXED BY deliveries_due
+    WHERE state = 'pending' AND webhook > ?
+    ORDER BY webhook, due
+    LIMIT 1`;
   const isEnabled = db.prepare(`SELECT 1 FROM webhooks WHERE id = ? AND status = 'enabled'`);
   return (after = '', limit) => {
     const work: Work[] = [];
@@ -79,17 +76,13 @@ function workIn(db: DatabaseSync): (after: string | undefined, limit: number) =>
 }
 
 function settingsOf(db: DatabaseSync): (webhook: string, now: number) => LaneSettings | undefined {
-  const settings = db.prepare(
-    `SELECT url, rate, paused_until, failing_since, private_key, generation
-     FROM webhooks
-     WHERE id = ? AND status = 'enabled'`,
-  );
-  const secrets = db.prepare(
-    `SELECT secret
-     FROM webhook_secrets
-     WHERE webhook = ? AND (expires_at IS NULL OR expires_at > ?)
-     ORDER BY created_at DESC`,
-  );
+  const settings = prepare(db)`SELECT url, rate, paused_until, failing_since, private_key, generation
+    FROM webhooks
+    WHERE id = ? AND status = 'enabled'`;
+  const secrets = prepare(db)`SELECT secret
+    FROM webhook_secrets
+    WHERE webhook = ? AND (expires_at IS NULL OR expires_at > ?)
+    ORDER BY created_at DESC`;
   const numberOf = (value: unknown) => (value === null ? undefined : Number(value));
   return (webhook, now) => {
     const row = settings.get(webhook);
@@ -122,16 +115,14 @@ function dueOf(db: DatabaseSync) {
 
 /** In index order. Leaves out event types that only a newer version knows, for that version to handle. */
 function deliveriesIn(db: DatabaseSync, index: string, condition: string): StatementSync {
-  return db.prepare(
-    `SELECT d.event, d.due, d.step, d.generation, d.suspicions,
-       e.id, e.type, e.created_at, CAST(e.plant AS TEXT) AS plant, e.name, e.tag, e.trace
-     FROM deliveries d INDEXED BY ${index}
-     LEFT JOIN events e ON e.owner = d.owner AND e.id = d.event
-     WHERE d.webhook = ? AND d.state = 'pending' AND ${condition} AND ${IS_VISIBLE}
-       AND (e.type IS NULL OR e.type IN (${SENT_TYPES}))
-     ORDER BY d.due, d.event
-     LIMIT CAST(? AS INTEGER)`,
-  );
+  return prepare(db)`SELECT d.event, d.due, d.step, d.generation, d.suspicions,
+      e.id, e.type, e.created_at, CAST(e.plant AS TEXT) AS plant, e.name, e.tag, e.trace
+    FROM deliveries d INDEXED BY ${index}
+    LEFT JOIN events e ON e.owner = d.owner AND e.id = d.event
+    WHERE d.webhook = ? AND d.state = 'pending' AND ${condition} AND ${IS_VISIBLE}
+      AND (e.type IS NULL OR e.type IN (${SENT_TYPES}))
+    ORDER BY d.due, d.event
+    LIMIT CAST(? AS INTEGER)`;
 }
 
 type Row = Record<string, unknown>;

@@ -1,27 +1,24 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { behind } from '../../event-ids.ts';
+import { prepare } from '../engine/prepare.ts';
 
 /** Removes some data of a deleted webhook, and finally the webhook. */
 export function webhookRemovals(db: DatabaseSync): (limit: number) => void {
   const first = db.prepare(`SELECT id FROM webhooks WHERE status = 'deleted' LIMIT 1`);
-  const deliveries = db.prepare(
-    `DELETE FROM deliveries
-     WHERE (webhook, event) IN (
-       SELECT webhook, event
-       FROM deliveries
-       WHERE webhook = ?
-       LIMIT CAST(? AS INTEGER)
-     )`,
-  );
-  const attempts = db.prepare(
-    `DELETE FROM attempts
-     WHERE (webhook, event, generation) IN (
-       SELECT webhook, event, generation
-       FROM attempts
-       WHERE webhook = ?
-       LIMIT CAST(? AS INTEGER)
-     )`,
-  );
+  const deliveries = prepare(db)`DELETE FROM deliveries
+    WHERE (webhook, event) IN (
+      SELECT webhook, event
+      FROM deliveries
+      WHERE webhook = ?
+      LIMIT CAST(? AS INTEGER)
+    )`;
+  const attempts = prepare(db)`DELETE FROM attempts
+    WHERE (webhook, event, generation) IN (
+      SELECT webhook, event, generation
+      FROM attempts
+      WHERE webhook = ?
+      LIMIT CAST(? AS INTEGER)
+    )`;
   const webhook = db.prepare('DELETE FROM webhooks WHERE id = ?');
   return (limit) => {
     const id = first.get()?.id;
@@ -33,13 +30,11 @@ export function webhookRemovals(db: DatabaseSync): (limit: number) => void {
 /** Drops some deliveries of the owner's events to a former viewer's webhooks. */
 export function withdrawals(db: DatabaseSync): (limit: number) => void {
   const first = db.prepare('SELECT webhook, owner, next, through FROM withdrawals LIMIT 1');
-  const list = db.prepare(
-    `SELECT event, owner
-     FROM deliveries
-     WHERE webhook = ? AND event >= ? AND event <= ?
-     ORDER BY event
-     LIMIT CAST(? AS INTEGER)`,
-  );
+  const list = prepare(db)`SELECT event, owner
+    FROM deliveries
+    WHERE webhook = ? AND event >= ? AND event <= ?
+    ORDER BY event
+    LIMIT CAST(? AS INTEGER)`;
   const remove = db.prepare('DELETE FROM deliveries WHERE webhook = ? AND event = ?');
   const goOn = db.prepare('UPDATE withdrawals SET next = ? WHERE webhook = ? AND owner = ?');
   const end = db.prepare('DELETE FROM withdrawals WHERE webhook = ? AND owner = ?');
@@ -68,11 +63,9 @@ export function userRemovals(db: DatabaseSync): (limit: number) => void {
        WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${key.split(',')[0]} = ? LIMIT CAST(? AS INTEGER))`,
     ),
   );
-  const waits = db.prepare(
-    `SELECT 1
-     WHERE EXISTS (SELECT 1 FROM webhooks WHERE owner = ?1)
-        OR EXISTS (SELECT 1 FROM withdrawals WHERE owner = ?1)`,
-  );
+  const waits = prepare(db)`SELECT 1
+    WHERE EXISTS (SELECT 1 FROM webhooks WHERE owner = ?1)
+       OR EXISTS (SELECT 1 FROM withdrawals WHERE owner = ?1)`;
   const forgotten = [
     db.prepare('DELETE FROM removed_events WHERE owner = ?'),
     db.prepare('DELETE FROM assigned_ids WHERE owner = ?'),

@@ -7,23 +7,21 @@ import type {
   WebhookChange,
 } from '../../../webhooks/port.ts';
 import { toWebhook } from '../../rows.ts';
+import { prepare } from '../engine/prepare.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
 import { type OutboxWrites, webhookOwners } from './outbox.ts';
 
 export function webhookWrites(db: DatabaseSync, outbox: OutboxWrites) {
   const count = db.prepare(`SELECT count(*) AS count FROM webhooks WHERE owner = ? AND status <> 'deleted'`);
-  const insert = db.prepare(
-    `INSERT INTO webhooks (owner, id, url, description, rate, status, private_key, public_key, created_at)
-     VALUES (?, ?, ?, ?, ?, 'enabled', ?, ?, ?)`,
-  );
+  const insert = prepare(db)`INSERT INTO webhooks
+    (owner, id, url, description, rate, status, private_key, public_key, created_at)
+    VALUES (?, ?, ?, ?, ?, 'enabled', ?, ?, ?)`;
   const insertSecret = db.prepare(
     'INSERT INTO webhook_secrets (webhook, created_at, secret) VALUES (?, ?, ?)',
   );
-  const markDeleted = db.prepare(
-    `UPDATE webhooks
-     SET status = 'deleted', private_key = ''
-     WHERE owner = ? AND id = ? AND status <> 'deleted'`,
-  );
+  const markDeleted = prepare(db)`UPDATE webhooks
+    SET status = 'deleted', private_key = ''
+    WHERE owner = ? AND id = ? AND status <> 'deleted'`;
   const forgetSecrets = db.prepare('DELETE FROM webhook_secrets WHERE webhook = ?');
 
   return {
@@ -54,34 +52,30 @@ function changes(db: DatabaseSync, outbox: OutboxWrites) {
   const find = db.prepare(
     `SELECT url, status FROM webhooks WHERE owner = ? AND id = ? AND status <> 'deleted'`,
   );
-  const update = db.prepare(
-    `UPDATE webhooks
-     SET url = ?1,
-         description = CASE WHEN ?2 THEN ?3 ELSE description END,
-         rate = CASE WHEN ?4 THEN ?5 ELSE rate END,
-         status = ?6,
-         disabled_reason = CASE WHEN ?6 = status THEN disabled_reason END,
-         paused_until = CASE WHEN ?7 THEN NULL ELSE paused_until END,
-         failing_since = CASE WHEN ?7 THEN NULL ELSE failing_since END,
-         generation = generation + ?7
-     WHERE owner = ?8 AND id = ?9
-     RETURNING ${COLUMNS}`,
-  );
+  const update = prepare(db)`UPDATE webhooks
+    SET url = ?1,
+        description = CASE WHEN ?2 THEN ?3 ELSE description END,
+        rate = CASE WHEN ?4 THEN ?5 ELSE rate END,
+        status = ?6,
+        disabled_reason = CASE WHEN ?6 = status THEN disabled_reason END,
+        paused_until = CASE WHEN ?7 THEN NULL ELSE paused_until END,
+        failing_since = CASE WHEN ?7 THEN NULL ELSE failing_since END,
+        generation = generation + ?7
+    WHERE owner = ?8 AND id = ?9
+    RETURNING ${COLUMNS}`;
   // Deliveries waiting for a retry become due at once, through a replay of pending ones.
-  const hasten = db.prepare(
-    `INSERT INTO replays (webhook, owner, hastens, state, next, through)
-     SELECT webhook, owner, 1, 'pending', '', event
-     FROM (
-       SELECT webhook, owner, event
-       FROM deliveries INDEXED BY deliveries_by_state
-       WHERE webhook = ? AND state = 'pending'
-       ORDER BY event DESC
-       LIMIT 1
-     )
-     WHERE true
-     ON CONFLICT (webhook) WHERE hastens = 1 DO UPDATE
-     SET through = excluded.through`,
-  );
+  const hasten = prepare(db)`INSERT INTO replays (webhook, owner, hastens, state, next, through)
+    SELECT webhook, owner, 1, 'pending', '', event
+    FROM (
+      SELECT webhook, owner, event
+      FROM deliveries INDEXED BY deliveries_by_state
+      WHERE webhook = ? AND state = 'pending'
+      ORDER BY event DESC
+      LIMIT 1
+    )
+    WHERE true
+    ON CONFLICT (webhook) WHERE hastens = 1 DO UPDATE
+    SET through = excluded.through`;
 
   return (owner: number, id: string, change: WebhookChange): Webhook | undefined => {
     const before = find.get(owner, id);
@@ -112,16 +106,12 @@ function changes(db: DatabaseSync, outbox: OutboxWrites) {
 function rotations(db: DatabaseSync, outbox: OutboxWrites) {
   const owns = webhookOwners(db);
   const removeOver = db.prepare('DELETE FROM webhook_secrets WHERE webhook = ? AND expires_at <= ?');
-  const live = db.prepare(
-    `SELECT count(*) AS count, min(expires_at) AS until
-     FROM webhook_secrets
-     WHERE webhook = ?`,
-  );
-  const limit = db.prepare(
-    `UPDATE webhook_secrets
-     SET expires_at = ?
-     WHERE webhook = ? AND (expires_at IS NULL OR expires_at > ?)`,
-  );
+  const live = prepare(db)`SELECT count(*) AS count, min(expires_at) AS until
+    FROM webhook_secrets
+    WHERE webhook = ?`;
+  const limit = prepare(db)`UPDATE webhook_secrets
+    SET expires_at = ?
+    WHERE webhook = ? AND (expires_at IS NULL OR expires_at > ?)`;
   const insert = db.prepare('INSERT INTO webhook_secrets (webhook, created_at, secret) VALUES (?, ?, ?)');
 
   return (owner: number, id: string, { secret, at, overlapUntil, most }: Rotation): RotationOutcome => {
@@ -139,17 +129,13 @@ function rotations(db: DatabaseSync, outbox: OutboxWrites) {
 }
 
 export function webhookReads(db: DatabaseSync, snapshot: Snapshot) {
-  const ofOwner = db.prepare(
-    `SELECT ${COLUMNS}
-     FROM webhooks
-     WHERE owner = ? AND status <> 'deleted'
-     ORDER BY id`,
-  );
-  const one = db.prepare(
-    `SELECT ${COLUMNS}
-     FROM webhooks
-     WHERE owner = ? AND id = ? AND status <> 'deleted'`,
-  );
+  const ofOwner = prepare(db)`SELECT ${COLUMNS}
+    FROM webhooks
+    WHERE owner = ? AND status <> 'deleted'
+    ORDER BY id`;
+  const one = prepare(db)`SELECT ${COLUMNS}
+    FROM webhooks
+    WHERE owner = ? AND id = ? AND status <> 'deleted'`;
   return {
     webhooks: async (owner: number): Promise<Webhook[]> =>
       snapshot.read(() => ofOwner.all(owner).map(toWebhook)),

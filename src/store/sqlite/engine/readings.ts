@@ -4,39 +4,38 @@ import { setImmediate } from 'node:timers/promises';
 import { observability as limits } from '../../../limits.ts';
 import type { SizeReading, WebhooksReading } from '../../../observability/port.ts';
 import { addWebhooks, noWebhooks, type WebhooksRow } from '../../webhooks-reading.ts';
+import { prepare } from './prepare.ts';
 import type { Snapshot } from './snapshot.ts';
 
 export function storeReads(db: DatabaseSync, snapshot: Snapshot) {
-  const part = db.prepare(
-    `SELECT count(*) FILTER (WHERE status = 'enabled') AS enabled,
-       count(*) FILTER (WHERE status = 'enabled' AND paused_until > ?1) AS paused,
-       count(*) FILTER (WHERE status = 'disabled') AS disabled,
-       min(oldest) FILTER (WHERE status = 'enabled') AS oldest_pending,
-       min(oldest) FILTER (WHERE status = 'disabled') AS oldest_held,
-       min(due) FILTER (WHERE status = 'enabled' AND due <= ?1 AND coalesce(paused_until, 0) <= ?1) AS due_since,
-       max(id) AS last
-     FROM (
-       SELECT w.id, w.status, w.paused_until,
-         (
-           SELECT d.event
-           FROM deliveries d INDEXED BY deliveries_by_state
-           WHERE d.webhook = w.id AND d.state = 'pending'
-           ORDER BY d.event
-           LIMIT 1
-         ) AS oldest,
-         (
-           SELECT d.due
-           FROM deliveries d INDEXED BY deliveries_due
-           WHERE d.webhook = w.id AND d.state = 'pending'
-           ORDER BY d.due
-           LIMIT 1
-         ) AS due
-       FROM webhooks w
-       WHERE w.id > ?2
-       ORDER BY w.id
-       LIMIT ${limits.webhooksRead}
-     )`,
-  );
+  const part = prepare(db)`SELECT count(*) FILTER (WHERE status = 'enabled') AS enabled,
+      count(*) FILTER (WHERE status = 'enabled' AND paused_until > ?1) AS paused,
+      count(*) FILTER (WHERE status = 'disabled') AS disabled,
+      min(oldest) FILTER (WHERE status = 'enabled') AS oldest_pending,
+      min(oldest) FILTER (WHERE status = 'disabled') AS oldest_held,
+      min(due) FILTER (WHERE status = 'enabled' AND due <= ?1 AND coalesce(paused_until, 0) <= ?1) AS due_since,
+      max(id) AS last
+    FROM (
+      SELECT w.id, w.status, w.paused_until,
+        (
+          SELECT d.event
+          FROM deliveries d INDEXED BY deliveries_by_state
+          WHERE d.webhook = w.id AND d.state = 'pending'
+          ORDER BY d.event
+          LIMIT 1
+        ) AS oldest,
+        (
+          SELECT d.due
+          FROM deliveries d INDEXED BY deliveries_due
+          WHERE d.webhook = w.id AND d.state = 'pending'
+          ORDER BY d.due
+          LIMIT 1
+        ) AS due
+      FROM webhooks w
+      WHERE w.id > ?2
+      ORDER BY w.id
+      LIMIT ${limits.webhooksRead}
+    )`;
 
   return {
     /** Reads a part in each turn of the event loop. */

@@ -2,17 +2,17 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { KeptRecord, Once, RequestKey } from '../../../idempotency/port.ts';
 import { KEY_USED } from '../../once.ts';
 import { toKeptRecord } from '../../rows.ts';
+import { prepare } from '../engine/prepare.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
 
 export function idempotencyWrites(db: DatabaseSync) {
   const removeOver = db.prepare(
     'DELETE FROM idempotency WHERE user = ? AND method = ? AND path = ? AND key = ? AND expires_at <= ?',
   );
-  const insert = db.prepare(
-    `INSERT INTO idempotency (user, method, path, key, fingerprint, status, location, body, expires_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-     ON CONFLICT DO NOTHING`,
-  );
+  const insert = prepare(db)`INSERT INTO idempotency
+    (user, method, path, key, fingerprint, status, location, body, expires_at)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT DO NOTHING`;
   const exists = db.prepare(
     'SELECT 1 FROM idempotency WHERE user = ? AND method = ? AND path = ? AND key = ? AND expires_at > ?',
   );
@@ -43,11 +43,9 @@ export function idempotencyWrites(db: DatabaseSync) {
 }
 
 export function idempotencyReads(db: DatabaseSync, snapshot: Snapshot) {
-  const find = db.prepare(
-    `SELECT fingerprint, status, location, body
-     FROM idempotency
-     WHERE user = ? AND method = ? AND path = ? AND key = ? AND expires_at > ?`,
-  );
+  const find = prepare(db)`SELECT fingerprint, status, location, body
+    FROM idempotency
+    WHERE user = ? AND method = ? AND path = ? AND key = ? AND expires_at > ?`;
   return {
     async keptAnswer({ user, method, path, key }: RequestKey, now: number): Promise<KeptRecord | undefined> {
       const row = snapshot.read(() => find.get(user, method, path, key, now));

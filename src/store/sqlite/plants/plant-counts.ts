@@ -1,11 +1,10 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { prepare } from '../engine/prepare.ts';
 
 /** Counts an owner's plants up to the limit, once; then keeps the count, since only this connection adds plants. */
 export function plantCounts(db: DatabaseSync, most: number) {
-  const count = db.prepare(
-    `SELECT count(*) AS count
-     FROM (SELECT 1 FROM plants WHERE owner = ? LIMIT CAST(? AS INTEGER))`,
-  );
+  const count = prepare(db)`SELECT count(*) AS count
+    FROM (SELECT 1 FROM plants WHERE owner = ? LIMIT CAST(? AS INTEGER))`;
   const known = new Map<number, number>();
   return {
     isFull(owner: number): boolean {

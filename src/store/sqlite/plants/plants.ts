@@ -15,6 +15,7 @@ import type {
 import type { Trace } from '../../../tracing/port.ts';
 import type { Stretch } from '../../visible-owners.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
+import { prepare } from '../engine/prepare.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
 import { plantCounts } from './plant-counts.ts';
 import { assignedIds, BIGINTS, bigintOf } from './plant-ids.ts';
@@ -24,11 +25,9 @@ export function plantWrites(
   announce: (plant: NewPlant & { id: PlantId }) => void,
   most: number | undefined,
 ) {
-  const insert = db.prepare(
-    `INSERT INTO plants (owner, id, name, tag, created_at)
-     VALUES (?, ?, ?, ?, ?)
-     ON CONFLICT DO NOTHING`,
-  );
+  const insert = prepare(db)`INSERT INTO plants (owner, id, name, tag, created_at)
+    VALUES (?, ?, ?, ?, ?)
+    ON CONFLICT DO NOTHING`;
   const remove = db.prepare('DELETE FROM plants WHERE owner = ? AND id = ?');
   const exists = db.prepare('SELECT 1 FROM plants WHERE owner = ? AND id = ?');
   const ids = assignedIds(db);
