@@ -29,6 +29,11 @@ export type GroupCommit<Command> = {
 /** The size counted for a command without texts of variable length. */
 export const COMMAND_BYTES = 512;
 
+/** The size counted for a command with these texts: two bytes per UTF-16 code unit. */
+export function bytesWith(...texts: readonly (string | undefined)[]): number {
+  return texts.reduce((sum, text = '') => sum + 2 * text.length, COMMAND_BYTES);
+}
+
 type Waiter = Pick<Caller, 'hasLeft' | 'span'>;
 
 /** `open`: for commands whose number is limited elsewhere, and which others must not crowd out. */

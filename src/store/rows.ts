@@ -1,9 +1,10 @@
 import type { Belongings, Share, StoredToken, User } from '../access/port.ts';
 import { isScope } from '../access/scopes.ts';
 import type { KeptRecord } from '../idempotency/port.ts';
-import type { Trace } from '../tracing/port.ts';
+import type { DueDelivery, LaneSettings } from '../webhooks/delivery/port.ts';
 import { type EventType, eventTypes, feedTypes, sentTypes } from '../webhooks/event-types.ts';
 import type { AttemptRecord, Delivery, PlantEvent, Webhook } from '../webhooks/port.ts';
+import type { CursorKeys } from './store.ts';
 
 /** Converts rows of both stores, which name their columns alike. The embedded store keeps booleans as numbers. */
 type Row = Record<string, unknown>;
@@ -60,6 +61,10 @@ export function toToken(row: Row): StoredToken {
   };
 }
 
+export function toCursorKeys({ secret, old_key: oldKey, old_until: oldUntil }: Row): CursorKeys {
+  return { secret: String(secret), oldKey: Number(oldKey), oldUntil: Number(oldUntil) };
+}
+
 export function toKeptRecord(row: Row): KeptRecord {
   return {
     fingerprint: String(row.fingerprint),
@@ -84,6 +89,31 @@ export function toWebhook(row: Row): Webhook {
   };
 }
 
+export function toLaneSettings(row: Row, secrets: readonly string[]): LaneSettings {
+  return {
+    url: String(row.url),
+    rate: numberOf(row.rate),
+    pausedUntil: numberOf(row.paused_until),
+    failingSince: numberOf(row.failing_since),
+    generation: Number(row.generation),
+    privateKey: String(row.private_key),
+    secrets,
+  };
+}
+
+/** @param row with due, step, generation and suspicions, and the columns of `toEvent` */
+export function toDueDelivery(row: Row, isAsked: boolean): DueDelivery {
+  return {
+    event: toEvent(row),
+    trace: textOf(row.trace),
+    due: Number(row.due),
+    step: Number(row.step),
+    generation: Number(row.generation),
+    isAsked,
+    suspicions: Number(row.suspicions),
+  };
+}
+
 /** @param row with id, type, created_at, plant (as text: a number would lose digits), name and tag */
 export function toEvent(row: Row): PlantEvent {
   const { type } = row;
@@ -94,10 +124,6 @@ export function toEvent(row: Row): PlantEvent {
     at: Number(row.created_at),
     plant: { id: BigInt(String(row.plant)), name: String(row.name), tag: textOf(row.tag) },
   };
-}
-
-export function toTrace({ trace }: Row): Trace | undefined {
-  return textOf(trace);
 }
 
 /**

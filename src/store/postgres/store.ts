@@ -5,8 +5,9 @@ import type { Measures } from '../../observability/port.ts';
 import type { PlantStore } from '../../plants/port.ts';
 import type { Clock, Log } from '../../runtime.ts';
 import type { ChoreStore } from '../../webhooks/port.ts';
-import { COMMAND_BYTES } from '../batch.ts';
-import { fault } from '../once.ts';
+import { bytesWith, COMMAND_BYTES } from '../batch.ts';
+import { type Created, createOutcome } from '../once.ts';
+import { toCursorKeys } from '../rows.ts';
 import type { CursorKeys, Store } from '../store.ts';
 import { addShare, removeShare, shareReads } from './access/shares.ts';
 import { createToken, revokeToken, rotateToken, setBootstrapToken, tokenReads } from './access/tokens.ts';
@@ -29,7 +30,6 @@ import { createQueues, type Queues } from './engine/queues.ts';
 import { storeReads } from './engine/readings.ts';
 import { statement } from './engine/statement.ts';
 import { batched, createWriter } from './engine/writer.ts';
-import type { Created } from './plants/create-command.ts';
 import { type CreateRules, creates } from './plants/creates.ts';
 import { keepAnswer, keptAnswer } from './plants/idempotency.ts';
 import { pageReads } from './plants/page-reads.ts';
@@ -125,14 +125,10 @@ function plantStore({ database, queues, visible }: Parts, options: PostgresOptio
 
   return {
     async create(plant, caller) {
-      const bytes = COMMAND_BYTES + 2 * (plant.name.length + (plant.tag?.length ?? 0));
-      // The outcomes of `creates` have this type.
+      const bytes = bytesWith(plant.name, plant.tag);
+      // The outcomes of `creates` have this type, except those that `submit` refuses.
       const created = (await queues.submit(batched(creating, { plant, caller }), bytes, caller)) as Created;
-      if (typeof created === 'bigint') return { created };
-      if (created === 'full') return { full: Number(maxPlantsPerUser) };
-      if (created === 'spent') return { spent: true };
-      if (plant.id === undefined) throw fault(new Error('the store assigned an id that is taken'));
-      return { taken: plant.id };
+      return createOutcome(created, plant.id, maxPlantsPerUser);
     },
     // The outcomes of `deletes` say whether the plant existed.
     delete: async (owner, id, caller) =>
@@ -217,5 +213,5 @@ const CURSOR_KEYS = statement`SELECT c.secret, c.old_until, m.value AS old_key
 
 async function readCursorKeys({ read }: Pick<Database, 'read'>): Promise<CursorKeys> {
   const [row] = await read(CURSOR_KEYS);
-  return { secret: String(row?.secret), oldKey: Number(row?.old_key), oldUntil: Number(row?.old_until) };
+  return toCursorKeys(row ?? {});
 }

@@ -5,8 +5,8 @@ import type { Measures } from '../../observability/port.ts';
 import type { PlantStore } from '../../plants/port.ts';
 import { type Clock, type Log, silentLog, steadyClock } from '../../runtime.ts';
 import type { DeliveryStore, WebhookStore } from '../../webhooks/port.ts';
-import { COMMAND_BYTES, type GroupCommit, groupCommit } from '../batch.ts';
-import { refuseUndone } from '../once.ts';
+import { bytesWith, COMMAND_BYTES, type GroupCommit, groupCommit } from '../batch.ts';
+import { createOutcome, refuseUndone } from '../once.ts';
 import type { Store } from '../store.ts';
 import { accessEpoch } from './access/access-epoch.ts';
 import { readCursorKeys } from './access/cursor-keys.ts';
@@ -156,12 +156,8 @@ function plantStore({ db, snapshot, visible, submit }: Parts, maxPlantsPerUser?:
     async create(plant, caller) {
       const { owner, id, name, tag, event, at, trace } = plant;
       const args = [owner, id, name, tag, event, at, trace] as const;
-      const created = await submit(caller, plantBytes(plant), 'createPlant', ...args);
-      if (typeof created === 'bigint') return { created };
-      if (created === 'full') return { full: Number(maxPlantsPerUser) };
-      if (created === 'spent') return { spent: true };
-      if (id === undefined) throw new Error('the store assigned an id that is taken');
-      return { taken: id };
+      const created = await submit(caller, bytesWith(name, tag), 'createPlant', ...args);
+      return createOutcome(created, id, maxPlantsPerUser);
     },
     delete: (owner, id, caller) => submit(caller, COMMAND_BYTES, 'deletePlant', owner, id),
     page: async (query) => plants.page(query),
@@ -193,7 +189,7 @@ function accessStore({ db, snapshot, epoch, visible, command }: Parts): AccessSt
 function keyStore({ db, snapshot, submit }: Parts): KeyStore {
   return {
     ...idempotencyReads(db, snapshot),
-    keepAnswer: (once) => submit(callerOf(once), onceBytes(once), 'keepAnswer', once),
+    keepAnswer: (once) => submit(callerOf(once), bytesWith(once.answer.body), 'keepAnswer', once),
   };
 }
 
@@ -220,14 +216,6 @@ function deliveryStore({ db, snapshot, visible, submit }: Parts, deliveries: Del
   };
 }
 
-function plantBytes({ name, tag }: { name: string; tag: string | undefined }): number {
-  return COMMAND_BYTES + 2 * (name.length + (tag?.length ?? 0));
-}
-
-function onceBytes({ answer }: Once): number {
-  return COMMAND_BYTES + 2 * answer.body.length;
-}
-
 function submitTo(commits: GroupCommit<Command>) {
   const submit = <K extends WriteName>(
     caller: Caller | undefined,
@@ -239,7 +227,7 @@ function submitTo(commits: GroupCommit<Command>) {
     type Outcome = Promise<ReturnType<Writes[K]>>;
     if (!caller) return commits.submit([name, undefined, undefined, ...args], bytes) as Outcome;
     const { user, once } = caller;
-    const size = once ? bytes + onceBytes(once) : bytes;
+    const size = once ? bytes + bytesWith(once.answer.body) : bytes;
     const command = [name, user, once, ...args] as const;
     return commits.submit(command, size, 'bounded', caller).then(refuseUndone) as Outcome;
   };

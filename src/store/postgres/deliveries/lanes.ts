@@ -1,12 +1,6 @@
 import { lanes as leases } from '../../../limits.ts';
-import type {
-  DueDelivery,
-  LaneReading,
-  LaneRequest,
-  LaneSettings,
-  Work,
-} from '../../../webhooks/delivery/port.ts';
-import { SENT_TYPES, toEvent, toTrace } from '../../rows.ts';
+import type { LaneReading, LaneRequest, Work } from '../../../webhooks/delivery/port.ts';
+import { SENT_TYPES, toDueDelivery, toLaneSettings } from '../../rows.ts';
 import { IS_VISIBLE } from '../access/shares.ts';
 import type { Database, Row } from '../engine/database.ts';
 import { statement } from '../engine/statement.ts';
@@ -33,9 +27,10 @@ export function laneReads({ read, write }: Pick<Database, 'read' | 'write'>) {
       return readLane(request);
     }
     return {
-      settings: toSettings(row),
-      asked: asked.map((one) => toDelivery(one, true)),
-      due: due.map((one) => toDelivery(one, false)),
+      // The statement builds an array of texts, or null.
+      settings: toLaneSettings(row, (row.secrets as string[] | null) ?? []),
+      asked: asked.map((one) => toDueDelivery(one, true)),
+      due: due.map((one) => toDueDelivery(one, false)),
       nextDue: row.next_due === null ? undefined : Number(row.next_due),
     };
   }
@@ -143,26 +138,7 @@ const READ = statement`SELECT w.url, w.rate, w.paused_until, w.failing_since, w.
   FROM webhooks w
   WHERE w.id = $1 AND w.status = 'enabled'`;
 
-function toSettings(row: Row): LaneSettings {
-  return {
-    url: String(row.url),
-    rate: row.rate === null ? undefined : Number(row.rate),
-    pausedUntil: row.paused_until === null ? undefined : Number(row.paused_until),
-    failingSince: row.failing_since === null ? undefined : Number(row.failing_since),
-    generation: Number(row.generation),
-    // The statement builds an array of texts, or null.
-    secrets: (row.secrets as string[] | null) ?? [],
-    privateKey: String(row.private_key),
-  };
-}
-
-type DeliveryRow = Pick<DueDelivery, 'due' | 'step' | 'generation' | 'suspicions'> &
-  Row & { key: string; id: string | null };
-
-function toDelivery(row: DeliveryRow, isAsked: boolean): DueDelivery {
-  const { due, step, generation, suspicions } = row;
-  return { event: toEvent(row), trace: toTrace(row), due, step, generation, isAsked, suspicions };
-}
+type DeliveryRow = Row & { key: string; id: string | null };
 
 /** Happens only in a damaged store; these must not block the others. */
 const GIVE_UP = statement`UPDATE deliveries

@@ -17,8 +17,6 @@ export type Batched<T> = {
   bind(commands: readonly T[]): Bound;
   /** One outcome for each command, in order; an AppError for one that failed. */
   outcomes(rows: readonly Row[], commands: readonly T[], announced: Announced): readonly unknown[];
-  /** Whether a command may not be in one statement with those before it. */
-  standsApart?(command: T, before: readonly T[]): boolean;
 };
 
 export type Circumstances = {
@@ -151,7 +149,7 @@ function runsOf(commands: readonly BatchedCommand[]): Run[] {
   const runs: Run[] = [];
   for (const { kind, args } of commands) {
     const last = runs.at(-1);
-    if (last && last.kind === kind && !kind.standsApart?.(args, last.args)) last.args.push(args);
+    if (last && last.kind === kind) last.args.push(args);
     else runs.push({ kind, args: [args] });
   }
   return runs;

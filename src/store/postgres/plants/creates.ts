@@ -6,7 +6,7 @@ import { statement } from '../engine/statement.ts';
 import type { Batched } from '../engine/writer.ts';
 import type { Announced } from '../replicas/announced.ts';
 import { ASSIGNED, HEEDS_COUNTERS, lockCounters, stepOver } from './assigned-ids.ts';
-import type { Create, Created } from './create-command.ts';
+import type { Create, CreateResult } from './create-command.ts';
 import { announceLanes, EFFECTS, LANES, type LaneRow } from './create-effects.ts';
 import { removeOver, requestOf } from './idempotency.ts';
 import { arePlain, bindPlain, plainOutcomes } from './plain-creates.ts';
@@ -90,7 +90,7 @@ function announce(announced: Announced, { outcomes, lanes }: CreateRow, commands
   announced.owners.push(...new Set(owners));
 }
 
-function outcomeOf([refusal, id, isMade]: Outcome): Created | AppError {
+function outcomeOf([refusal, id, isMade]: Outcome): CreateResult | AppError {
   if (isMade && id !== null) return BigInt(id);
   switch (refusal) {
     case null:
@@ -98,7 +98,7 @@ function outcomeOf([refusal, id, isMade]: Outcome): Created | AppError {
     case NO_OWNER:
       return fault(new Error('a plant of a user who does not exist'));
     default:
-      return refusal as Created;
+      return refusal as CreateResult;
   }
 }
 

@@ -4,7 +4,7 @@ import type { Bound, Row } from '../engine/database.ts';
 import { statement } from '../engine/statement.ts';
 import type { Announced } from '../replicas/announced.ts';
 import { ASSIGNED, HEEDS_COUNTERS } from './assigned-ids.ts';
-import type { Create, Created } from './create-command.ts';
+import type { Create, CreateResult } from './create-command.ts';
 import { announceLanes, EFFECTS, LANES, type LaneRow } from './create-effects.ts';
 
 /** Whether all creates are by the owner, without id or key. The general statement takes the server twice as long. */
@@ -34,14 +34,14 @@ type PlainRow = {
 };
 
 /** The outcome of each command. The ids of an owner ascend in the order of the commands. */
-export function plainOutcomes(row: Row, commands: readonly Create[], announced: Announced): Created[] {
+export function plainOutcomes(row: Row, commands: readonly Create[], announced: Announced): CreateResult[] {
   // The statement returns one row of this form.
   const { assigned, lanes } = row as PlainRow;
   announceLanes(announced, lanes);
   const next = new Map<number, bigint>();
   for (const [owner, last] of assigned ?? []) next.set(owner, BigInt(last));
   announced.owners.push(...next.keys());
-  const outcomes = commands.toReversed().map(({ plant: { owner } }): Created => {
+  const outcomes = commands.toReversed().map(({ plant: { owner } }): CreateResult => {
     const id = next.get(owner);
     if (id === undefined) return USER_GONE;
     next.set(owner, id - 1n);

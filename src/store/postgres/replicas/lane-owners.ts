@@ -2,26 +2,21 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { lanes as limits } from '../../../limits.ts';
 import type { Log } from '../../../runtime.ts';
+import type { OwnedLanes } from '../../../webhooks/delivery/deliver.ts';
 import type { TakenLane } from '../../../webhooks/delivery/dispatch.ts';
 import { createOwnership, type OwnedLane } from '../../../webhooks/delivery/ownership.ts';
-import type { LaneOwners } from '../../../webhooks/delivery/runner.ts';
 import { IS_ALIVE, isOfAnother } from '../deliveries/lanes.ts';
 import type { Database, Row } from '../engine/database.ts';
 import { statement } from '../engine/statement.ts';
 import { DATABASE_NOW, DATABASE_TIME, type DatabaseClock } from './database-clock.ts';
 
 /** The leases of this replica: one row says that it is alive, and each of its lanes names it as the owner. */
-export type LaneLeases = LaneOwners & {
+export type LaneLeases = OwnedLanes & {
   /** The id of this replica in the rows; a new one after each lease that ended. */
   replica(): string;
-  mayServe(webhook: string): boolean;
   isFor(webhook: string): boolean;
   /** The store found that others own these lanes. */
   lost(lanes: readonly OwnedLane[]): void;
-  /** Takes no more lanes, and leaves new and returned ones to others. */
-  drain(): Promise<void>;
-  /** Returns all lanes. May be called twice. */
-  stop(): Promise<void>;
 };
 
 export type LeaseParts = {

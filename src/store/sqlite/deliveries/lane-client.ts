@@ -3,7 +3,7 @@ import type { MessagePort } from 'node:worker_threads';
 import { steadyClock } from '../../../runtime.ts';
 import type { LaneStore, Outcome, Recorded, Work } from '../../../webhooks/delivery/port.ts';
 import { soleOwner } from '../../../webhooks/delivery/sole-owner.ts';
-import { COMMAND_BYTES, groupCommit } from '../../batch.ts';
+import { bytesWith, COMMAND_BYTES, groupCommit } from '../../batch.ts';
 import { outcomeUnknown, unavailable } from '../../failures.ts';
 import type { EmbeddedSource, LaneParts, Lanes } from '../../lane-door.ts';
 import { accessEpoch } from '../access/access-epoch.ts';
@@ -90,7 +90,7 @@ export function openEmbeddedLanes({ path, port }: EmbeddedSource, parts: LanePar
 }
 
 function bytesOf(outcomes: readonly Outcome[]): number {
-  return outcomes.reduce((sum, { attempt }) => sum + COMMAND_BYTES + 2 * (attempt.excerpt?.length ?? 0), 0);
+  return outcomes.reduce((sum, { attempt }) => sum + bytesWith(attempt.excerpt), 0);
 }
 
 /** The webhooks that other processes, such as the command line, may have changed since the last call. */

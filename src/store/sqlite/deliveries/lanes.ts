@@ -1,13 +1,12 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type {
-  DueDelivery,
   LaneReading,
   LaneRequest,
   LaneSettings,
   Position,
   Work,
 } from '../../../webhooks/delivery/port.ts';
-import { SENT_TYPES, toEvent, toTrace } from '../../rows.ts';
+import { SENT_TYPES, toDueDelivery, toLaneSettings } from '../../rows.ts';
 import { IS_VISIBLE } from '../access/shares.ts';
 import { prepare } from '../engine/prepare.ts';
 
@@ -31,8 +30,8 @@ export function laneReads(db: DatabaseSync) {
       const rest = limit > 0 ? due(webhook, now, after, limit) : [];
       return {
         settings: found,
-        asked: first.filter(hasEvent).map((row) => toDue(row, true)),
-        due: rest.filter(hasEvent).map((row) => toDue(row, false)),
+        asked: first.filter(hasEvent).map((row) => toDueDelivery(row, true)),
+        due: rest.filter(hasEvent).map((row) => toDueDelivery(row, false)),
         nextDue: next === undefined ? undefined : Number(next),
         missing: [...first, ...rest].filter((row) => !hasEvent(row)).map(({ event }) => String(event)),
       };
@@ -83,20 +82,10 @@ function settingsOf(db: DatabaseSync): (webhook: string, now: number) => LaneSet
     FROM webhook_secrets
     WHERE webhook = ? AND (expires_at IS NULL OR expires_at > ?)
     ORDER BY created_at DESC`;
-  const numberOf = (value: unknown) => (value === null ? undefined : Number(value));
   return (webhook, now) => {
     const row = settings.get(webhook);
-    return (
-      row && {
-        url: String(row.url),
-        rate: numberOf(row.rate),
-        pausedUntil: numberOf(row.paused_until),
-        failingSince: numberOf(row.failing_since),
-        generation: Number(row.generation),
-        privateKey: String(row.private_key),
-        secrets: secrets.all(webhook, now).map(({ secret }) => String(secret)),
-      }
-    );
+    const keys = secrets.all(webhook, now).map(({ secret }) => String(secret));
+    return row && toLaneSettings(row, keys);
   };
 }
 
@@ -128,15 +117,3 @@ function deliveriesIn(db: DatabaseSync, index: string, condition: string): State
 type Row = Record<string, unknown>;
 
 const hasEvent = ({ id }: Row) => id !== null;
-
-function toDue(row: Row, isAsked: boolean): DueDelivery {
-  return {
-    event: toEvent(row),
-    trace: toTrace(row),
-    due: Number(row.due),
-    step: Number(row.step),
-    generation: Number(row.generation),
-    isAsked,
-    suspicions: Number(row.suspicions),
-  };
-}

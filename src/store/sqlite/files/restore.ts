@@ -46,7 +46,6 @@ export type Restored = Contents & {
  *   is then unchanged
  */
 export async function restoreStore({ from, path, now, report }: RestoreOptions): Promise<Restored> {
-  removeOldDraft(`${path}.restoring`);
   removeAliases(path);
   const draft = openDraft(`${path}.restoring-`);
   const staged = draft.path;
@@ -168,9 +167,4 @@ export function giveToOwnerOf(folder: string, files: readonly string[]): void {
   if (process.getuid?.() !== 0) return;
   const { uid, gid } = statSync(folder);
   for (const file of files) if (existsSync(file)) lchownSync(file, uid, gid);
-}
-
-/** Removes what an earlier version left when it was killed; the lock excludes a running restore. */
-function removeOldDraft(path: string): void {
-  for (const suffix of ['', ...LOGS, '-shm']) rmSync(path + suffix, { force: true });
 }

@@ -13,6 +13,7 @@ import type {
   Position,
 } from '../../../plants/port.ts';
 import type { Trace } from '../../../tracing/port.ts';
+import type { Created } from '../../once.ts';
 import type { Stretch } from '../../visible-owners.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
 import { prepare } from '../engine/prepare.ts';
@@ -34,9 +35,7 @@ export function plantWrites(
   const counts = most === undefined ? undefined : plantCounts(db, most);
 
   return {
-    /**
-     * Returns the id, null when it is taken, or why there is none. Positional, as objects are slow to pass to a thread.
-     */
+    /** Positional, because objects are slow to pass to a thread. */
     create(
       owner: number,
       wanted: PlantId | undefined,
@@ -45,7 +44,7 @@ export function plantWrites(
       event: string,
       at: number,
       trace?: Trace,
-    ): PlantId | null | 'full' | 'spent' {
+    ): Created {
       if (counts?.isFull(owner)) {
         // A client that repeats a create learns that it succeeded.
         return wanted !== undefined && exists.get(owner, wanted) ? null : 'full';
