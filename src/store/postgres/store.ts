@@ -6,6 +6,7 @@ import type { PlantStore } from '../../plants/port.ts';
 import type { Clock, Log } from '../../runtime.ts';
 import type { ChoreStore } from '../../webhooks/port.ts';
 import { bytesWith, COMMAND_BYTES } from '../batch.ts';
+import { listEnd } from '../list-end.ts';
 import { type Created, createOutcome } from '../once.ts';
 import { toCursorKeys } from '../rows.ts';
 import type { CursorKeys, Store } from '../store.ts';
@@ -34,7 +35,7 @@ import { type CreateRules, creates } from './plants/creates.ts';
 import { keepAnswer, keptAnswer } from './plants/idempotency.ts';
 import { pageReads } from './plants/page-reads.ts';
 import { deletes } from './plants/plant-deletes.ts';
-import { listEnd, plantPages } from './plants/plants.ts';
+import { endReads, plantPages } from './plants/plants.ts';
 import { type Heartbeat, startHeartbeat } from './replicas/heartbeat.ts';
 import { createNews } from './replicas/news.ts';
 
@@ -62,8 +63,7 @@ export type PostgresStore = Store & {
 export async function openPostgresStore(options: PostgresOptions): Promise<PostgresStore> {
   const { log, clock } = options;
   const tell =
-    options.onMigration ??
-    ((migration) => log.info({ migration }, 'the schema of the store was migrated'));
+    options.onMigration ?? ((migration) => log.info({ migration }, 'the schema of the store was migrated'));
   const database = openDatabase(options);
   try {
     const onWait = () => log.warn({}, SCHEMA_WAITS);
@@ -135,7 +135,7 @@ function plantStore({ database, queues, visible }: Parts, options: PostgresOptio
       (await queues.submit(batched(deletes, { owner, id, caller }), COMMAND_BYTES, caller)) as boolean,
     // The other connections are for writes and single reads.
     page: plantPages(pageReads(database, Math.ceil(connections / 2)), visible),
-    end: listEnd(database, visible),
+    end: listEnd(endReads(database, visible)),
   };
 }
 

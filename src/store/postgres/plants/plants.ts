@@ -1,6 +1,5 @@
-import { list as limits } from '../../../limits.ts';
-import { MAX_ID, type PlantId } from '../../../plants/plant.ts';
-import type { EndQuery, Ends, ListEnd, PageQuery, PlantPage, Position } from '../../../plants/port.ts';
+import type { PageQuery, PlantPage, Position } from '../../../plants/port.ts';
+import type { EndReads } from '../../list-end.ts';
 import type { Stretch } from '../../visible-owners.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
 import type { Database, Statement } from '../engine/database.ts';
@@ -39,7 +38,7 @@ const ends = (end: 'min' | 'max') =>
 const HIGHEST = ends('max');
 const LOWEST = ends('min');
 
-const STEP = statement`SELECT count(*) AS count, max(id)::text AS id
+const COUNT = statement`SELECT count(*) AS count, max(id)::text AS id
   FROM (
     SELECT id
     FROM plants
@@ -48,8 +47,7 @@ const STEP = statement`SELECT count(*) AS count, max(id)::text AS id
     LIMIT $4
   ) ids`;
 
-/** Where lists end (`PlantStore.end`). */
-export function listEnd({ read }: Pick<Database, 'read'>, visible: VisibleOwners) {
+export function endReads({ read }: Pick<Database, 'read'>, visible: VisibleOwners): EndReads {
   async function endsOf(stretches: readonly Stretch[], statement: Statement): Promise<Position[]> {
     const input = stretches.map(({ owner, first, last }, n) => ({
       n,
@@ -64,45 +62,17 @@ export function listEnd({ read }: Pick<Database, 'read'>, visible: VisibleOwners
     });
   }
 
-  /** Counts from a position; returns where the count ends, and how many are left to count. */
-  async function countOn(viewer: number, bounds: { from: Position | undefined; ends: Ends }, wanted: number) {
-    let last: Position | undefined;
-    let left = wanted;
-    for (const { owner, first, last: end } of await visible.stretches(viewer, bounds)) {
-      const [row] = await read(STEP, [owner, `${first}`, `${end}`, left]);
-      if (typeof row?.id !== 'string') continue;
-      last = { owner, id: BigInt(row.id) };
-      left -= Number(row.count);
-      if (left === 0) break;
-    }
-    return { last, left };
-  }
-
-  async function following(viewer: number, { owner, id }: Position): Promise<Position | undefined> {
-    const stretches = await visible.stretches(viewer, { from: { owner, id } });
-    const behind = stretches.flatMap((stretch, i) =>
-      i === 0 && stretch.owner === owner ? after(stretch, id) : stretch,
-    );
-    return (await endsOf(behind, LOWEST))[0];
-  }
-
-  return async ({ viewer, from, count }: EndQuery): Promise<ListEnd> => {
-    const found = await endsOf(await visible.stretches(viewer, { from }), HIGHEST);
-    if (count === undefined) return { last: found.at(-1), next: undefined, ends: undefined };
-    const ends: Ends = new Map(found.map(({ owner, id }) => [owner, id]));
-    let last: Position | undefined;
-    let next = from;
-    for (let left = count; left > 0; left -= limits.countedPlants) {
-      const counted = await countOn(viewer, { from: next, ends }, Math.min(left, limits.countedPlants));
-      last = counted.last ?? last;
-      if (counted.left > 0 || last === undefined) return { last, next: undefined, ends };
-      next = await following(viewer, last);
-      if (next === undefined) break;
-    }
-    return { last, next, ends };
+  return {
+    stretches: visible.stretches,
+    lastOfEach: (stretches) => endsOf(stretches, HIGHEST),
+    last: async (stretches) => (await endsOf(stretches, HIGHEST)).at(-1),
+    first: async (stretches) => (await endsOf(stretches, LOWEST))[0],
+    async count({ owner, first, last }, most) {
+      const [row] = await read(COUNT, [owner, `${first}`, `${last}`, most]);
+      if (typeof row?.id !== 'string') return undefined;
+      return { count: Number(row.count), last: { owner, id: BigInt(row.id) } };
+    },
+    // The server counts, while this thread proceeds.
+    async pause() {},
   };
-}
-
-function after(stretch: Stretch, id: PlantId): Stretch[] {
-  return id === MAX_ID ? [] : [{ ...stretch, first: id + 1n }];
 }

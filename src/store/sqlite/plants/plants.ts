@@ -1,18 +1,9 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setImmediate } from 'node:timers/promises';
-import { list as limits } from '../../../limits.ts';
-import { MAX_ID, type PlantId } from '../../../plants/plant.ts';
-import type {
-  EndQuery,
-  Ends,
-  ListEnd,
-  NewPlant,
-  PageQuery,
-  PlantField,
-  PlantPage,
-  Position,
-} from '../../../plants/port.ts';
+import type { PlantId } from '../../../plants/plant.ts';
+import type { NewPlant, PageQuery, PlantField, PlantPage, Position } from '../../../plants/port.ts';
 import type { Trace } from '../../../tracing/port.ts';
+import { type EndReads, listEnd } from '../../list-end.ts';
 import type { Created } from '../../once.ts';
 import type { Stretch } from '../../visible-owners.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
@@ -107,91 +98,42 @@ export function plantReads(db: DatabaseSync, snapshot: Snapshot, visible: Visibl
 
   return {
     page: (query: PageQuery): PlantPage => snapshot.read(() => page(query)),
-    end: listEnd(db, snapshot, visible),
+    end: listEnd(endReads(db, snapshot, visible)),
   };
 }
 
-function listEnd(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners) {
-  const { highest, lowest, step } = endStatements(db);
-
-  function endsOf(viewer: number, from: Position | undefined): Ends {
-    const stretches = visible.stretches(viewer, { from });
-    return new Map(
-      stretches.flatMap((stretch) => {
-        const end = find(highest, [stretch]);
-        return end ? [[end.owner, end.id]] : [];
-      }),
-    );
-  }
-
-  /** Counts from a position; returns where the count ends, and how many are left to count. */
-  function countOn(viewer: number, bounds: { from: Position | undefined; ends: Ends }, wanted: number) {
-    let last: Position | undefined;
-    let left = wanted;
-    for (const { owner, first, last: end } of visible.stretches(viewer, bounds)) {
-      const { id, count } = step.get(owner, first, end, left) ?? {};
-      const highestId = bigintOf(id);
-      if (highestId === undefined) continue;
-      last = { owner, id: highestId };
-      left -= Number(count);
-      if (left === 0) break;
-    }
-    return { last, left };
-  }
-
-  function following(viewer: number, { owner, id }: Position): Position | undefined {
-    const [own, ...others] = visible.stretches(viewer, { from: { owner, id } });
-    const behind = own && own.owner === owner ? (id === MAX_ID ? [] : [{ ...own, first: id + 1n }]) : [own];
-    return find(
-      lowest,
-      [...behind, ...others].filter((stretch) => stretch !== undefined),
-    );
-  }
-
-  return async ({ viewer, from, count }: EndQuery): Promise<ListEnd> => {
-    if (count === undefined) {
-      const backwards = () => visible.stretches(viewer, { from }).toReversed();
-      return { last: snapshot.read(() => find(highest, backwards())), next: undefined, ends: undefined };
-    }
-    const ends = snapshot.read(() => endsOf(viewer, from));
-    let last: Position | undefined;
-    let next = from;
-    for (let left = count; left > 0; left -= limits.countedPlants) {
-      const at = next;
-      const counted = snapshot.read(() =>
-        countOn(viewer, { from: at, ends }, Math.min(left, limits.countedPlants)),
-      );
-      last = counted.last ?? last;
-      if (counted.left > 0 || last === undefined) return { last, next: undefined, ends };
-      const end = last;
-      next = snapshot.read(() => following(viewer, end));
-      if (next === undefined) break;
-      await setImmediate();
-    }
-    return { last, next, ends };
-  };
-}
-
-function endStatements(db: DatabaseSync) {
+function endReads(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners): EndReads {
   const range = 'FROM plants WHERE owner = ? AND id BETWEEN ? AND ?';
-  return {
-    highest: db.prepare(`SELECT max(id) AS id ${range}`, BIGINTS),
-    lowest: db.prepare(`SELECT min(id) AS id ${range}`, BIGINTS),
-    step: db.prepare(
-      `SELECT count(*) AS count, max(id) AS id
-       FROM (SELECT id ${range} ORDER BY id LIMIT CAST(? AS INTEGER))`,
-      BIGINTS,
-    ),
-  };
-}
+  const highest = db.prepare(`SELECT max(id) AS id ${range}`, BIGINTS);
+  const lowest = db.prepare(`SELECT min(id) AS id ${range}`, BIGINTS);
+  const counted = db.prepare(
+    `SELECT count(*) AS count, max(id) AS id
+     FROM (SELECT id ${range} ORDER BY id LIMIT CAST(? AS INTEGER))`,
+    BIGINTS,
+  );
 
-/** The first position that the statement finds in the stretches. */
-function find(statement: StatementSync, stretches: readonly Stretch[]): Position | undefined {
-  for (const { owner, first, last } of stretches) {
-    const id = bigintOf(statement.get(owner, first, last)?.id);
-    if (id !== undefined) return { owner, id };
-  }
-  return undefined;
+  /** The first position that the statement finds in the stretches. */
+  const find = (statement: StatementSync, stretches: readonly Stretch[]): Position | undefined =>
+    snapshot.read(() => {
+      for (const { owner, first, last } of stretches) {
+        const id = bigintOf(statement.get(owner, first, last)?.id);
+        if (id !== undefined) return { owner, id };
+      }
+      return undefined;
+    });
+
+  return {
+    stretches: visible.stretches,
+    lastOfEach: (stretches) => stretches.flatMap((stretch) => find(highest, [stretch]) ?? []),
+    last: (stretches) => find(highest, stretches.toReversed()),
+    first: (stretches) => find(lowest, stretches),
+    count({ owner, first, last }, most) {
+      const { id, count } = snapshot.read(() => counted.get(owner, first, last, most)) ?? {};
+      const end = bigintOf(id);
+      return end === undefined ? undefined : { count: Number(count), last: { owner, id: end } };
+    },
+    pause: setImmediate,
+  };
 }
 
 /** White space to JSON. Within a plant JSON escapes line breaks, so the last separator precedes the last plant. */
