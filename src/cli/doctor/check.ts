@@ -11,9 +11,6 @@ export type Finding = {
   advice?: string;
 };
 
-/** Looks at one area. It changes nothing, disturbs nobody, and rejects only by a fault of its own. */
-export type Check = () => Promise<Finding[]> | Finding[];
-
 export function ok(name: string, text: string): Finding {
   return { name, verdict: 'ok', text };
 }

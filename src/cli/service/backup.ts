@@ -2,9 +2,12 @@ import { existsSync, lstatSync, realpathSync, statSync } from 'node:fs';
 import { constants, setPriority } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import type { Draft } from '../../store/sqlite/engine/drafts.ts';
+import { openConnection, refuseLostDatabase } from '../../store/sqlite/engine/connection.ts';
+import { type Draft, openDraft } from '../../store/sqlite/engine/drafts.ts';
 import { sqliteCode } from '../../store/sqlite/engine/failure.ts';
+import { backUp } from '../../store/sqlite/files/backup.ts';
 import { fileSize } from '../../store/sqlite/files/file-size.ts';
+import { storeSchema } from '../../store/sqlite/files/inspect.ts';
 import { refuseForeignLink } from '../atomic-file.ts';
 import { Failure } from '../failure.ts';
 import { printJson, say, shellWord } from '../terminal/terminal.ts';
@@ -34,7 +37,7 @@ it so. To go back to it: plant-store restore FILE.`,
 async function run(flags: BackupFlags, file: string): Promise<void> {
   const store = embeddedStore(flags, 'backup');
   const to = behindLinks(resolve(file));
-  await refuseStore(store);
+  refuseStore(store);
   refuseTarget(to, store, flags);
   // The service comes first wherever both want a core.
   setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
@@ -47,10 +50,6 @@ async function run(flags: BackupFlags, file: string): Promise<void> {
 }
 
 async function write({ path }: EmbeddedStore, to: string, { force }: BackupFlags) {
-  const [{ backUp }, { openDraft }] = await Promise.all([
-    import('../../store/sqlite/files/backup.ts'),
-    import('../../store/sqlite/engine/drafts.ts'),
-  ]);
   const report = showWholeProgress(fileSize(path) + fileSize(`${path}-wal`));
   let draft: Draft | undefined;
   const forget = onInterrupt(() => {
@@ -71,11 +70,7 @@ async function write({ path }: EmbeddedStore, to: string, { force }: BackupFlags
 }
 
 /** That there is a store, and that it is one: what fails later is the fault of the place where the backup goes. */
-async function refuseStore({ path }: EmbeddedStore): Promise<void> {
-  const [{ openConnection, refuseLostDatabase }, { storeSchema }] = await Promise.all([
-    import('../../store/sqlite/engine/connection.ts'),
-    import('../../store/sqlite/files/inspect.ts'),
-  ]);
+function refuseStore({ path }: EmbeddedStore): void {
   refuseLostDatabase(path);
   if (!existsSync(path)) {
     throw new Failure(`There is no store at ${path}. Name its folder with --data-dir.`);
@@ -90,12 +85,8 @@ async function refuseStore({ path }: EmbeddedStore): Promise<void> {
     }
   } catch (error) {
     if (sqliteCode(error) !== undefined) throw fileFailure(error, `The store ${path} cannot be read`);
-    throw new Failure(
-      `The store ${path} cannot be backed up. ${error instanceof Error ? error.message : error}`,
-      {
-        cause: error,
-      },
-    );
+    const reason = error instanceof Error ? error.message : error;
+    throw new Failure(`The store ${path} cannot be backed up. ${reason}`, { cause: error });
   }
 }
 

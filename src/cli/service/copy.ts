@@ -6,7 +6,11 @@ import { parseDatabaseUrl } from '../../config/database-url.ts';
 import { AppError } from '../../errors.ts';
 import { silentLog, systemRuntime } from '../../runtime.ts';
 import { type CopySource, type CopyTarget, copyStore, type VerifiedTable } from '../../store/copy.ts';
+import { requestOf } from '../../store/postgres/plants/idempotency.ts';
+import { refuseLostDatabase } from '../../store/sqlite/engine/connection.ts';
 import { sqliteCode } from '../../store/sqlite/engine/failure.ts';
+import { openExport } from '../../store/sqlite/files/export.ts';
+import { lockForServing } from '../../store/sqlite/files/lock.ts';
 import { Failure } from '../failure.ts';
 import { renderTable } from '../terminal/table.ts';
 import { print, printJson, say } from '../terminal/terminal.ts';
@@ -80,15 +84,9 @@ function brokenOff(error: AppError): Failure {
 
 /** No service runs on the store meanwhile, and no verb writes to it. */
 async function withLockedSource<T>(path: string, work: (source: CopySource) => Promise<T>): Promise<T> {
-  const [{ refuseLostDatabase }, { openExport }, { lockForServing }, { requestOf }] = await Promise.all([
-    import('../../store/sqlite/engine/connection.ts'),
-    import('../../store/sqlite/files/export.ts'),
-    import('../../store/sqlite/files/lock.ts'),
-    import('../../store/postgres/plants/idempotency.ts'),
-  ]);
   refuseLostDatabase(path);
   if (!existsSync(path)) throw new Failure(`There is no store at ${path}.`);
-  const unlock = lock(path, lockForServing);
+  const unlock = lock(path);
   try {
     const source = openExport({ path, now: systemRuntime(silentLog).clock.now(), requestOf });
     return await work(source).finally(source.close);
@@ -97,7 +95,7 @@ async function withLockedSource<T>(path: string, work: (source: CopySource) => P
   }
 }
 
-function lock(path: string, lockForServing: (path: string) => () => void): () => void {
+function lock(path: string): () => void {
   try {
     return lockForServing(join(dirname(path), 'serving.lock'));
   } catch (cause) {
