@@ -36,7 +36,7 @@ function fileWith(content: string): string {
   return file;
 }
 
-test('without any setting the defaults hold, and the config is frozen', () => {
+test('without settings the defaults apply, and the config is frozen', () => {
   const config = readConfig({});
   assert.equal(config.port, 3000);
   assert.equal(config.host, '127.0.0.1');
@@ -54,7 +54,7 @@ test('without any setting the defaults hold, and the config is frozen', () => {
   assert.ok(Object.isFrozen(config));
 });
 
-test('every setting has a variable and a sentence, and its default is shown as it would be written', () => {
+test('every setting has a variable and a sentence, and its default is shown in the form to write it', () => {
   for (const setting of Object.values(settings)) {
     assert.match(setting.env, /^[A-Z]+(_[A-Z]+)*$/);
     assert.match(setting.description, /^[A-Z].*\.$/);
@@ -77,7 +77,7 @@ test('a flag wins over the environment, and an empty variable counts as unset', 
   assert.equal(readConfig({ PORT: '', HOST: '', PUBLIC_URL: '' }).port, 3000);
 });
 
-test('every problem is named at once, with the variable or the flag that it came from', () => {
+test('all problems are reported at once, each with its variable or flag', () => {
   const problems = problemsOf(
     {
       HOST: 'http://x',
@@ -115,7 +115,7 @@ test('a port is an integer from 0 to 65535, in digits only', () => {
   }
 });
 
-test('a host is an address or a name, without scheme, brackets and port', () => {
+test('a host is an address or a name, without scheme, brackets or port', () => {
   for (const host of ['0.0.0.0', '::', '::1', 'localhost', 'plants.example.org', 'node-1']) {
     assert.equal(readConfig({ HOST: host }).host, host);
   }
@@ -150,7 +150,7 @@ test('a database URL names the hosts of a database, and a problem with it repeat
   assert.doesNotMatch(problems.join(), /canary/);
 });
 
-test('connections to the database are from 2 to 1000, and a pooler is none or one of transactions', () => {
+test('connections to the database are from 2 to 1000, and the pooler is none or transaction', () => {
   assert.equal(readConfig({ DATABASE_CONNECTIONS: '2' }).databaseConnections, 2);
   assert.equal(readConfig({}, { databaseConnections: '1000' }).databaseConnections, 1000);
   assert.equal(readConfig({ DATABASE_POOLER: 'transaction' }).databasePooler, 'transaction');
@@ -162,7 +162,7 @@ test('connections to the database are from 2 to 1000, and a pooler is none or on
   }
 });
 
-test('replicas on a database may share the work by roles; the embedded store has them all', () => {
+test('replicas on a database may share the work by roles; the embedded store has all roles', () => {
   const rolesOf = (ROLES: string) => [
     ...readConfig({ DATABASE_URL: 'postgres://ann@db/plants', ROLES }).roles,
   ];
@@ -196,7 +196,7 @@ test('--data-dir together with a database is a problem; DATA_DIR is ignored', ()
   assert.match(problemsOf(env, { dataDir: 'elsewhere' }).join(), /^--data-dir: DATABASE_URL is set/);
 });
 
-test('a public URL loses the slash at its end', () => {
+test('a public URL loses its trailing slash', () => {
   assert.equal(readConfig({ PUBLIC_URL: 'https://example.org/' }).publicUrl, 'https://example.org');
   assert.equal(
     readConfig({ PUBLIC_URL: 'http://EXAMPLE.org:8080/a/b/' }).publicUrl,
@@ -250,13 +250,13 @@ test('a bootstrap token has 32 to 255 visible ASCII characters, and no problem r
   }
 });
 
-test('a file with an empty line after the token, and a file that is not there, are problems', () => {
+test('a file with an empty line after the token, and a missing file, are problems', () => {
   assert.equal(problemsOf({ BOOTSTRAP_TOKEN_FILE: fileWith(`${TOKEN}\n\n`) }).length, 1);
   assert.match(problemsOf({ BOOTSTRAP_TOKEN_FILE: join(folder, 'missing') }).join(), /cannot be read/);
   assert.match(problemsOf({ BOOTSTRAP_TOKEN_FILE: folder }).join(), /cannot be read/);
 });
 
-test('a bootstrap token is what the operator chose, also when it looks like a mistyped one of the service', () => {
+test('a bootstrap token is what the operator chose, even if it looks like a mistyped token of the service', () => {
   const token = mintToken(randomBytes);
   const mistyped = token.slice(0, -1) + (token.endsWith('a') ? 'b' : 'a');
   assert.equal(readConfig({ BOOTSTRAP_TOKEN: mistyped }).bootstrapToken, mistyped);

@@ -20,7 +20,7 @@ test('several hosts are separated by commas, each with its own port, IPv6 addres
   ]);
 });
 
-test('the client reads of each URL what the whole one says', () => {
+test("the client reads each host's URL as the whole one is meant", () => {
   const url = parseDatabaseUrl('postgres://ann%40home:p%2F%3A%40%20s@db-1:6000,[fd00::3]/pl%20ants?ssl=true');
   const clients = url.hosts.map((host) => new pg.Client({ connectionString: url.urlFor(host) }));
   assert.deepEqual(
@@ -36,7 +36,7 @@ test('the client reads of each URL what the whole one says', () => {
   );
 });
 
-test('what is shown has the user, the hosts and the database, and neither the password nor a parameter', () => {
+test('the shown URL has the user, the hosts and the database, but no password or parameters', () => {
   const { shown } = parseDatabaseUrl(
     'postgresql://ann:canary@db-1,db-2:6000/plants?application_name=canary&ssl=true',
   );
@@ -88,7 +88,7 @@ for (const text of MALFORMED) {
   });
 }
 
-test('a mode of TLS that demands a certificate is written as what the client makes of it', () => {
+test('a TLS mode that requires a certificate is translated for the client', () => {
   const [host] = parseDatabaseUrl('postgres://db/plants').hosts;
   assert.ok(host);
   for (const mode of ['prefer', 'require', 'verify-ca', 'verify-full']) {

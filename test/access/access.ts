@@ -3,7 +3,7 @@ import type { AccessStore } from '../../src/access/port.ts';
 import { createIds, type Runtime, silentLog } from '../../src/runtime.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 
-/** Gives the work an empty store of its own, and a clock that stands still. */
+/** Gives the work an empty store of its own and a stopped clock. */
 export async function withAccess(
   work: (parts: { store: AccessStore; runtime: Runtime }) => Promise<void>,
 ): Promise<void> {

@@ -9,7 +9,7 @@ import { withAccess } from './access.ts';
 const CHOSEN = 'chosen-by-the-operator-0123456789abcdef';
 const OTHER = 'another-one-of-the-operator-0123456789abcdef';
 
-test('the first run makes admin and a token with every scope', async () => {
+test('the first run creates admin and a token with every scope', async () => {
   await withAccess(async (parts) => {
     const { token } = await bootstrap(parts, undefined);
     assert.ok(token);
@@ -21,7 +21,7 @@ test('the first run makes admin and a token with every scope', async () => {
   });
 });
 
-test('later runs make no token, not even when the first one was revoked', async () => {
+test('later runs create no token, even if the first one was revoked', async () => {
   await withAccess(async (parts) => {
     await bootstrap(parts, undefined);
     assert.deepEqual(await bootstrap(parts, undefined), { token: undefined });
@@ -32,7 +32,7 @@ test('later runs make no token, not even when the first one was revoked', async 
   });
 });
 
-test('a first run that ended between the user and the token is completed by the next one', async () => {
+test('a first run interrupted between user and token is completed by the next one', async () => {
   await withAccess(async (parts) => {
     await createUser(parts, 'admin');
     assert.ok((await bootstrap(parts, undefined)).token);
@@ -51,7 +51,7 @@ test('a bootstrap token belongs to admin, and no random token is created', async
   });
 });
 
-test('the same bootstrap token again changes nothing; without one nothing is made', async () => {
+test('the same bootstrap token again changes nothing; without one nothing is created', async () => {
   await withAccess(async (parts) => {
     await bootstrap(parts, CHOSEN);
     const before = await parts.store.tokens();

@@ -13,7 +13,7 @@ const NEVER = new AbortController().signal;
 
 type Answer = { status?: number; headers?: Record<string, string>; body?: unknown };
 
-/** A server that answers by path, and notes the paths. */
+/** A server that answers by path and records the paths. */
 async function serve(answers: (origin: string) => Record<string, Answer | 'silence'>) {
   const asked: string[] = [];
   let origin = '';
@@ -48,7 +48,7 @@ describe('the documents of an identity provider', () => {
     }
   });
 
-  test('are found again when the keys are no longer where they were', async () => {
+  test('are found again when the keys have moved', async () => {
     let place = '/a';
     await using server = await serve((origin) => ({
       [DISCOVERY]: { body: { issuer: origin, jwks_uri: origin + place } },
@@ -61,7 +61,7 @@ describe('the documents of an identity provider', () => {
     assert.deepEqual(await fetchKeys(), keys);
   });
 
-  test('are not looked for when it is known where the keys are', async () => {
+  test('are not requested when the location of the keys is set', async () => {
     await using server = await serve(() => ({ '/keys?of=garden': { body: keys } }));
     const location = { issuer: 'https://id.example.org', jwksUrl: `${server.origin}/keys?of=garden` };
     assert.deepEqual(await createKeySource(location, NEVER)(), keys);
@@ -80,7 +80,7 @@ describe('the documents of an identity provider', () => {
     }
   });
 
-  test('that name no place for keys are refused', async () => {
+  test('that do not name a location of keys are refused', async () => {
     for (const jwks_uri of [undefined, 7, '/keys', 'file:///etc/passwd', 'data:application/json,{}']) {
       await using server = await serve((origin) => ({ [DISCOVERY]: { body: { issuer: origin, jwks_uri } } }));
       const fetchKeys = createKeySource({ issuer: server.origin, jwksUrl: undefined }, NEVER);
@@ -88,7 +88,7 @@ describe('the documents of an identity provider', () => {
     }
   });
 
-  test('that lead from a safe issuer to keys over plain http are refused', async () => {
+  test('that point from an https issuer to keys over plain http are refused', async () => {
     const { key, cert } = selfSigned('localhost');
     setDefaultCACertificates([...getCACertificates('default'), cert]);
     let issuer = '';
@@ -107,7 +107,7 @@ describe('the documents of an identity provider', () => {
     assert.deepEqual(asked, [DISCOVERY, DISCOVERY, '/keys']);
   });
 
-  test('are not followed to another place', async () => {
+  test('are not followed through a redirect', async () => {
     await using server = await serve((origin) => ({
       '/keys': { status: 302, headers: { location: `${origin}/other` } },
       '/other': { body: keys },
@@ -117,7 +117,7 @@ describe('the documents of an identity provider', () => {
     assert.deepEqual(server.asked, ['/keys']);
   });
 
-  test('that are no JSON objects, or too large, are refused', async () => {
+  test('that are not JSON objects, or too large, are refused', async () => {
     for (const [body, message] of [
       ['<html>', /JSON/],
       ['null', /an object/],
@@ -131,7 +131,7 @@ describe('the documents of an identity provider', () => {
     }
   });
 
-  test('that do not come are given up after a time, and when the service stops', async () => {
+  test('that do not arrive are given up after a time, and when the service stops', async () => {
     await using server = await serve(() => ({ '/keys': 'silence' }));
     const location = { issuer: server.origin, jwksUrl: `${server.origin}/keys` };
     await assert.rejects(createKeySource(location, NEVER, 50)(), { name: 'TimeoutError' });

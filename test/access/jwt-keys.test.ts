@@ -43,7 +43,7 @@ describe('the keys of an identity provider', () => {
       { clock, log },
       stopped.signal,
     );
-  /** A token that is good for longer than the test's clock goes on. */
+  /** A token that outlives the test's clock. */
   const token = (header = {}) => provider.sign(provider.claims({ exp: 1e10 }), header);
   const asked = (path: string) => provider.asked().filter((each) => each === path).length;
 
@@ -54,7 +54,7 @@ describe('the keys of an identity provider', () => {
     assert.deepEqual(provider.asked(), [DISCOVERY, '/jwks']);
   });
 
-  test('are asked for once in 30 s, however many tokens name a key that is not there', async () => {
+  test('are requested once in 30 s, however many tokens name an unknown key', async () => {
     const { verify } = open();
     await verify(await token());
     for (let round = 0; round < 3; round++) {
@@ -71,7 +71,7 @@ describe('the keys of an identity provider', () => {
     assert.equal(asked(DISCOVERY), 1);
   });
 
-  test('that are new are found when the first token is signed with one', async () => {
+  test('that are new are found with the first token signed by one', async () => {
     const { verify, keysVersion } = open();
     const old = await token();
     const before = (await verify(old)).keysVersion;
@@ -90,7 +90,7 @@ describe('the keys of an identity provider', () => {
     const before = (await verify(old)).keysVersion;
     await provider.rotate('withdrawn');
     passedMs += limits.refreshMs + 50;
-    // Nobody waits: what is at hand still counts while it is fetched anew.
+    // Nobody waits: the known keys still count during the fetch.
     assert.equal(keysVersion(), before);
     await verify(await token());
     assert.equal(asked('/jwks'), 1);
@@ -98,7 +98,7 @@ describe('the keys of an identity provider', () => {
     await assert.rejects(verify(old), { code: 40101, message: /does not publish/ });
   });
 
-  test('that were withdrawn in a quiet time stop counting before the first token after it', async () => {
+  test('that were withdrawn during a quiet time stop counting before the next token', async () => {
     const { verify, keysVersion } = open();
     const old = await token();
     await verify(old);
@@ -108,7 +108,7 @@ describe('the keys of an identity provider', () => {
     await assert.rejects(verify(old), { code: 40101 });
   });
 
-  test('that are the same as before make nothing be verified again', async () => {
+  test('that are unchanged cause no token to be verified again', async () => {
     const { verify, keysVersion } = open();
     const text = await token();
     const before = (await verify(text)).keysVersion;
@@ -118,7 +118,7 @@ describe('the keys of an identity provider', () => {
     assert.equal(asked('/jwks'), 2);
   });
 
-  test('that cannot be had say when to come again, and are fetched when the provider is back', async () => {
+  test('that are unavailable lead to a Retry-After, and are fetched when the provider is back', async () => {
     const text = await token();
     await provider.down();
     const { verify } = open();
@@ -149,7 +149,7 @@ describe('the keys of an identity provider', () => {
     await assert.rejects(verify(unknown), { code: 40101 });
   });
 
-  test('that are malformed do not take the place of those at hand', async () => {
+  test('that are malformed do not replace the known ones', async () => {
     const { verify, keysVersion } = open();
     const text = await token();
     const before = (await verify(text)).keysVersion;
@@ -160,7 +160,7 @@ describe('the keys of an identity provider', () => {
     assert.equal(warnings.length, 1);
   });
 
-  test('that are fetched when the service stops are given up without a word', async () => {
+  test('that are being fetched when the service stops are given up silently', async () => {
     const { verify } = open();
     stopped.abort();
     await assert.rejects(verify(await token()), { code: 50304 });

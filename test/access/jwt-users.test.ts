@@ -65,20 +65,20 @@ describe('the user of a JWT', () => {
     assert.deepEqual(await names(), ['ann']);
   });
 
-  test('is not made for a token that is refused', async () => {
+  test('is not created for a refused token', async () => {
     const { check } = openAuthenticate();
     await assert.rejects(check(await provider.sign(provider.claims({ aud: 'other' }))), { code: 40101 });
     assert.deepEqual(await names(), []);
   });
 
-  test('is the user of that name who was there before', async () => {
+  test('is the existing user of that name', async () => {
     const { check } = openAuthenticate();
     const made = await createUser({ store: store.access, runtime }, 'rosa');
     const principal = await check(await provider.token('rosa'));
     assert.deepEqual(principal.user, { id: made?.id, name: 'rosa' });
   });
 
-  test('is known at once from the second request on', async () => {
+  test('is cached from the second request on', async () => {
     const { known, lookUp } = openAuthenticate();
     const token = await provider.token('ann', { scope: 'plants:read' });
     assert.equal(known(token), undefined);
@@ -87,7 +87,7 @@ describe('the user of a JWT', () => {
     assert.deepEqual([...principal.scopes], ['plants:read']);
   });
 
-  test('is refused as soon as a token that is known has expired', async () => {
+  test('is refused as soon as a cached token has expired', async () => {
     const { check } = openAuthenticate();
     const token = await provider.token('ann');
     const { refusedFrom = Number.NaN } = await check(token);
@@ -97,7 +97,7 @@ describe('the user of a JWT', () => {
     await assert.rejects(check(token), { code: 40102 });
   });
 
-  test('is refused as soon as the user is disabled, and let in when enabled again', async () => {
+  test('is refused as soon as the user is disabled, and accepted again when enabled', async () => {
     const { check } = openAuthenticate();
     const token = await provider.token('ann');
     await check(token);
@@ -107,7 +107,7 @@ describe('the user of a JWT', () => {
     await check(token);
   });
 
-  test('is refused when an opaque token is used while the user is disabled, too', async () => {
+  test('is refused with an opaque token too while disabled', async () => {
     const { check } = openAuthenticate();
     const { name: user } = (await check(await provider.token('ann'))).user;
     const made = await createToken(
@@ -140,7 +140,7 @@ describe('the user of a JWT', () => {
     assert.equal(principal.user.name, 'admin');
   });
 
-  test('is nobody when no identity provider is set', async () => {
+  test('is nobody without an identity provider', async () => {
     const { lookUp } = createAuthenticate({ store: store.access, runtime, bootstrapToken: undefined });
     await assert.rejects(lookUp(await provider.token('ann')), { code: 40101, message: /unknown/ });
     assert.deepEqual(await names(), []);

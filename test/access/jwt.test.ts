@@ -41,7 +41,7 @@ describe('a JWT', () => {
       assert.ok(error instanceof AppError, String(error));
       assert.equal(error.code, code, error.message);
       assert.match(error.message, message);
-      // What is logged of it must not carry the claims either.
+      // The logged cause must not contain the claims either.
       assert.equal(error.cause, undefined);
       for (const part of token.split('.')) assert.ok(part === '' || !error.message.includes(part));
       return true;
@@ -56,7 +56,7 @@ describe('a JWT', () => {
     }
   });
 
-  test('ends its skew of clocks after it expires', async () => {
+  test('is valid until its expiry plus the clock skew', async () => {
     const exp = nowSeconds() + 100;
     const { expiresAt, refusedFrom } = await verify(await signed({ exp }));
     assert.equal(expiresAt, exp * 1000);
@@ -65,12 +65,12 @@ describe('a JWT', () => {
     await refused(await signed({ exp: nowSeconds() - 61 }), 40102, /expired/);
   });
 
-  test('counts from its nbf on, less the skew of clocks', async () => {
+  test('is valid from its nbf, minus the clock skew', async () => {
     await verify(await signed({ nbf: nowSeconds() + 50 }));
     await refused(await signed({ nbf: nowSeconds() + 70 }), 40101, /not valid yet/);
   });
 
-  test('of another issuer is refused, also when only a slash differs, and the provider is not asked', async () => {
+  test('of another issuer is refused, even if only a slash differs, without asking the provider', async () => {
     await verify(await signed({}));
     const asked = provider.asked().length;
     for (const iss of [`${provider.issuer}/`, 'https://id.example.org', undefined, [provider.issuer]]) {
@@ -86,7 +86,7 @@ describe('a JWT', () => {
     await refused(await signed({ aud: undefined }), 40101, /lacks the claim aud/);
   });
 
-  test('without an end is refused', async () => {
+  test('without an expiry is refused', async () => {
     await refused(await signed({ exp: undefined }), 40101, /lacks the claim exp/);
     await refused(await signed({ exp: 'tomorrow' }), 40101, /exp must be a number/);
   });
@@ -98,7 +98,7 @@ describe('a JWT', () => {
     }
   });
 
-  test('names the user in the claim that is set', async () => {
+  test('names the user in the configured claim', async () => {
     const byName = verifier('preferred_username');
     const { user } = await byName.verify(await provider.token('ann'));
     assert.equal(user, 'ann of the garden');
@@ -107,7 +107,7 @@ describe('a JWT', () => {
     }
   });
 
-  test('has the scopes of ours that its claim scope names', async () => {
+  test('has the known scopes in its scope claim', async () => {
     const scopes = async (scope: unknown) => [...(await verify(await signed({ scope }))).scopes];
     assert.deepEqual(await scopes('openid plants:read email  plants:write'), ['plants:read', 'plants:write']);
     assert.deepEqual(await scopes('plants:readplants:write PLANTS:READ'), []);
@@ -117,7 +117,7 @@ describe('a JWT', () => {
     }
   });
 
-  test('has the scopes that another claim lists, where the settings name that', async () => {
+  test('has the scopes in the configured claim', async () => {
     for (const claim of ['scp', 'permissions', 'https://garden.example.org/scopes']) {
       const { verify } = verifier('sub', claim);
       for (const listed of ['webhooks:read plants:read', ['webhooks:read', 'plants:read']]) {
@@ -130,7 +130,7 @@ describe('a JWT', () => {
     }
   });
 
-  test('that is bound to a key of its client is refused', async () => {
+  test("that is bound to a client's key is refused", async () => {
     await refused(await signed({ cnf: { jkt: 'x' } }), 40101, /bound to a key of its client/);
   });
 
@@ -146,7 +146,7 @@ describe('a JWT', () => {
 
   test('that is signed with a public key as a secret is refused', async () => {
     for (const jwk of provider.keys()) {
-      // Every spelling of the key that an attacker could have.
+      // Every spelling of the key that an attacker may have.
       const key = createPublicKey({ key: jwk, format: 'jwk' });
       const spki = key.export({ type: 'spki', format: 'pem' });
       for (const secret of [String(spki), JSON.stringify(jwk), jwk.n ?? jwk.x ?? '']) {
@@ -169,7 +169,7 @@ describe('a JWT', () => {
     }
   });
 
-  test('whose header brings a key of its own, or leads to one, is refused', async () => {
+  test('whose header contains or references its own key is refused', async () => {
     const thief = await createThief();
     const claims = provider.claims();
     for (const header of [
@@ -199,7 +199,7 @@ describe('a JWT', () => {
     }
   });
 
-  test('without a kid is refused when several keys could be meant, and taken when one could', async () => {
+  test('without a kid is refused when several keys match, and accepted when one does', async () => {
     await verify(await signed({}, { kid: undefined }));
     await provider.rotate('published');
     const { verify: later } = verifier();
@@ -221,7 +221,7 @@ describe('a JWT', () => {
     );
   });
 
-  test('that is made of anything is refused, whatever it is made of', async () => {
+  test('of arbitrary parts is refused', async () => {
     const json = fc.oneof(fc.json(), fc.string(), fc.constantFrom('{}', '[]', 'null', '{"alg":"ES256"}'));
     const header = fc.record(
       {
@@ -256,7 +256,7 @@ describe('a JWT', () => {
   });
 });
 
-/** As JSON, or nothing for what JSON cannot say. */
+/** JSON; empty for values that JSON cannot represent. */
 function written(value: unknown): string {
   try {
     return JSON.stringify(value) ?? '';
@@ -265,7 +265,7 @@ function written(value: unknown): string {
   }
 }
 
-/** Somebody with a key of their own. */
+/** An attacker with a key of their own. */
 async function createThief() {
   const { privateKey, publicKey } = await generateKeyPair('ES256');
   return {

@@ -21,7 +21,7 @@ test('the last six characters of a token are the CRC-32 of all before them, in b
   }
 });
 
-test('bytes that would make some characters likelier are not used', () => {
+test('bytes that would make some characters more likely are skipped', () => {
   const served = [Buffer.alloc(32, 255), Buffer.alloc(32, 248), Buffer.alloc(32, 247)];
   const token = mintToken(() => served.shift() ?? Buffer.alloc(32));
   assert.equal(token.slice(4, 36), 'z'.repeat(32));
@@ -36,7 +36,7 @@ test('every single wrong character makes a token mistyped', () => {
   }
 });
 
-test('what has not the shape of an opaque token is not called mistyped', () => {
+test('text that does not look like an opaque token is not called mistyped', () => {
   for (const token of [
     '',
     'pst_',
@@ -59,7 +59,7 @@ test('a label may be empty and counts its characters as code points', () => {
     assert.equal(isLabel(label), false);
 });
 
-test('a made token is found by its hash, with its label, scopes and end', async () => {
+test('a created token is found by its hash, with its label, scopes and end', async () => {
   await withAccess(async ({ store, runtime }) => {
     await createUser({ store, runtime }, 'ann');
     const request = { user: 'ann', label: 'import', scopes: ['plants:write'], expiresInMs: 60_000 } as const;
@@ -77,7 +77,7 @@ test('a made token is found by its hash, with its label, scopes and end', async 
   });
 });
 
-test('a token for a user who does not exist is not made', async () => {
+test('a token for a user who does not exist is not created', async () => {
   await withAccess(async ({ store, runtime }) => {
     assert.equal(await createToken({ store, runtime }, { user: 'nobody', label: '', scopes: [] }), undefined);
     assert.deepEqual(await store.tokens(), []);

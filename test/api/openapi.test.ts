@@ -11,7 +11,7 @@ import { chunk, head, usual } from '../../testkit/sockets/raw-request.ts';
 const service = await startService({ WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' });
 after(() => service.stop());
 
-/** JSON of which a test says itself what it expects in it; a wrong expectation fails the test. */
+/** JSON whose expected shape each test states; a wrong expectation fails the test. */
 // biome-ignore lint/suspicious/noExplicitAny: the document is walked freely, and every step is asserted
 type Json = any;
 
@@ -38,13 +38,13 @@ const operations = [
   ['get', '/me', undefined],
 ] as const;
 
-/** JSON Schema 2020-12, which OpenAPI 3.1 is built on. Refuses keywords and formats that it does not know. */
+/** JSON Schema 2020-12, the basis of OpenAPI 3.1. Refuses unknown keywords and formats. */
 const ajv = new Ajv2020({
   strict: true,
   formats: { int64: true, 'date-time': /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/ },
 });
 
-/** A part of the document with what it refers to in place. */
+/** A part of the document with its references resolved. */
 function resolved(part: Json): Json {
   if (Array.isArray(part)) return part.map(resolved);
   if (typeof part !== 'object' || part === null) return part;
@@ -52,7 +52,7 @@ function resolved(part: Json): Json {
   return Object.fromEntries(Object.entries(part).map(([key, value]) => [key, resolved(value)]));
 }
 
-/** What a reference such as `#/components/schemas/Plant` leads to. */
+/** What a reference such as `#/components/schemas/Plant` points to. */
 function referred(reference: string): Json {
   const [root, ...names] = reference.split('/');
   assert.equal(root, '#', reference);
@@ -64,13 +64,12 @@ function referred(reference: string): Json {
   return part;
 }
 
-/** Every reference in a part of the document. */
 function references(part: Json): string[] {
   if (typeof part !== 'object' || part === null) return [];
   return typeof part.$ref === 'string' ? [part.$ref] : Object.values(part).flatMap(references);
 }
 
-/** That the document describes this answer of the operation: status, type, headers and body. */
+/** Asserts that the document describes this answer: status, type, headers and body. */
 function conforms(answer: Answer, method: string, path: string): void {
   const described = resolved(document.paths[path][method].responses[answer.status]);
   assert.ok(described !== undefined, `${method} ${path} has no ${answer.status}: ${answer.text}`);
@@ -93,7 +92,7 @@ function conforms(answer: Answer, method: string, path: string): void {
   );
 }
 
-test('the document is what the specification calls it', () => {
+test('the document has the name of the specification', () => {
   assert.match(document.openapi, /^3\.1\.\d+$/);
   assert.equal(document.info.title, 'Plant Store');
   assert.equal(document.info.version, '1.0.0');
@@ -103,7 +102,7 @@ test('the document is what the specification calls it', () => {
   assert.deepEqual(document.security, [{ bearerAuth: [] }]);
 });
 
-test('the document has every operation, and each asks for the bearer token', () => {
+test('the document has every operation, and each requires the bearer token', () => {
   const found = Object.entries<Json>(document.paths).flatMap(([path, methods]) =>
     Object.keys(methods).map((method) => `${method} ${path}`),
   );
@@ -136,7 +135,7 @@ test('every error code appears with its meaning', () => {
   assert.deepEqual([...document.components.schemas.Error.required].sort(), ['error', 'message']);
 });
 
-test('everything that the document refers to is in it, and nothing else is shared', () => {
+test('every reference of the document resolves, and every component is referenced', () => {
   const used = new Set(references(document));
   for (const reference of used) referred(reference);
   const { securitySchemes, ...shared } = document.components;
@@ -158,7 +157,7 @@ test('each failure is described once', () => {
   assert.equal(new Set(texts).size, texts.length);
 });
 
-test('the name of a component has only characters that OpenAPI allows', () => {
+test('the name of a component has only allowed characters', () => {
   for (const parts of Object.values<Json>(document.components)) {
     for (const name of Object.keys(parts)) assert.match(name, /^[\w.-]+$/);
   }
@@ -171,7 +170,7 @@ test('the document equals the one printed without a server, and is under 120 KB'
   assert.ok(JSON.stringify(openapiDocument(), null, 2).length < 120_000);
 });
 
-test('every schema of the document keeps to JSON Schema', () => {
+test('every schema of the document is valid JSON Schema', () => {
   const parameters = Object.values<Json>(document.paths)
     .flatMap((methods) => Object.values<Json>(methods))
     .flatMap((operation) => resolved(operation.parameters ?? []));
@@ -187,13 +186,13 @@ test('every schema of the document keeps to JSON Schema', () => {
 test('a list parameter is described as the service reads it', async () => {
   const parameters: Json[] = document.paths['/plants'].get.parameters;
   const fields = parameters.find(({ name }) => name === 'fields');
-  // Without this a generated client sends fields=id&fields=name, which is a repeated parameter.
+  // Otherwise a generated client sends fields=id&fields=name, a repeated parameter.
   assert.equal(fields.explode, false);
   const answer = await service.request('GET', '/plants?fields=id,owner');
   conforms(answer, 'get', '/plants');
 });
 
-test('what each operation answers is what the document says', async () => {
+test("each operation's answers match the document", async () => {
   const plant = { name: 'Alder', id: 7, tag: 'Alnus' };
   conforms(await service.request('POST', '/plants', { body: plant }), 'post', '/plants');
   conforms(await service.request('POST', '/plants', { body: plant }), 'post', '/plants');
@@ -215,7 +214,7 @@ test('what each operation answers is what the document says', async () => {
   }
 });
 
-test('what each operation of webhooks answers is what the document says', async () => {
+test('the answers of webhook operations match the document', async () => {
   const ask = async (method: string, path: string, body?: unknown, target = path) => {
     const answer = await service.request(method.toUpperCase(), target, { body });
     conforms(answer, method, path);
@@ -273,7 +272,7 @@ test('optional and required bodies differ in the document', () => {
   ]);
 });
 
-test('the stream of events is described as what it is', async () => {
+test('the stream of events is described as server-sent events', async () => {
   const { responses, parameters } = document.paths['/events/stream'].get;
   assert.deepEqual(Object.keys(responses[200].content), ['text/event-stream']);
   assert.deepEqual(

@@ -24,7 +24,7 @@ test('metrics are not served on the API’s port', async () => {
   failed(await page('/metrics'), 40400);
 });
 
-test('the front page leads a browser on', async () => {
+test('the front page redirects a browser', async () => {
   const answer = await page('/');
   assert.equal(answer.status, 302);
   assert.equal(answer.headers.get('location'), '/console');
@@ -35,7 +35,7 @@ test('the front page leads a browser on', async () => {
   assert.match(next.headers.get('content-type') ?? '', /^text\/html/);
 });
 
-test('the reference loads under a strict policy, from this service alone', async () => {
+test('the reference loads under a strict policy, from this service only', async () => {
   const answer = await page('/docs/api/');
   assert.equal(answer.status, 200);
   const policy = answer.headers.get('content-security-policy') ?? '';
@@ -59,7 +59,7 @@ test('the reference loads under a strict policy, from this service alone', async
   assert.doesNotMatch(html, /(?:src|href)="(?:https?:)?\/\//, 'another host would not be reached');
 });
 
-test('console and documentation load under a policy without anything inline, from this service alone', async () => {
+test('console and documentation load under a policy without anything inline, from this service only', async () => {
   for (const path of ['/console/', '/docs/', '/docs/tutorial.html', '/docs/how-to/tokens.html']) {
     const answer = await page(path);
     assert.equal(answer.status, 200, path);
@@ -76,7 +76,7 @@ test('console and documentation load under a policy without anything inline, fro
     assert.equal(answer.headers.get('x-content-type-options'), 'nosniff');
     assert.equal(answer.headers.get('cache-control'), 'no-cache');
     assert.doesNotMatch(answer.text, /<script(?![^>]*\bsrc=)|<style|\sstyle=|\son[a-z]+\s*=\s*"/, path);
-    // Relative, so that a proxy may put the service under any path.
+    // Relative, so that a proxy may serve the service under any path.
     assert.doesNotMatch(answer.text, /(?:src|href)="\//, path);
   }
 });
@@ -91,7 +91,7 @@ test('a documentation file with a hash in its name may be cached forever, and is
   assert.match(await answer.text(), /^\/\/ What the pages of the documentation do/);
 });
 
-test('the documentation begins at /docs, and no page of it that is not there is a fault', async () => {
+test('the documentation starts at /docs, and a missing page is not a fault', async () => {
   const answer = await page('/docs');
   assert.equal(answer.status, 302);
   assert.equal(answer.headers.get('location'), '/docs/');
@@ -106,7 +106,7 @@ test('the documentation begins at /docs, and no page of it that is not there is 
   }
 });
 
-test('everything that the reference loads is there', async () => {
+test('everything that the reference loads exists', async () => {
   assert.equal((await page('/docs/api')).headers.get('location'), '/docs/api/');
   const { text } = await page('/docs/api/');
   const links = [...text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, link = '']) => link);
@@ -117,7 +117,7 @@ test('everything that the reference loads is there', async () => {
   }
 });
 
-test('no file outside of the reference is served, and no name of a file is a fault', async () => {
+test('no file outside of the reference is served, and no file name causes a fault', async () => {
   const outside = [
     '../package.json',
     '%2e%2e/%2e%2e/package.json',
@@ -140,7 +140,7 @@ test('no file outside of the reference is served, and no name of a file is a fau
   }
 });
 
-test('conditions and ranges of a request for a file are no fault', async () => {
+test('conditions and ranges of a request for a file cause no fault', async () => {
   const conditions = [
     'If-Match: "x"',
     'If-None-Match: *',
@@ -159,7 +159,7 @@ test('conditions and ranges of a request for a file are no fault', async () => {
   }
 });
 
-test('the pages know what methods they have', async () => {
+test('the pages report their methods', async () => {
   for (const path of [
     '/',
     '/console',

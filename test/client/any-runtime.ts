@@ -1,14 +1,14 @@
 import { PlantStore, PlantStoreError, verifyWebhook } from '../../packages/client/src/client.ts';
 
 /**
- * A program for every runtime that has fetch: works with a real service at PLANT_STORE_URL, and says what it saw in one
- * line of JSON. It imports nothing but the client.
+ * A program for every runtime with fetch: uses a real service at PLANT_STORE_URL and reports in one line of JSON. It
+ * imports only the client.
  */
 
 const { PLANT_STORE_URL: url, PLANT_STORE_TOKEN: token = '' } = process.env;
 const store = new PlantStore({ url, token });
 
-/** What the promise fails with. */
+/** What the promise rejects with. */
 function failureOf(promise: Promise<unknown>): Promise<unknown> {
   return promise.then(
     () => 'no failure',
@@ -53,7 +53,6 @@ async function stream(): Promise<unknown[]> {
   return names;
 }
 
-/** Vectors of Standard Webhooks. */
 async function webhooks(): Promise<string> {
   const headers = new Headers({
     'webhook-id': 'msg_p5jXN8AQM9LWM0D4loKWxJek',

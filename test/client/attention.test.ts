@@ -32,7 +32,7 @@ test('of several webhooks the most urgent come first, with what is wrong and wha
   );
 });
 
-test('a webhook that waits for its turn, has arrived again, or was disabled by its owner needs no attention', () => {
+test('a webhook that waits its turn, works again, or was disabled by its owner needs no attention', () => {
   assert.deepEqual(
     problemsOf(
       WELL,
@@ -44,7 +44,7 @@ test('a webhook that waits for its turn, has arrived again, or was disabled by i
   );
 });
 
-test('a webhook whose attempts fail shows what waits and what is lost in one problem', () => {
+test('a webhook whose attempts fail shows waiting and failed deliveries as one problem', () => {
   const waiting = { waiting: 2, oldestWaitingAge: 172_800, failed: 1 };
   assert.deepEqual(problemsOf({ ...WELL, ...waiting, ...FAILED_LAST }, { ...WELL, ...waiting }), [
     [

@@ -19,12 +19,12 @@ before(async () => {
 });
 after(() => service.stop());
 
-/** The client of a user of its own, so that the tests see nothing of each other. */
+/** The client of a new user, so that tests do not affect each other. */
 async function clientOf(user: string): Promise<PlantStore> {
   return new PlantStore({ url: service.url, token: await service.tokenFor(user) });
 }
 
-test('a plant that is created comes back with its id, and without a tag has none', async () => {
+test('a created plant is returned with its id, and without a tag if it has none', async () => {
   const { plants } = await clientOf('creates');
   assert.deepEqual(await plants.create({ name: 'Alder', tag: 'Alnus' }), {
     id: 1,
@@ -52,7 +52,7 @@ test('an id of 64 bits keeps every digit, however it is given', async () => {
   assert.deepEqual(await Array.fromAsync(plants.list()), []);
 });
 
-test('an id that a URL would take for a step leads nowhere', async () => {
+test('an id that a URL would read as a dot segment is escaped', async () => {
   const asked: string[] = [];
   const fetch = async (url: string) => {
     asked.push(url);
@@ -70,7 +70,7 @@ test('an id that a URL would take for a step leads nowhere', async () => {
   assert.deepEqual(asked, ['http://127.0.0.1:9/webhooks/..%2Fplants%2F7%3Fx%23y']);
 });
 
-test('a token that no header holds is refused by an error that does not show it', async () => {
+test('a token that does not fit a header is refused without showing it', async () => {
   for (const token of ['pst_se\ncret', 'pst_sécret', 'pst_s🌱']) {
     const { plants } = new PlantStore({ url: 'http://127.0.0.1:9', token });
     await assert.rejects(plants.page(), (error) => {
@@ -83,13 +83,13 @@ test('a token that no header holds is refused by an error that does not show it'
   assert.deepEqual(await new PlantStore({ url: service.url, token: `${token}\n` }).webhooks.list(), []);
 });
 
-test('an address that is no URL of http is refused at once', () => {
+test('a URL that is not http is refused at once', () => {
   for (const url of ['localhost:3000', '127.0.0.1:3000', 'ftp://127.0.0.1', '']) {
     assert.throws(() => new PlantStore({ url, token: 'none' }), TypeError, url);
   }
 });
 
-test('an id that is no integer, or may have lost digits, is refused before it is sent', async () => {
+test('an id that is not an integer, or may have lost digits, is refused before it is sent', async () => {
   const { plants } = new PlantStore({ url: 'http://127.0.0.1:9', token: 'none' });
   for (const id of [2 ** 53, 1.5, Number.NaN, Infinity, '07', '7.0', '', ' 7', '0x7', '-0']) {
     await assert.rejects(plants.delete(id), TypeError, String(id));
@@ -97,7 +97,7 @@ test('an id that is no integer, or may have lost digits, is refused before it is
   }
 });
 
-test('the list follows the cursor to its end, and gives the fields that were asked for', async () => {
+test('the list follows cursors to its end, and has the requested fields', async () => {
   const client = await clientOf('lists');
   const names = Array.from({ length: 7 }, (_, i) => `Plant ${i}`);
   for (const name of names) await client.plants.create({ name });
@@ -112,7 +112,7 @@ test('the list follows the cursor to its end, and gives the fields that were ask
   assert.deepEqual(first, { id: 1, name: 'Plant 0', owner: 'lists' });
 });
 
-test('a page has a next one unless it is the last', async () => {
+test('every page but the last has a next one', async () => {
   const { plants } = await clientOf('pages');
   for (const name of ['Alder', 'Birch', 'Cedar']) await plants.create({ name });
   const first = await plants.page({ limit: 2, fields: ['id', 'name'] });
@@ -125,7 +125,7 @@ test('a page has a next one unless it is the last', async () => {
   assert.deepEqual(second, { items: [{ id: 3, name: 'Cedar' }], next: undefined });
 });
 
-test('the type of a listed plant has the fields that were asked for', async () => {
+test('the type of a listed plant has the requested fields', async () => {
   const { plants } = await clientOf('types');
   await plants.create({ name: 'Alder' });
   for await (const plant of plants.list({ fields: ['id', 'tag'] })) {
@@ -176,7 +176,7 @@ test('the token function may fail, and its error is passed on unchanged', async 
   await assert.rejects(store.events.stream().next(), failure);
 });
 
-test('calls with one key of their own count as one, whatever characters it has', async () => {
+test('calls with the same key count as one, whatever its characters', async () => {
   const { plants } = await clientOf('keys');
   const idempotencyKey = 'line 7, "Alder" \\ 1';
   const first = await plants.create({ name: 'Alder' }, { idempotencyKey });
@@ -185,7 +185,7 @@ test('calls with one key of their own count as one, whatever characters it has',
   assert.notDeepEqual(await plants.create({ name: 'Alder' }, { idempotencyKey: undefined }), first);
 });
 
-test('a webhook is made, changed, rotated and removed', async () => {
+test('a webhook is created, changed, rotated and deleted', async () => {
   const { webhooks } = await clientOf('owns');
   const made = await webhooks.create({ url: 'http://127.0.0.1:9/plants', description: 'The greenhouse' });
   assert.match(made.secret, /^whsec_/);
@@ -263,7 +263,7 @@ test('the activity of the last hours is listed oldest first', async () => {
   await client.plants.create({ name: 'Alder' });
   const { hours } = await client.activity({ hours: 3 });
   assert.equal(hours.length, 3);
-  // The hour may have ended in between.
+  // The hour may have ended meanwhile.
   assert.equal(
     hours.reduce((sum, { plants }) => sum + plants, 0),
     1,
@@ -275,6 +275,6 @@ test('the activity of the last hours is listed oldest first', async () => {
   assert.equal((await client.activity()).hours.length, 24);
 });
 
-test('a URL that is none is refused when the client is made', () => {
+test('an invalid URL is refused when the client is created', () => {
   assert.throws(() => new PlantStore({ url: 'localhost', token: '' }), TypeError);
 });

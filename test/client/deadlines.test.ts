@@ -8,8 +8,6 @@ import {
 import { type Gateway, startGateway } from '../../testkit/service/gateway.ts';
 import { type Service, startService } from '../../testkit/service/service.ts';
 
-/** What ends a call, whatever it waits for. */
-
 let service: Service;
 let gateway: Gateway;
 before(async () => {
@@ -33,7 +31,7 @@ for (const [what, options] of [
   ['a token', { token: never }],
   ['a fetch of its own', { fetch: never }],
 ] as const) {
-  suite(`a call that waits for ${what} that never comes`, () => {
+  suite(`a call that waits forever for ${what}`, () => {
     test('is ended by timeoutMs', async (t) => {
       const store = await clientOf(t, { ...options, timeoutMs: 50 });
       await assert.rejects(store.plants.page(), { name: 'PlantStoreError', message: /within 50 ms/ });
@@ -47,7 +45,7 @@ for (const [what, options] of [
       await assert.rejects(page, reason);
     });
 
-    test('is ended as a stream, too', async (t) => {
+    test('is ended as a stream too', async (t) => {
       const store = await clientOf(t, { ...options, timeoutMs: 50 });
       const ending = new AbortController();
       const errors: PlantStoreError[] = [];
@@ -91,7 +89,7 @@ test('timeoutMs: Infinity never ends a call', async (t) => {
   assert.deepEqual(await store.plants.page(), { items: [], next: undefined });
 });
 
-test('Retry-After of more than a timer holds makes a stream wait, not ask without a pause', async (t) => {
+test("Retry-After beyond a timer's maximum makes a stream wait instead of retrying at once", async (t) => {
   const store = await clientOf(t);
   const timers = t.mock.method(globalThis, 'setTimeout');
   gateway.script({ status: 503, headers: { 'retry-after': '3000000' } });

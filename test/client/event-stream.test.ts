@@ -20,7 +20,7 @@ async function clientOf(user: string, url = gateway.url): Promise<PlantStore> {
   return new PlantStore({ url, token: await service.tokenFor(user), timeoutMs: 300 });
 }
 
-/** Creates a plant when the stream is open, past the gateway, and gives the events until that of the plant. */
+/** Opens a stream, then creates a plant directly, and returns the events up to the plant's. */
 async function follow(user: string, name: string, after?: string) {
   const { events: feed } = await clientOf(user);
   const { plants } = await clientOf(user, service.url);
@@ -44,7 +44,7 @@ async function follow(user: string, name: string, after?: string) {
   return { events, errors, names: events.map(({ plant }) => plant.name) };
 }
 
-test('events come as they happen, until the signal ends the loop', async () => {
+test('events arrive as they happen, until the signal ends the loop', async () => {
   const store = await clientOf('follows');
   const { events, errors } = await follow('follows', 'Alder');
   const [event] = events;
@@ -65,7 +65,7 @@ test('a stream continues after the cursor of an event or of a page', async () =>
   assert.deepEqual(later.names, ['C', 'D', 'E']);
 });
 
-test('a stream that breaks off, cannot be opened, or stays silent is opened again where it was', async () => {
+test('a stream that breaks, fails to open, or stays silent resumes where it was', async () => {
   const store = await clientOf('comes back');
   const head = { 'content-type': 'text/event-stream' };
   const { cursor } = await store.events.page();
@@ -101,7 +101,7 @@ test('a stream that breaks off, cannot be opened, or stays silent is opened agai
   );
 });
 
-test('a fault of the service is tried again as often as a call would be, and then ends the stream', async () => {
+test('a fault of the service is retried as often as for a call, and then ends the stream', async () => {
   const token = await service.tokenFor('faults');
   const { events } = new PlantStore({ url: gateway.url, token, retries: 2 });
   const fault = { status: 500, body: '{"error":50000,"message":"A fault."}' };
@@ -109,7 +109,7 @@ test('a fault of the service is tried again as often as a call would be, and the
   gateway.script(
     fault,
     fault,
-    // One that opened begins to count anew, and says how soon to come again.
+    // An opened stream resets the count, and sets the retry delay.
     (_, response) => void response.writeHead(200, head).end('id: 1\nretry: 10\n\n'),
     fault,
     fault,
@@ -121,7 +121,7 @@ test('a fault of the service is tried again as often as a call would be, and the
   assert.deepEqual(statuses, [500, 500, undefined, 500, 500]);
 });
 
-test('a stream that is refused throws: the token, a cursor that is none, or what no plant store answers', async () => {
+test('a refused stream throws: a wrong token, a wrong cursor, or an answer no plant store gives', async () => {
   const stranger = new PlantStore({ url: service.url, token: 'none-of-ours' });
   await assert.rejects(stranger.events.stream().next(), { error: 40101 });
   const { events } = await clientOf('refused');
@@ -130,7 +130,7 @@ test('a stream that is refused throws: the token, a cursor that is none, or what
   await assert.rejects(events.stream().next(), { status: 200, error: undefined });
 });
 
-test('a loop that is left closes its connection, and one whose signal is aborted does not begin', async () => {
+test('leaving a loop closes its connection, and with an aborted signal it does not start', async () => {
   const store = await clientOf('leaves');
   const closed = Promise.withResolvers<void>();
   gateway.script((_, response) => {
@@ -159,7 +159,7 @@ test('a stream without even a comment for 45 seconds is reopened', async (t) => 
   const errors: string[] = [];
   const stream = store.events.stream({
     signal: ending.signal,
-    // Behind what it has to do before it waits.
+    // After pending work, so that the timer exists.
     onOpen: () => setImmediate(() => t.mock.timers.tick(45_000)),
     onError(error) {
       errors.push(error.message);
@@ -183,7 +183,7 @@ test('a signal ends a stream that waits for an event, or for its next attempt', 
 
 const head = { 'content-type': 'text/event-stream' };
 
-test('the data of an event may stand in several lines', async () => {
+test('the data of an event may span several lines', async () => {
   const store = await clientOf('lines');
   gateway.script((_, response) => {
     response.writeHead(200, head).write('id: 1\ndata: {"plant":\ndata: {"id":7}}\n\n');
@@ -199,7 +199,7 @@ for (const [what, text] of [
   ['an event that is not JSON', 'id: 1\ndata: x\n\n'],
   ['an id that no header holds', 'id: \u202e\n\n'],
 ] as const) {
-  test(`${what} is not of a plant store, and ends the stream`, async () => {
+  test(`${what} is not from a plant store, and ends the stream`, async () => {
     const store = await clientOf('strange');
     gateway.script((_, response) => void response.writeHead(200, head).write(text));
     await assert.rejects(store.events.stream().next(), { status: 200, message: /not as a plant store/ });

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { integerOf, integerText, readJson } from '../../packages/client/src/json.ts';
 
-test('an integer of 64 bits is a number while that is exact, else a bigint, wherever it stands', () => {
+test('an integer of 64 bits is a number if exact, otherwise a bigint, wherever it occurs', () => {
   const text =
     '{"a":[9007199254740991,9007199254740992,-9007199254740993],"b":"9007199254740993","c":0.1234567890123456}';
   assert.deepEqual(readJson(text), {
@@ -13,7 +13,7 @@ test('an integer of 64 bits is a number while that is exact, else a bigint, wher
   });
 });
 
-test('every 64-bit integer goes to text and back', () => {
+test('every 64-bit integer survives a round trip through text', () => {
   fc.assert(
     fc.property(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), (id) => {
       const value = integerOf(integerText(id));
@@ -25,7 +25,7 @@ test('every 64-bit integer goes to text and back', () => {
   );
 });
 
-test('a runtime that shows no source of a number refuses a large integer rather than rounds it', (t) => {
+test("a runtime without access to a number's source refuses a large integer rather than round it", (t) => {
   const { parse } = JSON;
   t.mock.method(JSON, 'parse', (text: string, reviver?: (name: string, value: unknown) => unknown) =>
     parse(text, reviver && ((name, value) => reviver(name, value))),

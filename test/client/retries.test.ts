@@ -6,7 +6,7 @@ import type { Reply } from '../../testkit/receivers/receiver.ts';
 import { startGateway } from '../../testkit/service/gateway.ts';
 import { type Service, startService } from '../../testkit/service/service.ts';
 
-/** What the client does when a real server before the service misbehaves. */
+/** How the client handles a misbehaving server in front of the service. */
 
 let service: Service;
 before(async () => {
@@ -14,7 +14,7 @@ before(async () => {
 });
 after(() => service.stop());
 
-/** A gateway and a user of the test's own, and a client that goes through the gateway. */
+/** A gateway and a user for the test, and a client that uses the gateway. */
 async function setUp(t: TestContext, options: Partial<PlantStoreOptions> = {}) {
   const gateway = await startGateway(service);
   t.after(() => gateway.stop());
@@ -32,7 +32,7 @@ suite('retries', { concurrency: true }, () => {
     ['before its first byte', undefined],
     ['in its body', 5],
   ] as const) {
-    test(`a create whose answer is cut off ${how} is sent again under its key, and makes one plant`, async (t) => {
+    test(`a create whose answer is cut off ${how} is retried under its key, and creates one plant`, async (t) => {
       const { gateway, store } = await setUp(t);
       gateway.script(gateway.cut(behindBytes), gateway.cut(behindBytes));
       assert.deepEqual(await store.plants.create({ name: 'Alder' }), { id: 1, name: 'Alder' });
@@ -76,7 +76,7 @@ suite('retries', { concurrency: true }, () => {
     [500, 50000],
     [404],
   ] as const) {
-    test(`${status} ${error ?? 'of a proxy'} is not tried again`, async (t) => {
+    test(`${status} ${error ?? 'of a proxy'} is not retried`, async (t) => {
       const { gateway, store, asked } = await setUp(t);
       gateway.script(failure(status, error));
       await assert.rejects(store.plants.create({ name: 'Alder' }), { status, error });
@@ -84,7 +84,7 @@ suite('retries', { concurrency: true }, () => {
     });
   }
 
-  test('Retry-After is waited for', async (t) => {
+  test('the client waits for Retry-After', async (t) => {
     const { gateway, store } = await setUp(t);
     gateway.script(failure(503, 50303, { 'retry-after': '1' }));
     const start = performance.now();
@@ -92,7 +92,7 @@ suite('retries', { concurrency: true }, () => {
     assert.ok(performance.now() - start >= 1000);
   });
 
-  test('Retry-After that is over a minute ends the call, and its error says how long', async (t) => {
+  test('a Retry-After over a minute ends the call, and its error says how long', async (t) => {
     const { gateway, store, asked } = await setUp(t);
     gateway.script(failure(429, 42900, { 'retry-after': '61' }));
     await assert.rejects(store.plants.page(), { error: 42900, status: 429, retryAfter: 61 });
@@ -115,7 +115,7 @@ suite('retries', { concurrency: true }, () => {
     });
   }
 
-  test('a number of retries that is none makes none, rather than to try for ever', async (t) => {
+  test('an invalid number of retries means none, rather than infinitely many', async (t) => {
     const { gateway, store, asked } = await setUp(t, { retries: Number.NaN });
     gateway.script('reset');
     await assert.rejects(store.plants.page(), PlantStoreError);
@@ -134,7 +134,7 @@ suite('retries', { concurrency: true }, () => {
     });
   });
 
-  test('an attempt that takes too long is given up for the next one', async (t) => {
+  test('an attempt that takes too long is abandoned for the next one', async (t) => {
     const { gateway, store } = await setUp(t, { timeoutMs: 300, retries: 1 });
     const { plants } = store;
     gateway.script('hang');
@@ -147,7 +147,7 @@ suite('retries', { concurrency: true }, () => {
     });
   });
 
-  test('a signal ends a request, the wait between two, and is heeded before the first', async (t) => {
+  test('a signal ends a request, the wait between two, and is checked before the first', async (t) => {
     const { gateway, store, asked } = await setUp(t);
     const reason = new Error('gone home');
     for (const reply of ['hang' as const, failure(503, 50300, { 'retry-after': '60' })]) {
@@ -163,7 +163,7 @@ suite('retries', { concurrency: true }, () => {
     assert.equal(asked().length, 2);
   });
 
-  test('a signal that outlives its calls is left as it was', async (t) => {
+  test('a signal that outlives its calls keeps no listeners', async (t) => {
     const { gateway, store } = await setUp(t);
     const { signal } = new AbortController();
     gateway.script(failure(503, 50300));
@@ -177,7 +177,7 @@ suite('retries', { concurrency: true }, () => {
     assert.deepEqual(getEventListeners(signal, 'abort'), []);
   });
 
-  test('a delete whose answer was cut off is done when the plant is not found the next time', async (t) => {
+  test('a delete whose answer was cut off counts as done when the retry finds no plant', async (t) => {
     const { gateway, store } = await setUp(t);
     const { id } = await store.plants.create({ name: 'Alder' });
     gateway.script(gateway.cut());
@@ -185,13 +185,13 @@ suite('retries', { concurrency: true }, () => {
     assert.deepEqual(await Array.fromAsync(store.plants.list()), []);
   });
 
-  test('a delete whose outcome was unknown is done when the plant is not found the next time', async (t) => {
+  test('a delete whose outcome was unknown counts as done when the retry finds no plant', async (t) => {
     const { gateway, store } = await setUp(t);
     gateway.script(failure(503, 50301));
     await store.plants.delete(7);
   });
 
-  test('a delete that did nothing the first time still says that the plant is not found', async (t) => {
+  test('a delete that did nothing the first time still reports that the plant is not found', async (t) => {
     const { gateway, store } = await setUp(t);
     gateway.script(failure(503, 50300), failure(429, 42900));
     await assert.rejects(store.plants.delete(7), { error: 40401 });
@@ -203,7 +203,7 @@ suite('retries', { concurrency: true }, () => {
     await assert.rejects(store.webhooks.get('wh_none'), { error: 40402 });
   });
 
-  test('a list whose page breaks off has every plant once', async (t) => {
+  test('a list with a broken page has every plant once', async (t) => {
     const { gateway, store } = await setUp(t);
     for (const name of ['A', 'B', 'C', 'D', 'E']) await store.plants.create({ name });
     gateway.script(gateway.cut(10));
@@ -216,7 +216,7 @@ suite('retries', { concurrency: true }, () => {
     assert.deepEqual(names, ['A', 'B', 'C', 'D', 'E']);
   });
 
-  test('an answer that no plant store gives says so, and is not tried again', async (t) => {
+  test('an answer that no plant store gives is reported as such and not retried', async (t) => {
     const { gateway, store, asked } = await setUp(t);
     gateway.script({ status: 200, body: '<h1>Hello</h1>' });
     await assert.rejects(store.plants.page(), {
@@ -236,7 +236,7 @@ suite('retries', { concurrency: true }, () => {
     ['another page', () => '/login', 'to /login'],
     ['no place', () => undefined, 'elsewhere'],
   ] as const) {
-    test(`the token does not follow a redirect to ${where}, and the error names the place`, async (t) => {
+    test(`the token does not follow a redirect to ${where}, and the error names the target`, async (t) => {
       const { gateway, store, asked } = await setUp(t);
       gateway.script(({ path }, response) => {
         const location = placeOf(path);
@@ -251,8 +251,8 @@ suite('retries', { concurrency: true }, () => {
     });
   }
 
-  test('a redirect whose status a browser does not show is one all the same', async () => {
-    // What a script sees of it there: no status, no headers.
+  test('a redirect whose status a browser hides still counts as one', async () => {
+    // All that a script in a browser sees: no status, no headers.
     const fetch = async () => Response.error();
     const store = new PlantStore({ url: 'http://plants.example', token: 'none', fetch });
     await assert.rejects(store.plants.page(), { status: 0, message: /redirects elsewhere/ });

@@ -13,7 +13,7 @@ for (const [name, program, ...args] of [
   ['Bun', 'bun', 'run'],
 ] as const) {
   const isMissing = spawnSync(program, ['--version']).status !== 0;
-  test(`the client does the same in ${name}`, {
+  test(`the client behaves the same in ${name}`, {
     skip: isMissing && `${name} is not on this machine`,
   }, async (t) => {
     const service = await startService();

@@ -6,7 +6,7 @@ import { verifyWebhook, WebhookVerificationError } from 'plant-store/client';
 import { Webhook } from 'standardwebhooks';
 import { newKeyPair, newSecret, sign } from '../../src/webhooks/sending/signature.ts';
 
-/** `verifyWebhook` beside what signs here and what the public library says. */
+/** Compares `verifyWebhook` with the service's signing and the public library. */
 
 const now = new Date();
 const timestamp = Math.floor(now.getTime() / 1000);
@@ -28,7 +28,7 @@ function signed(id: string, body: string, keys: Parameters<typeof sign>[0]['keys
   return { headers, body };
 }
 
-test('whatever the service signs is verified, under each live secret and the public key', () =>
+test('everything the service signs is verified, under each live secret and the public key', () =>
   fc.assert(
     fc.asyncProperty(ids, bodies, async (id, body) => {
       const pair = newKeyPair(randomBytes);
@@ -44,7 +44,7 @@ test('whatever the service signs is verified, under each live secret and the pub
     { numRuns: 100 },
   ));
 
-test('any flipped bit of what arrives is refused', () =>
+test('a request with any flipped bit is refused', () =>
   fc.assert(
     fc.asyncProperty(ids, bodies, fc.nat(), fc.boolean(), async (id, body, position, symmetric) => {
       const pair = newKeyPair(randomBytes);
@@ -66,7 +66,7 @@ test('any flipped bit of what arrives is refused', () =>
     { numRuns: 500 },
   ));
 
-test('the public library and this one agree on requests of either, genuine and not', () =>
+test('the public library and the client agree on genuine and forged requests of both', () =>
   fc.assert(
     fc.asyncProperty(
       ids,
@@ -150,13 +150,13 @@ async function payloadOf(body: string): Promise<unknown> {
   return (await verifyWebhook<unknown>(headers, body, secret)).payload;
 }
 
-/** For texts that JavaScript made of numbers: it writes integers up to 1e21 with all their digits. */
+/** For JSON.stringify output: it writes integers up to 1e21 with all digits. */
 function largeToBigint(_name: string, value: unknown): unknown {
   const large = Number.isInteger(value) && !Number.isSafeInteger(value) && Math.abs(Number(value)) < 1e21;
   return large ? BigInt(String(value)) : value;
 }
 
-/** Changes one bit of one of the parts, counted through all of them. */
+/** Flips one bit, by its position across all parts. */
 function flip(parts: Buffer[], position: number): void {
   let bit = position % (8 * parts.reduce((size, part) => size + part.length, 0));
   for (const part of parts) {

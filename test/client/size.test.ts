@@ -14,14 +14,14 @@ test('the whole client takes less than 5 KiB, minified and gzipped, and imports 
   assert.deepEqual(imports, []);
 });
 
-test('who takes a part of the client takes no other', async () => {
+test('importing a part of the client includes no other', async () => {
   const [whole, client, verifier, failure] = await Promise.all(
     ['*', '{ PlantStore }', '{ verifyWebhook }', '{ PlantStoreError }'].map((names) =>
       bundled(`export ${names} from '${CLIENT}';`),
     ),
   );
   assert.ok(whole && client && verifier && failure);
-  // Texts that only one part has.
+  // Texts that only one part contains.
   assert.match(client.code, /rotate-secret/);
   assert.doesNotMatch(client.code, /whsec_/);
   assert.match(verifier.code, /whsec_/);
@@ -30,7 +30,7 @@ test('who takes a part of the client takes no other', async () => {
   assert.equal((await bundled(`import '${CLIENT}';`)).code.trim(), '');
 });
 
-/** What Vite makes of a module for a browser. */
+/** Vite's output for a module in a browser. */
 async function bundled(module: string): Promise<{ code: string; imports: string[] }> {
   const entry = 'entry';
   const result = await build({
@@ -50,7 +50,7 @@ async function bundled(module: string): Promise<{ code: string; imports: string[
       },
     ],
   });
-  // Nothing is watched, and there is one input with one format.
+  // No watching, one input and one format, so there is one output.
   const { output } = result as Rolldown.RolldownOutput;
   const chunks = output.filter((part) => part.type === 'chunk');
   return {

@@ -28,7 +28,7 @@ type Changes = {
   options?: VerifyOptions;
 };
 
-/** Verifies the vector's request with changes, at its time. */
+/** Verifies the vector's request with changes, at its own time. */
 function verifyVector(changes: Changes = {}) {
   const headers = changes.headers ?? {
     'webhook-id': changes.id ?? id,
@@ -61,7 +61,7 @@ test('the vectors of Standard Webhooks are genuine under their secret and their 
   }
 });
 
-test('headers may be those of fetch or of node:http, and the body text or bytes', async () => {
+test('headers may come from fetch or node:http, and the body may be text or bytes', async () => {
   const plain = { 'webhook-id': id, 'webhook-timestamp': String(timestamp), 'webhook-signature': both };
   const upper = Object.fromEntries(Object.entries(plain).map(([name, value]) => [name.toUpperCase(), value]));
   const distinct = Object.fromEntries(Object.entries(plain).map(([name, value]) => [name, [value]]));
@@ -97,7 +97,7 @@ test('the tolerance can be set, and an invalid one is a TypeError', async () => 
   await refused('too-new', { options: { now: new Date(Number.NaN) } });
 });
 
-test('one signature that matches is enough, among others, of other versions, in any order', async () => {
+test('one matching signature is enough, among any others, in any order', async () => {
   const other = `v1,${randomBytes(32).toString('base64')}`;
   for (const signature of [
     `${other} ${symmetric.signature}`,
@@ -125,12 +125,12 @@ test('a changed body, id or timestamp is refused under either key', async () => 
   }
 });
 
-test('parts of a genuine content are not taken for others when its id holds a full stop', async () => {
+test('parts of a genuine content are not mixed up when its id contains a full stop', async () => {
   await refused('bad-id', { id: `${id}.${timestamp}` });
   await refused('bad-id', { id: '.' });
 });
 
-test('another key is refused, and so is the signature of the other version', async () => {
+test('another key is refused, as is a signature of the other version', async () => {
   await refused('no-matching-signature', { key: newSecret(randomBytes) });
   await refused('no-matching-signature', { key: `whpk_${randomBytes(32).toString('base64')}` });
   await refused('no-matching-signature', { signature: asymmetric.signature });
@@ -153,7 +153,7 @@ test('a signature of another length or spelling is refused', async () => {
     `\t${bytes}`,
     Buffer.from(bytes, 'base64').toString('base64url'),
     Buffer.from(bytes, 'base64').toString('hex'),
-    // The same bytes: the last character has two bits that count for nothing.
+    // The same bytes: two bits of the last character do not count.
     bytes.replace('E=', 'F='),
     'é'.repeat(22),
   ];
@@ -165,7 +165,7 @@ test('a signature of another length or spelling is refused', async () => {
   await refused('no-matching-signature', { signature: long, key: asymmetric.publicKey });
 });
 
-test('a header that is missing, empty or there twice is named', async () => {
+test('a missing, empty or repeated header is named', async () => {
   const headers = { 'webhook-id': id, 'webhook-timestamp': String(timestamp), 'webhook-signature': both };
   for (const name of ['webhook-id', 'webhook-timestamp', 'webhook-signature'] as const) {
     const { [name]: value, ...others } = headers;
@@ -185,7 +185,7 @@ test('a header that is missing, empty or there twice is named', async () => {
       await refused('repeated-header', { headers: twice });
     }
   }
-  // Where they arrive joined by a comma, they are another id, or no time at all.
+  // Joined by a comma, they form another id, or no valid time.
   const comma = (name: string, value: string) => ({ headers: { ...headers, [name]: `${value}, ${value}` } });
   await refused('no-matching-signature', comma('webhook-id', id));
   await refused('bad-timestamp', comma('webhook-timestamp', String(timestamp)));
@@ -197,7 +197,7 @@ test('a timestamp that is not unix seconds is refused', async () => {
   for (const text of wrong) await refused('bad-timestamp', { timestamp: text });
 });
 
-test('a key that cannot be read is a mistake of the program, whatever the request, and not shown', async () => {
+test('an invalid key is a programming error, whatever the request, and is not shown', async () => {
   const short = randomBytes(23).toString('base64');
   const keys = [
     '',
@@ -212,7 +212,7 @@ test('a key that cannot be read is a mistake of the program, whatever the reques
     `whpk_${short}`,
     asymmetric.publicKey.slice(0, -1),
     asymmetric.publicKey.replace('whpk_', 'whsk_'),
-    // What a setting that is not there gives to JavaScript.
+    // JavaScript's value of a missing setting.
     undefined as unknown as string,
   ];
   for (const key of keys) {
@@ -232,7 +232,7 @@ test('a secret of 24 to 64 bytes is accepted', async () => {
   }
 });
 
-test('a body that was parsed before is a mistake of the program', async () => {
+test('an already parsed body is a programming error', async () => {
   for (const parsed of [JSON.parse(body), undefined, null, [1]]) {
     await assert.rejects(verifyWebhook({}, parsed, symmetric.secret), (error: Error) => {
       assert.equal(error.constructor, TypeError);
@@ -241,7 +241,7 @@ test('a body that was parsed before is a mistake of the program', async () => {
   }
 });
 
-test('a body that its owner changes meanwhile is parsed as it was verified', async () => {
+test('a body changed during verification is parsed as it was verified', async () => {
   const bytes = Buffer.from(body);
   const verified = verifyVector({ body: bytes });
   bytes.fill('9', 9, 19);

@@ -16,14 +16,14 @@ after(async () => {
 });
 
 async function create(path: string, token: string, body: unknown): Promise<{ id: string }> {
-  // What a webhook's answer has, and a plant's has not; those look at none.
+  // A webhook's answer has an id; callers that create plants do not use it.
   return succeeded(await service.request('POST', path, { token, body }), 201) as { id: string };
 }
 
 const disable = (token: string, id: string) =>
   service.request('PATCH', `/webhooks/${id}`, { token, body: { enabled: false } });
 
-test('a webhook whose deliveries failed for good is not said to be well, and they are replayed from there', async () => {
+test('a webhook whose deliveries failed for good is not shown as healthy, and can replay them', async () => {
   const token = await service.tokenFor('ann');
   receiver.usually({ status: 500 });
   await create('/webhooks', token, { url: receiver.url, description: 'The broken one' });
@@ -44,7 +44,7 @@ test('a webhook whose deliveries failed for good is not said to be well, and the
   });
 });
 
-test('a disabled webhook is enabled where it is said, and the focus is not lost with the button', async () => {
+test('a disabled webhook can be enabled from the overview, and the focus is not lost with the button', async () => {
   const token = await service.tokenFor('bob');
   const { id } = await create('/webhooks', token, { url: receiver.url, description: 'The shop' });
   await disable(token, id);
@@ -57,7 +57,7 @@ test('a disabled webhook is enabled where it is said, and the focus is not lost 
   });
 });
 
-test('of many webhooks that need attention ten are shown, and the way to the others', async () => {
+test('of many webhooks that need attention ten are shown, with a link to the others', async () => {
   const token = await service.tokenFor('carl');
   const made = Array.from({ length: 12 }, (_, n) =>
     create('/webhooks', token, { url: receiver.url, description: `Shop ${n}` }),
@@ -73,7 +73,7 @@ test('of many webhooks that need attention ten are shown, and the way to the oth
   });
 });
 
-test('hours that are not counted are no zeros, and hours that are shown have one mark each', async () => {
+test('uncounted hours are not shown as zeros, and each shown hour has one mark', async () => {
   const token = await service.tokenFor('dora');
   await create('/plants', token, { name: 'Alder' });
   const hour = (n: number) => ({
@@ -83,7 +83,7 @@ test('hours that are not counted are no zeros, and hours that are shown have one
     failed: 0,
     waiting: 0,
   });
-  // More than a hundred thousand events within hours are what it takes; here the answer to them is given.
+  // Real uncounted hours need over a hundred thousand events, so the test supplies the answers.
   const answers = [{ hours: [] }, { hours: [hour(1), hour(2), hour(3)] }];
   await browser.visit(service, { token, at: '#/plants' }, async (page) => {
     await page.route('**/activity?*', (route) => route.fulfill({ json: answers.shift() }));

@@ -19,7 +19,7 @@ async function create(path: string, token: string, body: unknown): Promise<void>
   succeeded(await service.request('POST', path, { token, body }), 201);
 }
 
-test('deliveries appear as they happen, and stand still while they are read', async () => {
+test('deliveries appear as they happen, and stand still while a person reads', async () => {
   const token = await service.tokenFor('ann');
   await create('/webhooks', token, { url: receiver.url, description: 'The shop' });
   await browser.visit(service, { token, at: '#/deliveries' }, async (page) => {
@@ -40,7 +40,7 @@ test('deliveries appear as they happen, and stand still while they are read', as
   });
 });
 
-test('a failed delivery shows every attempt, and is sent again', async () => {
+test('a failed delivery shows every attempt, and can be resent', async () => {
   const token = await service.tokenFor('bob');
   receiver.usually({ status: 500, body: 'out of order' });
   await create('/webhooks', token, { url: receiver.url, description: 'The broken one' });
@@ -60,7 +60,7 @@ test('a failed delivery shows every attempt, and is sent again', async () => {
   });
 });
 
-test('without a webhook the deliveries lead to where one is made', async () => {
+test('without a webhook the deliveries page links to where to create one', async () => {
   const token = await service.tokenFor('carl');
   await browser.visit(service, { token, at: '#/deliveries' }, async (page) => {
     await page.getByRole('link', { name: 'Create a webhook' }).click();

@@ -17,7 +17,7 @@ after(() => browser.stop());
 const AT = '#/plants/import';
 const example = join(import.meta.dirname, '..', '..', 'examples', 'plants.csv');
 
-/** As if a person had chosen such a file. */
+/** Chooses such a file as a person would. */
 async function choose(page: Page, csv: string | Buffer, name = 'plants.csv'): Promise<void> {
   await page
     .getByLabel('Choose a CSV file')
@@ -25,7 +25,7 @@ async function choose(page: Page, csv: string | Buffer, name = 'plants.csv'): Pr
 }
 
 async function plantsOf(token: string): Promise<{ id: number; name: string; tag?: string }[]> {
-  // The shape of the answer with these fields.
+  // The shape for these fields.
   return succeeded(await service.request('GET', '/plants?fields=id,name,tag', { token }), 200) as [];
 }
 
@@ -38,7 +38,7 @@ test('a file of plants is imported by keyboard alone, and every plant is as the 
   const token = await service.tokenFor('importer');
   await browser.visit(service, { at: AT, token }, async (page) => {
     await page.getByRole('heading', { name: 'Import plants' }).waitFor();
-    // The browser is told that somebody waits for it some time before it opens.
+    // The browser must know of the wait some time before the chooser opens.
     const chooser = page.waitForEvent('filechooser');
     await inspect(page, 'import');
     await page.getByLabel('Choose a CSV file').focus();
@@ -108,7 +108,7 @@ test('rows that cannot be imported are listed with their lines, and can be saved
   );
 });
 
-test('a file that is no list of plants is refused with a sentence, and nothing is sent', async () => {
+test('a file that is not a list of plants is refused with a message, and nothing is sent', async () => {
   const token = await service.tokenFor('refused');
   await browser.visit(service, { at: AT, token }, async (page) => {
     for (const [csv, sentence] of [
@@ -126,7 +126,7 @@ test('a file that is no list of plants is refused with a sentence, and nothing i
   assert.deepEqual(await plantsOf(token), []);
 });
 
-test('a stopped import says what was done, and resumes without adding a plant twice', async () => {
+test('a stopped import says what was done, and resumes without duplicates', async () => {
   const token = await service.tokenFor('stopper');
   await browser.visit(service, { at: AT, token }, async (page) => {
     await choose(page, named(1500));
@@ -140,7 +140,7 @@ test('a stopped import says what was done, and resumes without adding a plant tw
     assert.equal((sum[0] ?? 0) + (sum[1] ?? 0), 1500);
     await inspect(page, 'import-stopped');
 
-    // A reload forgets the file, but not that it was begun.
+    // A reload forgets the file, but not that its import started.
     await page.reload();
     await signIn(page, token);
     await choose(page, named(1500));
@@ -151,7 +151,7 @@ test('a stopped import says what was done, and resumes without adding a plant tw
   assert.deepEqual([names.length, new Set(names).size], [1500, 1500]);
 });
 
-test('a file that was imported to its end can be imported once more', async () => {
+test('a completely imported file can be imported again', async () => {
   const token = await service.tokenFor('again');
   await browser.visit(service, { at: AT, token }, async (page) => {
     for (const total of [3, 6]) {

@@ -25,7 +25,7 @@ async function tokenWithWebhook(user: string): Promise<string> {
   return token;
 }
 
-/** As when another tab comes before this one, or goes. Without windows the browser never does that itself. */
+/** Simulates switching tabs, which a headless browser never does itself. */
 function setHidden(page: Page, isHidden: boolean): Promise<unknown> {
   return page.evaluate(`
     Object.defineProperty(document, 'hidden', { configurable: true, get: () => ${isHidden} });
@@ -33,7 +33,7 @@ function setHidden(page: Page, isHidden: boolean): Promise<unknown> {
   `);
 }
 
-test('a hidden tab holds no connection, and catches up when it is seen again', async () => {
+test('a hidden tab holds no connection, and catches up when it is shown again', async () => {
   const token = await tokenWithWebhook('ann');
   await browser.visit(service, { token, at: '#/deliveries', mayLoseConnection: true }, async (page) => {
     await page.locator('.live-on').waitFor();
@@ -48,7 +48,7 @@ test('a hidden tab holds no connection, and catches up when it is seen again', a
   });
 });
 
-test('an eighth tab works as the first one does', async () => {
+test('an eighth tab works like the first', async () => {
   const token = await tokenWithWebhook('many tabs');
   await browser.visit(service, { token, at: '#/deliveries', mayLoseConnection: true }, async (page) => {
     await page.locator('.live-on').waitFor();
@@ -63,7 +63,7 @@ test('an eighth tab works as the first one does', async () => {
   });
 });
 
-test('a stream that was refused for a moment is followed again', async () => {
+test('a stream that was briefly refused resumes', async () => {
   const token = await tokenWithWebhook('bob');
   await browser.visit(service, { token, at: '#/plants', hasClock: true }, async (page) => {
     let tries = 0;
@@ -81,7 +81,7 @@ test('a stream that was refused for a moment is followed again', async () => {
   });
 });
 
-test('with a filter, and on a page further on, no number is said that may be wrong', async () => {
+test('with a filter, or on a later page, no possibly wrong number is shown', async () => {
   const token = await tokenWithWebhook('carl');
   await browser.visit(service, { token, at: '#/deliveries?state=failed' }, async (page) => {
     await page.locator('.live-on').waitFor();
@@ -93,7 +93,7 @@ test('with a filter, and on a page further on, no number is said that may be wro
   });
 });
 
-test('what happened while it was not live is shown as soon as it is again', async () => {
+test('changes while the page was not live are shown as soon as it is again', async () => {
   const token = await tokenWithWebhook('dora');
   await browser.visit(service, { token, at: '#/deliveries', hasClock: true }, async (page) => {
     await page.locator('.live-on').waitFor();
@@ -107,7 +107,7 @@ test('what happened while it was not live is shown as soon as it is again', asyn
   });
 });
 
-test('a link to the deliveries of a webhook that is gone shows no other', async () => {
+test('a link to the deliveries of a deleted webhook shows no other webhook', async () => {
   const token = await tokenWithWebhook('eva');
   await browser.visit(service, { token, at: '#/deliveries?webhook=wh_gone' }, async (page) => {
     await page.getByRole('heading', { name: 'This webhook does not exist' }).waitFor();

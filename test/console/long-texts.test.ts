@@ -17,7 +17,7 @@ after(async () => {
 const LONG = 'W'.repeat(255);
 
 async function create(path: string, token: string, body: unknown): Promise<{ id: string }> {
-  // What a webhook's answer has, and a plant's has not; those look at none.
+  // A webhook's answer has an id; callers that create plants do not use it.
   return succeeded(await service.request('POST', path, { token, body }), 201) as { id: string };
 }
 

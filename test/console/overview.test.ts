@@ -29,7 +29,7 @@ test('a user with no data is shown where to begin', async () => {
   });
 });
 
-test('the overview shows what happened and what needs attention, in numbers and pictures', async () => {
+test('the overview shows activity and what needs attention, in numbers and charts', async () => {
   const token = await service.tokenFor('a gardener');
   await create('/webhooks', token, { url: `${receiver.url}/good`, description: 'The shop' });
   for (let n = 0; n < 5; n++) await create('/plants', token, { name: `Alder ${n}` });
@@ -40,7 +40,7 @@ test('the overview shows what happened and what needs attention, in numbers and 
   await browser.visit(service, { token }, async (page) => {
     const tile = (name: string) => page.locator('.tile').filter({ hasText: name });
     await tile('New plants').getByText('6', { exact: true }).waitFor();
-    // What is shown follows what happens.
+    // The page follows changes.
     await page.getByText('The last attempt failed. 1 delivery is waiting.').waitFor();
     await tile('Delivered').getByText('6', { exact: true }).waitFor();
     const chart = page.getByRole('img', { name: /^New plants by hour: 6 in total/ });
@@ -56,7 +56,7 @@ test('the overview shows what happened and what needs attention, in numbers and 
   });
 });
 
-test('a user who may not see webhooks is shown the missing scope', async () => {
+test('a user without access to webhooks is shown the missing scope', async () => {
   const token = await service.tokenFor('a reader of plants', { scopes: ['plants:read'] });
   await browser.visit(service, { token }, async (page) => {
     await page.getByText('webhooks:read').first().waitFor();

@@ -10,7 +10,7 @@ after(() => service.stop());
 const browser = await startBrowser();
 after(() => browser.stop());
 
-test('a person without plants is shown how to begin', async () => {
+test('a person without plants is shown how to start', async () => {
   const token = await service.tokenFor('beginner');
   await browser.visit(service, { at: '#/plants', token }, async (page) => {
     await page.getByRole('heading', { name: 'No plants yet' }).waitFor();
@@ -57,7 +57,7 @@ test('a taken id is reported at the id field', async () => {
   });
 });
 
-test('pages of plants are turned, and a plant is deleted once that was confirmed', async () => {
+test('plants can be paged through, and deleted after confirmation', async () => {
   const token = await service.tokenFor('collector');
   for (let id = 1; id <= 60; id++) {
     succeeded(
@@ -96,9 +96,9 @@ test('an id stays on one line where the table is narrow', async () => {
   });
 });
 
-/** Of the text itself, which is narrower than its cell; of several lines, the widest. */
+/** The width of the text itself, which is narrower than its cell; for several lines, the widest. */
 function textWidth(cell: unknown): number {
-  // In the page there is a document; the types of Node know none.
+  // Runs in the page, which has a document unknown to Node's types.
   const { document } = globalThis as unknown as {
     document: {
       createRange(): { selectNodeContents(node: unknown): void; getBoundingClientRect(): { width: number } };

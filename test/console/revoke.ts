@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { hashToken } from '../../src/access/tokens.ts';
 import type { Service } from '../../testkit/service/service.ts';
 
-/** Ends a token while somebody is signed in with it. */
+/** Revokes a token while a person is signed in with it. */
 export function revoke(service: Service, token: string): Promise<void> {
   return service.beside(async ({ store, runtime }) => {
     const stored = await store.access.findToken(hashToken(token));

@@ -15,7 +15,7 @@ after(async () => {
   await receiver.stop();
 });
 
-/** Makes a webhook, and gives its secret as the dialog shows it. */
+/** Creates a webhook, and returns its secret from the dialog. */
 async function makeWebhook(page: Page): Promise<string> {
   await page.getByRole('button', { name: 'Create a webhook' }).click();
   await page.getByLabel('URL').fill(receiver.url);
@@ -28,7 +28,7 @@ function shownSecret(page: Page): Promise<string> {
   return page.getByRole('dialog').locator('.secret-value code').first().innerText();
 }
 
-test('Escape, however often, does not take the secret away', async () => {
+test('Escape, however often, does not hide the secret', async () => {
   const token = await service.tokenFor('ann');
   await browser.visit(service, { token, at: '#/webhooks' }, async (page) => {
     const secret = await makeWebhook(page);
@@ -42,7 +42,7 @@ test('Escape, however often, does not take the secret away', async () => {
   });
 });
 
-test('where a browser closes the dialog in spite of that, it opens again', async () => {
+test('if a browser closes the dialog anyway, it opens again', async () => {
   const token = await service.tokenFor('bob');
   await browser.visit(service, { token, at: '#/webhooks' }, async (page) => {
     const secret = await makeWebhook(page);
@@ -52,7 +52,7 @@ test('where a browser closes the dialog in spite of that, it opens again', async
   });
 });
 
-test("the browser's Back leads nowhere while the secret is shown, and where it should once it is kept", async () => {
+test("the browser's Back does nothing while the secret is shown, and works once it is kept", async () => {
   const token = await service.tokenFor('carl');
   await browser.visit(service, { token, at: '#/plants' }, async (page) => {
     await page.getByRole('link', { name: 'Webhooks' }).click();
@@ -68,7 +68,7 @@ test("the browser's Back leads nowhere while the secret is shown, and where it s
   });
 });
 
-test('before a reload takes the secret away the browser asks', async () => {
+test('the browser asks before a reload loses the secret', async () => {
   const token = await service.tokenFor('dora');
   await browser.visit(service, { token, at: '#/webhooks' }, async (page) => {
     const secret = await makeWebhook(page);
@@ -81,7 +81,7 @@ test('before a reload takes the secret away the browser asks', async () => {
   });
 });
 
-test('a token that ends while the secret is shown leads to the sign-in only once the secret is kept', async () => {
+test('a token revoked while the secret is shown leads to the sign-in only once the secret is kept', async () => {
   const token = await service.tokenFor('eva');
   await browser.visit(service, { token, at: '#/webhooks', hasClock: true }, async (page) => {
     const secret = await makeWebhook(page);

@@ -17,7 +17,7 @@ function focused(page: Page): Promise<unknown> {
   );
 }
 
-test('a person signs in by keyboard alone, and can look at the token that was typed', () =>
+test('a person signs in by keyboard alone, and can show the typed token', () =>
   browser.visit(service, { token: null, at: '#/plants' }, async (page) => {
     await page.getByRole('heading', { name: 'Plant Store' }).waitFor();
     await inspect(page, 'sign-in');
@@ -30,13 +30,13 @@ test('a person signs in by keyboard alone, and can look at the token that was ty
     assert.equal(await input.getAttribute('type'), 'text');
     await page.keyboard.press('Shift+Tab');
     await page.keyboard.press('Enter');
-    // It leads to where the address says.
+    // It opens the page in the address.
     await page.getByRole('heading', { name: 'Plants', level: 1 }).waitFor();
     await untilTitled(page, 'Plants · Plant Store');
     assert.ok(!page.url().includes(service.token));
   }));
 
-test('what is no token is refused in words', () =>
+test('text that is not a token is refused with a message', () =>
   browser.visit(service, { token: null }, async (page) => {
     for (const [text, sentence] of [
       ['', 'Paste a token here.'],
@@ -51,7 +51,7 @@ test('what is no token is refused in words', () =>
     await inspect(page, 'sign-in-refused');
   }));
 
-test('a token is kept for a reload only when that was asked for, and nowhere but in the tab', () =>
+test('a token is kept for a reload only when chosen, and only in the tab', () =>
   browser.visit(service, {}, async (page) => {
     const stored = () =>
       page.evaluate('JSON.stringify([{ ...localStorage }, document.cookie, { ...sessionStorage }])');
@@ -82,7 +82,7 @@ test('an expired token leads to the sign-in, which says why and returns to the s
   });
 });
 
-test('a new page takes the focus by its heading, and sets the title', () =>
+test('a new page moves the focus to its heading, and sets the title', () =>
   browser.visit(service, {}, async (page) => {
     await page.keyboard.press('Tab');
     assert.equal(await focused(page), 'Skip to the content');

@@ -17,7 +17,7 @@ test('the first load of the console is less than 60 KiB of gzipped script', () =
   assert.ok(total < 60 * KIB, `${(total / KIB).toFixed(1)} KiB`);
 });
 
-test('files of the console are compressed when they are built, not when they are asked for', async () => {
+test('files of the console are compressed when they are built, not when requested', async () => {
   const service = await startService();
   try {
     const { text } = await service.request('GET', '/console/', { token: null });

@@ -15,18 +15,18 @@ after(async () => {
   await receiver.stop();
 });
 
-/** Longer than a page about one webhook waits before it looks again. */
+/** Longer than the polling interval of a webhook's page. */
 const A_WHILE_MS = 6_000;
 
 async function create(path: string, token: string, body: unknown): Promise<{ id: string }> {
-  // What a webhook's answer has, and a plant's has not; those look at none.
+  // A webhook's answer has an id; callers that create plants do not use it.
   return succeeded(await service.request('POST', path, { token, body }), 201) as { id: string };
 }
 
 const change = (token: string, id: string, body: unknown) =>
   service.request('PATCH', `/webhooks/${id}`, { token, body });
 
-/** Takes the requests that `is` names, in the order in which they come, and lets the test answer them. */
+/** Holds the requests that match, in order, and lets the test answer them. */
 async function intercept(page: Page, is: (request: Request) => boolean) {
   const routes: Route[] = [];
   let arrived = Promise.withResolvers<void>();
@@ -50,7 +50,7 @@ async function intercept(page: Page, is: (request: Request) => boolean) {
 const readsWebhook = (id: string) => (request: Request) =>
   request.method() === 'GET' && request.url().endsWith(`/webhooks/${id}`);
 
-test('an answer that takes longer than a second arrives: the page does not ask again before', async () => {
+test('an answer that takes longer than a second arrives: the page does not ask again meanwhile', async () => {
   const token = await service.tokenFor('slow');
   const { id } = await create('/webhooks', token, { url: receiver.url, description: 'Before' });
   await browser.visit(service, { token, at: `#/webhooks/${id}`, hasClock: true }, async (page) => {
@@ -66,7 +66,7 @@ test('an answer that takes longer than a second arrives: the page does not ask a
   });
 });
 
-test('while loading again fails, the page says so, shows what it has, and asks no more often than before', async () => {
+test('while reloading fails, the page says so, keeps its content, and asks no more often than before', async () => {
   const token = await service.tokenFor('failing');
   const { id } = await create('/webhooks', token, { url: receiver.url, description: 'The shop' });
   await browser.visit(service, { token, at: `#/webhooks/${id}`, hasClock: true }, async (page) => {
@@ -84,7 +84,7 @@ test('while loading again fails, the page says so, shows what it has, and asks n
   });
 });
 
-test('deliveries come into sight while plants are added without a pause', async () => {
+test('deliveries appear while plants are added without a pause', async () => {
   const token = await service.tokenFor('burst');
   await create('/webhooks', token, { url: receiver.url });
   await browser.visit(service, { token, at: '#/deliveries' }, async (page) => {
@@ -102,7 +102,7 @@ test('deliveries come into sight while plants are added without a pause', async 
   });
 });
 
-test('a webhook that was disabled does not look enabled again by an answer from before', async () => {
+test('an outdated answer does not show a disabled webhook as enabled', async () => {
   const token = await service.tokenFor('switch');
   const { id } = await create('/webhooks', token, { url: receiver.url });
   await browser.visit(service, { token, at: `#/webhooks/${id}`, hasClock: true }, async (page) => {
@@ -117,14 +117,14 @@ test('a webhook that was disabled does not look enabled again by an answer from 
     ]);
     await page.getByRole('button', { name: 'Disable' }).click();
     await page.getByRole('button', { name: 'Enable' }).waitFor();
-    // Nobody waits for it any more.
+    // The page may no longer wait for it.
     await held.fulfill({ response: before }).catch(() => {});
     assert.equal(await end, 'dropped');
     assert.equal(await page.getByRole('button', { name: 'Disable' }).count(), 0);
   });
 });
 
-test('a change leaves alone what others changed while it was typed', async () => {
+test('a change leaves fields alone that others changed meanwhile', async () => {
   const token = await service.tokenFor('two of us');
   const { id } = await create('/webhooks', token, { url: `${receiver.url}/old` });
   await browser.visit(service, { token, at: `#/webhooks/${id}`, hasClock: true }, async (page) => {
@@ -139,7 +139,7 @@ test('a change leaves alone what others changed while it was typed', async () =>
   });
 });
 
-test('a webhook that was deleted meanwhile keeps no buttons', async () => {
+test('a webhook deleted meanwhile loses its buttons', async () => {
   const token = await service.tokenFor('late');
   const { id } = await create('/webhooks', token, { url: receiver.url });
   await browser.visit(service, { token, at: `#/webhooks/${id}`, hasClock: true }, async (page) => {

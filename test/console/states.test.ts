@@ -12,7 +12,7 @@ after(() => service.stop());
 const browser = await startBrowser();
 after(() => browser.stop());
 
-test('an offline user is told so, keeps the page, and recovers without doing anything', async () => {
+test('an offline user is told so, keeps the page, and recovers automatically', async () => {
   const token = await service.tokenFor('traveller');
   succeeded(await service.request('POST', '/plants', { token, body: { name: 'Alder' } }), 201);
   await browser.visit(service, { at: '#/plants', token, mayLoseConnection: true }, async (page) => {
@@ -31,7 +31,7 @@ test('an offline user is told so, keeps the page, and recovers without doing any
   });
 });
 
-test('an unavailable service is reported, and failed loads are repeated when it is back', async () => {
+test('an unavailable service is reported, and failed loads are retried when it is back', async () => {
   const port = String(await freePort());
   const first = await startService({ PORT: port });
   const { token } = first;
@@ -57,7 +57,7 @@ test('an unavailable service is reported, and failed loads are repeated when it 
   }
 });
 
-test('a scope that the token lacks is named, and what needs it is not offered', async () => {
+test('a scope that the token lacks is named, and actions that need it are not offered', async () => {
   const reader = await service.tokenFor('reader', { scopes: ['plants:read'] });
   await browser.visit(service, { at: '#/plants', token: reader }, async (page) => {
     const add = page.getByRole('button', { name: 'Add a plant' });
@@ -75,7 +75,7 @@ test('a scope that the token lacks is named, and what needs it is not offered', 
   });
 });
 
-test('a plant that somebody shares is marked, and cannot be deleted', async () => {
+test('a shared plant is marked, and cannot be deleted', async () => {
   const [owner, viewer] = [await service.tokenFor('olga'), await service.tokenFor('victor')];
   await service.beside(({ store, runtime }) =>
     addShare({ store: store.access, runtime }, { owner: 'olga', viewer: 'victor' }),

@@ -21,7 +21,7 @@ type Made = { id: string; secret: string };
 
 async function webhookOf(token: string, url: string, description: string): Promise<Made> {
   const answer = await service.request('POST', '/webhooks', { token, body: { url, description } });
-  // The shape that the document gives it.
+  // The shape in the OpenAPI document.
   return succeeded(answer, 201) as Made;
 }
 
@@ -105,14 +105,14 @@ test('a webhook is disabled, changed, rotated, replayed and deleted on its page'
   });
 });
 
-test('a webhook that is not there is said not to be', async () => {
+test('a missing webhook is reported', async () => {
   await browser.visit(service, { at: '#/webhooks/wh_none' }, async (page) => {
     await page.getByText('You have no webhook with this id.').waitFor();
     await inspect(page, 'webhook-missing');
   });
 });
 
-/** What has the focus, by its label or its text. */
+/** The focused element's label or text. */
 function focused(page: Page): Promise<unknown> {
   return page.evaluate(`(() => {
     const { labels, ariaLabel, textContent } = document.activeElement;
@@ -120,7 +120,7 @@ function focused(page: Page): Promise<unknown> {
   })()`);
 }
 
-test('each dialog is opened, walked through and left by keyboard, and the focus returns to where it was', async () => {
+test('each dialog works by keyboard, and the focus returns to where it was', async () => {
   const token = await service.tokenFor('keys');
   const { id } = await webhookOf(token, receiver.url, 'The garden');
   await browser.visit(service, { token, at: `#/webhooks/${id}` }, async (page) => {
@@ -146,7 +146,7 @@ test('each dialog is opened, walked through and left by keyboard, and the focus 
   });
 });
 
-test('a browser that does not know URL.parse creates webhooks, too', async () => {
+test('a browser without URL.parse can create webhooks', async () => {
   const token = await service.tokenFor('older browser');
   await browser.visit(service, { token, at: '#/webhooks' }, async (page) => {
     await page.evaluate('delete URL.parse');

@@ -8,14 +8,14 @@ import type { Server } from '../../testkit/processes/server.ts';
 import { succeeded } from '../../testkit/service/answer.ts';
 import { programOf, start } from './program.ts';
 
-/** The programs of the page about events, as they stand there, against a service that is restarted. */
+/** Runs the programs of the page about events, unchanged, against a service that restarts. */
 
 const RECONCILE = programOf('follow-events.md', 'reconcile.mjs');
 const FOLLOW = programOf('follow-events.md', 'follow.mjs');
 
 test('reconcile.mjs gets every plant once over many pages, and resumes after a restart', async (t) => {
   const place = await makePlace(t);
-  // Pages that a few plants fill.
+  // So that a few plants fill several pages.
   const program = RECONCILE.replaceAll('1000', '3');
   let server = await place.serve();
   const reconcile = async () => {
@@ -56,7 +56,7 @@ test('follow.mjs continues after reconcile.mjs, and gets every plant once across
   assert.deepEqual(seen, plants);
 });
 
-test('follow.mjs takes a silent connection for dead, and skips nothing when it connects again', async (t) => {
+test('follow.mjs treats a silent connection as dead, and skips nothing when it reconnects', async (t) => {
   const place = await makePlace(t);
   const server = await place.serve();
   const follower = start(t, place, server, FOLLOW.replace('45_000', '500'));
@@ -65,7 +65,7 @@ test('follow.mjs takes a silent connection for dead, and skips nothing when it c
   assert.deepEqual(await follower.lines(plants.length), plants);
 });
 
-test('follow.mjs drops a cursor that is too old, says so, and follows new events', async (t) => {
+test('follow.mjs drops an expired cursor, says so, and follows new events', async (t) => {
   const place = await makePlace(t);
   let server = await place.serve();
   await addPlants(server, 'A', 1);
@@ -90,27 +90,26 @@ test('follow.mjs ends when its token is refused', async (t) => {
   assert.match(stderr, /"error":40101/);
 });
 
-/** Adds plants one after the other, and gives their names. */
+/** Adds plants one by one, and returns their names. */
 async function addPlants(server: Server, prefix: string, count: number): Promise<string[]> {
   const names = Array.from({ length: count }, (_, i) => `${prefix}${i}`);
   for (const name of names) succeeded(await server.request('POST', '/plants', { body: { name } }), 201);
   return names;
 }
 
-/** At the same address, on the same data. */
+/** Restarts it at the same address with the same data. */
 async function restart(place: Place, server: Server): Promise<Server> {
   assert.equal((await server.stop()).code, 0);
   return place.serve({ env: { PORT: String(server.port) } });
 }
 
-/** The cursor behind the newest event. */
+/** The cursor after the newest event. */
 async function newestCursor(server: Server): Promise<string> {
-  // The answer of this operation.
   const answer = succeeded(await server.request('GET', '/events?limit=1000'), 200) as { cursor: string };
   return answer.cursor;
 }
 
-/** Resolves when the program in the folder has written this cursor down. */
+/** Resolves once the program has saved this cursor. */
 async function untilCursor({ folder }: Place, expected: string): Promise<void> {
   const file = join(folder, 'cursor');
   const { promise, resolve } = Promise.withResolvers<void>();

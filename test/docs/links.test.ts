@@ -10,7 +10,7 @@ const files = globSync('**/*.md', {
   exclude: (name) => /(?:^|\/)(?:node_modules|data|\.git|\.cache)$/.test(name),
 });
 
-test('every relative link in the documentation leads to a file, and its fragment to a heading', () => {
+test('every relative link in the documentation points to a file, and its fragment to a heading', () => {
   const broken = files.flatMap((file) =>
     linksIn(read(file))
       .filter((link) => !leadsSomewhere(file, link))
@@ -34,7 +34,7 @@ function read(file: string): string {
   return readFileSync(join(ROOT, file), 'utf8');
 }
 
-/** Targets of links and pictures, without those that name another host. */
+/** Targets of links and pictures, except those on other hosts. */
 function linksIn(markdown: string): string[] {
   const links = withoutCode(markdown).matchAll(/\]\(([^)\s]+)\)/g);
   return [...links].map(([, link = '']) => link).filter((link) => !/^[a-z]+:/i.test(link));
@@ -51,7 +51,7 @@ function target(file: string, path: string): string {
   return normalize(join(dirname(file), path));
 }
 
-/** The fragments that a forge gives to the headings. */
+/** The fragments that GitHub gives to headings. */
 function headingsIn(markdown: string): string[] {
   return [...withoutCode(markdown).matchAll(/^#+ +(.+)$/gm)].map(([, heading = '']) =>
     heading

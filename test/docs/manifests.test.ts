@@ -13,7 +13,7 @@ import { readConfig } from '../../src/config/config.ts';
 import { settings } from '../../src/config/settings.ts';
 import { startService } from '../../testkit/service/service.ts';
 
-/** The files that start the service elsewhere, as far as they can be tried without a cluster or a container. */
+/** Checks the manifests as far as possible without a cluster or a container. */
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const compose = readYaml('ops/compose.yaml');
@@ -22,7 +22,7 @@ const resources = parseAllDocuments(read('ops/kubernetes.yaml')).map((document) 
   return document.toJS();
 });
 
-/** The types that Kubernetes' own OpenAPI document has for what stands in the file. */
+/** The types of the manifests' resources, from Kubernetes' own OpenAPI document. */
 const KINDS: Record<string, string> = {
   ConfigMap: 'core/v1',
   Deployment: 'apps/v1',
@@ -31,12 +31,12 @@ const KINDS: Record<string, string> = {
   Service: 'core/v1',
 };
 
-test('every resource for Kubernetes has the members that Kubernetes knows, and no others', (t) => {
+test('every resource for Kubernetes has only members that Kubernetes knows', (t) => {
   assert.deepEqual([...new Set(resources.map(({ kind }) => kind))].sort(), Object.keys(KINDS));
   assert.equal(typeErrorsOf(t, resources), '');
 });
 
-test('a member that Kubernetes does not know, and a number for a text, would be found', (t) => {
+test('an unknown member, and a number instead of a string, would be found', (t) => {
   const [configMap, deployment] = structuredClone(resources);
   configMap.data.LOG_FORMAT = 1;
   deployment.spec.template.spec.containers[0].resource = {};
@@ -46,7 +46,7 @@ test('a member that Kubernetes does not know, and a number for a text, would be 
   );
 });
 
-test('what a Deployment, a Service and a budget select is what the Deployments make', () => {
+test('a Deployment, a Service and a budget select the pods of the Deployments', () => {
   const pods = deployments().map(({ spec }) => spec.template);
   const selectors = resources.flatMap(({ kind, spec }) =>
     kind === 'Service' ? [spec.selector] : spec?.selector ? [spec.selector.matchLabels] : [],
@@ -61,8 +61,8 @@ test('what a Deployment, a Service and a budget select is what the Deployments m
   for (const { spec } of pods) assert.equal(spec.securityContext.runAsNonRoot, true);
 });
 
-test('the compose file is one by its schema', () => {
-  // Its own names are in a form that later drafts have not, and nothing refers to them.
+test('the compose file is valid by its schema', () => {
+  // Its own keywords are outdated, and nothing refers to them.
   const isName = (key: string, value: unknown) => /^(?:id|\$schema)$/.test(key) && typeof value === 'string';
   const schema = JSON.parse(JSON.stringify(composeSchema), (key, value) =>
     isName(key, value) ? undefined : value,
@@ -72,7 +72,7 @@ test('the compose file is one by its schema', () => {
   assert.deepEqual(validate.errors ?? [], []);
 });
 
-test('the settings in the manifests are settings that the service takes', () => {
+test('the settings in the manifests are settings that the service knows', () => {
   const names = new Set(Object.values(settings).map(({ env }) => env));
   for (const environment of [...composeEnvironments(), ...kubernetesEnvironments()]) {
     assert.deepEqual(
@@ -83,14 +83,14 @@ test('the settings in the manifests are settings that the service takes', () => 
   }
 });
 
-test('the connections of all replicas, one more among them, fit into what the compose file gives the server', () => {
+test("the connections of all replicas, plus one more, fit into the server's limit in the compose file", () => {
   const most = Number(/max_connections=(\d+)/.exec(compose.services.postgres.command.join(' '))?.[1]);
   const used = composeEnvironments().map((environment) => readConfig(environment).databaseConnections + 1);
   const reserved = 3;
   assert.ok(used.reduce((sum, count) => sum + count, 0) + Math.max(...used) <= most - reserved);
 });
 
-test('so do those of all pods, with what a rolling update starts, into what the manifest says of the server', () => {
+test("the connections of all pods, including a rolling update, fit into the server's limit in the manifest", () => {
   const most = Number(/max_connections = (\d+)/.exec(read('ops/kubernetes.yaml'))?.[1]);
   const { spec: scaler } = resources.find(({ kind }) => kind === 'HorizontalPodAutoscaler');
   const pods = deployments().map(({ metadata, spec }) => {
@@ -104,7 +104,7 @@ test('so do those of all pods, with what a rolling update starts, into what the 
   assert.ok(used.reduce((sum, count) => sum + count, 0) + peopleAndReserved <= most);
 });
 
-test('both configurations of HAProxy try again, and look after replicas, in the same way', () => {
+test('both configurations of HAProxy have the same retries and health checks', () => {
   const isAboutThat =
     /^(?:retries|option redispatch|option httpchk|retry-on|acl|http-request disable-l7-retry|http-check) /;
   const [one, other] = ['ops/haproxy.cfg', 'ops/compose-haproxy.cfg'].map((file) =>
@@ -117,7 +117,7 @@ test('both configurations of HAProxy try again, and look after replicas, in the 
   assert.deepEqual(other, one);
 });
 
-test('HAProxy takes the configuration that the compose file gives it', {
+test('HAProxy accepts the configuration of the compose file', {
   skip: spawnSync('haproxy', ['-v']).error && 'haproxy is not installed',
 }, () => {
   const [mounted = ''] = compose.services.proxy.volumes[0].split(':');
@@ -126,7 +126,7 @@ test('HAProxy takes the configuration that the compose file gives it', {
   assert.equal(status, 0, stderr);
 });
 
-test('the health check of the image succeeds with a service, and fails without one', async () => {
+test('the health check of the image succeeds with a running service, and fails without one', async () => {
   const [, check = ''] = /^HEALTHCHECK .*\n +CMD (\[.*\])$/m.exec(read('Dockerfile')) ?? [];
   const [, ...args]: string[] = JSON.parse(check);
   async function exitCode(port: number): Promise<unknown> {
@@ -142,7 +142,7 @@ test('the health check of the image succeeds with a service, and fails without o
   assert.equal(await exitCode(service.port), 1);
 });
 
-/** What TypeScript has against the resources, as literals of their types: it tells members that are unknown, too. */
+/** TypeScript's errors for the resources as literals of their types, including unknown members. */
 function typeErrorsOf(t: TestContext, given: readonly Record<string, unknown>[]): string {
   const types = dirname(createRequire(import.meta.url).resolve('kubernetes-types/package.json'));
   const lines = given.map((resource) => {
@@ -165,7 +165,7 @@ const SECRETS: Record<string, string> = {
   BOOTSTRAP_TOKEN: 'a-bootstrap-token-that-only-tests-know',
 };
 
-/** What the replicas in the compose file are started with. */
+/** The environments of the replicas in the compose file. */
 function composeEnvironments(): Record<string, string>[] {
   const services: { environment: Record<string, string> }[] = Object.values(compose.services);
   return services
@@ -181,7 +181,7 @@ function composeEnvironments(): Record<string, string>[] {
     );
 }
 
-/** What those in the Deployments are started with. */
+/** The environments of the replicas in the Deployments. */
 function kubernetesEnvironments(): Record<string, string>[] {
   type Variable = { name: string; value?: string; valueFrom?: { secretKeyRef: { key: string } } };
   const { data } = resources.find(({ kind }) => kind === 'ConfigMap');

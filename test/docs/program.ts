@@ -18,7 +18,7 @@ export function programOf(page: string, name: string): string {
 
 export type StartOptions = { token?: string; args?: string[] };
 
-/** Runs a program in the place's folder, where it keeps its files. Ends with the test. */
+/** Runs a program in the place's folder. Ends with the test. */
 export function start(
   t: TestContext,
   { folder }: Place,
@@ -60,7 +60,7 @@ export function start(
   return {
     ended,
     kill,
-    /** Waits for so many lines of standard output, and gives all that there are. */
+    /** Waits for this many lines of standard output, and returns all so far. */
     lines: (count: number) => until(() => lines().length >= count).then(lines),
     said: (pattern: RegExp) => until(() => pattern.test(written.stderr)),
   };

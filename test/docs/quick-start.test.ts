@@ -67,7 +67,7 @@ function blocks(language: string): string[] {
   return [...quickStart.matchAll(fenced)].map(([, text = '']) => text);
 }
 
-/** What a clone holds after `npm ci`, as far as the quick start needs it. */
+/** The part of a clone after `npm ci` that the quick start needs. */
 function copyProject(): string {
   const folder = mkdtempSync(join(tmpdir(), 'plant-store-quick-start-'));
   for (const name of ['bin', 'src', 'packages', 'examples', 'package.json', '.npmrc']) {
@@ -78,8 +78,8 @@ function copyProject(): string {
 }
 
 /**
- * Nothing of the npm that runs the tests, whose Node comes first on its PATH. Settings that the README leaves alone: a
- * free port, and quick retries for what is sent before the receiver listens.
+ * Excludes the npm that runs the tests, which puts its Node first on the PATH. Adds settings that do not affect the
+ * README: a free port, and quick retries for deliveries sent before the receiver listens.
  */
 function newcomersEnvironment(): Record<string, string> {
   const { PATH = '', HOME = '' } = process.env;
@@ -89,7 +89,7 @@ function newcomersEnvironment(): Record<string, string> {
     HOME,
     PORT: '0',
     WEBHOOK_RETRY_SCHEDULE: '0s,100ms,200ms,400ms,800ms,2s,4s',
-    // The first look of npx at a folder builds its pages, which are none of this.
+    // npx would first build the pages, which this test does not need.
     npm_config_ignore_scripts: 'true',
   };
 }

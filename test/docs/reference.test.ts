@@ -17,7 +17,7 @@ test('every reference page matches the code; "npm run docs" regenerates them', a
   }
 });
 
-test('every dependency has its reason in the decision about dependencies', () => {
+test('the decision about dependencies gives a reason for every one', () => {
   const decision = read('docs/decisions/0002-dependencies.md');
   const names = [...Object.keys(manifest.dependencies), ...Object.keys(manifest.devDependencies)];
   const missing = names.filter((name) => !decision.includes(`\`${name}\``));

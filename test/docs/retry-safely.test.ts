@@ -5,12 +5,12 @@ import { test } from 'node:test';
 import { makePlace } from '../../testkit/processes/place.ts';
 import { programOf, start } from './program.ts';
 
-/** The program of the page about retries, as it stands there, against a service that is killed. */
+/** Runs the program of the page about retries, unchanged, against a service that is killed. */
 
 const ADD = programOf('retry-safely.md', 'add.mjs');
 const COUNT = 300;
 
-test('add.mjs adds every line once, although the service is killed twice, and says the same when run again', async (t) => {
+test('add.mjs adds every line once, although the service is killed twice, and prints the same when run again', async (t) => {
   const place = await makePlace(t);
   const names = Array.from({ length: COUNT }, (_, n) => `Plant ${n}`);
   writeFileSync(join(place.folder, 'plants.txt'), `${names.join('\n')}\n`);

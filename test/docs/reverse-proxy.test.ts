@@ -11,17 +11,17 @@ import { type Answer, failed, succeeded } from '../../testkit/service/answer.ts'
 import { type Service, startService } from '../../testkit/service/service.ts';
 import { freePort } from '../../testkit/sockets/free-port.ts';
 
-/** The configurations of the page about proxies, as they stand there but without TLS, in those that are installed. */
+/** Runs the configurations of the page about proxies, unchanged except for TLS, in the installed proxies. */
 
 const page = readFileSync(new URL('../../docs/how-to/reverse-proxy.md', import.meta.url), 'utf8');
 const LIMIT = 3;
 
 type Proxy = {
-  /** Of the block on the page. */
+  /** The language of the block on the page. */
   language: string;
-  /** The block, listening on this port of 127.0.0.1 instead, without TLS. */
+  /** The block, listening on this port of 127.0.0.1 without TLS. */
   plain(block: string, port: number): string;
-  /** What a file that holds nothing but the block needs besides. */
+  /** Completes the block to a file. */
   wrap(block: string, folder: string): string;
   command(file: string): [program: string, ...args: string[]];
 };
@@ -55,7 +55,7 @@ const proxies: Record<string, Proxy> = {
 
 for (const [name, proxy] of Object.entries(proxies)) {
   const isThere = spawnSync(proxy.command('')[0], ['-v']).error === undefined;
-  test(`with ${name} as the page has it, requests, streams and addresses arrive`, {
+  test(`with ${name} as configured on the page, requests, streams and addresses arrive`, {
     skip: !isThere && `${name} is not installed`,
   }, async (t) => {
     const service = await startService({
@@ -92,7 +92,7 @@ async function eventsArriveAtOnce(port: number, token: string): Promise<void> {
   stream.destroy();
 }
 
-/** A client that writes other addresses is told to wait, and one of another address is not. */
+/** Asserts that a client that forges addresses is limited, and another address is not. */
 async function addressesAreToldApart(port: number): Promise<void> {
   const guess = (localAddress: string, forged: string) =>
     send(port, 'GET', '/plants', { token: 'guess', localAddress, headers: { 'X-Forwarded-For': forged } });
@@ -101,11 +101,11 @@ async function addressesAreToldApart(port: number): Promise<void> {
   failed(await guess('127.0.0.3', '127.0.0.2'), 40101);
 }
 
-/** Starts the proxy in front of the service, and gives its port. */
+/** Starts the proxy in front of the service, and returns its port. */
 async function start(t: TestContext, proxy: Proxy, service: Service): Promise<number> {
   const port = await freePort();
   const folder = mkdtempSync(join(tmpdir(), 'plant-store-proxy-'));
-  // nginx, when root starts it, writes as another user.
+  // Started by root, nginx writes as another user.
   chmodSync(folder, 0o755);
   const [, block = ''] = new RegExp(`^\`\`\`${proxy.language}\n(.*?)^\`\`\``, 'ms').exec(page) ?? [];
   const plain = proxy.plain(block, port).replaceAll('127.0.0.1:3000', `127.0.0.1:${service.port}`);
@@ -127,7 +127,7 @@ async function start(t: TestContext, proxy: Proxy, service: Service): Promise<nu
   return port;
 }
 
-/** Whether the proxy lets requests through: HAProxy asks first whether the service is there. */
+/** Whether the proxy lets requests through; HAProxy first runs a health check. */
 async function isReady(port: number): Promise<boolean> {
   const answer = await send(port, 'GET', '/readyz', {}).catch(() => undefined);
   return answer?.status === 200;
@@ -137,7 +137,7 @@ type Sent = {
   token?: string;
   body?: string;
   headers?: Record<string, string>;
-  /** The address that the request comes from. */
+  /** The address to send from. */
   localAddress?: string;
 };
 

@@ -8,7 +8,7 @@ import { startBrowser } from '../../testkit/browser/browser.ts';
 import { inspect } from '../../testkit/browser/inspect.ts';
 import { startService } from '../../testkit/service/service.ts';
 
-/** The documentation as `npm run build` made it, in a real browser. */
+/** Tests the documentation built by `npm run build` in a real browser. */
 
 refuseOldBuild();
 const service = await startService();
@@ -40,7 +40,7 @@ for (const path of [
   });
 }
 
-test('the reference shows the operations of this service, and leads back to the other pages', async () => {
+test('the reference shows the operations of this service, and links back to the other pages', async () => {
   await read('api/', async (page) => {
     const refused: string[] = [];
     page.on('console', (message) => message.type() === 'error' && refused.push(message.text()));
@@ -51,7 +51,7 @@ test('the reference shows the operations of this service, and leads back to the 
   });
 });
 
-test('the search finds a section by its words, by keyboard alone, and leads to it', async () => {
+test('the search finds a section by its words, by keyboard alone, and opens it', async () => {
   await read('how-to/tokens.html', async (page) => {
     await page.keyboard.press('/');
     await page.keyboard.type('exit codes stop');
@@ -72,7 +72,7 @@ test('the search finds a section by its words, by keyboard alone, and leads to i
   });
 });
 
-test('a block of code is copied; of a dialogue with a terminal, what is typed', async () => {
+test('a code block can be copied; of a terminal dialogue, only the typed part', async () => {
   await read('how-to/sharing.html', async (page) => {
     await page.getByRole('button', { name: 'Copy' }).first().click();
     await page.getByRole('button', { name: 'Copied' }).waitFor();
@@ -84,7 +84,7 @@ test('a block of code is copied; of a dialogue with a terminal, what is typed', 
   });
 });
 
-test('on a narrow screen the pages and the sections are a button away', async () => {
+test('on a narrow screen a button shows the pages and the sections', async () => {
   await read(
     'tutorial.html',
     async (page) => {
@@ -115,7 +115,7 @@ test('from page to page: next, the reference of the API and back, the console', 
   });
 });
 
-/** Tests of an old build would tell nothing about the pages. */
+/** An old build would test old pages. */
 function refuseOldBuild(): void {
   const built = statSync(join(root, 'build/docs/index.html'), { throwIfNoEntry: false })?.mtimeMs ?? 0;
   const files = [

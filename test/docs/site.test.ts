@@ -9,8 +9,6 @@ import { CONTENTS, readContents, readDecisions } from '../../docs/site/contents.
 import { render } from '../../docs/site/markdown.ts';
 import { pageSources } from '../../docs/site/sources.ts';
 
-/** The documentation as a site, built into a folder of its own. */
-
 const folder = mkdtempSync(join(tmpdir(), 'plant-store-site-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 buildSite(folder);
@@ -18,12 +16,12 @@ const pages = new Map(
   globSync('**/*.html', { cwd: folder }).map((page) => [page, readFileSync(join(folder, page), 'utf8')]),
 );
 
-test('every page stands in the table of contents, once', () => {
+test('every page is in the table of contents once', () => {
   const listed = [...readContents().flatMap(({ entries }) => entries), ...readDecisions()];
   assert.deepEqual([CONTENTS, ...listed.map(({ source }) => source)].sort(), pageSources());
 });
 
-test('every link and every file of a page leads to something that is there, its fragment to a place in it', () => {
+test('every link and file of a page exists, and so does every fragment', () => {
   const broken = [...pages].flatMap(([page, html]) =>
     [...html.matchAll(/\b(?:href|src|data-index)="([^"]*)"/g)]
       .map(([, link = '']) => link)
@@ -33,7 +31,7 @@ test('every link and every file of a page leads to something that is there, its 
   assert.deepEqual(broken, []);
 });
 
-test('the search knows every section by a link that leads to it', () => {
+test('the search knows every section by its link', () => {
   const [index = ''] = globSync('assets/index-*.json.gz', { cwd: folder });
   const sections: { url: string; heading: string; text: string }[] = JSON.parse(
     gunzipSync(readFileSync(join(folder, index))).toString(),
@@ -45,7 +43,7 @@ test('the search knows every section by a link that leads to it', () => {
   assert.ok(sections.some(({ text }) => text.includes('WEBHOOK_ALLOWED_NETWORKS=127.0.0.0/8 npm start')));
 });
 
-test('no page has a script, a style or a handler in it, or needs another host', () => {
+test('no page has an inline script, style or handler, or needs another host', () => {
   for (const [page, html] of pages) {
     assert.doesNotMatch(html, /<script(?! src=)/, page);
     assert.doesNotMatch(html, /<style|\sstyle=|<[^>]*\son[a-z]+=/, page);
@@ -53,7 +51,7 @@ test('no page has a script, a style or a handler in it, or needs another host', 
   }
 });
 
-test('a heading has the fragment that a forge gives it, and the second of a name a number', () => {
+test('a heading has the fragment that GitHub gives it, and the second of a name a number', () => {
   const { title, headings } = render('docs/x.md', '# X\n\n## `a` & B!\n\n## One\n\n## One\n');
   assert.equal(title, 'X');
   assert.deepEqual(
@@ -62,7 +60,7 @@ test('a heading has the fragment that a forge gives it, and the second of a name
   );
 });
 
-test('what is written in Markdown is shown, not run', () => {
+test('HTML in Markdown is shown, not run', () => {
   const { html } = render(
     'docs/x.md',
     '# <b>X</b>\n\n<script>1</script> [y](javascript:alert)\n\n```\n<b>\n```\n',
@@ -70,14 +68,14 @@ test('what is written in Markdown is shown, not run', () => {
   assert.doesNotMatch(html, /<(?:b|script)>|href="javascript/);
 });
 
-test('a link to a test is its text, one to an example a page with its lines', () => {
+test('a link to a test becomes text, one to an example a page with its lines', () => {
   const { html, files } = render('docs/x.md', '[held](../test/x.test.ts), [r](../examples/receiver.mjs)');
   assert.equal(html, '<p>held, <a href="files/examples/receiver.mjs.html">r</a></p>\n');
   assert.deepEqual(files, [{ kind: 'listing', source: 'examples/receiver.mjs' }]);
   assert.match(pages.get('files/examples/receiver.mjs.html') ?? '', /createHmac\(&#39;|createHmac\('/);
 });
 
-test('a photo is copied, and its place kept free while it loads', () => {
+test('a photo is copied, and its place reserved while it loads', () => {
   const { html, files } = render('docs/how-to/x.md', '![The list.](../pictures/console-plants.png)');
   assert.match(
     html,
@@ -86,7 +84,7 @@ test('a photo is copied, and its place kept free while it loads', () => {
   assert.deepEqual(files, [{ kind: 'copy', source: 'docs/pictures/console-plants.png' }]);
 });
 
-test('a column without a heading gets no heading, and of a dialogue it is known what is typed', () => {
+test('a column without a heading gets no heading, and the typed part of a dialogue is marked', () => {
   const table = render('docs/x.md', '| | A |\n|---|---|\n| x | y |\n').html;
   assert.equal(table.match(/<th>/g)?.length, 1);
   const dialogue = render('docs/x.md', '```console\n$ a \\\n  b\nanswer\n```\n').html;
@@ -101,7 +99,7 @@ test('a column without a heading gets no heading, and of a dialogue it is known 
   );
 });
 
-test('every picture is drawn in a page, says in words what it shows, and is no other in the dark', () => {
+test('every picture is inline, has a text alternative, and is the same in the dark', () => {
   for (const file of globSync('docs/**/*.svg', { cwd: join(import.meta.dirname, '..', '..') })) {
     if (file.startsWith('docs/site/')) continue;
     const svg = readFileSync(join(import.meta.dirname, '..', '..', file), 'utf8');
@@ -115,7 +113,7 @@ function leadsSomewhere(page: string, link: string): boolean {
   if (/^https?:/.test(link)) return true;
   const [path = '', fragment] = link.split('#');
   const found = path === '' ? page : normalize(join(dirname(page), path));
-  // Pages of the service beside the site.
+  // Pages of the service outside the site.
   if (/^(?:\.\.\/console|api)\/$/.test(found)) return true;
   if (!existsSync(join(folder, found)) || !statSync(join(folder, found)).isFile()) return false;
   return fragment === undefined || (pages.get(found) ?? '').includes(` id="${fragment}"`);

@@ -36,7 +36,7 @@ test('spans.mjs prints the trace of a plant that is added, as a tree', async (t)
   assert.equal(response.status, 201);
   await receiver.receive(1);
 
-  // Of the webhook: three lines. The two traces are printed in the order in which they became quiet.
+  // Three lines are the webhook's. The two traces are printed in the order in which they became quiet.
   const lines = (await collector.lines(7)).map((line) => line.replace(/\d+\.\d ms/, '… ms'));
   const begin = lines.indexOf(`trace ${trace}`);
   assert.deepEqual(lines.slice(begin, begin + 4), [

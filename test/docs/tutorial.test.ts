@@ -26,7 +26,7 @@ const [install = '', start = '', ...pasted] = [...TUTORIAL.matchAll(/^```bash\n(
   ([, text = '']) => text,
 );
 
-test('the tutorial, with each block pasted and the console in a browser, goes as it says', async () => {
+test('the tutorial, with each block pasted and the console in a browser, works as written', async () => {
   assert.equal(install, 'npm ci\n');
   await using cleanup = new AsyncDisposableStack();
   const folder = copyProject();
@@ -88,7 +88,7 @@ test('the tutorial, with each block pasted and the console in a browser, goes as
   assert.deepEqual([...blocks], []);
 });
 
-/** What the tutorial shows as an output that begins so. */
+/** The output in the tutorial that starts like this. */
 function shown(beginning: string): string {
   const found = [...TUTORIAL.matchAll(/^```text\n(.*?)^```/gms)].find(([, text]) =>
     text?.startsWith(beginning),
@@ -96,7 +96,7 @@ function shown(beginning: string): string {
   return found?.[1] ?? assert.fail(`The tutorial shows no output that begins with ${beginning}`);
 }
 
-/** What a clone holds after `npm ci`, as far as the tutorial needs it. */
+/** The part of a clone after `npm ci` that the tutorial needs. */
 function copyProject(): string {
   const folder = mkdtempSync(join(tmpdir(), 'plant-store-tutorial-'));
   for (const name of ['bin', 'src', 'packages', 'examples', 'build/console', 'package.json', '.npmrc']) {
@@ -107,7 +107,7 @@ function copyProject(): string {
   return folder;
 }
 
-/** Nothing of the npm that runs the tests. The pages are built: npm's first look at the folder is not to do it again. */
+/** Excludes the npm that runs the tests, and keeps npm from building the pages again. */
 function newcomersEnvironment(home: string): Record<string, string> {
   const path = (process.env.PATH ?? '').split(delimiter).filter((entry) => !entry.includes('node_modules'));
   return {
@@ -165,7 +165,7 @@ async function untilVerified(log: string, count: number): Promise<void> {
   }
 }
 
-/** A person takes longer to turn to the browser than the receiver to start. */
+/** A person takes longer to reach the browser than the receiver to start. */
 async function untilListening(port: number): Promise<void> {
   const end = Date.now() + PATIENCE_MS;
   while (Date.now() < end) {

@@ -7,17 +7,17 @@ import { after, before, suite, test } from 'node:test';
 import { promisify } from 'node:util';
 import { type Service, startService } from '../../testkit/service/service.ts';
 
-/** The page about the client: each of its blocks is compiled and run, as it stands there. */
+/** Compiles and runs each block of the page about the client, unchanged. */
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const CLIENT = join(ROOT, 'packages', 'client', 'src', 'client.ts');
 const page = readFileSync(join(ROOT, 'docs', 'how-to', 'use-the-client.md'), 'utf8');
 const blocks = [...page.matchAll(/^```ts\n(.*?)^```/gms)].map(([, text = '']) => text);
-/** What the other blocks go on from. */
+/** The start that the other blocks need. */
 const beginning = /^.*^const store = .*?\n/ms.exec(blocks[0] ?? '')?.[0] ?? '';
 const programs = blocks.map((block, i) => (i === 0 ? block : beginning + block));
 
-/** What each of the blocks writes for a user who has no plants yet, in their order. */
+/** The output of each block for a user without plants, in order. */
 const written = [
   /^Plant 1 was added\.\n$/,
   /^$/,
@@ -50,7 +50,7 @@ test('every block compiles against the types of the package, as strictly as can 
   );
 });
 
-test('the types of the client need those of the web platform alone', () => {
+test('the types of the client need only those of the web platform', () => {
   compile([CLIENT], []);
 });
 
@@ -61,7 +61,7 @@ suite('every block does what it says', { concurrency: 2 }, () => {
   });
   after(() => service.stop());
 
-  test('each has its output here', () => assert.equal(blocks.length, written.length));
+  test('each block has its output here', () => assert.equal(blocks.length, written.length));
 
   for (const [i, pattern] of written.entries()) {
     const block = blocks[i] ?? '';
@@ -85,7 +85,7 @@ suite('every block does what it says', { concurrency: 2 }, () => {
   }
 });
 
-/** Makes the folder a project that has this package as it is here. */
+/** Makes the folder a project with this package. */
 function install(): void {
   const home = join(folder, 'node_modules', 'plant-store');
   mkdirSync(home, { recursive: true });
@@ -103,7 +103,7 @@ function compile(files: string[], types: string[]): void {
     lib: ['esnext', ...(types.length > 0 ? [] : ['dom', 'dom.iterable', 'dom.asynciterable'])],
     typeRoots: [join(ROOT, 'node_modules', '@types')],
     skipLibCheck: false,
-    // A block shows what there is, not what is done with it.
+    // A block shows what exists without using it.
     noUnusedLocals: false,
   };
   writeFileSync(config, JSON.stringify({ compilerOptions: { ...compilerOptions, ...own }, files }));

@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { newKeyPair, newSecret, sign } from '../../src/webhooks/sending/signature.ts';
 import vectors from '../../testkit/receivers/standard-webhooks.json' with { type: 'json' };
 
-/** The section "Verify" of the page for receivers: its code is run as it stands there. */
+/** Runs the code of the section "Verify" of the page for receivers, unchanged. */
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const page = readFileSync(join(ROOT, 'docs', 'how-to', 'receive-webhooks.md'), 'utf8');
@@ -23,7 +23,7 @@ const noPackage =
   noPython || lacks("Python's package cryptography", 'python3', ['-c', 'import cryptography']);
 const noOpenssl = lacks('OpenSSL 3', 'openssl', ['version'], /^OpenSSL [3-9]/);
 
-test('the section has the snippets that are run here', () => {
+test('the section has exactly the snippets that are run here', () => {
   const counts = ['js', 'python', 'bash'].map((language) => blocks(language).length);
   assert.deepEqual(counts, [2, 2, 3]);
 });
@@ -53,7 +53,7 @@ test('the snippet with the public library throws unless the request is genuine',
   assert.equal(run(`${given} `), 1);
 });
 
-test('the table names every reason for a refusal', () => {
+test('the table names every reason for refusal', () => {
   const source = readFileSync(join(ROOT, 'packages', 'client', 'src', 'verify-webhook.ts'), 'utf8');
   const [, union = ''] = /type WebhookRefusal =(.*?);/s.exec(source) ?? [];
   const reasons = [...union.matchAll(/'([a-z-]+)'/g)].map(([, reason]) => reason);
@@ -68,7 +68,7 @@ for (const [index, version, skip] of [
   [0, 'v1', noPython],
   [1, 'v1a', noPackage],
 ] as const) {
-  test(`the Python for ${version} takes the vector of Standard Webhooks and refuses changes`, {
+  test(`the Python for ${version} accepts the vector of Standard Webhooks and refuses changes`, {
     skip,
   }, () => {
     const program = blocks('python')[index] ?? '';
@@ -88,7 +88,7 @@ for (const [index, version, skip] of [
     assert.equal(run(genuine, `${body} `, timestamp), 1);
     assert.equal(run([`${id}x`, String(timestamp), SIGNATURES], body, timestamp), 1);
     assert.equal(run([id, String(timestamp + 1), SIGNATURES], body, timestamp), 1);
-    // Digits to Unicode, and no number to Python's int(); or a number, but not as the service writes it.
+    // Unicode digits that Python's int() rejects, or numbers that the service never writes.
     for (const time of ['now', '', '²', `${timestamp}²`, '١٧', `-${timestamp}`]) {
       assert.equal(run([id, time, SIGNATURES], body, timestamp), 1);
     }
@@ -102,7 +102,7 @@ for (const [index, version, genuine, refused] of [
   [1, 'v1', /^genuine\n$/, /^refused\n$/],
   [2, 'v1a', /^Signature Verified Successfully\n$/, /^Signature Verification Failure\n/],
 ] as const) {
-  test(`openssl takes the vector's ${version} and refuses changes`, { skip: noOpenssl }, () => {
+  test(`openssl accepts the vector's ${version} and refuses changes`, { skip: noOpenssl }, () => {
     const [prepare = '', ...others] = blocks('bash');
     const program = prepare + (others[index - 1] ?? '');
     const run = (text: string, keys: object = KEYS): string => {
@@ -127,13 +127,13 @@ function blocks(language: string): string[] {
   return [...section.matchAll(fenced)].map(([, text = '']) => text);
 }
 
-/** False when the machine has it, else why a test that needs it is skipped. */
+/** False when the machine has it, otherwise why to skip a test that needs it. */
 function lacks(what: string, program: string, args: string[], expected = /(?:)/): string | false {
   const { status, stdout } = spawnSync(program, args, { encoding: 'utf8' });
   return status === 0 && expected.test(stdout) ? false : `${what} is not on this machine`;
 }
 
-/** A request as the service signs it. */
+/** A request with the service's signature. */
 function signedNow(given: string) {
   const secret = newSecret(randomBytes);
   const { privateKey, publicKey } = newKeyPair(randomBytes);
@@ -152,7 +152,7 @@ function signedNow(given: string) {
   return { headers, given, secret, publicKey };
 }
 
-/** Runs a module as if it stood in the project's folder. */
+/** Runs a module as if it were in the project's folder. */
 function javascript(program: string, env: Record<string, string>): { status: number | null; output: string } {
   const run = spawnSync(process.execPath, ['--input-type=module', '--eval', program], {
     cwd: ROOT,
@@ -162,7 +162,7 @@ function javascript(program: string, env: Record<string, string>): { status: num
   return { status: run.status, output: run.stdout };
 }
 
-/** Nothing of this process's environment but where programs and their packages are. */
+/** Only where programs and their packages are, from this process's environment. */
 function environment(): Record<string, string> {
   const { PATH = '', HOME = '' } = process.env;
   return { PATH, HOME };

@@ -14,14 +14,14 @@ import { type Service, startService } from '../../testkit/service/service.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const EXAMPLES = ['http', 'express', 'fastify', 'hono'].map((name) => `receiver-${name}.mjs`);
-/** As each of the examples has it. */
+/** The limit in each example. */
 const LIMIT = 64 * 1024;
 const BODY = '{"id":9007199254740993,"name":"Alder 🌱","tag":"Alnus"}';
 
 type Sent = { headers: Record<string, string>; body: string | Uint8Array<ArrayBuffer> };
 
 let keys: { secret: string; publicKey: string; privateKey: string };
-/** What the service sent when a plant was created. */
+/** What the service sends when a plant is created. */
 let genuine: Sent;
 
 before(async () => {
@@ -29,7 +29,7 @@ before(async () => {
   const receiver = await startReceiver();
   try {
     const made = await service.request('POST', '/webhooks', { body: { url: receiver.url } });
-    // What a webhook has is looked at in the tests of the API.
+    // The API tests check the shape.
     const { secret, publicKey } = succeeded(made, 201) as { secret: string; publicKey: string };
     keys = { secret, publicKey, privateKey: privateKeyIn(service) };
     succeeded(await service.request('POST', '/plants', { body: BODY }), 201);
@@ -51,7 +51,7 @@ for (const example of EXAMPLES) {
     ['v1', () => ({ SECRET: keys.secret })],
     ['v1a', () => ({ PUBLIC_KEY: keys.publicKey })],
   ] as const) {
-    test(`${example} takes what the service sends, each event once, and refuses the rest (${version})`, async () => {
+    test(`${example} accepts what the service sends, each event once, and refuses the rest (${version})`, async () => {
       await using running = await start(example, setting());
       const { url, nextLine } = running;
       const id = genuine.headers['webhook-id'];
@@ -86,13 +86,13 @@ for (const example of EXAMPLES) {
       const over = signedAgo(0, `"${'x'.repeat(LIMIT - 1)}"`);
       assert.equal(await post(url, over), 413);
       assert.equal(await post(url, over, 'in chunks'), 413);
-      // It goes on.
+      // It still runs.
       assert.equal(await post(url, genuine, 'in chunks'), 204);
     });
   }
 }
 
-/** No operation shows it, and only who has it can sign what is too old. */
+/** Read from the store: no operation shows it, and only its owner can sign requests that are too old. */
 function privateKeyIn(service: Service): string {
   const db = new DatabaseSync(storePath(service.dataDir), { readOnly: true });
   try {
@@ -102,7 +102,7 @@ function privateKeyIn(service: Service): string {
   }
 }
 
-/** A request as the service would have signed it so many seconds ago. */
+/** A request with the service's signature from this many seconds ago. */
 function signedAgo(seconds: number, body = BODY): Sent {
   const id = 'evt_3';
   const timestamp = Math.floor(Date.now() / 1000) - seconds;
@@ -116,7 +116,6 @@ function signedAgo(seconds: number, body = BODY): Sent {
   return { headers, body };
 }
 
-/** The status of the answer. */
 async function post(url: string, { headers, body }: Sent, how?: 'in chunks'): Promise<number> {
   const init: RequestInit = { method: 'POST', headers, body };
   if (how === 'in chunks') {
@@ -130,11 +129,11 @@ async function post(url: string, { headers, body }: Sent, how?: 'in chunks'): Pr
 
 type Running = AsyncDisposable & {
   url: string;
-  /** What it writes next to standard output. */
+  /** Its next line on standard output. */
   nextLine(): Promise<string>;
 };
 
-/** Runs an example on a port of its own, with nothing else of this process's environment than the path. */
+/** Runs an example on its own port, with only the PATH from this process's environment. */
 async function start(example: string, key: Record<string, string>): Promise<Running> {
   const child = spawn(process.execPath, [join('examples', example)], {
     cwd: ROOT,

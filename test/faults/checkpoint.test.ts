@@ -5,13 +5,13 @@ import { checkListed, createUntilFailed, type Sent } from '../../testkit/process
 import { makePlace } from '../../testkit/processes/place.ts';
 import { succeeded } from '../../testkit/service/answer.ts';
 
-test('a database that cannot be flushed ends the process, and the next start has all', {
+test('an unflushable database ends the process, and the next start has every plant', {
   skip: whyNoFaults(),
 }, async (t) => {
   const place = await makePlace(t);
   const faults = createDiskFaults(place.folder);
   const server = await place.serve({ env: faults.env(place.dataDir) });
-  // The log is copied into the database after a thousand pages.
+  // A thousand pages make the log be copied into the database.
   faults.arm({ op: 'fsync', file: 'database' });
   const sent: Sent[] = [];
   await createUntilFailed(server, sent);

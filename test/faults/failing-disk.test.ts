@@ -20,7 +20,7 @@ import { openRaw } from '../../testkit/sockets/raw-client.ts';
 import { head } from '../../testkit/sockets/raw-request.ts';
 
 const skip = whyNoFaults() ?? false;
-/** So many plants do not fit into the page cache of a connection: lists read the disk. */
+/** More plants than a connection's page cache holds: lists read the disk. */
 const PLANTS = 10_000;
 
 type Faulty = { place: Place; faults: DiskFaults; server: Server; path: string };
@@ -34,16 +34,16 @@ async function served(t: TestContext, plants = 0): Promise<Faulty> {
   return { place, faults, server: await place.serve({ env }), path: storePath(place.dataDir) };
 }
 
-/** The messages of the log's lines of this level that a user's token did not cause. */
+/** The messages of the log's lines of this level, except those that a user's token caused. */
 function said(stdout: string, level: 'error' | 'info'): string[] {
   const lines = stdout
     .split('\n')
     .filter((line) => line.includes(level === 'error' ? '"level":50' : '"level":30'));
-  // A line of the log is an object of pino.
+  // A line of the log is pino's object.
   return lines.map((line) => (JSON.parse(line) as { msg: string }).msg);
 }
 
-/** Once the fault is over: the first answer of a kind that is not 503. */
+/** After the fault: the first answer other than 503. */
 async function untilAnswered(ask: () => Promise<Answer>): Promise<Answer> {
   for (;;) {
     const answer = await ask();
@@ -52,7 +52,7 @@ async function untilAnswered(ask: () => Promise<Answer>): Promise<Answer> {
 }
 
 for (const error of ['EIO', 'ENOSPC'] as const) {
-  test(`while reads fail with ${error} lists get 50302, /readyz says so, and both end with the fault`, {
+  test(`while reads fail with ${error} lists get 50302, /readyz says so, and both recover with the fault's end`, {
     skip,
   }, async (t) => {
     const { faults, server, path } = await served(t, PLANTS);
@@ -94,7 +94,7 @@ for (const { says, ...fault } of refusals) {
       await createUntilFailed(server, sent);
       await checkListed(server, sent);
       succeeded(await server.request('GET', '/readyz'), 200);
-      // Nothing is tried while a write would be refused again, so that the outcome is known.
+      // No write is attempted while it would fail, so the outcome is known.
       failed(await server.request('POST', '/plants', { body: { name: 'Alder' } }), 50302);
       faults.disarm();
       const birch = { id: -1_000_000 - round, name: `Birch ${round}` };
@@ -104,7 +104,7 @@ for (const { says, ...fault } of refusals) {
     const { code, stdout } = await server.stop();
     assert.equal(code, 0);
     const errors = said(stdout, 'error');
-    // Once a round, or once in all when the second came at once.
+    // One per round, or one in all if the second followed at once.
     assert.ok(errors.length === 1 || errors.length === 2, `${errors}`);
     for (const message of errors) {
       assert.ok(message.startsWith(path));
@@ -114,7 +114,7 @@ for (const { says, ...fault } of refusals) {
   });
 }
 
-test('a conflict that cannot be kept under its key is not answered, since a retry may find nothing in the way', {
+test('a conflict that cannot be recorded under its key is not answered, since a retry may succeed', {
   skip,
 }, async (t) => {
   const { faults, server } = await served(t);
@@ -137,7 +137,7 @@ test('a conflict that cannot be kept under its key is not answered, since a retr
   await server.stop();
 });
 
-test('when a flush fails, what is under way gets an answer before the process ends', { skip }, async (t) => {
+test('when a flush fails, pending requests are answered before the process ends', { skip }, async (t) => {
   const { place, faults, server, path } = await served(t);
   const fields = ['Host: localhost', `Authorization: Bearer ${TOKEN}`, 'Content-Type: application/json'];
   const body = '{"name":"Alder"}';
@@ -154,7 +154,7 @@ test('when a flush fails, what is under way gets an answer before the process en
     codes.every((code) => [50301, 50302, 50303].includes(code)),
     `${codes}`,
   );
-  // An upload that takes its time, but not too long.
+  // A slow upload, within the limits.
   await pause(120);
   await upload.send(request.slice(-5));
   assert.match((await upload.answer()).text, /"error":5030[23],/);
@@ -166,7 +166,7 @@ test('when a flush fails, what is under way gets an answer before the process en
   await (await place.serve()).stop();
 });
 
-test('when the flush of an outcome fails the process ends, and the delivery is sent again', {
+test('when the flush of an outcome fails the process ends, and the delivery is resent', {
   skip,
 }, async (t) => {
   const place = await makePlace(t);
@@ -176,7 +176,7 @@ test('when the flush of an outcome fails the process ends, and the delivery is s
   const allowed = { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' };
   const server = await place.serve({ env: { ...faults.env(place.dataDir), ...allowed } });
   const webhook = await ownerOf(server, TOKEN).subscribe(receiver);
-  // Nothing is written in between.
+  // Nothing else is written meanwhile.
   receiver.script((_, response) => {
     faults.arm({ op: 'fsync', error: 'EIO' });
     response.writeHead(204).end();

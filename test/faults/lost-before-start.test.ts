@@ -7,7 +7,7 @@ import { checkListed, type Sent } from '../../testkit/processes/creates.ts';
 import { makePlace, type Place } from '../../testkit/processes/place.ts';
 import { succeeded } from '../../testkit/service/answer.ts';
 
-/** A store whose service was killed, so that its plants are in the log only. */
+/** A store whose service was killed, so that only the log has its plants. */
 async function killed(t: TestContext): Promise<{ place: Place; sent: Sent[]; path: string }> {
   const place = await makePlace(t);
   const server = await place.serve();
@@ -28,7 +28,7 @@ const ways: { name: string; act(path: string): Promise<void> }[] = [
 ];
 
 for (const { name, act } of ways) {
-  test(`a start leaves a log whose database is ${name} as it is, and says so`, async (t) => {
+  test(`a start leaves a log whose database is ${name} unchanged, and says so`, async (t) => {
     const { place, path } = await killed(t);
     const log = await readFile(`${path}-wal`);
     await act(path);
@@ -74,7 +74,7 @@ for (const { name, act } of cuts) {
   });
 }
 
-test('a killed service starts although SQLite itself has copied its log and removed it', async (t) => {
+test('a killed service starts even if SQLite has checkpointed and removed its log', async (t) => {
   const { place, sent, path } = await killed(t);
   const db = new DatabaseSync(path);
   db.prepare('SELECT count(*) FROM plants').get();
@@ -83,7 +83,7 @@ test('a killed service starts although SQLite itself has copied its log and remo
   await checkListed(await place.serve(), sent);
 });
 
-test('a store that was copied whole, with its log, after a kill has all its plants', async (t) => {
+test('a store copied completely, with its log, after a kill has all its plants', async (t) => {
   const { place, sent } = await killed(t);
   await cp(place.dataDir, `${place.dataDir}-copy`, { recursive: true });
   await rm(place.dataDir, { recursive: true });
@@ -91,7 +91,7 @@ test('a store that was copied whole, with its log, after a kill has all its plan
   await checkListed(await place.serve(), sent);
 });
 
-test('a clean stop leaves the database alone, which may be replaced', async (t) => {
+test('a clean stop leaves only the database, which may then be replaced', async (t) => {
   const { place, path } = await killed(t);
   await (await place.serve()).stop();
   assert.deepEqual((await readdir(place.dataDir)).sort(), ['plant-store.db', 'serving.lock']);
@@ -100,7 +100,7 @@ test('a clean stop leaves the database alone, which may be replaced', async (t) 
   await (await place.serve()).stop();
 });
 
-test('a store that was moved away and back between two starts has all its plants', async (t) => {
+test('a store moved away and back between two starts has all its plants', async (t) => {
   const { place, sent } = await killed(t);
   await rename(place.dataDir, `${place.dataDir}-aside`);
   await rename(`${place.dataDir}-aside`, place.dataDir);

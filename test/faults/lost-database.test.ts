@@ -17,7 +17,7 @@ for (const [state, lose] of [
     },
   ],
 ] as const) {
-  test(`a database that is ${state} next to its log is not created again by any verb`, async (t) => {
+  test(`no verb recreates a database that is ${state} next to its log`, async (t) => {
     const place = await killedStore(t);
     const path = storePath(place.dataDir);
     const kept = `${place.folder}/kept.db`;
@@ -68,7 +68,7 @@ test('creating a store is logged once, as a warning where a server has run befor
 
 const [INFO, WARN] = [30, 40];
 
-/** The levels at which a start, and a clean end, say that they made the store. */
+/** The log levels at which a start, up to a clean stop, reports creating the store. */
 async function madeAt(place: Place): Promise<number[]> {
   const { stdout } = await (await place.serve({ env: { LOG_FORMAT: 'json' } })).stop();
   const lines = stdout.split('\n').filter((line) => line !== '');
@@ -93,7 +93,7 @@ function refused({ code, stdout, stderr }: Outcome, { dataDir }: Place, state: s
   assert.ok(stderr.includes(`${storePath(dataDir)}-wal`), stderr);
 }
 
-/** All but the lock. */
+/** All files except the lock. */
 function filesOf({ dataDir }: Place): [string, string][] {
   const names = readdirSync(dataDir).filter((name) => !name.startsWith('serving.lock'));
   return names.map((name) => [name, readFileSync(`${dataDir}/${name}`).toString('hex')]);
@@ -101,6 +101,5 @@ function filesOf({ dataDir }: Place): [string, string][] {
 
 async function namesIn(server: Awaited<ReturnType<Place['serve']>>): Promise<string[]> {
   const listed = succeeded(await server.request('GET', '/plants?fields=name'), 200);
-  // The members that were asked for.
   return (listed as { name: string }[]).map(({ name }) => name);
 }

@@ -8,8 +8,8 @@ import { makePlace, type Place } from '../../testkit/processes/place.ts';
 import { type Outcome, run } from '../../testkit/processes/program.ts';
 
 /**
- * What a kernel does after a flush that failed (it takes the pages for clean, and loses them when the power goes) needs a
- * block device that fails: `bench/faults/lost-flush.ts`. Here it is seen that the service does what helps against it.
+ * After a failed flush a kernel treats the pages as clean, and a power failure loses them. Simulating that needs a
+ * failing block device: `bench/faults/lost-flush.ts`. These tests check the service's countermeasure.
  */
 
 const skip = whyNoFaults();
@@ -18,7 +18,7 @@ for (const [what, op] of [
   ['written', 'write'],
   ['flushed', 'fsync'],
 ] as const) {
-  test(`a log that cannot be ${what} again keeps the service from starting, and stays as it is`, {
+  test(`a log that cannot be ${what} again keeps the service from starting, and is not changed`, {
     skip,
   }, async (t) => {
     const { place, faults, sent } = await killedStore(t);
@@ -32,7 +32,7 @@ for (const [what, op] of [
   });
 }
 
-test('a verb makes the log of a killed server durable before it works on the store', { skip }, async (t) => {
+test('a verb makes the log of a killed server durable before it uses the store', { skip }, async (t) => {
   const { place, faults } = await killedStore(t);
   const before = await filesOf(place);
   faults.arm({ op: 'fsync', file: 'log', count: Infinity });
@@ -54,7 +54,7 @@ test('a verb leaves the log to a running server', { skip }, async (t) => {
   assert.equal(faults.fired(), 0);
 });
 
-/** A store with plants in its log. */
+/** A store with plants in its log only. */
 async function killedStore(t: TestContext) {
   const place = await makePlace(t);
   const faults = createDiskFaults(place.folder);

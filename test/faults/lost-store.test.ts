@@ -9,10 +9,10 @@ import { makePlace, type Place } from '../../testkit/processes/place.ts';
 import type { Server } from '../../testkit/processes/server.ts';
 import { failed, succeeded } from '../../testkit/service/answer.ts';
 
-/** Below it are ids that no create under load has. */
+/** Below every id that creates under load choose. */
 const FIRST = -1_000_000;
 
-/** A service with plants, and what their clients know. */
+/** A service with plants, and what its clients know. */
 async function served(t: TestContext): Promise<{ place: Place; server: Server; sent: Sent[]; path: string }> {
   const place = await makePlace(t);
   const server = await place.serve();
@@ -27,7 +27,7 @@ async function create(server: Server, sent: Sent[], id: number): Promise<void> {
   sent.push({ ...plant, outcome: 201 });
 }
 
-/** The lines of the log with this text, of those that say an error or that one is over. */
+/** The log's lines with this text, among errors and recoveries. */
 function lines(stdout: string, text: string): string[] {
   const errors = stdout
     .split('\n')
@@ -35,12 +35,12 @@ function lines(stdout: string, text: string): string[] {
   return errors.filter((line) => line.includes(text));
 }
 
-test('while a data folder is moved away creates are refused, and the service continues when it is back', async (t) => {
+test('while a data folder is moved away creates are refused, and the service recovers when it is back', async (t) => {
   const { place, server, sent } = await served(t);
   await rename(place.dataDir, `${place.dataDir}-moved`);
   const first = { id: FIRST, name: 'Alder' };
   const { text } = await server.request('POST', '/plants', { body: first });
-  // The service may notice it before the create does.
+  // The service may notice before the create does.
   const outcome = Number(JSON.parse(text).error);
   assert.ok(outcome === 50301 || outcome === 50302, text);
   sent.push({ ...first, outcome });
@@ -58,7 +58,7 @@ test('while a data folder is moved away creates are refused, and the service con
   await checkListed(await place.serve(), sent);
 });
 
-test('moved away and back under load, a store holds every plant that was acknowledged', async (t) => {
+test('moved away and back under load, a store has every acknowledged plant', async (t) => {
   const place = await makePlace(t);
   const server = await place.serve();
   const sent: Sent[] = [];
@@ -76,7 +76,6 @@ test('moved away and back under load, a store holds every plant that was acknowl
   );
   await server.kill();
   const listed = await (await place.serve()).request('GET', '/plants?fields=name');
-  // The answer holds the member that was asked for.
   const names = new Set((succeeded(listed, 200) as { name: string }[]).map(({ name }) => name));
   for (const { name, outcome } of sent) if (outcome === 201) assert.ok(names.has(name), name);
   for (const { name, outcome } of sent) if (outcome === 50302) assert.ok(!names.has(name), name);
@@ -84,7 +83,7 @@ test('moved away and back under load, a store holds every plant that was acknowl
 
 type Way = { name: string; act(place: Place, path: string): Promise<void>; says: RegExp };
 
-/** What cannot be undone, and of what there is a part left that a start must not take for the whole. */
+/** Irreversible losses that leave a part which a start must not take for the whole. */
 const ways: Way[] = [
   {
     name: 'data folder is deleted',
@@ -122,7 +121,7 @@ const ways: Way[] = [
   },
   {
     name: 'log is cut',
-    // To less than it had at the start: how it grew since is known to the thread that writes.
+    // To less than at the start: only the writer knows how it has grown since.
     act: async (_, path) => truncate(`${path}-wal`, Math.floor((await stat(`${path}-wal`)).size / 4)),
     says: /plant-store\.db-wal was truncated/,
   },
@@ -148,7 +147,7 @@ for (const { name, act, says } of ways) {
   }
 }
 
-test('what only a deleted log held is saved before the service ends', async (t) => {
+test('the content of a deleted log is saved before the service ends', async (t) => {
   const { place, server, sent, path } = await served(t);
   await rm(`${path}-wal`);
   const { code, stderr } = await server.ended;
@@ -157,7 +156,7 @@ test('what only a deleted log held is saved before the service ends', async (t) 
   await checkListed(await place.serve(), sent);
 });
 
-test('a checkpoint and a vacuum by another program are not taken for a cut', async (t) => {
+test('a checkpoint and a vacuum by another program are not mistaken for a cut', async (t) => {
   const { server, sent, path, place } = await served(t);
   const db = new DatabaseSync(path);
   db.exec(`CREATE TABLE large AS SELECT randomblob(1000000) AS bytes`);
@@ -168,7 +167,7 @@ test('a checkpoint and a vacuum by another program are not taken for a cut', asy
   db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
   db.close();
   await create(server, sent, FIRST - 22);
-  // Long enough for a look at the files without a write.
+  // Long enough for a check of the files without a write.
   await pause(1_200);
   succeeded(await server.request('GET', '/readyz'), 200);
   await server.kill();

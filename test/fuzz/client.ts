@@ -1,16 +1,16 @@
 import { openRaw, type RawAnswer, type RawConnection } from '../../testkit/sockets/raw-client.ts';
 import { bytesOf, curlOf, type Draft } from './draft.ts';
 
-/** Sends one request at a time over a connection that is kept as long as the service keeps it. */
+/** Sends one request at a time over a connection that is kept as long as the service allows. */
 export type Client = {
-  /** The final answer; one that is not well-formed, or does not come, is an error. */
+  /** The final answer. A malformed or missing answer is an error. */
   send(draft: Draft): Promise<RawAnswer>;
-  /** The same over a connection of its own, on which nothing follows: what the service sends without end then ends. */
+  /** The same over its own connection, sent to its end, so that an endless answer ends. */
   sendLast(draft: Draft): Promise<RawAnswer>;
   close(): void;
 };
 
-/** A failure with what was sent and what came back. */
+/** A failure, with the request and the answer. */
 export class Mismatch extends Error {
   constructor(what: string, request: string, answer?: RawAnswer) {
     const got = answer === undefined ? '' : `\n  answer: ${shownAnswer(answer)}`;
@@ -26,7 +26,7 @@ export function createClient(service: { port: number; url: string }): Client {
   async function exchange(draft: Draft): Promise<RawAnswer> {
     connection ??= await openRaw(service.port);
     const current = connection;
-    // Not awaited: a refused upload may be answered before it has been taken.
+    // Not awaited: a refused upload may be answered before it was read.
     void current.send(bytesOf(draft));
     const bodiless = draft.method === 'HEAD';
     let answer = await current.answer({ bodiless });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { MAX_ID, MIN_ID } from './mutations/values.ts';
 
-/** One step of a sequence. Numbers choose people, plants and webhooks, modulo how many there are. */
+/** One step of a sequence. Numbers choose people, plants and webhooks, modulo their count. */
 export type Command =
   | { kind: 'create'; by: number; id: bigint | undefined; name: string; tag: string | undefined }
   | {
@@ -34,19 +34,19 @@ export type Command =
 
 export type Sides = { owner: number; viewer: number };
 
-/** `key`: all under one Idempotency-Key; `other`: under one key, but every second says something else. */
+/** `key`: all with the same Idempotency-Key; `other`: the same, but every second has a different body. */
 export type TogetherMode = 'plain' | 'key' | 'other';
 export type Patch = { description?: string | null; rate?: number | null; enabled?: boolean };
 
 export type Sequence = { names: readonly string[]; commands: readonly Command[] };
 
-/** Starts of names whose order differs between code points and UTF-16, and between cases. */
+/** Prefixes of names whose order differs between code points, UTF-16 and cases. */
 const NAMES = ['\uff5e', '\u{1f331}', 'a', 'B'];
 
 const by = fc.nat(2);
 const of = fc.nat(5);
 const which = fc.nat(20);
-/** Few ids, so that they meet; and those at the ends. */
+/** Few ids, so that they collide, and those at both ends. */
 const id = fc.option(
   fc.oneof(
     { weight: 8, arbitrary: fc.bigInt({ min: -4n, max: 12n }) },
@@ -66,7 +66,7 @@ const remove = fc.record({ kind: is('delete'), by, of, which });
 const share = fc
   .record({ kind: is('share', 'share', 'unshare'), owner: by, viewer: by })
   .filter(({ owner, viewer }) => owner !== viewer);
-/** What may happen while somebody walks a list. */
+/** What may happen while a user pages through a list. */
 const between = fc.array(fc.oneof(create, remove, remove, share), { maxLength: 3 });
 const patch = fc.record(
   { description: fc.option(text), rate: fc.option(rate), enabled: fc.boolean() },
@@ -137,7 +137,7 @@ const command: fc.Arbitrary<Command> = fc.oneof(
   },
 );
 
-/** Some shares to begin with, so that lists of several owners are no rarity. */
+/** Starts with some shares, so that lists of several owners are common. */
 const commands = fc
   .tuple(
     fc.array(share, { maxLength: 5, size: 'max' }),

@@ -1,7 +1,7 @@
-/** A request that can be broken in any place before it is sent. */
+/** A request that can be broken anywhere before it is sent. */
 export type Draft = {
   method: string;
-  /** As it is sent: percent-encoded. */
+  /** Percent-encoded. */
   path: string;
   /** Without the question mark. */
   query: string;
@@ -9,15 +9,15 @@ export type Draft = {
   host: readonly string[];
   authorization: readonly string[];
   contentType: string | undefined;
-  /** `bytes` stand in the place of the members when a body is broken as a text. */
+  /** `bytes` replace the members when the body is broken as text. */
   body: { members: readonly Member[]; space: string } | { bytes: Buffer } | undefined;
-  /** `none`: only what `fields` say. */
+  /** `none`: only what `fields` contain. */
   framing: 'length' | 'chunked' | 'none';
-  /** Further header lines, as they are sent. */
+  /** Further header lines, unchanged. */
   fields: readonly string[];
 };
 
-/** A member of a JSON object: its value, and the text that stands for it. */
+/** A member of a JSON object: its value and its text. */
 export type Member = { name: string; text: string; value: unknown };
 
 export function draftOf(method: string, path: string, token: string): Draft {
@@ -50,7 +50,7 @@ export function bodyOf({ body }: Draft): Buffer | undefined {
   return Buffer.from(`${space}{${space}${texts.join(`${space},${space}`)}${space}}${space}`);
 }
 
-/** What goes over the connection. */
+/** The bytes to send. */
 export function bytesOf(draft: Draft): Buffer {
   const body = bodyOf(draft);
   const lines = [
@@ -65,7 +65,7 @@ export function bytesOf(draft: Draft): Buffer {
   return draft.framing === 'chunked' ? Buffer.concat([head, chunked(body)]) : Buffer.concat([head, body]);
 }
 
-/** The request as a command line, so that a failure can be looked at by hand. */
+/** The request as a curl command, to examine a failure by hand. */
 export function curlOf(draft: Draft, url: string): string {
   const body = bodyOf(draft);
   const { host, version, framing } = draft;
@@ -99,7 +99,7 @@ function framingOf({ framing, method }: Draft, body: Buffer | undefined): string
   return [framing === 'chunked' ? 'Transfer-Encoding: chunked' : `Content-Length: ${body.length}`];
 }
 
-/** In two chunks, so that no chunk is the whole. */
+/** In two chunks, so that no chunk is the whole body. */
 function chunked(body: Buffer): Buffer {
   const half = Math.ceil(body.length / 2);
   const parts = [body.subarray(0, half), body.subarray(half)].filter((part) => part.length > 0);
@@ -113,7 +113,7 @@ function chunked(body: Buffer): Buffer {
 
 const SHOWN_BYTES = 2_000;
 
-/** For a shell: as it is where that is possible, else in bash's `$'…'`. */
+/** Shell quoting: unquoted if possible, otherwise bash's `$'…'`. */
 function quoted(bytes: Buffer): string {
   const shown = bytes.subarray(0, SHOWN_BYTES);
   const more = bytes.length > SHOWN_BYTES ? `… (${bytes.length} bytes)` : '';

@@ -3,24 +3,23 @@ import type { Client } from './client.ts';
 import { draftOf, withJson } from './draft.ts';
 import { type Answered, clientOf, type Ground, newTokens, type Tokens } from './ground.ts';
 
-/** What a lane of requests begins with: a user who has of everything, and another one who has it too. */
+/** The data that a lane of requests starts with: a user with some of everything, and another with the same. */
 export type Fixtures = {
   operation: Operation;
   tokens: Tokens;
   client: Client;
-  /** Ids of the user's plants; a lane that creates and deletes keeps it true. */
+  /** Ids of the user's plants; creates and deletes keep it current. */
   plants: Set<string>;
-  /** The first is disabled and has a delivery of each plant, the second enabled, the third of no plant. */
+  /** The first is disabled and has a delivery for each plant, the second is enabled, the third has no deliveries. */
   webhooks: readonly string[];
-  /** Events of all plants, oldest first. */
   events: readonly string[];
   cursors: Cursors;
-  /** Cursors that are good, but not for this list or not for this user. */
+  /** Cursors that are valid, but for another list or user. */
   badCursors: readonly string[];
   foreignWebhooks: readonly string[];
 };
 
-/** Each of the second page, with `limit=2`. That of deliveries is of the first webhook, without a state. */
+/** Each points to the second page with `limit=2`. Deliveries are the first webhook's, without a state. */
 export type Cursors = { plants: string; deliveries: string; events: string };
 
 export const PLANTS = [
@@ -51,7 +50,7 @@ export async function makeFixtures(ground: Ground, operation: Operation): Promis
   };
 }
 
-/** The list that the cursors of an operation belong to. */
+/** The list to which an operation's cursors belong. */
 export function listOf({ path }: Operation): keyof Cursors {
   if (path.endsWith('/deliveries')) return 'deliveries';
   return path.startsWith('/events') ? 'events' : 'plants';
@@ -85,7 +84,6 @@ async function furnish(ground: Ground, client: Client, token: string) {
   };
 }
 
-/** The cursor of the next page. */
 export function cursorIn({ headers }: Answered): string {
   return /[?&]cursor=([^&>]+)/.exec(headers.get('link') ?? '')?.[1] ?? '';
 }

@@ -10,25 +10,25 @@ import { makeDatabase } from '../../testkit/stores/postgres.ts';
 import { type Client, createClient, Mismatch } from './client.ts';
 import { curlOf, type Draft } from './draft.ts';
 
-/** What all lanes stand on: the service, its document, and its store, opened beside it. */
+/** What all lanes share: the service, its document, and its store, opened separately. */
 export type Ground = {
   service: Service;
   operations: readonly Operation[];
-  /** Where every webhook is answered 204. */
+  /** A receiver that always answers 204. */
   receiver: string;
   store: Parts['store'];
   now(): number;
   newUser(name: string): Promise<void>;
-  /** Resolves when the service knows of every change that was made to users, tokens and shares beside it. */
+  /** Resolves once the service knows every direct change of users, tokens and shares. */
   settled(): Promise<void>;
   newToken(user: string, scopes?: readonly Scope[], expiresInMs?: number): Promise<string>;
-  /** A number that is new in this run: users and keys are told apart by it. */
+  /** A number that is new in this run, to make users and keys unique. */
   next(): number;
   /** How many answers were checked. */
   checked(): number;
   /**
-   * Sends the request, and gives its answer when it is as the document says and tells nothing that it should not.
-   * `operation` is undefined where the document describes nothing.
+   * Sends the request and checks the answer against the document and for leaks. `operation` is undefined where the
+   * document describes nothing.
    */
   send(client: Client, draft: Draft, operation: Operation | undefined): Promise<Answered>;
   stop(): Promise<void>;
@@ -36,7 +36,7 @@ export type Ground = {
 
 export type Answered = Awaited<ReturnType<Client['send']>>;
 
-/** What the tokens of a lane's user are good for. `powerless` lacks one scope, that of the operation. */
+/** The tokens of a lane's user. `powerless` lacks only the operation's scope. */
 export type Tokens = { full: string; other: string; powerless: string; expired: string; revoked: string };
 
 export const fuzzedStores = ['sqlite', 'postgres'] as const;
@@ -47,7 +47,7 @@ export async function startGround(kind: FuzzedStore): Promise<Ground> {
   const service = await startService({
     DATABASE_URL: database?.url ?? '',
     WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
-    // Unknown tokens are sent by the thousand, from one address.
+    // One address sends thousands of unknown tokens.
     AUTH_FAILURE_LIMIT: '0',
   });
   const { promise: done, resolve: leave } = Promise.withResolvers<void>();
@@ -64,7 +64,7 @@ export async function startGround(kind: FuzzedStore): Promise<Ground> {
   await createUser(access, tester);
   let numbers = 0;
 
-  /** A replica is told of what others change; at once on the embedded store. */
+  /** Waits until the service has noticed direct changes; the embedded store does at once. */
   async function settled(): Promise<void> {
     if (kind === 'sqlite') return;
     const made = await createToken(access, { user: tester, label: '', scopes: allScopes });
@@ -111,7 +111,7 @@ export async function startGround(kind: FuzzedStore): Promise<Ground> {
   };
 }
 
-/** A user for one lane, another one beside it, and their tokens. */
+/** Creates a user for one lane, another beside it, and their tokens. */
 export async function newTokens(ground: Ground, scope: Scope | undefined): Promise<Tokens> {
   const [user, other] = [`fuzz ${ground.next()}`, `other ${ground.next()}`];
   await ground.newUser(user);

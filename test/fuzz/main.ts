@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { type FuzzedStore, fuzzedStores } from './ground.ts';
 import { fuzz, type Report } from './runner.ts';
 
-/** `npm run fuzz`: generated requests against the service and its document. Exit code 1 when anything is wrong. */
+/** `npm run fuzz`: sends generated requests to the service and checks the answers. Exit code 1 when one is wrong. */
 
 const USAGE = `Usage: npm run fuzz -- [--cases 10000] [--seed N] [--only NAME] [--store sqlite] [--help]
 

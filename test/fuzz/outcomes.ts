@@ -7,18 +7,18 @@ import { cursorIn, type Fixtures, PLANTS } from './fixtures.ts';
 import type { Answered, Ground } from './ground.ts';
 import type { Valid } from './mutations/valid.ts';
 
-/** What must come of a valid request; resolves with what is wrong, or with undefined. */
+/** Checks the effect of a valid request; resolves with a problem, or undefined. */
 export type Outcome = {
-  /** What is done before the request, such as making what it deletes. */
+  /** Runs before the request, for example to create what it deletes. */
   prepare?(lane: Lane, valid: Valid): Promise<Valid>;
   judge(lane: Lane, valid: Valid, answer: Answered): Promise<string | undefined> | string | undefined;
-  /** What is found in the end, when the lane has nothing more to send. */
+  /** A final check, when the lane has sent everything. */
   final?(lane: Lane): Promise<string | undefined>;
 };
 
 export type Lane = { ground: Ground; fixtures: Fixtures };
 
-/** Outcomes by operation. An operation without one fails the run: it is written together with the operation. */
+/** Outcomes by operation. An operation without one fails the run. */
 export const outcomes: Readonly<Record<string, Outcome>> = {
   createPlant: {
     async judge({ fixtures: { plants } }, { members }, answer) {
@@ -41,7 +41,7 @@ export const outcomes: Readonly<Record<string, Outcome>> = {
       const page = PLANTS.slice(from, from + Number(limit));
       const rows = parseExact(answer.text);
       const chosen = fields.split(',');
-      // The owner's name is the lane's own matter.
+      // The owner's name differs by lane.
       const expected = page.map((id) =>
         pick(chosen, { id: BigInt(id), name: `Plant ${id}`, tag: 't', owner: 'x' }),
       );
@@ -57,7 +57,7 @@ export const outcomes: Readonly<Record<string, Outcome>> = {
     async prepare(lane, valid) {
       const { id = '' } = valid.params;
       const { fixtures } = lane;
-      // Every other id is there.
+      // The other ids exist.
       if (fixtures.plants.has(id) || BigInt(id) % 2n !== 0n) return valid;
       const made = await ask(lane, 'POST', '/plants', `{"name":"Alder","id":${id}}`);
       if (made.status === 201) fixtures.plants.add(id);
@@ -151,7 +151,7 @@ export const outcomes: Readonly<Record<string, Outcome>> = {
   },
   replay: {
     judge({ fixtures: { webhooks, events } }, { params, members }, answer) {
-      // So many replays may be under way, but not more.
+      // The limit of concurrent replays may be reached.
       if (answer.status === 409) return expectCode(answer, 40902);
       if (answer.status !== 202) return 'the replay was not taken';
       const { since, state } = saidBy(members);
@@ -204,7 +204,7 @@ function pick(names: readonly string[], from: Record<string, unknown>): Record<s
   return Object.fromEntries(Object.entries(from).filter(([name]) => names.includes(name)));
 }
 
-/** Whether the members have these values; one that is null must not be there. */
+/** Whether the members have these values; null means absent. */
 function sameMembers(found: Record<string, unknown>, expected: Record<string, unknown>): string | undefined {
   for (const [name, value] of Object.entries(expected)) {
     const wanted = typeof value === 'bigint' ? Number(value) : (value ?? undefined);
@@ -239,7 +239,7 @@ function ask({ ground, fixtures }: Lane, method: string, path: string, body?: un
   return ground.send(fixtures.client, body === undefined ? draft : withJson(draft, body), undefined);
 }
 
-/** What was refused changed nothing. */
+/** Checks that refused requests changed nothing. */
 async function samePlants(lane: Lane): Promise<string | undefined> {
   const rows = parseExact((await ask(lane, 'GET', '/plants?fields=id')).text);
   const found = Array.isArray(rows) ? rows.map(({ id }) => String(id)) : [];

@@ -5,7 +5,7 @@ import { curlOf, draftOf } from './draft.ts';
 import { type Answered, clientOf, type Ground } from './ground.ts';
 import type { Property } from './runner.ts';
 
-/** The pages that need no token, and paths that are not there: contract, sections 3 and 6. */
+/** Pages without a token, and unknown paths: contract, sections 3 and 6. */
 export function pages(ground: Ground): Property<Asked> {
   const client = clientOf(ground);
   return {
@@ -45,7 +45,7 @@ const UNKNOWN = [
   '/openapi.yaml',
 ];
 
-/** Segments of letters, so that none is a path of the service by chance, nor one that cannot be read. */
+/** Segments of letters, so that none is a path of the service, and none is malformed. */
 const madeUp = fc
   .array(fc.string({ minLength: 1, maxLength: 12, unit: 'grapheme' }), { minLength: 1, maxLength: 4 })
   .map((segments) => segments.map((segment) => `/q${encodeURIComponent(segment)}`).join(''));

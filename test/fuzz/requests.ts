@@ -15,8 +15,8 @@ import { type Lane, outcomes } from './outcomes.ts';
 import type { Property } from './runner.ts';
 
 /**
- * Requests for one operation: those that are valid are accepted and do what they say, those with one thing wrong
- * get the code of that, and those with two the code of one of them.
+ * Requests for one operation: valid ones succeed and have their effect, those with one error get its code, and those
+ * with two get the code of either.
  */
 export async function requestsOf(ground: Ground, operation: Operation): Promise<Property<Plan>> {
   const fixtures = await makeFixtures(ground, operation);
@@ -64,12 +64,12 @@ export async function requestsOf(ground: Ground, operation: Operation): Promise<
 type Other = 'HEAD' | 'OPTIONS';
 type Plan = { valid: Valid; wrong?: Mutation[]; other?: Other };
 
-/** Two things wrong in different parts, so that neither repairs the other. */
+/** Two errors in different parts, so that neither repairs the other. */
 function twoParts(mutations: fc.Arbitrary<Mutation>): fc.Arbitrary<Mutation[]> {
   return fc.tuple(mutations, mutations).filter(([one, other]) => one.part !== other.part);
 }
 
-/** A stream has no end of its own, but ends when its client sends no more. */
+/** A stream never ends by itself, but ends when its client sends no more. */
 function sendPlain({ ground, fixtures }: Lane, draft: Draft, described?: Operation): Promise<Answered> {
   const { client, operation } = fixtures;
   const isStream = operation.id === 'streamEvents' && draft.method === 'GET';
@@ -80,7 +80,7 @@ async function refuse(lane: Lane, draft: Draft, wrong: readonly Mutation[]): Pro
   const { fixtures } = lane;
   const usual: Draft = { ...draft, version: '1.1', host: ['localhost'] };
   const broken = wrong.reduce((before, mutation) => mutation.apply(before), usual);
-  // What never becomes a request of the operation is not in its part of the document.
+  // The document's part on the operation does not cover requests that never become one.
   const isOther = wrong.some(({ codes }) => codes.some((code) => code === 40400 || code === 40500));
   const answer = await sendPlain(lane, broken, isOther ? undefined : fixtures.operation);
   const names = wrong.map(({ name }) => name).join(' and ');
@@ -97,7 +97,7 @@ async function refuse(lane: Lane, draft: Draft, wrong: readonly Mutation[]): Pro
   }
 }
 
-/** HEAD answers as GET without the body; OPTIONS with what the path has, without asking for a token. */
+/** HEAD must answer like GET without the body; OPTIONS with the path's methods, without a token. */
 async function checkOther(lane: Lane, draft: Draft, other: Other): Promise<void> {
   const { ground, fixtures } = lane;
   const { operation, client } = fixtures;

@@ -5,33 +5,31 @@ import { pages } from './pages.ts';
 import { sequencesOf } from './plays/sequences.ts';
 import { requestsOf } from './requests.ts';
 
-/** What is checked with many generated values. */
+/** A check that runs with many generated values. */
 export type Property<Value> = {
   name: string;
   arbitrary: fc.Arbitrary<Value>;
-  /** Rejects when something is wrong. */
   check(value: Value): Promise<void>;
-  /** After the last value. */
   end(): Promise<void>;
 };
 
 export type Plan = {
-  /** How many answers are checked, at least. */
+  /** The minimum number of answers to check. */
   cases: number;
-  /** Decides what is sent; when it arrives is up to the machine. */
+  /** Determines the requests; their timing depends on the machine. */
   seed: number;
-  /** The name of the one property to run: of an operation, `pages`, or of sequences; all when absent. */
+  /** The one property to run: an operation, `pages`, or sequences; by default all. */
   only?: string | undefined;
-  /** The embedded one when absent. */
+  /** The embedded store by default. */
   store?: FuzzedStore;
-  /** Called now and then with how many answers were checked. */
+  /** Called now and then with the number of checked answers. */
   onProgress?(checked: number): void;
 };
 
-/** `failures` are texts for a person, each with the request that shows it, as small as it could be made. */
+/** `failures` are texts for people, each with the smallest request found that shows it. */
 export type Report = { checked: number; failures: string[] };
 
-/** Single requests are this share of the cases; the others stand in sequences. */
+/** The share of single requests; the rest are sequences. */
 const SINGLE = 0.6;
 
 export async function fuzz({ cases, seed, only, store = 'sqlite', onProgress }: Plan): Promise<Report> {
@@ -56,14 +54,14 @@ export async function fuzz({ cases, seed, only, store = 'sqlite', onProgress }: 
   }
 }
 
-/** Several at a time, so that what one waits for is time for another. Each has its own seed. */
+/** Several run concurrently, so that one's waiting is time for another. Each has its own seed. */
 const SEQUENCES = ['sequences-1', 'sequences-2', 'sequences-3', 'sequences-4'];
-/** Sequences between two looks at whether there were enough. */
+/** Sequences between two checks whether there are enough. */
 const ROUND = 5;
 
 const PROGRESS_MS = 5_000;
 
-/** Runs a property so often, or until it fails. */
+/** Runs a property this often, or until it fails. */
 async function run<Value>(property: Property<Value>, seed: number, runs: number): Promise<string[]> {
   const found = await check(property, seedOf(property.name, seed), runs);
   return found.length > 0 ? found : end(property);
@@ -81,7 +79,7 @@ async function runUntil<Value>(
   }
 }
 
-/** How long a failure may be made smaller: enough for one that always comes, and an end for one that does not. */
+/** Time limit for shrinking a failure: enough for a reproducible one, an end for others. */
 const SMALLER_MS = 5_000;
 
 async function check<Value>(

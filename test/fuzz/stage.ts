@@ -5,7 +5,7 @@ import { curlOf, type Draft, draftOf, withJson } from './draft.ts';
 import type { Answered, Ground } from './ground.ts';
 import type { Person, World } from './world.ts';
 
-/** Where the commands of a sequence are played: the service, and the model beside it. */
+/** What commands run against: the service, and the model. */
 export type Stage = { ground: Ground; world: World; client: Client };
 
 export type Ask = {
@@ -34,8 +34,8 @@ export function draftFor(person: Person, method: string, { path, query = '', bod
 }
 
 /**
- * A POST under an Idempotency-Key, or without one. `isFirst` is false when it was answered as the contract says of a
- * key that was used: nothing was done then.
+ * A POST with or without an Idempotency-Key. `isFirst` is false when it was answered as a repetition or refused because
+ * of its key, and so changed nothing.
  */
 export async function post(
   stage: Stage,
@@ -56,7 +56,7 @@ export async function post(
   return { answer, isFirst: false };
 }
 
-/** Contract, section 1: the recorded status, body and Location again, with `Idempotent-Replayed: true`. */
+/** Contract, section 1: repeats the recorded status, body and Location, with `Idempotent-Replayed: true`. */
 export function expectRepetition(answer: Answered, first: Answered): void {
   expect(isReplayed(answer), 'a repetition without Idempotent-Replayed');
   const same = (name: string) => answer.headers.get(name) === first.headers.get(name);
@@ -82,14 +82,14 @@ export function expectStatus(answer: Answered, status: number): void {
 
 const SHOWN_STEPS = 120;
 
-/** A failure with everything that led to it. */
+/** A failure with the steps that led to it. */
 export function withTrail(error: unknown, { trail }: World): Mismatch {
   const what = error instanceof Mismatch || !(error instanceof Error) ? String(error) : error.message;
   const where = error instanceof Error && !(error instanceof Mismatch) ? `\n${error.stack ?? ''}` : '';
   return new Mismatch(what, `the last of\n    ${trail.slice(-SHOWN_STEPS).join('\n    ')}${where}`);
 }
 
-/** The two spellings of a key are one. */
+/** Both spellings of a key are the same key. */
 function bareKey(key: string): string {
   return key.replaceAll('"', '');
 }

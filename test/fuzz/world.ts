@@ -1,14 +1,14 @@
 import type { Client } from './client.ts';
 import type { Answered } from './ground.ts';
 
-/** What a sequence of requests should have made of the store: the model that the answers are compared with. */
+/** The model: what a sequence of requests should have made of the store. */
 export type World = {
   people: readonly Person[];
-  /** Everything that was created, in that order. */
+  /** Everything created, in order. */
   log: Happening[];
-  /** What was sent, for a person who looks into a failure. */
+  /** The requests, for a person who examines a failure. */
   trail: string[];
-  /** Further connections, for what is sent at the same time. */
+  /** More connections, for concurrent requests. */
   clients: readonly Client[];
 };
 
@@ -18,7 +18,7 @@ export type Person = {
   token: string;
   plants: Map<bigint, Plant>;
   webhooks: Hook[];
-  /** Whose plants this one may read. */
+  /** The owners whose plants this person may read. */
   sharing: Set<Person>;
   /** Answers by path and Idempotency-Key. */
   kept: Map<string, Kept>;
@@ -27,7 +27,7 @@ export type Person = {
 
 export type Plant = { name: string; tag?: string };
 
-/** Names are unique in a world, so that an event tells which of these it is. */
+/** Names are unique in a world, so a name identifies an event. */
 export type Happening = { owner: Person; id: bigint; plant: Plant };
 
 export type Kept = { body: string; answer: Answered };
@@ -36,23 +36,23 @@ export type Hook = {
   id: string;
   members: { url: string; description?: string; rate?: number };
   isEnabled: boolean;
-  /** The plants' names of its deliveries, oldest first; undefined when a share was removed, which may drop some. */
+  /** Plant names of its deliveries, oldest first; undefined once a share was removed, which may drop some. */
   deliveries: string[] | undefined;
 };
 
 export type FeedPlace = {
   cursor: string;
-  /** Events from this one in the log on may follow; those before were given, or are not behind the cursor. */
+  /** Events from this index on may follow; earlier ones were returned, or are before the cursor. */
   first: number;
-  /** Events from this one on must follow, of those in `owners`. */
+  /** Events of `owners` from this index on must follow. */
   position: number;
-  /** Who could be seen all the time since. */
+  /** Who was visible all the time since. */
   owners: Set<Person>;
 };
 
 export type Row = { id: bigint; name: string; tag?: string; owner: string };
 
-/** Contract, section 1: the own plants, then those of others by the owner's name. */
+/** Contract, section 1: own plants first, then others' by owner name. */
 export function ownersFor(viewer: Person): Person[] {
   const others = [...viewer.sharing].sort((a, b) => Buffer.compare(Buffer.from(a.name), Buffer.from(b.name)));
   return [viewer, ...others];
@@ -66,7 +66,7 @@ export function listFor(viewer: Person): Row[] {
   );
 }
 
-/** Whom the owner's plants concern: the owner, and everybody who sees them. */
+/** Who is notified of the owner's plants: the owner and all viewers. */
 export function viewersOf(world: World, owner: Person): Person[] {
   return world.people.filter((person) => person === owner || person.sharing.has(owner));
 }

@@ -2,7 +2,7 @@ import { codeOf, problemOf } from '../../testkit/contract/answers.ts';
 import type { RawAnswer } from '../../testkit/sockets/raw-client.ts';
 import type { Expected, Ground } from './case.ts';
 
-/** What is wrong with an answer, as a person would say it; undefined when nothing is. */
+/** A problem of an answer as a sentence; undefined without one. */
 export function wrongWith(answer: RawAnswer, expected: Expected, ground: Ground): string | undefined {
   const { status, headers, text } = answer;
   const outcome = (expected.head ? undefined : codeOf(answer)) ?? status;

@@ -22,9 +22,9 @@ import { receivers } from './receivers.ts';
 import { RECEIVERS } from './webhook.ts';
 
 /**
- * Hostile inputs, each with the answer that the contract and the standards ask for. Beside its own answer every case is
- * held to these: no 5xx but 501 and 505, a failure has exactly the Error object and tells no secret, no answer belongs to
- * another request, and the store has exactly the plants that were answered 201.
+ * Hostile inputs, each with the answer that the contract and the standards require. In addition, for every case: no 5xx
+ * except 501 and 505, a failure has exactly the Error object and reveals no secret, no answer belongs to another request,
+ * and the store has exactly the plants that were answered 201.
  */
 const families: readonly [family: Family, least: number][] = [
   [json, 318],
@@ -43,23 +43,23 @@ const families: readonly [family: Family, least: number][] = [
 ];
 
 const RECEIVERS_AT_LEAST = 50;
-/** Texts, whatever they are wrapped in, and cases in all. */
+/** Minimum numbers of distinct texts and of cases. */
 const JSON_TEXTS_AT_LEAST = 318;
 const CASES_AT_LEAST = 1_200;
 
-/** Plays the corpus on the service that these settings start. */
+/** Runs the corpus against a service with these settings. */
 export function playCorpus(store: string, settings: () => Promise<Environment>): void {
   let service: Service;
   let received: Promise<string[]>;
   before(async () => {
     service = await startService({
-      // Most families send tokens that are not good, from one address.
+      // Most families send invalid tokens, from one address.
       AUTH_FAILURE_LIMIT: '0',
       WEBHOOK_ALLOWED_NETWORKS: RECEIVERS.network,
       WEBHOOK_RETRY_SCHEDULE: '0s',
       ...(await settings()),
     });
-    // Some of them hang until the deadline of an attempt; everything else goes on beside them.
+    // Some hang until the deadline of an attempt; everything else runs meanwhile.
     received = playReceivers(service);
     received.catch(() => {});
   });

@@ -3,12 +3,12 @@ import type { Service } from '../../testkit/service/service.ts';
 import type { RawAnswer } from '../../testkit/sockets/raw-client.ts';
 import type { Expected } from './case.ts';
 
-/** What a user's list should hold: the plants that were answered 201 and not removed since. */
+/** What a user's list should contain: plants answered 201 and not deleted since. */
 export type Ledger = {
   enter(answer: RawAnswer, expected: Partial<Expected>): void;
-  /** A plant with an id of its own, for the request that follows this case. */
+  /** A plant with its own id, for the request after this case. */
   follower(played: string): { id: string; name: string };
-  /** A sentence for each difference to the store; those that only say again that one of these cases failed are left out. */
+  /** A sentence for each difference to the store, except those that follow from these failed cases. */
   compare(service: Service, token: string, failed: ReadonlyMap<string, unknown>): Promise<string[]>;
 };
 
@@ -16,10 +16,10 @@ type Row = { id: string; name?: string | undefined; tag?: string | undefined };
 
 const textOf = ({ id, name, tag }: Row): string => JSON.stringify([id, name, tag]);
 
-/** Below zero, so that no id that the service assigns is one of them. */
+/** Below zero, to avoid ids that the service assigns. */
 const FIRST_FOLLOWER = -1_000_000;
 
-/** Opened with what the user has now. */
+/** Opened with the user's current plants. */
 export async function openLedger(service: Service, token: string): Promise<Ledger> {
   const rows = await listed(service, token);
   const followers = new Map<string, string>();
@@ -52,10 +52,10 @@ export async function openLedger(service: Service, token: string): Promise<Ledge
   };
 }
 
-/** The user's list as a text for each id. */
+/** The user's list, as a text per id. */
 async function listed(service: Service, token: string): Promise<Map<string, string>> {
   const answer = await service.request('GET', '/plants?fields=id,name,tag', { token });
-  // The shape is compared with the OpenAPI document elsewhere.
+  // Another test compares the shape with the OpenAPI document.
   const plants = parseExact(answer.text) as { id: bigint; name: string; tag?: string }[];
   return new Map(plants.map((plant) => [String(plant.id), textOf({ ...plant, id: String(plant.id) })]));
 }

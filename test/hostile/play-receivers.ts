@@ -7,14 +7,14 @@ import type { AttemptAnswer, DeliveryAnswer, WebhookAnswer } from '../../testkit
 import { type Receiver, receivers } from './receivers.ts';
 import { RECEIVERS } from './webhook.ts';
 
-/** Of one user there may be a hundred webhooks. */
+/** A user may have a hundred webhooks. */
 const TOGETHER = 90;
 /** The deadline of an attempt is 15 s. */
 const PATIENCE_MS = 30_000;
 const PAUSE_MS = 100;
 const DRIP_MS = 100;
 
-/** Sends a test event to each receiver, and gives a line for each problem. */
+/** Sends a test event to each receiver; returns a line for each problem. */
 export async function playReceivers(service: Service): Promise<string[]> {
   const host = await startReceivers();
   try {
@@ -68,7 +68,7 @@ async function playGroup(
   return problems;
 }
 
-/** Every webhook has had its attempt. */
+/** Waits until every webhook has had its attempt. */
 async function settled(list: () => Promise<WebhookAnswer[]>): Promise<void> {
   const end = performance.now() + PATIENCE_MS;
   while (performance.now() < end) {
@@ -96,7 +96,7 @@ function wrongWith(
   return undefined;
 }
 
-/** One server for all: the path of a request says which receiver it is for. */
+/** One server for all: the request's path selects the receiver. */
 async function startReceivers() {
   const sockets = new Set<Socket>();
   let wasFollowed = false;

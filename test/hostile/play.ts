@@ -14,10 +14,10 @@ import {
 import { wrongWith } from './check.ts';
 import { type Ledger, openLedger } from './ledger.ts';
 
-/** Connections that play cases of a family at the same time. */
+/** Connections that run cases of a family concurrently. */
 const CONNECTIONS = 8;
 
-/** Plays all cases of a family, and gives a line for each problem. */
+/** Runs all cases of a family; returns a line for each problem. */
 export async function playFamily(service: Service, family: Family): Promise<string[]> {
   const ground = await makeGround(service, family);
   const ledger = await openLedger(service, ground.token);
@@ -43,7 +43,7 @@ export async function playFamily(service: Service, family: Family): Promise<stri
   return [...problems, ...(await ledger.compare(service, ground.token, failed))];
 }
 
-/** What every ground has. */
+/** Sets up what every ground has. */
 const GIVEN = [FIRST, '0', TARGET].map((id) => ({ id, name: 'Given', tag: 'before all cases' }));
 
 async function makeGround(service: Service, { name, prepare }: Family): Promise<Ground> {
@@ -60,14 +60,14 @@ async function makeGround(service: Service, { name, prepare }: Family): Promise<
   return prepare ? { ...ground, words: { ...words, ...(await prepare(service, ground)) } } : ground;
 }
 
-/** Whether the connection may be used for further cases. Throws when something is wrong. */
+/** Returns whether the connection may be used again. Throws for a wrong answer. */
 async function playCase(connection: RawConnection, ground: Ground, played: Case, ledger: Ledger) {
   const { bytes, arrives, answers, leaves, rest } = played;
   const follower = ledger.follower(played.name);
   const sent = Buffer.from(bytes(ground) as string, 'latin1');
   if (arrives === undefined) {
     const follows = rest === undefined ? creation(ground, follower) : Buffer.alloc(0);
-    // Not awaited: a refused upload may be answered before it has been taken.
+    // Not awaited: a refused upload may be answered before it was read.
     void connection.send(Buffer.concat([sent, follows]));
   } else if (arrives === 'byte by byte') {
     await drip(connection, sent);
@@ -99,8 +99,8 @@ async function playCase(connection: RawConnection, ground: Ground, played: Case,
 }
 
 /**
- * What follows a case on its connection. When it runs it is answered, so an answer to another request in its place is seen,
- * and so is a request that ran without being answered.
+ * The request that follows a case on its connection. Its answer shows whether another request was answered in its place,
+ * or ran without an answer.
  */
 function creation({ fields }: Ground, { id, name }: ReturnType<Ledger['follower']>): Buffer {
   const body = `{"id":${id},"name":"${name}"}`;
@@ -123,7 +123,7 @@ async function finalAnswer(connection: RawConnection, { head: bodiless = false, 
   }
 }
 
-/** Undefined when the connection ends instead, as it may. */
+/** Undefined when the connection ends instead, if it may. */
 async function nextAnswer(connection: RawConnection, mayEnd: boolean): Promise<RawAnswer | undefined> {
   try {
     return await connection.answer();

@@ -8,5 +8,5 @@ playCorpus('PostgreSQL', async () => {
   database = await makeDatabase();
   return { DATABASE_URL: database.url };
 });
-// After the service, which stops in the hook that was made before.
+// After the service, which stops in an earlier hook.
 after(() => database.drop());

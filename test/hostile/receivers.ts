@@ -1,17 +1,17 @@
 import { gzipSync } from 'node:zlib';
 
-/** What a receiver does with a delivery, and what the contract (section 4) makes of it. */
+/** How a receiver answers a delivery, and what the contract (section 4) makes of it. */
 export type Receiver = {
   name: string;
-  /** As soon as a request has arrived. */
+  /** Called once a request has arrived. */
   sends: readonly (string | Buffer)[];
-  /** Whether it keeps the connection, ends it, or goes on with the last of what it sent without end: fast, or slowly. */
+  /** What follows: keep the connection, end it, or repeat the last bytes without end, fast or slowly. */
   afterwards: 'keeps' | 'ends' | 'resets' | 'floods' | 'drips';
-  /** The state of the delivery after its one attempt. Several only where the standards leave the choice. */
+  /** The delivery's state after its one attempt. Several only where the standards allow a choice. */
   is: readonly ('delivered' | 'failed' | 'held')[];
-  /** The status that the attempt records; null for none. */
+  /** The recorded status; null for none. */
   status?: number | null;
-  /** How many seconds the webhook pauses, about. */
+  /** The approximate pause of the webhook, in seconds. */
   pauses?: number;
 };
 
@@ -65,7 +65,7 @@ const REDIRECTS = [301, 302, 303, 307, 308];
 const inHttpDate = (seconds: number): string => new Date(Date.now() + seconds * 1000).toUTCString();
 const DAY = 24 * 60 * 60;
 
-/** Honoured on 429 and 503, up to a day; what is no number and no date is not read. */
+/** Honoured on 429 and 503, up to a day; anything but a number or a date is ignored. */
 const PAUSES: [name: string, status: number, value: string, pauses: number][] = [
   ['seconds', 429, '120', 120],
   ['seconds on 503', 503, '3600', 3600],
@@ -114,7 +114,7 @@ const NOT_HTTP: [name: string, text: string | Buffer][] = [
   ['a field with NUL', answer('200 OK', 'X: a\0b', EMPTY)],
 ];
 
-/** Of these the end of the answer cannot be told, or there is none. */
+/** Answers without a recognisable end, or none at all. */
 const BROKEN: [name: string, text: string][] = [
   ['a length that is negative', `${answer('200 OK', 'Content-Length: -1')}ok`],
   ['a length that is no number', `${answer('200 OK', 'Content-Length: x')}ok`],
@@ -261,7 +261,7 @@ export const receivers: readonly Receiver[] = [
   }),
   one('silence after the head', answer('200 OK', 'Content-Length: 10'), 'failed'),
 
-  // A second answer belongs to no request: it is not that of the next one, and disables nothing.
+  // A second answer belongs to no request: not to the next one either, and it disables nothing.
   one('410 after the answer', answer('200 OK', EMPTY) + answer('410 Gone', EMPTY), 'delivered', {
     status: 200,
   }),

@@ -12,14 +12,14 @@ const server = createServer((received, response) => {
 before(() => new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve)));
 after(() => server.close());
 
-/** Who the request comes from that is sent from 127.0.0.1 with these X-Forwarded-For fields. */
+/** The client of a request from 127.0.0.1 with these X-Forwarded-For fields. */
 function clientWith(networks: string, ...forwardedFor: string[]): Promise<string> {
   return clientOf(networks, { 'x-forwarded-for': forwardedFor });
 }
 
 function clientOf(networks: string, headers: OutgoingHttpHeaders): Promise<string> {
   trusted = networks;
-  // A server that listens on TCP has an address of this form.
+  // A server that listens on TCP has this kind of address.
   const { port } = server.address() as AddressInfo;
   return new Promise((resolve, reject) => {
     const sent = request({ port, host: '127.0.0.1', headers });
@@ -37,18 +37,18 @@ test('without a trusted proxy the client is the other end of the connection, wha
   assert.equal(await clientWith('10.0.0.0/8', '203.0.113.7'), '127.0.0.1');
 });
 
-test('a trusted proxy names the client in the last entry, however many stand before it', async () => {
+test('a trusted proxy names the client in the last entry, however many precede it', async () => {
   assert.equal(await clientWith(PROXIES, '203.0.113.7'), '203.0.113.7');
   assert.equal(await clientWith(PROXIES, '192.0.2.1, 198.51.100.2,203.0.113.7'), '203.0.113.7');
   assert.equal(await clientWith(PROXIES, '192.0.2.1, 198.51.100.2', '203.0.113.7'), '203.0.113.7');
 });
 
-test('entries of further trusted proxies are passed over', async () => {
+test('entries of further trusted proxies are skipped', async () => {
   assert.equal(await clientWith(PROXIES, '192.0.2.1, 203.0.113.7, 10.1.2.3', 'fd00::5'), '203.0.113.7');
   assert.equal(await clientWith(PROXIES, '10.9.9.9, 10.1.2.3'), '10.9.9.9');
 });
 
-test('what stands before an entry that cannot be read is not believed', async () => {
+test('entries before a malformed one are not trusted', async () => {
   const wrong = [
     'unknown',
     '_hidden',
@@ -84,7 +84,7 @@ test('ports, brackets, zones and IPv4 in IPv6 are understood', async () => {
   assert.equal(await clientWith(PROXIES, '203.0.113.7, [::ffff:10.0.0.1]:80'), '203.0.113.7');
 });
 
-test('Forwarded is not read', async () => {
+test('Forwarded is ignored', async () => {
   assert.equal(await clientOf(PROXIES, { forwarded: 'for=203.0.113.7' }), '127.0.0.1');
 });
 

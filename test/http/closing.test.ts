@@ -16,7 +16,7 @@ import { failed } from '../../testkit/service/answer.ts';
 import { openRaw } from '../../testkit/sockets/raw-client.ts';
 import { head } from '../../testkit/sockets/raw-request.ts';
 
-/** A server that waits for the rest of a request for less long than the service. */
+/** A server with a shorter request timeout than the service. */
 async function impatient(t: TestContext, answer: (response: ServerResponse) => void) {
   const server = createServer({
     IncomingMessage: HttpRequest,
@@ -36,14 +36,14 @@ async function impatient(t: TestContext, answer: (response: ServerResponse) => v
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.after(() => server.close());
-  // A server that listens on TCP has an address of this form.
+  // A server that listens on TCP has this kind of address.
   const { port } = server.address() as AddressInfo;
   return { server, connection: await openRaw(port) };
 }
 
 const POST = head('POST / HTTP/1.1', 'Host: x', 'Content-Length: 5');
 
-test('a body that never arrives after its request was answered has no second answer', async (t) => {
+test('a body that never arrives after its request was answered gets no second answer', async (t) => {
   const { connection } = await impatient(t, (response) => response.writeHead(404).end('none'));
   await connection.send(`${POST}hello${POST}`);
   for (let n = 0; n < 2; n++) assert.equal((await connection.answer()).status, 404);
@@ -63,17 +63,17 @@ test('a request that does not arrive in time is answered after the one before it
   connection.close();
 });
 
-/** More than the system takes of an answer that its client does not read. */
+/** More than the system buffers of an unread answer. */
 const LONG = Buffer.alloc(32 * 1024 * 1024, 'x');
 
-/** A server with one connection that rests and one whose client has not read its long answer. */
+/** A server with an idle connection and one whose client has not read its long answer. */
 async function unsentAnswer(t: TestContext) {
   const server = createServer((request, response) => void response.end(request.url === '/long' ? LONG : ''));
   const connections = new Set<Socket>();
   server.on('connection', (socket: Socket) => connections.add(socket));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  // A server that listens on TCP has an address of this form.
+  // A server that listens on TCP has this kind of address.
   const { port } = server.address() as AddressInfo;
   const resting = await openRaw(port);
   t.after(() => {
@@ -88,7 +88,7 @@ async function unsentAnswer(t: TestContext) {
   return { server, connections, resting, reading };
 }
 
-/** Node versions for which these tests were seen to pass: what they are about is no public interface. */
+/** Node versions on which these tests passed: they test behaviour outside the public API. */
 const SEEN = [26];
 const [version] = process.versions.node.split('.');
 
@@ -97,7 +97,7 @@ test(`Node ${version} is known to close idle connections as expected`, () => {
   assert.equal(manifest.engines.node, `>=${Math.min(...SEEN)}`);
 });
 
-test(`Node ${version} itself closes connections whose answer is not sent yet`, async (t) => {
+test(`Node ${version} itself closes connections whose answer has not been sent`, async (t) => {
   const { server, resting, reading } = await unsentAnswer(t);
   server.closeIdleConnections();
   assert.equal(await resting.ended(), 'closed');
@@ -105,7 +105,7 @@ test(`Node ${version} itself closes connections whose answer is not sent yet`, a
   assert.ok(received.length < LONG.length, 'it no longer does: keepUnsentAnswers can go');
 });
 
-test(`on Node ${version} an answer that is not sent yet arrives whole, and idle connections are closed`, async (t) => {
+test(`on Node ${version} an unsent answer arrives complete, and idle connections are closed`, async (t) => {
   const { server, connections, resting, reading } = await unsentAnswer(t);
   keepUnsentAnswers(server, connections);
   server.closeIdleConnections();

@@ -24,9 +24,9 @@ async function listen(places: number, trusted = ''): Promise<void> {
   await once(server, 'listening');
 }
 
-/** Opens a connection from this address, and says whether it is kept: it then serves a request. */
+/** Opens a connection from this address; resolves with whether it is kept and serves a request. */
 async function isKept(localAddress: string): Promise<boolean> {
-  // A server that listens on TCP has an address of this form.
+  // A server that listens on TCP has this kind of address.
   const { port } = server.address() as AddressInfo;
   const client = connect({ port, host: '127.0.0.1', localAddress });
   clients.push(client);
@@ -35,7 +35,7 @@ async function isKept(localAddress: string): Promise<boolean> {
   return Promise.race([once(client, 'data').then(() => true), once(client, 'close').then(() => false)]);
 }
 
-/** How many it keeps of those that this address would have. */
+/** How many of this address's connections it keeps. */
 async function keptOf(wanted: number, address: string): Promise<number> {
   let kept = 0;
   for (let n = 0; n < wanted; n++) if (await isKept(address)) kept++;
@@ -55,7 +55,7 @@ test('one client cannot take all connections, and each further greedy client get
   );
 });
 
-test('what a client closes is free again', async () => {
+test('a closed connection frees its place', async () => {
   await listen(9);
   assert.equal(await keptOf(9, '127.0.0.2'), 3);
   assert.equal(await isKept('127.0.0.2'), false);
@@ -66,7 +66,7 @@ test('what a client closes is free again', async () => {
   assert.equal(await isKept('127.0.0.2'), true);
 });
 
-test('a proxy that is trusted has as many as it wants', async () => {
+test('a trusted proxy may have any number', async () => {
   await listen(9, '127.0.0.2/32');
   assert.equal(await keptOf(9, '127.0.0.2'), 9);
 });

@@ -13,7 +13,7 @@ function times(count: number, act: () => void): void {
   for (let n = 0; n < count; n++) act();
 }
 
-test('a window begins with what is counted first, and ends after its length', () => {
+test('a window starts with its first count, and ends after its length', () => {
   now = 5_000;
   const counted = windows();
   assert.equal(counted.find('a'), undefined);
@@ -25,7 +25,7 @@ test('a window begins with what is counted first, and ends after its length', ()
   assert.deepEqual(counted.count('a'), { count: 1, endsAt: 125_000 });
 });
 
-test('each key is counted by itself', () => {
+test('each key is counted separately', () => {
   const counted = windows();
   times(2, () => counted.count('a'));
   assert.equal(counted.count('b').count, 1);
@@ -42,7 +42,7 @@ test('the rest of a window is reported in whole seconds, at least one', () => {
   assert.deepEqual([0, 1, 999, 1_000, 58_000, 59_001, 59_999].map(leftAt), [60, 60, 60, 59, 2, 1, 1]);
 });
 
-test('many keys that are counted once do not make those be forgotten that were counted often', () => {
+test('many keys counted once do not displace keys counted often', () => {
   const counted = windows(1_000);
   const worst = Array.from({ length: 100 }, (_, n) => `worst ${n}`);
   for (const key of worst) times(300, () => counted.count(key));
@@ -53,7 +53,7 @@ test('many keys that are counted once do not make those be forgotten that were c
   );
 });
 
-test('nor do they when they come from all sides while those are still counted', () => {
+test('nor do they while those are still being counted', () => {
   const counted = windows(1_000);
   times(300, () => {
     counted.count('persistent');
@@ -62,7 +62,7 @@ test('nor do they when they come from all sides while those are still counted', 
   assert.equal(counted.find('persistent')?.count, 300);
 });
 
-test('when there is no room, those whose window has ended are forgotten first', () => {
+test('when full, keys whose window has ended are forgotten first', () => {
   now = 0;
   const counted = windows(32);
   times(32, () => counted.count('old'));

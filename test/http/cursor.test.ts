@@ -14,14 +14,14 @@ const feed = { list: 'events', user: 7 };
 const plants = { list: 'plants', user: 7 };
 const PLACE = '7.42';
 
-/** A replica whose store was updated; until `oldUntil` others may be of the version before. */
+/** A replica with a migrated store; until `oldUntil` others may run the previous version. */
 function replica(oldUntil: number) {
   const time = { now: UPDATED };
   const options = { secret: SECRET, oldKey: OLD_KEY, oldUntil, retentionDays: 30 };
   return { time, ...createCursors({ ...options, clock: { now: () => time.now } }) };
 }
 
-/** A replica of the version before. */
+/** A replica of the previous version. */
 const before = {
   seal: (place: string, { list, user }: CursorOrigin) =>
     `${place}.${crc32(`${list} ${OLD_KEY}.${user}.${place}`)}`,
@@ -37,7 +37,7 @@ function takes({ open }: ReturnType<typeof replica>, cursor: string, origin: Cur
   }
 }
 
-test('a cursor ends in the HMAC of its place, its user and its list', () => {
+test('a cursor ends in the HMAC of its position, user and list', () => {
   for (const origin of [plants, feed, { list: `deliveries ${'🌱'.repeat(500)} failed`, user: 1 }]) {
     const mac = createHmac('sha256', Buffer.from(SECRET, 'hex')).update(
       `${origin.user} ${PLACE} ${origin.list}`,
@@ -48,12 +48,12 @@ test('a cursor ends in the HMAC of its place, its user and its list', () => {
   }
 });
 
-test('a cursor with a checksum is refused by a store that never gave one', () => {
+test('a cursor with a checksum is refused by a store that never issued one', () => {
   for (const origin of [plants, feed])
     assert.equal(takes(replica(0), before.seal(PLACE, origin), origin), false);
 });
 
-test('an updated store takes the cursors from before: of events as long as these are kept, of lists for a day', () => {
+test('a migrated store accepts earlier cursors: of events as long as those are kept, of lists for a day', () => {
   const updated = replica(UPDATED);
   const takesAt = (now: number, origin: CursorOrigin) => {
     updated.time.now = now;
@@ -65,14 +65,14 @@ test('an updated store takes the cursors from before: of events as long as these
   assert.equal(takesAt(UPDATED + 30 * DAY, feed), false);
 });
 
-test('as long as replicas of the version before may be there, they and the new ones take the cursors of each other', () => {
+test("while replicas of the previous version may run, old and new ones accept each other's cursors", () => {
   const updated = replica(UPDATED + DAY);
   for (const origin of [plants, feed]) {
     for (const now of [UPDATED, UPDATED + DAY - 1]) {
       updated.time.now = now;
       assert.equal(before.takes(updated.seal(PLACE, origin), origin), true);
       assert.equal(takes(updated, before.seal(PLACE, origin), origin), true);
-      // Another new one, whose clock is ahead.
+      // Another new replica, whose clock is ahead.
       assert.equal(takes(updated, replica(0).seal(PLACE, origin), origin), true);
     }
     updated.time.now = UPDATED + DAY;

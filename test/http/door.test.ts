@@ -29,7 +29,7 @@ server.listen(0, '127.0.0.1');
 await once(server, 'listening');
 after(() => server.close());
 
-// A server that listens on TCP has an address of this form.
+// A server that listens on TCP has this kind of address.
 const { port } = server.address() as AddressInfo;
 
 async function ask(method: string, path: string, now: Partial<typeof state>): Promise<string> {
@@ -43,7 +43,7 @@ async function ask(method: string, path: string, now: Partial<typeof state>): Pr
   return `${answer.status} ${/"error":(\d+)/.exec(text)?.[1]}`;
 }
 
-test('in an overload requests are refused, bodies and all, and questions about health come in', async () => {
+test('in an overload requests are refused, including bodies, and health checks are admitted', async () => {
   assert.equal(await ask('GET', '/plants', {}), 'inside');
   assert.equal(await ask('GET', '/plants', { room: 0 }), '503 50300');
   assert.equal(await ask('POST', '/plants', { room: 0 }), '503 50300');
@@ -56,7 +56,7 @@ test('in an overload requests are refused, bodies and all, and questions about h
   assert.equal(await ask('GET', '/plants', {}), 'inside');
 });
 
-test('while no write can be taken, writes are refused and reads come in', async () => {
+test('while the write queue is full, writes are refused and reads are admitted', async () => {
   for (const method of ['POST', 'PATCH', 'DELETE']) {
     assert.equal(await ask(method, '/plants', { writesAreFull: true }), '503 50300');
   }
@@ -65,6 +65,6 @@ test('while no write can be taken, writes are refused and reads come in', async 
   }
 });
 
-test('while the service drains, every request is admitted and told so', async () => {
+test('while the service drains, every request is admitted and told about it', async () => {
   assert.equal(await ask('GET', '/plants', { room: 0, isDraining: true }), 'inside');
 });

@@ -1,6 +1,6 @@
 /** Texts of JSONTestSuite (https://github.com/nst/JSONTestSuite), by content. */
 
-/** What every reader must accept, and the value of each. */
+/** What every reader must accept, with the values. */
 export const wellFormed: [text: string, value: unknown][] = [
   ['[[]   ]', [[]]],
   ['[""]', ['']],

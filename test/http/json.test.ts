@@ -15,7 +15,7 @@ function refused(bytes: Buffer | string, message: RegExp = /^The body is not JSO
   );
 }
 
-test('every JSON value is read as JSON.parse reads it', () => {
+test('every JSON value is read like JSON.parse reads it', () => {
   fc.assert(
     fc.property(fc.json(), fc.constantFrom(undefined, 0, 2, '\t'), (text, space) => {
       const spaced = JSON.stringify(JSON.parse(text), null, space);
@@ -91,7 +91,7 @@ test('any bytes are either read or refused with 40001', () => {
   );
 });
 
-test('an integer of 64 bits is an exact bigint, however it is written', () => {
+test('an integer of 64 bits is an exact bigint, in any spelling', () => {
   const integers: [string, bigint][] = [
     ['7', 7n],
     ['7.0', 7n],
@@ -146,7 +146,7 @@ test('any integer of 64 bits survives, in plain and in scientific form', () => {
   fc.assert(
     fc.property(fc.bigInt(-(2n ** 63n), 2n ** 63n - 1n), fc.nat(25), (integer, shift) => {
       assert.equal(read(`${integer}`), integer);
-      // A zero has no further digits before the point.
+      // A zero has no more digits before the point.
       if (integer !== 0n) assert.equal(read(`${integer}${'0'.repeat(shift)}e-${shift}`), integer);
       assert.equal(read(`${integer}.${'0'.repeat(shift + 1)}`), integer);
     }),
@@ -182,7 +182,7 @@ test('invalid UTF-8 and a byte order mark are refused, and the message names the
   refused(Buffer.from('5b005d00', 'hex'));
 });
 
-test('a member name that appears twice is refused, however it is written', () => {
+test('a member name that appears twice is refused, in any spelling', () => {
   refused('{"a":1,"a":1}', /duplicate member name at character 7\.$/);
   refused('{"a":1,"b":{},"\\u0061":2}', /duplicate member name at character 14\.$/);
   refused('[{"x":{"a":1,"a":2}}]');
@@ -219,7 +219,7 @@ test('a message says what was expected and where', () => {
   refused('', /expected a value at character 0\.$/);
 });
 
-/** Bigints as numbers, as JSON.parse has them. */
+/** Turns bigints into numbers, like JSON.parse. */
 function inNumbers(value: JsonValue): unknown {
   if (typeof value === 'bigint') return Number(value);
   if (Array.isArray(value)) return value.map(inNumbers);
@@ -227,7 +227,7 @@ function inNumbers(value: JsonValue): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, inNumbers(member)]));
 }
 
-/** What JSON.parse reads, without negative zeros: an id of -0 is 0. */
+/** JSON.parse's value without negative zeros: an id of -0 is 0. */
 function outcome(run: () => unknown): { value?: unknown; failure?: string } {
   try {
     return { value: JSON.parse(JSON.stringify(run())) };

@@ -3,14 +3,17 @@ import { test } from 'node:test';
 import { watchOverload } from '../../src/http/admission/overload.ts';
 import { http as limits } from '../../src/limits.ts';
 
-/** A watch, and slices that follow each other at once. */
+/** A watch, and a way to run slices one after another. */
 function watched() {
   const overload = watchOverload();
   const time = { now: 1000 };
   return {
     overload,
     time,
-    /** Slices for so long, in each of which the oldest that is left has waited `waitedMs`; none is left without. */
+    /**
+     * Runs slices for this long. In each, the oldest remaining request has waited `waitedMs`; undefined means none
+     * remains.
+     */
     slices(forMs: number, waitedMs?: number, perSlice = 10): void {
       for (const end = time.now + forMs; time.now < end; ) {
         time.now += limits.sliceMs;
@@ -24,7 +27,7 @@ function watched() {
 const LATE = limits.lateMs + 1;
 const LONG = limits.patienceMs + 2 * limits.sliceMs;
 
-test('when the oldest request waits too long all the while, only some may wait', () => {
+test('when the oldest request keeps waiting too long, only some requests may wait', () => {
   const { overload, slices } = watched();
   slices(LONG, LATE);
   assert.equal(overload.room(), limits.leastRoom);
@@ -36,7 +39,7 @@ test('in an overload, as many requests may wait as run in two slices', () => {
   assert.equal(overload.room(), 2 * limits.leastRoom);
 });
 
-test('a queue that empties now and then is no overload, however long it is', () => {
+test('a queue that empties now and then is not an overload, however long it is', () => {
   const { overload, slices } = watched();
   for (let burst = 0; burst < 10; burst++) {
     slices(limits.patienceMs / 2, 10 * LATE);
@@ -45,7 +48,7 @@ test('a queue that empties now and then is no overload, however long it is', () 
   assert.equal(overload.room(), undefined);
 });
 
-test('requests that wait for a while, and not for long, are no overload', () => {
+test('requests that wait only briefly are not an overload', () => {
   const { overload, slices } = watched();
   slices(100 * LONG, limits.lateMs);
   assert.equal(overload.room(), undefined);

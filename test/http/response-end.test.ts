@@ -10,7 +10,7 @@ import type { Span, SpanResult } from '../../src/tracing/port.ts';
 
 const REQUESTS = 200;
 
-/** A server that measures and traces, and answers nothing before it is told to. */
+/** A server with metrics and traces that answers only when told to. */
 async function watched(t: TestContext) {
   const statuses: (number | undefined)[] = [];
   const spans: (SpanResult | undefined)[] = [];
@@ -33,7 +33,7 @@ async function watched(t: TestContext) {
   const app = Fastify();
   app.decorateRequest('principal');
   app.decorateRequest('span', undefined);
-  // Of what is measured nothing else is called here.
+  // The code under test calls nothing else of the measures.
   watchRequests(app, { log: undefined, measures: measures as unknown as Measures, now: () => 0 });
   traceRequests(app, { begin: () => span });
   app.get('/', ({ socket }) => {
@@ -42,7 +42,7 @@ async function watched(t: TestContext) {
   });
   await app.listen({ port: 0, host: '127.0.0.1' });
   t.after(() => app.close());
-  // A server that listens on TCP has an address of this form.
+  // A server that listens on TCP has this kind of address.
   const { port } = app.server.address() as AddressInfo;
   const client: Socket = connect(port, '127.0.0.1', () =>
     client.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(REQUESTS)),

@@ -23,7 +23,7 @@ after(async () => {
 
 const get = (url: string, headers = {}) => app.inject({ url, headers });
 
-test('the path of a site leads to its first page, below the base path', async () => {
+test('the path of a site redirects to its first page, below the base path', async () => {
   const { statusCode, headers } = await get('/site');
   assert.deepEqual([statusCode, headers.location], [302, '/base/site/']);
 });
@@ -50,7 +50,7 @@ test('a site that is rebuilt while the service runs is served in its new version
   assert.equal((await get('/site/assets/b-2.js')).statusCode, 404);
 });
 
-test('what is no file of the site is not found', async () => {
+test('anything but a file of the site is not found', async () => {
   for (const path of [
     'x',
     'assets',

@@ -5,7 +5,7 @@ import { AppError } from '../../src/errors.ts';
 import type { Overload } from '../../src/http/admission/overload.ts';
 import { gatherTurns } from '../../src/http/admission/turn.ts';
 
-/** A watch that says what a test tells it to. */
+/** A watch that the test controls. */
 function steered(): Overload & { places: number | undefined; refusals: number } {
   const watch = {
     places: undefined as number | undefined,
@@ -21,7 +21,7 @@ const here = { destroyed: false, readableEnded: false };
 const gone = { destroyed: true, readableEnded: true };
 const halfClosed = { destroyed: false, readableEnded: true };
 
-/** Turns by a clock that stands still unless a test moves it. */
+/** Turns with a clock that only the test moves. */
 function turnsOf(overload = steered()) {
   const time = { now: 0 };
   const turns = gatherTurns(() => time.now, overload);
@@ -62,7 +62,7 @@ test('slow requests run a few in each turn, in order', async () => {
   assert.deepEqual(log, names);
 });
 
-test('work that is done in promises counts as a part of the slice', async () => {
+test('work in promises counts as part of the slice', async () => {
   const { turns, time } = turnsOf();
   const done: number[] = [];
   const work = async (name: number) => {
@@ -83,7 +83,7 @@ test('work that is done in promises counts as a part of the slice', async () => 
   assert.ok(largest < 50, `${largest} in one turn`);
 });
 
-test('questions about health come before all that waits', async () => {
+test('health checks overtake all waiting requests', async () => {
   const { turns, log, hold } = turnsOf();
   hold('one');
   turns.holdFirst(() => log.push('health'));
@@ -91,7 +91,7 @@ test('questions about health come before all that waits', async () => {
   assert.deepEqual(log, ['health', 'one']);
 });
 
-test('a request whose connection is gone is not carried on', async () => {
+test('a request whose connection is gone is not continued', async () => {
   const { log, hold } = turnsOf();
   hold('gone', gone);
   hold('here');
@@ -109,7 +109,7 @@ test('in an overload, a half-closed client counts as gone, and is told so', asyn
   assert.deepEqual(log, ['half-closed 50300', 'here']);
 });
 
-test('a request that finds no room is not admitted, and those that wait make room by going on', async () => {
+test('a request is refused while the queue is full, and admitted once others continue', async () => {
   const { turns, hold, overload } = turnsOf();
   overload.places = 2;
   hold('one');
@@ -121,7 +121,7 @@ test('a request that finds no room is not admitted, and those that wait make roo
   assert.equal(turns.admits(), true);
 });
 
-test('when an overload begins, the newest that wait are refused, and no work that was begun', async () => {
+test('when an overload begins, the newest waiting requests are refused, but no started work', async () => {
   const { turns, log, hold, overload } = turnsOf();
   const ROOM = 5;
   for (let i = 0; i < 200; i++) hold(String(i), here, 10);
@@ -150,7 +150,7 @@ test('refusals are sent when all requests of the turn have arrived, before the a
   assert.deepEqual(log, ['refused', 'admitted']);
 });
 
-test('requests do not wait for what is left of earlier ones, nor does that wait for them', async () => {
+test('requests do not wait for the rest of earlier ones, nor the other way round', async () => {
   const { turns, log, hold, time } = turnsOf();
   const work = async () => {
     time.now += 10;
@@ -167,7 +167,7 @@ test('requests do not wait for what is left of earlier ones, nor does that wait 
   }
 });
 
-test('clients who connect at the same time are let in before the next slice', async () => {
+test('concurrently connecting clients are admitted before the next slice', async () => {
   const { turns, log, hold, time } = turnsOf();
   hold('one');
   turns.connected();
@@ -177,7 +177,7 @@ test('clients who connect at the same time are let in before the next slice', as
   assert.deepEqual(log, []);
   await setImmediate();
   assert.deepEqual(log, ['one']);
-  // Whoever connects all the time does not hold up the others.
+  // A client that keeps connecting does not hold up the others.
   hold('two');
   for (let turn = 0; turn < 10; turn++) {
     turns.connected();

@@ -6,7 +6,7 @@ import { type CsvRecord, createCsvReader, csvLine } from '../../src/import/csv.t
 
 const LONGEST = 1_000;
 
-/** @param cuts where the text is cut into pieces */
+/** @param cuts where to split the text */
 function read(text: string, cuts: readonly number[] = []): CsvRecord[] {
   const reader = createCsvReader(LONGEST);
   const ends = [...cuts.toSorted((a, b) => a - b), text.length];
@@ -14,7 +14,7 @@ function read(text: string, cuts: readonly number[] = []): CsvRecord[] {
   return [...pieces.flatMap((piece) => reader.push(piece)), ...reader.end()];
 }
 
-test('each record says in which line it begins, even after multi-line values', () => {
+test('each record has the line where it begins, even after multi-line values', () => {
   const text = 'name,tag\r\n"a\r\nb\nc",x\r\n\r\nd,"e ""f"""\r\n"",\n';
   assert.deepEqual(read(text), [
     { line: 1, cells: ['name', 'tag'] },
@@ -24,7 +24,7 @@ test('each record says in which line it begins, even after multi-line values', (
   ]);
 });
 
-test('a record with wrong quotes has a problem, and the next line is read as one again', () => {
+test('a record with wrong quotes has a problem, and the next line is read normally', () => {
   const problems = read('5" pot,x\n"a"b,x\ngood,x\n"never,x\nlast,x').map(({ line, cells, problem }) => ({
     line,
     cells,
@@ -39,20 +39,20 @@ test('a record with wrong quotes has a problem, and the next line is read as one
   ]);
 });
 
-test('a quote that is never closed takes no more memory than the longest record', () => {
+test('a quote that is never closed needs no more memory than the longest record', () => {
   const records = read(`"a\n${'b\n'.repeat(LONGEST)}`);
   assert.equal(records.length, LONGEST + 1);
   assert.equal(records.filter(({ problem }) => problem !== undefined).length, 1);
 });
 
-test('a record that is too long is refused, with its line', () => {
+test('a record that is too long is refused with its line', () => {
   assert.throws(
     () => read(`a\n${'b'.repeat(LONGEST + 1)}`),
     /^Error: Line 2 is longer than the 1000 characters/,
   );
 });
 
-test('any text gives the same records wherever it is cut', () => {
+test('any text gives the same records wherever it is split', () => {
   const text = fc.string({ unit: fc.constantFrom('a', '"', ',', '\r', '\n'), maxLength: 40 });
   const cuts = (length: number) => fc.array(fc.nat(length), { maxLength: 5 });
   const cutText = text.chain((whole) => fc.tuple(fc.constant(whole), cuts(whole.length)));
@@ -62,7 +62,7 @@ test('any text gives the same records wherever it is cut', () => {
   );
 });
 
-test('what csv-parse reads of a well-formed text is what is read here', () => {
+test('a well-formed text is read like csv-parse reads it', () => {
   const cell = fc.string({
     unit: fc.constantFrom('a', 'é', '"', ',', '\r\n', '\n', ' ', '\u{1f331}'),
     maxLength: 6,

@@ -14,7 +14,7 @@ function read(reader: JsonReader, pieces: readonly string[]): JsonText[] {
   return [...pieces.flatMap((piece) => reader.push(piece)), ...reader.end()];
 }
 
-test('the elements of an array come one by one, each with its line', () => {
+test('the elements of an array are read one by one, each with its line', () => {
   const text = '\n[ {"name":"a,]}\\"["},\n\n  {"name":"b",\n"x":[1,2]}\n, 3]\n';
   const found = read(createArrayReader(LONGEST), [text]);
   assert.deepEqual(
@@ -27,7 +27,7 @@ test('the elements of an array come one by one, each with its line', () => {
   );
 });
 
-test('any array gives its elements wherever its text is cut', () => {
+test('any array gives its elements wherever its text is split', () => {
   const values = fc.array(fc.jsonValue({ maxDepth: 2 }), { maxLength: 5 });
   fc.assert(
     fc.property(
@@ -58,7 +58,7 @@ const wrongArrays: readonly [string, RegExp][] = [
   [`["${'a'.repeat(LONGEST)}"`, /^The row that begins in line 1 is longer than 100 characters\./],
 ];
 for (const [text, message] of wrongArrays) {
-  test(`the array ${JSON.stringify(text.slice(0, 16))} is refused with a sentence`, () => {
+  test(`the array ${JSON.stringify(text.slice(0, 16))} is refused with a message`, () => {
     assert.throws(() => read(createArrayReader(LONGEST), [text]), { message });
   });
 }

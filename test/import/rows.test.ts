@@ -4,7 +4,7 @@ import { columnsOf, rowOf, rowOfJson } from '../../src/import/rows.ts';
 
 const all = columnsOf(['id', 'name', 'tag']);
 
-test('the columns may stand in any order, with a byte order mark and blanks around their names', () => {
+test('columns may be in any order, with a byte order mark and blanks around their names', () => {
   const columns = columnsOf(['\uFEFF tag', 'name ', 'id']);
   assert.deepEqual(rowOf(columns, ['Alnus', 'Alder', '7'], 2), {
     line: 2,
@@ -20,16 +20,16 @@ const wrongHeaders: readonly [string[], RegExp][] = [
   [['name;tag'], /^Column 1 is named "name;tag"\./],
 ];
 for (const [header, message] of wrongHeaders) {
-  test(`the header ${header.join()} is refused with a sentence`, () => {
+  test(`the header ${header.join()} is refused with a message`, () => {
     assert.throws(() => columnsOf(header), { message });
   });
 }
 
-test('an empty id or tag is an absent one, and a name keeps its blanks', () => {
+test('an empty id or tag counts as absent, and a name keeps its blanks', () => {
   assert.deepEqual(rowOf(all, ['', ' Alder ', ''], 3), { line: 3, draft: { name: ' Alder ' } });
 });
 
-test('the columns of an error report are passed over, so that it can be imported as it is', () => {
+test('the columns of an error report are skipped, so that it can be imported unchanged', () => {
   const columns = columnsOf(['name', 'line', 'error']);
   assert.deepEqual(rowOf(columns, ['Alder', '7', 'The service was closed.'], 2), {
     line: 2,

@@ -8,18 +8,18 @@ import type { Scrape } from '../../testkit/service/scrape.ts';
 import { startMeasured } from './measured.ts';
 import { selectorsOf } from './promql.ts';
 
-/** The dashboard and the alerts ask for nothing but what a service exports. */
+/** The dashboard and the alerts use only metrics and labels that a service exports. */
 
-/** Prometheus adds them to each sample. */
+/** Labels that Prometheus adds to each sample. */
 const ADDED = ['job', 'instance'];
-/** Prometheus' own: whether the last scrape worked. */
+/** Prometheus's own metric: whether the last scrape succeeded. */
 const OWN = ['up'];
 
 type Query = { where: string; expr: string };
 
 let exported: Scrape;
 before(async () => {
-  // A store in a file, whatever the others have: of a database it is not known what is free on its disk.
+  // An embedded store, because with a database the free disk space is unknown.
   const service = await startMeasured({ DATABASE_URL: '' });
   const receiver = await startReceiver();
   after(() => receiver.stop());
@@ -32,19 +32,19 @@ before(async () => {
   await service.stop();
 });
 
-test('each query of the dashboard names metrics and labels that a service exports', () => {
+test('each query of the dashboard uses metrics and labels that a service exports', () => {
   const queries = dashboardQueries();
   assert.ok(queries.length > 30, `${queries.length} queries`);
   assert.deepEqual(queries.flatMap(problemsOf), []);
 });
 
-test('each alert names metrics and labels that a service exports', () => {
+test('each alert uses metrics and labels that a service exports', () => {
   const queries = alertQueries();
   assert.ok(queries.length > 10, `${queries.length} alerts`);
   assert.deepEqual(queries.flatMap(problemsOf), []);
 });
 
-test('a metric, a label or a value that is not exported would be found', () => {
+test('a metric, a label or a value that is not exported would be detected', () => {
   for (const expr of [
     'plant_store_gone',
     'rate(plant_store_commit_duration_seconds[5m])',
@@ -56,7 +56,7 @@ test('a metric, a label or a value that is not exported would be found', () => {
   }
 });
 
-test('every alert says how bad it is, what happened and what it means, and the guide tells what to do', () => {
+test('every alert has a severity, a summary and a description, and the guide says what to do', () => {
   const guide = read('docs/how-to/observe.md');
   for (const { alert, labels, annotations } of alerts()) {
     assert.match(String(labels.severity), /^(?:critical|warning|info)$/);
@@ -65,7 +65,7 @@ test('every alert says how bad it is, what happened and what it means, and the g
   }
 });
 
-test('panels have a title, a place of their own and a number of their own', () => {
+test('panels have a title, a place and an id of their own', () => {
   const { panels } = dashboard();
   assert.equal(new Set(panels.map(({ id }) => id)).size, panels.length);
   const cells = panels.flatMap(({ title, gridPos: { x, y, w, h } }) => {
@@ -133,7 +133,7 @@ function problemsOf({ where, expr }: Query): string[] {
     }
   }
   if (selectors.length === 0) problems.push(`${where}: no metric at all`);
-  // A label is missing only where the metric is there.
+  // Only an exported metric can lack a label.
   if (problems.length === 0) {
     for (const label of grouped) if (!known.has(label)) problems.push(`${where}: no label ${label}`);
   }

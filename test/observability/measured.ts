@@ -3,11 +3,11 @@ import { eventually } from '../../testkit/service/eventually.ts';
 import { type Scrape, scrape } from '../../testkit/service/scrape.ts';
 import { type Service, startService } from '../../testkit/service/service.ts';
 
-/** A service that is measured. */
+/** A service with metrics. */
 export type Measured = Service & {
   metricsUrl: string;
   scrape(): Promise<Scrape>;
-  /** Scrapes until this is true: some things are counted a moment after the client has its answer. */
+  /** Scrapes until this is true: some values are counted just after the client has its answer. */
   until(what: string, isSo: (found: Scrape) => boolean): Promise<Scrape>;
 };
 

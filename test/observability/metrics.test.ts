@@ -29,7 +29,7 @@ test('the port of the API has no metrics', async () => {
   assert.match(text, /^\{"error":40400,/);
 });
 
-test('requests are counted by method, pattern of the route and status, and by nothing that a client sent', async () => {
+test('requests are counted by method, pattern of the route and status, and by nothing that a client chose', async () => {
   const created = await service.request('POST', '/plants', { body: { id: 918273641, name: 'Oak' } });
   assert.equal(created.status, 201);
   await service.request('DELETE', '/plants/918273641');
@@ -81,7 +81,7 @@ test('writes are counted by batch, with the time of the commit', async () => {
   assert.equal(found.value(catalogue.queueCommands.name, { queue: 'writes' }), 0);
 });
 
-test('deliveries are counted by what became of their attempts', async () => {
+test('deliveries are counted by the outcome of their attempts', async () => {
   const receiver = await startReceiver();
   receiver.script({ status: 500 }, { status: 503, headers: { 'retry-after': '1' } });
   await service.request('POST', '/webhooks', { body: { url: receiver.url } });
@@ -130,11 +130,11 @@ test('a webhook whose attempts are answered 410 or 429 together is disabled once
   }
 });
 
-test('a client that leaves before it is answered counts as 499, and nothing stays under way', async () => {
+test('a client that leaves before it is answered counts as 499, and leaves no request in progress', async () => {
   const underWay = catalogue.requestsUnderWay.name;
   const head = `Host: x\r\nAuthorization: Bearer ${service.token}\r\n\r\n`;
   const stream = connect(service.port, '127.0.0.1', () =>
-    // A stream that has no end, and requests behind it whose turn to be answered never comes.
+    // An endless stream, and requests behind it that never get their turn.
     stream.write(`GET /events/stream HTTP/1.1\r\n${head}${`GET /plants HTTP/1.1\r\n${head}`.repeat(3)}`),
   );
   stream.resume();
@@ -145,7 +145,7 @@ test('a client that leaves before it is answered counts as 499, and nothing stay
   assert.ok((found.value(COUNT, { method: 'GET', route: '/plants', code: '499' }) ?? 0) >= 1);
 });
 
-test('requests that come many at a time on one connection count once each, and leave no listeners behind', async (t) => {
+test('pipelined requests on one connection count once each, and leave no listeners behind', async (t) => {
   const warnings: Error[] = [];
   const keep = (warning: Error) => void warnings.push(warning);
   process.on('warning', keep);
@@ -163,7 +163,7 @@ test('requests that come many at a time on one connection count once each, and l
   assert.deepEqual(warnings, []);
 });
 
-test('every metric of the catalogue is exported, with its type and no labels but its own', async () => {
+test('every metric of the catalogue is exported, with its type and only its own labels', async () => {
   const found = await service.scrape();
   for (const { name, type, labels } of Object.values<Metric>(catalogue)) {
     assert.equal(found.types.get(name), type, name);
@@ -176,7 +176,7 @@ test('every metric of the catalogue is exported, with its type and no labels but
   }
 });
 
-test('a histogram counts each value once, in the bucket of its size and all larger ones', async () => {
+test('a histogram counts each value once, in its bucket and all larger ones', async () => {
   const found = await service.scrape();
   const labels = { method: 'POST', route: '/plants', code: '201' };
   const buckets = found

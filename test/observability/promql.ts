@@ -1,4 +1,4 @@
-/** What of a PromQL expression names metrics and labels (https://prometheus.io/docs/prometheus/latest/querying/basics/). */
+/** The metrics and labels in a PromQL expression (https://prometheus.io/docs/prometheus/latest/querying/basics/). */
 export type Names = { selectors: Selector[]; grouped: string[] };
 
 export type Selector = {
@@ -15,10 +15,10 @@ export function selectorsOf(expr: string): Names {
       grouped.push(...labels.split(',').map((label) => label.trim()));
       return ' ';
     })
-    // Ranges, and what a dashboard puts in their place.
+    // Ranges, and a dashboard's variables for them.
     .replaceAll(/\[[^\]]*\]/g, ' ');
   const selectors: Selector[] = [];
-  // A name with a bracket behind it is a function, or an aggregation.
+  // A name before a bracket is a function or an aggregation.
   for (const [, metric = '', braces = ''] of rest.matchAll(
     /(?<![\w$"])([a-zA-Z_:][\w:]*)(?![\w:])(?!\s*\()\s*(?:\{([^}]*)\})?/g,
   )) {
@@ -27,7 +27,7 @@ export function selectorsOf(expr: string): Names {
   return { selectors, grouped };
 }
 
-/** An aggregation whose `by` was taken out before its bracket. */
+/** An aggregation whose `by` before the bracket was removed. */
 function isAlone(word: string): boolean {
   return ['sum', 'max', 'min', 'avg', 'count'].includes(word);
 }

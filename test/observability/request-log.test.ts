@@ -30,7 +30,7 @@ test('the id of a trace is read from a valid traceparent only', () => {
 
 type Line = Partial<Record<'msg' | 'route' | 'status' | 'durationMs' | 'traceId' | 'untold', unknown>>;
 
-/** A log of which the lines are kept, and a request as Fastify makes it. */
+/** A log that keeps its lines, and a request like Fastify's. */
 async function logging(level: string) {
   const lines: Line[] = [];
   const time = { now: 0 };
@@ -54,7 +54,7 @@ async function logging(level: string) {
   return { lines, time, end };
 }
 
-test('at info only requests that took long are logged, and streams never are', async () => {
+test('at info only slow requests are logged, and streams never are', async () => {
   const { lines, end } = await logging('info');
   await end('/plants', limits.slowRequestMs - 1);
   await end('/events/stream', 100 * limits.slowRequestMs);
@@ -68,7 +68,7 @@ test('at info only requests that took long are logged, and streams never are', a
   );
 });
 
-test('when all requests take long, few are logged, and how many were not', async () => {
+test('when all requests are slow, only a few are logged, with the number of others', async () => {
   const { lines, time, end } = await logging('info');
   for (let i = 0; i < 5; i++) await end('/plants', limits.slowRequestMs);
   time.now = limits.slowLineMs;
@@ -79,7 +79,7 @@ test('when all requests take long, few are logged, and how many were not', async
   );
 });
 
-test('at debug each request has a line, with what a failure quotes, and nothing of its path or query', async (t) => {
+test("at debug each request has a line, with a failure's details, but without its path or query", async (t) => {
   const place = await makePlace(t);
   const server = await place.serve({ env: { LOG_LEVEL: 'debug', LOG_FORMAT: 'json' } });
   const headers = { authorization: 'Bearer a-token-that-nobody-has', traceparent: TRACEPARENT };
@@ -106,7 +106,7 @@ test('at debug each request has a line, with what a failure quotes, and nothing 
   assert.doesNotMatch(stdout, /123456|private|limit=1|a-token-that/);
 });
 
-test('at info a request that is done in time leaves no line', async (t) => {
+test('at info a fast request leaves no line', async (t) => {
   const place = await makePlace(t);
   const server = await place.serve({ env: { LOG_FORMAT: 'json' } });
   await server.request('GET', '/plants');

@@ -6,14 +6,14 @@ import type { WebhooksReading } from '../../src/observability/port.ts';
 import { seldom } from '../../src/observability/seldom.ts';
 import { firstId, silentLog } from '../../src/runtime.ts';
 
-/** A time that passes only when it is told to. */
+/** Time that passes only when the test says so. */
 function steered(t: TestContext) {
   const time = { now: 0 };
   t.mock.method(performance, 'now', () => time.now);
   return time;
 }
 
-test('what is not cheap is read only when somebody asks, and again only after a while', async (t) => {
+test('costly values are read on request only, and again only after a while', async (t) => {
   const time = steered(t);
   let reads = 0;
   const latest = seldom(async () => ++reads, assert.ifError);
@@ -25,7 +25,7 @@ test('what is not cheap is read only when somebody asks, and again only after a 
   assert.deepEqual(await latest(), { value: 2, at: limits.readEveryMs });
 });
 
-test('what takes long is read so much more seldom', async (t) => {
+test('slow readings are repeated less often', async (t) => {
   const time = steered(t);
   let reads = 0;
   const latest = seldom(async () => {
@@ -66,7 +66,7 @@ test('a scrape does not wait for a reading that hangs', async (t) => {
   assert.equal(await hanging, undefined);
 });
 
-test('ages are those at the time of the reading, and 0 when nothing waits', async () => {
+test('ages are as of the reading, and 0 when nothing waits', async () => {
   const reading: WebhooksReading = {
     enabled: 2,
     paused: 1,
@@ -96,7 +96,7 @@ test('ages are those at the time of the reading, and 0 when nothing waits', asyn
   assert.deepEqual(await gauges.lanes(), [], 'a replica that sends nothing has no lanes');
 });
 
-test('a store that could never be read has an age all the same, and a size that is old is not told', async (t) => {
+test('a store that was never readable still has an age, and an outdated size is not reported', async (t) => {
   const time = steered(t);
   const warnings: string[] = [];
   const log = { ...silentLog, warn: (_: object, message: string) => void warnings.push(message) };

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { makePlace } from '../../testkit/processes/place.ts';
 
-/** The modules that a service has loaded by its end, as Node lists them for coverage. */
+/** The modules that a service had loaded when it ended, from Node's coverage. */
 async function loadedBy(t: TestContext, env: Record<string, string>): Promise<string> {
   const place = await makePlace(t);
   const folder = join(place.folder, 'coverage');
@@ -16,7 +16,7 @@ async function loadedBy(t: TestContext, env: Record<string, string>): Promise<st
     .join();
 }
 
-test('without METRICS_PORT nothing that measures is even loaded', async (t) => {
+test('without METRICS_PORT no module for metrics is even loaded', async (t) => {
   const [without, measured] = [await loadedBy(t, {}), await loadedBy(t, { METRICS_PORT: '0' })];
   for (const part of ['/prom-client/', '/src/observability/']) {
     assert.ok(!without.includes(part), part);

@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import manifest from '../../package.json' with { type: 'json' };
 import lock from '../../package-lock.json' with { type: 'json' };
 
-/** What can be said about the image without an engine that builds it. */
+/** Checks of the image that need no container engine. */
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const stages = read('Dockerfile')
@@ -18,7 +18,7 @@ const stages = read('Dockerfile')
   .map((stage) => stage.trim().split(/\n+/));
 const [build = [], image = []] = stages;
 
-test('there are two stages, and what builds is not in the image', () => {
+test('there are two stages, and build tools are not in the image', () => {
   assert.equal(stages.length, 2);
   assert.match(build[0] ?? '', /^FROM \S+ AS build$/);
   for (const line of image.filter((line) => line.startsWith('COPY ')))
@@ -26,12 +26,12 @@ test('there are two stages, and what builds is not in the image', () => {
   assert.ok(!image.some((line) => /\bnpm\b/.test(line)));
 });
 
-test('the images that it stands on have the major version of Node that the program needs', () => {
+test("the base images have the program's major version of Node", () => {
   const needed = /NEEDED = (\d+)/.exec(read('bin/plant-store'))?.[1];
   for (const [from = ''] of stages) assert.match(from, new RegExp(`^FROM node:${needed}-slim\\b`));
 });
 
-test('the image has the packages that traces need, and none that only development needs', (t) => {
+test('the image has the packages for traces, and none for development', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'plant-store-image-'));
   t.after(() => rmSync(folder, { recursive: true }));
   for (const file of ['package.json', 'package-lock.json', '.npmrc'])
@@ -57,7 +57,7 @@ test('the image has the packages that traces need, and none that only developmen
   assert.deepEqual([...new Set(kept)], ['@opentelemetry']);
 });
 
-test('it runs as a user by number, who is not root and owns only the data', () => {
+test('it runs as a user by number, not root, and owns only the data', () => {
   const user = image.findLastIndex((line) => line.startsWith('USER '));
   assert.match(image[user] ?? '', /^USER [1-9]\d*:[1-9]\d*$/);
   assert.ok(!image.slice(user).some((line) => /^(?:RUN|COPY|ADD) /.test(line)));
@@ -67,7 +67,7 @@ test('it runs as a user by number, who is not root and owns only the data', () =
   );
 });
 
-test('signals reach the service directly, and its health is checked', () => {
+test('signals reach the service directly, and the image has a health check', () => {
   for (const instruction of ['ENTRYPOINT', 'CMD', 'HEALTHCHECK']) {
     const line = image.find((line) => line.startsWith(`${instruction} `)) ?? '';
     const [, list = ''] = /(\[.*\])$/.exec(line) ?? [];
@@ -77,7 +77,7 @@ test('signals reach the service directly, and its health is checked', () => {
   assert.ok(image.includes('CMD ["serve"]'));
 });
 
-test('the context has all that the build reads, and neither secrets nor what is built elsewhere', () => {
+test('the context has everything the build reads, but no secrets and no build output', () => {
   const [all, ...admitted] = read('.dockerignore').trim().split('\n');
   assert.equal(all, '*');
   const names = admitted.map((line) => line.replace('!', ''));

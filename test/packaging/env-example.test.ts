@@ -6,15 +6,16 @@ import { parseEnv } from 'node:util';
 import { readConfig } from '../../src/config/config.ts';
 import { settings } from '../../src/config/settings.ts';
 
-/** That it is not stale is part of what test/docs/reference.test.ts looks at. */
+/** test/docs/reference.test.ts checks that it is up to date. */
+
 const text = readFileSync(join(import.meta.dirname, '..', '..', '.env.example'), 'utf8');
 const uncommented = text.replace(/^#(?=[A-Z])/gm, '');
 
-test('.env.example sets nothing until somebody removes a #', () => {
+test('.env.example sets nothing until someone removes a #', () => {
   assert.deepEqual({ ...parseEnv(text) }, {});
 });
 
-test('without its # every line of .env.example is a setting, with the value that it has anyway', () => {
+test('without its # every line of .env.example is a setting with its default', () => {
   const env = parseEnv(uncommented);
   assert.deepEqual(
     Object.keys(env).sort(),
@@ -25,6 +26,6 @@ test('without its # every line of .env.example is a setting, with the value that
   assert.deepEqual(readConfig(env), readConfig({}));
 });
 
-test('systemd and Docker read .env.example as Node does: no value has quotes, spaces or a comment behind it', () => {
+test('systemd and Docker read .env.example like Node: no value has quotes, spaces or a trailing comment', () => {
   for (const line of text.split('\n')) assert.match(line, /^(?:|#|# .*|#?[A-Z][A-Z_]*=[^\s'"#\\$]*)$/);
 });

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 
-/** A checkout without development packages, as "npm ci --omit=dev" leaves it. */
+/** A checkout without development packages, as after "npm ci --omit=dev". */
 const checkout = mkdtempSync(join(tmpdir(), 'plant-store-prepare-'));
 after(() => rmSync(checkout, { recursive: true }));
 const SCRIPT = join('ops', 'release', 'prepare.js');
@@ -19,7 +19,7 @@ for (const [command, status] of [
   ['pack', 1],
   ['publish', 1],
 ] as const) {
-  test(`without development packages "npm ${command}" ${status === 0 ? 'goes on' : 'fails'}, and says what is missing`, () => {
+  test(`without development packages "npm ${command}" ${status === 0 ? 'continues' : 'fails'}, and says what is missing`, () => {
     const ended = spawnSync(process.execPath, [join(checkout, SCRIPT)], {
       env: { ...process.env, npm_command: command },
       encoding: 'utf8',
@@ -29,7 +29,7 @@ for (const [command, status] of [
   });
 }
 
-test('the first "npx plant-store" in a checkout builds nothing, and says nothing', () => {
+test('the first "npx plant-store" in a checkout builds nothing and prints nothing', () => {
   const env = { ...process.env, npm_command: 'exec' };
   const ended = spawnSync(process.execPath, [join(checkout, SCRIPT)], { env, encoding: 'utf8' });
   assert.deepEqual([ended.status, ended.stdout, ended.stderr], [0, '', '']);

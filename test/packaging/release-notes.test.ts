@@ -17,13 +17,13 @@ const CHANGELOG = `# Changelog
 - All.
 `;
 
-test('the notes of a release are what the changelog says about it, with links that work everywhere', () => {
+test("release notes are the changelog's section, with links that work everywhere", () => {
   const added = '- A guide by [RFC 6750](https://www.rfc-editor.org/rfc/rfc6750).';
   assert.equal(releaseNotes(CHANGELOG, '1.1.0'), `# Plant Store 1.1.0\n\n## Added\n\n${added}\n`);
   assert.equal(releaseNotes(CHANGELOG, '1.0.0'), '# Plant Store 1.0.0\n\n## Fixed\n\n- All.\n');
 });
 
-test('a version that the changelog does not name cannot be released', () => {
+test('a version missing in the changelog cannot be released', () => {
   assert.throws(() => releaseNotes(CHANGELOG, '1.0'), /CHANGELOG\.md has no heading "## 1\.0 - <day>"/);
 });
 

@@ -34,13 +34,13 @@ test('systemd finds nothing wrong with the unit', { skip }, (t) => {
   assert.deepEqual([stderr, status], ['', 0]);
 });
 
-test('systemd finds the unit confined', { skip }, () => {
+test('systemd rates the unit as confined', { skip }, () => {
   const args = ['security', '--offline=true', '--threshold=20', '--no-pager', FILE];
   const { status, stdout } = spawnSync('systemd-analyze', args, { encoding: 'utf8' });
   assert.equal(status, 0, stdout);
 });
 
-test('the unit gives the service the time that a drain may take, and the variables that it reads', () => {
+test('the unit allows enough time for a drain, and sets the variables that the service reads', () => {
   const drainSeconds = (http.drainMs + delivery.drainMs) / 1000;
   assert.ok(Number.parseInt(directive('TimeoutStopSec'), 10) >= 1.5 * drainSeconds);
   const names = directive('Environment').match(/\w+(?==)/g) ?? [];
@@ -52,7 +52,7 @@ test('the unit gives the service the time that a drain may take, and the variabl
   );
 });
 
-test('a wrong setting, exit code 2, does not start the service again and again', () => {
+test('a wrong setting, exit code 2, does not restart the service repeatedly', () => {
   assert.equal(directive('Restart'), 'on-failure');
   assert.equal(directive('RestartPreventExitStatus'), '2');
 });

@@ -10,7 +10,7 @@ import { dataOf } from '../../testkit/processes/remote.ts';
 import { startServer } from '../../testkit/processes/server.ts';
 import { succeeded } from '../../testkit/service/answer.ts';
 
-test('a backup under load holds what was acknowledged before it began, and no commit without those before it', async (t) => {
+test('a backup under load has everything acknowledged before it started, and no commit without the earlier ones', async (t) => {
   const place = await makePlace(t);
   const server = await place.serve();
   const sent: Sent[] = [];
@@ -23,14 +23,14 @@ test('a backup under load holds what was acknowledged before it began, and no co
   const after = sent.filter(({ outcome }) => outcome === 201).length;
   await server.kill();
   await clients;
-  assert.ok(after > made.plants, 'creates went on until the backup was done');
+  assert.ok(after > made.plants, 'creates continued until the backup was done');
 
   const restored = join(place.folder, 'restored');
   dataOf(await run(['restore', file, '--json', '--quiet', '--data-dir', restored]));
   assert.equal(plantsIn(storePath(restored)), made.plants);
   const second = await startServer(restored);
   t.after(() => second.kill());
-  // The answer holds the members that were asked for.
+  // The answer has the requested members.
   const listed = succeeded(await second.request('GET', '/plants?fields=id,name'), 200) as {
     id: number;
     name: string;
@@ -41,7 +41,7 @@ test('a backup under load holds what was acknowledged before it began, and no co
     [],
     'lost',
   );
-  // Those that the service assigned follow each other in the order of the commits.
+  // Assigned ids follow the order of the commits.
   const assigned = listed.map(({ id }) => id).filter((id) => id > 0);
   assert.deepEqual(
     assigned,

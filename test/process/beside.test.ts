@@ -4,7 +4,7 @@ import { makePlace } from '../../testkit/processes/place.ts';
 import { TOKEN } from '../../testkit/processes/server.ts';
 import { failed, succeeded } from '../../testkit/service/answer.ts';
 
-test('a second server on a data folder is refused in one line, until the first one is gone, be it killed', async (t) => {
+test('a second server on a data folder is refused in one line, until the first one has ended or been killed', async (t) => {
   const place = await makePlace(t);
   const first = await place.serve();
   const { code, stderr } = await place.serveInVain();
@@ -18,7 +18,7 @@ test('a second server on a data folder is refused in one line, until the first o
   assert.deepEqual(succeeded(await next.request('GET', '/plants'), 200), [{ name: 'Alder' }]);
 });
 
-test('a user and a token made on the command line are accepted by the running server at once', async (t) => {
+test('a user and a token created on the command line are accepted by the running server at once', async (t) => {
   const place = await makePlace(t);
   const server = await place.serve();
   assert.equal((await place.command('user', 'create', 'ann')).code, 0);
@@ -28,13 +28,13 @@ test('a user and a token made on the command line are accepted by the running se
   failed(await server.request('POST', '/plants', { token, body: { name: 'Alder' } }), 40300);
 });
 
-test('a token revoked on the command line is refused by the very next request to the running server', async (t) => {
+test('a token revoked on the command line is refused on the next request to the running server', async (t) => {
   const place = await makePlace(t);
   const server = await place.serve();
   await place.command('user', 'create', 'ann');
   const made = await place.command('token', 'create', '--user', 'ann');
   const token = made.stdout.trim();
-  // The server keeps whose token it is in memory.
+  // The server caches the token's user.
   succeeded(await server.request('GET', '/plants', { token }), 200);
 
   const id = /tok_\w+/.exec(made.stderr)?.[0] ?? '';
@@ -43,7 +43,7 @@ test('a token revoked on the command line is refused by the very next request to
   succeeded(await server.request('GET', '/plants'), 200);
 });
 
-test('another bootstrap token at a restart replaces the one before, and leaves all other tokens alone', async (t) => {
+test('another bootstrap token at a restart replaces the previous one, and leaves all other tokens alone', async (t) => {
   const place = await makePlace(t);
   const before = await place.serve();
   const made = await place.command('token', 'create', '--user', 'admin');

@@ -9,13 +9,12 @@ import type { Server } from '../../testkit/processes/server.ts';
 import { type Answer, failed, succeeded } from '../../testkit/service/answer.ts';
 
 /**
- * Files may grow to 600 blocks (of 512 bytes or of 1024, by the shell): the store fits, its write-ahead log soon
- * does not. Node ignores the signal that comes with it, so that the write fails, which SQLite takes for an I/O
- * error.
+ * Limits files to 600 blocks (of 512 or 1024 bytes, depending on the shell): the store fits, but its write-ahead log
+ * soon does not. Node ignores the accompanying signal, so the write fails, which SQLite reports as an I/O error.
  */
 const SMALL_FILES = ['sh', '-c', 'ulimit -f 600; exec "$@"', 'sh'];
 
-test('a commit that fails with an I/O error is answered with 50301 and ends the process with 1', async (t) => {
+test('a commit that fails with an I/O error gets 50301 and ends the process with 1', async (t) => {
   const { sent, ended } = await createUntilDiskFails(await makePlace(t));
   const { code, stderr } = await ended;
   assert.equal(code, 1);
@@ -24,7 +23,7 @@ test('a commit that fails with an I/O error is answered with 50301 and ends the 
   assert.ok(outcomes.has(50301), `answers: ${[...outcomes]}`);
 });
 
-test('after a commit that failed with an I/O error the next start holds what was acknowledged, and works', async (t) => {
+test('after a commit that failed with an I/O error the next start has everything acknowledged, and works', async (t) => {
   const place = await makePlace(t);
   const { sent, ended } = await createUntilDiskFails(place);
   await ended;
@@ -33,7 +32,7 @@ test('after a commit that failed with an I/O error the next start holds what was
   succeeded(await server.request('POST', '/plants', { body: { name: 'Alder' } }), 201);
 });
 
-test('on a full disk creates get 50302 and do nothing, reads continue, and with room again so do creates', async (t) => {
+test('on a full disk creates get 50302 and do nothing, reads continue, and with space again creates succeed', async (t) => {
   const place = await makePlace(t);
   await onSmallDisk(t, place.dataDir, async () => {
     const server = await place.serve();
@@ -55,10 +54,10 @@ test('on a full disk creates get 50302 and do nothing, reads continue, and with 
   });
 });
 
-/** A checkpoint may have made room for a few more. */
+/** A checkpoint may have freed space for a few more. */
 async function createUntilRefused(server: Server, sent: Sent[]): Promise<Answer> {
   for (let id = -1_000_000_000; ; id--) {
-    // No other plant has the name.
+    // Unique.
     const plant = { id, name: `${'Alder '.repeat(30)}${id}` };
     const answer = await server.request('POST', '/plants', { body: plant });
     if (answer.status !== 201) return answer;
@@ -67,7 +66,7 @@ async function createUntilRefused(server: Server, sent: Sent[]): Promise<Answer>
 }
 
 async function createUntilDiskFails(place: Place) {
-  // The schema is made without a bound.
+  // Creates the schema without a limit.
   await (await place.serve()).stop();
   const server = await place.serve({ through: SMALL_FILES });
   const sent: Sent[] = [];
@@ -75,7 +74,7 @@ async function createUntilDiskFails(place: Place) {
   return { sent, ended: server.ended };
 }
 
-/** Runs the work with a file system of 2 MiB in place of the folder; skips the test where that is forbidden. */
+/** Runs the work with a file system of 2 MiB in place of the folder; skips the test where mounting is forbidden. */
 async function onSmallDisk(t: TestContext, folder: string, work: () => Promise<void>): Promise<void> {
   await mkdir(folder);
   const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=2m,mode=700', 'tmpfs', folder]);
@@ -83,12 +82,12 @@ async function onSmallDisk(t: TestContext, folder: string, work: () => Promise<v
   try {
     await work();
   } finally {
-    // Lazily: the server that still runs is ended after it.
+    // Lazily, since the server ends only later.
     spawnSync('umount', ['--lazy', folder]);
   }
 }
 
-/** Leaves room for some creates. Gives the path of the file that takes the rest. */
+/** Leaves space for some creates. Returns the path of the file that fills the rest. */
 async function fillDisk(folder: string): Promise<string> {
   const { bavail, bsize } = await statfs(folder);
   const ballast = join(folder, 'ballast');

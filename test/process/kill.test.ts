@@ -9,10 +9,10 @@ import { succeeded } from '../../testkit/service/answer.ts';
 
 const ROUNDS = 5;
 
-/** Attempts that follow each other quickly, and enough of them to outlast every round. */
+/** Quick attempts, and enough of them to outlast every round. */
 const QUICK = { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', WEBHOOK_RETRY_SCHEDULE: `0s${',100ms'.repeat(50)}` };
 
-test('a plant that was acknowledged survives kill -9 at any moment, and its one event is delivered', async (t) => {
+test('an acknowledged plant survives kill -9 at any moment, and its one event is delivered', async (t) => {
   const place = await makePlace(t);
   const receiver = await startReceiver();
   t.after(receiver.stop);
@@ -32,11 +32,11 @@ test('a plant that was acknowledged survives kill -9 at any moment, and its one 
   assert.deepEqual(place.read('PRAGMA integrity_check'), [{ integrity_check: 'ok' }]);
 });
 
-test('a delivery that was under way at a kill -9 is sent again at the next start, with the same webhook-id', async (t) => {
+test('a delivery interrupted by kill -9 is resent at the next start, with the same webhook-id', async (t) => {
   const place = await makePlace(t);
   const receiver = await startReceiver();
   t.after(receiver.stop);
-  // Nothing but the start brings the second attempt in time.
+  // Only the start can cause a second attempt in time.
   const env = { ...QUICK, WEBHOOK_RETRY_SCHEDULE: '0s,1h' };
   const first = await place.serve({ env });
   await subscribe(first, receiver);
@@ -65,7 +65,7 @@ async function subscribe(server: Server, receiver: Receiver): Promise<void> {
   succeeded(await server.request('POST', '/webhooks', { body: { url: receiver.url } }), 201);
 }
 
-/** Kills a little after an answer, so that the moment is tied to none. */
+/** Kills a little after an answer, at a random moment. */
 async function createUntilKilled(server: Server, sent: Sent[]): Promise<void> {
   const last = randomInt(300);
   let created = 0;
@@ -74,7 +74,7 @@ async function createUntilKilled(server: Server, sent: Sent[]): Promise<void> {
   });
 }
 
-/** The ids of all events, each of which belongs to one plant, as each plant has one. */
+/** The ids of all events; checks that plants and events correspond one to one. */
 function eventsOf(place: Place): string[] {
   const counts = place.read(
     `SELECT plants.id, count(events.id) AS events

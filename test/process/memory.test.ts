@@ -11,9 +11,9 @@ import { type Server, TOKEN } from '../../testkit/processes/server.ts';
 const PLANTS = 200_000;
 const MIB = 1024 * 1024;
 const READERS = 3;
-/** Their lists have 304 MiB, and the service may not take this much more for all of them; 100 are usual. */
+/** The lists take 304 MiB, and the service may not grow by more than this; 100 MiB are usual. */
 const MOST_GROWTH = 192 * MIB;
-/** The reader stops so often, for so long: time enough for a service that does not wait for it to run ahead. */
+/** How often the reader pauses, and for how long: enough for a service that does not wait to run ahead. */
 const STOPS = 10;
 const STOP_MS = 200;
 
@@ -24,7 +24,7 @@ test('slow readers of 200 000 plants get them all, and the memory of the service
   await (await place.serve()).stop();
   place.write(manyPlants(PLANTS));
   const server = await place.serve();
-  // What the first requests load stays.
+  // Memory that the first requests allocate for good.
   await server.request('GET', '/plants?limit=1000');
   const before = residentBytes(server);
 
@@ -37,7 +37,7 @@ test('slow readers of 200 000 plants get them all, and the memory of the service
   );
 });
 
-/** Reads the list and stops a few times on the way; looks at the service's memory while it has stopped. */
+/** Reads the list with a few pauses, and measures the service's memory during each. */
 async function readSlowly(server: Server): Promise<{ plants: number; peak: number }> {
   const request = get(`${server.url}/plants`, { headers: { authorization: `Bearer ${TOKEN}` } });
   const [response]: IncomingMessage[] = await once(request, 'response');
@@ -55,7 +55,7 @@ async function readSlowly(server: Server): Promise<{ plants: number; peak: numbe
   return { plants, peak };
 }
 
-/** No name and no tag here has a brace in it. */
+/** Names and tags here contain no braces. */
 function objectsIn(json: Buffer): number {
   let count = 0;
   for (let at = json.indexOf('{'); at >= 0; at = json.indexOf('{', at + 1)) count++;

@@ -8,7 +8,7 @@ import { succeeded } from '../../testkit/service/answer.ts';
 import { ownerOf } from '../../testkit/service/owner.ts';
 import { makeDatabase } from '../../testkit/stores/postgres.ts';
 
-test('a delivery that kills the service each time it is sent is given up, and all others arrive', (t) =>
+test('a delivery that kills the service on each attempt is given up, and all others arrive', (t) =>
   poison(t, {}));
 
 test('the same with the store in PostgreSQL, where each death is a lost lease', async (t) => {
@@ -47,7 +47,7 @@ async function poison(t: TestContext, store: Record<string, string>): Promise<vo
     server = await place.serve({ env });
   }
 
-  // Once when nobody suspected it.
+  // The first time, before anything suspected it.
   assert.equal(receiver.received.filter(isPoison).length, 1 + delivery.suspicions);
   const others = receiver.received.filter((received) => !isPoison(received));
   assert.equal(new Set(others.map(({ headers }) => headers['webhook-id'])).size, 39);
@@ -56,7 +56,7 @@ async function poison(t: TestContext, store: Record<string, string>): Promise<vo
   assert.deepEqual(more, []);
   assert.equal(failed?.reason, `The service ended ${delivery.suspicions} times while it sent this.`);
 
-  // Whoever asks for it once more is believed.
+  // An explicit redelivery is attempted again.
   receiver.usually({ status: 204 });
   await owner.redeliver(webhook, failed.event);
   await owner.settled(webhook);

@@ -8,7 +8,7 @@ import { storePath } from '../../src/config/config.ts';
 import { makePlace } from '../../testkit/processes/place.ts';
 import type { Outcome } from '../../testkit/processes/program.ts';
 
-/** A command that runs another one without any capability: root, too, needs permission to write then. */
+/** Runs another command without capabilities: then even root needs write permission. */
 const WITHOUT_CAPABILITIES = ['setpriv', '--bounding-set=-all', '--inh-caps=-all'];
 
 function failedInOneLine({ code, stdout, stderr }: Outcome, message: RegExp): void {
@@ -18,7 +18,7 @@ function failedInOneLine({ code, stdout, stderr }: Outcome, message: RegExp): vo
   assert.match(stderr, message);
 }
 
-test('a store that a newer version made is refused in one line, and left as it was', async (t) => {
+test('a store of a newer version is refused in one line and left unchanged', async (t) => {
   const place = await makePlace(t);
   await (await place.serve()).stop();
   place.write(`INSERT INTO migrations SELECT max(version) + 1, '9999_later.sql', 'x', 0 FROM migrations`);
@@ -27,7 +27,7 @@ test('a store that a newer version made is refused in one line, and left as it w
   assert.equal(await hashOf(storePath(place.dataDir)), before);
 });
 
-test('a file that is not a database is refused in one line, and left as it was', async (t) => {
+test('a file that is not a database is refused in one line and left unchanged', async (t) => {
   const place = await makePlace(t);
   await mkdir(place.dataDir);
   const text = 'A letter that somebody keeps under this name.\n'.repeat(200);
@@ -44,7 +44,7 @@ test('a data folder that is a file is refused in one line that names it', async 
   assert.ok(outcome.stderr.includes(place.dataDir));
 });
 
-test('a data folder that cannot be written is refused in one line that names it', async (t) => {
+test('an unwritable data folder is refused in one line that names it', async (t) => {
   const place = await makePlace(t);
   const isRoot = process.getuid?.() === 0;
   const through = isRoot ? WITHOUT_CAPABILITIES : [];

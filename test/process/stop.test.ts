@@ -16,11 +16,11 @@ import { head } from '../../testkit/sockets/raw-request.ts';
 
 const FIELDS = ['Host: localhost', `Authorization: Bearer ${TOKEN}`];
 const PLANT = '{"name":"Alder"}';
-/** A list of them is more than the buffers of a connection hold: 22 MB. */
+/** Their list takes 22 MB, more than the buffers of a connection. */
 const MANY = 40_000;
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-  test(`${signal} finishes what is under way, refuses what is new, records deliveries and ends with 0`, async (t) => {
+  test(`${signal} finishes pending requests, refuses new ones, records deliveries and exits with 0`, async (t) => {
     const place = await makePlace(t);
     await (await place.serve()).stop();
     place.write(manyPlants(MANY));
@@ -65,7 +65,7 @@ for (const [signal, exitCode] of [
   ['SIGTERM', 143],
   ['SIGINT', 130],
 ] as const) {
-  test(`${signal} once more ends a service that drains at once with ${exitCode}, and what it acknowledged is there`, async (t) => {
+  test(`${signal} again ends a draining service at once with ${exitCode}, and keeps what it acknowledged`, async (t) => {
     const place = await makePlace(t);
     const server = await place.serve();
     succeeded(await server.request('POST', '/plants', { body: { name: 'Birch' } }), 201);
@@ -73,7 +73,7 @@ for (const [signal, exitCode] of [
     const idle = await openRaw(server.port);
     server.signal(signal);
     await idle.ended();
-    // Signals that come within it count as one; nothing else tells that it is over.
+    // Earlier signals count as one; only time tells when that ends.
     await pause(2 * processes.signalEchoMs);
     server.signal(signal);
     assert.equal((await server.ended).code, exitCode);
@@ -81,7 +81,7 @@ for (const [signal, exitCode] of [
   });
 }
 
-/** A delivery that has arrived, and waits for its answer. */
+/** A delivery that has arrived and waits for its answer. */
 async function startDelivery(t: TestContext, server: Server): Promise<ServerResponse> {
   const receiver = await startReceiver();
   t.after(receiver.stop);
@@ -92,7 +92,7 @@ async function startDelivery(t: TestContext, server: Server): Promise<ServerResp
   return arrived.promise;
 }
 
-/** A list whose first bytes have come and that nobody reads. */
+/** A list whose first bytes have arrived and that nobody reads. */
 async function startList({ url }: Server): Promise<IncomingMessage> {
   const request = get(`${url}/plants`, { headers: { authorization: `Bearer ${TOKEN}` } });
   const [response]: IncomingMessage[] = await once(request, 'response');
@@ -100,20 +100,20 @@ async function startList({ url }: Server): Promise<IncomingMessage> {
   return response;
 }
 
-/** A create that the service has taken on, without the end of its body. */
+/** A create that the service is reading, without the end of its body. */
 async function startCreate(t: TestContext, server: Server) {
   const connection = await openRaw(server.port);
   t.after(connection.close);
   const body = ['Content-Type: application/json', `Content-Length: ${PLANT.length}`, 'Expect: 100-continue'];
   await connection.send(head('POST /plants HTTP/1.1', ...FIELDS, ...body));
   assert.equal((await connection.answer()).status, 100);
-  // It goes on with those that came before this one.
+  // Once this one is answered, earlier requests are being handled.
   await server.request('GET', '/healthz');
   await connection.send(PLANT.slice(0, 5));
   return connection;
 }
 
-/** A connection that was used, with the first line of its next request. */
+/** A used connection, with the first line of its next request. */
 async function keepConnection(t: TestContext, server: Server) {
   const connection = await openRaw(server.port);
   t.after(connection.close);

@@ -11,10 +11,10 @@ import { type Received, type Receiver, startReceiver } from '../../testkit/recei
 import { succeeded } from '../../testkit/service/answer.ts';
 
 const ROUNDS = 3;
-/** Events from before the webhooks were made: several slices of a replay. */
+/** Events older than the webhooks: several slices of a replay. */
 const OLD = 1_500;
 
-/** Attempts that follow each other quickly, and enough of them to outlast every round. */
+/** Quick attempts, and enough of them to outlast every round. */
 const QUICK = { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', WEBHOOK_RETRY_SCHEDULE: `0s${',50ms'.repeat(99)}` };
 
 test('after kill -9 in the middle of a replay every event of a plant arrives, whatever receivers answer', async (t) => {
@@ -30,7 +30,7 @@ test('after kill -9 in the middle of a replay every event of a plant arrives, wh
   for (const receiver of [steady, moody]) await subscribeAndReplay(server, receiver);
   for (let round = 0; round < ROUNDS; round++) {
     await createUntilKilled(server, sent);
-    // What hangs would be waited for.
+    // The end of the test would wait for hanging requests.
     moods.mayHang = round < ROUNDS - 1;
     server = await place.serve({ env: QUICK });
   }
@@ -44,7 +44,7 @@ test('after kill -9 in the middle of a replay every event of a plant arrives, wh
   assert.deepEqual(place.read('PRAGMA integrity_check'), [{ integrity_check: 'ok' }]);
 });
 
-/** Most requests are answered by 200, the others by everything that there is. */
+/** Answers most requests with 200, the others in every other way. */
 function makeMoody(receiver: Receiver) {
   const moods = { mayHang: true, accepted: new Set<string>() };
   receiver.usually(({ headers }: Received, response: ServerResponse) => {
@@ -62,9 +62,9 @@ function makeMoody(receiver: Receiver) {
   return moods;
 }
 
-/** Plants with their events, as they were created before there was a webhook. */
+/** Plants with events, as if created before the webhooks. */
 function addOldEvents(place: Place): void {
-  // Of an id: events that are too old would be removed.
+  // Part of the ids, since events that are too old would be removed.
   const time = firstId('evt', Date.now()).slice(0, -16);
   place.write(manyPlants(OLD));
   place.write(
@@ -83,13 +83,13 @@ async function subscribeAndReplay(server: Server, { url }: Receiver): Promise<vo
   assert.deepEqual(succeeded(replay, 202), { count: OLD });
 }
 
-/** Kills soon, at a moment that is tied to none of what goes on. */
+/** Kills soon, at a random moment. */
 async function createUntilKilled(server: Server, sent: Sent[]): Promise<void> {
   setTimeout(() => void server.kill(), randomInt(150));
   await createUntilFailed(server, sent);
 }
 
-/** The ids of all events: each belongs to one plant, as each plant has one. */
+/** The ids of all events; checks that plants and events correspond one to one. */
 function eventsOf(place: Place): string[] {
   const plants = place.read('SELECT owner, id FROM plants ORDER BY owner, id');
   const events = place.read('SELECT owner, plant AS id FROM events ORDER BY owner, plant');

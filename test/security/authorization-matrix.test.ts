@@ -9,7 +9,7 @@ import { type Operation, servedOperations } from './operations.ts';
 import { ask } from './requests.ts';
 import { changed, readRows, removed, untilChoresAreDone } from './rows.ts';
 
-// The first attempt of a delivery is an hour away, so that nothing but the requests changes rows.
+// The first attempt of a delivery is an hour away, so that only the requests change rows.
 const service = await startService({
   WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
   WEBHOOK_RETRY_SCHEDULE: '1h',
@@ -26,16 +26,16 @@ for (const operation of operations) {
   const row = rows[operationId];
   if (row === undefined) continue;
 
-  test(`${operationId} gives each caller what is theirs, and changes nothing of the owner for others`, async () => {
+  test(`${operationId} gives each caller what they may have, and changes nothing of the owner's for others`, async () => {
     const target = await makeTarget();
-    // The owner comes last, and may end what there is.
+    // The owner comes last, since that request may delete things.
     for (const caller of callers) {
       await holdsFor(caller, { operation, row, target });
       cells++;
     }
   });
 
-  test(`${operationId} reads a token from no place but the header`, async () => {
+  test(`${operationId} reads a token only from the header`, async () => {
     const target = await makeTarget();
     const before = readRows(service.dataDir);
     const token = owner.replace('Bearer ', '');

@@ -2,29 +2,29 @@ import assert from 'node:assert/strict';
 import { succeeded } from '../../testkit/service/answer.ts';
 import type { Service } from '../../testkit/service/service.ts';
 
-/** What a user has: a plant, its event, a webhook that is disabled, and the delivery that it holds. */
+/** A user's data: a plant, its event, a disabled webhook, and its held delivery. */
 export type Belongings = {
   plant: { id: string; name: string };
   webhook: string;
   event: string;
-  /** Texts that only the user may be shown, their viewers excepted for the plant's name. */
+  /** Texts for the user only, except that viewers may see the plant's name. */
   marks: readonly string[];
 };
 
 let made = 0;
 
-/** Makes all of it anew, by requests of the user. */
+/** Creates all of it, through requests of the user. */
 export async function makeBelongings(service: Service, authorization: string): Promise<Belongings> {
   made++;
   const headers = { authorization };
   const name = `The owner's plant ${made}.`;
   const description = `The owner's webhook ${made}.`;
   const url = `http://127.0.0.1:9/the-owner's-path-${made}.`;
-  // Not one that the service assigns.
+  // Outside the ids that the service assigns.
   const id = String(-9_000_000_000_000_000_000n + BigInt(made));
 
   const post = (path: string, body: unknown) => service.request('POST', path, { headers, body });
-  // The id of the webhook is all that is looked at.
+  // Only the webhook's id is used.
   const { id: webhook } = succeeded(await post('/webhooks', { url, description }), 201) as { id: string };
   const changed = await service.request('PATCH', `/webhooks/${webhook}`, {
     headers,
@@ -33,7 +33,7 @@ export async function makeBelongings(service: Service, authorization: string): P
   succeeded(changed, 200);
   succeeded(await post('/plants', `{"id":${id},"name":"${name}"}`), 201);
   const listed = await service.request('GET', `/webhooks/${webhook}/deliveries`, { headers });
-  // The id of the event is all that is looked at.
+  // Only the event's id is used.
   const [delivery] = succeeded(listed, 200) as { event: string }[];
   assert.ok(delivery !== undefined);
   return { plant: { id, name }, webhook, event: delivery.event, marks: [name, description, url] };

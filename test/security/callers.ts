@@ -7,10 +7,10 @@ import type { Parts, Service } from '../../testkit/service/service.ts';
 import { type Outcome, type Row, refusals } from './matrix.ts';
 import { untilChoresAreDone } from './rows.ts';
 
-/** Whoever sends a request, by the Authorization header. */
+/** Someone who sends a request, by the Authorization header. */
 export type Caller = {
   name: string;
-  /** Undefined: none is sent. */
+  /** Undefined to send none. */
   authorization(row: Row): string | undefined;
   outcome(row: Row): Outcome;
   seesPlants: boolean;
@@ -18,11 +18,11 @@ export type Caller = {
 
 const OWNER = 'owner';
 
-/** Everybody who may call, made in the store of the service. The owner comes last. */
+/** Creates every kind of caller in the service's store. The owner comes last. */
 export async function makeCallers(service: Service): Promise<{ callers: Caller[]; owner: string }> {
   const tokens = await service.beside(makeTokens);
   await untilChoresAreDone(service);
-  // A new user of that name is another user.
+  // A new user of the same name is a different user.
   await service.tokenFor('deleted');
   const callers = [...refusedCallers(tokens), ...admittedCallers(tokens)];
   return { callers, owner: `Bearer ${tokens.owner.token}` };
@@ -56,7 +56,7 @@ async function makeTokens(parts: Parts) {
   return tokens;
 }
 
-/** For each scope a token of the owner that has every other one; for what needs none, a token without any. */
+/** For each scope, a token of the owner with every other scope; for operations without one, a token without any. */
 async function tokensWithout(parts: Parts): Promise<ReadonlyMap<Scope | undefined, string>> {
   const made = new Map<Scope | undefined, string>();
   made.set(undefined, (await tokenOf(parts, OWNER, { scopes: [] })).token);
@@ -120,7 +120,7 @@ function admittedCallers({ owner, viewer, shown, stranger, ...tokens }: Tokens):
   ];
 }
 
-/** With one character changed, so that the checksum does not hold. */
+/** Changes one character, so that the checksum is wrong. */
 export function mistyped(token: string): string {
   return `${token.slice(0, 10)}${token[10] === 'a' ? 'b' : 'a'}${token.slice(11)}`;
 }

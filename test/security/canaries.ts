@@ -1,22 +1,22 @@
 import { hash } from 'node:crypto';
 
-/** A secret by a name that a failing test may show. */
+/** A secret, with a name that a failing test may show. */
 export type Canary = { name: string; text: string };
 
-/** The names of the secrets that a text gives away. */
+/** Returns the names of secrets that a text reveals. */
 export type Search = (text: string) => string[];
 
-/** Finds secrets in clear, in parts, encoded, and as hashes. */
+/** Finds secrets in plain text, in parts, encoded, and hashed. */
 export function searchFor(canaries: readonly Canary[]): Search {
   return search(canaries, ({ text }) => [...encodingsOf(text), ...hashesOf(text)]);
 }
 
-/** As `searchFor`, but a hash gives nothing away: for what a store may hold. */
+/** Like `searchFor`, but ignores hashes, which a store may contain. */
 export function searchForTexts(canaries: readonly Canary[]): Search {
   return search(canaries, ({ text }) => encodingsOf(text));
 }
 
-/** What is looked for are pieces of this length, one at every so many characters of a secret. */
+/** Searches for pieces of this length, one every so many characters of a secret. */
 const PIECE = 12;
 const STRIDE = 4;
 
@@ -39,13 +39,13 @@ function search(canaries: readonly Canary[], formsOf: (canary: Canary) => string
   };
 }
 
-/** What does not tell one secret from another: how all of its kind begin. */
+/** Prefixes that all secrets of a kind share. */
 const BEGINNING = /^(?:pst_|whsec_|whsk_|eyJ[\w-]*\.)/;
 
 function encodingsOf(text: string): string[] {
   const own = text.replace(BEGINNING, '');
   const hex = Buffer.from(own).toString('hex');
-  // What base64 makes of a text depends on where in the whole it stands.
+  // A text's base64 depends on its offset.
   const base64 = [0, 1, 2].flatMap((skipped) => {
     const bytes = Buffer.from(own.slice(skipped));
     const whole = bytes.subarray(0, bytes.length - (bytes.length % 3));

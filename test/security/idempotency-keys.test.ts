@@ -14,7 +14,7 @@ function createWebhook(token: string) {
   return service.request('POST', '/webhooks', { token, headers: { 'idempotency-key': KEY }, body: WEBHOOK });
 }
 
-test('the answer that is kept for one user is given to no other', async () => {
+test("one user's stored answer is returned to no other", async () => {
   const [ann, bob] = [await service.tokenFor('ann'), await service.tokenFor('bob')];
   const [first, second] = [await createWebhook(ann), await createWebhook(bob)];
   succeeded(first, 201);
@@ -27,7 +27,7 @@ test('the answer that is kept for one user is given to no other', async () => {
   assert.equal(again.text, first.text);
 });
 
-test('what is kept is given only to a token that may do it', async () => {
+test('a stored answer is returned only to a token with the scope', async () => {
   succeeded(await createWebhook(await service.tokenFor('carol')), 201);
   const reading = await service.tokenFor('carol', { scopes: ['webhooks:read', 'plants:write'] });
   failed(await createWebhook(reading), 40300);
@@ -35,7 +35,7 @@ test('what is kept is given only to a token that may do it', async () => {
   failed(await createWebhook(`${reading}x`), 40101);
 });
 
-test('what is kept is not given to a user of the same name who came later', async () => {
+test('a stored answer is not returned to a later user of the same name', async () => {
   const first = await createWebhook(await service.tokenFor('dora'));
   await service.beside(({ store, runtime }) => store.access.deleteUser('dora', runtime.clock.now()));
   await service.beside(async ({ store, runtime }) => {
@@ -49,7 +49,7 @@ test('what is kept is not given to a user of the same name who came later', asyn
   assert.notEqual(JSON.parse(first.text).secret, JSON.parse(second.text).secret);
 });
 
-test('an answer with a secret may not be cached, and neither may its replay', async () => {
+test('an answer with a secret is not cacheable, and neither is its replay', async () => {
   const token = await service.tokenFor('erik');
   for (const isRepetition of [false, true]) {
     const answer = await createWebhook(token);

@@ -10,27 +10,27 @@ import { createRecorder, type Recorded, type Recorder } from './recorder.ts';
 import { type Stage, setUp } from './stage.ts';
 import { type GivenSecret, useEverything } from './usage.ts';
 
-/** All that came out of a service in the course of a life full of secrets. */
+/** Everything that a service emitted while it handled many secrets. */
 export type Life = {
   opaqueTokens: Canary[];
-  /** And what is within them. */
+  /** JWTs and their contents. */
   jwts: Canary[];
-  /** Of webhooks. */
+  /** Secrets of webhooks. */
   secrets: GivenSecret[];
   privateKeys: Canary[];
-  /** What a user gave to be kept. It is shown to them, and is nothing for a log. */
+  /** What a user stored. It is shown to them, but must not be in a log. */
   contents: Canary[];
   answers: Recorded[];
-  /** The log, which is the service's standard output, its standard error, its metrics, and what the command line said. */
+  /** The log (standard output), standard error, the metrics, and the output of the command line. */
   said: string[];
   /** What receivers got. */
   received: string[];
   commandLines: string[];
-  /** The files of the data folder, byte for byte as characters. */
+  /** The files of the data folder, each byte as a character. */
   files: string[];
 };
 
-/** Lives through it, in two processes one after the other. They end with the test. */
+/** Runs it all, in two processes one after another. They end with the test. */
 export async function live(t: TestContext): Promise<Life> {
   const stage = await setUp(t);
   const life: Life = {
@@ -67,7 +67,7 @@ export async function live(t: TestContext): Promise<Life> {
   return life;
 }
 
-/** Runs a service for the work, and adds to the life what it leaves behind. */
+/** Runs a service for the work, and records what it emits. */
 async function inService(
   { place, settings }: Stage,
   life: Life,
@@ -90,12 +90,12 @@ function filesIn(folder: string): string[] {
   return readdirSync(folder).map((name) => readFileSync(join(folder, name), 'latin1'));
 }
 
-/** Tokens in every place of every operation, and where there is no operation. */
+/** Sends tokens in every place of every operation, and on unknown paths. */
 async function showEverywhere(stage: Stage, recorder: Recorder, url: string): Promise<void> {
   const { authorization, revoked, opaque, jwts } = stage;
   const own = authorization.slice('Bearer '.length);
   for (const operation of await servedOperations(url)) {
-    // Each place is looked at with each kind of token once.
+    // Each place gets each kind of token once.
     const others = operation.operationId === 'createPlant' ? [revoked.text, jwts[0]?.text ?? ''] : [];
     for (const text of [own, ...others]) {
       for (const { place, bytes } of placesOf(operation, text, authorization)) {
@@ -113,7 +113,7 @@ async function showEverywhere(stage: Stage, recorder: Recorder, url: string): Pr
 
 const PAGES = ['/plants', '/', '/docs', '/openapi.json', '/healthz', '/readyz', '/metrics', '/none'];
 
-/** Settings under which little is too much, and the identity provider is not to be found. */
+/** Settings with tiny limits and an unreachable identity provider. */
 const STRICT = {
   AUTH_FAILURE_LIMIT: '5',
   RATE_LIMIT: '5/1h',
@@ -121,7 +121,7 @@ const STRICT = {
   JWT_JWKS_URL: 'http://127.0.0.1:9/',
 };
 
-/** Makes it refuse for too much, then takes its tables away. */
+/** Makes it refuse because of limits, then removes its tables. */
 async function wearOut({ place, authorization, revoked, bootstrap, jwts }: Stage, recorder: Recorder) {
   for (let i = 0; i < 7; i++) {
     await recorder.request('POST', '/plants', { authorization, body: { name: 'Alder' } });

@@ -2,24 +2,24 @@ import type { Scope } from '../../src/access/scopes.ts';
 import type { ErrorCode } from '../../src/errors.ts';
 import type { Operation } from './operations.ts';
 
-/** A status of success or, of a failure, its code. */
+/** A status of success, or the code of a failure. */
 export type Outcome = 200 | 201 | 202 | 204 | ErrorCode;
 
-/** What each caller gets of an operation on what is the owner's. */
+/** What each caller gets when an operation targets the owner's data. */
 export type Row = {
-  /** Absent where any token will do. */
+  /** Absent where any token is enough. */
   scope?: Scope;
   body?: unknown;
   owner: Outcome;
   /** A user with whom the owner shares. */
   viewer: Outcome;
-  /** Every other user whose token is good. */
+  /** Any other user with a valid token. */
   other: Outcome;
-  /** Whether the answer shows the owner's plant to the owner and to the viewer. */
+  /** Whether the answer shows the owner's plant to the owner and the viewer. */
   showsPlants?: true;
 };
 
-/** What a caller whose token is not good for the operation gets, whatever the operation. */
+/** What a caller with an unsuitable token gets from any operation. */
 export const refusals = {
   'no token': 40100,
   'another scheme': 40100,
@@ -33,7 +33,7 @@ export const refusals = {
   'a token with every other scope': 40300,
 } as const satisfies Record<string, ErrorCode>;
 
-/** By `operationId`. An operation without a row, and a row without an operation, fail the test. */
+/** By `operationId`. A missing or extra row fails the test. */
 export const rows: Readonly<Record<Operation['operationId'], Row>> = {
   createPlant: {
     scope: 'plants:write',
@@ -85,7 +85,7 @@ export const rows: Readonly<Record<Operation['operationId'], Row>> = {
   listEvents: { scope: 'webhooks:read', owner: 200, viewer: 200, other: 200, showsPlants: true },
   getActivity: { scope: 'webhooks:read', owner: 200, viewer: 200, other: 200 },
   getMe: { owner: 200, viewer: 200, other: 200 },
-  // Begins with what happens from now on.
+  // Starts with future events.
   streamEvents: { scope: 'webhooks:read', owner: 200, viewer: 200, other: 200 },
 };
 

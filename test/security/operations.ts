@@ -1,10 +1,9 @@
-/** An operation of the OpenAPI document. */
 export type Operation = {
   operationId: string;
   method: string;
   /** With its parameters in braces. */
   path: string;
-  /** Whether it asks for a bearer token. */
+  /** Whether it requires a bearer token. */
   isSecured: boolean;
 };
 
@@ -14,10 +13,10 @@ type Document = {
   paths: Record<string, Record<string, { operationId: string; security?: Security }>>;
 };
 
-/** Every operation of the document that a running service serves. */
+/** Every operation in the document of a running service. */
 export async function servedOperations(url: string): Promise<Operation[]> {
   const response = await fetch(`${url}/openapi.json`);
-  // The shape of an OpenAPI document; what is missing in it fails the tests that use it.
+  // The shape of an OpenAPI document; missing parts fail the tests that use it.
   const document = (await response.json()) as Document;
   return Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, { operationId, security = document.security ?? [] }]) => ({
@@ -29,7 +28,7 @@ export async function servedOperations(url: string): Promise<Operation[]> {
   );
 }
 
-/** The path with something in the place of each parameter. */
+/** The path with each parameter replaced. */
 export function fill(path: string, inPlaceOf: (parameter: string) => string): string {
   return path.replace(/\{(\w+)\}/g, (_, parameter: string) => inPlaceOf(parameter));
 }

@@ -1,12 +1,12 @@
 import { head } from '../../testkit/sockets/raw-request.ts';
 import { fill, type Operation } from './operations.ts';
 
-/** A request as bytes, with a name for where in it a text stands. */
+/** A request as bytes, with the name of the place where it contains a text. */
 export type Placed = { place: string; bytes: string };
 
 /**
- * Requests for an operation, each with the text in another place. Those that do not carry it as a token are
- * authorized, so that they get as far as they can; each is one that the service refuses, or that changes nothing.
+ * Requests for an operation, each with the text in another place. Those that do not carry it as their token are
+ * authorized, to get as far as possible; the service refuses each, or it changes nothing.
  */
 export function placesOf(operation: Operation, text: string, authorization: string): Placed[] {
   const path = fill(operation.path, (name) => (name === 'event' ? 'evt_none' : 'wh_none'));
@@ -21,7 +21,7 @@ export function placesOf(operation: Operation, text: string, authorization: stri
   ];
 }
 
-/** What the parser, or the router, gives up on: no operation is meant. */
+/** Requests that the parser or the router refuses, so that they reach no operation. */
 export function unreadable(text: string, authorization: string): Placed[] {
   const fields = ['Host: x', `Authorization: ${authorization}`];
   const long = text.repeat(Math.ceil(40_000 / text.length));
@@ -64,13 +64,13 @@ function maker({ method, operationId }: Operation, authorization: string) {
   ) => {
     const names = fields.map((field) => field.split(':', 1)[0]?.toLowerCase());
     const usual = ['Host: x'];
-    // A cursor that is refused: a stream that is opened has no end.
+    // An invalid cursor, since an open stream has no end.
     if (operationId === 'streamEvents') usual.push('Last-Event-ID: none');
     if (isAuthorized) usual.push(`Authorization: ${authorization}`);
     if (method === 'POST' || method === 'PATCH') {
       usual.push('Content-Type: application/json', `Content-Length: ${Buffer.byteLength(body)}`);
     }
-    // A field that is given replaces the usual one.
+    // A given field replaces the usual one.
     const kept = usual.filter((field) => !names.includes(field.split(':', 1)[0]?.toLowerCase()));
     const bytes = head(`${method} ${target} HTTP/1.1`, ...kept, ...fields);
     return { place, bytes: method === 'POST' || method === 'PATCH' ? bytes + body : bytes };
@@ -115,9 +115,9 @@ function asField(text: string): { place: string; fields: string[] }[] {
     'Transfer-Encoding': text,
     'Content-Length': text,
     Host: text,
-    // A repeated name: the parser refuses the one above, and the service this one.
+    // A repeated name: the parser refuses the one above, the service this one.
     'transfer-encoding': `${text}, chunked`,
-    // White space within it is not allowed, so that nothing is kept.
+    // It contains forbidden white space, so that no answer is stored.
     'Idempotency-Key': `${text} ${text}`,
   };
   return [
@@ -144,7 +144,7 @@ function inTarget(path: string, text: string): { place: string; target: string }
   ].filter(({ target }) => target !== path);
 }
 
-/** Bodies that no operation takes. */
+/** Bodies that no operation accepts. */
 function inBody(text: string): { place: string; body: string }[] {
   const quoted = JSON.stringify(text);
   const typed = ['id', 'url', 'rate', 'enabled', 'overlap', 'since', 'state'];

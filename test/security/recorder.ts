@@ -1,9 +1,9 @@
 import { exchange, type RawAnswer } from '../../testkit/sockets/raw-client.ts';
 
-/** An answer as one text, status, header fields and body, with what it answers. */
+/** An answer as one text (status, header fields and body), with its request. */
 export type Recorded = { to: string; code: number | undefined; text: string };
 
-/** Sends requests to a service, and keeps every answer. */
+/** Sends requests to a service and records every answer. */
 export type Recorder = {
   answers: Recorded[];
   /** `to` names the request in a failing test. */
@@ -37,7 +37,6 @@ export function createRecorder(answers: Recorded[], port: number): Recorder {
   };
 }
 
-/** The code of a failure. */
 function codeOf(text: string): number | undefined {
   const [, code] = /^\{"error":(\d{5}),/.exec(text) ?? [];
   return code === undefined ? undefined : Number(code);

@@ -5,14 +5,14 @@ import { fill, type Operation } from './operations.ts';
 
 export type Extras = {
   method?: string;
-  /** With its question mark. */
+  /** Including its question mark. */
   query?: string;
   authorization?: string | undefined;
   headers?: Record<string, string>;
   body?: unknown;
 };
 
-/** Asks for an operation on what somebody has. Of an answer without an end its beginning is read. */
+/** Calls an operation on a user's data. Reads only the start of an endless answer. */
 export async function ask(
   { url }: Service,
   operation: Operation,
@@ -32,7 +32,7 @@ export async function ask(
   return { status: response.status, headers: response.headers, text: await readText(response) };
 }
 
-/** Where what somebody has is found by the operation. */
+/** The operation's path to that data. */
 function pathTo({ path }: Operation, { plant, webhook, event }: Belongings): string {
   const ids: Record<string, string> = { id: path.startsWith('/plants/') ? plant.id : webhook, event };
   return fill(path, (parameter) => {

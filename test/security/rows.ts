@@ -3,10 +3,10 @@ import { storePath } from '../../src/config/config.ts';
 import { eventually } from '../../testkit/service/eventually.ts';
 import type { Service } from '../../testkit/service/service.ts';
 
-/** Every row of every table of a store, as texts. */
+/** Every row of every table of a store, as text. */
 export type Rows = ReadonlySet<string>;
 
-/** Reads all that a store holds while the service works on it. */
+/** Reads a whole store while the service uses it. */
 export function readRows(dataDir: string): Rows {
   const db = new DatabaseSync(storePath(dataDir), { readOnly: true });
   try {
@@ -17,17 +17,17 @@ export function readRows(dataDir: string): Rows {
   }
 }
 
-/** What is there no more, or is another now. */
+/** Rows that were removed or changed. */
 export function removed(before: Rows, after: Rows): string[] {
   return [...before.difference(after)];
 }
 
-/** What is there no more, or is there now. */
+/** Rows that were removed, changed or added. */
 export function changed(before: Rows, after: Rows): string[] {
   return [...before.symmetricDifference(after)];
 }
 
-/** Resolves when nothing is left of what is done slice by slice, so that only requests change rows. */
+/** Resolves once no chores are left, so that only requests change rows. */
 export async function untilChoresAreDone(service: Service): Promise<void> {
   await eventually('end of the chores', () =>
     service.beside(async ({ store, runtime }) =>

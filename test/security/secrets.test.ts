@@ -4,15 +4,15 @@ import { catalogue } from '../../src/errors.ts';
 import { searchFor, searchForTexts } from './canaries.ts';
 import { live } from './life.ts';
 
-/** Failures that no request of the life meets: they depend on time, on load, or on what others do meanwhile. */
+/** Failures that this run does not produce: they depend on time, load, or concurrency. */
 const NOT_MET = [40800, 40901, 50300, 50301, 50302, 50303];
 
-test('secrets stay secret in the life of a service', async (t) => {
+test('secrets stay secret while a service runs', async (t) => {
   const life = await live(t);
   const { opaqueTokens, jwts, secrets, privateKeys, contents, answers } = life;
   const tokens = [...opaqueTokens, ...jwts];
 
-  await t.test('it was a full life', () => {
+  await t.test('every operation and every failure occurred', () => {
     assert.ok(secrets.length === 2 && privateKeys.length > 0 && life.received.length > 3);
     for (const message of [
       'Server listening',
@@ -34,12 +34,12 @@ test('secrets stay secret in the life of a service', async (t) => {
     assert.deepEqual(missed, NOT_MET);
   });
 
-  await t.test('no token is in any answer, not even in that to a request which carries it', () => {
+  await t.test('no token is in any answer, not even in that to the request with it', () => {
     const find = searchFor(tokens);
     for (const { to, text } of answers) assert.deepEqual(find(text), [], to);
   });
 
-  await t.test('a secret of a webhook is in the answer that makes it, and in its repetition', () => {
+  await t.test("a webhook's secret is only in the answer that creates it, and in its repetition", () => {
     for (const secret of secrets) {
       const find = searchFor([secret]);
       const giving = answers.filter(({ text }) => find(text).length > 0);
@@ -53,18 +53,18 @@ test('secrets stay secret in the life of a service', async (t) => {
     for (const { to, text } of answers) assert.deepEqual(find(text), [], to);
   });
 
-  await t.test('what a user gave is in no answer about a failure', () => {
+  await t.test('what a user sent is in no failure', () => {
     const find = searchFor(contents);
     const failures = answers.filter(({ code }) => code !== undefined);
     for (const { to, text } of failures) assert.deepEqual(find(text), [], to);
   });
 
-  await t.test('nothing of it is in the log, in the metrics, on standard error or in a command line', () => {
+  await t.test('no secret is in the log, in the metrics, on standard error or in a command line', () => {
     const find = searchFor([...tokens, ...secrets, ...privateKeys, ...contents]);
     for (const text of [...life.said, ...life.commandLines]) assert.deepEqual(find(text), []);
   });
 
-  await t.test('receivers get the plant, and nothing that is secret', () => {
+  await t.test('receivers get the plant, and no secrets', () => {
     const find = searchFor([...tokens, ...secrets, ...privateKeys]);
     for (const text of life.received) assert.deepEqual(find(text), []);
   });

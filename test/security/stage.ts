@@ -14,19 +14,19 @@ import { freePort } from '../../testkit/sockets/free-port.ts';
 import type { Canary } from './canaries.ts';
 import type { Contents } from './usage.ts';
 
-/** Where services run that know secrets, and what they know. */
+/** Where services with secrets run, and the secrets. */
 export type Stage = {
   place: Place;
   receiver: Receiver;
   settings: Record<string, string>;
-  /** Of the user who uses everything. */
+  /** The authorization of the user who uses everything. */
   authorization: string;
   bootstrap: Canary;
-  /** With the id that the command line knows it by. */
+  /** With its id for the command line. */
   revoked: Canary & { id: string };
-  /** The first is good; what is within them is the last. */
+  /** The first is valid; the last is the content of them all. */
   jwts: Canary[];
-  /** All of the above that are opaque. */
+  /** All opaque tokens among the above. */
   opaque: Canary[];
   contents: Contents;
 };
@@ -66,12 +66,11 @@ export async function setUp(t: TestContext): Promise<Stage> {
   };
 }
 
-/** A new secret. */
 function canary(name: string): Canary {
   return { name, text: randomBytes(24).toString('hex') };
 }
 
-/** Made beside the service, before it starts. */
+/** Created directly in the store, before the service starts. */
 async function opaqueTokens({ dataDir }: Place): Promise<Pick<Stage, 'revoked'> & { good: Canary }> {
   await mkdir(dataDir);
   return beside(dataDir, async ({ store, runtime }) => {
@@ -90,7 +89,7 @@ async function opaqueTokens({ dataDir }: Place): Promise<Pick<Stage, 'revoked'> 
   });
 }
 
-/** Good ones, others, and what is within all of them. */
+/** Valid and invalid ones, and the content of them all. */
 async function jwtsOf(provider: IdentityProvider): Promise<Canary[]> {
   const { text: jti } = canary('');
   const sign = (changes: object, header = {}) =>

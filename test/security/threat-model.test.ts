@@ -11,7 +11,7 @@ function testsIn(text: string): string[] {
   return [...text.matchAll(/\]\((\.\.\/test\/[^)]+)\)/g)].map(([, path = '']) => path);
 }
 
-test('each of the OWASP API Top 10 names tests that are there', () => {
+test('each of the OWASP API Top 10 names existing tests', () => {
   const rows = page.split('\n').filter((line) => /^\| API\d+ /.test(line));
   const numbers = rows.map((row) => Number(/^\| API(\d+) /.exec(row)?.[1]));
   assert.deepEqual(numbers, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
@@ -25,7 +25,7 @@ test('each of the OWASP API Top 10 names tests that are there', () => {
   }
 });
 
-test('each way in names tests that are there', () => {
+test('each attack surface names existing tests', () => {
   const [, table = ''] = /^## Where something comes in.*?\n\n(\|.*?)\n\n/ms.exec(page) ?? [];
   const rows = table.split('\n').slice(2);
   assert.ok(rows.length > 10);

@@ -14,13 +14,13 @@ export type Usage = {
   contents: Contents;
 };
 
-/** What a user gives to be kept: of a plant, of a webhook, of a receiver's answer, and an Idempotency-Key. */
+/** What a user stores: for a plant, a webhook, a receiver's answer, and an Idempotency-Key. */
 export type Contents = Record<'name' | 'tag' | 'description' | 'query' | 'excerpt' | 'key', string>;
 
-/** A secret that was given out, with what asked for it. */
+/** A secret that the service returned, with the request for it. */
 export type GivenSecret = Canary & { to: string };
 
-/** Uses every operation with success, and a few without. */
+/** Uses every operation successfully, and a few unsuccessfully. */
 export async function useEverything({
   recorder,
   url,
@@ -87,13 +87,13 @@ export async function useEverything({
 }
 
 function member<K extends string>({ text }: RawAnswer, ...names: K[]): Record<K, string> {
-  // Each of the members is looked at before it is given.
+  // The caller checks each member.
   const body = JSON.parse(text) as Record<K, string>;
   for (const name of names) assert.equal(typeof body[name], 'string', text);
   return body;
 }
 
-/** The beginning of the stream of events, from the first event on. */
+/** The start of the event stream, from the first event. */
 async function followed(url: string, authorization: string): Promise<string> {
   const response = await fetch(`${url}/events/stream`, { headers: { authorization } });
   assert.ok(response.body !== null);

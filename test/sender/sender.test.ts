@@ -19,7 +19,7 @@ const { ids, clock, random } = systemRuntime(silentLog);
 const threads: Worker[] = [];
 process.on('worker', (worker) => threads.push(worker));
 
-/** A store with a user, whose webhook leads to a receiver, and the thread that sends from it. */
+/** A store with a user whose webhook points to a receiver, and the sender thread. */
 async function sending(t: TestContext) {
   const folder = await mkdtemp(join(tmpdir(), 'plant-store-'));
   const path = join(folder, 'store.db');
@@ -30,7 +30,7 @@ async function sending(t: TestContext) {
   assert.ok(user);
   const owner = user.id;
   const errors: string[] = [];
-  // The thread that writes is there before.
+  // The writer thread starts before.
   await setImmediate();
   threads.length = 0;
   const sender = startSending({
@@ -65,7 +65,7 @@ async function sending(t: TestContext) {
     return id;
   }
 
-  /** Gives the ids of the events. */
+  /** Returns the ids of the events. */
   async function create(count: number): Promise<string[]> {
     const events = Array.from({ length: count }, () => ids.next('evt'));
     const plant = { owner, id: undefined, name: 'Alder', tag: undefined, at: clock.now() };
@@ -93,7 +93,7 @@ test('the thread starts with the first work, and ends with the stop', async (t) 
   assert.equal(threads.length, 1);
   await sender.stop();
   assert.equal(threads[0]?.threadId, -1);
-  // What comes after it waits for the next start.
+  // Later work waits for the next start.
   await create(1);
   assert.equal((await store.webhooks.health(webhook)).waiting, 1);
   assert.equal(threads.length, 1);
@@ -108,7 +108,7 @@ test('the thread reports the state of the lanes', async (t) => {
   assert.deepEqual(await sender.reading(), { ...NOTHING, underWay: 2 });
 });
 
-test('a thread that dies is replaced, and what it was sending is sent again', async (t) => {
+test('a dead thread is replaced, and what it was sending is resent', async (t) => {
   const { receiver, subscribe, create, settled, errors, sender } = await sending(t);
   receiver.script('hang', 'hang');
   const webhook = await subscribe();
@@ -123,7 +123,7 @@ test('a thread that dies is replaced, and what it was sending is sent again', as
   assert.equal(threads.length, 2);
 });
 
-test('a thread that dies again and again under load loses nothing', async (t) => {
+test('a thread that dies repeatedly under load loses nothing', async (t) => {
   const { receiver, subscribe, create, settled } = await sending(t);
   const webhook = await subscribe();
   const events: string[] = [];
@@ -137,7 +137,7 @@ test('a thread that dies again and again under load loses nothing', async (t) =>
   assert.deepEqual([...new Set(eventsIn(receiver.received))].toSorted(), events);
 });
 
-test('what is changed while a request is under way holds for the next one', async (t) => {
+test('a change during a request applies to the next one', async (t) => {
   const { store, receiver, subscribe, create } = await sending(t);
   const other = await startReceiver();
   t.after(other.stop);
@@ -154,7 +154,7 @@ test('what is changed while a request is under way holds for the next one', asyn
   assert.equal(receiver.received.length, 16);
 });
 
-test('a stop does not wait for a look-up that hangs', async (t) => {
+test('a stop does not wait for a hanging lookup', async (t) => {
   const { sender, subscribe, create } = await sending(t);
   await subscribe({ url: 'https://a.name.that.is.looked.up.example/' });
   await create(1);
@@ -167,7 +167,7 @@ test('the thread yields to the others', { skip: process.platform !== 'linux' }, 
   await subscribe();
   await create(1);
   await receiver.receive(1);
-  // The 19th field of each thread, behind its name in parentheses (proc(5)).
+  // The 19th field of each thread, after its name in parentheses (proc(5)).
   const priorities = readdirSync('/proc/self/task').map((thread) => {
     const fields = readFileSync(`/proc/self/task/${thread}/stat`, 'utf8')
       .replace(/^.*\) /s, '')

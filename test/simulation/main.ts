@@ -3,7 +3,9 @@ import { tryMutants } from './mutants.ts';
 import { simulate } from './simulate.ts';
 import { keepReal, openReal } from './stores/real-stores.ts';
 
-/** `npm run simulate`: the delivery core against faults. Exit code 1 when a seed fails; that seed replays exactly. */
+/**
+ * `npm run simulate`: tests the delivery core with faults. Exit code 1 when a seed fails; that seed replays exactly.
+ */
 
 const USAGE = `Usage: npm run simulate -- [--seeds 500] [--seed 1] [--first] [--trace] [--mutants] [--store sqlite|postgres] [--help]
 
@@ -40,7 +42,7 @@ async function main(): Promise<number> {
   if (values.mutants) return (await tryMutants(seeds)) ? 0 : 1;
   const trace = values.trace ? (line: string) => void process.stdout.write(`${line}\n`) : undefined;
   const letGo = kind && (await keepReal(kind));
-  // A store that is waited for may have nothing open that keeps a process from its end.
+  // Keeps the process alive while it waits for a store that holds nothing open.
   const staying = setInterval(() => {}, 1_000);
   const started = performance.now();
   const sum = { events: 0, sends: 0, virtualMs: 0, lanes: 0, asked: 0, failed: 0 };

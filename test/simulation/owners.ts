@@ -8,14 +8,14 @@ import { LEASE_MS, type MemoryLeases } from './stores/memory-leases.ts';
 
 /** A replica's hold on lanes. */
 export type LeaseOwners = LaneOwners & {
-  /** That of the store, as far as the replica can tell; it never goes back. */
+  /** The replica's estimate of the store's time; it never goes back. */
   clock: Clock;
   /** Resolves when the replica may take lanes. */
   ready: Promise<void>;
-  /** Gives back what it has. */
+  /** Gives back all lanes. */
   stop(): Promise<void>;
   held(): number;
-  /** Others are to have its lanes. Those that it has now. */
+  /** Hands all lanes over; returns the current ones. */
   leave(): TakenFence[];
   owns(lane: TakenFence): boolean;
 };
@@ -24,9 +24,9 @@ type TakenFence = Pick<TakenLane, 'webhook' | 'fence'>;
 
 const RENEW_MS = LEASE_MS / 3;
 const RENEW_AGAIN_MS = 500;
-/** A replica that could not renew gives its lanes up so long before the store does. */
+/** A replica that could not renew gives up its lanes this long before the lease ends. */
 const MARGIN_MS = 1_000;
-/** Of an answer that took longer, half of the way says too little of the time that it tells. */
+/** An answer slower than this is too imprecise to set the clock. */
 const CLOCK_ANSWER_MS = 40;
 
 export function createLeaseOwners(
@@ -44,13 +44,13 @@ export function createLeaseOwners(
   const leaveListeners: ((webhooks: readonly string[]) => void)[] = [];
   let deadline = Number.NEGATIVE_INFINITY;
   let cancelDeadline = () => {};
-  /** Rises when all lanes are lost: what was taken before is not had. */
+  /** Increases when all lanes are lost: earlier ones no longer count. */
   let epoch = 0;
   let last = Promise.resolve();
   let offset = 0;
   let shown = Number.NEGATIVE_INFINITY;
 
-  /** One after the other: a lane that is given back while it is taken would be nobody's. */
+  /** Serialises calls: a lane given back while it is taken would belong to nobody. */
   function inTurn<T>(run: () => Promise<T>): Promise<T> {
     const result = last.then(run);
     last = result.then(
@@ -147,16 +147,16 @@ export function createLeaseOwners(
 }
 
 /**
- * Those of the embedded service: every lane is its own.
+ * For the embedded service, which owns every lane.
  *
- * @param suspects lanes of which the one before may have been sending something when it ended
+ * @param suspects lanes that may have been sending when the previous process ended
  */
 export function createSoleOwners(suspects: ReadonlySet<string>): LaneOwners {
   const known = new Set<string>();
   return {
     take: (webhooks) => {
       const taken = webhooks.map((webhook) => {
-        // The service before may have used the rate just now, however it ended.
+        // However the previous service ended, it may just have used the rate.
         const isInherited = !known.has(webhook);
         known.add(webhook);
         return { webhook, fence: 1, isInherited, isSuspect: isInherited && suspects.has(webhook) };

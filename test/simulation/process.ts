@@ -3,8 +3,8 @@ import type { Random } from './world/random.ts';
 import type { VirtualTime } from './world/virtual-time.ts';
 
 /**
- * A process as its machine sees it: all that it does begins in `enter`. One that was killed enters nothing any more; one
- * that is frozen does so when it is thawed.
+ * A process and its machine. Everything it does starts in `enter`: never again once it was killed, and later if it is
+ * frozen.
  */
 export type Process = {
   readonly name: string;
@@ -14,11 +14,11 @@ export type Process = {
   kill(): void;
   freeze(ms: number): void;
   timers: Timers;
-  /** Of the machine: it may be minutes off, and is a little too fast or too slow. */
+  /** The machine's clock: may be minutes off, and runs slightly too fast or slow. */
   clock: { now(): number };
 };
 
-/** The share by which clocks of machines run too fast or too slow. */
+/** How much machine clocks drift. */
 const DRIFT = 1e-4;
 
 export function createProcess(name: string, time: VirtualTime, skewMs: number, random: Random): Process {

@@ -24,12 +24,12 @@ export type Ground = {
   receivers: Receivers;
   witness: Witness;
   isOut(now: number): boolean;
-  /** Something happened that excuses a delay. */
+  /** Called when something excuses a delay. */
   onFault(): void;
   isPoison(event: string): boolean;
 };
 
-/** One process of the service, from its start to its end. */
+/** One process of the service, from start to end. */
 export type Replica = {
   name: string;
   isAlive(): boolean;
@@ -38,7 +38,7 @@ export type Replica = {
   held(): number;
   kill(): void;
   freeze(ms: number): void;
-  /** Others are to have its lanes: it goes on with what it takes again. */
+  /** Hands over its lanes, and continues with those it takes again. */
   handOver(): void;
   stop(): Promise<void>;
 };
@@ -47,7 +47,7 @@ export type ReplicaParts = {
   ground: Ground;
   name: string;
   random: Random;
-  /** Whether the one before ended uncleanly. */
+  /** Whether the previous process ended uncleanly. */
   isSuspect: boolean;
   onDeath(): void;
 };
@@ -132,7 +132,7 @@ export function startReplica({ ground, name, random, isSuspect, onDeath }: Repli
   };
 }
 
-/** What was under way has ended by then, and was recorded. */
+/** By then pending requests have ended and were recorded. */
 const HAND_OVER_MS = ATTEMPT_MS + 1_000;
 
 function watched(owners: LeaseOwners | ReturnType<typeof createSoleOwners>, name: string, witness: Witness) {
@@ -155,7 +155,7 @@ function storeOf(ground: Ground, process: Process, { call }: Calls, random: Rand
   const { name } = process;
   const owns = (webhook: string, fence: number) =>
     scenario.isEmbedded ? process.isAlive() : leases.owns(name, webhook, fence);
-  /** Of one process at once, of another by way of the database, if it arrives. */
+  /** Reaches the same process at once, and another through the database, unless it is lost. */
   const hint = (run: () => void) => {
     if (random.chance(scenario.faults.lostHints)) return;
     time.at(time.now() + (scenario.isEmbedded ? 0 : random.whole(1, 30)), () => process.enter(run));

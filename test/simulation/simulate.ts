@@ -13,7 +13,7 @@ import { drawScenario, type Scenario } from './world/scenario.ts';
 import { startUsers } from './world/users.ts';
 import { createVirtualTime } from './world/virtual-time.ts';
 
-/** What came of a run. */
+/** The result of a run. */
 export type Run = {
   seed: number;
   failures: readonly string[];
@@ -24,9 +24,9 @@ export type Run = {
 };
 
 /**
- * Runs the service as the seed decides, and says what was wrong. The same seed always does the same.
+ * Runs the service as the seed determines, and reports what went wrong. A seed always gives the same run.
  *
- * @param real a store that is to give the same answers
+ * @param real a store that must give the same answers
  */
 export async function simulate(seed: number, trace?: (line: string) => void, real?: RealStore): Promise<Run> {
   const random = createRandom(seed);
@@ -76,7 +76,7 @@ export async function simulate(seed: number, trace?: (line: string) => void, rea
   const isOver = () => witness.failures().length > 0 || isDone(rows, replicas);
   recover(rows, requests);
   events += await time.run(end + LAST_ANSWERS_MS, isOver);
-  // Answers to what was under way may have asked for an hour, or ended a webhook, after that.
+  // Late answers may still have requested an hour's pause, or disabled a webhook.
   recover(rows, requests);
   events += await time.run(end + (scenario.faults.isPoisoned ? 5 : 1) * RECOVERY_MS, isOver);
   await shadow?.check();
@@ -92,7 +92,7 @@ export async function simulate(seed: number, trace?: (line: string) => void, rea
   };
 }
 
-/** Users put an end to what would last for longer than a run: low rates, long pauses, webhooks that are disabled. */
+/** Users end what would outlast a run: low rates, long pauses, disabled webhooks. */
 function recover({ webhooks, now }: Rows, requests: MemoryRequests): void {
   for (const webhook of webhooks.values()) {
     if (webhook.status === 'deleted') continue;
@@ -102,10 +102,10 @@ function recover({ webhooks, now }: Rows, requests: MemoryRequests): void {
   }
 }
 
-/** Requests that were under way have ended, and their outcomes are recorded. */
+/** By then pending requests have ended, with their outcomes recorded. */
 const LAST_ANSWERS_MS = 25_000;
 
-/** Everything that waits goes out within this time, once nothing is in its way any more: a retry, a pause, leases. */
+/** Everything that waits is sent within this time once nothing obstructs it: retries, pauses, leases. */
 const RECOVERY_MS = 180_000;
 
 function isDone(rows: Rows, replicas: readonly Replica[]): boolean {
@@ -126,7 +126,7 @@ function drawOutages({ start, busyMs, faults }: Scenario, random: Random) {
   });
 }
 
-/** Starts them, ends some of them, and starts others in their place. */
+/** Starts replicas, ends some of them, and starts others instead. */
 function startReplicas(ground: Ground, running: Replica[], random: Random): void {
   const { scenario, time } = ground;
   const { start, busyMs, owners, faults } = scenario;

@@ -7,7 +7,7 @@ import type { EndedBatch } from '../../src/observability/port.ts';
 import { type BatchResult, type BatchRules, groupCommit } from '../../src/store/batch.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 
-/** A commit that ends when it is told to. */
+/** A commit that ends when told to. */
 function steered(rules?: BatchRules<number>) {
   const batches: { commands: number[]; end: PromiseWithResolvers<BatchResult>; mayBegin(): boolean }[] = [];
   const time = { now: 0 };
@@ -27,7 +27,7 @@ function steered(rules?: BatchRules<number>) {
 const done = (commands: number[]): BatchResult => ({ outcomes: commands, failures: [] });
 const code = (wanted: number) => (error: unknown) => error instanceof AppError && error.code === wanted;
 
-test('what arrives during a commit is committed together, in order', async () => {
+test('commands that arrive during a commit are committed together, in order', async () => {
   const { batches, commits, turn } = steered();
   const first = commits.submit(1, 1);
   await turn();
@@ -55,7 +55,7 @@ test('after a batch of many commands, the next one includes the requests that it
   await commits.close();
 });
 
-test('a commit that fails is the failure of its commands only', async () => {
+test('a failed commit fails only its own commands', async () => {
   const { batches, commits, turn } = steered();
   const first = commits.submit(1, 1);
   await turn();
@@ -95,7 +95,7 @@ test('past the age of the oldest command the answer is 50300', async () => {
   await assert.rejects(commits.submit(4, 1), code(50300));
 });
 
-test('the command of a client who left while it waited for long is not done', async () => {
+test('a command that waited long is dropped if its client has left', async () => {
   const { batches, commits, time, turn } = steered();
   commits.submit(1, 1);
   await turn();
@@ -104,7 +104,7 @@ test('the command of a client who left while it waited for long is not done', as
   const refused = assert.rejects(deserted, code(50300));
   const waited = commits.submit(3, 1, 'bounded', { hasLeft: () => false });
   time.now += writes.desertedMs + 1;
-  // A client that has just closed the sending side may still be there.
+  // A client that half-closed recently may still be there.
   const young = commits.submit(4, 1, 'bounded', left);
   batches[0]?.end.resolve(done([1]));
   await refused;
@@ -113,7 +113,7 @@ test('the command of a client who left while it waited for long is not done', as
   assert.deepEqual(await Promise.all([waited, young]), [3, 4]);
 });
 
-test('commands that are dropped make room for others', async () => {
+test('dropped commands make room for others', async () => {
   const { batches, commits, time, turn } = steered();
   commits.submit(1, 1);
   await turn();
@@ -130,14 +130,14 @@ test('commands that are dropped make room for others', async () => {
   assert.equal(await next, 4);
 });
 
-test('a queue that is longer than a batch counts only what is left in it', async () => {
+test('a queue longer than a batch counts only what is left in it', async () => {
   const { batches, commits, time, turn } = steered();
   const half = writes.queuedBytes / 2;
   commits.submit(0, half);
   for (let n = 1; n < writes.batchCommands; n++) commits.submit(n, 1);
   await turn();
   for (let round = 0; round < 4; round++) {
-    // As many again as a batch takes, and one that is left over each time.
+    // A full batch, plus one that is left over each time.
     for (let n = 0; n <= writes.batchCommands; n++) commits.submit(n, half / writes.batchCommands / 2);
     time.now += writes.queueAgeMs / 2;
     const batch = batches[round];
@@ -154,7 +154,7 @@ test('a queue that is longer than a batch counts only what is left in it', async
 
 const PATIENCE = { beginMs: 20, answerMs: 50, checkMs: 1 };
 
-test('what may not go together is committed apart, in order', async () => {
+test('incompatible commands are committed separately, in order', async () => {
   const { batches, commits, turn } = steered({ goTogether: (before, next) => before % 2 === next % 2 });
   const all = [1, 3, 2, 4, 6, 5].map((command) => commits.submit(command, 1));
   for (let n = 0; n < 3; n++) {
@@ -169,7 +169,7 @@ test('what may not go together is committed apart, in order', async () => {
   );
 });
 
-test('a command that waits too long after a batch is answered 50302, and not done', async () => {
+test('a command that waits too long after a batch is answered 50302, and not carried out', async () => {
   const { batches, commits, time, turn } = steered({ patience: PATIENCE });
   const first = commits.submit(1, 1);
   await turn();
@@ -185,7 +185,7 @@ test('a command that waits too long after a batch is answered 50302, and not don
   assert.equal(await young, 3);
 });
 
-test('a batch that cannot begin in time is answered 50302, and may not begin any more', async () => {
+test('a batch that cannot start in time is answered 50302, and no longer starts', async () => {
   const { batches, commits, time, turn } = steered({ patience: PATIENCE });
   const old = commits.submit(1, 1);
   time.now += 20;
@@ -198,7 +198,7 @@ test('a batch that cannot begin in time is answered 50302, and may not begin any
   await commits.close();
 });
 
-test('commands that started and do not end in time are answered 50301, each at its own deadline', async () => {
+test('commands that started but do not end in time are answered 50301, each at its own deadline', async () => {
   const { batches, commits, time, turn } = steered({ patience: PATIENCE });
   const old = commits.submit(1, 1);
   time.now += 10;
@@ -207,13 +207,13 @@ test('commands that started and do not end in time are answered 50301, each at i
   assert.equal(batches[0]?.mayBegin(), true);
   time.now = 51;
   await assert.rejects(old, code(50301));
-  // A further try of the same transaction.
+  // Another attempt of the same transaction.
   assert.equal(batches[0]?.mayBegin(), true);
   batches[0]?.end.resolve(done([1, 2]));
   assert.equal(await young, 2);
 });
 
-test('closing commits what is queued and refuses what comes after with 50303', async () => {
+test('closing commits what is queued and refuses later commands with 50303', async () => {
   const { batches, commits, turn } = steered();
   const queued = commits.submit(1, 1);
   const closed = commits.close();
@@ -224,7 +224,7 @@ test('closing commits what is queued and refuses what comes after with 50303', a
   assert.equal(await queued, 1);
 });
 
-test('metrics get each batch: its size, its waiting, its time and its failures', async () => {
+test('metrics get each batch: its size, waiting time, duration and failures', async () => {
   const told: EndedBatch[] = [];
   const time = { now: 1000 };
   const commits = groupCommit<number>(
@@ -255,7 +255,7 @@ test('in a batch that fails as a whole, each command counts as failed', async ()
   assert.deepEqual(told[0]?.failures, [50302, 50302]);
 });
 
-test('a clock that is set back makes no wait in the queue negative', async () => {
+test('setting the clock back makes no queue wait negative', async () => {
   const told: EndedBatch[] = [];
   const time = { now: 3_600_000 };
   const store = await openSqliteStore({

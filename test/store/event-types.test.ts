@@ -5,8 +5,8 @@ import type { Store } from '../../src/store/store.ts';
 import type { Given } from '../../testkit/stores/given.ts';
 
 /**
- * That a line in the table of event types is all it takes for a type to be shown and sent: both stores with two more
- * lines in it.
+ * A line in the table of event types is all it takes for a type to be shown and sent. Tests both stores with two more
+ * lines.
  */
 const MORE = `'plant.moved': { isInFeed: true, isSent: true }, 'plant.noted': { isInFeed: false, isSent: true },
   'plant.kept': { isInFeed: true, isSent: false },`;
@@ -60,7 +60,7 @@ async function openSqlite(): Promise<Opened> {
 }
 
 for (const [name, open] of Object.entries({ PostgreSQL: openPostgres, SQLite: openSqlite })) {
-  describe(`on ${name}, a type that stands in the table of event types`, () => {
+  describe(`on ${name}, a type in the table of event types`, () => {
     let opened: Opened;
     let events: Record<string, string>;
     let owner: number;
@@ -79,7 +79,7 @@ for (const [name, open] of Object.entries({ PostgreSQL: openPostgres, SQLite: op
     });
     after(() => opened.drop());
 
-    test('is in the feed when the table says so', async () => {
+    test('is in the feed if the table says so', async () => {
       const page = await opened.store.events.events({ viewer: owner, after: undefined, limit: 9 });
       assert.deepEqual(
         page?.events.map(({ id, type }) => [type, id]),
@@ -87,7 +87,7 @@ for (const [name, open] of Object.entries({ PostgreSQL: openPostgres, SQLite: op
       );
     });
 
-    test('is sent when the table says so', async () => {
+    test('is sent if the table says so', async () => {
       const found = await opened.ready.due(hook);
       assert.deepEqual(
         found.map(({ event }) => [event.type, event.id]),
@@ -95,7 +95,7 @@ for (const [name, open] of Object.entries({ PostgreSQL: openPostgres, SQLite: op
       );
     });
 
-    test('is replayed with everything when it is in the feed', async () => {
+    test('is replayed if it is in the feed', async () => {
       const request = { owner, webhook: hook, from: 'evt_0', state: undefined, at: AT };
       assert.equal(await opened.store.deliveries.countReplay(request), 2);
     });

@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict';
 import { type Reply, startReceiver } from '../../testkit/receivers/receiver.ts';
 
-/** A real collector on loopback, which keeps what it gets (OTLP over HTTP, as JSON). */
+/** A real collector on loopback that records what it gets (OTLP over HTTP, as JSON). */
 export type Collector = {
   /** For `OTEL_EXPORTER_OTLP_ENDPOINT`. */
   endpoint: string;
-  /** Every span that came so far. */
+  /** Every span so far. */
   spans(): CollectedSpan[];
-  /** Resolves with all spans as soon as those that are looked for are among them; rejects after 20 s. */
+  /** Resolves with all spans once the wanted ones are among them; rejects after 20 s. */
   collect(areThere: (spans: readonly CollectedSpan[]) => boolean): Promise<CollectedSpan[]>;
-  /** All that came, as text. */
+  /** Everything received, as text. */
   text(): string;
   /** The header fields of the first request. */
   headers(): Record<string, unknown>;
-  /** What it answers from now on. */
+  /** Sets its answer from now on. */
   usually(answer: Reply): void;
   stop(): Promise<void>;
 };
@@ -21,7 +21,7 @@ export type Collector = {
 export type CollectedSpan = {
   trace: string;
   id: string;
-  /** Undefined for the first one of a trace. */
+  /** Undefined for the root of a trace. */
   parent: string | undefined;
   state: string | undefined;
   name: string;
@@ -33,7 +33,7 @@ export type CollectedSpan = {
   reason: string | undefined;
   startMs: number;
   endMs: number;
-  /** Of the process that made it. */
+  /** The process that recorded it. */
   resource: Readonly<Record<string, unknown>>;
 };
 
@@ -68,7 +68,7 @@ export async function startCollector(): Promise<Collector> {
 
 type Pair = { key: string; value: Record<string, unknown> };
 
-/** What of the protocol's message is looked at (opentelemetry-proto, `trace/v1`), in its mapping to JSON. */
+/** The parts of the protocol's message in use (opentelemetry-proto, `trace/v1`), in its JSON mapping. */
 type Message = {
   resourceSpans: {
     resource: { attributes: Pair[] };
@@ -116,15 +116,15 @@ function objectOf(pairs: readonly Pair[]): Record<string, unknown> {
   return Object.fromEntries(pairs.map(({ key, value }) => [key, Object.values(value)[0]]));
 }
 
-/** The only span of this name, in this trace. */
+/** The only span of this name in this trace. */
 export function spanOf(spans: readonly CollectedSpan[], name: string, trace: string): CollectedSpan {
   const found = spans.filter((span) => span.name === name && span.trace === trace);
   assert.equal(found.length, 1, `${found.length} spans ${name} in ${trace}`);
-  // One was counted.
+  // Exactly one was found.
   return found[0] as CollectedSpan;
 }
 
-/** Whether so many spans of this name are there. */
+/** Whether this many spans of this name exist. */
 export function has(name: string, count = 1) {
   return (spans: readonly CollectedSpan[]) => spans.filter((span) => span.name === name).length >= count;
 }
@@ -133,7 +133,7 @@ export const DELIVERY = 'POST webhook';
 
 let traces = 0;
 
-/** A place in a trace of its own, as a client names it. */
+/** A position in a new trace, in a client's form. */
 export function clientTrace(flags = '01') {
   traces++;
   const trace = `${process.pid.toString(16)}${traces.toString(16)}`.padStart(32, 'c');

@@ -9,7 +9,7 @@ import { startService } from '../../testkit/service/service.ts';
 import { makeDatabase } from '../../testkit/stores/postgres.ts';
 import { clientTrace, DELIVERY, spanOf, startCollector } from './collector.ts';
 
-/** A trace goes on in another process than the one that began it; and without traces nothing is there of them. */
+/** A trace continues in another process; and without traces the service loads and stores nothing of them. */
 
 async function startBoth(t: TestContext) {
   const [collector, receiver] = [await startCollector(), await startReceiver()];
@@ -26,7 +26,7 @@ async function createPlant(url: string, token: string, traceparent: string): Pro
 const traceIdOf = ({ received }: Receiver, n: number) =>
   String(received[n]?.headers.traceparent).slice(3, 35);
 
-test('a delivery after a restart continues the trace in which its plant was created', async (t) => {
+test("a delivery after a restart continues the trace of the plant's creation", async (t) => {
   const { collector, receiver } = await startBoth(t);
   const place = await makePlace(t);
   const env = {
@@ -55,7 +55,7 @@ test('a delivery after a restart continues the trace in which its plant was crea
   assert.notEqual(delivery.resource['service.instance.id'], request.resource['service.instance.id']);
 });
 
-test('what was kept of a trace is not sent by a service that makes none', async (t) => {
+test('a stored trace is not sent by a service without traces', async (t) => {
   const { collector, receiver } = await startBoth(t);
   const place = await makePlace(t);
   const env = { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', WEBHOOK_RETRY_SCHEDULE: '0s,0s' };
@@ -73,7 +73,7 @@ test('what was kept of a trace is not sent by a service that makes none', async 
   assert.deepEqual([traceIdOf(receiver, 0), received[1]?.headers.traceparent], [trace, undefined]);
 });
 
-test('a delivery by another replica continues the trace in which its plant was created', async (t) => {
+test("a delivery by another replica continues the trace of the plant's creation", async (t) => {
   const { collector, receiver } = await startBoth(t);
   const database = await makeDatabase();
   const replica = (ROLES: string) =>
@@ -106,7 +106,7 @@ test('without a collector no trace is kept or sent, and nothing of OpenTelemetry
   const { collector, receiver } = await startBoth(t);
   for (const endpoint of ['', collector.endpoint]) {
     const place = await makePlace(t);
-    // Node writes down there what it has compiled.
+    // Node's list of loaded modules.
     const loaded = join(place.folder, 'loaded');
     const server = await place.serve({
       env: {

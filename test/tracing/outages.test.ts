@@ -14,7 +14,7 @@ import { clientTrace, startCollector } from './collector.ts';
 
 type Warning = { spans: number; reason: string; collector: string };
 
-/** Traces for a collector, and what the log says of it. */
+/** Traces for a collector, and the log's lines about it. */
 function openTo(endpoint: string) {
   const warnings: Warning[] = [];
   const warned = Promise.withResolvers<void>();
@@ -70,13 +70,13 @@ for (const { name, endpoint } of [
   });
 }
 
-test('spans that find no room are dropped, and the log says so once in a while, with their number', async (t) => {
+test("spans beyond the queue's limit are dropped, and the log occasionally says how many", async (t) => {
   const collector = await silentCollector(t);
   const { makeSpans, stop, warnings, warned } = openTo(
     `http://user:password@127.0.0.1:${collector.port}/otlp`,
   );
   makeSpans(limits.spansTogether);
-  // They are on their way, and nothing else is taken meanwhile.
+  // These are being sent; no others are accepted meanwhile.
   await collector.receive(1);
   makeSpans(limits.queuedSpans + 10);
   await warned;
@@ -87,7 +87,7 @@ test('spans that find no room are dropped, and the log says so once in a while, 
   await stop();
 });
 
-test('a collector that answers byte by byte holds a request for a few seconds, and not for ever', async (t) => {
+test('a collector that answers byte by byte holds a request for a few seconds only', async (t) => {
   const collector = await startCollector();
   t.after(() => collector.stop());
   const dripping = Promise.withResolvers<ServerResponse>();
@@ -106,7 +106,7 @@ test('a collector that answers byte by byte holds a request for a few seconds, a
   await stop();
 });
 
-test('what a collector refuses is lost, with its status in the log and nothing of its answer', async (t) => {
+test('spans that a collector refuses are lost, with its status but not its answer in the log', async (t) => {
   const collector = await startCollector();
   t.after(() => collector.stop());
   collector.usually({ status: 401, body: 'the key quoted' });
@@ -117,7 +117,7 @@ test('what a collector refuses is lost, with its status in the log and nothing o
   await stop();
 });
 
-test('what has ended when the service stops is handed over', async (t) => {
+test('spans that have ended are exported when the service stops', async (t) => {
   const collector = await startCollector();
   t.after(() => collector.stop());
   const { tracer, stop } = openTo(collector.endpoint);
@@ -130,7 +130,7 @@ test('what has ended when the service stops is handed over', async (t) => {
   );
 });
 
-test('a share of the traces is kept, the same ones by everybody, unless the client has decided', async (t) => {
+test('a share of the traces is kept, the same ones by every process, unless the client has decided', async (t) => {
   const collector = await startCollector();
   t.after(() => collector.stop());
   const service = { name: 'plant-store', version: '1.0.0', attributes: {} };

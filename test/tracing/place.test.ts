@@ -7,7 +7,7 @@ const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const SPAN = '00f067aa0ba902b7';
 const PARENT = `00-${TRACE}-${SPAN}-01`;
 
-test('a place in a trace is read and written as W3C Trace Context has it', () => {
+test('a place in a trace is read and written in the form of W3C Trace Context', () => {
   const place = placeOf(`${PARENT} congo=t61rcWkgMzE,rojo=00f067aa0ba902b7`);
   assert.deepEqual(
     [place?.traceId, place?.spanId, place?.traceFlags, place?.isRemote],
@@ -22,12 +22,12 @@ test('a later version of the header is read as far as this one goes', () => {
   assert.equal(placeOf(`cc-${TRACE}-${SPAN}-01`)?.spanId, SPAN);
 });
 
-test('only whether a trace is kept is continued of its flags', () => {
+test('of the flags only sampled is continued', () => {
   const flagsOf = (flags: string) => placeOf(`00-${TRACE}-${SPAN}-${flags}`)?.traceFlags;
   assert.deepEqual([flagsOf('00'), flagsOf('02'), flagsOf('03'), flagsOf('ff')], [0, 0, 1, 1]);
 });
 
-test('what is no place in a trace is none', () => {
+test('an invalid place in a trace is ignored', () => {
   const wrong = [
     '',
     'x',
@@ -43,14 +43,14 @@ test('what is no place in a trace is none', () => {
   for (const text of wrong) assert.equal(placeOf(text), undefined, text);
 });
 
-test('a state is continued entry by entry; what no header may have, or what is too long, is left out', () => {
+test('a state is continued entry by entry; invalid or too long entries are omitted', () => {
   const stateOf = (state: string) => placeOf(`${PARENT} ${state}`)?.traceState?.serialize();
   assert.equal(stateOf('a=1, b=2'), 'a=1,b=2');
   assert.equal(stateOf('a=1,B=2\r\nx: y,c=ä'), 'a=1');
   assert.ok(!stateOf(`a=${'x'.repeat(600)}`));
 });
 
-test('the header fields of a trace are those that it came with', () => {
+test("a trace's header fields are passed on unchanged", () => {
   assert.deepEqual(traceHeaders(traceOf({ traceparent: PARENT })), { traceparent: PARENT });
   const both = { traceparent: PARENT, tracestate: 'a=1,b=2' };
   assert.deepEqual(traceHeaders(traceOf(both)), both);

@@ -12,7 +12,7 @@ function problemOf(env: Environment): string {
   return '';
 }
 
-test('without any setting there are no traces, and the others have the defaults of OpenTelemetry', () => {
+test('without settings no traces are recorded, and the others have the defaults of OpenTelemetry', () => {
   const config = readConfig({});
   assert.equal(config.otelExporterOtlpEndpoint, undefined);
   assert.deepEqual(config.otelExporterOtlpHeaders, {});
@@ -48,7 +48,7 @@ test('header fields and attributes are pairs, percent-encoded; no message repeat
   assert.match(problemOf({ OTEL_RESOURCE_ATTRIBUTES: 'alone' }), /must be name=value/);
 });
 
-test('a sampler is one of those that OpenTelemetry names, and its share is from 0 to 1', () => {
+test("a sampler is one of OpenTelemetry's, and its share is from 0 to 1", () => {
   const { otelTracesSampler, otelTracesSamplerArg } = readConfig({
     OTEL_TRACES_SAMPLER: 'parentbased_traceidratio',
     OTEL_TRACES_SAMPLER_ARG: '0.05',

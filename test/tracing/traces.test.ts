@@ -25,12 +25,12 @@ const hook = `${receiver.url}/a-path-that-is-a-secret`;
 async function subscribe(user: string): Promise<{ token: string; secret: string }> {
   const token = await service.tokenFor(user);
   const answer = await service.request('POST', '/webhooks', { body: { url: hook }, token });
-  // What a webhook has is looked at in other tests.
+  // Other tests check the shape.
   const { secret } = succeeded(answer, 201) as { secret: string };
   return { token, secret };
 }
 
-/** Creates a plant with these header fields, and resolves with what the receiver got of it. */
+/** Creates a plant with these header fields; resolves with the receiver's request. */
 async function createAndReceive(token: string, headers: Record<string, string>) {
   const before = receiver.received.length;
   succeeded(await service.request('POST', '/plants', { body: { name: 'Alder' }, token, headers }), 201);
@@ -78,11 +78,11 @@ test('one trace leads from the client over the request and its commit to the rec
   assert.equal(headers.traceparent, `00-${trace}-${delivery.id}-01`);
   assert.equal(headers.tracestate, 'vendor=a,other=b');
 
-  // Each span begins at a whole millisecond, and ends as much later as it took.
+  // A span starts at a whole millisecond and ends after its exact duration.
   assert.ok(request.startMs <= commit.startMs && commit.endMs <= request.endMs + 1);
 });
 
-test('the collector is told which service it is, and gets the header fields that it wants', async () => {
+test("the collector gets the service's attributes and the configured header fields", async () => {
   const { token } = await subscribe('resource');
   await createAndReceive(token, {});
   const [span] = await collector.collect(has('POST /plants'));
@@ -95,7 +95,7 @@ test('the collector is told which service it is, and gets the header fields that
   assert.deepEqual([key, team, type], ['the-key of-the-collector', 'plants', 'application/json']);
 });
 
-test('a request without a trace, or with one that cannot be read, begins one', async () => {
+test('a request without a valid trace starts one', async () => {
   const { token } = await subscribe('beginner');
   const zeros = `00-${'0'.repeat(32)}-${'d'.repeat(16)}-01`;
   for (const headers of [{}, { traceparent: 'mine' }, { traceparent: zeros, tracestate: 'a=1' }]) {
@@ -108,12 +108,12 @@ test('a request without a trace, or with one that cannot be read, begins one', a
   }
 });
 
-test('what the client does not want to be kept is not, and the receiver learns that', async () => {
+test('a trace the client does not sample is not kept, and the receiver learns that', async () => {
   const { token } = await subscribe('unsampled');
   const { trace, traceparent } = clientTrace('00');
   const received = await createAndReceive(token, { traceparent });
   assert.match(String(received.traceparent), new RegExp(`^00-${trace}-[\\da-f]{16}-00$`));
-  // What is kept of a later request is there, so what was kept of this one would be.
+  // A later request's spans have arrived, so this one's would have, too.
   const later = clientTrace();
   await createAndReceive(token, { traceparent: later.traceparent });
   const spans = await collector.collect((all) => all.filter((one) => one.trace === later.trace).length === 3);
@@ -123,7 +123,7 @@ test('what the client does not want to be kept is not, and the receiver learns t
   );
 });
 
-test('each attempt of a delivery is a span of the same trace, and one that failed says why', async () => {
+test('each attempt of a delivery is a span of the same trace, and a failed one says why', async () => {
   const { token } = await subscribe('again');
   const { trace, traceparent } = clientTrace();
   receiver.script({ status: 500 });
@@ -145,7 +145,7 @@ test('each attempt of a delivery is a span of the same trace, and one that faile
   );
 });
 
-test('requests that are committed together have each a span that says with how many', async () => {
+test('requests committed together each have a span with their number', async () => {
   const token = await service.tokenFor('crowd');
   const clients = Array.from({ length: 20 }, () => clientTrace());
   await Promise.all(
@@ -162,7 +162,7 @@ test('requests that are committed together have each a span that says with how m
     .map(({ attributes }) => Number(attributes['plant_store.batch.size']));
   const largest = Math.max(...sizes);
   assert.ok(largest > 1, `${sizes}`);
-  // The commands of others may be in a batch, too; two batches may be of one size.
+  // A batch may contain others' commands, and two batches may have the same size.
   const together = sizes.filter((size) => size === largest).length;
   assert.ok(together > 1, `${sizes}`);
 });
@@ -193,7 +193,7 @@ test('the span of a request has its route, never its path, its query or what its
   }
 });
 
-test('questions about the health of the service have no spans, and a refused request is no fault', async () => {
+test('health checks have no spans, and a refused request is not a fault', async () => {
   await service.request('GET', '/healthz');
   await service.request('GET', '/readyz');
   const { trace, traceparent } = clientTrace();

@@ -13,7 +13,7 @@ after(drop);
 const { create, user } = given(store);
 const parts = { deliveries: store.deliveries, clock: { now: () => NOW } };
 
-/** A user who created so many plants in the hours up to now, the newest hour last. */
+/** A user who created this many plants in each of the last hours, the newest hour last. */
 async function ownerOf(...counts: number[]): Promise<number> {
   const { id: owner } = await user();
   for (const [index, count] of counts.entries()) {
@@ -37,7 +37,7 @@ test('a plant counts in the hour of its event', async () => {
   );
 });
 
-test('when there is too much to count, the older hours are left out', async () => {
+test('the older hours are omitted when there is too much to count', async () => {
   const owner = await ownerOf(4, 3, 2);
   const plants = async (most: number) =>
     (await activityOf(parts, owner, 24, most)).map((hour) => hour.plants).filter((count) => count > 0);

@@ -30,7 +30,7 @@ async function plant(owner: number, ...ids: bigint[]): Promise<void> {
   }
 }
 
-/** A follower from now on that would wait for ever for anything that a test does not ask for. */
+/** A follower from now on that waits forever for anything a test does not provide. */
 async function follow(viewer: number, parts: Partial<FollowParts> = {}) {
   const ending = new AbortController();
   const followed = followEvents({
@@ -50,7 +50,7 @@ async function follow(viewer: number, parts: Partial<FollowParts> = {}) {
       ending.abort();
       await followed.return();
     },
-    /** The ids of the plants of the next part; undefined when there is none. */
+    /** The plant ids of the next part; undefined at the end. */
     async next() {
       const { value } = await followed.next();
       return value ? value.map(({ plant: { id } }) => id) : undefined;
@@ -58,7 +58,7 @@ async function follow(viewer: number, parts: Partial<FollowParts> = {}) {
   };
 }
 
-test('a follower is woken by what its viewer may see, and by nothing else', async () => {
+test('a follower is woken only by events its viewer may see', async () => {
   const [viewer, other] = [await newViewer(), await newViewer()];
   let looks = 0;
   const { next, end } = await follow(viewer, { isAdmitted: async () => ++looks > 0 });
@@ -92,7 +92,7 @@ test('an event that arrives while the previous part is read is not missed', asyn
   await end();
 });
 
-test('a long way to go is gone in parts', async () => {
+test('a large backlog is read in parts', async () => {
   const viewer = await newViewer();
   const after = await store.events.latestPosition(viewer);
   await plant(viewer, 1n, 2n, 3n, 4n, 5n);
@@ -116,7 +116,7 @@ test('a quiet stream has empty parts, a busy one has none', async () => {
   await busy.end();
 });
 
-test('a waiting follower ends at once when told to', async () => {
+test('a waiting follower can be ended at once', async () => {
   const { next, end } = await follow(await newViewer());
   const waiting = next();
   await end();
@@ -135,7 +135,7 @@ test('a follower that is no longer admitted sees nothing more', async () => {
   assert.equal(await next(), undefined);
 });
 
-test('a follower that was left lets go of the hub, however it ended', async () => {
+test('a follower unsubscribes from the hub, however it ended', async () => {
   const viewer = await newViewer();
   let watching = 0;
   const counting: EventHub = {
@@ -179,7 +179,7 @@ test('a position after which events have expired is refused, and ends a follower
   const late = await follow(viewer, { after: beginning });
   assert.equal(await late.next(), undefined);
 
-  // One that had seen all of them goes on.
+  // One that has seen them all continues.
   await plant(viewer, 3n);
   const page = await listEvents(store, { ...query, after: position });
   assert.deepEqual(

@@ -32,7 +32,7 @@ before(async () => {
   store = await openSqliteStore({
     path: join(folder, 'store.db'),
     writer: 'thread',
-    // Its queue measures with it: a jump would look like a queue that stands.
+    // Its queue measures with it: a jump would look like a stalled queue.
     clock: { now: Date.now },
     deliveryDelayMs: 0,
     onFatal: assert.ifError,
@@ -50,7 +50,7 @@ after(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** A user with a webhook and so many plants that were created now. */
+/** A user with a webhook and this many new plants. */
 async function newOwner(plants: number) {
   const user = await store.access.createUser({ name: runtime.ids.next('tok'), at: now });
   assert.ok(user);
@@ -71,7 +71,7 @@ async function addPlants(owner: number, count: number): Promise<void> {
   await Promise.all(added);
 }
 
-/** Gives every delivery that is due a successful attempt. */
+/** Gives every due delivery a successful attempt. */
 async function deliverAll(): Promise<void> {
   const attempt = {
     at: now,
@@ -119,7 +119,7 @@ async function eventsOf(owner: number): Promise<number> {
   return page?.events.length ?? 0;
 }
 
-/** Starts a housekeeper on the real store, some of whose calls may be others; `slices` tells of each one. */
+/** Starts a housekeeper on the real store, with some calls replaced; `slices` emits each slice. */
 function start(chores: Partial<ChoreStore> = {}) {
   const slices = new EventEmitter<{ advanced: []; expired: [] }>();
   const parts = { ...store.chores, ...chores };
@@ -138,7 +138,7 @@ function start(chores: Partial<ChoreStore> = {}) {
     },
     runtime,
     retentionDays: 30,
-    // The type names the usual numbers, and others hold as well.
+    // The type has the usual numbers as literals; others work as well.
     bounds: BOUNDS as NonNullable<HousekeeperParts['bounds']>,
   });
   running.push(housekeeper);
@@ -153,7 +153,7 @@ function start(chores: Partial<ChoreStore> = {}) {
   return { housekeeper, slices, until };
 }
 
-/** Fails so many times, as a store does that is down, and then does what it should. */
+/** Fails this many times, like an unavailable store, and then works. */
 function failing<Args extends unknown[], T>(times: number, call: (...args: Args) => Promise<T>) {
   let left = times;
   return (...args: Args): Promise<T> => (left-- > 0 ? Promise.reject(new AppError(50302)) : call(...args));
@@ -161,7 +161,7 @@ function failing<Args extends unknown[], T>(times: number, call: (...args: Args)
 
 const nothingLeft = async () => !(await store.chores.hasChores(now));
 
-test('a replay is found and done, slice by slice', async () => {
+test('a replay is found and run, slice by slice', async () => {
   const { owner, webhook } = await newOwner(10);
   await deliverAll();
   const { slices, until } = start();
@@ -173,7 +173,7 @@ test('a replay is found and done, slice by slice', async () => {
   assert.equal(count, 4);
 });
 
-test('what a deleted webhook left is removed, and others keep theirs', async () => {
+test("a deleted webhook's rows are removed, and others keep theirs", async () => {
   const [gone, other] = [await newOwner(10), await newOwner(10)];
   const events = await store.events.events({ viewer: gone.owner, after: undefined, limit: 10 });
   await store.webhooks.deleteWebhook(gone.owner, gone.webhook);
@@ -186,7 +186,7 @@ test('what a deleted webhook left is removed, and others keep theirs', async () 
   assert.equal(await waiting(other.webhook), 10);
 });
 
-test('events go when they are older than the retention, and not a moment before', async () => {
+test('events are removed when older than the retention, and not a moment before', async () => {
   const { owner } = await newOwner(7);
   await deliverAll();
   const { slices, until } = start();
@@ -199,7 +199,7 @@ test('events go when they are older than the retention, and not a moment before'
   await until('expired', async () => (await eventsOf(owner)) === 2);
 });
 
-test('an event that still waits is kept, until it waits no more', async () => {
+test('an event is kept while a delivery waits', async () => {
   const { owner, webhook } = await newOwner(7);
   now += 31 * DAY;
   const { slices, until } = start();
@@ -210,7 +210,7 @@ test('an event that still waits is kept, until it waits no more', async () => {
   await until('expired', async () => (await eventsOf(owner)) === 0);
 });
 
-test('stopped midway it does no further slice, and the next housekeeper continues', async () => {
+test('stopped midway it runs no further slice, and the next housekeeper continues', async () => {
   const { owner, webhook } = await newOwner(30);
   await deliverAll();
   await replayAll(owner, webhook);
@@ -225,7 +225,7 @@ test('stopped midway it does no further slice, and the next housekeeper continue
   assert.equal(await waiting(webhook), 30);
 });
 
-test('stopping waits for the slice that is under way', async () => {
+test('stopping waits for the running slice', async () => {
   const { owner, webhook } = await newOwner(1);
   await replayAll(owner, webhook);
   const begun = Promise.withResolvers<void>();
@@ -249,7 +249,7 @@ test('stopping waits for the slice that is under way', async () => {
   assert.equal(await store.chores.hasChores(now), false);
 });
 
-test('a store that fails for a while delays long work, and ends none', async () => {
+test('a store that fails for a while delays chores, and ends none', async () => {
   const { owner, webhook } = await newOwner(10);
   await deliverAll();
   await replayAll(owner, webhook);
@@ -271,7 +271,7 @@ test('a store that fails for a while delays long work, and ends none', async () 
   ]);
 });
 
-test('a housekeeper whose store never answers again can be stopped', async () => {
+test('a housekeeper can be stopped when the store never answers again', async () => {
   const down = () => Promise.reject(new AppError(50302));
   const { housekeeper } = start({ hasChores: down, advance: down, removeExpired: down });
   await housekeeper.stop();

@@ -39,7 +39,7 @@ async function newContext() {
   return { context, owner: user.id };
 }
 
-test('a webhook is made with keys of its own, and its secret is not listed', async () => {
+test('a webhook is created with its own keys, and its secret is not listed', async () => {
   const { context, owner } = await newContext();
   const one = await createWebhook(context, owner, { url: 'https://a.example/', description: 'first' });
   const two = await createWebhook(context, owner, { url: 'https://b.example/' });
@@ -54,7 +54,7 @@ test('a webhook is made with keys of its own, and its secret is not listed', asy
   assert.doesNotMatch(JSON.stringify(listed), /whsec_|whsk_/);
 });
 
-test('what an answer shows of a webhook has no owner, and nothing that the webhook does not have', async () => {
+test('an answer about a webhook has no owner, and no absent members', async () => {
   const { context, owner } = await newContext();
   const { webhook, health } = await createWebhook(context, owner, { url: 'https://a.example/' });
   const view = viewOf({ webhook, health }, runtime.clock.now());
@@ -70,7 +70,7 @@ test('what an answer shows of a webhook has no owner, and nothing that the webho
   assert.equal(viewOf({ webhook: { ...webhook, description: '' }, health }, 0).description, '');
 });
 
-test('an answer shows a pause only while it lasts, and ages in whole seconds that are never negative', async () => {
+test('an answer shows a pause only while it lasts, and ages in whole, non-negative seconds', async () => {
   const { context, owner } = await newContext();
   const { webhook } = await createWebhook(context, owner, { url: 'https://a.example/' });
   const paused = {
@@ -86,7 +86,7 @@ test('an answer shows a pause only while it lasts, and ages in whole seconds tha
   assert.deepEqual(shown(4000), ['1970-01-01T00:00:10.000Z', 0]);
 });
 
-test('a webhook that is deleted while it is worked on is not found', async () => {
+test('a webhook deleted during an operation is not found', async () => {
   const { context, owner } = await newContext();
   const { webhook } = await createWebhook(context, owner, { url: 'https://a.example/' });
   let deleted = false;
@@ -106,7 +106,7 @@ test('a webhook that is deleted while it is worked on is not found', async () =>
   await assert.rejects(rotateSecret(context, owner, webhook.id, {}), { code: 40402 });
 });
 
-test('a URL that may not be a target makes no webhook', async () => {
+test('no webhook is created for a forbidden URL', async () => {
   const { context, owner } = await newContext();
   await assert.rejects(createWebhook(context, owner, { url: 'https://127.0.0.1/' }), { code: 42201 });
   assert.deepEqual(await listWebhooks(context, owner), []);

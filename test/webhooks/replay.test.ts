@@ -8,9 +8,9 @@ import { keptStore } from '../../testkit/stores/kept-store.ts';
 
 const ENV = { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', WEBHOOK_RETRY_SCHEDULE: '0s,20ms' };
 
-// Each has a service of its own, and waits for it now and then.
+// Each has its own service, and waits for it now and then.
 describe('a replay', { concurrency: true }, () => {
-  test('a replay that the service is stopped in the middle of goes on, and every event arrives', async (t) => {
+  test('a replay interrupted by a stop continues, and every event arrives', async (t) => {
     const { settings, drop } = await keptStore();
     const env = { ...ENV, ...settings };
     const receiver = await startReceiver();
@@ -65,7 +65,7 @@ describe('a replay', { concurrency: true }, () => {
     ['0s,20ms', 2],
     ['0s', 1],
   ] as const) {
-    test(`a delivery whose last attempt of ${attempts} is under way is sent again when that fails`, async (t) => {
+    test(`a delivery whose last attempt of ${attempts} is running is resent when that fails`, async (t) => {
       const { service, owner } = await newOwner(t, schedule);
       const receiver = await newReceiver(t);
       const last = Promise.withResolvers<ServerResponse>();
@@ -82,7 +82,7 @@ describe('a replay', { concurrency: true }, () => {
     });
   }
 
-  test('deliveries that are under way while their webhook is being enabled are sent once', async (t) => {
+  test('deliveries being sent while their webhook is enabled are sent once', async (t) => {
     const { service, owner } = await newOwner(t);
     const receiver = await newReceiver(t);
     const held: ServerResponse[] = [];
@@ -92,7 +92,7 @@ describe('a replay', { concurrency: true }, () => {
     await owner.create(3);
     await owner.enable(webhook, true);
     await receiver.receive(3);
-    // Enabling makes due, a little later, what waits for its next attempt.
+    // A little later, enabling makes due what waits for its next attempt.
     await untilReplayed(service);
     receiver.usually({ status: 204 });
     for (const response of held) response.writeHead(204).end();
@@ -113,7 +113,7 @@ async function newReceiver(t: TestContext, port?: number): Promise<Receiver> {
   return receiver;
 }
 
-/** Adds plants of the first user beside the service: quicker than by requests. */
+/** Adds plants of the first user directly: faster than by requests. */
 function addPlants(service: Service, count: number): Promise<void> {
   return service.beside(async ({ store, runtime: { ids, clock } }) => {
     const [admin] = await store.access.users();
@@ -126,7 +126,7 @@ function addPlants(service: Service, count: number): Promise<void> {
   });
 }
 
-/** Resolves when no replay is left to go on with. */
+/** Resolves when no replay is left. */
 function untilReplayed(service: Service): Promise<true> {
   return service.beside(({ store: { chores } }) =>
     until(async () => ((await chores.hasChores(Date.now())) ? undefined : true)),

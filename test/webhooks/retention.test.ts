@@ -16,19 +16,19 @@ import { type Service, startService } from '../../testkit/service/service.ts';
 
 const DAY = 24 * 60 * 60 * 1000;
 const OLD = Date.now() - 40 * DAY;
-/** Behind every event that is too old, before every other. */
+/** After every expired event, before every other. */
 const BOUND = firstId('evt', Date.now() - 30 * DAY);
 
-/** What the folder's store holds of events that are too old. */
+/** What the folder's store has of expired events. */
 type Left = { events: number; deliveries: number; attempts: number };
 
 test('plants are created and delivered while 5 000 old events are removed', async (t) => {
   const receiver = await startReceiver();
   let service: Service | undefined;
-  // Before its folder goes.
+  // Before its folder is removed.
   t.after(() => Promise.all([receiver.stop(), service?.stop()]));
   const settings = { DATA_DIR: await newFolder(t), WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' };
-  // On the embedded store, whichever the others have: what is old is written into its file.
+  // Always the embedded store, because expired rows are written into its file.
   const env = { ...settings, DATABASE_URL: '' };
   service = await startService(env);
   const webhook = await ownerOf(service, service.token).subscribe(receiver);
@@ -51,7 +51,7 @@ test('plants are created and delivered while 5 000 old events are removed', asyn
   assert.deepEqual(eventsIn(receiver.received).toSorted(), await owner.events());
 });
 
-test('a slice of the retention removes so many rows at most, however many webhooks there are', async (t) => {
+test('a slice of the retention removes a limited number of rows, however many webhooks there are', async (t) => {
   const folder = await newFolder(t);
   const limit = 50;
   await withStore(folder, async (store) => {
@@ -64,7 +64,7 @@ test('a slice of the retention removes so many rows at most, however many webhoo
     do {
       from = await store.chores.removeExpired({ before: BOUND, from, limit });
       const rows = rowsOf(leftIn(folder));
-      // Whatever counts as one of the limit: the last event goes with all that it has.
+      // Rows of any table count; the last event is removed with all of its rows.
       assert.ok(before - rows <= 3 * limit, `${before - rows} rows in one transaction`);
       before = rows;
     } while (from);
@@ -97,7 +97,7 @@ async function addWebhook(store: Store, owner: number): Promise<void> {
   assert.ok(await store.webhooks.createWebhook({ id, owner, ...shown, ...keys }, 100));
 }
 
-/** Adds plants of the first user as they were created and delivered when their events were new. */
+/** Adds plants of the first user as if created and delivered long ago. */
 async function addOldPlants(store: Store, folder: string, count: number): Promise<void> {
   const ids = createIds({ now: () => OLD }, randomBytes);
   const [user] = await store.access.users();

@@ -6,11 +6,11 @@ import { type Browser, type BrowserContextOptions, chromium, type Page } from 'p
 import type { Service } from '../service/service.ts';
 import { findChromium } from './chromium.ts';
 
-/** A real browser, started once for a test file. */
+/** A real browser, started once per test file. */
 export type TestBrowser = {
   /**
-   * Opens the console of the service in a context of its own and hands over its page. Fails when the browser complained:
-   * of an error in the script, of what the Content-Security-Policy forbids, of a request to another host.
+   * Opens the console in its own browser context and passes its page on. Fails when the browser complains: about a
+   * script error, a violation of the Content-Security-Policy, or a request to another host.
    */
   visit(service: Service, options: VisitOptions, use: (page: Page) => Promise<void>): Promise<void>;
   /** May be called twice. */
@@ -20,19 +20,19 @@ export type TestBrowser = {
 export type VisitOptions = {
   /** Where in the console, such as `#/plants`. */
   at?: string;
-  /** Signs in with it first. Admin's when absent; null stays at the sign-in. */
+  /** Signs in with this token; by default admin's. Null stays signed out. */
   token?: string | null;
-  /** 1600 when absent. */
+  /** 1600 by default. */
   width?: number;
-  /** Requests may fail, since the test takes the network or the service away. */
+  /** Allows requests to fail, for tests that stop the network or the service. */
   mayLoseConnection?: boolean;
-  /** The test may let time pass, by `page.clock`. */
+  /** Lets the test advance time with `page.clock`. */
   hasClock?: boolean;
   context?: BrowserContextOptions;
 };
 
 const root = join(import.meta.dirname, '..', '..');
-/** Longer than anything takes on a busy machine; a test that waits for it has failed. */
+/** Longer than anything takes on a busy machine. */
 const PATIENCE_MS = 30_000;
 
 export async function startBrowser(): Promise<TestBrowser> {
@@ -40,7 +40,7 @@ export async function startBrowser(): Promise<TestBrowser> {
   const { executablePath, env } = await findChromium();
   const start = (chromiumSandbox: boolean) =>
     chromium.launch({ executablePath, chromiumSandbox, env: { ...process.env, ...env } });
-  // Chromium has no sandbox for root, and some machines give it none.
+  // Chromium has no sandbox for root, nor on some machines.
   const isRoot = process.getuid?.() === 0;
   const browser = await (isRoot ? start(false) : start(true).catch(() => start(false)));
   return {
@@ -69,7 +69,7 @@ async function visit(
     await use(page);
     assert.deepEqual(complaints, []);
   } catch (error) {
-    // What the browser said is often why the page is not as it should be.
+    // The browser's complaints often explain a wrong page.
     if (error instanceof Error && complaints.length > 0) error.message += `\n${complaints.join('\n')}`;
     throw error;
   } finally {
@@ -77,14 +77,13 @@ async function visit(
   }
 }
 
-/** The title follows the page a moment later. Fails when it does not. */
+/** Waits for the title, which follows the page a moment later. */
 export async function untilTitled(page: Page, title: string): Promise<void> {
   const until = Date.now() + PATIENCE_MS;
   while ((await page.title()) !== title && Date.now() < until) await pause(20);
   assert.equal(await page.title(), title);
 }
 
-/** Signs in as a person does. */
 export async function signIn(page: Page, token: string): Promise<void> {
   await page.getByLabel('Token', { exact: true }).fill(token);
   await page.getByRole('button', { name: 'Sign in' }).click();
@@ -97,7 +96,7 @@ function listen(page: Page, { url }: Service, { complaints, mayLoseConnection }:
   page.on('pageerror', (error) => complaints.push(`an error in the script: ${error.stack}`));
   page.on('console', (message) => {
     const text = message.text();
-    // The browser notes every answer of the API that is a failure; the tests look at those themselves.
+    // The browser logs every failed API response; the tests check those themselves.
     if (/^Failed to load resource: the server responded with a status of/.test(text)) return;
     if (mayLoseConnection && /net::ERR_/.test(text)) return;
     if (message.type() === 'error' || message.type() === 'warning') complaints.push(text);
@@ -112,7 +111,7 @@ function listen(page: Page, { url }: Service, { complaints, mayLoseConnection }:
   });
 }
 
-/** Tests of an old build would tell nothing about the code. */
+/** An old build would test old code. */
 function refuseOldBuild(): void {
   const built = statSync(join(root, 'build/console/index.html'), { throwIfNoEntry: false })?.mtimeMs ?? 0;
   const newer = globSync('console/**/*.{ts,tsx,css,html}', { cwd: root }).find(

@@ -4,12 +4,12 @@ import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
-/** A Chromium on this machine, and what its environment must say. */
+/** A Chromium on this machine, and its environment. */
 export type Chromium = { executablePath: string; env: Record<string, string> };
 
 const modules = join(import.meta.dirname, '..', '..', 'node_modules');
 
-/** The one that CHROMIUM_PATH names, else the one that npm installed, which is unpacked when it is first needed. */
+/** The one that CHROMIUM_PATH names, otherwise npm's, unpacked on first use. */
 export async function findChromium(): Promise<Chromium> {
   const { CHROMIUM_PATH: named } = process.env;
   if (named) return { executablePath: named, env: {} };
@@ -18,12 +18,12 @@ export async function findChromium(): Promise<Chromium> {
   if (!existsSync(folder)) await unpackInto(folder);
   return {
     executablePath: join(folder, 'chromium'),
-    // Without the libraries it starts only where a browser was installed before.
+    // Without these libraries it starts only where a browser was installed before.
     env: { LD_LIBRARY_PATH: join(folder, 'al2023', 'lib'), FONTCONFIG_FILE: join(folder, 'fonts.conf') },
   };
 }
 
-/** Several test files may begin at once: each unpacks for itself, and the first to be done is the one that counts. */
+/** Test files may start at once: each unpacks for itself, and the first to finish wins. */
 async function unpackInto(folder: string): Promise<void> {
   const cache = join(modules, '.cache');
   await mkdir(cache, { recursive: true });
@@ -40,7 +40,7 @@ async function unpackInto(folder: string): Promise<void> {
   }
 }
 
-/** The fonts that came with it before those of the machine, so that pictures of pages look alike everywhere. */
+/** Its own fonts come before the machine's, so that screenshots look alike everywhere. */
 function fontsIn(folder: string): string {
   const prefer = ['system-ui', 'sans-serif', 'serif'].map(
     (family) =>

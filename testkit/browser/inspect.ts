@@ -9,8 +9,8 @@ const WCAG = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-prac
 const WIDTHS = [360, 1600] as const;
 
 /**
- * Looks at what the page shows now, on a narrow and a wide screen, light and dark: axe finds nothing, nothing sticks out
- * at the side, and a picture of each is taken.
+ * Inspects the page on a narrow and a wide screen, light and dark: axe finds nothing and nothing overflows at the side.
+ * Writes screenshots to `build/screenshots`.
  */
 export async function inspect(page: Page, name: string): Promise<void> {
   const before = page.viewportSize();
@@ -28,7 +28,7 @@ export async function inspect(page: Page, name: string): Promise<void> {
   if (before) await page.setViewportSize(before);
 }
 
-/** Looks at a phone's width only: nothing sticks out at the side. */
+/** The same at a phone's width only, without axe. */
 export async function inspectNarrow(page: Page, name: string): Promise<void> {
   const before = page.viewportSize();
   await page.setViewportSize({ width: WIDTHS[0], height: 740 });
@@ -57,7 +57,7 @@ function widthOf(page: Page): Promise<number> {
   return page.locator('html').evaluate(({ scrollWidth }: { scrollWidth: number }) => scrollWidth);
 }
 
-/** In the dark only the colors are others. */
+/** Dark mode differs only in colors. */
 async function violations(page: Page, colorScheme: 'light' | 'dark'): Promise<string[]> {
   const rules: axe.RunOptions =
     colorScheme === 'dark' ? { runOnly: ['color-contrast'] } : { runOnly: { type: 'tag', values: WCAG } };

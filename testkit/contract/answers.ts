@@ -2,7 +2,7 @@ import { catalogue, type ErrorCode } from '../../src/errors.ts';
 import type { RawAnswer } from '../sockets/raw-client.ts';
 import type { Operation } from './document.ts';
 
-/** What is wrong with an answer, whatever it was an answer to; undefined when nothing is. */
+/** What is wrong with an answer, whatever the request; undefined when nothing is. */
 export function problemOf(
   answer: RawAnswer,
   operation: Operation | undefined,
@@ -20,24 +20,24 @@ export function problemOf(
   if (!described) return `the document of ${operation.id} has no ${status}`;
   for (const name of TELLING) {
     if (headers.has(name) && !described.headers.includes(name))
-      return `the document does not tell of ${name}`;
+      return `the document does not describe ${name}`;
   }
   if (described.headers.includes('location') && !headers.has('location')) return 'Location is missing';
-  if (described.type === undefined) return text === '' ? undefined : 'a body, where there is none';
+  if (described.type === undefined) return text === '' ? undefined : 'a body where none is allowed';
   if (method === 'HEAD') return text === '' ? undefined : 'HEAD has a body';
   if (!isOfType(headers.get('content-type'), described.type)) return `not of the type ${described.type}`;
   if (described.type !== 'application/json' || described.isValid?.(JSON.parse(text))) return undefined;
   return `the body is not as the document says: ${JSON.stringify(described.isValid?.errors)}`;
 }
 
-/** The code of a failure; undefined for another answer. */
+/** The code of a failure; undefined otherwise. */
 export function codeOf({ status, text }: RawAnswer): ErrorCode | undefined {
   return status < 400 || text === '' ? undefined : JSON.parse(text).error;
 }
 
 const TELLING = ['location', 'link', 'www-authenticate', 'retry-after'];
 
-/** The header fields that a failure of a status has, of whatever operation. */
+/** The header fields that a failure of this status has in every operation. */
 const ALWAYS: Readonly<Record<number, readonly string[]>> = {
   401: ['www-authenticate'],
   403: ['www-authenticate'],

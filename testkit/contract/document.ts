@@ -1,7 +1,7 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import type { Scope } from '../../src/access/scopes.ts';
 
-/** JSON Schema as far as the document uses it. */
+/** The parts of JSON Schema that the document uses. */
 export type Schema = {
   $ref?: string;
   type?: string | readonly string[];
@@ -22,25 +22,25 @@ export type Parameter = { name: string; in: 'path' | 'query' | 'header'; schema:
 
 export type Operation = {
   id: string;
-  /** In capitals. */
+  /** Upper case. */
   method: string;
-  /** With the names of its parameters in braces. */
+  /** With parameter names in braces. */
   path: string;
-  /** Undefined when a token is enough. */
+  /** Undefined when any token is enough. */
   scope: Scope | undefined;
   parameters: readonly Parameter[];
   body: { name: string; schema: Schema; isRequired: boolean } | undefined;
   responses: Readonly<Record<string, Described>>;
 };
 
-/** What the document says of the answers of one status. */
+/** What the document says about the answers of one status. */
 export type Described = {
   headers: readonly string[];
   type: string | undefined;
   isValid: ValidateFunction | undefined;
 };
 
-/** The parts of the document that are looked at. */
+/** The parts of the document in use. */
 type Document = {
   paths: Record<string, Record<string, DocumentOperation>>;
   components: {
@@ -59,9 +59,9 @@ type Response = { headers?: object; content?: Content };
 type Reference = { $ref: string };
 type Content = Record<string, { schema: Schema }>;
 
-/** Reads the OpenAPI document that the service serves. */
+/** Reads the service's OpenAPI document. */
 export function readDocument(text: string): Operation[] {
-  // The project's tests of the document itself hold its shape.
+  // Tests of the document itself check its shape.
   const document = JSON.parse(text) as Document;
   const { components } = document;
   const { schemas } = components;
@@ -114,7 +114,7 @@ function operationOf(
   };
 }
 
-/** What stands for itself, or what a reference to a component leads to. */
+/** Follows a reference to a component; returns anything else unchanged. */
 function found<Part extends object>(part: Part | Reference, components: Record<string, Part>): Part {
   if (!('$ref' in part)) return part;
   const name = part.$ref.split('/').at(-1) ?? '';
@@ -123,7 +123,7 @@ function found<Part extends object>(part: Part | Reference, components: Record<s
   return component;
 }
 
-/** A schema with what it refers to in place. */
+/** A schema with its references resolved. */
 function resolved(schema: Schema, schemas: Record<string, Schema>): Schema {
   return mapped(schema, (part) => {
     const name = part.$ref?.split('/').at(-1);
@@ -132,12 +132,12 @@ function resolved(schema: Schema, schemas: Record<string, Schema>): Schema {
   });
 }
 
-/** The service answers with no member that the document does not know. */
+/** Makes unknown members in answers an error. */
 function closed(schema: Schema): Schema {
   return mapped(schema, (part) => (part.properties ? { ...part, additionalProperties: false } : part));
 }
 
-/** The schema with each schema in it, itself included, put through `change`. */
+/** Applies `change` to the schema and all schemas in it. */
 function mapped(schema: Schema, change: (part: Schema) => Schema): Schema {
   const { properties, items } = schema;
   const inner = Object.entries(properties ?? {}).map(([name, part]) => [name, mapped(part, change)]);

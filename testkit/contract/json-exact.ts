@@ -1,6 +1,6 @@
-/** JSON read without rounding: an integer becomes a bigint, whatever its size. */
+/** Reads JSON without rounding: every integer becomes a bigint. */
 export function parseExact(text: string): unknown {
-  // TypeScript's declaration does not know the third argument yet (ES2026).
+  // TypeScript does not declare the third argument (ES2026) yet.
   return JSON.parse(text, ((_name: string, value: unknown, context: { source?: string }) =>
     typeof value === 'number' && /^-?\d+$/.test(context.source ?? '')
       ? BigInt(context.source ?? '')

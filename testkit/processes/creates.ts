@@ -2,21 +2,21 @@ import assert from 'node:assert/strict';
 import { type Answer, succeeded } from '../service/answer.ts';
 import type { Server } from './server.ts';
 
-/** A create as its client knows it. */
+/** A create from its client's view. */
 export type Sent = {
-  /** No other has it. */
+  /** Unique. */
   name: string;
-  /** What the client chose, or what the service assigned and the answer said. */
+  /** Chosen by the client, or assigned by the service and returned. */
   id: number | undefined;
-  /** 201, the code of the Error object, or `lost` when the connection broke before the answer came. */
+  /** 201, the code of the Error object, or `lost` when the connection broke before the answer. */
   outcome: number | 'lost';
 };
 
 const CONNECTIONS = 16;
 
 /**
- * Creates plants from 16 connections, half of them with an id, and puts each into `sent`. Each connection goes
- * on until a create fails; resolves when all have ended.
+ * Creates plants over 16 connections, half of them with an id, and records each in `sent`. Each connection continues
+ * until a create fails; resolves when all have ended.
  */
 export async function createUntilFailed(
   server: Server,
@@ -32,10 +32,10 @@ export async function createUntilFailed(
   await Promise.all(Array.from({ length: CONNECTIONS }, client));
 }
 
-/** What a client does that knows no outcome: it sends the same plant with the same id again. */
+/** Retries unknown outcomes like a client: the same plant with the same id. */
 export async function retryLost(server: Server, sent: Sent[]): Promise<void> {
   for (const create of sent) {
-    // Without an id the same plant once more would be another one.
+    // Without an id a retry would create another plant.
     if (create.outcome !== 'lost' || create.id === undefined) continue;
     const outcome = await send(server, create);
     assert.ok(outcome === 201 || outcome === 40900, `${create.name}: ${outcome}`);
@@ -44,12 +44,12 @@ export async function retryLost(server: Server, sent: Sent[]): Promise<void> {
 }
 
 /**
- * That the list of admin's plants is what the clients know: each acknowledged plant once, with its id; one of
- * unknown outcome at most once; a refused one, or one that nobody sent, not at all.
+ * Checks admin's list against what the clients know: each acknowledged plant once, with its id; one of unknown outcome
+ * at most once; a refused or unsent one not at all.
  */
 export async function checkListed(server: Server, sent: readonly Sent[]): Promise<void> {
   const answer = await server.request('GET', '/plants?fields=id,name');
-  // The answer holds the members that were asked for.
+  // The answer has the requested members.
   const listed = succeeded(answer, 200) as { id: number; name: string }[];
   const byName = Map.groupBy(listed, ({ name }) => name);
   for (const { name, id, outcome } of sent) {
@@ -62,7 +62,7 @@ export async function checkListed(server: Server, sent: readonly Sent[]): Promis
   assert.deepEqual([...byName.keys()], [], 'plants that nobody sent');
 }
 
-/** Chosen ids are negative: they stay out of the way of those that the service assigns. */
+/** Chosen ids are negative, to avoid those that the service assigns. */
 function enter(sent: Sent[]): Sent {
   const number = sent.length + 1;
   const id = number % 2 === 0 ? -number : undefined;
@@ -71,7 +71,7 @@ function enter(sent: Sent[]): Sent {
   return create;
 }
 
-/** Sends the create, and keeps and gives its outcome. */
+/** Sends the create; records and returns its outcome. */
 async function send(server: Server, create: Sent): Promise<Sent['outcome']> {
   const answer = await createPlant(server, create);
   if (answer === undefined) return 'lost';
@@ -80,7 +80,7 @@ async function send(server: Server, create: Sent): Promise<Sent['outcome']> {
   return create.outcome;
 }
 
-/** Undefined when the connection broke before the answer came. */
+/** Undefined when the connection broke before the answer. */
 async function createPlant(server: Server, { id, name }: Sent): Promise<Answer | undefined> {
   try {
     return await server.request('POST', '/plants', { body: { id, name } });

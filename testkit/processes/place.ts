@@ -7,20 +7,20 @@ import { storePath } from '../../src/config/config.ts';
 import { type Outcome, run } from './program.ts';
 import { failToServe, type ServeOptions, type Server, startServer } from './server.ts';
 
-/** Where a test's servers run, one after the other. Ends with the test, and takes every process along. */
+/** Where a test's servers run, one after another. Ends with the test, and ends all their processes. */
 export type Place = {
-  /** Of this test only; outside of the data folder. */
+  /** The test's own, outside the data folder. */
   folder: string;
-  /** In `folder`; missing until a server makes it. */
+  /** In `folder`; missing until a server creates it. */
   dataDir: string;
   serve(options?: ServeOptions): Promise<Server>;
-  /** A start that is expected to fail; see `failToServe`. */
+  /** A start that should fail; see `failToServe`. */
   serveInVain(options?: ServeOptions): Promise<Outcome>;
-  /** Another verb of the command line on the same store. */
+  /** Another verb on the same store. */
   command(...args: string[]): Promise<Outcome>;
-  /** Reads the store's file without the service. */
+  /** Reads the store's file directly. */
   read(sql: string): Record<string, unknown>[];
-  /** Writes to the store's file without the service. */
+  /** Writes to the store's file directly. */
   write(sql: string): void;
 };
 
@@ -60,7 +60,7 @@ function placeIn(folder: string, servers: Server[]): Place {
       withStore(true, (db) => {
         const statement = db.prepare(sql);
         statement.setReadBigInts(true);
-        // Plain objects, that compare as such.
+        // Plain objects, for comparisons.
         return statement.all().map((row) => ({ ...row }));
       }),
     write: (sql) => withStore(false, (db) => db.exec(sql)),

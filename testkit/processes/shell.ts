@@ -2,11 +2,11 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { stripVTControlCharacters } from 'node:util';
 
-/** A bash that is given one block after the other, as a person pastes them into a terminal. */
+/** A bash that takes one block after another, as a person would paste them. */
 export type Shell = {
-  /** What the block wrote to standard output. Rejects when its last command failed. */
+  /** The block's standard output. Rejects when its last command failed. */
   paste(block: string): Promise<string>;
-  /** Ends the shell and what it left running. */
+  /** Ends the shell and its background processes. */
   stop(): Promise<void>;
 };
 
@@ -42,14 +42,14 @@ export function openShell({ folder, env }: Place): Shell {
 }
 
 export type Serving = {
-  /** As the greeting shows them. */
+  /** From the greeting. */
   url: string;
   token: string;
   /** Presses Ctrl+C and waits for the end. */
   stop(): Promise<void>;
 };
 
-/** Runs the command that starts the service, in a terminal's process group of its own. */
+/** Runs the command that starts the service, in its own process group, as in a terminal. */
 export async function startServing(command: string, { folder, env }: Place): Promise<Serving> {
   const child = spawn('bash', ['-c', command], {
     cwd: folder,
@@ -81,6 +81,6 @@ function killGroup(pid: number | undefined, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal);
   } catch {
-    // It has ended by itself.
+    // Already ended.
   }
 }

@@ -2,19 +2,19 @@ import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 
-/** A real webhook receiver on loopback that keeps what it gets. */
+/** A real webhook receiver on loopback that records its requests. */
 export type Receiver = {
   url: string;
   port: number;
-  /** Every request that was read to its end, in that order. */
+  /** Every complete request, in order. */
   received: readonly Received[];
-  /** Resolves with the first `count` requests as soon as there are so many; rejects after 20 s. */
+  /** Resolves with the first `count` requests; rejects after 20 s. */
   receive(count: number): Promise<Received[]>;
-  /** The requests to come get these answers, one each; the ones behind get the usual one. */
+  /** Answers for the next requests, one each; later requests get the usual one. */
   script(...answers: Reply[]): void;
-  /** What a request gets that no script provides for: 204 from the start. */
+  /** The answer without a script; 204 at first. */
   usually(answer: Reply): void;
-  /** Ends requests that hang as well. */
+  /** Also ends hanging requests. */
   stop(): Promise<void>;
 };
 
@@ -24,11 +24,11 @@ export type Received = {
   headers: IncomingHttpHeaders;
   rawHeaders: string[];
   body: Buffer;
-  /** Milliseconds since the Unix epoch, when the request was complete. */
+  /** When the request was complete, in milliseconds since the epoch. */
   at: number;
 };
 
-/** `hang`: never an answer. `reset`: the connection is reset instead. A function does what it likes. */
+/** `hang`: no answer. `reset`: a reset of the connection. A function may do anything. */
 export type Reply =
   | { status: number; headers?: Record<string, string>; body?: string | Buffer }
   | 'hang'
@@ -37,7 +37,7 @@ export type Reply =
 
 const PATIENCE_MS = 20_000;
 
-/** `port` 0 picks a free one; another is for a receiver that comes back where it was. */
+/** @param port 0 picks a free one; another one is for a receiver that restarts */
 export async function startReceiver(port = 0): Promise<Receiver> {
   const received: Received[] = [];
   const scripted: Reply[] = [];

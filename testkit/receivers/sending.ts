@@ -29,7 +29,7 @@ export type SenderOptions = Partial<SenderParts> & { networks?: string; resolve?
 const started: Sender[] = [];
 after(() => Promise.all(started.map((sender) => sender.stop())));
 
-/** A sender that may reach loopback, and is stopped after the tests of the file. */
+/** A sender that may reach loopback; stopped after the file's tests. */
 export function senderWith({ networks = '127.0.0.0/8', resolve, ...parts }: SenderOptions = {}): Sender {
   const target = createTarget({ allowed: parseNetworks(networks), resolve: resolve ?? createResolve() });
   const usual = { target, clock: { now: Date.now }, version: '1.2.3', source: 'https://plants.example' };

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { type ErrorCode, statusOf } from '../../src/errors.ts';
 
-/** An HTTP answer, read to its end. */
+/** A complete HTTP answer. */
 export type Answer = { status: number; headers: Headers; text: string };
 
-/** The body of an answer that succeeded with this status. */
+/** Asserts success with this status; returns the body. */
 export function succeeded(answer: Answer, status: number): unknown {
   assert.equal(answer.status, status, answer.text);
   if (status === 204) {
@@ -16,8 +16,8 @@ export function succeeded(answer: Answer, status: number): unknown {
 }
 
 /**
- * That an answer is the failure with this code: the status of the code, and the Error object with its two
- * members as JSON. Gives the message, which never carries what only the service should know.
+ * Asserts that an answer is the failure with this code: its status, and the Error object as JSON. Returns the message,
+ * which must never leak internals.
  */
 export function failed(answer: Answer, code: ErrorCode, message: RegExp = /./): string {
   assert.equal(answer.status, statusOf(code), answer.text);

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 const PATIENCE_MS = 20_000;
 const PAUSE_MS = 5;
 
-/** Asks again and again until the answer is not undefined; rejects after 20 s, or another time. */
+/** Asks repeatedly until the answer is defined; rejects after 20 s, or another time. */
 export async function eventually<T>(
   what: string,
   ask: () => Promise<T | undefined>,
@@ -13,7 +13,7 @@ export async function eventually<T>(
   for (;;) {
     const found = await ask();
     if (found !== undefined) return found;
-    if (performance.now() > end) throw new Error(`There was no ${what} in time.`);
+    if (performance.now() > end) throw new Error(`No ${what} in time.`);
     await delay(PAUSE_MS);
   }
 }

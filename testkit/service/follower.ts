@@ -5,16 +5,15 @@ import { get, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type Answer, failed, succeeded } from './answer.ts';
 import { type Service, startService } from './service.ts';
 
-/** A client of `GET /events/stream` that reads only what a test asks for. */
+/** A client of `GET /events/stream` that reads only what a test requests. */
 export type Follower = {
   response: IncomingMessage;
-  /** The next block of lines up to an empty one, as it came; rejects after 20 s, and when the stream ends. */
+  /** The next block of lines, up to an empty one; rejects after 20 s, and when the stream ends. */
   next(): Promise<string>;
-  /** The next message, with its data read as JSON. */
+  /** The next message, its data parsed as JSON. */
   event(): Promise<FollowedEvent>;
-  /** Resolves when the stream has ended and nothing was left in it. */
+  /** Resolves when the stream has ended with nothing left in it. */
   ended(): Promise<void>;
-  /** Drops the connection. */
   close(): void;
 };
 
@@ -29,7 +28,7 @@ export type EventData = {
 
 const PATIENCE_MS = 20_000;
 
-/** Opens the stream and reads what comes first: where it begins, and `retry:`. */
+/** Opens the stream and reads its start: the cursor, and `retry:`. */
 export async function follow(service: Service, token: string, lastEventId?: string): Promise<Follower> {
   const response = await openStream(service, token, lastEventId);
   assert.equal(response.statusCode, 200);
@@ -38,14 +37,13 @@ export async function follow(service: Service, token: string, lastEventId?: stri
   return follower;
 }
 
-/** The next events of the stream. */
 export async function take(follower: Follower, count: number): Promise<FollowedEvent[]> {
   const events: FollowedEvent[] = [];
   while (events.length < count) events.push(await follower.event());
   return events;
 }
 
-/** What the service sends the next stream over. */
+/** The service's response object of the next stream. */
 export function nextResponse(): Promise<ServerResponse> {
   return new Promise((resolve) => {
     const channel = 'http.server.request.start';
@@ -59,7 +57,7 @@ export function nextResponse(): Promise<ServerResponse> {
   });
 }
 
-/** That the stream is refused with this code. */
+/** Asserts that the stream is refused with this code. */
 export async function refused(
   service: Service,
   token: string,
@@ -72,7 +70,7 @@ export async function refused(
   return answer;
 }
 
-/** The answer of which nothing is read yet. */
+/** An answer with nothing read from it yet. */
 export async function openStream(
   service: Service,
   token: string,
@@ -82,7 +80,7 @@ export async function openStream(
   if (lastEventId !== undefined) headers['last-event-id'] = lastEventId;
   const request = get(`${service.url}/events/stream`, { headers, agent: false });
   const [response]: IncomingMessage[] = await once(request, 'response');
-  // A reset is told to the request as well as to the response.
+  // Both request and response report a reset.
   request.on('error', () => {});
   assert.ok(response !== undefined);
   return response;
@@ -105,7 +103,7 @@ function over(response: IncomingMessage): Follower {
         text = text.slice(end + 2);
         return block;
       }
-      if (!(await read())) throw new Error(`The stream ended; left over is ${JSON.stringify(text)}`);
+      if (!(await read())) throw new Error(`The stream ended with a rest: ${JSON.stringify(text)}`);
     }
   }
 
@@ -128,7 +126,7 @@ function over(response: IncomingMessage): Follower {
 
 async function inTime<T>(promise: Promise<T>): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new Error('Nothing came in time.')), PATIENCE_MS);
+  const timer = setTimeout(() => reject(new Error('Nothing arrived in time.')), PATIENCE_MS);
   try {
     return await Promise.race([promise, late]);
   } finally {
@@ -136,7 +134,6 @@ async function inTime<T>(promise: Promise<T>): Promise<T> {
   }
 }
 
-/** A service of its own for a test. */
 export async function withService(work: (service: Service) => Promise<void>): Promise<void> {
   const service = await startService();
   try {

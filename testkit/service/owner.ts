@@ -3,11 +3,11 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Received } from '../receivers/receiver.ts';
 import { type Answer, succeeded } from './answer.ts';
 
-/** A user of a running service, with what tests of deliveries ask for. */
+/** A user of a running service, with helpers for tests of deliveries. */
 export type Owner = {
-  /** Gives the id of the webhook. */
+  /** Returns the webhook's id. */
   subscribe(receiver: { url: string }): Promise<string>;
-  /** Creates so many plants, one after the other. */
+  /** Creates this many plants, one by one. */
   create(count: number): Promise<void>;
   /** The ids of all events, oldest first. */
   events(): Promise<string[]>;
@@ -18,7 +18,7 @@ export type Owner = {
   deliveries(id: string, query?: string): Promise<ShownDelivery[]>;
   delivery(id: string, event: string): Promise<ShownDelivery & { history: ShownAttempt[] }>;
   redeliver(id: string, event: string): Promise<void>;
-  /** Everything since 1970, unless a state is named. Gives the count of the answer. */
+  /** Replays everything since 1970, or one state. Returns the answer's count. */
   replay(id: string, state?: string): Promise<number>;
 };
 
@@ -40,7 +40,7 @@ export type ShownDelivery = {
 
 export type ShownAttempt = { status?: number; excerpt?: string; error?: string };
 
-/** A service of this process, or a process. */
+/** A service in this process, or a process. */
 export type Serving = {
   request(method: string, path: string, options: { token: string; body?: unknown }): Promise<Answer>;
 };
@@ -56,7 +56,7 @@ export function ownerOf(service: Serving, token: string): Owner {
 
   const owner: Owner = {
     async subscribe({ url }) {
-      // Tests of the API look at the members of its answers; here and below they are taken for granted.
+      // The API tests check the shapes; here and below they are assumed.
       return ((await ask(201, 'POST', '/webhooks', { url })) as { id: string }).id;
     },
     async create(count) {
@@ -107,7 +107,7 @@ export function ownerOf(service: Serving, token: string): Owner {
 
 type Event = { id: string };
 
-/** Looks until there is something: for what the service tells only to those who ask. Rejects after 20 s. */
+/** Polls until there is a value, for what the service does not announce. Rejects after 20 s. */
 export async function until<T>(look: () => Promise<T | undefined>): Promise<T> {
   const late = Date.now() + PATIENCE_MS;
   for (;;) {
@@ -118,7 +118,7 @@ export async function until<T>(look: () => Promise<T | undefined>): Promise<T> {
   }
 }
 
-/** The events that these requests brought, in this order. */
+/** The events in these requests, in order. */
 export function eventsIn(received: readonly Received[]): string[] {
   return received.map(({ headers }) => String(headers['webhook-id']));
 }

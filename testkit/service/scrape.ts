@@ -1,9 +1,9 @@
-/** What Prometheus reads: the text format (https://prometheus.io/docs/instrumenting/exposition_formats/). */
+/** A reader of Prometheus' text format (https://prometheus.io/docs/instrumenting/exposition_formats/). */
 export type Scrape = {
   text: string;
-  /** Every sample of this name, `_bucket`, `_sum` and `_count` of a histogram included. */
+  /** Every sample of this name, including a histogram's `_bucket`, `_sum` and `_count`. */
   samples(name: string): Sample[];
-  /** The one sample with these labels, among others it may have; undefined without one. */
+  /** The one sample with these labels, and perhaps others; undefined without one. */
   value(name: string, labels?: Record<string, string>): number | undefined;
   names: ReadonlySet<string>;
   types: ReadonlyMap<string, string>;

@@ -13,24 +13,24 @@ import type { Store } from '../../src/store/store.ts';
 import type { Answer } from './answer.ts';
 
 /**
- * The whole service in this process, on a port of its own, with a store of its own: an embedded one, one in the database
- * that DATABASE_URL names, or, when the test run has TEST_STORE=postgres, one in a database of its own.
+ * The whole service in this process, on its own port and store: embedded, in the database that DATABASE_URL names, or,
+ * if the test run has TEST_STORE=postgres, in a database of its own.
  */
 export type Service = {
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   url: string;
   port: number;
-  /** Without a store in it when that is in a database. */
+  /** Has no store in it if that is in a database. */
   dataDir: string;
-  /** A token of the user `admin` with every scope. */
+  /** A token for the user `admin` with every scope. */
   token: string;
-  /** With METRICS_PORT: where they are. */
+  /** Where metrics are, with METRICS_PORT. */
   metricsUrl: string | undefined;
-  /** Sends the request to its end; `path` may carry a query. */
+  /** Sends a complete request; `path` may contain a query. */
   request(method: string, path: string, options?: RequestOptions): Promise<Answer>;
-  /** A token of this user, who is made when missing. */
+  /** A token for this user, who is created if necessary. */
   tokenFor(user: string, options?: TokenOptions): Promise<string>;
-  /** Works on the service's store while it runs, as the command line does. */
+  /** Works on the service's store while it runs, like the command line. */
   beside<T>(use: (parts: Parts) => Promise<T>): Promise<T>;
   /** May be called twice. */
   stop(): Promise<void>;
@@ -39,10 +39,10 @@ export type Service = {
 export type Parts = { store: Store; runtime: Runtime };
 
 export type RequestOptions = {
-  /** Admin's when absent; null sends none. */
+  /** Admin's by default; null sends none. */
   token?: string | null;
   headers?: Record<string, string>;
-  /** Text and bytes are sent as they are, with `application/json`; anything else as JSON. */
+  /** Sends text and bytes unchanged, as `application/json`; anything else as JSON. */
   body?: unknown;
 };
 
@@ -112,7 +112,7 @@ function payload(body: unknown): string | Uint8Array<ArrayBuffer> {
   return JSON.stringify(body);
 }
 
-/** Opens the store in a folder, beside a service if one runs, as the command line does. */
+/** Opens the store in a folder like the command line, even if a service runs on it. */
 export function beside<T>(dataDir: string, use: (parts: Parts) => Promise<T>): Promise<T> {
   return using(openFile(dataDir), use);
 }
@@ -140,7 +140,7 @@ async function openFile(dataDir: string): Promise<Parts> {
   return { store, runtime };
 }
 
-/** Loaded only where it is used, as in the service. */
+/** Loaded on demand, as in the service. */
 async function openDatabase(url: DatabaseUrl): Promise<Parts> {
   const { openPostgresStore } = await import('../../src/store/postgres/store.ts');
   const runtime = systemRuntime(silentLog);

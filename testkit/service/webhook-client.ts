@@ -2,7 +2,7 @@ import { type Answer, succeeded } from './answer.ts';
 import { eventually } from './eventually.ts';
 import type { Service } from './service.ts';
 
-/** The operations on webhooks and deliveries that tests begin with. Their answers are looked at in the tests. */
+/** Operations on webhooks and deliveries. The tests check their answers. */
 export type WebhookClient = {
   token: string;
   send(method: string, path: string, body?: unknown): Promise<Answer>;
@@ -11,7 +11,7 @@ export type WebhookClient = {
   createPlant(body: unknown): Promise<void>;
   deliveries(id: string, query?: string): Promise<DeliveryAnswer[]>;
   delivery(id: string, event: string): Promise<DeliveryAnswer & { history: AttemptAnswer[] }>;
-  /** The webhook's newest delivery, as soon as it is in this state. */
+  /** The webhook's newest delivery once it is in this state. */
   newestIn(id: string, state: DeliveryAnswer['state']): Promise<DeliveryAnswer>;
 };
 
@@ -57,7 +57,7 @@ export async function webhookClient(service: Service, user: string): Promise<Web
   const send: WebhookClient['send'] = (method, path, body) => service.request(method, path, { body, token });
   const get = async (path: string) => succeeded(await send('GET', path), 200);
 
-  // The casts say what the tests that use them look at; the shape itself is compared with the OpenAPI document.
+  // The casts name what the tests use; the shape itself is compared with the OpenAPI document.
   const client: WebhookClient = {
     token,
     send,
@@ -80,10 +80,10 @@ export async function webhookClient(service: Service, user: string): Promise<Web
   return client;
 }
 
-/** A URL on which nobody listens. */
+/** A URL where nothing listens. */
 export const NOWHERE = 'http://127.0.0.1:9/';
 
-/** A webhook that is disabled, and these plants, whose deliveries are therefore held. */
+/** Creates a disabled webhook, then these plants, whose deliveries are therefore held. */
 export async function holding(client: WebhookClient, ...plants: (number | bigint)[]): Promise<string> {
   const { id } = await client.createWebhook({ url: NOWHERE });
   succeeded(await client.send('PATCH', `/webhooks/${id}`, { enabled: false }), 200);

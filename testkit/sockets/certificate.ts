@@ -1,9 +1,9 @@
 import { generateKeyPairSync, sign } from 'node:crypto';
 
 /**
- * A self-signed certificate for one name, made anew, so that no key lies in the repository.
+ * A self-signed certificate for one name, generated, so that the repository contains no key.
  *
- * @param until when it ends, as `YYYYMMDD`
+ * @param until its expiry, as `YYYYMMDD`
  */
 export function selfSigned(name: string, until = '20991231'): { key: string; cert: string } {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
@@ -34,7 +34,7 @@ export function selfSigned(name: string, until = '20991231'): { key: string; cer
   };
 }
 
-/** One element of ASN.1 in its distinguished encoding (X.690). */
+/** One ASN.1 element in distinguished encoding (X.690). */
 function der(tag: number, ...parts: Buffer[]): Buffer {
   const content = Buffer.concat(parts);
   const { length } = content;

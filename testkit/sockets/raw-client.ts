@@ -3,26 +3,25 @@ import { connect, type Socket } from 'node:net';
 import type { Answer } from '../service/answer.ts';
 import { type Framed, frame } from './raw-framing.ts';
 
-/** A TCP connection over which a test says exactly what it wants, and reads what comes back. */
+/** A TCP connection for tests that control every byte. */
 export type RawConnection = {
-  /** Resolves when the bytes were handed to the kernel, or at once when the connection is gone. */
+  /** Resolves when the kernel has the bytes, or at once when the connection is gone. */
   send(bytes: string | Buffer): Promise<void>;
-  /** Half-closes: nothing more will be sent, answers are still read. */
+  /** Half-closes: sends nothing more, but still reads answers. */
   end(): void;
   /**
-   * The next complete answer, interim ones (1xx) included. `bodiless` for the answer to a HEAD request.
-   * Rejects when the connection ends before the answer does, and after 20 s.
+   * The next complete answer, including interim ones (1xx). `bodiless` is for the answer to a HEAD request. Rejects
+   * when the connection ends before the answer, and after 20 s.
    */
   answer(options?: { bodiless?: boolean }): Promise<RawAnswer>;
   /** How the connection ended. Rejects after 20 s, and when bytes arrived that no `answer` took. */
   ended(): Promise<Ending>;
-  /** Drops the connection. */
   close(): void;
 };
 
 export type Ending = 'closed' | 'reset';
 
-/** `fields` are the header fields as they came; `version` is `1.1` for `HTTP/1.1`. */
+/** `fields` are the header fields as received; `version` is `1.1` for `HTTP/1.1`. */
 export type RawAnswer = Answer & { version: string; fields: [string, string][] };
 
 const PATIENCE_MS = 20_000;
@@ -33,7 +32,7 @@ export async function openRaw(port: number): Promise<RawConnection> {
   return over(socket);
 }
 
-/** Sends the bytes in pieces of this size, each in a packet of its own if the network leaves them alone. */
+/** Sends the bytes in pieces of this size, each in its own packet if the network permits. */
 export async function sendInPieces(connection: RawConnection, bytes: string, size: number): Promise<void> {
   for (let at = 0; at < bytes.length; at += size) {
     await connection.send(bytes.slice(at, at + size));
@@ -41,7 +40,7 @@ export async function sendInPieces(connection: RawConnection, bytes: string, siz
   }
 }
 
-/** Sends the bytes on a connection of their own and gives the first answer. */
+/** Sends the bytes on a new connection and returns the first answer. */
 export async function exchange(port: number, bytes: string | Buffer): Promise<RawAnswer> {
   const connection = await openRaw(port);
   try {
@@ -71,7 +70,7 @@ function over(socket: Socket): RawConnection {
   socket.on('error', () => end('reset'));
   socket.on('close', () => end('closed'));
 
-  /** Resolves with the first value that `look` finds; looks again whenever something arrived. */
+  /** Resolves with the first value that `look` finds; calls it again whenever something arrives. */
   function until<T>(what: string, look: () => T | undefined): Promise<T> {
     return new Promise((resolve, reject) => {
       const settle = (act: () => void): void => {

@@ -7,8 +7,7 @@ const STATUS_LINE = /^HTTP\/(\d\.\d) (\d{3})(?: [\t\x20-\x7e]*)?$/;
 const FIELD = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[\t ]*([\t\x20-\x7e]*?)[\t ]*$/;
 
 /**
- * The first answer in the bytes, undefined while it is not complete. Strict (RFC 9112): throws when an
- * answer is not well-formed, so that a test sees it.
+ * The first answer in the bytes; undefined while it is incomplete. Strict (RFC 9112): throws for a malformed answer.
  */
 export function frame(bytes: Buffer, bodiless: boolean, closed: boolean): Framed | undefined {
   const headEnd = bytes.indexOf(HEAD_END);

@@ -1,11 +1,11 @@
 import type { Service } from '../service/service.ts';
 
-/** The text of a request head: a request line, and header fields below it. */
+/** A request head: the request line and the header fields below it. */
 export function head(line: string, ...fields: string[]): string {
   return `${[line, ...fields].join('\r\n')}\r\n\r\n`;
 }
 
-/** The fields that a well-formed request of the admin has. */
+/** The fields of a well-formed request by admin. */
 export function usual(service: Service): string[] {
   return ['Host: localhost', `Authorization: Bearer ${service.token}`];
 }

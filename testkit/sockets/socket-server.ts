@@ -10,12 +10,12 @@ export type SocketServer = AsyncDisposable & {
 
 export const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok';
 
-/** A server on loopback that does with the bare socket whatever a bad receiver does. */
+/** A server on loopback that acts on the bare socket like a bad receiver. */
 export function startSocketServer(serve: (socket: Socket) => void): Promise<SocketServer> {
   return listening(createServer(serve), 'http');
 }
 
-/** Answers the first request of each connection with these bytes, then keeps the connection or ends it. */
+/** Answers each connection's first request with these bytes, then keeps the connection or ends it. */
 export function answering(bytes: string | Buffer, then: Ending = 'stay'): Promise<SocketServer> {
   return startSocketServer((socket) => {
     socket.once('data', () => reply(socket, bytes, then));
@@ -31,7 +31,7 @@ export function reply(socket: Socket, bytes: string | Buffer, then: Ending = 'st
   });
 }
 
-/** Does this with the first request that arrives, and answers every other one as it should. */
+/** Treats the first request badly, and answers all others normally. */
 export function badOnce(bad: (socket: Socket) => void): Promise<SocketServer> {
   let requests = 0;
   return startSocketServer((socket) => {
@@ -43,7 +43,7 @@ export function badOnce(bad: (socket: Socket) => void): Promise<SocketServer> {
   });
 }
 
-/** Calls back for each whole request; those of the sender have a `content-length`. */
+/** Calls back for each complete request; the sender's have a `content-length`. */
 export function eachRequest(socket: Socket, serve: (request: string) => void): void {
   let rest = '';
   socket.on('data', (chunk) => {
@@ -59,7 +59,7 @@ export function eachRequest(socket: Socket, serve: (request: string) => void): v
   });
 }
 
-/** Writes this again and again, as fast as it is taken. */
+/** Keeps writing this as fast as it is taken. */
 export function flood(socket: Socket, bytes: string | Buffer): void {
   const write = () => {
     while (!socket.destroyed && socket.write(bytes));
@@ -68,7 +68,7 @@ export function flood(socket: Socket, bytes: string | Buffer): void {
   write();
 }
 
-/** Writes this every few milliseconds. */
+/** Keeps writing this every few milliseconds. */
 export function drip(socket: Socket, bytes: string): void {
   const timer = setInterval(() => socket.write(bytes), 10);
   socket.on('close', () => clearInterval(timer));
@@ -86,7 +86,7 @@ export async function listening(server: Server, scheme: 'http' | 'https'): Promi
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  // A server that listens on a port has an address of this kind.
+  // A server that listens on TCP has this kind of address.
   const { port } = server.address() as AddressInfo;
   return {
     port,

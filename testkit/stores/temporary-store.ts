@@ -7,7 +7,7 @@ import type { Store } from '../../src/store/store.ts';
 import type { LaneStore } from '../../src/webhooks/delivery/port.ts';
 import { lanesOf } from './lanes.ts';
 
-/** A real store in a folder of its own, for one test file. */
+/** A real store in its own folder, for one test file. */
 export async function openTemporaryStore(): Promise<{
   store: Store;
   lanes: LaneStore;

@@ -70,7 +70,7 @@ test('a token that was valid and is revoked is looked up once more, and never ag
   failed(await from('203.0.113.4', token), 42901);
 });
 
-test('addresses are counted each by itself', async () => {
+test('each address is counted separately', async () => {
   await failOften('203.0.113.5');
   failed(await from('203.0.113.6', 'guess'), 40101);
   succeeded(await from('203.0.113.6', await service.tokenFor('dora')), 200);
@@ -82,13 +82,13 @@ test('the addresses of an IPv6 /64 are counted together, those of the next are n
   failed(await from('2001:db8:0:2::1', 'guess'), 40101);
 });
 
-test('an expired token counts, also when it is known', async () => {
+test('an expired token counts, even if it is known', async () => {
   const token = await service.tokenFor('eve', { expiresInMs: -1 });
   for (let n = 0; n < LIMIT; n++) failed(await from('203.0.113.8', token), 40102);
   failed(await from('203.0.113.8', 'guess'), 42901);
 });
 
-test('no token, one that cannot be read, and one without the scope do not count', async () => {
+test('a missing token, an unreadable one, and one without the scope do not count', async () => {
   const lacking = await service.tokenFor('fay', { scopes: ['webhooks:read'] });
   const headers = { 'x-forwarded-for': '203.0.113.9' };
   for (let n = 0; n < LIMIT; n++) {
@@ -99,7 +99,7 @@ test('no token, one that cannot be read, and one without the scope do not count'
   failed(await from('203.0.113.9', 'guess'), 40101);
 });
 
-test('what a client writes of itself does not count when its proxy is not trusted', async () => {
+test("a client's own X-Forwarded-For is ignored when its proxy is not trusted", async () => {
   const untrusting = await start({ TRUST_PROXY: '' });
   for (let n = 0; n < LIMIT; n++) failed(await from(`203.0.113.${n}`, 'guess', untrusting), 40101);
   failed(await from('198.51.100.1', 'guess', untrusting), 42901);

@@ -32,7 +32,7 @@ const operations: { method: string; path: string; scope: Scope; body?: unknown }
   },
   { method: 'GET', path: '/events', scope: 'webhooks:read' },
   { method: 'GET', path: '/activity', scope: 'webhooks:read' },
-  // Refused for its parameter, so that no stream is opened.
+  // Refused for its parameter, so that no stream opens.
   { method: 'GET', path: '/events/stream?x', scope: 'webhooks:read' },
 ];
 
@@ -46,7 +46,7 @@ function challenged(answer: Answer, rest = ''): void {
   assert.equal(answer.headers.get('www-authenticate'), CHALLENGE + rest);
 }
 
-test('every operation asks for a token', async () => {
+test('every operation requires a token', async () => {
   for (const { method, path, body } of operations) {
     const answer = await service.request(method, path, { body, token: null });
     failed(answer, 40100, /Authorization: Bearer/);
@@ -84,7 +84,7 @@ test('the scheme is case-insensitive, and spaces may follow it', async () => {
   }
 });
 
-test('a header that cannot be read is refused', async () => {
+test('a malformed header is refused', async () => {
   const wrong = [
     'Bearer',
     'Bearer ',
@@ -110,7 +110,7 @@ test('a header that cannot be read is refused', async () => {
   }
 });
 
-test('a header that is given twice is refused, also when both are the same', async () => {
+test('a repeated header is refused, even if both are the same', async () => {
   const good = `Bearer ${service.token}`;
   for (const values of [
     [good, good],

@@ -58,7 +58,7 @@ test('/me tells when a JWT expires by its own claim, although clocks may differ'
   });
 });
 
-test('a JWT that is not acceptable is refused with the challenge of RFC 6750', async () => {
+test('a JWT that is not accepted is refused with the challenge of RFC 6750', async () => {
   for (const changes of [
     { aud: 'other' },
     { iss: 'https://id.example.org' },
@@ -83,11 +83,11 @@ test('a JWT of up to 4 KiB is accepted and a longer one refused', async () => {
   failed(await list(await token(rest)), 40005, /4096/);
 });
 
-test('a key that the provider has withdrawn is found out without a restart', async () => {
+test('a key that the provider has withdrawn is noticed without a restart', async () => {
   const token = await provider.token('ann');
   succeeded(await list(token), 200);
   await provider.rotate('withdrawn');
-  // The keys are asked for at most every 30 s; a service that starts now knows the new ones only.
+  // Keys are fetched at most every 30 s; a new service knows only the new ones.
   const later = await startService(provider.settings);
   try {
     failed(await later.request('GET', '/plants', { token }), 40101, /does not publish/);
@@ -97,7 +97,7 @@ test('a key that the provider has withdrawn is found out without a restart', asy
   }
 });
 
-test('a service whose provider is down starts, takes opaque tokens, and asks those with a JWT to come again', async () => {
+test('a service whose provider is down starts, accepts opaque tokens, and answers a JWT with Retry-After', async () => {
   const token = await provider.sign(provider.claims());
   await provider.down();
   const alone = await startService(provider.settings);
@@ -107,7 +107,7 @@ test('a service whose provider is down starts, takes opaque tokens, and asks tho
     failed(answer, 50304, /identity provider cannot be reached/);
     assert.match(answer.headers.get('retry-after') ?? '', /^[1-5]$/);
     assert.equal(answer.headers.get('www-authenticate'), null);
-    // Those who were let in before stay so.
+    // Users accepted before stay accepted.
     succeeded(await list(await service.tokenFor('ann')), 200);
   } finally {
     await alone.stop();
@@ -115,7 +115,7 @@ test('a service whose provider is down starts, takes opaque tokens, and asks tho
   }
 });
 
-test('a service stops at once while its provider keeps it waiting', async () => {
+test('a service stops at once while its provider does not answer', async () => {
   await using silent = await listening(
     createServer(() => {}),
     'http',
@@ -126,7 +126,7 @@ test('a service stops at once while its provider keeps it waiting', async () => 
   const socket = connect(waiting.port, '127.0.0.1').setEncoding('utf8');
   const request = (path: string) =>
     `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`;
-  // When another connection has its answer after the first one, the second waits for the provider.
+  // Once a later connection has its answer, this one's second request waits for the provider.
   socket.write(request('/healthz') + request('/plants'));
   let text = '';
   socket.on('data', (chunk) => {
@@ -142,7 +142,7 @@ test('a service stops at once while its provider keeps it waiting', async () => 
   assert.ok(performance.now() - started < 3_000);
 });
 
-test('a stream ends when the user of its JWT is deleted, and makes no user of that name', async () => {
+test('a stream ends when the user of its JWT is deleted, and creates no user of that name', async () => {
   const own = await startService(provider.settings);
   try {
     const follower = await follow(own, await provider.token('rosa'));

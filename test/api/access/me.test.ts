@@ -7,7 +7,7 @@ import { startService } from '../../../testkit/service/service.ts';
 const service = await startService();
 after(() => service.stop());
 
-test('a token tells whom it acts for, and what it may do', async () => {
+test("/me returns the token's user and scopes", async () => {
   assert.deepEqual(succeeded(await service.request('GET', '/me'), 200), { user: 'admin', scopes });
   const token = await service.tokenFor('ann', { scopes: ['webhooks:read', 'plants:read'] });
   assert.deepEqual(succeeded(await service.request('GET', '/me', { token }), 200), {
@@ -16,17 +16,17 @@ test('a token tells whom it acts for, and what it may do', async () => {
   });
 });
 
-test('a token without any scope may ask whom it acts for', async () => {
+test('a token without any scope may call /me', async () => {
   const token = await service.tokenFor('powerless', { scopes: [] });
   const answer = await service.request('GET', '/me', { token });
   assert.deepEqual(succeeded(answer, 200), { user: 'powerless', scopes: [] });
 });
 
-test('a token that ends tells when', async () => {
+test('/me returns when the token expires', async () => {
   const before = Date.now();
   const token = await service.tokenFor('early', { expiresInMs: 3_600_000 });
   const answer = await service.request('GET', '/me', { token });
-  // The shape that the document gives it.
+  // The shape in the OpenAPI document.
   const { expiresAt } = succeeded(answer, 200) as { expiresAt: string };
   const endsIn = Date.parse(expiresAt) - before;
   assert.ok(endsIn >= 3_600_000 && endsIn < 3_660_000, expiresAt);

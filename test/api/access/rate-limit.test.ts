@@ -6,13 +6,13 @@ import { startService } from '../../../testkit/service/service.ts';
 import { openRaw } from '../../../testkit/sockets/raw-client.ts';
 import { head } from '../../../testkit/sockets/raw-request.ts';
 
-// An hour, so that no window ends in the middle of a test.
+// An hour, so that no window ends during a test.
 const service = await startService({ RATE_LIMIT: '5/1h' });
 after(() => service.stop());
 
 const { request } = service;
 
-/** What is left of the quota, as the answer says. */
+/** The remaining quota in the answer. */
 function left(answer: Answer): number {
   assert.equal(answer.headers.get('ratelimit-policy'), '"default";q=5;w=3600');
   const [, r, t] = /^"default";r=(\d+);t=(\d+)$/.exec(answer.headers.get('ratelimit') ?? '') ?? [];
@@ -25,7 +25,7 @@ function isSilent({ headers }: Answer): void {
   assert.equal(headers.get('ratelimit-policy'), null);
 }
 
-test('a token makes as many requests as it may, and each answer says how many are left', async () => {
+test('a token may send as many requests as allowed, and each answer says how many are left', async () => {
   const token = await service.tokenFor('ann');
   const remaining: number[] = [];
   for (let n = 0; n < 5; n++) {
@@ -42,7 +42,7 @@ test('a token makes as many requests as it may, and each answer says how many ar
   assert.equal(refused.headers.get('retry-after'), t);
 });
 
-test('what is refused is not done', async () => {
+test('a refused request is not carried out', async () => {
   const token = await service.tokenFor('bob');
   const create = () => request('POST', '/plants', { token, body: { name: 'Alder' } });
   for (let n = 0; n < 5; n++) succeeded(await create(), 201);
@@ -64,7 +64,7 @@ test('failures count, and say what is left, too', async () => {
   assert.deepEqual([forbidden, malformed, missing, listed].map(left), [4, 3, 2, 1]);
 });
 
-test('a streamed list and a HEAD say it as well', async () => {
+test('a streamed list and a HEAD say it too', async () => {
   const token = await service.tokenFor('dora');
   assert.equal(left(await request('GET', '/plants', { token })), 4);
   assert.equal(left(await request('HEAD', '/plants', { token })), 3);
@@ -77,7 +77,7 @@ test('each token has a quota of its own', async () => {
   assert.equal(left(await request('GET', '/plants', { token: second })), 4);
 });
 
-test('requests that are sent at once are counted one by one', async () => {
+test('pipelined requests are counted one by one', async () => {
   const token = await service.tokenFor('fay');
   const connection = await openRaw(service.port);
   const one = head('GET /plants HTTP/1.1', 'Host: x', `Authorization: Bearer ${token}`);
@@ -88,14 +88,14 @@ test('requests that are sent at once are counted one by one', async () => {
   assert.deepEqual(statuses, [200, 200, 200, 200, 200, 429, 429, 429]);
 });
 
-test('what needs no token, or has none that is good, is not counted', async () => {
+test('requests that need no token, or have no valid one, are not counted', async () => {
   for (const path of ['/healthz', '/readyz', '/openapi.json']) isSilent(await request('GET', path));
   isSilent(await request('GET', '/plants', { token: null }));
   isSilent(await request('GET', '/plants', { token: 'unknown' }));
   for (let n = 0; n < 10; n++) succeeded(await request('GET', '/healthz'), 200);
 });
 
-test('without the setting nothing is counted, and no answer speaks of it', async () => {
+test('without the setting nothing is counted or announced', async () => {
   const unlimited = await startService();
   for (let n = 0; n < 10; n++) isSilent(await unlimited.request('GET', '/plants'));
   await unlimited.stop();

@@ -103,7 +103,7 @@ test('a body of 64 KiB is read, one byte more is refused', async () => {
   failed(await send(inChunks(64 * KIB + 1)), 41300, /65536/);
 });
 
-test('a body that is announced as too large is refused before it is sent', async () => {
+test('a body whose announced length is too large is refused before it is sent', async () => {
   for (const size of ['65537', '10000000000', '9007199254740993']) {
     const connection = await openRaw(service.port);
     await connection.send(head(POST, ...fields, JSON_TYPE, `Content-Length: ${size}`));
@@ -134,7 +134,7 @@ test('a client that keeps sending a refused body can read the response', async (
   }
 });
 
-test('an ordinary HTTP client that uploads too much sees the answer, whatever is refused', async () => {
+test('an ordinary HTTP client that uploads too much reads the answer, whatever the reason', async () => {
   const body = Buffer.alloc(8 * 1024 * KIB, ' ');
   const typed = (type: string) => ({ body, headers: { 'content-type': type } });
   for (let i = 0; i < 3; i++) {

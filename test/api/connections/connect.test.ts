@@ -25,7 +25,7 @@ test('a client that sends CONNECT and resets the connection harms nobody', async
   succeeded(await service.request('GET', '/plants'), 200);
 });
 
-test('a client that sends CONNECT and stays does not hold up the stop', async () => {
+test('a client that sends CONNECT and stays connected does not delay the stop', async () => {
   const other = await startService();
   const socket = connect({ port: other.port, host: '127.0.0.1', allowHalfOpen: true });
   let answer = '';
@@ -53,7 +53,7 @@ async function ids(): Promise<number[]> {
   return (listed as { id: number }[]).map(({ id }) => id);
 }
 
-/** That CONNECT is refused, and the connection closed. */
+/** Asserts that CONNECT is refused and the connection closed. */
 async function refused(connection: RawConnection): Promise<void> {
   const answer = await connection.answer();
   failed(answer, 40500, /CONNECT/);
@@ -97,7 +97,7 @@ test('CONNECT waits for many requests, byte by byte and in one packet', async ()
   assert.deepEqual(await ids(), before);
 });
 
-test('CONNECT waits for long answers that its client takes slowly', async () => {
+test('CONNECT waits for long answers that its client reads slowly', async () => {
   const name = '\u0001'.repeat(255);
   const reader = await service.tokenFor('reader');
   const creations = Array.from({ length: 1_000 }, () =>
@@ -114,7 +114,7 @@ test('CONNECT waits for long answers that its client takes slowly', async () => 
   await refused(connection);
 });
 
-test('CONNECT without a host and a port is refused as a request that cannot be read', async () => {
+test('CONNECT without a host and a port is refused as unreadable', async () => {
   for (const target of ['/', 'x', 'x:', ':1', 'u@x:1', 'http://x/', '[::1', '*', '']) {
     failed(await exchange(service.port, head(`CONNECT ${target} HTTP/1.1`, 'Host: x')), 40000);
   }

@@ -12,7 +12,7 @@ import { head, usual } from '../../../testkit/sockets/raw-request.ts';
 
 const PLANT = '{"name":"Alder"}';
 
-test('a service that stops finishes what is under way and refuses what is new', async () => {
+test('a service that stops finishes pending requests and refuses new ones', async () => {
   const service = await startService();
   const fields = usual(service);
   const underWay = await openRaw(service.port);
@@ -57,7 +57,7 @@ test('a service may be stopped twice, and does not wait for a client that keeps 
   client.close();
 });
 
-test('a long answer that its client has not taken yet arrives whole when the service stops', async () => {
+test('a long answer that its client has not read yet arrives complete when the service stops', async () => {
   const service = await startService();
   await addPlants(service, 1000, '\u{1f331}'.repeat(255));
   const socket = connect({ port: service.port, host: '127.0.0.1' });
@@ -67,7 +67,7 @@ test('a long answer that its client has not taken yet arrives whole when the ser
   socket.write(request.repeat(4));
   await once(socket, 'readable');
   const stopped = service.stop();
-  // Not before the service has closed what it takes for idle, several times.
+  // Long enough for the service to close idle connections several times.
   await delay(10 * limits.idleCheckMs);
   const [bytes] = await Promise.all([buffer(socket), stopped]);
   const answers = bytes.toString().split('HTTP/1.1 ').slice(1);
@@ -76,7 +76,7 @@ test('a long answer that its client has not taken yet arrives whole when the ser
     const length = Number(/content-length: (\d+)/i.exec(fields)?.[1]);
     assert.equal(Buffer.byteLength(body), length);
   }
-  // The requests that waited for the first answer are refused, and the last refusal says that the connection ends.
+  // Requests queued behind the first answer are refused, and the last refusal announces the end of the connection.
   assert.deepEqual(
     answers.map((answer) => answer.slice(0, 3)),
     ['200', '503', '503', '503'],

@@ -22,7 +22,7 @@ const PLANT = '{"name":"Alder"}';
 const send = (bytes: string | Buffer) => exchange(service.port, bytes);
 const get = (...more: string[]) => send(head(GET, ...fields, ...more));
 
-/** That the request was refused as one that cannot be read, and the connection closed behind the answer. */
+/** Asserts that the request was refused as unreadable, and the connection closed after the answer. */
 async function unreadable(bytes: string | Buffer): Promise<void> {
   const connection = await openRaw(service.port);
   await connection.send(bytes);
@@ -31,7 +31,7 @@ async function unreadable(bytes: string | Buffer): Promise<void> {
   connection.close();
 }
 
-test('Host is needed once in HTTP/1.1, and not at all in HTTP/1.0', async () => {
+test('Host is required once in HTTP/1.1, and not at all in HTTP/1.0', async () => {
   failed(await send(head(GET, authorization)), 40000, /Host/);
   failed(await send(head(GET, 'Host: a', 'Host: a', authorization)), 40000, /host/i);
   failed(await send(head(GET, 'Host: a', authorization, 'hOST: b')), 40000, /host/i);
@@ -64,7 +64,7 @@ test('header fields that never end are refused while they arrive', async () => {
   connection.close();
 });
 
-test('a header that cannot be read is refused', async () => {
+test('a malformed header is refused', async () => {
   const wrong = [
     'X',
     'X y: z',
@@ -89,7 +89,7 @@ test('a transfer-coding other than chunked is not supported', async () => {
   }
 });
 
-test('a transfer-coding that leaves the end of the body open is refused', async () => {
+test('a transfer-coding that does not mark the end of the body is refused', async () => {
   for (const coding of [
     'gzip',
     'chunked, gzip',
@@ -125,7 +125,7 @@ test('Transfer-Encoding together with Content-Length is refused, and nothing aft
   }
 });
 
-test('a Content-Length that cannot be read, or is given twice, is refused', async () => {
+test('a malformed or repeated Content-Length is refused', async () => {
   const wrong = ['-1', '+16', '16x', '0x10', '1.6', '16, 16', '1 6', '99999999999999999999999', '', '१६'];
   for (const length of wrong) {
     const bytes = Buffer.from(head(POST, ...fields, JSON_TYPE, `Content-Length: ${length}`) + PLANT);
@@ -140,7 +140,7 @@ test('a Content-Length that cannot be read, or is given twice, is refused', asyn
   }
 });
 
-test('a chunked body is read, with extensions and trailers that are small', async () => {
+test('a chunked body is read, with small extensions and trailers', async () => {
   const start = head(POST, ...fields, JSON_TYPE, 'Transfer-Encoding: chunked');
   const pieces = [...PLANT].map(chunk).join('');
   for (const body of [
@@ -154,7 +154,7 @@ test('a chunked body is read, with extensions and trailers that are small', asyn
   }
 });
 
-test('chunks that cannot be read are refused', async () => {
+test('malformed chunks are refused', async () => {
   const start = head(POST, ...fields, JSON_TYPE, 'Transfer-Encoding: chunked');
   for (const body of [
     'x\r\n',
@@ -172,7 +172,7 @@ test('chunks that cannot be read are refused', async () => {
   failed(endless, endless.status === 413 ? 41300 : 40000);
 });
 
-test('a body that breaks after its request was answered has no second answer', async () => {
+test('a body that breaks after its request was answered gets no second answer', async () => {
   const refusals: [string[], ErrorCode][] = [
     [['POST /nothing HTTP/1.1', ...fields], 40400],
     [['PUT /plants HTTP/1.1', ...fields], 40500],
@@ -221,7 +221,7 @@ test('a body that breaks is answered after the requests before it, once, and not
   assert.equal(after.length, JSON.parse(before).length + 3);
 });
 
-test('what follows a request that is refused 100 Continue, or has a body that means nothing, is not run', async () => {
+test('nothing after a request that is refused 100 Continue, or has a meaningless body, is run', async () => {
   const before = (await service.request('GET', '/plants')).text;
   const create = `${head(POST, ...fields, JSON_TYPE, `Content-Length: ${PLANT.length}`)}${PLANT}`;
   for (const size of [1, Infinity]) {
@@ -415,7 +415,7 @@ test('lines that end without a carriage return are refused', async () => {
   }
 });
 
-test('a client that resets its connection leaves the service well', async () => {
+test('a client that resets its connection does not harm the service', async () => {
   for (let i = 0; i < 50; i++) {
     const connection = await openRaw(service.port);
     await connection.send(head(POST, ...fields, JSON_TYPE, 'Content-Length: 100'));
@@ -424,13 +424,13 @@ test('a client that resets its connection leaves the service well', async () => 
   succeeded(await get(), 200);
 });
 
-test('a client that reads only when all of its refused upload is sent gets the answer', async () => {
+test('a client that reads only after sending all of its refused upload gets the answer', async () => {
   const piece = 'x'.repeat(3_000);
   const type = 'Content-Type: application/json';
   const fields = ['Host: x', 'Connection: close', type, `Content-Length: ${20 * piece.length}`];
   const socket = connect({ port: service.port, host: '127.0.0.1' }).pause().setEncoding('utf8');
   socket.write(head('POST /plants HTTP/1.1', ...fields));
-  // As slow as a network, so that the answer comes first.
+  // As slowly as a network, so that the answer comes first.
   for (let n = 0; n < 20; n++) {
     await delay(2);
     socket.write(piece);

@@ -16,7 +16,7 @@ const fields = usual(service);
 const body = JSON.stringify({ name: 'Alder', tag: 'x'.repeat(255) });
 await Promise.all(Array.from({ length: PLANTS }, () => service.request('POST', '/plants', { body })));
 
-/** Asks again and again, without a pause, until it is told to stop; each answer is shown. */
+/** Sends requests without a pause until it is told to stop; shows each answer. */
 async function hammer(connection: RawConnection, path: string, shown: (answer: RawAnswer) => boolean) {
   for (let goesOn = true; goesOn; ) {
     await connection.send(head(`GET ${path} HTTP/1.1`, ...fields));
@@ -24,7 +24,7 @@ async function hammer(connection: RawConnection, path: string, shown: (answer: R
   }
 }
 
-test('a burst of requests is answered, every one', async () => {
+test('every request of a burst is answered', async () => {
   const connections = await Promise.all(Array.from({ length: CLIENTS }, () => openRaw(service.port)));
   await Promise.all(connections.map(({ send }) => send(head('GET /plants?limit=1 HTTP/1.1', ...fields))));
   for (const connection of connections) {
@@ -33,7 +33,7 @@ test('a burst of requests is answered, every one', async () => {
   }
 });
 
-test('more than can be answered is refused with 50300 at once, and all others are answered', async () => {
+test('requests beyond the capacity are refused with 50300 at once, and all others are answered', async () => {
   const connections = await Promise.all(Array.from({ length: CLIENTS }, () => openRaw(service.port)));
   const counts = { answered: 0, refused: 0 };
   let answeredAfter = 0;
@@ -49,7 +49,7 @@ test('more than can be answered is refused with 50300 at once, and all others ar
           failed(answer, 50300);
           assert.equal(answer.headers.get('retry-after'), String(limits.retryAfterSeconds));
           counts.refused++;
-          // In the middle of it.
+          // In the middle of the load.
           healthy ??= Promise.all(
             ['/healthz', '/readyz'].map(async (path) => succeeded(await service.request('GET', path), 200)),
           );

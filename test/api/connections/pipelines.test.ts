@@ -7,8 +7,8 @@ import { openRaw, type RawAnswer, type RawConnection } from '../../../testkit/so
 import { chunk, head, usual } from '../../../testkit/sockets/raw-request.ts';
 
 /*
- * Pipelines of random requests, cut at random places, against one rule: the answers are those of the requests, one
- * each and in their order, up to one that says that the connection ends; what follows that one is never run.
+ * Sends random requests in pipelines, split at random places, and checks one rule: the answers are those of the
+ * requests, one each and in order, up to one that announces the end of the connection. Nothing after that one is run.
  */
 
 const PIPELINES = 250;
@@ -23,9 +23,8 @@ const CHUNKED = 'Transfer-Encoding: chunked';
 type Request = {
   name: string;
   bytes: string;
-  /** Throws when the answer is not the one to this request. */
   check(answer: RawAnswer): void;
-  /** Whether the connection ends with its answer: always, never, as the answer says, or whatever the answer says. */
+  /** Whether the connection ends after its answer. */
   ends: 'always' | 'never' | 'as said' | 'in any case';
   bodiless?: boolean;
   creates?: number;
@@ -74,7 +73,7 @@ function removal(): Request {
   };
 }
 
-/** A request that only reads, or is refused. Its query tells its refusal from all others. */
+/** A request that only reads or is refused. Its query distinguishes its refusal from others. */
 function reading(line: string, status: number, more: string[] = [], body = ''): Request {
   return {
     name: `${line} ${more.join()}`,
@@ -118,7 +117,7 @@ const kinds: (() => Request)[] = [
     ...reading('POST /plants', 413, [TYPE, 'Content-Length: 70000'], ' '.repeat(70_000)),
     ends: 'as said',
   }),
-  // A connection that ends here.
+  // Ends the connection.
   () => ({ ...creation(...pick(...ASKS)), ends: 'always' }),
   () => ({ ...reading('GET /plants?limit=1', 200, pick(...ASKS)), ends: 'always' }),
   () => ({ ...reading('HEAD /plants', 200, pick(...ASKS)), ends: 'always' }),
@@ -131,11 +130,11 @@ const kinds: (() => Request)[] = [
   () => ({ ...reading('GARBAGE', 400), ends: 'always' }),
 ];
 
-/** Cut at random places, or not at all. */
+/** Splits the bytes at random places, or not at all. */
 async function sendPieces(connection: RawConnection, bytes: string): Promise<void> {
   const largest = pick(1, 10, 100, 1000, Infinity);
   for (let at = 0; at < bytes.length; ) {
-    // A large body byte by byte shows nothing more.
+    // Sending a large body byte by byte would show nothing more.
     const size = Math.max(Math.ceil(random() * largest), bytes.length > 20_000 ? 1000 : 1);
     await connection.send(bytes.slice(at, at + size));
     at += size;
@@ -143,7 +142,7 @@ async function sendPieces(connection: RawConnection, bytes: string): Promise<voi
   }
 }
 
-/** The answer that is not an interim one. */
+/** The first answer that is not interim. */
 async function final(connection: RawConnection, options: { bodiless: boolean }): Promise<RawAnswer> {
   const answer = await connection.answer(options);
   return answer.status === 100 ? final(connection, options) : answer;

@@ -61,7 +61,7 @@ test('a failed request does not delay those after it', async () => {
   connection.close();
 });
 
-test('a client that reads no answers has few of its requests done, and all of them when it reads', async () => {
+test('a client that reads no answers has only a few of its requests run, and the rest once it reads', async () => {
   const reader = await service.tokenFor('reader');
   const name = '\u0001'.repeat(255);
   const creations = Array.from({ length: 1_000 }, () =>
@@ -71,7 +71,7 @@ test('a client that reads no answers has few of its requests done, and all of th
 
   const socket = connect(service.port, '127.0.0.1').pause();
   await once(socket, 'connect');
-  // Three megabytes each: more than the system takes for a client that does not read.
+  // Three megabytes each: more than the system buffers for a client that does not read.
   const long = head('GET /plants HTTP/1.1', 'Host: x', `Authorization: Bearer ${reader}`);
   socket.write(long.repeat(limits.pipelinedRequests + 8) + creation(1_000_000));
   for (let n = 0; n < 50; n++) succeeded(await service.request('GET', '/plants?limit=1'), 200);

@@ -43,7 +43,7 @@ test('OPTIONS answers 204 with the methods of the path, without a token', async 
   failed(await ask('OPTIONS /nothing HTTP/1.1'), 40400);
 });
 
-test('a method that the path does not have is answered 405 with those that it has', async () => {
+test('a method that the path does not have is answered 405 with the allowed ones', async () => {
   const known = [
     'PUT',
     'PATCH',
@@ -104,7 +104,7 @@ test('CONNECT is refused', async () => {
   }
 });
 
-test('an upgrade is not taken up', async () => {
+test('an upgrade is ignored', async () => {
   for (const protocol of ['websocket', 'h2c']) {
     const upgrade = [
       'Connection: Upgrade, HTTP2-Settings',
@@ -136,7 +136,7 @@ test('an unknown path is a 404, with a token and without', async () => {
   }
 });
 
-test('empty segments, dot segments and a slash at the end make another path', async () => {
+test('empty segments, dot segments and a trailing slash make a different path', async () => {
   const doubled = [
     '//plants',
     '/plants/',
@@ -183,7 +183,7 @@ test('an escaped letter names the same path', async () => {
   succeeded(await get('/plant%73?limit=1'), 200);
 });
 
-test('an escape that cannot be read is refused', async () => {
+test('an invalid escape is refused', async () => {
   for (const path of [
     '/plants/%',
     '/plants/%z7',
@@ -198,7 +198,7 @@ test('an escape that cannot be read is refused', async () => {
   }
 });
 
-test('a target in absolute form names the path in it', async () => {
+test('a target in absolute form addresses its path', async () => {
   for (const origin of ['http://localhost', 'http://example.com:8080', 'https://[::1]:1', 'HTTP://x']) {
     succeeded(await get(`${origin}/plants?limit=1`), 200);
     failed(await get(`${origin}/nothing`), 40400);
@@ -217,7 +217,7 @@ test('a target in absolute form names the path in it', async () => {
   assert.equal(host.headers.get('location'), '/console');
 });
 
-test('a target in absolute form has a host and no user information', async () => {
+test('a target in absolute form must have a host and no user information', async () => {
   for (const authority of [
     'u@h',
     'u:p@h',
@@ -239,7 +239,7 @@ test('a target in absolute form has a host and no user information', async () =>
   failed(await exchange(service.port, head('GET http://h/plants HTTP/1.1')), 40000, /Host/);
 });
 
-test('a target that is none is refused', async () => {
+test('an invalid target is refused', async () => {
   for (const line of [
     'GET plants HTTP/1.1',
     'GET ?limit=1 HTTP/1.1',
@@ -297,7 +297,7 @@ test('another version of HTTP is answered with 505', async () => {
   failed(await exchange(service.port, 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), 50500);
 });
 
-test('a version that cannot be read is refused', async () => {
+test('an invalid version is refused', async () => {
   for (const version of [
     'HTTP/1',
     'HTTP/1.1.1',
@@ -329,7 +329,7 @@ test('a version that cannot be read is refused', async () => {
   }
 });
 
-test('a request line that cannot be read is refused also when it arrives byte by byte', async () => {
+test('an unreadable request line is refused even when it arrives byte by byte', async () => {
   for (const line of [
     'GET /plants HTTP/1.10',
     'GET /plants HTTP/01.1',
@@ -366,12 +366,13 @@ test('a request of another protocol of the same form is refused', async () => {
   succeeded(await ask('GET /plants?limit=1 HTTP/1.0'), 200);
 });
 
-test('a URL is read up to 8 KiB and refused beyond', async () => {
+test('a URL is accepted up to 8 KiB', async () => {
   const target = (length: number) => '/plants?x='.padEnd(length, 'x');
   failed(await get(target(8192)), 40003);
   for (const length of [8193, 16_000]) failed(await get(target(length)), 41400, /8192/);
-  // Beyond the bound of the whole head the parser shows only what came last. When the network cuts the URL in two, that
-  // is not its beginning, and the answer is that of a head that is too large: it must be whole at one of several times.
+  // Beyond the limit of the whole head, the parser shows only its last chunk. If the network splits the URL, that is
+  // not
+  // its start, and the answer is that for a too large head: so at one of several attempts it must arrive in one piece.
   for (const length of [40_000, 200_000]) {
     const whole = await eventually('URL that came in one piece', async () => {
       const answer = await get(target(length));
@@ -384,7 +385,7 @@ test('a URL is read up to 8 KiB and refused beyond', async () => {
   failed(await get('/plants/'.padEnd(8192, '7')), 40500);
   failed(await ask(`DELETE ${'/plants/'.padEnd(8192, '7')} HTTP/1.1`), 40004);
   failed(await exchange(service.port, head(`GET ${target(9000)} HTTP/1.1`, 'Host: x')), 41400);
-  // As it came, whatever of it names the path.
+  // Unchanged, whatever part of it names the path.
   const host = (length: number) =>
     `http://${'h'.repeat(length - '/plants?limit=1'.length - 7)}/plants?limit=1`;
   succeeded(await get(host(8192)), 200);

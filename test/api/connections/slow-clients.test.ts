@@ -6,7 +6,7 @@ import { startService } from '../../../testkit/service/service.ts';
 import { openRaw, type RawConnection } from '../../../testkit/sockets/raw-client.ts';
 import { head, usual } from '../../../testkit/sockets/raw-request.ts';
 
-// These tests take as long as the limit that they look at: about eleven seconds, all of them together.
+// These tests take as long as the limit: together about eleven seconds.
 
 const service = await startService();
 after(() => service.stop());
@@ -14,7 +14,7 @@ after(() => service.stop());
 const fields = usual(service);
 const started = performance.now();
 
-/** That the connection is answered with 408 and closed, when the limit is over and not much later. */
+/** Asserts that the connection gets 408 and is closed, soon after the limit. */
 async function timedOut(connection: RawConnection): Promise<void> {
   failed(await connection.answer(), 40800);
   await connection.ended();
@@ -36,7 +36,7 @@ await trickling.send('GET /plants HTTP/1.1\r\n');
 const trickle = setInterval(() => trickling.send('X: y\r\n'), 250);
 const trickled = timedOut(trickling).finally(() => clearInterval(trickle));
 
-// The first request is complete, the second one on the same connection is not.
+// The first request is complete, the second on the same connection is not.
 const second = await openRaw(service.port);
 await second.send(`${head('GET /plants HTTP/1.1', ...fields)}GET /plants`);
 succeeded(await second.answer(), 200);
@@ -48,9 +48,9 @@ test('a connection that sends nothing at all is answered with 408', () => silenc
 
 test('a request whose header fields trickle is answered with 408', () => trickled);
 
-test('a second request on a connection has the same time as the first', () => secondHalted);
+test('a second request on a connection has as much time as the first', () => secondHalted);
 
-test('many slow connections do not keep others waiting', async () => {
+test('many slow connections do not delay others', async () => {
   const slow = await Promise.all(Array.from({ length: 200 }, () => openRaw(service.port)));
   for (const connection of slow) await connection.send('POST /plants HTTP/1.1\r\nHost: x\r\nX');
   succeeded(await service.request('GET', '/plants'), 200);

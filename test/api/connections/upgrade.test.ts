@@ -36,7 +36,7 @@ async function ids(): Promise<Set<number>> {
   return new Set((listed as { id: number }[]).map(({ id }) => id));
 }
 
-/** That this is the last answer of the connection. */
+/** Asserts that this is the last answer of the connection. */
 async function isLast(connection: RawConnection, answer: RawAnswer): Promise<void> {
   assert.equal(answer.headers.get('connection'), 'close');
   assert.equal(await connection.ended(), 'closed');
@@ -44,7 +44,7 @@ async function isLast(connection: RawConnection, answer: RawAnswer): Promise<voi
 }
 
 for (const size of [1, 50, Infinity]) {
-  test(`what follows a request that asks for an upgrade is not run, in pieces of ${size}`, async () => {
+  test(`nothing after a request for an upgrade is run, in pieces of ${size}`, async () => {
     for (const ask of ASKS) {
       const asking: [string, number][] = [
         [head('GET /plants?limit=1 HTTP/1.1', ...fields, ...ask), 200],
@@ -70,7 +70,7 @@ for (const size of [1, 50, Infinity]) {
   });
 }
 
-test('the body of a request that is dropped after an upgrade is not taken for a request', async () => {
+test('the body of a request that is dropped after an upgrade is not parsed as a request', async () => {
   for (const ask of ASKS) {
     const kept = ++lastId;
     succeeded(await service.request('POST', '/plants', { body: { id: kept, name: 'Alder' } }), 201);
@@ -88,7 +88,7 @@ test('the body of a request that is dropped after an upgrade is not taken for a 
   }
 });
 
-test('a body that is to follow an upgrade is read, and nothing after it', async () => {
+test('a body after an upgrade is read, and nothing after it', async () => {
   const id = ++lastId;
   const connection = await openRaw(service.port);
   const [start = '', body = ''] = creation(id, ...(ASKS[0] ?? [])).split('\r\n\r\n');

@@ -6,11 +6,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { follow, idsOf, nextResponse, plant, take, withService } from '../../../testkit/service/follower.ts';
 import type { Service } from '../../../testkit/service/service.ts';
 
-/** Two kilobytes. */
 const LONG = '🌱'.repeat(255);
 const COUNT = 12_000;
 
-/** Twenty-five megabytes of events, which are more than the buffers between service and client hold. */
+/** Twenty-five megabytes of events, more than the buffers between service and client hold. */
 async function manyPlants(service: Service, user: string): Promise<void> {
   await service.beside(async ({ store, runtime }) => {
     const owner = (await store.access.users()).find(({ name }) => name === user)?.id ?? 0;
@@ -25,8 +24,8 @@ async function manyPlants(service: Service, user: string): Promise<void> {
 }
 
 /**
- * Waits until the buffers on the way are full: bytes wait in the service, and none of them leaves. Resolves with how many
- * have arrived.
+ * Waits until the buffers on the way are full: bytes wait in the service and none leave. Resolves with how many
+ * arrived.
  */
 async function untilStalled(client: { socket: Socket }, service: ServerResponse): Promise<number> {
   for (let before = -1; ; ) {
@@ -47,7 +46,7 @@ test('a client that does not read costs bounded memory, and gets every event in 
     follower.response.pause();
     await manyPlants(service, 'sleeper');
     const before = process.memoryUsage().rss;
-    // Wakes the stream: it looks at once, and not at the next poll.
+    // Wakes the stream before its next poll.
     await plant(service, token, { name: 'Last', id: COUNT + 1 });
     const arrived = await untilStalled(follower.response, sent);
     const growth = process.memoryUsage().rss - before;
@@ -56,7 +55,7 @@ test('a client that does not read costs bounded memory, and gets every event in 
     const waiting = sent.socket?.writableLength ?? 0;
     assert.ok(waiting > 0 && waiting < 2 ** 20, `${waiting} bytes wait in the service`);
 
-    // Others are served meanwhile.
+    // Others are still served.
     const awake = await follow(service, token);
     await plant(service, token, { name: 'Later', id: COUNT + 2 });
     assert.deepEqual(idsOf(await take(awake, 1)), [COUNT + 2]);
@@ -70,7 +69,7 @@ test('a client that does not read costs bounded memory, and gets every event in 
     follower.close();
   }));
 
-test('a client that does not read does not hold up the stop', () =>
+test('a client that does not read does not delay the stop', () =>
   withService(async (service) => {
     const token = await service.tokenFor('stuck');
     const sending = nextResponse();

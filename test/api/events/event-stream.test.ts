@@ -69,7 +69,7 @@ test('a stream continues after Last-Event-ID, whether from the stream or the lis
     assert.equal(events.length, 1);
   }));
 
-test('each follower gets every event once and in order while many are made at the same time', () =>
+test('each follower gets every event once and in order while many are created concurrently', () =>
   withService(async (service) => {
     const [token, other] = [await service.tokenFor('busy'), await service.tokenFor('neighbour')];
     const followers = await Promise.all([follow(service, token), follow(service, token)]);
@@ -85,14 +85,14 @@ test('each follower gets every event once and in order while many are made at th
       const order = events.map(({ data }) => data.id);
       assert.deepEqual(order, [...order].sort());
     }
-    // What others do is not told.
+    // Events of others stay hidden.
     await plant(service, other, { name: 'Mine', id: 7 });
     const [own] = await take(stranger, 1);
     assert.equal(own?.data.plant.name, 'Mine');
     for (const follower of [...followers, stranger]) follower.close();
   }));
 
-test('a Last-Event-ID that is no cursor of this user is refused before the stream begins', () =>
+test('a Last-Event-ID that is not a cursor of this user is refused before the stream begins', () =>
   withService(async (service) => {
     const [token, other] = [await service.tokenFor('owner'), await service.tokenFor('thief')];
     await plant(service, token);
@@ -101,7 +101,7 @@ test('a Last-Event-ID that is no cursor of this user is refused before the strea
     for (const lastEventId of wrong) await refused(service, token, 40007, lastEventId);
     await refused(service, other, 40007, cursor);
     (await follow(service, token, cursor)).close();
-    // As some clients send it before they have one.
+    // Some clients send an empty one before they have a cursor.
     (await follow(service, token, '')).close();
     failed(await service.request('GET', '/events/stream?cursor=x', { token }), 40003);
   }));
@@ -122,7 +122,7 @@ test('a client of HTTP/1.0 gets the stream without chunks', () =>
     const sending = nextResponse();
     const answered = exchange(service.port, bytes);
     await once(await sending, 'pipe');
-    // The answer is whole when the connection ends.
+    // Complete only when the connection ends.
     await service.stop();
     const answer = await answered;
     assert.equal(answer.headers.get('transfer-encoding'), null);
@@ -148,7 +148,7 @@ test('a user has at most 32 streams, and ending one makes room', () =>
     for (const follower of followers) follower.close();
   }));
 
-test('a stream ends with its token, and shows nothing that came after that', () =>
+test('a stream ends with its token, and shows no later events', () =>
   withService(async (service) => {
     const token = await service.tokenFor('revoked');
     const second = await service.tokenFor('revoked');
@@ -165,7 +165,7 @@ test('a stream ends with its token, and shows nothing that came after that', () 
     await refused(service, token, 40101);
   }));
 
-test('streams end when the service stops, and do not hold it up', () =>
+test('streams end when the service stops, and do not delay it', () =>
   withService(async (service) => {
     const token = await service.tokenFor('drained');
     const followers = await Promise.all(Array.from({ length: 5 }, () => follow(service, token)));
@@ -177,7 +177,7 @@ test('streams end when the service stops, and do not hold it up', () =>
     assert.ok(performance.now() - started < 5000);
   }));
 
-test('clients that go away at any moment leave the service well', () =>
+test('clients that disconnect at any moment do not harm the service', () =>
   withService(async (service) => {
     const token = await service.tokenFor('flighty');
     for (let round = 0; round < 5; round++) {
@@ -189,7 +189,7 @@ test('clients that go away at any moment leave the service well', () =>
       const created = plant(service, token);
       for (const response of responses) response.destroy();
       await created;
-      // Until the service has seen that they are gone.
+      // Until the service has noticed that they are gone.
       for (let open = 30; open > 0; ) {
         const probes = await Promise.all(Array.from({ length: 30 }, () => openStream(service, token)));
         open = probes.filter(({ statusCode }) => statusCode === 429).length;

@@ -11,7 +11,7 @@ after(() => service.stop());
 type Page = { events: EventData[]; cursor: string };
 
 async function page(token: string, query = ''): Promise<Page> {
-  // The members are looked at in the first test, and compared with the OpenAPI document.
+  // The first test checks the members; another compares them with the OpenAPI document.
   return succeeded(await service.request('GET', `/events${query}`, { token }), 200) as Page;
 }
 
@@ -51,7 +51,7 @@ test('events are listed oldest first, and a cursor continues after the last one'
     [first, second, third].map(({ events }) => idsOf(events)),
     [[5, 4], [3, 2], [1]],
   );
-  // A cursor may be asked with again, and with another limit.
+  // A cursor may be used again, with another limit.
   assert.deepEqual(await page(token, `?limit=2&cursor=${first.cursor}`), second);
   assert.deepEqual(idsOf((await page(token, `?cursor=${first.cursor}`)).events), [3, 2, 1]);
 
@@ -80,7 +80,7 @@ test('a page has 100 events by default', async () => {
   assert.deepEqual([head.status, head.text], [200, '']);
 });
 
-test('a reader that walks while many plants are made skips none and sees none twice', async () => {
+test('a reader who pages while plants are created sees each event once', async () => {
   const token = await service.tokenFor('reconciler');
   const ids = Array.from({ length: 600 }, (_, i) => i + 1);
   let isDone = false;
@@ -114,7 +114,7 @@ test('a reader that walks while many plants are made skips none and sees none tw
   }
 });
 
-test('a cursor that is none, or of another user, is refused', async () => {
+test("an invalid cursor, or another user's, is refused", async () => {
   const [token, other] = [await service.tokenFor('owner'), await service.tokenFor('thief')];
   await plant(token, { name: 'Hazel' });
   const { cursor } = await page(token);

@@ -28,7 +28,7 @@ describe('Idempotency-Key', () => {
     return JSON.parse(answer.text).map(({ name }: { name: string }) => name);
   }
 
-  test('a create that is repeated with its key adds one plant, and is answered alike', async () => {
+  test('a create repeated with its key adds one plant and gets the same answer', async () => {
     const token = await service.tokenFor('repeater');
     const key = newKey();
     const first = await post('/plants', { name: 'Alder' }, key, token);
@@ -43,7 +43,7 @@ describe('Idempotency-Key', () => {
     assert.equal(JSON.parse(events.text).events.length, 1);
   });
 
-  test('a create whose id was taken is answered alike, even when the plant is gone', async () => {
+  test('a repeated create whose id was taken gets the same answer, even after the plant is gone', async () => {
     const token = await service.tokenFor('loser');
     const key = newKey();
     await service.request('POST', '/plants', { token, body: { name: 'Alder', id: 7 } });
@@ -56,7 +56,7 @@ describe('Idempotency-Key', () => {
     assert.deepEqual(await namesOf(token), []);
   });
 
-  test('a body that was refused is refused alike, and its key is used up', async () => {
+  test('a refused body is refused the same way again, and its key is used up', async () => {
     for (const [body, code] of [
       ['{"name":7}', 40002],
       ['{"name":', 40001],
@@ -72,7 +72,7 @@ describe('Idempotency-Key', () => {
     }
   });
 
-  test('a key with another body is refused, and nothing is done', async () => {
+  test('a key with another body is refused, and changes nothing', async () => {
     const token = await service.tokenFor('changer');
     const key = newKey();
     await post('/plants', { name: 'Alder' }, key, token);
@@ -97,7 +97,7 @@ describe('Idempotency-Key', () => {
     }
   });
 
-  test('what another token or another time may change is not kept', async () => {
+  test('answers that depend on the token or the time are not kept', async () => {
     const token = await service.tokenFor('reader', { scopes: ['plants:read'] });
     const key = newKey();
     failed(await post('/plants', { name: 'Alder' }, key, token), 40300);
@@ -108,7 +108,7 @@ describe('Idempotency-Key', () => {
     assert.equal(isReplayed(answer), false);
   });
 
-  test('of requests that run at the same time under one key one is done', async () => {
+  test('of concurrent requests with one key, one is carried out', async () => {
     const token = await service.tokenFor('racer');
     const key = newKey();
     const answers = await Promise.all(
@@ -124,7 +124,7 @@ describe('Idempotency-Key', () => {
     assert.ok(isReplayed(await post('/plants', { name: 'Alder' }, key, token)));
   });
 
-  test('a retry of what was done is answered although another request tries to take its key', async () => {
+  test('a retry gets its answer although another request uses the same key', async () => {
     const token = await service.tokenFor('rival');
     for (let n = 0; n < 20; n++) {
       const key = newKey();
@@ -139,7 +139,7 @@ describe('Idempotency-Key', () => {
     }
   });
 
-  test('a client that left before its answer gets it when it asks again', async () => {
+  test('a client that left before its answer gets it on a retry', async () => {
     const token = await service.tokenFor('leaver');
     for (let n = 0; n < 10; n++) {
       const key = newKey();
@@ -150,7 +150,7 @@ describe('Idempotency-Key', () => {
       const socket = connect(service.port, '127.0.0.1');
       await new Promise<void>((resolve) => socket.write(head + body, () => resolve()));
       socket.resetAndDestroy();
-      // Whether it was done or not, or is being done.
+      // Whether it was carried out, was not, or still is.
       const answer = await eventually('answer', async () => {
         const tried = await post('/plants', body, key, token);
         return tried.status === 409 ? undefined : tried;
@@ -161,7 +161,7 @@ describe('Idempotency-Key', () => {
     assert.equal((await namesOf(token)).length, 10);
   });
 
-  test('every other POST is repeated safely, its secret included', async () => {
+  test('every other POST can be repeated safely, including its secret', async () => {
     const token = await service.tokenFor('hooker');
     const key = newKey();
     const created = await post('/webhooks', { url: 'http://127.0.0.1:1/' }, key, token);
@@ -202,7 +202,7 @@ describe('Idempotency-Key', () => {
     assert.ok(isReplayed(await post(`/webhooks/%77${id.slice(1)}/test`, undefined, key, token)));
   });
 
-  test('a key that cannot be read is refused', async () => {
+  test('a malformed key is refused', async () => {
     for (const key of ['', '""', '"a', 'a"b', 'a b', '"a\\b"', 'a,b', '"a";b', 'x'.repeat(256), 'ä']) {
       const answer = await service.request('POST', '/plants', {
         headers: { 'idempotency-key': key },

@@ -15,11 +15,11 @@ import { scrape } from '../../../testkit/service/scrape.ts';
 import { type Service, startService } from '../../../testkit/service/service.ts';
 import { head } from '../../../testkit/sockets/raw-request.ts';
 
-// All connections come from one address, which may have more of them than a client may.
+// All connections share one address, which may have more of them than an untrusted client.
 const service = await startService({ METRICS_PORT: '0', TRUST_PROXY: '127.0.0.0/8' });
 after(() => service.stop());
 
-/** Large enough that a list of them does not fit into the buffers between server and client. */
+/** So long that a list does not fit into the buffers between server and client. */
 const LONG_NAME = '🌱'.repeat(255);
 
 /** Gives a new user the plants 10, 20, 30, … and returns the user's token. */
@@ -41,17 +41,17 @@ async function planted(user: string, count: number, name = LONG_NAME, at = servi
   return token;
 }
 
-/** An answer whose head is here and whose body is not read yet. */
+/** An answer whose head has arrived and whose body is unread. */
 async function beginReading(path: string, token: string, at: Service = service): Promise<IncomingMessage> {
   const request = get(at.url + path, { headers: { authorization: `Bearer ${token}` }, agent: false });
   const [response]: IncomingMessage[] = await once(request, 'response');
-  // A reset is told to the request as well as to the response, where the tests look for it.
+  // Both request and response report a reset; the tests check the response.
   request.on('error', () => {});
   assert.ok(response !== undefined);
   return response;
 }
 
-/** Waits until nothing more arrives: the buffers on the way are full. */
+/** Waits until nothing more arrives because the buffers on the way are full. */
 async function untilStalled(response: IncomingMessage): Promise<number> {
   for (let before = -1; ; ) {
     const arrived = response.socket.bytesRead;
@@ -61,7 +61,7 @@ async function untilStalled(response: IncomingMessage): Promise<number> {
   }
 }
 
-/** A user whose plants make 40 MB of JSON. No test changes them. */
+/** The size of a list of 40 MB of JSON. No test changes its plants. */
 const LONG = 40_000;
 const long = planted('long', LONG);
 
@@ -76,7 +76,7 @@ test('a list without a limit has every plant, in order, however many there are',
   assert.equal(answer.headers.get('link'), null);
 });
 
-test('long pages follow each other without a gap and without a plant twice', async () => {
+test('long pages follow each other without gaps or duplicates', async () => {
   const token = await planted('long-pages', 2503, 'Alder');
   const ids: number[] = [];
   const sizes: number[] = [];
@@ -91,7 +91,7 @@ test('long pages follow each other without a gap and without a plant twice', asy
   assert.deepEqual(ids, tens(2503));
 });
 
-test('what changes during a list neither tears it nor doubles a plant', async () => {
+test('changes during a list neither tear it nor duplicate a plant', async () => {
   const count = 12_000;
   const token = await planted('changing', count);
   const response = await beginReading('/plants?fields=id,name', token);
@@ -111,7 +111,7 @@ test('what changes during a list neither tears it nor doubles a plant', async ()
   for (const id of tens(count)) assert.ok(listed.has(id) || removed.includes(id), `${id} is missing`);
 });
 
-test('a page with a limit never holds more than that, also when plants are added while it is read', async () => {
+test('a page with a limit never has more plants, even when some are added while it is read', async () => {
   const token = await planted('limited', 12_000);
   const response = await beginReading('/plants?fields=id,name&limit=11000', token);
   await untilStalled(response);
@@ -122,7 +122,7 @@ test('a page with a limit never holds more than that, also when plants are added
     const ids: number[] = idsOf(await text(response));
     assert.ok(ids.length <= 11_000);
   } catch (error) {
-    // Either a right answer or a reset: never a page that is taken for whole and is not.
+    // Either a correct answer or a reset, never a page that only looks complete.
     assert.ok(error instanceof Error && 'code' in error);
     assert.equal(error.code, 'ECONNRESET');
   }
@@ -137,7 +137,7 @@ test('a reader that stops reading costs the server bounded memory, and gets ever
   assert.ok(arrived < 32 * 2 ** 20, `${arrived} bytes were sent to a reader that does not read`);
   assert.ok(growth < 48 * 2 ** 20, `the process grew by ${growth} bytes`);
 
-  // Others are served meanwhile.
+  // Others are still served.
   succeeded(await service.request('GET', '/plants?limit=1', { token }), 200);
   let plants = 0;
   for await (const chunk of response) {
@@ -147,7 +147,7 @@ test('a reader that stops reading costs the server bounded memory, and gets ever
   assert.ok(response.complete);
 });
 
-test('clients that go away in the middle of a list leave the service well', async () => {
+test('clients that disconnect in the middle of a list do not harm the service', async () => {
   const token = await long;
   const responses = await Promise.all(Array.from({ length: 20 }, () => beginReading('/plants', token)));
   const closed = responses.map((response) => once(response, 'close'));
@@ -156,7 +156,7 @@ test('clients that go away in the middle of a list leave the service well', asyn
   succeeded(await service.request('GET', '/plants?limit=1', { token }), 200);
 });
 
-test('HEAD of a long list answers at once, and the connection serves on', async () => {
+test('HEAD of a long list answers at once, and the connection stays usable', async () => {
   const token = await long;
   for (let i = 0; i < 5; i++) {
     const answer = await service.request('HEAD', '/plants', { token });
@@ -167,7 +167,7 @@ test('HEAD of a long list answers at once, and the connection serves on', async 
 
 const AT_ONCE = 32;
 
-/** Asks for more lists than this, which nobody reads. A few at a time: at once they would be an overload. */
+/** Requests lists that nobody reads, a few at a time: all at once would be an overload. */
 async function askForLists(token: string, count: number): Promise<Socket[]> {
   const request = head('GET /plants HTTP/1.1', 'Host: local', `Authorization: Bearer ${token}`);
   const sockets: Socket[] = [];
@@ -189,17 +189,17 @@ async function listsReset(): Promise<number> {
   return metrics.value('plant_store_http_lists_reset_total') ?? 0;
 }
 
-/** The system takes 2.5 MB of each list before it waits for its reader. */
+/** The system buffers 2.5 MB of each list. */
 const FILLED_MS = 60_000;
 
-/** Resolves with how many lists more were reset. */
+/** Resolves with how many more lists were reset. */
 async function someReset(before: number): Promise<number> {
   const reset = async () => ((await listsReset()) > before ? true : undefined);
   await eventually('list that is reset', reset, FILLED_MS);
   return (await listsReset()) - before;
 }
 
-test('beyond so many of a token, and so many in all, the list that has waited longest for its reader is reset, and others arrive whole', async () => {
+test('beyond the limit per token and in all, the list that has waited longest for its reader is reset, and others arrive complete', async () => {
   const token = await long;
   const before = await listsReset();
   const slowest = await beginReading('/plants', token);
@@ -225,7 +225,7 @@ async function partsOf(next: NextPart): Promise<string[]> {
   return isLast ? [part] : [part, ...(await partsOf(next))];
 }
 
-test('no part of a list is larger than its bound, however the sizes of plants differ', async () => {
+test('no part of a list is larger than its bound, whatever the sizes of plants', async () => {
   const small = 1200;
   const large = 400;
   await planted('uneven', small, 'A');
@@ -252,7 +252,7 @@ test('a list is reset when the store fails in the middle of it', async () => {
     const token = await planted('torn', 12_000, LONG_NAME, broken);
     const response = await beginReading('/plants', token, broken);
     await untilStalled(response);
-    // The service may be writing.
+    // The service may hold the write lock.
     const db = new DatabaseSync(storePath(broken.dataDir), { timeout: 5000 });
     db.exec('ALTER TABLE plants RENAME TO elsewhere');
     await assert.rejects(text(response), { code: 'ECONNRESET' });

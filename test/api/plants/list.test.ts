@@ -21,7 +21,7 @@ async function remove(token: string, ...ids: number[]): Promise<void> {
   for (const id of ids) succeeded(await service.request('DELETE', `/plants/${id}`, { token }), 204);
 }
 
-/** One page and the path of the next, which is undefined on the last one. */
+/** One page and the path of the next; undefined on the last page. */
 async function page(path: string, token: string): Promise<{ plants: unknown; next: string | undefined }> {
   const answer = await service.request('GET', path, { token });
   const plants = succeeded(answer, 200);
@@ -32,7 +32,7 @@ async function page(path: string, token: string): Promise<{ plants: unknown; nex
   return { plants, next };
 }
 
-/** The plants of each page, to the last one; `between` runs after each. */
+/** The plants of each page; `between` runs after each page. */
 async function walk(path: string, token: string, between = async (_pages: number) => {}): Promise<unknown[]> {
   const pages: unknown[] = [];
   for (let next: string | undefined = path; next !== undefined; ) {
@@ -55,7 +55,7 @@ test('a user without plants gets an empty array', async () => {
   assert.equal(answer.headers.get('link'), null);
 });
 
-test('plants come in ascending order of their ids, each with name and tag alone', async () => {
+test('plants are listed by ascending id, each with only name and tag', async () => {
   const token = await service.tokenFor('ordered');
   await create(token, 10, -3, 0, 9223372036854775807n, 2, -9223372036854775808n);
   const names = ['-9223372036854775808', '-3', '0', '2', '10', '9223372036854775807'];
@@ -71,7 +71,7 @@ test('nobody sees the plants of another user', async () => {
   assert.deepEqual(succeeded(await list('?fields=id,owner', other), 200), [{ id: 5, owner: 'other' }]);
 });
 
-test('a limit caps the list, and Link leads on exactly when there are more', async () => {
+test('a limit caps the list, and Link is set exactly when there are more', async () => {
   const token = await service.tokenFor('limited');
   await create(token, 1, 2, 3);
   for (const limit of [1, 2]) {
@@ -114,25 +114,25 @@ test('the next link keeps the limit and the fields', async () => {
   assert.deepEqual(await walk('/plants?fields=tag,id&limit=2', token), [withIds(1, 2), withIds(3)]);
 });
 
-test('a walk visits each plant that exists all the while exactly once', async () => {
+test('paging visits each plant that exists throughout exactly once', async () => {
   const token = await service.tokenFor('walker');
   await create(token, 10, 20, 30, 40, 50, 60);
   const pages = await walk('/plants?limit=2&fields=id', token, async (count) => {
     if (count === 1) await create(token, 5, 35);
-    // The plant that the cursor points to is gone, and the one before it too.
+    // The plant at the cursor and the one before it are deleted.
     if (count === 2) await remove(token, 35, 40, 10);
     if (count === 2) await create(token, 65);
   });
   assert.deepEqual(pages, [withIds(10, 20), withIds(30, 35), withIds(50, 60), withIds(65)]);
 });
 
-test('a walk that reaches the largest id ends there', async () => {
+test('paging ends at the largest id', async () => {
   const token = await service.tokenFor('to-the-end');
   await create(token, -9223372036854775808n, 0, 9223372036854775807n);
   assert.equal((await walk('/plants?limit=1', token)).length, 3);
 });
 
-test('a cursor without a limit gives all the rest', async () => {
+test('a cursor without a limit returns all the rest', async () => {
   const token = await service.tokenFor('resumed');
   await create(token, 1, 2, 3, 4);
   const { next } = await page('/plants?limit=1&fields=id', token);
@@ -149,7 +149,7 @@ test('a cursor that this service did not give to this user is refused', async ()
   failed(await list(`?cursor=${cursor}`, service.token), 40007);
 
   const [own = '', id = '', proof = ''] = cursor.split('.');
-  // A CRC is linear: how it changes with the place does not depend on what keys it. The next user is the thief.
+  // A CRC is linear: the effect of a changed position does not depend on the key. The next user is the thief.
   const forged = [Number(own) - 1, Number(own) + 1].map((user) => {
     const change = crc32(`${own}.${id}`) ^ crc32(`${user}.${id}`);
     return `${user}.${id}.${(Number(proof) ^ change) >>> 0}`;
@@ -176,7 +176,7 @@ test('a cursor that this service did not give to this user is refused', async ()
   }
 });
 
-test('fields names the members that each plant has', async () => {
+test('fields selects the members of each plant', async () => {
   const token = await service.tokenFor('fielder');
   succeeded(
     await service.request('POST', '/plants', { body: '{"name":"Oak","tag":"Quercus","id":1}', token }),
@@ -263,7 +263,7 @@ test('an unknown, repeated or malformed query parameter is refused', async () =>
   succeeded(await list('?', service.token), 200);
 });
 
-test('HEAD answers as GET, without the body', async () => {
+test('HEAD answers like GET, without the body', async () => {
   const token = await service.tokenFor('header');
   await create(token, 1, 2);
   for (const query of ['', '?limit=1', '?limit=2']) {
@@ -281,7 +281,7 @@ test('HEAD answers as GET, without the body', async () => {
   assert.equal((await service.request('HEAD', '/plants', { token: null })).status, 401);
 });
 
-test('HTTP/1.0 gets the list as well, ended by the end of the connection or by its length', async () => {
+test('HTTP/1.0 gets the list too, ended by the connection or the length', async () => {
   const token = await service.tokenFor('old');
   await create(token, 1);
   const answer = await exchange(

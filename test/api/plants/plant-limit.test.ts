@@ -12,11 +12,11 @@ after(() => service.stop());
 const add = (token: string, id?: number) =>
   service.request('POST', '/plants', { token, body: { name: 'Alder', id } });
 
-test('a user has no more plants than there may be, and others have theirs', async () => {
+test('a user cannot exceed the limit of plants, and others have their own', async () => {
   const [ann, bob] = [await service.tokenFor('ann'), await service.tokenFor('bob')];
   for (let id = 1; id <= 3; id++) succeeded(await add(ann, id), 201);
   failed(await add(ann), 40902, /3 plants/);
-  // Whoever repeats a create learns that it was done.
+  // A repeated create still reports that the plant exists.
   failed(await add(ann, 3), 40900);
   succeeded(await add(bob), 201);
   await service.request('DELETE', '/plants/2', { token: ann });
@@ -24,7 +24,7 @@ test('a user has no more plants than there may be, and others have theirs', asyn
   failed(await add(ann), 40902);
 });
 
-test('of creates that arrive together only as many are done as there is room for', async () => {
+test('of concurrent creates only as many succeed as the limit allows', async () => {
   const token = await service.tokenFor('crowd');
   const answers = await Promise.all(Array.from({ length: 20 }, () => add(token)));
   assert.equal(answers.filter(({ status }) => status === 201).length, 3);

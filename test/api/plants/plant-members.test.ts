@@ -18,7 +18,7 @@ test('an id that is not a 64-bit integer is refused', async () => {
   }
 });
 
-test('text is stored and returned as it came', async () => {
+test('text is stored and returned unchanged', async () => {
   const token = await service.tokenFor('texts');
   const names = [
     ' Juniper\t',
@@ -53,7 +53,7 @@ test('lengths are counted in Unicode code points', async () => {
   }
 });
 
-test('white space is what Unicode says, in the answers and in the OpenAPI document', async () => {
+test("white space is Unicode's, in the answers and in the OpenAPI document", async () => {
   const { components } = JSON.parse((await service.request('GET', '/openapi.json')).text);
   const rule = new RegExp(components.schemas.PlantInput.properties.name.pattern, 'u');
   const white: string[] = [];
@@ -75,7 +75,7 @@ test('white space is what Unicode says, in the answers and in the OpenAPI docume
   }
 });
 
-test('a name that breaks its rule is refused, and the message says the rule', async () => {
+test('a name that breaks its rule is refused, and the message states the rule', async () => {
   const rule = /"name" must be a string of 1 to 255 Unicode code points/;
   for (const name of ['', ' ', '\t\n\r', '\u00a0\u3000\u2003', '\0', 'a\0b']) {
     failed(await create({ name }), 40002, rule);
@@ -97,7 +97,7 @@ test('a name that breaks its rule is refused, and the message says the rule', as
   failed(await create({ tag: 'Alnus', id: 1 }), 40002, /"name" is missing/);
 });
 
-test('a tag that breaks its rule is refused, and the message says the rule', async () => {
+test('a tag that breaks its rule is refused, and the message states the rule', async () => {
   for (const tag of [
     'null',
     '7',

@@ -13,14 +13,14 @@ const remove = (id: string, token = service.token) => service.request('DELETE', 
 const everything = async (token: string) =>
   succeeded(await service.request('GET', '/plants?fields=id,name,tag', { token }), 200);
 
-/** The id under which a plant was created. */
+/** Creates a plant and returns its id. */
 async function created(body: unknown, token: string): Promise<string | undefined> {
   const answer = await create(body, token);
   succeeded(answer, 201);
   return answer.headers.get('location')?.replace(/^\/plants\//, '');
 }
 
-test('a created plant is answered with its name and tag, and with where it is', async () => {
+test('creating a plant returns its name, tag and location', async () => {
   const token = await service.tokenFor('creator');
   const answer = await create({ name: 'Alder', id: 7, tag: 'Alnus' }, token);
   assert.deepEqual(succeeded(answer, 201), { name: 'Alder', tag: 'Alnus' });
@@ -84,7 +84,7 @@ test('without an id the plant gets the next free one', async () => {
   assert.equal(await created({ name: 'Fir' }, token), '5');
 });
 
-test('plants that are created at the same time get ids of their own', async () => {
+test('concurrently created plants get different ids', async () => {
   const token = await service.tokenFor('simultaneous');
   const ids = await Promise.all(Array.from({ length: 60 }, () => created({ name: 'Fir' }, token)));
   const sorted = ids.map(Number).sort((a, b) => a - b);
@@ -110,7 +110,7 @@ test('a second plant with a taken id changes nothing and creates no event', asyn
   assert.equal(events(), 1);
 });
 
-test('of many creates with one id exactly one succeeds', async () => {
+test('of concurrent creates with one id exactly one succeeds', async () => {
   const token = await service.tokenFor('race');
   const answers = await Promise.all(
     Array.from({ length: 40 }, (_, index) => create({ name: `Hazel ${index}`, id: 1 }, token)),
@@ -132,7 +132,7 @@ test('two users may both have a plant 1, and neither can delete the other’s', 
   assert.deepEqual(await everything(bob), []);
 });
 
-test('deleting a plant answers without a body, and a second time 404', async () => {
+test('deleting a plant answers without a body, and 404 the second time', async () => {
   const token = await service.tokenFor('remover');
   await created({ name: 'Kapok', id: -5 }, token);
   const answer = await remove('-5', token);
@@ -182,7 +182,7 @@ test('an id in the path that is not canonical is refused', async () => {
   for (const id of [...wrong, ...ranges]) failed(await remove(id), 40004, /64-bit integer in canonical form/);
 });
 
-test('create and delete take no query parameters', async () => {
+test('create and delete accept no query parameters', async () => {
   failed(await service.request('POST', '/plants?limit=1', { body: { name: 'Maple' } }), 40003, /"limit"/);
   failed(await service.request('DELETE', '/plants/1?force=1'), 40003, /"force"/);
 });

@@ -43,7 +43,7 @@ describe('shared plants', () => {
     assert.deepEqual(await names(bob), ['Birch']);
   });
 
-  test('a walk by cursors goes through own and shared plants, each once', async () => {
+  test('paging visits own and shared plants, each once', async () => {
     const viewer = await service.tokenFor('walker');
     const expected: string[] = [];
     for (const owner of ['walker', 'walker-a', 'walker-b', 'walker-c']) {
@@ -93,7 +93,7 @@ describe('shared plants', () => {
     assert.equal((await names(tokens[0] ?? '', '?limit=2500')).length, 2500);
   });
 
-  test('a cursor stays good while its owner shares no more', async () => {
+  test('a cursor stays valid after its owner stops sharing', async () => {
     const viewer = await service.tokenFor('cutter');
     for (const owner of ['cutter-a', 'cutter-b']) {
       const token = await service.tokenFor(owner);
@@ -115,7 +115,7 @@ describe('shared plants', () => {
     failed(await service.request('GET', next, { token: viewer }), 40007, /no longer exists/);
   });
 
-  test('feed, stream and webhooks of the viewer have what the owner adds, until the share ends', async () => {
+  test('feed, stream and webhooks of the viewer get what the owner adds, until the share ends', async () => {
     const [owner, viewer] = [await service.tokenFor('giver'), await service.tokenFor('taker')];
     const receiver = await startReceiver();
     try {

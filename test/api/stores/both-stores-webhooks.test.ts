@@ -11,7 +11,7 @@ before(async () => {
 });
 after(() => twins.stop());
 
-test('webhooks: made, changed, rotated, listed, removed, and those that are not there', async () => {
+test('webhooks: created, changed, rotated, listed, deleted, and missing ones', async () => {
   const ann = await twins.user('ann of webhooks');
   const bob = await twins.user('bob of webhooks');
   const made: string[] = [];
@@ -115,7 +115,7 @@ test('deliveries, attempts, redelivery, replay and the feed', async (t) => {
     await twins.ask(bob, { line: `POST ${hook}/deliveries/${again}/redeliver`, body: '{}' });
   }
   for (const body of REPLAYS) await twins.ask(ann, { line: `POST ${hook}/replay`, body });
-  // Replays are done after they are answered, by each service in its own time: all four plants and the test are held then.
+  // Replays run after their answer, in each service's own time; at the end all four plants and the test are held.
   const held = { line: `GET ${hook}/deliveries?state=held` };
   await twins.askUntil(ann, held, /(?:"state":"held".*){5}/s);
   await followFeed(ann);

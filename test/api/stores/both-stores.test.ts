@@ -2,7 +2,7 @@ import { after, before, test } from 'node:test';
 import { NOWHERE } from '../../../testkit/service/webhook-client.ts';
 import { LONG, placeholder, plant, startTwins, type Twins } from './twins.ts';
 
-/** Every operation, with requests that are right, wrong and hostile: both stores answer the same, byte for byte. */
+/** Every operation, with valid, wrong and hostile requests: both stores answer the same, byte for byte. */
 
 let twins: Twins;
 before(async () => {
@@ -113,11 +113,11 @@ test('ids at both ends of 64 bits, taken ones, and the next free one', async () 
     await twins.ask(ann, { line: `DELETE /plants/${path}` });
   }
   await twins.ask(ann, { line: 'GET /plants?fields=id' });
-  // The greatest id is free again, or not: what the next one is must not depend on the store.
+  // Whether the greatest id is free must not affect the next id of either store.
   for (let count = 0; count < 3; count++) await twins.ask(ann, plant({ name: 'Cedar' }));
 });
 
-/** Every order of every choice. */
+/** Every order of every subset. */
 const FIELDS = permutations(['id', 'name', 'tag', 'owner']);
 
 function permutations(names: readonly string[]): string[] {
@@ -154,7 +154,7 @@ const PATHS = [
   '9'.repeat(30_000),
 ];
 
-test('lists that are asked for wrongly', async () => {
+test('lists with wrong queries', async () => {
   const ann = await twins.user('ann of lists');
   for (let id = -3; id <= 3; id++) await twins.ask(ann, plant({ id, name: `Plant ${id}`, tag: `${id}` }));
   const first = await twins.ask(ann, { line: 'GET /plants?limit=3' });
@@ -190,7 +190,7 @@ const QUERIES = [
   '%',
 ];
 
-test('shares with owners whose names only a byte order tells apart', async () => {
+test('shares with owners whose names differ only in byte order', async () => {
   const viewer = await twins.user('a viewer of all');
   const names = [
     'Zoë',
@@ -213,7 +213,6 @@ test('shares with owners whose names only a byte order tells apart', async () =>
     await twins.share(owner, viewer);
   }
   await twins.ask(viewer, plant({ id: 1, name: 'of the viewer' }));
-  // The last of the list.
   await twins.askUntil(viewer, { line: 'GET /plants?fields=owner' }, /\u{10ffff}"\}\]$/u);
   for (const limit of [1, 2, 5, 100])
     await twins.pages(viewer, `/plants?limit=${limit}&fields=owner,id,name`);
@@ -265,7 +264,7 @@ const KEYS = [
   '"a", "b"',
 ];
 
-test('what has no operation, and who may not', async () => {
+test('unknown operations, and missing permissions', async () => {
   const ann = await twins.user('ann of paths');
   for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
     for (const path of [

@@ -6,20 +6,20 @@ import { openRaw, type RawAnswer } from '../../../testkit/sockets/raw-client.ts'
 import { head } from '../../../testkit/sockets/raw-request.ts';
 import { makeDatabase } from '../../../testkit/stores/postgres.ts';
 
-/** Two services, one on each store, that are asked the same. What only one of them can know is told apart by place. */
+/** Two services, one on each store, that get the same requests. Values that only one can know become placeholders. */
 export type Twins = {
-  /** Makes the user on both. */
+  /** Creates the user on both. */
   user(name: string): Promise<Person>;
   /** Lets the viewer read the owner's plants, on both; the service may notice a moment later. */
   share(owner: Person, viewer: Person): Promise<void>;
   /**
-   * Sends the request to both, and gives the answer as both gave it: ids, secrets, cursors and times stand as
-   * placeholders in it, numbered by their first appearance, such as `evt#1`.
+   * Sends the request to both and returns the answer they agree on. Ids, secrets, cursors and times in it become
+   * placeholders, numbered by first appearance, such as `evt#1`.
    */
   ask(person: Person | undefined, request: Asked): Promise<string>;
-  /** A list with `limit`, page by page: the answers to this target and to each that a `Link` names. */
+  /** Reads a list with `limit` page by page, following each `Link`; returns the answers. */
   pages(person: Person, target: string): Promise<string[]>;
-  /** The same as `ask`, again and again, until the answer matches on both. */
+  /** Repeats `ask` until the answer matches on both. */
   askUntil(person: Person, request: Asked, expected: RegExp): Promise<string>;
   stop(): Promise<void>;
 };
@@ -27,23 +27,22 @@ export type Twins = {
 export type Person = { name: string; tokens: readonly string[] };
 
 export type Asked = {
-  /** Method and target, as they are sent; placeholders in braces (`{wh#1}`) stand for what each service gave. */
+  /** Method and target; a placeholder in braces (`{wh#1}`) stands for each service's value. */
   line: string;
-  /** Header fields, without Host, Authorization and those of the body. */
+  /** Header fields except Host, Authorization and those of the body. */
   fields?: readonly string[];
-  /** Of JSON, as it is sent. */
+  /** JSON, sent as is. */
   body?: string | Buffer;
 };
 
-/** A request that creates a plant. */
 export const plant = (members: object): Asked => ({ line: 'POST /plants', body: JSON.stringify(members) });
 
-/** The first placeholder of a kind in an answer, as it stands in a request. */
+/** The first placeholder of a kind in an answer, in the form for requests. */
 export function placeholder(kind: 'wh' | 'evt' | 'cursor', answer: string): string {
   return `{${new RegExp(`${kind}#\\d+`).exec(answer)?.[0]}}`;
 }
 
-/** As long as a text of the service may be. */
+/** The longest text that the service accepts. */
 export const LONG = 'x'.repeat(255);
 
 type Twin = { service: Service; known: Known };
@@ -123,7 +122,7 @@ async function send(
   const connection = await openRaw(port);
   try {
     const text = Buffer.from(head(`${known.fill(line)} HTTP/1.1`, ...lines), 'latin1');
-    // Not awaited: a refused upload may be answered before it has been taken.
+    // Not awaited: a refused upload may be answered before it was read.
     void connection.send(Buffer.concat([text, bytes ?? Buffer.alloc(0)]));
     return await connection.answer({ bodiless: line.startsWith('HEAD ') });
   } finally {
@@ -131,12 +130,12 @@ async function send(
   }
 }
 
-/** The whole answer as a text that both services should give. */
+/** The whole answer as text, for the comparison. */
 function shown({ status, fields, text }: RawAnswer, known: Known): string {
   const lines = fields.map(([name, value]) => {
-    // Of each service its own.
+    // Each service has its own.
     if (/^(?:date|x-request-id)$/i.test(name)) return `${name}: …`;
-    // What stands for a placeholder may be longer on one than on the other; a HEAD request has the length of a GET.
+    // Real values may differ in length; a HEAD has the length of the GET.
     const isItsLength =
       name.toLowerCase() === 'content-length' && (text === '' || Number(value) === Buffer.byteLength(text));
     return isItsLength ? `${name}: its length` : `${name}: ${known.mask(value)}`;
@@ -144,15 +143,15 @@ function shown({ status, fields, text }: RawAnswer, known: Known): string {
   return [status, ...lines, '', known.mask(text)].join('\n');
 }
 
-/** What a service gave that the other cannot know. */
+/** A service's own values and their placeholders. */
 type Known = {
-  /** Puts placeholders in. */
+  /** Replaces values by placeholders. */
   mask(text: string): string;
-  /** Puts what they stand for in their place. */
+  /** Replaces placeholders by values. */
   fill(text: string): string;
 };
 
-/** By kind. Times and durations say nothing that could be compared, so they get no number. */
+/** By kind. Times and durations cannot be compared, so they get no number. */
 const KINDS: readonly [kind: string, pattern: RegExp][] = [
   ['time', /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g],
   ['duration', /(?<="(?:durationMs|oldestWaitingAge)":)\d+/g],
@@ -182,7 +181,7 @@ function createKnown(): Known {
 
   return {
     mask(text) {
-      // Cursors first: they may hold the id of an event.
+      // Cursors first: they may contain an event id.
       return KINDS.toReversed().reduce(
         (masked, [kind, pattern]) => masked.replace(pattern, (value) => placeholderOf(kind, value)),
         text,

@@ -16,7 +16,7 @@ type Created = { id: string; secret: string; publicKey: string };
 
 async function createWebhook(url: string, token: string): Promise<Created> {
   const answer = await service.request('POST', '/webhooks', { body: { url }, token });
-  // What a webhook has is looked at in webhooks.test.ts.
+  // webhooks.test.ts checks the answer.
   return succeeded(answer, 201) as Created;
 }
 
@@ -75,7 +75,7 @@ test('a plant without a tag is announced without one', () =>
     ]);
   }));
 
-test('every plant is announced once, and a refused one not at all', () =>
+test('every plant is announced once, but a refused one is not', () =>
   withReceiver(async (receiver) => {
     const token = await service.tokenFor('counter');
     await createWebhook(receiver.url, token);
@@ -111,7 +111,7 @@ test('each webhook of a user gets each plant, under its own secret', () =>
     assert.equal(new Set(received.map(({ headers }) => headers['webhook-id'])).size, 1);
   }));
 
-test('a failed attempt is made again with the same id', () =>
+test('a failed attempt is retried with the same id', () =>
   withReceiver(async (receiver) => {
     const token = await service.tokenFor('retried');
     receiver.script({ status: 500 }, { status: 302, headers: { location: '/elsewhere' } });
@@ -123,7 +123,7 @@ test('a failed attempt is made again with the same id', () =>
     assert.ok(received.every(({ path }) => path === '/hook'));
   }));
 
-test('a webhook gets neither the plants from before it, nor those of others', () =>
+test('a webhook gets neither earlier plants nor those of others', () =>
   withReceiver(async (receiver) => {
     const [token, other] = [await service.tokenFor('newcomer'), await service.tokenFor('bystander')];
     await createPlant({ name: 'Before' }, token);
@@ -135,7 +135,7 @@ test('a webhook gets neither the plants from before it, nor those of others', ()
     assert.deepEqual(bodies(await receiver.receive(2)), expected);
   }));
 
-test('a removed webhook gets nothing more', () =>
+test('a deleted webhook receives nothing more', () =>
   withReceiver(async (receiver) => {
     const token = await service.tokenFor('leaver');
     const gone = await createWebhook(`${receiver.url}/gone`, token);

@@ -30,7 +30,7 @@ async function withReceiver(work: (receiver: Receiver) => Promise<void>): Promis
 
 const plantsOf = (deliveries: DeliveryAnswer[]) => deliveries.map(({ plant }) => plant.id);
 
-test('a test event is signed and sent like any other, and is no event of the feed', () =>
+test('a test event is signed and sent like any other, and is not in the feed', () =>
   withReceiver(async (receiver) => {
     const client = await webhookClient(service, 'tester');
     const { id } = await client.createWebhook({ url: receiver.url });
@@ -73,7 +73,7 @@ test('the test event of a disabled webhook is held', async () => {
   );
 });
 
-test('a delivery that failed says why, and shows every attempt', () =>
+test('a failed delivery says why, and shows every attempt', () =>
   withReceiver(async (receiver) => {
     const client = await webhookClient(service, 'failing');
     const { id } = await client.createWebhook({ url: receiver.url });
@@ -98,7 +98,7 @@ test('a delivery that failed says why, and shows every attempt', () =>
     assert.ok(text.includes('"plant":{"id":9007199254740993,"name":"Alder","tag":"Alnus"}'), text);
   }));
 
-test('a delivery can be sent again in every state', () =>
+test('a delivery can be resent in every state', () =>
   withReceiver(async (receiver) => {
     const client = await webhookClient(service, 'again');
     const { id } = await client.createWebhook({ url: receiver.url });
@@ -132,13 +132,13 @@ test('a delivery can be sent again in every state', () =>
     await again(event);
     await receiver.receive(6);
     receiver.usually({ status: 204 });
-    // It is under way, and is sent once more after that.
+    // It is being sent, and is sent once more after that.
     assert.equal((await again(event)).state, 'pending');
     const ids = (await receiver.receive(7)).map(({ headers }) => headers['webhook-id']);
     assert.deepEqual(new Set(ids), new Set([event]));
   }));
 
-test('a pause that the receiver asks for is shown, and no delivery is due before it ends', () =>
+test('a pause that the receiver requests is shown, and no delivery is due before it ends', () =>
   withReceiver(async (receiver) => {
     const client = await webhookClient(service, 'paused');
     const { id } = await client.createWebhook({ url: receiver.url });
@@ -168,7 +168,7 @@ test('deliveries are listed newest first, page by page', async () => {
     const answer = await client.send('GET', path);
     pages.push(plantsOf(succeeded(answer, 200) as DeliveryAnswer[]));
     path = /^<(\/webhooks\/.+)>; rel="next"$/.exec(answer.headers.get('link') ?? '')?.[1];
-    // What is new comes before the page that was read.
+    // New deliveries come before the page that was read.
     if (pages.length === 1) await client.createPlant({ name: 'Alder', id: 6 });
   }
   assert.deepEqual(pages, [[5, 4], [3, 2], [1]]);

@@ -15,7 +15,7 @@ after(() => service.stop());
 
 const HUGE = ['x'.repeat(3000), `evt_${'0'.repeat(26)}`, '9223372036854775808', '%F0%9F%8C%B1', '%00'];
 
-test('a query that no list of deliveries has is refused', async () => {
+test('an unknown query of a list of deliveries is refused', async () => {
   const client = await webhookClient(service, 'asker');
   const id = await holding(client);
   const path = `/webhooks/${id}/deliveries`;
@@ -94,7 +94,7 @@ test('an event that was not meant for the webhook is a 404 of its own', async ()
   failed(await client.send('GET', `/webhooks/${first}/deliveries/${event}?x=1`), 40003);
 });
 
-test('a test and a redelivery take no body, or an empty object', async () => {
+test('a test and a redelivery accept no body, or an empty object', async () => {
   const client = await webhookClient(service, 'bodies');
   const id = await holding(client, 1);
   const [{ event } = { event: '' }] = await client.deliveries(id);

@@ -30,20 +30,20 @@ async function withReceiver(work: (receiver: Receiver) => Promise<void>): Promis
   }
 }
 
-/** Waits until what was received is also written down: a replay leaves out what is under way. */
+/** Waits until outcomes are recorded as well: a replay skips pending deliveries. */
 const settled = (client: WebhookClient, id: string) =>
   eventually('end of the deliveries', async () => (await client.webhook(id)).waiting === 0 || undefined);
 
 const plantsOf = (received: Receiver['received']) =>
   received.map(({ body }) => JSON.parse(body.toString()).id).sort((a, b) => a - b);
 
-/** When the plant with this id was made, as its event says. */
+/** When the plant was created, according to its event. */
 async function timeOf(client: WebhookClient, plant: number): Promise<string> {
   const { events } = JSON.parse((await client.send('GET', '/events?limit=1000')).text);
   return events.find((event: { plant: { id: number } }) => event.plant.id === plant).createdAt;
 }
 
-/** Makes plants that have times of their own. */
+/** Creates plants at different times. */
 async function plantsApart(client: WebhookClient, ...ids: number[]): Promise<void> {
   for (const id of ids) {
     await client.createPlant({ name: 'Alder', id });
@@ -52,7 +52,7 @@ async function plantsApart(client: WebhookClient, ...ids: number[]): Promise<voi
   }
 }
 
-test('every event since a time is sent again, also those from before the webhook was made', () =>
+test('every event since a time is resent, even from before the webhook was created', () =>
   withReceiver(async (receiver) => {
     const client = await webhookClient(service, 'replayer');
     await plantsApart(client, 1, 2, 3, 4);
@@ -62,7 +62,7 @@ test('every event since a time is sent again, also those from before the webhook
     assert.deepEqual(plantsOf(await receiver.receive(2)), [3, 4]);
     await settled(client, id);
 
-    // The same moment in another zone, and one millisecond later.
+    // The same moment in another time zone, and one millisecond later.
     const moved = new Date(Date.parse(since) + 7_200_001).toISOString().replace('Z', '+02:00');
     assert.deepEqual(await replayed(client, id, { since: moved }), { count: 1 });
     assert.deepEqual(plantsOf((await receiver.receive(3)).slice(2)), [4]);
@@ -73,7 +73,7 @@ test('every event since a time is sent again, also those from before the webhook
     assert.deepEqual(await replayed(client, id, { since: '0000-01-01T00:00:00+01:00' }), { count: 4 });
   }));
 
-test('a state picks the deliveries that are sent again', () =>
+test('a state picks the deliveries to resend', () =>
   withReceiver(async (receiver) => {
     const client = await webhookClient(service, 'picker');
     const { id } = await client.createWebhook({ url: receiver.url });
@@ -92,7 +92,7 @@ test('a state picks the deliveries that are sent again', () =>
     assert.deepEqual(await replayed(client, id, { since: LONG_AGO, state: 'failed' }), { count: 0 });
   }));
 
-test('what is replayed to a disabled webhook is held', async () => {
+test('events replayed to a disabled webhook are held', async () => {
   const client = await webhookClient(service, 'held');
   await client.createPlant({ name: 'Alder', id: 1 });
   const { id } = await client.createWebhook({ url: 'http://127.0.0.1:9/' });
@@ -113,7 +113,7 @@ test('events of others are not replayed', () =>
     assert.deepEqual(plantsOf(await receiver.receive(1)), [2]);
   }));
 
-test('a body that describes no replay is refused', async () => {
+test('a body that does not describe a replay is refused', async () => {
   const client = await webhookClient(service, 'wrong');
   const { id } = await client.createWebhook({ url: 'http://127.0.0.1:9/' });
   const times = [

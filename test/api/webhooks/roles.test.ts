@@ -32,7 +32,7 @@ function startReplica(roles: string): Promise<Service> {
 test('a replica that only answers requests leaves the webhooks to one that sends them', async () => {
   await api.request('POST', '/webhooks', { body: { url: receiver.url } });
   assert.equal((await api.request('POST', '/plants', { body: { name: 'Alder' } })).status, 201);
-  // Longer than a replica that sends waits for a hint.
+  // Longer than a sending replica waits for a hint.
   await pause(1_500);
   assert.equal(receiver.received.length, 0);
   const dispatch = await startReplica('dispatch');
@@ -45,7 +45,7 @@ test('a replica that only answers requests leaves the webhooks to one that sends
   }
 });
 
-test('a replica that only sends webhooks tells its health, and nothing else', async () => {
+test('a replica that only sends webhooks answers health checks and nothing else', async () => {
   const dispatch = await startReplica('dispatch');
   try {
     for (const path of ['/healthz', '/readyz']) {

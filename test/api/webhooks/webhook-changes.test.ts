@@ -13,7 +13,7 @@ import {
 const service = await startService({ WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' });
 after(() => service.stop());
 
-/** A URL on which nobody listens. */
+/** A URL where nothing listens. */
 const URL = 'http://127.0.0.1:9/hook';
 const HUGE = ['x'.repeat(8000), `wh_${'0'.repeat(26)}`, '9223372036854775808', '%F0%9F%8C%B1', '%00'];
 
@@ -22,12 +22,12 @@ const change = (client: WebhookClient, id: string, body: unknown) =>
 
 async function changed(client: WebhookClient, id: string, body: unknown): Promise<WebhookAnswer> {
   const answer = succeeded(await change(client, id, body), 200) as WebhookAnswer;
-  // What the change answers is what is there.
+  // A change returns what is stored.
   assert.deepEqual(answer, await client.webhook(id));
   return answer;
 }
 
-test('a webhook is shown as in the list, without its secret', async () => {
+test('a single webhook looks as in the list, without its secret', async () => {
   const client = await webhookClient(service, 'shower');
   const { secret, ...made } = await client.createWebhook({ url: URL, description: 'x', rate: 7 });
   assert.deepEqual(await client.webhook(made.id), made);
@@ -37,7 +37,7 @@ test('a webhook is shown as in the list, without its secret', async () => {
   failed(await client.send('GET', `/webhooks/${made.id}?x=1`), 40003);
 });
 
-test('only the members that are given are changed, and null takes one away', async () => {
+test('only the given members are changed, and null removes one', async () => {
   const client = await webhookClient(service, 'changer');
   const { secret, ...made } = await client.createWebhook({ url: URL });
   let expected: WebhookAnswer = made;
@@ -62,7 +62,7 @@ test('only the members that are given are changed, and null takes one away', asy
   assert.deepEqual(bare, { ...made, url: `${URL}/2` });
 });
 
-test('a change that breaks a rule is refused, and changes nothing', async () => {
+test('an invalid change is refused and changes nothing', async () => {
   const client = await webhookClient(service, 'breaker');
   const { secret, ...made } = await client.createWebhook({ url: URL, rate: 3 });
   const wrong: [member: string, value: unknown][] = [
@@ -104,7 +104,7 @@ test('a request for another user’s webhook, or a missing one, is a 404 whateve
   assert.deepEqual(await owner.webhook(made.id), made);
 });
 
-test('what is made while a webhook is disabled is held, and goes out when it is enabled again', async () => {
+test('deliveries of a disabled webhook are held, and sent when it is enabled again', async () => {
   const receiver = await startReceiver();
   const client = await webhookClient(service, 'holder');
   const { id } = await client.createWebhook({ url: receiver.url });
@@ -170,7 +170,7 @@ test('after a rotation both secrets sign, and without an overlap only the new on
   await receiver.stop();
 });
 
-test('five secrets may sign at a time, and the refusal of a sixth says when one ends', async () => {
+test('at most five secrets sign at a time, and the refusal of a sixth says when one ends', async () => {
   const client = await webhookClient(service, 'collector');
   const { id } = await client.createWebhook({ url: URL });
   const rotate = (body?: unknown) => client.send('POST', `/webhooks/${id}/rotate-secret`, body);
@@ -185,7 +185,7 @@ test('five secrets may sign at a time, and the refusal of a sixth says when one 
   succeeded(await rotate(), 200);
 });
 
-test('the body of a rotation may be absent or empty, and says nothing but the overlap', async () => {
+test('the body of a rotation may be absent or empty, and contains only the overlap', async () => {
   const client = await webhookClient(service, 'bodies');
   const { id } = await client.createWebhook({ url: URL });
   const path = `/webhooks/${id}/rotate-secret`;

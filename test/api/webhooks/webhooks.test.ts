@@ -18,23 +18,23 @@ type Created = {
 
 async function createWebhook(body: unknown, token: string): Promise<Created> {
   const answer = await service.request('POST', '/webhooks', { body, token });
-  // The members are looked at by the first test below.
+  // The first test below checks the members.
   return succeeded(answer, 201) as Created;
 }
 
 async function list(token: string): Promise<Created[]> {
   const answer = await service.request('GET', '/webhooks', { token });
-  // The members are looked at by the first test below.
+  // The first test below checks the members.
   return succeeded(answer, 200) as Created[];
 }
 
 const remove = (id: string, token: string) => service.request('DELETE', `/webhooks/${id}`, { token });
 
-test('a webhook is answered with its secret once, and listed without it', async () => {
+test('a webhook is returned with its secret once, and listed without it', async () => {
   const token = await service.tokenFor('maker');
   const body = { url: 'http://127.0.0.1:9/hook', description: 'The greenhouse 🌱', rate: 1000 };
   const answer = await service.request('POST', '/webhooks', { body, token });
-  // Every member is looked at here.
+  // Checks every member.
   const { secret, ...shown } = succeeded(answer, 201) as Created;
   const { id, publicKey, createdAt } = shown;
   assert.deepEqual(shown, { id, ...body, status: 'enabled', publicKey, createdAt, waiting: 0, failed: 0 });
@@ -60,7 +60,7 @@ test('webhooks are listed oldest first, and each has keys of its own', async () 
   assert.ok(listed.every((webhook) => !('description' in webhook) && !('secret' in webhook)));
 });
 
-test('a removed webhook is gone', async () => {
+test('a deleted webhook is gone', async () => {
   const token = await service.tokenFor('remover');
   const { id } = await createWebhook({ url: 'http://127.0.0.1:9/' }, token);
   const answer = await remove(id, token);
@@ -69,7 +69,7 @@ test('a removed webhook is gone', async () => {
   failed(await remove(id, token), 40402);
 });
 
-test('another user’s webhook can neither be seen nor removed', async () => {
+test('another user’s webhook can be neither seen nor deleted', async () => {
   const [owner, other] = [await service.tokenFor('hook-owner'), await service.tokenFor('hook-thief')];
   const { id } = await createWebhook({ url: 'http://127.0.0.1:9/' }, owner);
   failed(await remove(id, other), 40402);
@@ -175,7 +175,7 @@ test('a URL that may not be a target is refused, and the message names the rule'
   assert.deepEqual(succeeded(await strict.request('GET', '/webhooks'), 200), []);
 });
 
-test('what the operator allowed does not open more than that', async () => {
+test("the operator's allowed networks open nothing else", async () => {
   const token = await service.tokenFor('allowed');
   for (const url of [
     'http://8.8.8.8/',
@@ -188,7 +188,7 @@ test('what the operator allowed does not open more than that', async () => {
   }
 });
 
-test('a body that describes no webhook is refused', async () => {
+test('a body that does not describe a webhook is refused', async () => {
   const url = 'https://8.8.8.8/';
   const wrong: [member: string, body: unknown][] = [
     ['url', {}],
@@ -241,7 +241,7 @@ test('a rate may be written as any JSON number whose value is an integer', async
   }
 });
 
-test('a user has at most a hundred webhooks, also when they are made at the same time', async () => {
+test('a user has at most a hundred webhooks, even if they are created concurrently', async () => {
   const token = await service.tokenFor('hoarder');
   const make = () => service.request('POST', '/webhooks', { body: { url: 'http://127.0.0.1:9/' }, token });
   const answers = await Promise.all(Array.from({ length: 110 }, make));
@@ -251,6 +251,6 @@ test('a user has at most a hundred webhooks, also when they are made at the same
   succeeded(await remove(first?.id ?? '', token), 204);
   succeeded(await make(), 201);
   failed(await make(), 40902);
-  // The bound is each user's own.
+  // Each user has their own limit.
   await createWebhook({ url: 'http://127.0.0.1:9/' }, service.token);
 });

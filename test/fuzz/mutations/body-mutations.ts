@@ -5,7 +5,7 @@ import { bodyOf, type Draft, type Member, withBytes } from '../draft.ts';
 import { type Mutation, mutation } from './mutation.ts';
 import { wrongTexts } from './wrong-values.ts';
 
-/** What can be wrong with a body that the operation takes. */
+/** What can be wrong with a body that the operation accepts. */
 export function bodyMutations({ body }: Operation): fc.Arbitrary<Mutation>[] {
   if (!body) return [];
   const { schema, name, isRequired } = body;
@@ -50,7 +50,7 @@ const WRONG_TYPES = [
   '*/*',
 ];
 
-/** Member names that are not `name`, `url` or any other of the service, though some look like it. */
+/** Names that are not members of the service's objects, though some look like it. */
 const UNKNOWN = [
   'Name',
   ' name',
@@ -96,7 +96,7 @@ function without(name: string): Mutation {
   );
 }
 
-/** One member twice; the second time its name may be spelled with an escape. */
+/** Repeats a member; its name may be escaped the second time. */
 function duplicate(): fc.Arbitrary<Mutation> {
   return fc.tuple(fc.boolean(), fc.nat(9)).map(([isEscaped, place]) =>
     mutation('body', [40001], 'a member twice', (draft) => {
@@ -150,7 +150,7 @@ function notJson(): fc.Arbitrary<Mutation> {
   return fc.constantFrom(...NOT_JSON).map((text) => replaced([40001], 'not JSON', text));
 }
 
-/** Not UTF-8: alone, overlong, a surrogate, too high, cut short. */
+/** Not UTF-8: a lone byte, overlong, a surrogate, too high, truncated. */
 const BAD_BYTES = ['ff', '80', 'c0af', 'e080af', 'eda080', 'f4908080', 'e282', 'fe'];
 
 function brokenBytes(): fc.Arbitrary<Mutation> {
@@ -166,7 +166,7 @@ function brokenBytes(): fc.Arbitrary<Mutation> {
   );
 }
 
-/** An object is not one before its last brace. */
+/** An object is incomplete before its last brace. */
 function cut(): fc.Arbitrary<Mutation> {
   return fc.nat(10_000).map((place) =>
     mutation('body', [40001], 'cut off', (draft) => {
@@ -211,7 +211,7 @@ function tooLarge(more: number): Mutation {
 const empty = mutation('body', [40001], 'empty', (draft) =>
   withBytes({ ...draft, framing: 'length' }, Buffer.alloc(0)),
 );
-/** Neither a type nor a body: the contract leaves open which of them is told. */
+/** Neither type nor body: the contract leaves open which is reported. */
 const absent = mutation('body', [40001, 41500], 'absent', (draft) => ({
   ...draft,
   contentType: undefined,

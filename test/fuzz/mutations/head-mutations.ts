@@ -82,7 +82,7 @@ function mistyped(token: string): string {
 const HEADERS: readonly Mutation[] = [
   line([40000], 'Host: twice'),
   mutation('head', [40000], 'no Host', (draft) => ({ ...draft, host: [] })),
-  // 40000 where the request has the header already.
+  // 40000 if the request already has the header.
   line([41700, 40000], 'Expect: x'),
   line([41700, 40000], 'Expect: 100-continue, x'),
   line([40000], 'Bad Name: x'),
@@ -110,7 +110,7 @@ function line(codes: Mutation['codes'], text: string): Mutation {
   }));
 }
 
-/** The framing is only what is said here; the bytes behind it are one chunk, the last. */
+/** Only the given framing; the bytes after it are the single chunk. */
 function framed(codes: Mutation['codes'], ...lines: string[]): Mutation {
   return mutation('body', codes, lines.join(', '), (draft) => ({
     ...withJson(draft, '0\r\n\r\n'),
@@ -119,7 +119,7 @@ function framed(codes: Mutation['codes'], ...lines: string[]): Mutation {
   }));
 }
 
-/** Those that no path has, and those that are none. */
+/** Unsupported and invalid methods. */
 const METHODS = ['PUT', 'TRACE', 'PROPFIND', 'LINK', 'QUERY', 'FOO', 'lower'];
 
 function wrongMethod(method: string): Mutation {
@@ -134,7 +134,7 @@ function wrongLastId(cursor: string): Mutation {
   return line([40007], `Last-Event-ID: ${cursor}`);
 }
 
-/** Neither an RFC 8941 string nor a token of 1 to 255 characters, or given twice. */
+/** Neither an RFC 8941 string nor a token of 1 to 255 characters, or repeated. */
 const WRONG_KEYS = [
   '',
   '""',

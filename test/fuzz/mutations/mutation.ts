@@ -1,13 +1,13 @@
 import type { ErrorCode } from '../../../src/errors.ts';
 import type { Draft } from '../draft.ts';
 
-/** One thing that is wrong with a request, in one part of it, and the codes that may answer it. */
+/** One error in one part of a request, and the codes that may answer it. */
 export type Mutation = {
   part: 'body' | 'query' | 'path' | 'head';
   codes: readonly ErrorCode[];
   name: string;
   apply(draft: Draft): Draft;
-  /** What `WWW-Authenticate` says. */
+  /** The expected `WWW-Authenticate`. */
   challenge?: string;
 };
 

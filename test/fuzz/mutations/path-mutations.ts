@@ -77,7 +77,7 @@ const WRONG_IDS = [
   '%F0%9F%8C%B1',
 ];
 
-/** Without the query: a cursor of the deliveries of one webhook is none of those of another. */
+/** Drops the query: a cursor of one webhook's deliveries is invalid for another's. */
 function segment(codes: Mutation['codes'], index: number, text: string): Mutation {
   return mutation('path', codes, `segment ${text}`, (draft) => {
     const path = draft.path.split('/').with(index, text).join('/');

@@ -48,7 +48,7 @@ function unknown(known: readonly string[]): fc.Arbitrary<Mutation> {
     .map(([name, value]) => added([40003], name + value));
 }
 
-/** The same parameter twice, equal or not; the second time its name may be percent-encoded. */
+/** Repeats a parameter with the same or another value; its name may be percent-encoded the second time. */
 function repeated(known: readonly string[]): fc.Arbitrary<Mutation> {
   return fc.tuple(fc.constantFrom(...known), fc.boolean()).map(([name, isEncoded]) =>
     mutation('query', [40003], `${name} twice`, (draft) => {
@@ -76,7 +76,7 @@ const COUNTS = [
   '%D9%A1',
 ];
 
-/** What the rule of a parameter does not admit. */
+/** Values that break a parameter's rule. */
 function wrongTexts(schema: Schema): string[] {
   if (schema.type === 'integer') return [...COUNTS, String((schema.maximum ?? 0) + 1), '9'.repeat(400)];
   const { enum: choices } = schema.items ?? schema;
@@ -110,7 +110,7 @@ function replaced(name: string, text: string): Mutation {
   }));
 }
 
-/** Cursors of other lists, other users and other services, and what is none. */
+/** Cursors of other lists, users and services, and invalid ones. */
 function wrongCursor(bad: readonly string[]): fc.Arbitrary<Mutation> {
   const made = ['', '0', '.', '1.1.1', 'null', '%00', '-', 'x'.repeat(2_000), '1.7.0', '..', '%F0%9F%8C%B1'];
   const broken = bad.map((cursor) => `${cursor.slice(0, -1)}${cursor.endsWith('0') ? 1 : 0}`);
@@ -130,7 +130,7 @@ function added(codes: Mutation['codes'], text: string): Mutation {
   }));
 }
 
-/** The query without this parameter, ready for one more. */
+/** Removes this parameter from the query. */
 function without({ query }: Draft, name: string): string {
   const parts = query
     .split('&')

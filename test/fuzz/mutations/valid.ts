@@ -4,7 +4,7 @@ import { bodyOf, type Draft, draftOf, type Member, withBytes } from '../draft.ts
 import { type Fixtures, listOf } from '../fixtures.ts';
 import { asJson, plantIds, type Special, validMembers } from './values.ts';
 
-/** A request that must be accepted, and what it says. */
+/** A request that must be accepted, and its meaning. */
 export type Valid = {
   draft: Draft;
   params: Readonly<Record<string, string>>;
@@ -13,7 +13,7 @@ export type Valid = {
   members: readonly Member[];
 };
 
-/** Requests for an operation that fit the document, in all their spellings. */
+/** Requests that fit an operation in the document, in all spellings. */
 export function validRequests(fixtures: Fixtures, receiver: string): fc.Arbitrary<Valid> {
   const { operation, tokens } = fixtures;
   const parameters = (place: Parameter['in']) =>
@@ -87,7 +87,7 @@ function validQuery(parameters: readonly Parameter[], { cursors, operation }: Fi
     .map(([query, chosen]) => Object.fromEntries(chosen.map((name) => [name, query[name] ?? ''])));
 }
 
-/** The cursor of deliveries is of one webhook and no state, and only the first two have deliveries of the events. */
+/** A cursor of deliveries belongs to one webhook and no state, and only the first two webhooks have deliveries. */
 function coherent(id: string, params: Query, query: Query, { webhooks }: Fixtures) {
   const [held = '', open = '', last] = webhooks;
   if (id === 'listDeliveries' && query.cursor !== undefined) {
@@ -126,7 +126,7 @@ function spelledTime(date: Date, style: number): string {
 
 type Encoding = 'plain' | 'whole' | 'last';
 
-/** Percent-encoded: nothing that can stand for itself, everything, or the last character. */
+/** Percent-encodes nothing that is optional, everything, or the last character. */
 function encode(text: string, encoding: Encoding): string {
   const escaped = (part: string) =>
     [...Buffer.from(part)].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join('');
@@ -148,7 +148,7 @@ const authorized =
   (change: (value: string) => string): Variation =>
   (draft) => ({ ...draft, authorization: draft.authorization.map(change) });
 
-/** What may differ in a request without changing what it says. */
+/** Differences that do not change a request's meaning. */
 const VARIATIONS: readonly Variation[] = [
   ...Array<Variation>(12).fill(asIs),
   (draft) => (draft.body === undefined ? draft : { ...draft, framing: 'chunked' }),
@@ -174,7 +174,7 @@ const VARIATIONS: readonly Variation[] = [
 
 const BODY_BYTES = 64 * 1024;
 
-/** As large as a body may be. */
+/** Pads a body to the largest allowed size. */
 function padded(body: Buffer): Buffer {
   return Buffer.concat([body, Buffer.alloc(BODY_BYTES - body.length, ' ')]);
 }

@@ -2,13 +2,13 @@ import fc from 'fast-check';
 import type { Schema } from '../../../testkit/contract/document.ts';
 import type { Member } from '../draft.ts';
 
-/** A JSON value that fits a schema, with a text that stands for it. */
+/** A JSON value that fits a schema, with its text. */
 export type Written = Pick<Member, 'text' | 'value'>;
 
-/** Members that the schema alone does not describe, by their name. */
+/** Generators of members that the schema does not fully describe, by name. */
 export type Special = Readonly<Record<string, fc.Arbitrary<Written>>>;
 
-/** Objects that fit the schema: each optional member there or not, in any order, in any spelling. */
+/** Objects that fit the schema: optional members present or not, in any order and spelling. */
 export function validMembers(schema: Schema, special: Special): fc.Arbitrary<Member[]> {
   const required = schema.required ?? [];
   const members = Object.entries(schema.properties ?? {}).map(([name, member]) => {
@@ -40,7 +40,7 @@ export function asJson(value: unknown): Written {
 export const MIN_ID = -(2n ** 63n);
 export const MAX_ID = 2n ** 63n - 1n;
 
-/** Ids near zero, at the ends of the range, and around 2^53, where JS numbers begin to round. */
+/** Ids near zero, at the ends of the range, and around 2^53, where JS numbers lose precision. */
 export const plantIds: fc.Arbitrary<bigint> = fc.oneof(
   { weight: 4, arbitrary: fc.bigInt({ min: -20n, max: 200n }) },
   { weight: 2, arbitrary: fc.bigInt({ min: MIN_ID, max: MAX_ID }) },
@@ -57,7 +57,7 @@ function validInteger({ format, minimum = 0, maximum = 0 }: Schema): fc.Arbitrar
 
 const ZEROS = ['0', '0.0', '0e0', '0.0E-1', '-0.00e+00', '-0', '-0.0e-5', '0e400'];
 
-/** The ways to write an integer as a JSON number. */
+/** Spells an integer as a JSON number. */
 export function spelledInteger(value: bigint, style: number): string {
   if (value === 0n) return ZEROS[style] ?? '0';
   if (style === 1) return `${value}.0`;
@@ -69,7 +69,7 @@ export function spelledInteger(value: bigint, style: number): string {
   return String(value);
 }
 
-/** Plain, with every character beyond ASCII escaped, or with all of them escaped. */
+/** Plain, with non-ASCII characters escaped, or with all escaped. */
 function spelledString(value: string, style: number): Written {
   const plain = JSON.stringify(value);
   if (style === 0) return { value, text: plain };

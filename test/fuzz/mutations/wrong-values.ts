@@ -4,7 +4,7 @@ import type { Mutation } from './mutation.ts';
 /** A JSON text for a member, and the codes that may answer it. */
 export type Wrong = [Mutation['codes'], string];
 
-/** Texts that are JSON, but not what the rule of a member asks for. */
+/** JSON texts that break a member's rule. */
 export function wrongTexts(member: string, schema: Schema): Wrong[] {
   const types = [schema.type ?? []].flat();
   const texts = ['[]', '{}', '["x"]', '{"x":1}'];
@@ -49,7 +49,7 @@ function wrongStrings({ minLength = 0, maxLength, pattern = '' }: Schema): strin
   return [...texts.map((text) => JSON.stringify(text)), ...escapes];
 }
 
-/** URLs that no webhook may have. Those with a name would be looked up, so there is none. */
+/** Forbidden URLs, without names, since those would be looked up. */
 const WRONG_URLS: Wrong[] = [
   'ftp://127.0.0.1/',
   'file:///etc/passwd',
@@ -94,7 +94,7 @@ const WRONG_TIMES: Wrong[] = [
   '1763712000',
 ].map((time) => [[40002], JSON.stringify(time)]);
 
-/** What only the words of a member's description rule, and what the contract says whatever the document does. */
+/** Rules that only a member's description or the contract states. */
 const FURTHER: Readonly<Record<string, Wrong[]>> = {
   'PlantInput.name': [[[40002], JSON.stringify('\u{1F331}'.repeat(256))]],
   'PlantInput.tag': [[[40002], JSON.stringify('\u{1F331}'.repeat(256))]],

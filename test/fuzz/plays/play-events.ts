@@ -8,8 +8,9 @@ const PATIENCE_MS = 10_000;
 type Of<Kind extends Command['kind']> = Extract<Command, { kind: Kind }>;
 
 /**
- * Goes on behind the person's last cursor, or begins: no event is skipped, none comes twice. On PostgreSQL an event shows
- * once every transaction that began before it has ended, and others use the server too: what is due may take a while.
+ * Continues after the person's last cursor, or starts: no event is skipped or repeated. On PostgreSQL an event appears
+ * only once all older transactions have ended, including those of others on the server, so a due event may take a
+ * while.
  */
 export async function events(
   stage: Stage,
@@ -47,7 +48,7 @@ async function read(
   return { names: page.events.map(({ plant }) => plant.name), cursor: page.cursor };
 }
 
-/** The stream gives what the list would give. */
+/** The stream returns the same as the list. */
 export async function stream(stage: Stage, person: Person): Promise<void> {
   const place = person.feed;
   if (!place) return;
@@ -57,21 +58,21 @@ export async function stream(stage: Stage, person: Person): Promise<void> {
   try {
     const names: string[] = [];
     while (names.length < due.length) names.push(await nextName(follower));
-    // Those that need not follow may come in between, so that fewer of the others are among the first.
+    // Optional events may come in between, so fewer of the others are among the first.
     compare(stage, person, place, names, true);
   } finally {
     follower.close();
   }
 }
 
-/** Lines end with a line feed alone: U+2028 in a name ends none. */
+/** Lines end only with a line feed, not with a U+2028 in a name. */
 async function nextName(follower: Follower): Promise<string> {
   const [, type, data = ''] = (await follower.next()).split('\n');
   expect(type === 'event: plant.created' && data.startsWith('data: '), 'no event of a plant');
   return JSON.parse(data.slice('data: '.length)).plant.name;
 }
 
-/** @throws when these are not the events that follow on the place. Gives the place behind them. */
+/** @throws when these are not the events that follow the place. Returns the place after them. */
 function compare(
   stage: Stage,
   person: Person,

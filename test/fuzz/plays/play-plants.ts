@@ -20,7 +20,7 @@ export async function create(stage: Stage, person: Person, { id, name, tag }: Of
 
 export async function remove(stage: Stage, person: Person, { of, which }: Of<'delete'>): Promise<void> {
   const { people } = stage.world;
-  // At times somebody else's, which is not found unless there is an own one with this id.
+  // Sometimes another user's plant, which is not found unless there is an own one with this id.
   const target = of < 3 ? person : (people[of % people.length] ?? person);
   const ids = [...target.plants.keys()];
   const id = ids[which % Math.max(1, ids.length)] ?? BigInt(which);
@@ -39,7 +39,7 @@ export async function list(stage: Stage, person: Person, { limit, fields }: Of<'
   expect((cursorIn(answer) !== '') === hasMore, 'Link does not tell whether there are more');
 }
 
-/** What is there, and visible, during the whole walk is found exactly once, and everything in the order of the list. */
+/** Checks that what exists and is visible throughout the walk appears exactly once, and everything in order. */
 export async function walk(
   stage: Stage,
   person: Person,
@@ -93,7 +93,7 @@ export function textOf(plant: Plant, id: bigint | undefined): string {
   return id === undefined ? text : `${text.slice(0, -1)},"id":${id}}`;
 }
 
-/** That the answer is that of a create which nothing came before; the model then knows of the plant. */
+/** Checks the answer to a first create, and adds the plant to the model. */
 export function created(
   stage: Stage,
   person: Person,

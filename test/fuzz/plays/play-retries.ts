@@ -18,7 +18,7 @@ import { created, plantNamed, textOf } from './play-plants.ts';
 
 type Of<Kind extends Command['kind']> = Extract<Command, { kind: Kind }>;
 
-/** The versions of a body under one key are told apart by the service, and the spellings of the key are not. */
+/** The service must distinguish bodies under one key, but not spellings of the key. */
 export async function createOnce(
   stage: Stage,
   person: Person,
@@ -34,7 +34,7 @@ export async function createOnce(
   if (isFirst) created(stage, person, plant, id, answer);
 }
 
-/** Of creates that arrive together, those with one id and those under one key, exactly one has an effect. */
+/** Of concurrent creates with one id or one key, exactly one has an effect. */
 export async function createTogether(
   stage: Stage,
   person: Person,
@@ -74,7 +74,7 @@ export async function createTogether(
   if (key !== undefined) await repeatTogether(stage, person, { key, body: textOf(plant, ids) }, winner);
 }
 
-/** The first request is done, so that no repetition finds it running, whatever else arrives under its key. */
+/** Completes the first request, so that no repetition finds it running. */
 async function repeatTogether(
   stage: Stage,
   person: Person,
@@ -93,7 +93,7 @@ async function repeatTogether(
   for (const answer of same) expectRepetition(answer, first);
 }
 
-/** The client leaves before the answer, and repeats the request until it has one. */
+/** The client disconnects before the answer, and repeats the request until it has one. */
 export async function createAndLeave(
   stage: Stage,
   person: Person,

@@ -43,7 +43,7 @@ export async function changeWebhook(
   expectStatus(answer, 200);
   const { enabled, ...members } = patch;
   const changed = Object.entries({ ...hook.members, ...members }).filter(([, value]) => value !== null);
-  // Those of the patch that are null are gone; the others have the types of the members.
+  // Null members of the patch are gone; the others have the members' types.
   hook.members = Object.fromEntries(changed) as Hook['members'];
   hook.isEnabled = enabled ?? hook.isEnabled;
   expectView(hook, JSON.parse(answer.text));
@@ -83,7 +83,7 @@ export async function deleteWebhook(stage: Stage, person: Person, chosen: Chosen
   person.webhooks.splice(person.webhooks.indexOf(hook), 1);
 }
 
-/** A delivery of each plant that could be seen when it was created, newest first. */
+/** Expects a delivery for each plant that was visible when created, newest first. */
 export async function listDeliveries(
   stage: Stage,
   person: Person,
@@ -109,7 +109,7 @@ export async function listDeliveries(
   expect(isDeepStrictEqual(names, hook.deliveries.toReversed()), `${hook.deliveries} should have been sent`);
 }
 
-/** Somebody's webhook; `hook` is undefined when it is not the person's own, or there is none. */
+/** Chooses a webhook; `hook` is undefined when it is not the person's own, or does not exist. */
 function choose(
   { world }: Stage,
   person: Person,

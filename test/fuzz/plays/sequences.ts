@@ -9,10 +9,10 @@ import * as onPlants from './play-plants.ts';
 import * as retries from './play-retries.ts';
 import * as onWebhooks from './play-webhooks.ts';
 
-/** The most requests that are sent at the same time. */
+/** The most concurrent requests. */
 const TOGETHER = 4;
 
-/** Sequences of requests of two or three users, each answer compared with a model of the store. */
+/** Sequences of requests of two or three users; compares each answer with a model of the store. */
 export function sequencesOf(ground: Ground, name: string): Property<Sequence> {
   const client = clientOf(ground);
   const clients = Array.from({ length: TOGETHER }, () => clientOf(ground));
@@ -95,10 +95,10 @@ async function play(stage: Stage, command: Command): Promise<void> {
   }
 }
 
-/** In the store, beside the service, as the command line does; it counts from the next request on. */
+/** Changes the store directly, like the command line; takes effect on the next request. */
 async function changeShare(stage: Stage, { kind, ...sides }: Extract<Command, Sides>): Promise<void> {
   const [owner, viewer] = [at(stage, sides.owner), at(stage, sides.viewer)];
-  // With two people, the third number is one of them again.
+  // With two people, the third number means one of them again.
   if (owner === viewer) return;
   const { store, now } = stage.ground;
   stage.world.trail.push(
@@ -117,7 +117,7 @@ async function changeShare(stage: Stage, { kind, ...sides }: Extract<Command, Si
   await stage.ground.settled();
 }
 
-/** What is there in the end, for everybody. */
+/** Compares everything that everyone has in the end. */
 async function lookAtEverything(stage: Stage): Promise<void> {
   for (const person of stage.world.people) {
     const by = person.index;

@@ -9,7 +9,7 @@ const noToken = expecting(40100, 'open');
 const badToken = expecting(40005, 'open');
 const unknownToken = expecting(40101, 'open');
 
-/** With exactly these fields, Host before them. */
+/** Exactly these fields, after Host. */
 const only = (...fields: string[]): Case['bytes'] => exact(GET, 'Host: localhost', ...fields);
 const as = (value: string): Case['bytes'] => only(`Authorization: ${value}`);
 
@@ -41,7 +41,7 @@ const OTHER_SCHEMES = [
   'x',
 ];
 
-/** Their scheme may be taken for Bearer with a wrong token, or for another one. */
+/** The scheme may be read as Bearer with a wrong token, or as an unknown one. */
 const NEARLY_BEARER = [
   '',
   'Bearer\t{token}',
@@ -76,7 +76,7 @@ const BAD_TOKENS: [name: string, value: string][] = [
   ['a token of 16,000 bytes', `Bearer ${'a'.repeat(16_000)}`],
 ];
 
-/** RFC 6750 §2.1 has no such characters in a token, but BOOTSTRAP_TOKEN may: malformed, or unknown. */
+/** RFC 6750 §2.1 forbids these characters in a token, but BOOTSTRAP_TOKEN allows them: malformed, or unknown. */
 const ODD_TOKENS: [name: string, value: string][] = [
   ['a parameter', 'Bearer a=b'],
   ['quotes', 'Bearer "{token}"'],

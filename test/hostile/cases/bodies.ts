@@ -14,15 +14,15 @@ import {
 } from '../case.ts';
 import { silentWebhook } from '../webhook.ts';
 
-/** What a body is said to be, how large it is, and what the other operations take: contract, sections 3 and 5. */
+/** The type and size of a body, and the bodies of the other operations: contract, sections 3 and 5. */
 
 const PLANT = '{"name":"Body"}';
 const created = expecting(201, 'open', { plant: { name: 'Body' } });
 const otherType = expecting(41500, 'open');
 const otherCoding = expecting(41501, 'open');
-/** Where it ends is known, so the connection may be used again. */
+/** Its end is known, so the connection may be used again. */
 const tooLarge = expecting(41300, 'either');
-/** What follows is a part of the body. */
+/** The following bytes are part of the body. */
 const neverWhole = expecting(41300, 'closed');
 const noBody = expecting(40002, 'open');
 
@@ -37,7 +37,7 @@ const TYPES = [
   'application/json;CHARSET="UTF-8"',
 ];
 
-/** Of them the contract says nothing: RFC 9110 §5.6.6 and §8.3 would take some, and a strict reader refuses them. */
+/** Not covered by the contract: RFC 9110 §5.6.6 and §8.3 would allow some, a strict reader refuses them. */
 const DOUBTFUL_TYPES = [
   'application/json;',
   'application/json;;',
@@ -174,7 +174,7 @@ function expected100(size: string): Case['bytes'] {
 const gzipped = gzipSync(PLANT);
 const bomb = gzipSync(' '.repeat(8 * KIB * KIB));
 
-/** Bodies of the operations on webhooks, each with what it is sent to. */
+/** Bodies of the operations on webhooks, each with its target. */
 const OF_WEBHOOKS: [line: string, bodies: string[]][] = [
   [
     'POST /webhooks HTTP/1.1',

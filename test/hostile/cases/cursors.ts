@@ -3,7 +3,7 @@ import { type Service, startService } from '../../../testkit/service/service.ts'
 import { bare, type Case, expecting, type Family, type Ground } from '../case.ts';
 import { RECEIVERS, silentWebhook } from '../webhook.ts';
 
-/** Cursors that the service did not give, or gave for something else: contract, sections 1, 3 and 5. */
+/** Cursors that the service did not issue, or issued for something else: contract, sections 1, 3 and 5. */
 
 type List = { name: string; word: string; target: string };
 
@@ -18,7 +18,7 @@ const DELIVERIES: List = {
 const refused = expecting(40007, 'open');
 const accepted = expecting(200, 'open');
 
-/** With a cursor that is made of the one that the service gave. */
+/** With a cursor derived from the service's. */
 function changed({ word, target }: List, change: (cursor: string, ground: Ground) => string): Case['bytes'] {
   return (ground) => {
     const cursor = change(ground.words[word] ?? '', ground);
@@ -29,7 +29,7 @@ function changed({ word, target }: List, change: (cursor: string, ground: Ground
 const other = (letter: string): string =>
   letter === '7' ? '8' : /\d/.test(letter) ? '7' : letter === 'a' ? 'b' : 'a';
 
-/** One letter is another, at this share of the length. */
+/** Changes one letter, at this share of the length. */
 function flipped(cursor: string, share: number): string {
   const at = Math.min(cursor.length - 1, Math.floor(cursor.length * share));
   return cursor.slice(0, at) + other(cursor[at] ?? '') + cursor.slice(at + 1);
@@ -82,7 +82,9 @@ function escaped(text: string): string {
   return [...Buffer.from(text)].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join('');
 }
 
-/** The neighbour of the last letter: in base64 it may stand for the same bytes, which is another cursor all the same. */
+/**
+ * Replaces the last letter by its neighbour, which in base64 may stand for the same bytes but is a different cursor.
+ */
 function nextLetter(cursor: string): string {
   const last = cursor.charCodeAt(cursor.length - 1);
   const next = String.fromCharCode(last + 1);
@@ -114,7 +116,7 @@ const MADE_UP: [name: string, cursor: string][] = [
   ['2,000 points', '.'.repeat(2000)],
 ];
 
-/** Each is good for its own list, user and service; nowhere else. */
+/** Each is valid only for its own list, user and service. */
 const STRANGE: [name: string, list: List, word: string][] = [
   ['of events, for plants', PLANTS, 'events'],
   ['of deliveries, for plants', PLANTS, 'deliveries'],
@@ -173,7 +175,7 @@ export const cursors: Family = {
   },
 };
 
-/** Of a service with a store of its own, whose user has the same name and the same plants. */
+/** From a service with its own store, whose user has the same name and plants. */
 async function givenElsewhere(user: string): Promise<Record<string, string>> {
   const settings = { WEBHOOK_ALLOWED_NETWORKS: RECEIVERS.network };
   const elsewhere = await startService({ ...settings, DATABASE_URL: '' });
@@ -192,7 +194,7 @@ const prefixed = (prefix: string, words: Readonly<Record<string, string>>) =>
     ]),
   );
 
-/** Plants of these ids, two webhooks, and cursors of all lists: those of plants after each of them. */
+/** Plants with these ids, two webhooks, and cursors of all lists, for plants after each. */
 async function givenTo(service: Service, token: string): Promise<Record<string, string>> {
   const webhook = await silentWebhook(service, token);
   const second = await silentWebhook(service, token);
@@ -225,8 +227,8 @@ function cursorIn(link: string | null): string {
 }
 
 /**
- * A checksum such as CRC-32 is linear: the sum of three positions has the sum of their checksums. Of a number in digits the
- * sum is one of numbers, of anything else one of bytes.
+ * A checksum such as CRC-32 is linear: the sum of three positions has the sum of their checksums. Positions in digits are
+ * summed as numbers, all others as bytes.
  */
 function forged(cursors: readonly (string | undefined)[]): string {
   const parts = cursors.map((cursor = '') => [

@@ -1,6 +1,6 @@
 import { bare, type Case, exact, expecting, type Family, GET, raw, unreadable } from '../case.ts';
 
-/** Host, and what is a header field at all: RFC 9110, sections 5 and 7.2; RFC 9112, sections 3.2 and 5. */
+/** Host, and the syntax of header fields: RFC 9110, sections 5 and 7.2; RFC 9112, sections 3.2 and 5. */
 
 const listed = expecting(200, 'open', { body: /^\[\{"name":"Given"/ });
 const badHost = expecting(40000, 'either');
@@ -59,7 +59,7 @@ const GOOD_HOSTS = [
   "!$&'()*+;=",
 ];
 
-/** What is not a field: RFC 9112 §5.1 and §5.2, RFC 9110 §5.5 and §5.6.2. */
+/** Lines that are not fields: RFC 9112 §5.1 and §5.2, RFC 9110 §5.5 and §5.6.2. */
 const BAD_FIELDS: [name: string, field: string][] = [
   ['a name alone', 'X'],
   ['a space in the name', 'X y: z'],

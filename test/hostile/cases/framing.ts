@@ -12,14 +12,17 @@ import {
   unreadable,
 } from '../case.ts';
 
-/** Where a request ends: RFC 9112, sections 6, 7 and 9. A request that is hidden in another must never run. One long file, because most of it is tables. */
+/**
+ * Where a request ends: RFC 9112, sections 6, 7 and 9. A request hidden in another must never run. One long file, because
+ * most of it is tables.
+ */
 
 const PLANT = '{"name":"Framed"}';
 const SIZE = '11';
 const OLD = POST.replace('1.1', '1.0');
 const created = expecting(201, 'open', { plant: { name: 'Framed' } });
 
-/** Behind it stands a request that would remove a plant, were the end of this one seen elsewhere. */
+/** A request follows that would delete a plant if this one ended elsewhere. */
 const hiding = (fields: readonly string[], rest: string, line = POST): Case['bytes'] => {
   const before = framed(fields, rest, line);
   return (ground) => String(before(ground)) + smuggled(ground);
@@ -48,7 +51,7 @@ const LENGTHS: [name: string, value: string][] = [
   ['has a parameter', '17;x=1'],
 ];
 
-/** They leave open where the body ends, so that nothing after it can be told apart. */
+/** The end of the body is undefined, so nothing can follow it. */
 const OPEN_CODINGS: [name: string, value: string][] = [
   ['gzip alone', 'gzip'],
   ['gzip after chunked', 'chunked, gzip'],
@@ -67,10 +70,10 @@ const OPEN_CODINGS: [name: string, value: string][] = [
   ['trailers, which is no coding', 'trailers'],
 ];
 
-/** The last is chunked, so that the end is known; what is in it is not. */
+/** The last coding is chunked, so the end is known; the content is not. */
 const UNKNOWN_CODINGS = ['gzip', 'compress', 'deflate', 'br', 'x-none', 'gzip, deflate'];
 
-/** It may be called unknown or unreadable, as long as nothing after it runs. */
+/** Unknown or unreadable, as long as nothing after it runs. */
 const openEnded = expecting([40000, 50100], 'closed');
 
 const BROKEN_CHUNKS: [name: string, bytes: string][] = [
@@ -120,7 +123,7 @@ const GOOD_CHUNKS: [name: string, bytes: string][] = [
   ['with two trailers of one name', `11\r\n${PLANT}\r\n0\r\nX: 1\r\nX: 2\r\n\r\n`],
 ];
 
-/** What trailers must not do (RFC 9110 §6.5.1): frame, route, authenticate. They may be ignored or refused. */
+/** Trailers must not frame, route or authenticate (RFC 9110 §6.5.1). They may be ignored or refused. */
 const TRAILERS = [
   'Content-Length: 5',
   'Transfer-Encoding: gzip',
@@ -150,7 +153,7 @@ const BOTH: [name: string, fields: string[]][] = [
   ['a length that cannot be read', ['Content-Length: x', 'Transfer-Encoding: chunked']],
 ];
 
-/** Names that are nearly those of the framing: with them the framing is not what another reader may take it for. */
+/** Names similar to those of the framing, which another reader may mistake for them. */
 const NEARLY: [name: string, field: string][] = [
   ['a space before the colon of the coding', 'Transfer-Encoding : chunked'],
   ['a tab before the colon of the coding', 'Transfer-Encoding\t: chunked'],
@@ -190,7 +193,7 @@ const ENDS: [name: string, wire: Case['bytes']][] = [
 
 const METHODS = ['GET', 'HEAD', 'DELETE', 'OPTIONS', 'PUT', 'TRACE'];
 
-/** A body that nobody asked for: it is read over or the connection is closed, but nothing in it runs. */
+/** An unexpected body: it is skipped or the connection closed, but nothing in it runs. */
 const unasked = METHODS.flatMap((method): Case[] => {
   const path = method === 'DELETE' ? '/plants/-7' : '/plants';
   const is = { GET: 200, HEAD: 200, DELETE: 40401, OPTIONS: 204 }[method] ?? 40500;

@@ -2,7 +2,7 @@ import { type Case, expecting, type Family, JSON_TYPE, posted } from '../case.ts
 
 /** Idempotency-Key: RFC 8941, sections 3.3.3 and 3.3.4; contract, section 1. */
 
-/** Keys that can be read: a string or a bare token, each used once. */
+/** Valid keys: a string or a bare token, each used once. */
 const GOOD_KEYS: [name: string, key: string][] = [
   ['a token', 'key-1'],
   ['a UUID', '8e03978e-40d5-43dd-bc93-6894a57f9324'],

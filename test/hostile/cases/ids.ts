@@ -6,7 +6,7 @@ const remove = (id: string) => bare(`DELETE /plants/${id} HTTP/1.1`);
 const notThere = expecting(40401, 'open');
 const noId = expecting(40004, 'open');
 
-/** The canonical form, of plants that are not there; percent-encoding of its characters is equivalent. */
+/** The canonical form, for missing plants; percent-encoding is equivalent. */
 const CANONICAL = [
   '1',
   '-1',
@@ -104,7 +104,7 @@ const OTHERS: [name: string, id: string][] = [
   ['8,000 digits', '7'.repeat(8000)],
 ];
 
-/** Each creates a plant, finds it by its Location, and removes it over the same connection. */
+/** Each creates a plant, finds it by its Location, and deletes it over the same connection. */
 const ROUND_TRIPS = [
   ['9007199254740993', '9007199254740993'],
   ['9007199254740992.0', '9007199254740992'],

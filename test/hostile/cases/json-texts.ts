@@ -1,13 +1,12 @@
 /**
- * Our own suite of JSON texts, in the three kinds that such suites have: every reader must accept it (RFC 8259), every
- * reader must refuse it, or the standard leaves it to the reader and the contract decides. One long file, because it is one
- * table.
+ * Our own suite of JSON texts, in the usual three kinds: every reader must accept it (RFC 8259), every reader must refuse
+ * it, or the standard leaves the choice and the contract decides. One long file, because it is one table.
  */
 
-/** Texts of bytes that are no UTF-8 are written in Latin-1. */
+/** Invalid UTF-8 is written in Latin-1. */
 const bytes = (latin1: string): Buffer => Buffer.from(latin1, 'latin1');
 
-/** Strings, each with what it says: they are sent as a plant's name. Undefined for what no name may be. */
+/** Strings with their values, sent as a plant's name. Undefined for what no name may be. */
 export const strings: [name: string, text: string, value: string | undefined][] = [
   ['letters', '"Alder"', 'Alder'],
   ['empty', '""', undefined],
@@ -81,7 +80,7 @@ export const strings: [name: string, text: string, value: string | undefined][] 
   ['60,000 letters', `"${'x'.repeat(60_000)}"`, undefined],
 ];
 
-/** Numbers, each with the id that it says: undefined for what no id may be. Zero is an id that is taken. */
+/** Numbers with the ids they mean: undefined for what no id may be. Zero is a taken id. */
 export const numbers: [name: string, text: string, id: string | undefined][] = [
   ['an integer', '1001', '1001'],
   ['a negative integer', '-1001', '-1001'],
@@ -142,7 +141,7 @@ export const numbers: [name: string, text: string, id: string | undefined][] = [
   ['the least double', '5e-324', undefined],
 ];
 
-/** Other texts that are JSON, none of which is a plant. */
+/** Other JSON texts, none of which is a plant. */
 export const structures: [name: string, text: string][] = [
   ['an empty object', '{}'],
   ['an empty array', '[]'],
@@ -188,7 +187,7 @@ export const structures: [name: string, text: string][] = [
   ['thousands of escapes', `["${'\\n'.repeat(20_000)}"]`],
 ];
 
-/** Texts that are no JSON, also where a value stands in a member. */
+/** Texts that are not JSON, also as a member's value. */
 export const broken: [name: string, text: string | Buffer][] = [
   ['nothing', ''],
   ['a space', ' '],
@@ -386,7 +385,7 @@ export const broken: [name: string, text: string | Buffer][] = [
   ['50,000 quotes', '"'.repeat(50_001)],
   ['50,000 backslashes', `"${'\\'.repeat(50_001)}"`],
   ['50,000 minus signs', '-'.repeat(50_000)],
-  // What other languages take.
+  // Extensions of other languages.
   ['a comment of one line', '1 // one'],
   ['a comment between', '/* one */ 1'],
   ['a comment in an array', '[1, /* two */ 2]'],
@@ -406,7 +405,7 @@ export const broken: [name: string, text: string | Buffer][] = [
   ['a regular expression', '/a/'],
   ['a template', '{{1}}'],
   ['a byte order mark in the middle', '[\ufeff1]'],
-  // White space that JSON does not know.
+  // White space unknown to JSON.
   ['a form feed', '[\f1]'],
   ['a vertical tab', '[\v1]'],
   ['a no-break space', '[\u00a01]'],
@@ -420,7 +419,7 @@ export const broken: [name: string, text: string | Buffer][] = [
   ['a DEL', '[1\u007f]'],
   ['an end of file of DOS', '1\u001a'],
   ['a record separator (RFC 7464)', '\u001e1\n'],
-  // Bytes that are no UTF-8: invalid wherever they stand.
+  // Invalid UTF-8, wherever it occurs.
   ['a continuation byte alone', bytes('"\x80"')],
   ['the last continuation byte alone', bytes('"\xbf"')],
   ['Latin-1', bytes('"caf\xe9"')],
@@ -456,7 +455,7 @@ export const broken: [name: string, text: string | Buffer][] = [
   ['a wrong byte before the end', bytes('1\x80')],
 ];
 
-/** What only a whole body can be; refused all of them. The standard leaves a byte order mark to the reader (§8.1). */
+/** Only as a whole body; all are refused. The standard leaves a byte order mark to the reader (§8.1). */
 export const brokenBodies: [name: string, text: string | Buffer][] = [
   ['a plant after a byte order mark', '\ufeff{"name":"a"}'],
   ['a plant after two byte order marks', '\ufeff\ufeff{"name":"a"}'],
@@ -497,7 +496,7 @@ export const brokenBodies: [name: string, text: string | Buffer][] = [
   ['a plant in MessagePack', Buffer.from('81a46e616d65a161', 'hex')],
 ];
 
-/** Plants that are spelled in every way that JSON has. */
+/** Plants in every spelling of JSON. */
 export const plants: [name: string, text: string, plant: { id?: string; name: string; tag?: string }][] = [
   ['the shortest', '{"name":"a"}', { name: 'a' }],
   ['white space everywhere', ' \r\n\t{ "name" :\t"a" }\n', { name: 'a' }],

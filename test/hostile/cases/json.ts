@@ -1,12 +1,12 @@
 import { type Case, expecting, type Family, posted } from '../case.ts';
 import * as texts from './json-texts.ts';
 
-/** RFC 8259 and the contract's decisions: as a whole body, and where a value stands in a plant. */
+/** RFC 8259 and the contract's decisions: as a whole body, and as a value in a plant. */
 
 const notJson = expecting(40001, 'open');
 const noPlant = expecting(40002, 'open');
 
-/** The text between two others: it may be bytes that are no text. */
+/** The text between two others; may be arbitrary bytes. */
 const within = (before: string, text: string | Buffer, after: string): Buffer =>
   Buffer.concat([Buffer.from(before), Buffer.from(text as string), Buffer.from(after)]);
 
@@ -45,7 +45,7 @@ const broken = texts.broken.flatMap(([name, text], index): Case[] => {
 
 const TYPES = ['null', 'true', 'false', '7', '-0', '1.5', '[]', '["a"]', '{}', '{"name":"a"}'];
 
-/** JSON, but not what a member may be. */
+/** JSON, but not allowed as a member. */
 const members = [
   ...TYPES.map((text) => noPlant(`a name that is ${text}`, posted(`{"name":${text}}`))),
   ...TYPES.map((text) => noPlant(`a tag that is ${text}`, posted(`{"name":"a","tag":${text}}`))),
@@ -64,12 +64,12 @@ const members = [
   noPlant('a tag with a lone surrogate', posted('{"name":"a","tag":"\\udc00"}')),
 ];
 
-/** Unicode White_Space: a name of nothing else is none (contract, section 1). */
+/** Unicode White_Space: a name of only this is empty (contract, section 1). */
 const WHITE_SPACE = [0x09, 0x0a, 0x0b, 0x0c, 0x0d, 0x20, 0x85, 0xa0, 0x1680, 0x2000, 0x2001, 0x2002, 0x2003]
   .concat([0x2004, 0x2005, 0x2006, 0x2007, 0x2008, 0x2009, 0x200a, 0x2028, 0x2029, 0x202f, 0x205f, 0x3000])
   .map((code) => `\\u${code.toString(16).padStart(4, '0')}`);
 
-/** What is not White_Space, though it shows nothing: a name may be of it. */
+/** Invisible, but not White_Space: a name may consist of it. */
 const INVISIBLE = ['\u180e', '\u200b', '\u200c', '\u200d', '\u2060', '\u00ad', '\u3164', '\u2800'];
 
 const names = [
@@ -107,7 +107,7 @@ export const json: Family = {
   ],
 };
 
-/** How many texts the suite has, whatever they are wrapped in. */
+/** How many distinct texts the suite has. */
 export const jsonTexts = [
   texts.strings,
   texts.numbers,

@@ -3,15 +3,15 @@ import type { Service } from '../../../testkit/service/service.ts';
 import { bare, type Case, type Expected, exact, type Family, framed, TARGET } from '../case.ts';
 
 /**
- * Requests that follow each other without waiting (RFC 9112 §9.3.2): each gets its own answer, in order. Each can be told
- * from all others by its answer: by its id, its user, its path or its code.
+ * Pipelined requests (RFC 9112 §9.3.2): each gets its own answer, in order. An answer identifies its request by the id,
+ * the user, the path or the code.
  */
 
 type Step = { name: string; bytes: Case['bytes']; answer: Expected };
 
 let lastId = 1_000_000;
 
-/** A create of an id that no other case has. */
+/** A create with an id that no other case uses. */
 function create(): Step {
   const id = String(++lastId);
   const body = `{"id":${id},"name":"Step ${id}"}`;
@@ -38,7 +38,7 @@ const bob: Step = {
   bytes: asUser('bob', 'GET /plants?fields=owner,name HTTP/1.1'),
   answer: { is: [200], body: /"bob of pipelines"/ },
 };
-/** Longer than what is answered at once: it is streamed. */
+/** Longer than an answer in one piece: it is streamed. */
 const CROWD = 120;
 const crowd: Step = {
   name: 'a long list',
@@ -108,7 +108,7 @@ function line(name: string, steps: readonly Step[], more: Partial<Case> = {}): C
   return { name, bytes: joined(steps), answers: steps.map(({ answer }) => answer), leaves: 'open', ...more };
 }
 
-/** Each kind of request before each: what is slow, fast, long, short, refused or without a body. */
+/** Each kind of request before each other: slow, fast, long, short, refused or without a body. */
 const pairs = KINDS.flatMap((first) =>
   KINDS.map((second) => {
     const steps = [first(), second()];
@@ -119,7 +119,7 @@ const pairs = KINDS.flatMap((first) =>
 const all = (): Step[] => KINDS.map((kind) => kind());
 const times = (count: number, kind: () => Step): Step[] => Array.from({ length: count }, kind);
 
-/** Every kind of request in an order that depends on the number alone. */
+/** Every kind of request, in an order that the number determines. */
 function shuffled(seed: number): Step[] {
   const order = all().map((step, index) => ({ step, key: Math.sin(seed * 100 + index) }));
   return order.sort((a, b) => a.key - b.key).map(({ step }) => step);
@@ -134,7 +134,7 @@ const runs = [
     { arrives: 'byte by byte' },
   ),
   line('every kind, ten times', times(10, () => ann).flatMap(all)),
-  // Without writes: one that waits for long may be dropped when its client has ended.
+  // No writes: one that waits for long may be dropped when its client has left.
   line(
     'reads and refusals, and the client ends',
     [ann, missing, crowd, noToken, headOnly, noJson, options, bob],
@@ -160,7 +160,7 @@ const runs = [
   line('empty lines between requests', [ann, blank(bob), blank(create()), blank(missing)]),
 ];
 
-/** RFC 9112 §2.2: an empty line before a request is passed over. */
+/** RFC 9112 §2.2: an empty line before a request is skipped. */
 function blank(step: Step): Step {
   return {
     ...step,
@@ -169,7 +169,7 @@ function blank(step: Step): Step {
   };
 }
 
-/** Only safe requests may run beside each other (RFC 9112 §9.3.2), so that what one writes the next one sees. */
+/** Only safe requests may run concurrently (RFC 9112 §9.3.2), so the next request sees each write. */
 function writes(): Case[] {
   const removal = (id: string, is: number): Step => ({
     name: 'its removal',
@@ -199,7 +199,7 @@ function writes(): Case[] {
   ];
 }
 
-/** The same key twice at once: the second is told to wait, or gets the recorded answer; never a second plant. */
+/** The same key twice at once: the second must wait or gets the recorded answer; never a second plant. */
 function keyed(name: string, key: string, bodies: [string, string], is: number[]): Case {
   const step = (body: string): Step => ({
     name: '',
@@ -210,7 +210,7 @@ function keyed(name: string, key: string, bodies: [string, string], is: number[]
   return line(name, [step(bodies[0]), second]);
 }
 
-/** What ends a connection: nothing after it is answered or done. */
+/** Requests that end a connection: nothing after them is answered or run. */
 const ENDS: [name: string, end: Step][] = [
   [
     'Connection: close',
@@ -257,7 +257,7 @@ const ends = ENDS.flatMap(([name, end]) =>
       name: `${name} ${['first', 'after a create', 'after creates and a long list'][index]}`,
       bytes: joined([...before, end]),
       answers: [...before, end].map(({ answer }) => answer),
-      // Where a body that came whole ends is known.
+      // The end of a complete body is known.
       leaves: name === 'a body that is too large' ? 'either' : 'closed',
     }),
   ),

@@ -1,11 +1,11 @@
 import { bare, type Case, expecting, type Family, JSON_TYPE, posted } from '../case.ts';
 import { silentWebhook } from '../webhook.ts';
 
-/** Query parameters: contract, sections 1 and 5. What is unknown, repeated or malformed is never passed over. */
+/** Query parameters: contract, sections 1 and 5. Unknown, repeated or malformed ones are never ignored. */
 
 const refused = expecting(40003, 'open');
 const listed = expecting(200, 'open', { body: /^[[{]/ });
-/** An escape that cannot be read is one of the URL, or of the parameter. */
+/** An invalid escape is an error of the URL or of the parameter. */
 const unreadable = expecting([40000, 40003], 'either');
 const get = (target: string): Case['bytes'] => bare(`GET ${target} HTTP/1.1`);
 
@@ -173,7 +173,7 @@ const RIGHT = [
   '',
 ];
 
-/** They hold nothing: an empty pair is one, or none. */
+/** An empty pair counts as one, or as none. */
 const EMPTY = [
   '&',
   '&&',

@@ -8,7 +8,7 @@ const badEscape = expecting(40000, 'either', { body: /escape/ });
 const get = (target: string): Case['bytes'] => bare(`GET ${target} HTTP/1.1`);
 const del = (target: string): Case['bytes'] => bare(`DELETE ${target} HTTP/1.1`);
 
-/** The whole first line, which no reader should take for a request line. */
+/** The whole first line, which no reader should accept as a request line. */
 const LINES: [name: string, line: string][] = [
   ['a minor version of two digits', 'GET /plants HTTP/1.10'],
   ['a minor version of two digits that begins with 0', 'GET /plants HTTP/1.01'],
@@ -82,8 +82,8 @@ const LINES: [name: string, line: string][] = [
 ];
 
 /**
- * RFC 9112 §3 lets a reader take several spaces for one. `RTSP/1.1` is not HTTP, but Node's parser takes it for HTTP/1.1 and
- * does not tell.
+ * RFC 9112 §3 lets a reader treat several spaces as one. `RTSP/1.1` is not HTTP, but Node's parser silently reads it as
+ * HTTP/1.1.
  */
 const TOLERATED: [name: string, line: string][] = [
   ['two spaces before the target', 'GET  /plants HTTP/1.1'],
@@ -91,7 +91,7 @@ const TOLERATED: [name: string, line: string][] = [
   ['RTSP 1.1', 'GET /plants RTSP/1.1'],
 ];
 
-/** In absolute form without a scheme, an authority or a host that a reader could take (RFC 9110 §4.2). */
+/** In absolute form without a usable scheme, authority or host (RFC 9110 §4.2). */
 const ABSOLUTE: [name: string, target: string][] = [
   ['no slashes', 'http:plants'],
   ['one slash', 'http:/plants'],
@@ -322,7 +322,7 @@ export const targets: Family = {
     ),
     expecting([40000, 50500], 'closed')('no version, as in HTTP/0.9', bare('GET /plants')),
     expecting([40000, 50500], 'closed')('the preface of HTTP/2', raw('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')),
-    // RFC 9110 §2.5 would have it read as 1.1.
+    // RFC 9110 §2.5 would read it as 1.1.
     expecting([200, 50500], 'either')('HTTP/1.2', bare('GET /plants?limit=1 HTTP/1.2')),
     expecting(200, 'closed')('HTTP/1.0', bare('GET /plants?limit=1 HTTP/1.0')),
     expecting(200, 'closed')(

@@ -14,13 +14,13 @@ import {
   smuggled,
 } from '../case.ts';
 
-/** Upgrade (RFC 9110 §7.8), CONNECT (§9.3.6) and Expect (§10.1.1): what changes how a connection goes on. */
+/** Upgrade (RFC 9110 §7.8), CONNECT (§9.3.6) and Expect (§10.1.1), which change how a connection continues. */
 
 const PLANT = '{"name":"Upgraded"}';
 const LENGTH = `Content-Length: ${PLANT.length}`;
 const UPGRADE = ['Connection: Upgrade', 'Upgrade: websocket'];
 
-/** What asks for another protocol: the service never takes it up, and nothing after it is taken for a request. */
+/** Requests for another protocol: the service ignores the upgrade, and nothing after it runs as a request. */
 const ASKING: [name: string, fields: string[]][] = [
   ['websocket', [...UPGRADE, 'Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==']],
   ['h2c', ['Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABkAARAAAAA']],
@@ -43,7 +43,7 @@ const ASKING: [name: string, fields: string[]][] = [
   ],
 ];
 
-/** RFC 9110 §7.8: what is not both is to be passed over. */
+/** RFC 9110 §7.8: ignored unless both fields are present. */
 const HALVES: [name: string, fields: string[]][] = [
   ['Upgrade that Connection does not name', ['Upgrade: websocket']],
   ['Connection that names what is not there', ['Connection: Upgrade']],
@@ -52,7 +52,7 @@ const HALVES: [name: string, fields: string[]][] = [
   ['Upgrade of a comma', ['Connection: Upgrade', 'Upgrade: ,']],
 ];
 
-/** A request that would remove a plant stands behind, and must not run. */
+/** A request that would delete a plant follows, and must not run. */
 const hiding =
   (wire: Case['bytes']): Case['bytes'] =>
   (ground) =>
@@ -118,7 +118,7 @@ function plain(ground: Parameters<Case['bytes']>[0]): string {
   return String(framed([LENGTH], PLANT)(ground));
 }
 
-/** CONNECT names an authority; the service has nothing to connect to. */
+/** CONNECT names an authority, and the service never connects to one. */
 const CONNECTS: [name: string, line: string, fields: string[]][] = [
   ['to a name', 'CONNECT example.com:443 HTTP/1.1', []],
   ['to an address', 'CONNECT 127.0.0.1:22 HTTP/1.1', []],
@@ -143,7 +143,7 @@ const created: Expected = { is: [201], plant: { name: 'Upgraded' } };
 const refusedConnect: Expected = { is: [40500, 40000] };
 const CONNECT = 'CONNECT x:1 HTTP/1.1';
 
-/** A CONNECT that follows requests which are still under way: it waits its turn. */
+/** A CONNECT after pending requests waits its turn. */
 function connectAfter(
   name: string,
   answers: Expected[],
@@ -224,7 +224,7 @@ const expectations = [
     'Expect and a length that is too large',
     framed(['Content-Length: 65537', 'Expect: 100-continue'], ''),
   ),
-  // RFC 9110 §10.1.1: a server must pass over what comes with HTTP/1.0.
+  // RFC 9110 §10.1.1: a server must ignore it in HTTP/1.0.
   expecting(201, 'closed', { continues: 'never' })(
     'Expect in HTTP/1.0',
     framed([LENGTH, 'Expect: 100-continue'], PLANT, POST.replace('1.1', '1.0')),
@@ -256,7 +256,7 @@ const expectations = [
   ),
 ];
 
-/** One request has one final answer, also when its body breaks off after it. */
+/** A request gets one final answer, even when its body breaks off afterwards. */
 const BROKEN: [name: string, rest: string][] = [
   ['a chunk that cannot be read', 'x\r\n'],
   ['a chunk, and one that cannot be read', '5\r\nhello\r\nzz\r\n'],
@@ -271,14 +271,14 @@ const REFUSED: [name: string, is: number, line: string, token: boolean][] = [
   ['an unknown parameter', 40003, 'POST /plants?x=1 HTTP/1.1', true],
 ];
 
-/** At once, which of the two is found first is open; the rest after the answer is answered no more. */
+/** Either of two errors may be found first; the rest after the answer gets no answer. */
 const once = REFUSED.flatMap(([what, is, line, token]) =>
   BROKEN.flatMap(([name, rest]): Case[] => {
     const fields = [JSON_TYPE, 'Transfer-Encoding: chunked'];
     const start = token ? bare(line, ...fields) : exact(line, 'Host: x', ...fields);
     const bytes: Case['bytes'] = (ground) => String(start(ground)) + rest + smuggled(ground);
     const atOnce = expecting([is, 40000], 'closed')(`one answer to ${what} with ${name}`, bytes);
-    // The query may be looked at when the body is there.
+    // The query may be checked once the body has arrived.
     if (is === 40003) return [atOnce];
     const later = expecting(is, 'closed')(`one answer to ${what}, before ${name}`, start);
     return [atOnce, { ...later, rest: `${rest}GET / HTTP/1.1\r\nHost: x\r\n\r\n` }];

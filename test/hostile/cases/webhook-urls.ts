@@ -1,8 +1,8 @@
 import { type Case, expecting, type Family, JSON_TYPE, posted } from '../case.ts';
 
 /**
- * Where a webhook may point: contract, section 4. No plant is created under the user of these cases, so nothing is sent to
- * the URLs that are accepted. Names under `.invalid` exist nowhere (RFC 6761).
+ * Where a webhook may point: contract, section 4. The user of these cases creates no plants, so nothing is sent. Names
+ * under `.invalid` never exist (RFC 6761).
  */
 
 const to = (url: string): Case['bytes'] =>
@@ -10,7 +10,7 @@ const to = (url: string): Case['bytes'] =>
 const refused = expecting(42201, 'open', { body: /"message":"[^"]{10}/ });
 const accepted = expecting(201, 'open', { body: /"id":"wh_/ });
 
-/** What is no URL that a request could be sent to. */
+/** Not URLs that a request could be sent to. */
 const NO_URLS = [
   'x',
   '/plants',
@@ -107,7 +107,7 @@ const PORTS = [
   'https://8.8.8.8:443:443/',
 ];
 
-/** One address of loopback, in the ways that there are to write it. */
+/** One loopback address, in every spelling. */
 const LOOPBACK = [
   '127.0.0.1',
   '127.0.0.1.',
@@ -158,7 +158,7 @@ const LOOPBACK = [
   '127.255.255.254',
 ];
 
-/** The first and the last address of each block that nobody may reach, and what carries an address of one. */
+/** The first and the last address of each forbidden block, and addresses that embed one. */
 const BLOCKS: [name: string, hosts: string[]][] = [
   ['this network', ['0.0.0.0', '0', '0.255.255.255', '[::]', '[::ffff:0.0.0.0]']],
   [
@@ -192,14 +192,14 @@ const BLOCKS: [name: string, hosts: string[]][] = [
 ];
 
 const label = (length: number) => 'a'.repeat(length);
-/** A name of this many bytes, of labels that are not too long. */
+/** A name of this many bytes, with labels of valid length. */
 function nameOf(length: number): string {
   const end = '.invalid';
   const labels = Array.from({ length: 5 }, () => label(49)).join('.');
   return `${labels.slice(0, length - end.length - 1).replace(/\.$/, 'b')}c${end}`;
 }
 
-/** Names that no name server could be asked for (RFC 1035 §2.3.4, RFC 5891). */
+/** Names that no name server could be asked about (RFC 1035 §2.3.4, RFC 5891). */
 const NAMES: [name: string, host: string][] = [
   ['a label of 64 bytes', `${label(64)}.invalid`],
   ['a label of 200 bytes', `${label(200)}.invalid`],

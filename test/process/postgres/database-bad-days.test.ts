@@ -18,15 +18,15 @@ import {
   untilStatus,
 } from './outage.ts';
 
-/** What a running service does on a bad day of its database: clear answers, and back to work without a restart. */
+/** How a running service behaves when its database fails: clear answers, and recovery without a restart. */
 
 const UNAVAILABLE = 'the store cannot be used';
 const BACK = 'the store can be used again';
 
-/** How often the log says something. */
+/** How often a message is in the log. */
 const count = (log: readonly LogLine[], message: string) => log.filter(({ msg }) => msg === message).length;
 
-/** That nothing can be read or written, and whoever asks is told so; the process itself lives. */
+/** Checks that reads and writes fail with the right code, while the process stays alive. */
 async function checkDown({ server, untilNext }: Outage): Promise<void> {
   await untilNext(50302);
   await untilStatus(server, '/readyz', 503);
@@ -37,7 +37,9 @@ async function checkDown({ server, untilNext }: Outage): Promise<void> {
   succeeded(await server.request('GET', '/healthz'), 200);
 }
 
-/** That it works again, without more connections than before, and nothing was lost or doubled. Gives the log. */
+/**
+ * Checks that it works again, without more connections than before, and without losses or duplicates. Returns the log.
+ */
 async function checkBack(outage: Outage): Promise<LogLine[]> {
   const { server, untilNext } = outage;
   await untilNext(201);
@@ -49,7 +51,7 @@ async function checkBack(outage: Outage): Promise<LogLine[]> {
   return log;
 }
 
-/** That the log tells once that the store is lost, with the reason, and once that it is back. */
+/** Checks that the log reports the loss of the store once, with the reason, and the recovery once. */
 function checkTold(log: readonly LogLine[], reason: RegExp): void {
   assert.deepEqual([count(log, UNAVAILABLE), count(log, BACK)], [1, 1]);
   assert.match(log.find(({ msg }) => msg === UNAVAILABLE)?.err?.message ?? '', reason);
@@ -57,7 +59,7 @@ function checkTold(log: readonly LogLine[], reason: RegExp): void {
   assert.ok(told < 50, `${told} lines of warnings`);
 }
 
-test('while the server is stopped every answer is a failure to retry, and all is well when it is back', async (t) => {
+test('while the server is stopped every answer is a retryable failure, and the service recovers when it is back', async (t) => {
   const outage = await startOutage(t);
   await outage.database.stop();
   await checkDown(outage);
@@ -65,7 +67,7 @@ test('while the server is stopped every answer is a failure to retry, and all is
   checkTold(await checkBack(outage), /ECONNREFUSED/);
 });
 
-test('a server that is restarted under load loses and doubles nothing', async (t) => {
+test('restarting the server under load loses and duplicates nothing', async (t) => {
   const outage = await startOutage(t);
   for (let restarts = 0; restarts < 3; restarts++) {
     await outage.database.stop();
@@ -75,7 +77,7 @@ test('a server that is restarted under load loses and doubles nothing', async (t
   await checkBack(outage);
 });
 
-test('when all connections are ended, again and again, the next requests have new ones', async (t) => {
+test('when all connections are ended repeatedly, the next requests get new ones', async (t) => {
   const outage = await startOutage(t);
   for (let times = 0; times < 20; times++) {
     await endConnections(outage);
@@ -84,7 +86,7 @@ test('when all connections are ended, again and again, the next requests have ne
   await checkBack(outage);
 });
 
-test('when the server has no connection left for the service, it continues as soon as there is one', async (t) => {
+test('when the server has no connection left for the service, it continues as soon as one is free', async (t) => {
   const outage = await startOutage(t);
   await outage.run(`ALTER ROLE ${ROLE} CONNECTION LIMIT 0`);
   await endConnections(outage);
@@ -93,7 +95,7 @@ test('when the server has no connection left for the service, it continues as so
   checkTold(await checkBack(outage), /too many connections/);
 });
 
-test('when there are fewer connections than the service may open, it works with those', async (t) => {
+test('with fewer connections than the service may open, it uses those', async (t) => {
   const outage = await startOutage(t);
   await outage.run(`ALTER ROLE ${ROLE} CONNECTION LIMIT 2`);
   await endConnections(outage);
@@ -106,7 +108,7 @@ test('when there are fewer connections than the service may open, it works with 
   await checkBack(outage);
 });
 
-test('when a right is revoked, what needs it fails with the reason in the log, and the rest continues', async (t) => {
+test('when a right is revoked, requests that need it fail with the reason in the log, and the rest continue', async (t) => {
   const outage = await startOutage(t);
   await outage.run(`REVOKE INSERT ON plants FROM ${ROLE}`);
   await outage.untilNext(50302);
@@ -118,7 +120,7 @@ test('when a right is revoked, what needs it fails with the reason in the log, a
   assert.ok(log.some(({ err }) => /permission denied/.test(err?.message ?? '')));
 });
 
-test('a service whose role may not read is not ready until it may, even without requests', async (t) => {
+test('a service whose role may not read is not ready until it can, even without requests', async (t) => {
   const outage = await startOutage(t);
   await outage.run(`REVOKE SELECT ON deliveries, shares FROM ${ROLE}`);
   await untilStatus(outage.server, '/readyz', 503);
@@ -129,7 +131,7 @@ test('a service whose role may not read is not ready until it may, even without 
   checkTold(await checkBack(outage), /lacks rights: SELECT on (?:shares|deliveries)/);
 });
 
-test('when a table is gone, what needs it fails with the reason in the log, until it is back', async (t) => {
+test('when a table is missing, requests that need it fail with the reason in the log, until it is back', async (t) => {
   const outage = await startOutage(t);
   await outage.run('ALTER TABLE plants RENAME TO hidden');
   await outage.untilNext(50302);
@@ -139,7 +141,7 @@ test('when a table is gone, what needs it fails with the reason in the log, unti
   assert.ok(log.some(({ err }) => /"plants" does not exist/.test(err?.message ?? '')));
 });
 
-test('when somebody locks a table, its users are answered in time, and continue when it is unlocked', async (t) => {
+test('when another session locks a table, its users are answered in time, and continue when it is unlocked', async (t) => {
   const outage = await startOutage(t);
   const { database, server } = outage;
   const somebody = new pg.Client({ connectionString: database.url.replace(/\w+$/, 'plants') });
@@ -155,11 +157,11 @@ test('when somebody locks a table, its users are answered in time, and continue 
   await checkBack(outage);
 });
 
-test('when the disk is full creates fail and reads continue, and with room again so do creates', async (t) => {
+test('on a full disk creates fail and reads continue, and with space again creates succeed', async (t) => {
   const small = await mountSmall();
   if (!small) return t.skip('this user may not mount a small file system');
   const { folder, unmount } = small;
-  // After the server that has its data there.
+  // After the server, whose data is there.
   const outage = await startOutage(t, { folder }).finally(() => t.after(unmount));
   const ballast = join(folder, 'ballast');
   const { bavail, bsize } = await statfs(folder);
@@ -180,7 +182,7 @@ test('a standby is never written to, and is used once it is promoted', async (t)
   await standby.write('standby.signal', '');
   await Promise.all([primary.start(), standby.start()]);
 
-  // One that is not there, the standby, and the primary.
+  // A missing server, the standby, and the primary.
   const DATABASE_URL = primary.url.replace('@', `@127.0.0.1:1,127.0.0.1:${standby.port},`);
   const server = await place.serve({ env: { DATABASE_URL } });
   const create = (name: string) => server.request('POST', '/plants', { body: { name } });
@@ -191,7 +193,7 @@ test('a standby is never written to, and is used once it is promoted', async (t)
   await standby.run('SELECT pg_promote()');
   await untilStatus(server, '/readyz', 200);
   succeeded(await create('Cedar'), 201);
-  // The one before comes back, as it does where nobody fences it off.
+  // The old primary returns, as if nothing fenced it off.
   await primary.start();
   succeeded(await create('Dogwood'), 201);
   const { stdout } = await server.stop();
@@ -200,7 +202,7 @@ test('a standby is never written to, and is used once it is promoted', async (t)
 
 type Small = { folder: string; unmount(): Promise<void> };
 
-/** A file system for a database and little else. Undefined where that is forbidden. */
+/** A file system with space for little more than a database. Undefined where mounting is forbidden. */
 async function mountSmall(): Promise<Small | undefined> {
   const folder = await mkdtemp(join(tmpdir(), 'plant-store-small-'));
   const owner = spawnSync('id', ['-u', 'postgres'], { encoding: 'utf8' }).stdout.trim();
@@ -215,7 +217,7 @@ async function mountSmall(): Promise<Small | undefined> {
   return undefined;
 }
 
-/** By the server, as an administrator may. */
+/** Ends them on the server, as an administrator would. */
 async function endConnections({ run }: Outage): Promise<void> {
   await run(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '${ROLE}'`);
 }

@@ -13,25 +13,25 @@ import {
   serverOptions,
 } from '../../../testkit/stores/postgres-folder.ts';
 
-/** A PostgreSQL server that a test stops and starts as it likes; gone with the test, its data as well. */
+/** A PostgreSQL server that a test starts and stops; removed with its data after the test. */
 export type DatabaseServer = {
-  /** Of a superuser, for its first database. */
+  /** A superuser's, for its first database. */
   url: string;
   port: number;
-  /** Resolves when it answers, be it as a standby. */
+  /** Resolves when it answers, even as a standby. */
   start(): Promise<void>;
-  /** Breaks off the connections that it has. May be called twice. */
+  /** Breaks its connections. May be called twice. */
   stop(): Promise<void>;
   /** Runs a statement as the superuser. */
   run(sql: string): ReturnType<typeof administer>;
   /** Writes a file into its data folder. */
   write(file: string, content: string): Promise<void>;
-  /** Another server, which is not started, with what this one holds, which must be stopped. */
+  /** A second server, not started, with a copy of this stopped server's data. */
   copy(): Promise<DatabaseServer>;
 };
 
 const PATIENCE_MS = 20_000;
-/** Little of everything: there are many of them. */
+/** Small, since many servers run. */
 const SETTINGS = {
   fsync: 'off',
   shared_buffers: '16MB',
@@ -41,7 +41,7 @@ const SETTINGS = {
 };
 const SEGMENT_MB = 1;
 
-/** Makes one and starts it. */
+/** Creates and starts a server. */
 export async function startDatabaseServer(t: TestContext): Promise<DatabaseServer> {
   const database = await serverIn(t, await makeDataFolder(SEGMENT_MB));
   await database.start();
@@ -70,7 +70,7 @@ async function serverIn(t: TestContext, folder: string): Promise<DatabaseServer>
     url,
     port,
     async start() {
-      // It resolves for a server that accepts writes, and rejects when the server ends, be it later.
+      // Resolves once the server accepts writes; rejects when it ends, even later.
       server.start().catch(() => onLog('it ended'));
       const end = performance.now() + PATIENCE_MS;
       while (!(await answers(url))) {

@@ -8,35 +8,35 @@ import type { Answer } from '../../../testkit/service/answer.ts';
 import { administer } from '../../../testkit/stores/postgres.ts';
 import { type DatabaseServer, startDatabaseServer } from './database-server.ts';
 
-/** A service on a database server of its own, and clients that go on creating plants, whatever happens to it. */
+/** A service on its own database server, with clients that keep creating plants whatever happens. */
 export type Outage = {
   database: DatabaseServer;
-  /** Runs a statement in the service's database, as the superuser. */
+  /** Runs a statement in the service's database as the superuser. */
   run(sql: string): ReturnType<typeof administer>;
   server: Server;
-  /** Resolves when a create that was sent from now on has this outcome. */
+  /** Resolves once a create sent from now on has this outcome. */
   untilNext(outcome: Sent['outcome']): Promise<void>;
   /**
-   * Ends the clients when plants are created again, then the service. Checks that nothing was lost or doubled, and gives
-   * the log of the service, which has no password in it.
+   * Ends the clients once creates succeed again, then the service. Checks that nothing was lost or duplicated, and that
+   * the log has no password. Returns the log.
    */
   over(): Promise<LogLine[]>;
 };
 
-/** The levels are pino's: 40 for a warning, 50 for an error. */
+/** Levels are pino's: 40 is a warning, 50 an error. */
 export type LogLine = { level: number; msg: string; err?: { message: string; code?: unknown } };
 
-/** The service's role, which owns its database. */
+/** The service's role, owner of its database. */
 export const ROLE = 'ann';
 const CONNECTIONS = 5;
 const PASSWORD = 'canary-of-a-password';
 const CLIENTS = 8;
-/** Between two creates of a client. */
+/** Pause between two creates of a client. */
 const BREATH_MS = 10;
 const PATIENCE_MS = 30_000;
 
 type OutageOptions = {
-  /** Where the database is, when not with the rest of the server's data; the server's user must own it. */
+  /** The database's folder, if not with the server's other data; must belong to the server's user. */
   folder?: string;
 };
 
@@ -78,7 +78,7 @@ export async function startOutage(t: TestContext, { folder }: OutageOptions = {}
   };
 }
 
-/** Waits until it holds. */
+/** Waits until the condition holds. */
 async function until(
   holds: () => boolean | Promise<boolean>,
   problem: () => string = () => 'it never came',
@@ -94,7 +94,7 @@ export async function untilStatus(server: Server, path: string, status: number):
   await until(async () => (await server.request('GET', path)).status === status);
 }
 
-/** That each plant has one event, and each event its plant. The clients delete none. */
+/** Checks that plants and events correspond one to one; the clients delete nothing. */
 export async function checkEvents({ run }: Pick<Outage, 'run'>): Promise<void> {
   const { rows } = await run(
     `SELECT (SELECT count(*) FROM plants) AS plants,
@@ -105,7 +105,7 @@ export async function checkEvents({ run }: Pick<Outage, 'run'>): Promise<void> {
   assert.deepEqual([events, pairs], [plants, plants]);
 }
 
-/** As many as it may have, and one that listens. */
+/** The allowed number, plus one that listens. */
 export async function checkConnections({ run }: Pick<Outage, 'run'>): Promise<void> {
   const { rows } = await run(`SELECT count(*)::int AS open FROM pg_stat_activity WHERE usename = '${ROLE}'`);
   assert.ok(rows[0].open <= CONNECTIONS + 1, `${rows[0].open} connections are open`);
@@ -114,7 +114,7 @@ export async function checkConnections({ run }: Pick<Outage, 'run'>): Promise<vo
 async function keepCreating(server: Server, sent: Sent[], enough: AbortSignal): Promise<void> {
   while (!enough.aborted) {
     const number = sent.length + 1;
-    // Chosen ids are negative: they stay out of the way of those that the service assigns.
+    // Chosen ids are negative, to avoid those that the service assigns.
     const id = number % 2 === 0 ? -number : undefined;
     const create: Sent = { name: `Plant ${number}`, id, outcome: 'lost' };
     sent.push(create);
@@ -142,6 +142,6 @@ async function logOf(server: Server): Promise<LogLine[]> {
   assert.equal(code, 0, stderr);
   assert.doesNotMatch(stderr, /error|warning|\bat .*\.[jt]s/i);
   assert.ok(!(stdout + stderr).includes(PASSWORD), 'the password is in the log');
-  // A line of the log is an object of pino.
+  // A line of the log is pino's object.
   return stdout.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line) as LogLine]));
 }

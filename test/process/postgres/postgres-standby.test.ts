@@ -5,7 +5,7 @@ import { violationsIn } from '../../../bench/postgres/findings.ts';
 import { standbyGone } from '../../../bench/postgres/standby.ts';
 import { seededRandom } from '../../../testkit/random/seeded.ts';
 
-test('while the synchronous standby is gone a create is answered with an unknown outcome, and is done once when it is back', async () => {
+test('without its synchronous standby a create is answered with an unknown outcome, and retried once when it is back', async () => {
   const seed = randomInt(2 ** 31);
   const findings = await standbyGone({ rounds: 1, random: seededRandom(seed), isQuick: true });
   assert.deepEqual(violationsIn(findings), [], `seed ${seed}`);

@@ -9,11 +9,11 @@ import { ownerOf, until } from '../../../testkit/service/owner.ts';
 import { makeDatabase } from '../../../testkit/stores/postgres.ts';
 
 const WEBHOOKS = 8;
-/** Until replicas have seen each other. */
+/** Time for replicas to see each other. */
 const SEEN_MS = 1_500;
 const WITHIN_MS = 12_000;
 
-test('what a killed replica had under way is sent by the other within 12 s, and nothing else again', async (t) => {
+test("a killed replica's pending deliveries are sent by the other within 12 s, and no other twice", async (t) => {
   const place = await makePlace(t);
   const database = await makeDatabase();
   t.after(database.drop);

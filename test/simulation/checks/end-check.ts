@@ -3,7 +3,7 @@ import type { Ground, Replica } from '../replica.ts';
 import { type DeliveryRow, isVisible, type WebhookRow } from '../stores/memory-rows.ts';
 import type { Send } from './witness.ts';
 
-/** What must be true once nothing is in the way any more. */
+/** Checks what must be true once nothing interferes any more. */
 export function checkEnd({ rows, witness, scenario }: Ground, replicas: readonly Replica[]): void {
   const sendsOf = new Map<string, Send[]>();
   for (const send of witness.sends()) {

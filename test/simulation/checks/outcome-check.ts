@@ -3,7 +3,7 @@ import type { Outcome } from '../../../src/webhooks/delivery/port.ts';
 import { type Attempt, failureOf } from '../../../src/webhooks/sending/attempt.ts';
 import { CLOCK_MS, type Send } from './witness.ts';
 
-/** What the contract says of an attempt, in words of its own: not by the functions that are judged. */
+/** Checks an attempt's outcome against the contract, without using the functions under test. */
 export function checkOutcome(
   { webhook, event, step, next, laneState }: Outcome,
   { attempt, endedAt = 0, settings }: Send,
@@ -33,7 +33,7 @@ export function checkOutcome(
   if (next.step !== made) fail(`${text} has made ${next.step} attempts, not ${made}`);
 }
 
-/** Until when the receiver asks to be left alone. */
+/** Until when the receiver requests a pause. */
 export function pauseOf({ status, retryAfter }: Attempt, endedAt: number): number | undefined {
   const asks = (status === 429 || status === 503) && retryAfter !== undefined;
   return asks ? endedAt + 1000 * Number(retryAfter) : undefined;

@@ -3,19 +3,22 @@ import type { Ground, Replica } from '../replica.ts';
 import { type DeliveryRow, isVisible, type WebhookRow } from '../stores/memory-rows.ts';
 import type { Send } from './witness.ts';
 
-/** Looks, while time goes on, whether a lane stands still that could go on, and whether somebody waits for what they asked for. */
+/**
+ * Checks during a run that no lane stands still that could continue, and that requested deliveries are not kept
+ * waiting.
+ */
 export type Progress = {
   onFault(): void;
   onAsked(webhook: WebhookRow, event: string): void;
-  /** How many lanes, and how many that somebody asked for, were judged: a check that never applies proves nothing. */
+  /** How many lanes, and how many with requests, were checked: a check that never applies proves nothing. */
   judged(): { lanes: number; asked: number };
 };
 
 const LOOK_MS = 500;
-/** What a fault leaves behind is over by then: a lease, a request that hangs, a lane that is careful. */
+/** By then the consequences of a fault are over: a lease, a hanging request, a careful lane. */
 const CALM_MS = 25_000;
 const WELL_MS = 20_000;
-/** How long a lane may take in which nothing is in the way: a few calls of the store. */
+/** How long an unobstructed lane may take: a few calls to the store. */
 const STILL_MS = 2_000;
 const STALE_MS = 8_000;
 const ASKED_MS = 1_000;
@@ -65,14 +68,14 @@ export function watchProgress(ground: Ground, replicas: readonly Replica[]): Pro
     const { url, pausedUntil = 0 } = webhook;
     const since = now - patienceOf(webhook);
     const isWell = receivers.mood(url, now) === 'well' && now - receivers.moodSince(url, now) > WELL_MS;
-    // One that hangs, maybe at a URL before, has its place until it ends.
+    // A hanging request, perhaps to an earlier URL, keeps its place until it ends.
     if ([...witness.underWay()].some((one) => one.webhook === webhook.id && one.at < since)) return false;
     if (!isWell || pausedUntil > since || fullAt > since || !isCalm(webhook, since)) return false;
     const attempt = lastOf(webhook)?.attempt;
     return attempt !== undefined && failureOf(attempt) === undefined;
   }
 
-  /** The one that ended last, not the one that began last: by it the lane is taken for well. */
+  /** The request that ended last, rather than started last: it determines whether the lane counts as healthy. */
   function lastOf({ id }: WebhookRow): Send | undefined {
     const ended = witness.sends().filter(({ webhook, attempt }) => webhook === id && attempt !== undefined);
     return ended.reduce<Send | undefined>(
@@ -102,7 +105,7 @@ export function watchProgress(ground: Ground, replicas: readonly Replica[]): Pro
     if (!row || !isVisible(rows, webhook.id, row.event) || webhook.status !== 'enabled') return;
     if (webhook.rate !== undefined || (webhook.pausedUntil ?? 0) > at || !isCalm(webhook, at)) return;
     const isTheirs = (send: Send) => send.webhook === webhook.id && send.event === event && send.at >= at;
-    // One place is kept for them, and others who asked may have it.
+    // One place is reserved for requested deliveries, and another may have it.
     const isTaken = (send: Send) =>
       send.isAsked && send.at < at && (send.endedAt === undefined || send.endedAt > at);
     const others = [...(rows.pending.get(webhook.id)?.values() ?? [])].filter(

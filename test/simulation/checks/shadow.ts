@@ -13,16 +13,16 @@ import type { MemoryLanes } from '../stores/memory-store.ts';
 import type { VirtualTime } from '../world/virtual-time.ts';
 
 /**
- * A real store that does all that the one in memory does, call by call, and must give the same answers. Time stands
- * still until it has; so what is true of a run is true of both stores.
+ * Repeats each call of the store in memory on a real store, and compares the answers. Time stands still meanwhile, so
+ * what holds for a run holds for both stores.
  */
 export type RealStore = {
   store: Pick<Store, 'access' | 'webhooks' | 'plants' | 'deliveries' | 'chores'>;
   read: LaneStore['read'];
   suspect: LaneStore['suspect'];
-  /** Whether it keeps one replica's outcomes from another's lanes: the embedded store has one process only. */
+  /** Whether it rejects one replica's outcomes for another's lanes; the embedded store has only one process. */
   hasFences: boolean;
-  /** By a replica, after what the leases say of these lanes. */
+  /** By a replica, after writing the leases on these lanes. */
   record(
     replica: string,
     outcomes: readonly Outcome[],
@@ -43,7 +43,7 @@ export function createShadow({ real, rows, time, fail }: ShadowParts) {
   const { access, webhooks, plants, deliveries, chores } = real.store;
   let last = Promise.resolve();
 
-  /** One after the other, as the calls were made. */
+  /** Runs calls one by one, in their order. */
   function follow(run: () => Promise<unknown>): void {
     last = last.then(run).then(
       () => {},
@@ -57,7 +57,7 @@ export function createShadow({ real, rows, time, fail }: ShadowParts) {
     fail(`the store ${what} ${JSON.stringify(found)} and not ${JSON.stringify(expected)}`);
   }
 
-  /** What a user asks for, with all that follows from it. */
+  /** A user's request, with all its consequences. */
   function ask(run: () => Promise<unknown>): void {
     const now = rows.now();
     follow(async () => {
@@ -107,7 +107,7 @@ export function createShadow({ real, rows, time, fail }: ShadowParts) {
       }
     },
 
-    /** Compares what stands in both at the end. */
+    /** Compares both stores at the end. */
     async check(): Promise<void> {
       for (const webhook of rows.webhooks.values()) follow(() => compareWebhook(webhook));
       await last;
@@ -123,7 +123,7 @@ export function createShadow({ real, rows, time, fail }: ShadowParts) {
           return found;
         },
         record(replica, outcomes, owns) {
-          // Of an embedded service, which has no leases, each lane is its own.
+          // An embedded service has no leases and owns each lane.
           const own = outcomes.map(({ webhook, fence }) => [webhook, { replica, fence, leftAt: 0 }] as const);
           const leased = [...rows.lanes].map(([webhook, lane]) => [webhook, { ...lane }] as const);
           const lanesNow = new Map<string, LaneRow>([...own, ...leased]);
@@ -211,7 +211,7 @@ export function createShadow({ real, rows, time, fail }: ShadowParts) {
   };
 }
 
-/** What a lane goes by; secrets are not part of the rules. */
+/** What determines a lane; secrets are not part of the rules. */
 function shown({ settings, asked, due, nextDue }: LaneReading) {
   const { url, rate, pausedUntil, failingSince, generation } = settings ?? {};
   const delivery = ({ event, due, step, generation, isAsked, suspicions }: DueDelivery) =>

@@ -9,14 +9,14 @@ import { createHabits } from '../world/habits.ts';
 import type { Scenario } from '../world/scenario.ts';
 import { checkOutcome } from './outcome-check.ts';
 
-/** One request, as it was seen to leave. */
+/** One observed request. */
 export type Send = {
   process: string;
   webhook: string;
   url: string;
   event: string;
   generation: number;
-  /** Of its row in the store. */
+  /** Identifies the row in the store. */
   made: number;
   isAsked: boolean;
   at: number;
@@ -27,25 +27,24 @@ export type Send = {
   endedAt: number | undefined;
 };
 
-/** Sees all that happens, and says what must not. */
+/** Observes everything, and reports violations. */
 export type Witness = {
   sent(process: string, request: Sendable): Send;
   answered(send: Send, attempt: Attempt): void;
   notMade(send: Send): void;
-  /** By a transaction that was committed. */
+  /** By a committed transaction. */
   recorded(process: string, outcomes: readonly Outcome[], results: readonly Recorded[]): void;
-  /** A process heard of a change of a webhook. */
+  /** A process learned of a webhook's change. */
   learned(process: string, webhook: string, version: number): void;
-  /** A process heard that somebody asked for a delivery, by a commit at this time. */
+  /** A process learned that a user requested a delivery, by a commit at this time. */
   heardAsk(process: string, webhook: string, at: number): void;
   taken(process: string, lane: TakenLane): void;
-  /** A process is to send nothing more of the lane until it takes it again. */
+  /** A process must send nothing more for the lane until it takes it again. */
   left(process: string, webhook: string): void;
-  /** Another owner may begin although the one before did not give the lane back. */
+  /** Another owner may start although the previous one did not give the lane back. */
   unclean(webhook: string): void;
   uncleanCount(webhook: string): number;
   ended(process: string): void;
-  /** For a trace. */
   note(process: string, what: string, of: object): void;
   sends(): readonly Send[];
   underWay(): ReadonlySet<Send>;
@@ -53,7 +52,7 @@ export type Witness = {
   failures(): readonly string[];
 };
 
-/** How far the clock of a replica may be from that of the store. */
+/** The allowed difference between a replica's clock and the store's. */
 export const CLOCK_MS = 45;
 
 export function createWitness(scenario: Scenario, rows: Rows, trace?: (line: string) => void): Witness {
@@ -98,7 +97,7 @@ export function createWitness(scenario: Scenario, rows: Rows, trace?: (line: str
     if (isSeen && row.made === stamp.made) checkAsked(text, row, stamp, askedAt.get(`${process} ${webhook}`));
   }
 
-  /** What was sent again while it waited is not sent as it waited, and again: unless it was about to be noted. */
+  /** A waiting delivery that was resent must not be sent twice, unless it was about to be noted. */
   function checkAsked(text: string, row: DeliveryRow, stamp: StampedEvent, heardAt = 0): void {
     const isOld =
       row.generation > stamp.generation && row.askedAt <= heardAt && heardAt + CLOCK_MS < rows.now();
@@ -155,7 +154,7 @@ export function createWitness(scenario: Scenario, rows: Rows, trace?: (line: str
 
   return {
     sent(process, { webhook, event }) {
-      // Both are what the store in memory gave.
+      // Both come from the store in memory.
       const [stamp, settings] = [event as StampedEvent, webhook as unknown as StampedSettings];
       const send: Send = {
         process,

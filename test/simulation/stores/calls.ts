@@ -3,9 +3,9 @@ import type { Random } from '../world/random.ts';
 import type { Scenario } from '../world/scenario.ts';
 import type { VirtualTime } from '../world/virtual-time.ts';
 
-/** Calls of the store by a process, with what may happen on the way there and back. */
+/** A process's calls to the store, with possible faults on the way there and back. */
 export type Calls = {
-  /** Runs the transaction a little later, unless a fault comes in between, and answers after another while. */
+  /** Runs the transaction a little later, unless a fault prevents it, and answers later still. */
   call<T>(transaction: () => T, of?: { isRead: boolean }): Promise<T>;
 };
 
@@ -14,10 +14,10 @@ export type CallParts = {
   time: VirtualTime;
   scenario: Scenario;
   random: Random;
-  /** When no call of any process succeeds. */
+  /** While this is true, no call of any process succeeds. */
   isOut(now: number): boolean;
   onFault(): void;
-  /** A commit whose outcome is not known: the embedded service must not go on. */
+  /** Called for a commit with an unknown outcome: the embedded service must stop. */
   onUnknown(): void;
 };
 

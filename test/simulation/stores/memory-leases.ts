@@ -1,23 +1,23 @@
 import type { TakenLane } from '../../../src/webhooks/delivery/dispatch.ts';
 import type { LaneRow, Rows } from './memory-rows.ts';
 
-/** Leases on lanes: a lane is its replica's while that one is alive by the clock of the store. */
+/** Leases on lanes: a replica owns a lane while the replica is alive by the store's clock. */
 export type MemoryLeases = {
-  /** Those of the lanes that are no living replica's, each under a fence above all before it. */
+  /** Takes the lanes without a living owner, each with a fence above all earlier ones. */
   take(replica: string, webhooks: readonly string[]): TakenLane[];
-  /** Lets the replica live for another `LEASE_MS`. False when its time was over: it has none of its lanes any more. */
+  /** Extends the replica's life by `LEASE_MS`. False when it had ended: the replica has lost all of its lanes. */
   renew(replica: string): boolean;
   giveBack(replica: string, lanes: readonly Pick<TakenLane, 'webhook' | 'fence'>[]): void;
-  /** The replica stops: all of its lanes are free. */
+  /** Stops the replica and frees its lanes. */
   leave(replica: string): void;
   owns(replica: string, webhook: string, fence: number): boolean;
 };
 
 export const LEASE_MS = 10_000;
-/** How long a rate reaches back: a bucket is full again after it. */
+/** After this time a rate's bucket is full again. */
 const RATE_MS = 1_000;
 
-/** @param onUnclean called with a lane that was not given back before it is taken */
+/** @param onUnclean called before taking a lane that was not given back */
 export function createMemoryLeases(rows: Rows, onUnclean: (webhook: string) => void): MemoryLeases {
   const { lanes, replicas } = rows;
   const isAlive = (replica: string | undefined) =>
@@ -49,7 +49,7 @@ export function createMemoryLeases(rows: Rows, onUnclean: (webhook: string) => v
       const wasAlive = !replicas.has(replica) || isAlive(replica);
       replicas.set(replica, { aliveUntil: rows.now() + LEASE_MS });
       if (wasAlive) return true;
-      // It has stopped sending, and others may have taken them.
+      // It has stopped sending, and others may own them.
       for (const lane of lanes.values()) if (lane.replica === replica) lane.fence++;
       return false;
     },

@@ -12,13 +12,13 @@ import {
   type WebhookRow,
 } from './memory-rows.ts';
 
-/** What users ask for, as far as deliveries are concerned; each is one transaction. */
+/** Users' requests, as far as they affect deliveries; each is one transaction. */
 export type MemoryRequests = {
   createWebhook(owner: number, url: string): WebhookRow;
   createPlant(owner: number): EventRow;
   test(webhook: WebhookRow): EventRow;
   redeliver(row: DeliveryRow): void;
-  /** Without a state all events of the user are sent again. */
+  /** Without a state, resends all events of the user. */
   replay(webhook: WebhookRow, state: DeliveryRow['state'] | undefined): void;
   changeUrl(webhook: WebhookRow, url: string): void;
   setRate(webhook: WebhookRow, rate: number | undefined): void;
@@ -28,7 +28,7 @@ export type MemoryRequests = {
   deleteWebhook(webhook: WebhookRow): void;
   share(owner: number, viewer: number): void;
   unshare(owner: number, viewer: number): void;
-  /** The chore that follows on `unshare`. */
+  /** The chore after `unshare`. */
   removeWithdrawn(): void;
 };
 
@@ -51,7 +51,7 @@ export function createMemoryRequests(rows: Rows, firstDelayMs: number): MemoryRe
     for (const listener of rows.listeners.change) listener(webhook.id);
   }
 
-  /** It is sent to elsewhere, or again: what is known of its receiver is void, and all that waits is due. */
+  /** After a new URL or an enable: what is known of the receiver is void, and all waiting deliveries are due. */
   function hasten(webhook: WebhookRow): void {
     webhook.generation++;
     Object.assign(webhook, { pausedUntil: undefined, failingSince: undefined });
@@ -110,7 +110,7 @@ export function createMemoryRequests(rows: Rows, firstDelayMs: number): MemoryRe
     replay(webhook, state) {
       const theirs = deliveriesOf(rows, webhook.id);
       const isTheirs = ({ event }: DeliveryRow) => isVisible(rows, webhook.id, event);
-      // A test is for once.
+      // A test is not retried by a replay.
       const isMeant = (row: DeliveryRow) =>
         state === undefined ? feedTypes.includes(row.event.type) : row.state === state;
       for (const row of theirs.values()) if (isTheirs(row) && isMeant(row)) beginAnew(rows, row);

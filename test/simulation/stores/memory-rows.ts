@@ -2,15 +2,15 @@ import { ANEW, type Work } from '../../../src/webhooks/delivery/port.ts';
 import type { EventType } from '../../../src/webhooks/event-types.ts';
 import type { AttemptRecord } from '../../../src/webhooks/port.ts';
 
-/** The rows of the store in memory, and what several of its parts do with them. */
+/** The rows of the store in memory, and operations that several of its parts share. */
 export type Rows = {
-  /** That of the database. */
+  /** The database's time. */
   now(): number;
   webhooks: Map<string, WebhookRow>;
   events: Map<string, EventRow>;
   /** By webhook, then by event. */
   deliveries: Map<string, Map<string, DeliveryRow>>;
-  /** The pending ones of these. */
+  /** The pending ones among these. */
   pending: Map<string, Map<string, DeliveryRow>>;
   /** `owner>viewer`. */
   shares: Set<string>;
@@ -31,7 +31,7 @@ export type WebhookRow = {
   pausedUntil: number | undefined;
   failingSince: number | undefined;
   generation: number;
-  /** Rises with each change that its lane must learn of; not part of the port. */
+  /** Increases with each change that the lane must learn of; not part of the port. */
   version: number;
 };
 
@@ -40,7 +40,7 @@ export type EventRow = { id: string; owner: number; type: EventType; at: number 
 export type DeliveryRow = {
   webhook: string;
   event: EventRow;
-  /** Another one for each row: one that was removed may be inserted again. Not part of the port. */
+  /** Unique per row, since a removed row may be inserted again. Not part of the port. */
   made: number;
   state: 'pending' | 'delivered' | 'failed';
   attempts: number;
@@ -48,11 +48,11 @@ export type DeliveryRow = {
   due: number;
   generation: number;
   isAsked: boolean;
-  /** When it was last sent again. Not part of the port. */
+  /** When it was last resent. Not part of the port. */
   askedAt: number;
   suspicions: number;
   reason: string | undefined;
-  /** By the generation that followed on them. */
+  /** By the generation after them. */
   kept: Map<number, AttemptRecord>;
 };
 
@@ -73,7 +73,7 @@ export function createRows(now: () => number): Rows {
   };
 }
 
-/** Whether the owner of the webhook has, or still has, access to the plant. */
+/** Whether the webhook's owner has access to the plant. */
 export function isVisible({ webhooks, shares }: Rows, webhook: string, { owner }: EventRow): boolean {
   const viewer = webhooks.get(webhook)?.owner;
   return owner === viewer || shares.has(`${owner}>${viewer}`);
@@ -121,7 +121,7 @@ export function removeDelivery(rows: Rows, { webhook, event }: DeliveryRow): voi
   pendingOf(rows, webhook).delete(event.id);
 }
 
-/** Due now, with the whole schedule before it, whatever became of it and whether it is under way or not. */
+/** Makes it due now with a new schedule, whatever its state and whether it is being sent. */
 export function beginAnew(rows: Rows, row: DeliveryRow): void {
   Object.assign(row, { state: 'pending', step: ANEW, due: rows.now(), suspicions: 0 });
   pendingOf(rows, row.webhook).set(row.event.id, row);

@@ -12,14 +12,13 @@ import type { RealStore } from '../checks/shadow.ts';
 
 export type StoreKind = 'sqlite' | 'postgres';
 
-/** Keeps what stores of this kind need between two runs, such as a server, until it is let go. */
+/** Keeps what stores of this kind need between runs, such as a server, until it is released. */
 export async function keepReal(kind: StoreKind): Promise<() => Promise<void>> {
   if (kind === 'sqlite') return async () => {};
   const { makeDatabase } = await import('../../../testkit/stores/postgres.ts');
   return (await makeDatabase()).drop;
 }
 
-/** Opens a new store for a run. */
 export function openReal(kind: StoreKind): Promise<RealStore & { close(): Promise<void> }> {
   return kind === 'sqlite' ? openFile() : openServer();
 }
@@ -51,7 +50,7 @@ async function openFile() {
   };
 }
 
-/** Leases live by the clock of the server, which does not stand still: what they say is written before each record. */
+/** Leases use the server's clock, which does not stop, so they are written before each record. */
 async function openServer(): Promise<RealStore & { close(): Promise<void> }> {
   // Its libraries listen for signals and the exit, also when nobody needs a server.
   const { makeDatabase, openStoreIn } = await import('../../../testkit/stores/postgres.ts');

@@ -3,20 +3,20 @@ import { pauseOf } from '../checks/outcome-check.ts';
 import { CLOCK_MS, type Send } from '../checks/witness.ts';
 import type { Scenario } from './scenario.ts';
 
-/** How each process treats each receiver: pauses, rates, silence and probes. */
+/** Checks how each process treats each receiver: pauses, rates, silence and probes. */
 export type Habits = {
   sent(send: Send): void;
   answered(send: Send, attempt: Attempt, isFailure: boolean): void;
   notMade(send: Send): void;
-  /** The process owns the lane anew: it knows of the receiver what the store knows. */
+  /** The process owns the lane again, and knows only what the store knows of the receiver. */
   forget(process: string, webhook: string): void;
-  /** What its receiver had said was not written down. */
+  /** The receiver's answer was not recorded. */
   unlearn(process: string, webhook: string): void;
   ended(process: string): void;
 };
 
 type Habit = {
-  /** Since when the process owns the lane: what it had sent before says nothing to it. */
+  /** When the process took the lane; earlier sends count for nothing. */
   since: number;
   underWay: Set<Send>;
   failures: number;
@@ -24,7 +24,7 @@ type Habit = {
   endedAt: number;
   pause: { until: number; generation: number };
   goneGeneration: number | undefined;
-  /** Of the webhook, when it was last sent to. */
+  /** The webhook's generation at the last send. */
   generation: number;
 };
 
@@ -63,7 +63,7 @@ export function createHabits(
     return known;
   }
 
-  /** No more than the bucket gives, over all processes. A changed webhook may have had another rate in between. */
+  /** No more than the bucket allows, over all processes. A changed webhook may have had another rate in between. */
   function checkRate({ webhook, settings: { rate, version } }: Send): void {
     if (rate === undefined) {
       buckets.delete(webhook);
@@ -76,7 +76,7 @@ export function createHabits(
     buckets.set(webhook, bucket);
     bucket.tokens = Math.min(most, bucket.tokens + ((now() - bucket.at) / 1000) * rate) - 1;
     bucket.at = now();
-    // One had its token when the store, which was to note it, took long.
+    // One token may have been taken while the store, which should record it, was slow.
     const late = faults.stalled > 0 || faults.outages > 0 ? 1 : 0;
     if (bucket.tokens < -late - (rate * 2 * CLOCK_MS) / 1000) fail(`${webhook} is sent more than ${rate}/s`);
   }

@@ -1,12 +1,12 @@
-/** Random numbers that a seed decides (sfc32). */
+/** Seeded random numbers (sfc32). */
 export type Random = {
-  /** From 0 to 1, without 1. */
+  /** From 0 up to, but not including, 1. */
   next(): number;
-  /** A whole number from `from` to `to`, both included. */
+  /** An integer between both bounds, inclusive. */
   whole(from: number, to: number): number;
   chance(probability: number): boolean;
   pick<T>(from: readonly T[]): T;
-  /** One of its own, so that more draws here change nothing there. */
+  /** An independent generator, so that more draws here change nothing there. */
   fork(name: string): Random;
 };
 
@@ -17,7 +17,7 @@ export function createRandom(seed: number, name = ''): Random {
     next,
     whole,
     chance: (probability) => next() < probability,
-    // Nobody picks from nothing.
+    // Callers never pass an empty list.
     pick: <T>(from: readonly T[]) => from[whole(0, from.length - 1)] as T,
     fork: (part) => createRandom(seed, `${name}/${part}`),
   };
@@ -40,7 +40,7 @@ function sfc32(seed: number, stream: number): () => number {
     c = (c + sum) | 0;
     return (sum >>> 0) / 2 ** 32;
   }
-  // The first numbers of seeds that are close to each other are alike.
+  // The first numbers of similar seeds are similar.
   for (let i = 0; i < 15; i++) next();
   return next;
 }

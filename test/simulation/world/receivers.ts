@@ -2,7 +2,7 @@ import type { Attempt } from '../../../src/webhooks/sending/attempt.ts';
 import type { Random } from './random.ts';
 import type { Scenario } from './scenario.ts';
 
-/** How a receiver answers: from when on it is this way is its plan. */
+/** How a receiver answers; its plan says when. */
 export type Mood = (typeof MOODS)[number] | 'well';
 const MOODS = [
   'failing',
@@ -17,17 +17,17 @@ const MOODS = [
   'gone',
 ] as const;
 
-/** What a receiver does with one request. */
+/** A receiver's reaction to one request. */
 export type Answer = { mood: Mood; durationMs: number } & Pick<
   Attempt,
   'status' | 'error' | 'retryAfter' | 'excerpt'
 >;
 
 export type Receivers = {
-  /** How it answers a request that comes now. */
+  /** The reaction to a request now. */
   answer(url: string, now: number): Answer;
   mood(url: string, now: number): Mood;
-  /** Since when it has been in this mood. */
+  /** When its current mood started. */
   moodSince(url: string, now: number): number;
 };
 
@@ -66,7 +66,7 @@ export function createReceivers({ start, busyMs, faults }: Scenario, random: Ran
   };
 }
 
-/** One deadline from the look-up to the end of the answer. */
+/** One deadline from the lookup to the end of the answer. */
 export const ATTEMPT_MS = 15_000;
 
 const answers: Record<Mood, (random: Random) => Omit<Answer, 'mood'>> = {

@@ -2,12 +2,12 @@ import type { DispatchRules } from '../../../src/webhooks/delivery/dispatch.ts';
 import type { DeliveryBounds } from '../../../src/webhooks/delivery/runner.ts';
 import type { Random } from './random.ts';
 
-/** What a seed decides before anything happens. Each kind of fault is part of some runs only, so that others get far. */
+/** What a seed determines in advance. Each kind of fault is part of only some runs, so that others progress far. */
 export type Scenario = {
   start: number;
-  /** How long users and faults are at work; after it everything recovers. */
+  /** How long users and faults are active; then everything recovers. */
   busyMs: number;
-  /** One process without leases, which dies when it does not know the outcome of a commit. */
+  /** One process without leases, which ends after an unknown outcome of a commit. */
   isEmbedded: boolean;
   /** Neither the store nor a process fails. */
   isQuiet: boolean;
@@ -16,34 +16,34 @@ export type Scenario = {
   bounds: DeliveryBounds;
   users: number;
   webhooks: number;
-  /** Between two requests of users, on average. */
+  /** Average time between users' requests. */
   requestMs: number;
   faults: Faults;
 };
 
 export type Faults = {
-  /** Of calls of the store. */
+  /** Share of refused calls to the store. */
   refused: number;
   lostAnswer: number;
   stalled: number;
-  /** The answer takes long, and tells what was true before. */
+  /** Share of slow answers, which contain outdated data. */
   stale: number;
-  /** The whole store is away for some time, so often. */
+  /** How often the whole store is unavailable. */
   outages: number;
-  /** Of hints to another process. */
+  /** Share of lost hints to other processes. */
   lostHints: number;
   kills: number;
   stops: number;
   freezes: number;
-  /** How often a replica is to hand its lanes over. */
+  /** How often a replica hands over its lanes. */
   moves: number;
-  /** How far the clocks of owners are off. */
+  /** The deviation of owners' clocks. */
   skewMs: number;
-  /** Of requests: the machine could not make them. */
+  /** Share of requests that the machine could not make. */
   notMade: number;
-  /** Spells in which a receiver is not well, for each. */
+  /** Periods of trouble per receiver. */
   illness: number;
-  /** Whether there is an event that kills each process that sends it. */
+  /** Whether an event kills each process that sends it. */
   isPoisoned: boolean;
 };
 
@@ -59,7 +59,7 @@ export function drawScenario(random: Random): Scenario {
     owners: isEmbedded ? 1 : random.whole(1, 3),
     rules: drawRules(random.fork('rules')),
     bounds: {
-      // With a search that comes late, a wake-up that is missing is seen: when nothing else makes one necessary.
+      // With rare searches, a missing wake-up is noticed when nothing else would cause one.
       searchMs: isQuiet && faults.lostHints === 0 && random.chance(0.7) ? 60_000 : 1_000,
       searchedTogether: random.pick([1, 3, 100]),
       lingerMs: random.pick([1_000, 3_000]),

@@ -10,13 +10,13 @@ export type UsersParts = {
   rows: Rows;
   requests: MemoryRequests;
   random: Random;
-  /** Whether a process is there to take a request. */
+  /** Whether a process can take a request. */
   isServed(): boolean;
-  /** Somebody waits for this to be sent. */
+  /** Called when a user waits for this delivery. */
   onAsked(webhook: WebhookRow, event: string): void;
 };
 
-/** Users at work until the busy time is over. */
+/** Runs users until the busy time is over. */
 export function startUsers(parts: UsersParts): void {
   const { scenario, time, requests, random, isServed } = parts;
   for (let n = 0; n < scenario.webhooks; n++) {
@@ -33,7 +33,7 @@ export function startUsers(parts: UsersParts): void {
 
 const urlOf = (random: Random) => `https://receiver-${random.whole(1, 8)}.example`;
 
-/** How often each is done, beside the others. */
+/** How often each action runs, relative to the others. */
 const WEIGHTS = {
   create: 100,
   import: 2,
@@ -52,12 +52,12 @@ const WEIGHTS = {
   unshare: 2,
 } as const;
 
-/** The longest that the chore of a removed share is put off. */
+/** The longest delay of a removed share's chore. */
 const CHORE_MS = 3_000;
 
 function actions({ scenario, time, rows, requests, random, onAsked }: UsersParts): () => void {
   const user = () => random.whole(1, scenario.users);
-  /** Shares whose deliveries still go. */
+  /** Shares whose deliveries are still being removed. */
   const withdrawn = new Set<string>();
 
   function some(status?: WebhookRow['status']): WebhookRow | undefined {
@@ -79,7 +79,7 @@ function actions({ scenario, time, rows, requests, random, onAsked }: UsersParts
     onAsked(webhook, row.event.id);
   }
 
-  /** By a script, one after the other. */
+  /** Like a script, one by one. */
   function redeliverMany(): void {
     const webhook = some();
     if (webhook) for (const row of theirs(webhook).slice(-40)) requests.redeliver(row);

@@ -1,14 +1,14 @@
 import type { Random } from './random.ts';
 
-/** A clock that stands still while anything can run, and then jumps to what comes next. */
+/** A clock that stands still while anything can run, and then jumps to the next event. */
 export type VirtualTime = {
   /** Milliseconds since the Unix epoch. */
   now(): number;
-  /** Returns what cancels it. What is put off to the same time runs in an order that the seed decides. */
+  /** Returns a function that cancels it. The seed determines the order of events at the same time. */
   at(time: number, run: () => void): () => void;
-  /** Time stands still until this is done. */
+  /** Stops the time until the work is done. */
   hold(work: Promise<void>): void;
-  /** Resolves with how many ran, at the time `until`, or as soon as `isOver` says so. */
+  /** Resolves with how many events ran, at the time `until`, or once `isOver` is true. */
   run(until: number, isOver: () => boolean): Promise<number>;
 };
 
@@ -51,7 +51,7 @@ export function createVirtualTime(start: number, random: Random): VirtualTime {
           const waited = held;
           held = undefined;
           if (waited) void waited.then(step, reject);
-          // Behind all microtasks, those included that these lead to.
+          // After all microtasks, including those that they queue.
           else queueMicrotask(() => process.nextTick(step));
         };
         step();
@@ -75,7 +75,7 @@ function push(heap: Event[], event: Event): void {
   }
 }
 
-/** The next one that was not cancelled, unless it comes after `until`. */
+/** The next event that was not cancelled, unless it comes after `until`. */
 function pop(heap: Event[], until: number): Event | undefined {
   for (let first = heap[0]; first; first = heap[0]) {
     if (first.run && first.at > until) return undefined;
@@ -100,6 +100,6 @@ function sink(heap: Event[], event: Event): void {
 }
 
 function swap(heap: Event[], one: number, other: number): void {
-  // Both are places of the heap.
+  // Both are indices of the heap.
   [heap[one], heap[other]] = [heap[other] as Event, heap[one] as Event];
 }

@@ -19,14 +19,14 @@ export function accessConformance(ready: () => Given): void {
   }
 
   describe('users and tokens', () => {
-    test('a user name is given once', async () => {
+    test('a user name is unique', async () => {
       const { store, user } = ready();
       const { name } = await user();
       assert.equal(await store.access.createUser({ name, at: AT }), undefined);
       assert.equal((await store.access.users()).filter((one) => one.name === name).length, 1);
     });
 
-    test('a token is found by its hash with all that was said of it', async () => {
+    test('a token is found by its hash with everything stored about it', async () => {
       const { store, user } = ready();
       const { id, name } = await user();
       const made = token(ready(), name, { label: 'laptop', expiresAt: AT + 5 });
@@ -45,7 +45,7 @@ export function accessConformance(ready: () => Given): void {
       assert.equal(await store.access.findToken('another hash'), undefined);
     });
 
-    test('a token of an unknown user is not made', async () => {
+    test('a token of an unknown user is not created', async () => {
       const made = token(ready(), 'nobody');
       assert.equal(await ready().store.access.createToken(made), false);
       assert.equal(await ready().store.access.findToken(made.hash), undefined);
@@ -63,7 +63,7 @@ export function accessConformance(ready: () => Given): void {
       assert.equal(await store.access.revokeToken('tok_unknown', AT), false);
     });
 
-    test('a plant that is added leaves the epoch as it is', async () => {
+    test('adding a plant does not change the epoch', async () => {
       const { store, user, create } = ready();
       const { id } = await user();
       const epoch = store.access.accessEpoch();
@@ -71,7 +71,7 @@ export function accessConformance(ready: () => Given): void {
       assert.equal(store.access.accessEpoch(), epoch);
     });
 
-    test('a bootstrap token is set once, replaced by another, and brings its user along', async () => {
+    test('a bootstrap token is set once, replaced by another, and creates its user', async () => {
       const { store, ids } = ready();
       const name = `operator ${ids.next('tok')}`;
       const [first, second] = [token(ready(), name), token(ready(), name)];
@@ -85,7 +85,7 @@ export function accessConformance(ready: () => Given): void {
       assert.equal((await store.access.findToken(second.hash))?.user.name, name);
     });
 
-    test('a bootstrap token that was revoked is given again at the next start', async () => {
+    test('a revoked bootstrap token is set again at the next start', async () => {
       const { store, ids } = ready();
       const made = token(ready(), `operator ${ids.next('tok')}`);
       await store.access.setBootstrapToken(made);

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { AT, type Given, outcomeOf } from '../../../testkit/stores/given.ts';
 
-/** What happened, in numbers. */
+/** Activity in numbers. */
 export function activityConformance(ready: () => Given): void {
   const all = { from: 'evt_0', before: 'evt_z', most: 1000 };
 
   describe('activity', () => {
-    test('plants and deliveries are counted by what became of them', async () => {
+    test('plants and deliveries are counted by outcome', async () => {
       const { store, due } = ready();
       const { owner, hook } = await ready().subscriber(4);
       const [one, two, three] = await due(hook);
@@ -23,7 +23,7 @@ export function activityConformance(ready: () => Given): void {
       });
     });
 
-    test('what is held counts as waiting, and what was deleted does not count', async () => {
+    test('held deliveries count as waiting, and deleted ones do not count', async () => {
       const { store, webhook, create } = ready();
       const { owner, hook } = await ready().subscriber(1);
       const deleted = await webhook(owner);
@@ -34,7 +34,7 @@ export function activityConformance(ready: () => Given): void {
       assert.deepEqual(activity, { plants: 2, delivered: 0, failed: 0, waiting: 2 });
     });
 
-    test('a test event is a delivery, and no plant', async () => {
+    test('a test event counts as a delivery, not as a plant', async () => {
       const { store, ids } = ready();
       const { owner, hook } = await ready().subscriber(0);
       const plant = { id: 0n, name: 'Test plant', tag: undefined };
@@ -44,7 +44,7 @@ export function activityConformance(ready: () => Given): void {
       assert.deepEqual(activity, { plants: 0, delivered: 0, failed: 0, waiting: 1 });
     });
 
-    test('only what is between the two ids counts', async () => {
+    test('only events between the two ids count', async () => {
       const { store, ids, create } = ready();
       const { owner } = await ready().subscriber(2);
       const from = ids.next('evt');
@@ -68,7 +68,7 @@ export function activityConformance(ready: () => Given): void {
       assert.deepEqual(activity, { plants: 3, delivered: 0, failed: 0, waiting: 0 });
     });
 
-    test('nothing is told of more than may be counted', async () => {
+    test('no numbers are returned beyond the counting limit', async () => {
       const { store } = ready();
       const { owner } = await ready().subscriber(3);
       const activity = (most: number) => store.deliveries.activity({ viewer: owner, ...all, most });

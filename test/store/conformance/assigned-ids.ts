@@ -3,14 +3,18 @@ import { describe, test } from 'node:test';
 import { LAST_ASSIGNED_ID, MAX_ID, MIN_ID, type PlantId } from '../../../src/plants/plant.ts';
 import type { Given } from '../../../testkit/stores/given.ts';
 
-/** @param run runs one statement in the store's database */
+/**
+ * Assigned ids.
+ *
+ * @param run runs one statement in the store's database
+ */
 export function assignedIdsConformance(ready: () => Given, run: (sql: string) => Promise<unknown>): void {
   describe('assigned ids', () => {
-    /** As if the store had assigned the owner's ids up to one. */
+    /** Acts as if the store had assigned the owner's ids up to `last`. */
     const setCounter = (owner: number, last: PlantId) =>
       run(`INSERT INTO assigned_ids (owner, last) VALUES (${owner}, ${last})`);
 
-    /** Creates that are asked for at once: their ids, and how many found none left. */
+    /** Runs creates concurrently; returns their ids, and how many found none left. */
     async function createAll(owner: number, wanted: readonly (PlantId | undefined)[]) {
       const { store, plant } = ready();
       const outcomes = await Promise.all(wanted.map((id) => store.plants.create(plant(owner, { id }))));
@@ -36,7 +40,7 @@ export function assignedIdsConformance(ready: () => Given, run: (sql: string) =>
       assert.equal(await create(owner), 4n);
     });
 
-    test('an id that the client chose moves nothing but itself', async () => {
+    test('an id chosen by the client does not move the counter', async () => {
       const { user, create } = ready();
       const { id: owner } = await user();
       assert.equal(await create(owner), 1n);
@@ -46,7 +50,7 @@ export function assignedIdsConformance(ready: () => Given, run: (sql: string) =>
       assert.equal(await create(owner), 2n);
     });
 
-    test('an id that is taken is stepped over', async () => {
+    test('a taken id is skipped', async () => {
       const { user, create } = ready();
       const { id: owner } = await user();
       for (const id of [1n, 2n, 4n]) await create(owner, id);
@@ -54,7 +58,7 @@ export function assignedIdsConformance(ready: () => Given, run: (sql: string) =>
       assert.equal(await create(owner), 5n);
     });
 
-    test('a long run of ids that are taken is stepped over at once', async () => {
+    test('a long run of taken ids is skipped at once', async () => {
       const { user, create } = ready();
       const { id: owner } = await user();
       await createAll(
@@ -65,7 +69,7 @@ export function assignedIdsConformance(ready: () => Given, run: (sql: string) =>
       assert.equal(await create(owner), 1502n);
     });
 
-    test('a thousand ids with a free one between any two do not stop what is created at once', async () => {
+    test('a thousand ids with a free one between any two do not stop concurrent creates', async () => {
       const { user } = ready();
       const { id: owner } = await user();
       await createAll(
@@ -78,7 +82,7 @@ export function assignedIdsConformance(ready: () => Given, run: (sql: string) =>
       assert.ok(assigned.every((id) => id < 10_000n));
     });
 
-    test('ids that clients choose in front of the counter, at the same time, fail no create', async () => {
+    test('ids that clients choose just ahead of the counter fail no create', async () => {
       const { store, user } = ready();
       const { id: owner } = await user();
       const all: PlantId[] = [];
@@ -94,12 +98,12 @@ export function assignedIdsConformance(ready: () => Given, run: (sql: string) =>
       assert.equal(new Set(all).size, 80);
     });
 
-    test('two users have a counter each', async () => {
+    test('two users have separate counters', async () => {
       const { user, create } = ready();
       for (const { id } of [await user(), await user()]) assert.equal(await create(id), 1n);
     });
 
-    test('the last one is the largest integer that every JSON reader keeps', async () => {
+    test('the last one is the largest integer that every JSON reader preserves', async () => {
       const { user, create } = ready();
       const { id: owner } = await user();
       await setCounter(owner, LAST_ASSIGNED_ID - 3n);

@@ -18,9 +18,8 @@ import { usersConformance } from './users.ts';
 import { webhooksConformance } from './webhooks.ts';
 
 /**
- * How an adapter is tested: it opens an empty store that is dropped after the tests. `change` runs SQL beside it, with
- * no check of what an event or a delivery may be: what a newer version may write. `fenceOf` takes a lane, where lanes have
- * owners.
+ * Opens an empty store that is dropped after the tests. `change` runs SQL directly, without the checks of events and
+ * deliveries, as a newer version may. `fenceOf` takes a lane if lanes have owners.
  */
 export type Adapter = { name: string; open(): Promise<Opened> };
 type Opened = GivenLanes & {
@@ -29,7 +28,7 @@ type Opened = GivenLanes & {
   drop(): Promise<void>;
 };
 
-/** The judge of every adapter: what a store does, whatever it is made of. */
+/** The tests that every adapter must pass. */
 export function storeConformance({ name, open }: Adapter): void {
   describe(`the ${name} store`, () => {
     let opened: Opened;

@@ -6,7 +6,7 @@ import { ANEW } from '../../../src/webhooks/delivery/port.ts';
 import type { DeliveryState } from '../../../src/webhooks/port.ts';
 import { AT, type Given, outcomeOf } from '../../../testkit/stores/given.ts';
 
-/** What owners see of their deliveries, and what they send again. */
+/** What owners see of their deliveries, and what they resend. */
 export function deliveriesConformance(ready: () => Given): void {
   const failed = { reason: 'no', next: { state: 'failed' } } as const;
 
@@ -15,7 +15,7 @@ export function deliveriesConformance(ready: () => Given): void {
     return found.map(({ event }) => event.plant.id);
   }
 
-  /** Every event from the beginning, or the deliveries in one state. */
+  /** Replays every event, or the deliveries in one state. */
   async function replay(owner: number, webhook: string, state?: DeliveryState, from = 'evt_0') {
     const { store, finishChores } = ready();
     const request = { owner, webhook, from, state, at: AT };
@@ -56,7 +56,7 @@ export function deliveriesConformance(ready: () => Given): void {
       assert.deepEqual(await list(hook, 'held'), [3n]);
     });
 
-    test('deliveries in one state are listed page by page, however close together they were made', async () => {
+    test('deliveries in one state are listed page by page, however close together they were created', async () => {
       const { store, create } = ready();
       const { owner, hook } = await ready().subscriber(0);
       let now = AT;
@@ -85,7 +85,7 @@ export function deliveriesConformance(ready: () => Given): void {
       }
     });
 
-    test('a delivery that is not there is not found', async () => {
+    test('a missing delivery is not found', async () => {
       const { store } = ready();
       const { hook } = await ready().subscriber(0);
       assert.equal(await store.deliveries.delivery(hook, 'evt_0'), undefined);
@@ -96,7 +96,7 @@ export function deliveriesConformance(ready: () => Given): void {
   describe('test events', () => {
     const plant = { id: 0n, name: 'Test plant', tag: undefined };
 
-    test('a test event goes to its webhook only, and is no event of a plant', async () => {
+    test("a test event goes to its webhook only, and is not a plant's event", async () => {
       const { store, ids, webhook, due } = ready();
       const { owner, hook } = await ready().subscriber(0);
       const other = await webhook(owner);
@@ -123,7 +123,7 @@ export function deliveriesConformance(ready: () => Given): void {
   });
 
   describe('redelivery', () => {
-    test('a delivery in every state is sent again, with the whole schedule before it', async () => {
+    test('a delivery in any state can be resent, with a new schedule', async () => {
       const { store, due } = ready();
       const { owner, hook } = await ready().subscriber(4);
       const [one, two, three] = await due(hook);
@@ -144,7 +144,7 @@ export function deliveriesConformance(ready: () => Given): void {
       );
     });
 
-    test('a delivery of a disabled webhook that is sent again is held', async () => {
+    test('a resent delivery of a disabled webhook is held', async () => {
       const { store, attemptAll } = ready();
       const { owner, hook } = await ready().subscriber(1);
       const [made] = await attemptAll(hook);
@@ -154,7 +154,7 @@ export function deliveriesConformance(ready: () => Given): void {
       assert.equal((await store.deliveries.delivery(hook, made.event.id))?.state, 'held');
     });
 
-    test('what is not there, or belongs to another user, is not sent again', async () => {
+    test("a missing delivery, or another user's, is not resent", async () => {
       const { store, user, attemptAll } = ready();
       const { owner, hook } = await ready().subscriber(1);
       const [made] = await attemptAll(hook);
@@ -169,7 +169,7 @@ export function deliveriesConformance(ready: () => Given): void {
   });
 
   describe('replay', () => {
-    test('everything since a time is sent again, in slices', async () => {
+    test('everything since a time is resent, in slices', async () => {
       const { due, attemptAll } = ready();
       const { owner, hook } = await ready().subscriber(8);
       const sent = await attemptAll(hook);
@@ -178,7 +178,7 @@ export function deliveriesConformance(ready: () => Given): void {
       assert.equal((await due(hook)).length, 6);
     });
 
-    test('events from before the webhook was made are sent as well', async () => {
+    test('events from before the webhook was created are sent too', async () => {
       const { user, create, webhook, due } = ready();
       const { id: owner } = await user();
       for (let n = 0; n < 4; n++) await create(owner);
@@ -187,7 +187,7 @@ export function deliveriesConformance(ready: () => Given): void {
       assert.equal((await due(hook)).length, 4);
     });
 
-    test('only deliveries in the state that was named are sent again', async () => {
+    test('only deliveries in the named state are resent', async () => {
       const { due } = ready();
       const { owner, hook } = await ready().subscriber(7);
       for (const [n, one] of (await due(hook)).entries()) {
@@ -201,7 +201,7 @@ export function deliveriesConformance(ready: () => Given): void {
       assert.equal(await replay(owner, hook, 'held'), 0);
     });
 
-    test('what is under way when it is replayed keeps its generation, and is delivered when it succeeds', async () => {
+    test('a delivery replayed during its attempt keeps its generation, and is delivered when it succeeds', async () => {
       const { due } = ready();
       const { owner, hook } = await ready().subscriber(1);
       const [made] = await due(hook);
@@ -213,7 +213,7 @@ export function deliveriesConformance(ready: () => Given): void {
       assert.equal((await due(hook, { now: AT + 1e6 })).length, 0);
     });
 
-    test('what is under way for the last time when it is replayed has the whole schedule before it', async () => {
+    test('a delivery replayed during its last attempt gets a new schedule', async () => {
       const { store, due } = ready();
       const { owner, hook } = await ready().subscriber(1);
       const [first] = await due(hook);
@@ -229,7 +229,7 @@ export function deliveriesConformance(ready: () => Given): void {
       assert.equal((await store.deliveries.attempts(hook, last.event.id)).length, 2);
     });
 
-    test('plants that come after a replay was asked for are not part of it', async () => {
+    test('plants created after a replay was requested are not part of it', async () => {
       const { store, create, attemptAll, finishChores, due } = ready();
       const { owner, hook } = await ready().subscriber(1);
       await attemptAll(hook);
@@ -257,7 +257,7 @@ export function deliveriesConformance(ready: () => Given): void {
       assert.equal(await store.chores.hasChores(AT), false);
     });
 
-    test('enabling over and over is one piece of work, and no replay of its owner', async () => {
+    test('repeated enabling is one chore, and does not count as a replay', async () => {
       const { store, finishChores } = ready();
       const { owner, hook } = await ready().subscriber(2);
       for (let n = 0; n < 5; n++) await store.webhooks.changeWebhook(owner, hook, { at: AT, enabled: true });
@@ -269,7 +269,7 @@ export function deliveriesConformance(ready: () => Given): void {
       await finishChores();
     });
 
-    test('no more replays of a webhook wait than admitted', async () => {
+    test('the number of waiting replays of a webhook is limited', async () => {
       const { store, finishChores } = ready();
       const { owner, hook } = await ready().subscriber(1);
       const request = { owner, webhook: hook, from: 'evt_0', state: undefined, at: AT };
@@ -280,7 +280,7 @@ export function deliveriesConformance(ready: () => Given): void {
       await finishChores();
     });
 
-    test('replays of several webhooks go on in turn, and end with a deleted one', async () => {
+    test('replays of several webhooks take turns, and end when their webhook is deleted', async () => {
       const { store, finishChores, due } = ready();
       const [one, other] = [await ready().subscriber(7), await ready().subscriber(7)];
       for (const { owner, hook } of [one, other]) {

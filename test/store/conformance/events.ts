@@ -4,7 +4,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { ExpiryPosition } from '../../../src/webhooks/port.ts';
 import { AT, type Given } from '../../../testkit/stores/given.ts';
 
-/** The feed of events, and how long they are kept. */
+/** The feed of events, and their retention. */
 export function eventsConformance(ready: () => Given): void {
   async function walk(viewer: number, after: string | undefined, limit: number) {
     const plants: bigint[] = [];
@@ -18,7 +18,7 @@ export function eventsConformance(ready: () => Given): void {
     }
   }
 
-  /** Removes what is older than the event, as the housekeeper does. */
+  /** Removes older events, like the housekeeper. */
   async function removeBefore(before: string, limit = 2): Promise<void> {
     let from: ExpiryPosition | undefined;
     do from = await ready().store.chores.removeExpired({ before, from, limit });
@@ -26,7 +26,7 @@ export function eventsConformance(ready: () => Given): void {
   }
 
   describe('the feed of events', () => {
-    test('events come oldest first, each once, however the pages are cut', async () => {
+    test('events are listed oldest first, each once, whatever the page size', async () => {
       const { user, create } = ready();
       const { id: owner } = await user();
       for (const id of [5n, 3n, 9n, 1n]) await create(owner, id);
@@ -35,7 +35,7 @@ export function eventsConformance(ready: () => Given): void {
       }
     });
 
-    test('an event carries the plant as it was created', async () => {
+    test('an event contains the plant as it was created', async () => {
       const { store, ids, user, create } = ready();
       const { id: owner } = await user();
       const event = ids.next('evt');
@@ -72,7 +72,7 @@ export function eventsConformance(ready: () => Given): void {
       assert.notEqual(await store.events.latestPosition(one.id), await store.events.latestPosition(other.id));
     });
 
-    test('a reader that follows the feed skips nothing that is created meanwhile', async () => {
+    test('a reader that follows the feed skips nothing created meanwhile', async () => {
       const { user, create } = ready();
       const { id: owner } = await user();
       const created: bigint[] = [];
@@ -96,7 +96,7 @@ export function eventsConformance(ready: () => Given): void {
       assert.deepEqual(seen.toSorted(), created.toSorted());
     });
 
-    test('a commit with events is hinted at, with their owners', async () => {
+    test('a commit with events sends a hint with their owners', async () => {
       const { store, user, create } = ready();
       const { id: owner } = await user();
       const hinted = new Promise<void>((resolve) =>
@@ -107,7 +107,7 @@ export function eventsConformance(ready: () => Given): void {
     });
   });
 
-  describe('what is too old', () => {
+  describe('retention', () => {
     test('old events go with their deliveries and attempts', async () => {
       const { store, ids, attemptAll, create } = ready();
       const { owner, hook } = await ready().subscriber(5);
@@ -135,7 +135,7 @@ export function eventsConformance(ready: () => Given): void {
       assert.deepEqual((await walk(owner, undefined, 5)).plants, []);
     });
 
-    test('a position behind which events were removed is refused, one behind them is not', async () => {
+    test('a position before removed events is refused, one after them is not', async () => {
       const { store, ids, user, create } = ready();
       const { id: owner } = await user();
       await create(owner);
@@ -149,7 +149,7 @@ export function eventsConformance(ready: () => Given): void {
       assert.deepEqual((await walk(owner, undefined, 5)).plants, [3n]);
     });
 
-    test('an old event that is kept because it waits does not hold up the feed', async () => {
+    test('an old event kept because it waits does not hold up the feed', async () => {
       const { store, ids, attemptAll, create } = ready();
       const { owner, hook } = await ready().subscriber(3);
       const [first] = await attemptAll(hook);
@@ -164,7 +164,7 @@ export function eventsConformance(ready: () => Given): void {
       assert.deepEqual((await walk(owner, position, 5)).plants, [4n]);
     });
 
-    test('the end of a feed whose events were all removed stays where it was', async () => {
+    test('the end of a feed whose events were all removed does not move', async () => {
       const { store, ids, user, create } = ready();
       const { id: owner } = await user();
       await create(owner);

@@ -24,7 +24,7 @@ export function keysConformance(ready: () => Given): void {
   const kept = (request: Once, now = AT) => ready().store.keys.keptAnswer(request, now);
 
   describe('idempotency keys', () => {
-    test('the answer to a create is kept with the plant, with the id that it was given', async () => {
+    test('the answer to a create is stored with the plant, including its assigned id', async () => {
       const { store, user, plant } = ready();
       const { id } = await user();
       const request = once(id);
@@ -37,7 +37,7 @@ export function keysConformance(ready: () => Given): void {
       });
     });
 
-    test('a location that is whole is kept as it is', async () => {
+    test('a complete location is stored unchanged', async () => {
       const { store, user, plant } = ready();
       const { id } = await user();
       for (const [n, location] of ['/plants/9', '/plants/'].entries()) {
@@ -47,7 +47,7 @@ export function keysConformance(ready: () => Given): void {
       }
     });
 
-    test('a key that has a record does nothing, whoever asks first', async () => {
+    test('a write under a recorded key changes nothing', async () => {
       const { store, user, plant, walk } = ready();
       const { id } = await user();
       const tries = Array.from({ length: 5 }, () => store.plants.create(plant(id), callerWith(once(id))));
@@ -70,7 +70,7 @@ export function keysConformance(ready: () => Given): void {
       assert.equal(await kept(request), undefined);
     });
 
-    test('an answer without an effect is kept by itself, and the first one stays', async () => {
+    test('an answer without an effect is stored alone, and the first one stays', async () => {
       const { store, user } = ready();
       const request = once((await user()).id, { answer: { status: 409, location: undefined, body: '{}' } });
       assert.equal(await store.keys.keepAnswer(request), true);
@@ -88,7 +88,7 @@ export function keysConformance(ready: () => Given): void {
       }
     });
 
-    test('a record ends at its time, and the key can be used again', async () => {
+    test('a record expires, and the key can be used again', async () => {
       const { store, user, plant, walk } = ready();
       const { id } = await user();
       await store.plants.create(plant(id), callerWith(once(id)));
@@ -99,7 +99,7 @@ export function keysConformance(ready: () => Given): void {
       assert.equal((await kept(later, AT + 150))?.fingerprint, 'g');
     });
 
-    test('records that are over are removed', async () => {
+    test('expired records are removed', async () => {
       const { store, user, finishChores } = ready();
       const { id } = await user();
       for (let n = 0; n < 8; n++) await store.keys.keepAnswer(once(id, { key: `k${n}` }));
@@ -108,7 +108,7 @@ export function keysConformance(ready: () => Given): void {
       assert.equal(await kept(once(id, { key: 'k3' })), undefined);
     });
 
-    test('every write of a POST keeps the answer when it had an effect', async () => {
+    test('every write of a POST stores its answer if it had an effect', async () => {
       const { store, ids } = ready();
       const { owner, hook } = await ready().subscriber(1);
       const [delivery] = await store.deliveries.deliveries({

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import type { Work } from '../../../src/webhooks/delivery/port.ts';
 import { AT, type Due, type Given, outcomeOf } from '../../../testkit/stores/given.ts';
 
-/** What delivery reads of a store. */
+/** What delivery reads from a store. */
 export function lanesConformance(ready: () => Given, change: (sql: string) => Promise<void>): void {
   const read = (webhook: string, more = {}) =>
     ready()
@@ -32,19 +32,19 @@ export function lanesConformance(ready: () => Given, change: (sql: string) => Pr
       assert.deepEqual(await due(foreign), []);
     });
 
-    test('a plant that is refused has no event and no delivery', async () => {
+    test('a refused plant has no event and no delivery', async () => {
       const { store, plant, due } = ready();
       const { owner, hook } = await ready().subscriber(1);
       await store.plants.create(plant(owner, { id: 1n }));
       assert.equal((await due(hook)).length, 1);
     });
 
-    test('the trace in which an event was made comes with its delivery, however often it is read', async () => {
+    test("an event's trace comes with its delivery, however often it is read", async () => {
       const { store, plant, due, ids } = ready();
       const { owner, hook } = await ready().subscriber(0);
       const trace = (n: number) => `00-${String(n).repeat(32)}-${'a'.repeat(16)}-01`;
       const caller = { user: owner, hasLeft: () => false, once: undefined };
-      // With an id that is chosen and with one that is given; in a trace with a state, and in none.
+      // With a chosen and an assigned id; in a trace with a state, and without a trace.
       await store.plants.create(plant(owner, { trace: trace(1) }), caller);
       await store.plants.create(plant(owner, { id: 7n, trace: `${trace(2)} a=1,b=2` }), caller);
       await store.plants.create(plant(owner), caller);
@@ -66,7 +66,7 @@ export function lanesConformance(ready: () => Given, change: (sql: string) => Pr
       }
     });
 
-    test('a deleted plant is announced all the same', async () => {
+    test('a deleted plant is still announced', async () => {
       const { store, due } = ready();
       const { owner, hook } = await ready().subscriber(1);
       await store.plants.delete(owner, 1n);
@@ -88,7 +88,7 @@ export function lanesConformance(ready: () => Given, change: (sql: string) => Pr
       assert.deepEqual(await due(hook), first);
     });
 
-    test('it is read in the order of due times, then of events, in windows that follow each other', async () => {
+    test('it is read in windows, by due time and then by event', async () => {
       const { user, webhook, create } = ready();
       const { id: owner } = await user();
       const hook = await webhook(owner);
@@ -105,7 +105,7 @@ export function lanesConformance(ready: () => Given, change: (sql: string) => Pr
       assert.deepEqual(seen, [2n, 4n, 5n, 3n, 1n]);
     });
 
-    test('what is not due yet is not read, and it is told when the first of it will be', async () => {
+    test('deliveries not yet due are not read, but the next due time is', async () => {
       const { create } = ready();
       const { owner, hook } = await ready().subscriber(1);
       await create(owner, undefined, { at: AT + 88 });
@@ -119,7 +119,7 @@ export function lanesConformance(ready: () => Given, change: (sql: string) => Pr
       assert.deepEqual(await times(AT + 88), [3, undefined]);
     });
 
-    test('what a person asked for is read wherever the window begins, and once apart from the rest', async () => {
+    test('requested deliveries are read wherever the window starts, and separately from the rest', async () => {
       const { store, ids } = ready();
       const { owner, hook } = await ready().subscriber(3);
       const [, second, third] = (await read(hook)).due;
@@ -138,7 +138,7 @@ export function lanesConformance(ready: () => Given, change: (sql: string) => Pr
       assert.deepEqual(idsOf((await read(hook)).due).length, 4);
     });
 
-    test('what a person asked for is read also when a replay made it due after the read began', async () => {
+    test('a requested delivery is read even if a replay made it due after the read started', async () => {
       const { store, subscriber } = ready();
       const { owner, hook } = await subscriber(1);
       const [first] = (await read(hook)).due;
@@ -148,7 +148,7 @@ export function lanesConformance(ready: () => Given, change: (sql: string) => Pr
       assert.deepEqual([idsOf(asked), idsOf(due)], [[first.event.id], []]);
     });
 
-    test('what a person asked for is like the rest once its attempt is recorded', async () => {
+    test('a requested delivery is like the rest once its attempt is recorded', async () => {
       const { store, due, record } = ready();
       const { owner, hook } = await ready().subscriber(1);
       const [first] = await due(hook);
@@ -161,7 +161,7 @@ export function lanesConformance(ready: () => Given, change: (sql: string) => Pr
       assert.equal((await due(hook))[0]?.isAsked, false);
     });
 
-    test('nothing is read of a webhook that is disabled, deleted or unknown', async () => {
+    test('nothing is read for a disabled, deleted or unknown webhook', async () => {
       const { store } = ready();
       const [off, gone] = [await ready().subscriber(2), await ready().subscriber(2)];
       await store.webhooks.changeWebhook(off.owner, off.hook, { at: AT, enabled: false });
@@ -172,7 +172,7 @@ export function lanesConformance(ready: () => Given, change: (sql: string) => Pr
       }
     });
 
-    test('a delivery whose event is missing is given up, and holds up none behind it', async () => {
+    test('a delivery whose event is missing is given up, and does not hold up later ones', async () => {
       const { store, due } = ready();
       const { owner, hook } = await ready().subscriber(4);
       const [first, second, third, fourth] = (await due(hook)).map(({ event }) => event.id);
@@ -181,11 +181,11 @@ export function lanesConformance(ready: () => Given, change: (sql: string) => Pr
       await change(`DELETE FROM events WHERE owner = ${owner} AND id IN ('${first}', '${third}')`);
       const { asked, due: rest } = await read(hook, { limit: 2 });
       assert.deepEqual([idsOf(asked), idsOf(rest)], [[], [second, fourth]]);
-      // What has no event is not listed, but counted.
+      // A delivery without an event is counted but not listed.
       assert.equal((await store.webhooks.health(hook)).failed, 2);
     });
 
-    test('lanes with something pending are found part by part, in the order of their webhooks', async () => {
+    test('lanes with something pending are found in parts, in the order of their webhooks', async () => {
       const { store, webhook } = ready();
       const busy = [await ready().subscriber(2), await ready().subscriber(1), await ready().subscriber(1)];
       const [off, quiet] = [await ready().subscriber(1), await ready().subscriber(1)];
@@ -211,7 +211,7 @@ export function lanesConformance(ready: () => Given, change: (sql: string) => Pr
   });
 
   describe('hints', () => {
-    /** Waits until it is told, after something is done, that a webhook has work that is due at this time. */
+    /** Waits until a hint says that a webhook has work due at this time. */
     async function told(hook: string, due: number, act: () => Promise<unknown>): Promise<Work> {
       const { promise, resolve } = Promise.withResolvers<Work>();
       ready()
@@ -224,7 +224,7 @@ export function lanesConformance(ready: () => Given, change: (sql: string) => Pr
       return promise;
     }
 
-    test('a commit that gives a lane work tells when it is due, and whether a person asked for it', async () => {
+    test('a hint about new work says when it is due, and whether a user requested it', async () => {
       const { store, create, ids, attemptAll, finishChores } = ready();
       const { owner, hook } = await ready().subscriber(1);
       const made = await told(hook, AT + 5, () => create(owner, undefined, { at: AT + 5 }));
@@ -247,7 +247,7 @@ export function lanesConformance(ready: () => Given, change: (sql: string) => Pr
       await finishChores();
     });
 
-    test('a commit that changes where or whether a webhook is sent to is told', async () => {
+    test("a change of a webhook's target or status sends a hint", async () => {
       const { store } = ready();
       const { owner, hook } = await ready().subscriber(0);
       const { webhooks, access } = store;

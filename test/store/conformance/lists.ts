@@ -6,7 +6,7 @@ import type { Given } from '../../../testkit/stores/given.ts';
 
 export function listsConformance(ready: () => Given): void {
   describe('lists', () => {
-    test('a page is JSON text with the fields that were asked for, in their order', async () => {
+    test('a page is JSON text with the requested fields, in their order', async () => {
       const { store, user, create } = ready();
       const owner = await user();
       await create(owner.id, 9007199254740993n, { name: 'é "quoted" \\ \u0001 \u{1f331}', tag: '' });
@@ -27,7 +27,7 @@ export function listsConformance(ready: () => Given): void {
       assert.deepEqual(Object.keys(second), ['id', 'name', 'owner']);
     });
 
-    test('a page says where the list goes on, also when it is exactly full', async () => {
+    test('a page says where the list continues, even when it is exactly full', async () => {
       const { user, create, read } = ready();
       const { id: owner } = await user();
       for (let n = 0; n < 4; n++) await create(owner);
@@ -36,7 +36,7 @@ export function listsConformance(ready: () => Given): void {
       assert.equal((await read(owner, { limit: 5 })).next, undefined);
     });
 
-    test('a list never holds the plants of another user', async () => {
+    test("a list never contains another user's plants", async () => {
       const { user, create, walk } = ready();
       const [one, other] = [await user(), await user()];
       await create(one.id, 1n);
@@ -44,7 +44,7 @@ export function listsConformance(ready: () => Given): void {
       assert.deepEqual(await walk(one.id, 10), [1n]);
     });
 
-    test('each plant that exists during the whole walk appears exactly once', async () => {
+    test('each plant that exists throughout appears exactly once', async () => {
       const { store, user, create, read } = ready();
       const { id: owner } = await user();
       for (let id = 0n; id < 20n; id += 2n) await create(owner, id);
@@ -56,7 +56,7 @@ export function listsConformance(ready: () => Given): void {
       assert.deepEqual([...first.ids, ...rest.ids], [0n, 2n, 4n, 6n, 8n, 9n, 10n, 12n, 14n, 16n, 18n]);
     });
 
-    test('a page ends at the position that it was told to end at', async () => {
+    test('a page ends at the given position', async () => {
       const { user, create, read } = ready();
       const { id: owner } = await user();
       for (let n = 0; n < 6; n++) await create(owner);
@@ -66,7 +66,7 @@ export function listsConformance(ready: () => Given): void {
       assert.deepEqual((await read(owner, { through: { owner, id: 4n }, limit: 3 })).next, { owner, id: 4n });
     });
 
-    test('a list goes on where a plant stood that was deleted since', async () => {
+    test('a list continues at the place of a deleted plant', async () => {
       const { store, user, create, read } = ready();
       const { id: owner } = await user();
       for (let n = 0; n < 4; n++) await create(owner);

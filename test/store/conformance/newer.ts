@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { AT, type Given, outcomeOf } from '../../../testkit/stores/given.ts';
 
-/** What a replica of a newer version may write beside this one, in the middle of an update. */
+/** Rows that a replica of a newer version may write during an update. */
 export function newerConformance(ready: () => Given, change: (sql: string) => Promise<void>): void {
-  /** A user with one webhook, and an event with its delivery for each type. Gives the ids of the events. */
+  /** Creates a user with a webhook, and an event with a delivery for each type. Returns the events' ids. */
   async function eventsOf(...types: string[]) {
     const { ids, create, subscriber } = ready();
     const { owner, hook } = await subscriber(0);
@@ -21,8 +21,8 @@ export function newerConformance(ready: () => Given, change: (sql: string) => Pr
   const KNOWN = 'plant.created';
   const UNKNOWN = 'plant.moved';
 
-  describe('what only a newer version knows', () => {
-    test('the feed leaves out events of an unknown type, and fills its pages with those behind', async () => {
+  describe('unknown rows of a newer version', () => {
+    test('the feed omits events of an unknown type, and fills its pages with later ones', async () => {
       const { store } = ready();
       const { owner, events } = await eventsOf(UNKNOWN, KNOWN, UNKNOWN, UNKNOWN, KNOWN, KNOWN, UNKNOWN);
       const known = [events[1], events[4], events[5]];
@@ -33,7 +33,7 @@ export function newerConformance(ready: () => Given, change: (sql: string) => Pr
           const page = await store.events.events({ viewer: owner, after, limit });
           assert.ok(page);
           seen.push(...page.events.map(({ id }) => id));
-          // Whoever asks on gets nothing twice, and nothing is missing in between.
+          // The next page repeats nothing and omits nothing.
           isEnd = page.events.length < limit;
           after = page.next;
         }
@@ -43,11 +43,11 @@ export function newerConformance(ready: () => Given, change: (sql: string) => Pr
       assert.deepEqual((await store.events.events({ viewer: owner, after, limit: 9 }))?.events, []);
     });
 
-    test('an event of an unknown type is not sent, and waits as it was for who can', async () => {
+    test('an event of an unknown type is not sent, and waits unchanged for a newer replica', async () => {
       const { due, create, ids } = ready();
       const { owner, hook, events } = await eventsOf(UNKNOWN, KNOWN, UNKNOWN);
       const sent: string[] = [];
-      // Looking again changes nothing.
+      // Reading repeatedly changes nothing.
       for (const now of [AT, AT + 1, AT + 5000]) {
         const found = await due(hook, { now });
         sent.push(...found.map(({ event }) => event.id));
@@ -64,7 +64,7 @@ export function newerConformance(ready: () => Given, change: (sql: string) => Pr
           [events[0], 0, AT],
         ],
       );
-      // One more tells this replica that something is due, as the newer one knows.
+      // Another event tells this replica that something is due, as the newer one would.
       const last = ids.next('evt');
       await create(owner, undefined, { event: last });
       const found = await due(hook, { now: AT + 9000 });
@@ -74,7 +74,7 @@ export function newerConformance(ready: () => Given, change: (sql: string) => Pr
       );
     });
 
-    test('events of an unknown type do not hold up those behind them', async () => {
+    test('events of an unknown type do not hold up later ones', async () => {
       const many = Array.from({ length: 7 }, () => UNKNOWN);
       const { hook, events } = await eventsOf(...many, KNOWN);
       const found = await ready().due(hook, { limit: 1 });
@@ -84,7 +84,7 @@ export function newerConformance(ready: () => Given, change: (sql: string) => Pr
       );
     });
 
-    test('a list of deliveries leaves out those of an unknown type, and fills its pages', async () => {
+    test('a list of deliveries omits those of an unknown type, and fills its pages', async () => {
       const { deliveries, delivery } = ready().store.deliveries;
       const { hook, events } = await eventsOf(KNOWN, UNKNOWN, KNOWN, UNKNOWN, KNOWN);
       for (const state of [undefined, 'pending'] as const) {
@@ -97,7 +97,7 @@ export function newerConformance(ready: () => Given, change: (sql: string) => Pr
       assert.equal(await delivery(hook, events[1] ?? ''), undefined);
     });
 
-    test('a delivery in an unknown state is not taken for a delivered one', async () => {
+    test('a delivery in an unknown state does not count as delivered', async () => {
       const { deliveries } = ready().store;
       const { hook, events } = await eventsOf(KNOWN);
       await change(`UPDATE deliveries SET state = 'parked' WHERE webhook = '${hook}'`);

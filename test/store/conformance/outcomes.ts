@@ -7,7 +7,7 @@ export function outcomesConformance(ready: () => Given): void {
   const failed = { reason: 'no', next: { state: 'failed' } } as const;
   const retried = { reason: 'no', next: { state: 'pending', due: AT, step: 1 } } as const;
 
-  /** A webhook with as many deliveries, which were read. */
+  /** A webhook with this many deliveries, already read. */
   async function waiting(count: number) {
     const { owner, hook } = await ready().subscriber(count);
     return { owner, hook, found: await ready().due(hook) };
@@ -24,14 +24,14 @@ export function outcomesConformance(ready: () => Given): void {
   const shown = (hook: string, event: string) => ready().store.deliveries.delivery(hook, event);
 
   describe('outcomes', () => {
-    test('what was delivered is not due any more', async () => {
+    test('a successful delivery is no longer due', async () => {
       const { due, record } = ready();
       const { hook, made } = await one();
       assert.equal(await record(outcomeOf(made)), 'settled');
       assert.deepEqual(await due(hook, { now: AT + 99_999 }), []);
     });
 
-    test('those of one transaction each have their own result', async () => {
+    test('outcomes in one transaction each have their own result', async () => {
       const { store } = ready();
       const { hook, found } = await waiting(3);
       const [first, second, third] = found;
@@ -48,7 +48,7 @@ export function outcomesConformance(ready: () => Given): void {
       );
     });
 
-    test('a delivery that failed is due again when its outcome says so', async () => {
+    test('a failed delivery is due again when its outcome says', async () => {
       const { due, record } = ready();
       const { hook, made } = await one();
       const next = { state: 'pending', due: AT + 5000, step: 1 } as const;
@@ -58,7 +58,7 @@ export function outcomesConformance(ready: () => Given): void {
       assert.deepEqual([second?.step, second?.generation], [1, made.generation + 1]);
     });
 
-    test('an attempt that was recorded before is not written twice', async () => {
+    test('a recorded attempt is not written twice', async () => {
       const { record } = ready();
       for (const outcome of [{}, failed, retried]) {
         const { hook, made } = await one();
@@ -69,7 +69,7 @@ export function outcomesConformance(ready: () => Given): void {
       }
     });
 
-    test('a redelivery voids the outcome under way: its attempt is kept, and the delivery is due', async () => {
+    test('a redelivery voids a pending outcome: the attempt is kept, and the delivery is due', async () => {
       const { store, due, record } = ready();
       const { owner, hook, made } = await one();
       const event = made.event.id;
@@ -89,7 +89,7 @@ export function outcomesConformance(ready: () => Given): void {
       );
     });
 
-    test('of two outcomes of one generation the second comes too late and leaves no trace', async () => {
+    test('of two outcomes of one generation the second is ignored', async () => {
       const { record } = ready();
       const { hook, made } = await one();
       assert.equal(await record(outcomeOf(made)), 'settled');
@@ -100,7 +100,7 @@ export function outcomesConformance(ready: () => Given): void {
       assert.equal((await attemptsOf(hook, made.event.id)).length, 1);
     });
 
-    test('an attempt is kept with everything that is known of it', async () => {
+    test('an attempt is stored with all of its details', async () => {
       const { record } = ready();
       const { hook, made } = await one();
       const attempt = {
@@ -118,7 +118,7 @@ export function outcomesConformance(ready: () => Given): void {
       assert.deepEqual([state, attempts, reason, nextAttemptAt], ['pending', 1, 'it broke', AT + 5]);
     });
 
-    test('of many attempts the newest are kept, and all are counted', async () => {
+    test('only the newest attempts are kept, but all are counted', async () => {
       const { due, record } = ready();
       const { hook } = await ready().subscriber(1);
       let event = '';
@@ -144,7 +144,7 @@ export function outcomesConformance(ready: () => Given): void {
       await store.access.removeShare({ owner: ann.name, viewer: bob.name });
       assert.deepEqual(await due(hook), []);
       assert.equal(await record(outcomeOf(made)), 'gone');
-      // Shared again, it is none of those that come.
+      // Shared again, it is not among the new ones.
       await store.access.addShare({ owner: ann.name, viewer: bob.name, at: AT }, 10);
       assert.equal(await record(outcomeOf(made)), 'gone');
       assert.deepEqual(await attemptsOf(hook, made.event.id), []);
@@ -152,7 +152,7 @@ export function outcomesConformance(ready: () => Given): void {
       await finishChores();
     });
 
-    test('a delivery is suspected as often as it was about to be sent, until its attempt is recorded', async () => {
+    test('a delivery counts each interrupted send, until an attempt is recorded', async () => {
       const { due, record } = ready();
       const { hook, made } = await one();
       const suspicions = async () => (await due(hook))[0]?.suspicions;
@@ -168,7 +168,7 @@ export function outcomesConformance(ready: () => Given): void {
       assert.equal(await suspicions(), 0);
     });
 
-    test('a delivery that a person sends again is not suspected any more', async () => {
+    test('a resent delivery is no longer suspected', async () => {
       const { store, due } = ready();
       const { owner, hook, made } = await one();
       await ready().lanes().suspect(hook, made.event.id, made.generation);
@@ -186,8 +186,8 @@ export function outcomesConformance(ready: () => Given): void {
     });
   });
 
-  describe('what an outcome says of its webhook', () => {
-    test('a pause is written, and so is its end', async () => {
+  describe("an outcome's effect on its webhook", () => {
+    test('a pause and its end are recorded', async () => {
       const { store, due, record } = ready();
       const { owner, hook, found } = await waiting(2);
       const [first, second] = found;
@@ -199,7 +199,7 @@ export function outcomesConformance(ready: () => Given): void {
       assert.equal((await store.webhooks.webhook(owner, hook))?.pausedUntil, undefined);
     });
 
-    test('of several outcomes the last one says how the webhook stands, but for an end', async () => {
+    test("the last of several outcomes determines the webhook's state, except for a disabling", async () => {
       const { store } = ready();
       const { owner, hook, found } = await waiting(3);
       const [first, second, third] = found;
@@ -220,7 +220,7 @@ export function outcomesConformance(ready: () => Given): void {
       assert.deepEqual([webhook?.lastFailureAt, webhook?.lastSuccessAt], [AT + 2, AT + 3]);
     });
 
-    test('a failure that disables its webhook holds what waits for it', async () => {
+    test('a failure that disables its webhook holds its waiting deliveries', async () => {
       const { store, create, due, record } = ready();
       const { owner, hook, found } = await waiting(2);
       const [made] = found;
@@ -236,7 +236,7 @@ export function outcomesConformance(ready: () => Given): void {
       assert.deepEqual(await due(hook, { now: AT + 1e6 }), []);
     });
 
-    test('a webhook that its owner disabled, or deleted, stays so', async () => {
+    test('a webhook disabled or deleted by its owner stays so', async () => {
       const { store, record } = ready();
       const [off, gone] = [await one(), await one()];
       await store.webhooks.changeWebhook(off.owner, off.hook, { at: AT, enabled: false });
@@ -248,7 +248,7 @@ export function outcomesConformance(ready: () => Given): void {
       assert.equal(await store.webhooks.webhook(gone.owner, gone.hook), undefined);
     });
 
-    test('what the old URL answered, or came before the webhook was enabled, is void', async () => {
+    test('answers from an old URL, or from before the webhook was enabled, are ignored', async () => {
       const { store, record } = ready();
       for (const change of [{ url: 'https://example.org/new' }, { enabled: true }]) {
         const { owner, hook, made } = await one();
@@ -257,13 +257,13 @@ export function outcomesConformance(ready: () => Given): void {
         assert.equal(await record(outcomeOf(made, { ...retried, laneState })), 'settled');
         const webhook = await store.webhooks.webhook(owner, hook);
         assert.deepEqual([webhook?.status, webhook?.pausedUntil], ['enabled', undefined]);
-        // An attempt it was all the same.
+        // It still counts as an attempt.
         assert.equal(webhook?.lastFailureAt, AT);
         await ready().finishChores();
       }
     });
 
-    test('changes of its description, rate and secret leave what is said of it', async () => {
+    test('changes of its description, rate and secret do not affect its state', async () => {
       const { store, record } = ready();
       const { owner, hook, made } = await one();
       await store.webhooks.changeWebhook(owner, hook, { at: AT, description: 'mine', rate: 5 });

@@ -41,7 +41,7 @@ export function plantsConformance(ready: () => Given): void {
       ]);
     });
 
-    test('a command that the store cannot carry out fails alone', async () => {
+    test('a command that the store cannot run fails alone', async () => {
       const { store, user, plant, walk } = ready();
       const { id: owner } = await user();
       const noSuchOwner = 2 ** 40;
@@ -82,7 +82,7 @@ export function plantsConformance(ready: () => Given): void {
       assert.deepEqual(await walk(owner, 10), [1n, 2n, 3n, 5n, 50n, 100n, 102n]);
     });
 
-    test('deleting removes the own plant only, once', async () => {
+    test("deleting removes only one's own plant, once", async () => {
       const { store, user, create, walk } = ready();
       const [one, other] = [await user(), await user()];
       await create(one.id, 1n);
@@ -92,7 +92,7 @@ export function plantsConformance(ready: () => Given): void {
       assert.deepEqual(await walk(one.id, 10), []);
     });
 
-    test('an acknowledged plant is seen by the next read', async () => {
+    test('an acknowledged plant is visible to the next read', async () => {
       const { user, create, read } = ready();
       const { id: owner } = await user();
       for (let n = 1; n <= 50; n++) {
@@ -101,7 +101,7 @@ export function plantsConformance(ready: () => Given): void {
       }
     });
 
-    test('reads and writes go on beside each other', async () => {
+    test('reads and writes run concurrently', async () => {
       const { user, create, read } = ready();
       const { id: owner } = await user();
       const work = Array.from({ length: 40 }, (_, n) => (n % 2 === 0 ? create(owner) : read(owner, {})));

@@ -3,10 +3,10 @@ import { describe, test } from 'node:test';
 import { firstId } from '../../../src/runtime.ts';
 import { AT, type Given } from '../../../testkit/stores/given.ts';
 
-/** What a store says of itself to whoever watches it. The others' webhooks are in it, too. */
+/** A store's own metrics, including those of other tests' webhooks. */
 export function readingsConformance(ready: () => Given): void {
   describe('the readings', () => {
-    test('webhooks are counted by their status; one that pauses is enabled, too', async () => {
+    test('webhooks are counted by status; a paused one counts as enabled too', async () => {
       const { store, user, webhook, create, attemptAll } = ready();
       const { id: owner } = await user();
       const before = await store.readings.webhooks(AT);
@@ -23,7 +23,7 @@ export function readingsConformance(ready: () => Given): void {
       assert.equal((await store.readings.webhooks(AT + 10)).paused, before.paused);
     });
 
-    test('the oldest event that waits is told, of enabled and of disabled webhooks apart', async () => {
+    test('the oldest waiting event is reported separately for enabled and disabled webhooks', async () => {
       const { store, user, webhook, create, attemptAll, ids } = ready();
       const [one, other] = [await user(), await user()];
       const [on, off] = [await webhook(one.id), await webhook(other.id)];
@@ -43,12 +43,12 @@ export function readingsConformance(ready: () => Given): void {
       assert.notEqual((await store.readings.webhooks(AT)).oldestHeld, first);
     });
 
-    test('it is told since when something is due, unless its webhook pauses', async () => {
+    test('the oldest due time is reported, except for paused webhooks', async () => {
       const { store, user, webhook, create, attemptAll } = ready();
       const { id: owner } = await user();
       const hook = await webhook(owner);
       await create(owner);
-      // Far before anything that the others left.
+      // Earlier than anything from other tests.
       const early = { state: 'pending', due: 5, step: 1 } as const;
       await attemptAll(hook, { reason: 'no', next: early });
       assert.equal((await store.readings.webhooks(4)).dueSince, undefined);
@@ -57,13 +57,13 @@ export function readingsConformance(ready: () => Given): void {
       assert.notEqual((await store.readings.webhooks(AT)).dueSince, 5);
     });
 
-    test('a new store has a key for its cursors, and never gave out those that can be made up', () => {
+    test('a new store has a key for its cursors, and never issued forgeable ones', () => {
       const { secret, oldUntil } = ready().store.cursorKeys;
       assert.match(secret, /^[0-9a-f]{64}$/);
       assert.equal(oldUntil, 0);
     });
 
-    test('its size is known, and what waits for a commit', async () => {
+    test('its size and its queue are known', async () => {
       const { store } = ready();
       const { bytes } = await store.readings.size();
       assert.ok(bytes >= 0);

@@ -10,14 +10,14 @@ export function sharesConformance(ready: () => Given): void {
   const unshare = (owner: User, viewer: User) =>
     ready().store.access.removeShare({ owner: owner.name, viewer: viewer.name });
 
-  /** Users in the order of their names. */
+  /** Creates users in the order of their names. */
   async function users(count: number): Promise<User[]> {
     const made = [];
     for (let n = 0; n < count; n++) made.push(await ready().user());
     return made.sort((one, other) => (one.name < other.name ? -1 : 1));
   }
 
-  /** The whole list in pages, each plant as `owner id`. */
+  /** Pages through the whole list; each plant as `owner id`. */
   async function walk(viewer: User, limit: number): Promise<string[]> {
     const fields: PlantField[] = ['owner', 'id'];
     const seen: string[] = [];
@@ -40,7 +40,7 @@ export function sharesConformance(ready: () => Given): void {
   };
 
   describe('shares', () => {
-    test('a share is made once, and only between users that there are', async () => {
+    test('a share is created once, and only between existing users', async () => {
       const { store } = ready();
       const [ann, bob] = await users(2);
       assert.ok(ann && bob);
@@ -54,7 +54,7 @@ export function sharesConformance(ready: () => Given): void {
       assert.equal(await unshare(ann, bob), false);
     });
 
-    test('neither side has more shares than there may be', async () => {
+    test('neither side can exceed its limit of shares', async () => {
       const [ann, bob, eve, joe] = await users(4);
       assert.ok(ann && bob && eve && joe);
       await share(ann, bob);
@@ -67,7 +67,7 @@ export function sharesConformance(ready: () => Given): void {
       const { create, store } = ready();
       const [zoe, ann, bob] = await users(3);
       assert.ok(zoe && ann && bob);
-      // Made in another order than that of the names, so that ids of users say nothing.
+      // Created in another order than by name, so that user ids do not matter.
       for (const owner of [bob, ann, zoe]) for (const id of [5n, -2n, 9n]) await create(owner.id, id);
       await share(bob, ann);
       await share(zoe, ann);
@@ -80,7 +80,7 @@ export function sharesConformance(ready: () => Given): void {
       );
     });
 
-    test('names are ordered by code points, also beyond the first plane', async () => {
+    test('names are ordered by code points, even beyond the basic plane', async () => {
       const { store, ids } = ready();
       const viewer = await ready().user();
       const suffix = ids.next('tok');
@@ -116,7 +116,7 @@ export function sharesConformance(ready: () => Given): void {
       assert.deepEqual(await endOf(eve, 3), { last: undefined, next: undefined });
     });
 
-    test('a list with a count holds no plant that came behind those of an owner while it was read', async () => {
+    test("a list with a limit contains no plant added after an owner's last one while it was read", async () => {
       const { store, create } = ready();
       const [ann, bob, eve] = await users(3);
       assert.ok(ann && bob && eve);
@@ -141,7 +141,7 @@ export function sharesConformance(ready: () => Given): void {
       assert.equal((await store.plants.page(open)).count, 6);
     });
 
-    test('a walk whose owner shares no more goes on with the next one', async () => {
+    test('paging continues with the next owner when a share ends', async () => {
       const { create, read } = ready();
       const [ann, bob, eve] = await users(3);
       assert.ok(ann && bob && eve);
@@ -153,12 +153,12 @@ export function sharesConformance(ready: () => Given): void {
       await unshare(bob, ann);
       assert.ok(page.next);
       assert.deepEqual(await read(ann.id, { from: page.next }), { ids: [1n, 2n], count: 2, next: undefined });
-      // The end that was settled before is where that owner would stand.
+      // The earlier end lies within that owner's plants.
       const through = { owner: bob.id, id: 2n };
       assert.deepEqual((await read(ann.id, { through })).ids, [1n, 2n]);
     });
 
-    test('nobody deletes a plant that is shared with them', async () => {
+    test('a viewer cannot delete a shared plant', async () => {
       const { store, create } = ready();
       const [ann, bob] = await users(2);
       assert.ok(ann && bob);
@@ -168,7 +168,7 @@ export function sharesConformance(ready: () => Given): void {
       assert.deepEqual(await walk(ann, 10), [`${ann.name} 7`]);
     });
 
-    test('the feed has the events of all that is shared, in one order, and skips none', async () => {
+    test('the feed has the events of all shared plants, in one order, and skips none', async () => {
       const { create, store } = ready();
       const [ann, bob, eve] = await users(3);
       assert.ok(ann && bob && eve);
@@ -220,7 +220,7 @@ export function sharesConformance(ready: () => Given): void {
       assert.equal((await store.deliveries.attempts(hook, first.event.id)).length, 1);
     });
 
-    test('a replay covers what is shared', async () => {
+    test('a replay includes shared plants', async () => {
       const { webhook, create, due, store, finishChores } = ready();
       const [ann, bob] = await users(2);
       assert.ok(ann && bob);
@@ -237,7 +237,7 @@ export function sharesConformance(ready: () => Given): void {
       assert.equal((await due(hook)).length, 8);
     });
 
-    test('a share that is removed is gone from lanes, lists of deliveries and what waits at once', async () => {
+    test('removing a share removes its deliveries from lanes, lists and counts at once', async () => {
       const { webhook, create, due, store, finishChores } = ready();
       const [ann, bob] = await users(2);
       assert.ok(ann && bob);
@@ -253,7 +253,7 @@ export function sharesConformance(ready: () => Given): void {
       assert.equal((await due(hook)).length, 1);
       await finishChores();
       assert.equal((await store.webhooks.health(hook)).waiting, 1);
-      // Shared again, only what is new comes.
+      // Shared again, only new plants arrive.
       await share(ann, bob);
       await create(ann.id, 7n);
       assert.deepEqual(
@@ -262,7 +262,7 @@ export function sharesConformance(ready: () => Given): void {
       );
     });
 
-    test('a replay after a share was made again brings everything back', async () => {
+    test('a replay after sharing again delivers everything', async () => {
       const { webhook, create, due, store, finishChores } = ready();
       const [ann, bob] = await users(2);
       assert.ok(ann && bob);
@@ -271,7 +271,7 @@ export function sharesConformance(ready: () => Given): void {
       for (let n = 1n; n <= 7n; n++) await create(ann.id, n);
       await unshare(ann, bob);
       await share(ann, bob);
-      // What an earlier share left is not sent while it goes.
+      // Deliveries left from an earlier share are not sent during their removal.
       assert.deepEqual(await due(hook), []);
       const request = { owner: bob.id, webhook: hook, from: 'evt_', state: undefined, at: AT };
       assert.equal(await store.deliveries.startReplay(request, 10), true);
@@ -279,7 +279,7 @@ export function sharesConformance(ready: () => Given): void {
       assert.equal((await due(hook)).length, 7);
     });
 
-    test("a share does not spoil a cursor by what was removed of the owner's events before", async () => {
+    test("a new share does not invalidate a cursor because of the owner's removed events", async () => {
       const { create, store, ids } = ready();
       const [ann, bob] = await users(2);
       assert.ok(ann && bob);
@@ -296,7 +296,7 @@ export function sharesConformance(ready: () => Given): void {
       await expire();
       const removed = await store.events.latestPosition(ann.id);
       assert.ok(removed > next);
-      // Bob's own were removed as well; a viewer whose were not:
+      // Bob's own events were removed too; a viewer whose own were not:
       const eve = await ready().user();
       await share(ann, eve);
       assert.deepEqual(await feed(eve, next), { names: [], next });

@@ -10,8 +10,8 @@ export function usersConformance(ready: () => Given): void {
     return made;
   };
 
-  describe('users who come and go', () => {
-    test('a user who is there is found instead of made', async () => {
+  describe('creating and deleting users', () => {
+    test('an existing user is found instead of created', async () => {
       const { store, user } = ready();
       const { id, name } = await user();
       assert.equal((await store.access.ensureUser({ name, at: AT + 1 }))?.id, id);
@@ -20,7 +20,7 @@ export function usersConformance(ready: () => Given): void {
       assert.equal(fresh?.createdAt, AT);
     });
 
-    test('a disabled user is told from others, until enabled', async () => {
+    test('a disabled user is marked as such, until enabled', async () => {
       const { store, user } = ready();
       const { name } = await user();
       const { hash } = await token(name);
@@ -37,7 +37,7 @@ export function usersConformance(ready: () => Given): void {
       assert.equal(await store.access.setUserDisabled('nobody at all', true, AT), false);
     });
 
-    test("a disabled user's webhooks wait, and those that were disabled before stay so", async () => {
+    test("a disabled user's webhooks wait, and those disabled earlier stay so", async () => {
       const { store, user, webhook, create, due, finishChores } = ready();
       const { id, name } = await user();
       const [hook, off] = [await webhook(id), await webhook(id)];
@@ -53,7 +53,7 @@ export function usersConformance(ready: () => Given): void {
       assert.deepEqual(statuses, ['enabled', 'disabled']);
     });
 
-    test('what goes with a user is counted', async () => {
+    test("a user's belongings are counted", async () => {
       const { store, user, webhook, create } = ready();
       const [ann, bob] = [await user(), await user()];
       await create(ann.id);
@@ -88,12 +88,12 @@ export function usersConformance(ready: () => Given): void {
       );
       assert.deepEqual(await ready().walk(bob.id, 10), []);
       assert.deepEqual([await due(own), await due(viewers)], [[], []]);
-      // The name is free while the rows still go, and brings nothing of them along.
+      // The name is free while rows are still being removed, and its next user gets none of them.
       const again = await store.access.createUser({ name: ann.name, at: AT });
       assert.ok(again);
       assert.notEqual(again.id, ann.id);
       await create(again.id, 1n);
-      // Once more, with the rows of both still there.
+      // Once more, while rows of both remain.
       await store.access.deleteUser(ann.name, AT);
       const third = await store.access.createUser({ name: ann.name, at: AT });
       assert.ok(third);
@@ -104,7 +104,7 @@ export function usersConformance(ready: () => Given): void {
       assert.equal((await store.webhooks.health(viewers)).waiting, 0);
     });
 
-    test('nothing is written any more for a user who was disabled or deleted while a request was under way', async () => {
+    test('nothing is written for a user who was disabled or deleted during the request', async () => {
       const { store, user, plant, webhook, finishChores } = ready();
       const [ann, bob] = [await user(), await user()];
       const hook = await webhook(bob.id);
@@ -116,7 +116,7 @@ export function usersConformance(ready: () => Given): void {
       await assert.rejects(store.webhooks.deleteWebhook(bob.id, hook, callerOf(bob)), refused);
       assert.equal((await store.webhooks.webhook(bob.id, hook))?.status, 'disabled');
 
-      // In one transaction with the deletion, too.
+      // Also in one transaction with the deletion.
       const outcomes = await Promise.allSettled([
         store.plants.create(plant(ann.id), callerOf(ann)),
         store.access.deleteUser(ann.name, AT),
@@ -136,7 +136,7 @@ export function usersConformance(ready: () => Given): void {
       await assert.rejects(store.keys.keepAnswer(once), refused);
     });
 
-    test('the newest user who is deleted leaves no id to the next one', async () => {
+    test("a deleted newest user's id is not reused", async () => {
       const { store, user, finishChores } = ready();
       const last = await user();
       await store.access.deleteUser(last.name, AT);
@@ -170,14 +170,14 @@ export function usersConformance(ready: () => Given): void {
       );
     });
 
-    test('a token that ends before the overlap does so still', async () => {
+    test('a token that expires before the overlap ends still expires', async () => {
       const { store, user } = ready();
       const old = await token((await user()).name, AT + 5);
       await rotate(old.id, AT + 10);
       assert.equal((await store.access.findToken(old.hash))?.expiresAt, AT + 5);
     });
 
-    test('a token is replaced once: what followed it the next time would end as soon', async () => {
+    test('a token is replaced only once', async () => {
       const { store, user } = ready();
       const old = await token((await user()).name);
       const { replacement } = await rotate(old.id, AT + 10);
@@ -195,7 +195,7 @@ export function usersConformance(ready: () => Given): void {
       assert.equal((await rotate(id, AT + 10)).outcome, 'bootstrap');
     });
 
-    test('a token that is not live, or not there, is not replaced', async () => {
+    test('a token that is not live, or does not exist, is not replaced', async () => {
       const { store, user } = ready();
       const { name } = await user();
       const [expired, revoked] = [await token(name, AT), await token(name)];

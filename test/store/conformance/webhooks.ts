@@ -25,7 +25,7 @@ export function webhooksConformance(ready: () => Given): void {
       assert.equal(await store.webhooks.webhook(one.id, hook), undefined);
     });
 
-    test('everything about a new webhook is read back', async () => {
+    test('everything about a new webhook can be read back', async () => {
       const { store, user, webhook } = ready();
       const { id: owner } = await user();
       const id = await webhook(owner, { description: 'Greenhouse', rate: 7 });
@@ -45,7 +45,7 @@ export function webhooksConformance(ready: () => Given): void {
       });
     });
 
-    test('no more webhooks are made than admitted, and a deleted one makes room', async () => {
+    test('the number of webhooks is limited, and deleting one makes room', async () => {
       const { store, ids, user, webhook } = ready();
       const { id: owner } = await user();
       const first = await webhook(owner);
@@ -70,7 +70,7 @@ export function webhooksConformance(ready: () => Given): void {
       assert.equal(await another(1), true);
     });
 
-    test('a change touches the members that it names', async () => {
+    test('a change affects only the named members', async () => {
       const { store, user, webhook } = ready();
       const { id: owner } = await user();
       const id = await webhook(owner, { description: 'Greenhouse', rate: 7 });
@@ -88,7 +88,7 @@ export function webhooksConformance(ready: () => Given): void {
       });
     });
 
-    test('nobody changes the webhook of another user', async () => {
+    test("another user's webhook cannot be changed", async () => {
       const { store, user, webhook } = ready();
       const [one, other] = [await user(), await user()];
       const hook = await webhook(one.id);
@@ -131,7 +131,7 @@ export function webhooksConformance(ready: () => Given): void {
       );
     });
 
-    test('a deleted webhook is sent nothing more, and what it left goes in slices', async () => {
+    test('a deleted webhook is sent nothing more, and its rows are removed in slices', async () => {
       const { store, due, create, finishChores } = ready();
       const { owner, hook } = await ready().subscriber(7);
       const [made] = await due(hook);
@@ -144,7 +144,7 @@ export function webhooksConformance(ready: () => Given): void {
       assert.equal(await store.deliveries.delivery(hook, made.event.id), undefined);
     });
 
-    test('the health of a webhook counts what waits and what failed', async () => {
+    test('the health of a webhook counts waiting and failed deliveries', async () => {
       const { store, due, create } = ready();
       const { owner, hook } = await ready().subscriber(2);
       const [one, two] = await due(hook);
@@ -207,7 +207,7 @@ export function webhooksConformance(ready: () => Given): void {
       assert.deepEqual((await due(hook))[0]?.webhook.secrets, ['whsec_y']);
     });
 
-    test('a later rotation does not let an old secret live longer', async () => {
+    test('a later rotation does not extend the life of an old secret', async () => {
       const { store, due } = ready();
       const { owner, hook } = await ready().subscriber(1);
       await store.webhooks.rotateSecret(owner, hook, rotation('whsec_y', AT, AT + 10));
@@ -216,7 +216,7 @@ export function webhooksConformance(ready: () => Given): void {
       assert.deepEqual(made?.webhook.secrets, ['whsec_z', 'whsec_y']);
     });
 
-    test('no more secrets live at the same time than admitted', async () => {
+    test('the number of live secrets is limited', async () => {
       const { store } = ready();
       const { owner, hook } = await ready().subscriber(0);
       const rotate = (secret: string, at: number, until: number) =>

@@ -18,16 +18,16 @@ import {
 } from '../../../testkit/stores/postgres.ts';
 
 /**
- * Into how many partitions PostgreSQL looks for the statements that every request and every delivery costs, by its own
- * account of what it did (auto_explain): where it looks into one only, the tables can be spread by owner.
+ * Counts the partitions that PostgreSQL reads for the statements of every request and delivery, according to
+ * auto_explain: if it is one, the tables can be spread by owner.
  */
 
 const PARTITIONS = 8;
-/** Looks in the background for all webhooks and users, those of other tests among them. */
+/** Background searches over all webhooks and users, including those of other tests. */
 const OF_MANY = [FIND_WORK.text, UNSETTLED.text];
-/** A plan is made for each call, or once for all calls; the server does both, as it sees fit. */
+/** The server may plan each call, or once for all calls, as it sees fit. */
 const MODES = ['force_custom_plan', 'force_generic_plan'];
-/** Some of each, so that the planner sees tables as they are in service. */
+/** Some rows of each kind, so that the planner sees realistic tables. */
 const FILL = [
   `INSERT INTO users (name, created_at) SELECT 'filler ' || n, 0 FROM generate_series(1, 40) n`,
   `INSERT INTO plants (owner, id, name, created_at)
@@ -64,7 +64,7 @@ before(async () => {
     'auto_explain.log_analyze': 'on',
     'auto_explain.log_timing': 'off',
     'auto_explain.log_format': 'json',
-    // As a notice, the service's sessions would not be sent it.
+    // As a notice it would not reach the service's sessions.
     'auto_explain.log_level': 'warning',
   };
   await (await open()).close();
@@ -93,19 +93,19 @@ for (const mode of MODES) {
       await store.close();
     });
 
-    test('creating plants looks into one partition', async () => {
+    test('creating plants reads one partition', async () => {
       const { owner } = await ready.subscriber(1);
       const made = await during(async () => {
         const id = await ready.create(owner);
         await Promise.all([ready.create(owner), ready.create(owner, 77n), ready.create(owner)]);
-        // In the way of the next one, which is looked for then.
+        // In the way of the next id, which is then searched for.
         await ready.create(owner, id + 3n);
         assert.equal(await ready.create(owner), id + 4n);
       });
       assertOnePartition(made, ['plants']);
     });
 
-    test('creating plants of which a user may have so many looks into one partition', async () => {
+    test('creating plants with a limit per user reads one partition', async () => {
       const { owner } = await ready.subscriber(1);
       const limited = await open(1000);
       const made = await during(async () => {
@@ -117,7 +117,7 @@ for (const mode of MODES) {
       assertOnePartition(made, ['plants']);
     });
 
-    test('a batch of several users looks into the partition of each, and no other', async () => {
+    test('a batch of several users reads only the partition of each', async () => {
       const owners: number[] = [];
       for (let n = 0; n < 3; n++) owners.push((await ready.subscriber(1)).owner);
       const own = await Promise.all(owners.map(partitionOf));
@@ -128,12 +128,12 @@ for (const mode of MODES) {
       assert.deepEqual(strange, []);
     });
 
-    test('deleting a plant looks into one partition', async () => {
+    test('deleting a plant reads one partition', async () => {
       const { owner } = await ready.subscriber(2);
       assertOnePartition(await during(() => store.plants.delete(owner, 1n)), ['plants']);
     });
 
-    test('a list looks into one partition for each of its pages and for its end', async () => {
+    test('a list reads one partition for each of its pages and for its end', async () => {
       const { owner } = await ready.subscriber(3);
       const read = await during(async () => {
         await ready.walk(owner, 2);
@@ -143,7 +143,7 @@ for (const mode of MODES) {
       assertOnePartition(read, ['plants']);
     });
 
-    test('a read of a lane and what is recorded of it look into one partition', async () => {
+    test('reading a lane and recording its outcomes reads one partition', async () => {
       const { hook } = await ready.subscriber(8);
       const done = await during(async () => {
         const [first, second, third, fourth] = await ready.due(hook);
@@ -156,7 +156,7 @@ for (const mode of MODES) {
       assertOnePartition(done, ['deliveries', 'events', 'attempts']);
     });
 
-    test('a page of the feed looks into one partition', async () => {
+    test('a page of the feed reads one partition', async () => {
       const { owner } = await ready.subscriber(3);
       const read = await during(async () => {
         const page = await store.events.events({ viewer: owner, after: undefined, limit: 2 });
@@ -166,7 +166,7 @@ for (const mode of MODES) {
       assertOnePartition(read, ['events']);
     });
 
-    test('lists of deliveries, one of them and their health look into one partition', async () => {
+    test('lists of deliveries, a single one and their health read one partition', async () => {
       const { hook } = await ready.subscriber(3);
       const [claim] = await ready.attemptAll(hook);
       const read = await during(async () => {
@@ -181,7 +181,7 @@ for (const mode of MODES) {
       assertOnePartition(read, ['deliveries', 'events', 'attempts']);
     });
 
-    test('sending again looks into one partition', async () => {
+    test('resending reads one partition', async () => {
       const { owner, hook } = await ready.subscriber(3);
       const [claim] = await ready.attemptAll(hook);
       assert.ok(claim);
@@ -197,7 +197,7 @@ for (const mode of MODES) {
       assertOnePartition(done, ['deliveries', 'events']);
     });
 
-    test('looking up a token, or the answer to a key, looks into none', async () => {
+    test('looking up a token, or the answer to a key, reads none', async () => {
       const { owner } = await ready.subscriber(1);
       const read = await during(async () => {
         await store.access.findToken('0'.repeat(64));
@@ -224,13 +224,13 @@ function open(maxPlantsPerUser?: number): Promise<PostgresStore> {
   });
 }
 
-/** For sessions that begin from now on. */
+/** For new sessions. */
 async function setForAll(name: string, value: string): Promise<void> {
   const of = new URL(database.url).pathname.slice(1);
   await administer(database.url, `ALTER DATABASE ${of} SET ${name} = '${value}'`);
 }
 
-/** In which partition of each table the rows of a user are. */
+/** The partition of each table that has a user's rows. */
 async function partitionOf(owner: number): Promise<number> {
   const { rows } = await administer(
     database.url,
@@ -241,14 +241,14 @@ async function partitionOf(owner: number): Promise<number> {
   return rows[0].n;
 }
 
-/** What was run while the work lasted. */
+/** The statements that ran during the work. */
 async function during(work: () => Promise<unknown>): Promise<Run[]> {
   runs.length = 0;
   await work();
   return runs.filter(({ text }) => !OF_MANY.includes(text));
 }
 
-/** @param tables that some statement must have looked into, so that nothing is taken for good that was not seen */
+/** @param tables that some statement must have read, so that no unseen one passes */
 function assertOnePartition(done: readonly Run[], tables: readonly string[]): void {
   const several = done.flatMap(({ text, partitions }) =>
     [...partitions]
@@ -272,7 +272,7 @@ function hear(message: string): void {
   runs.push({ text, partitions });
 }
 
-/** The partitions that were looked into: a part of the plan that was not run has no loops. */
+/** Collects the partitions that were read: a part of the plan that did not run has no loops. */
 function collect(plan: Plan, into: Map<string, Set<number>>): void {
   const [, table, n] = /^(plants|events|deliveries|attempts)_(\d+)$/.exec(plan['Relation Name'] ?? '') ?? [];
   if (table !== undefined && (plan['Actual Loops'] ?? 0) > 0) {

@@ -14,7 +14,7 @@ import { lanesOf } from '../../../testkit/stores/lanes.ts';
 import { changeUnchecked, fencesOf, makeDatabase } from '../../../testkit/stores/postgres.ts';
 import { storeConformance } from '../conformance/conformance.ts';
 
-/** The store behind a real PgBouncer with the configuration that operators are given (ops/pgbouncer.ini). */
+/** The store behind a real PgBouncer with the configuration for operators (ops/pgbouncer.ini). */
 
 const given = readFileSync(new URL('../../../ops/pgbouncer.ini', import.meta.url), 'utf8');
 /** Fewer than the store has: transactions of one connection go to several of the server's. */
@@ -68,7 +68,7 @@ async function startPgBouncer(databaseUrl: string): Promise<{ url: string; stop(
     .replace(/^auth_file = .*$/m, `auth_file = ${users}`)
     .replace(/^default_pool_size = .*$/m, `default_pool_size = ${POOL_SIZE}`);
   writeFileSync(file, `${configuration}unix_socket_dir =\n`);
-  // It refuses to run as root; the user that it runs as instead reads these.
+  // PgBouncer refuses to run as root; its user must be able to read these.
   for (const [path, mode] of [[folder, 0o755] as const, [users, 0o644] as const, [file, 0o644] as const]) {
     chmodSync(path, mode);
   }

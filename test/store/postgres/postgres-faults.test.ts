@@ -23,16 +23,16 @@ import {
   type TestDatabase,
 } from '../../../testkit/stores/postgres.ts';
 
-/** Each of these failed once, on PostgreSQL only. */
+/** Each of these once failed, on PostgreSQL only. */
 
 const PATIENCE_MS = 10_000;
-/** By then a cancel has met some forty times a BEGIN, which takes microseconds. */
+/** By then a cancel has hit a BEGIN, which takes microseconds, some forty times. */
 const CANCELLING_MS = 2_500;
 
-describe('what once went wrong on PostgreSQL', () => {
+describe('past failures on PostgreSQL', () => {
   let database: TestDatabase;
   let replica: Given;
-  /** A session beside those of the stores. */
+  /** A session besides those of the stores. */
   let session: pg.Client;
   const opened: Store[] = [];
 
@@ -54,7 +54,7 @@ describe('what once went wrong on PostgreSQL', () => {
     return store;
   }
 
-  /** The way to the database by a URL that differs from the one of the store. */
+  /** Opens the store through a URL with changes. */
   async function through<T>(
     change: (url: URL) => void,
     work: (database: Database) => Promise<T>,
@@ -70,7 +70,7 @@ describe('what once went wrong on PostgreSQL', () => {
     return work(way).finally(way.close);
   }
 
-  /** Until so many sessions wait for a lock that another one has. */
+  /** Waits until this many sessions wait for a lock. */
   async function waiting(count: number): Promise<void> {
     for (const late = performance.now() + PATIENCE_MS; performance.now() < late; await pause(5)) {
       const { rows } = await administer(
@@ -84,7 +84,7 @@ describe('what once went wrong on PostgreSQL', () => {
     throw new Error(`not ${count} sessions wait for a lock`);
   }
 
-  test('when the BEGIN of a batch is cancelled, nobody is told that nothing was done of what is there', async () => {
+  test('when the BEGIN of a batch is cancelled, no client is told that an existing plant was not created', async () => {
     const { id: owner } = await replica.user();
     const undone: string[] = [];
     const until = performance.now() + CANCELLING_MS;
@@ -115,7 +115,7 @@ describe('what once went wrong on PostgreSQL', () => {
     assert.deepEqual(there.rows, []);
   });
 
-  test('a server that admits no more connections is read through those that there are', async () => {
+  test('when the server admits no more connections, reads use the open ones', async () => {
     const role = `role_${randomBytes(6).toString('hex')}`;
     await administer(database.url, `CREATE ROLE ${role} LOGIN PASSWORD 'plants' CONNECTION LIMIT 2`);
     function asRole(url: URL): void {
@@ -129,7 +129,7 @@ describe('what once went wrong on PostgreSQL', () => {
     assert.equal(rows.length, 30);
   });
 
-  test('options in the URL do not take the place of those that the service sets for its sessions', async () => {
+  test('options in the URL do not replace those that the service sets for its sessions', async () => {
     const options = '-c search_path=plants -c statement_timeout=0';
     const settings = {
       name: 'settings',
@@ -142,12 +142,12 @@ describe('what once went wrong on PostgreSQL', () => {
     assert.deepEqual(rows, [{ path: 'plants', timeout: '8s' }]);
   });
 
-  test('a delete that waits for the create that begins to count the plants is counted', async () => {
+  test('a delete that waits for the create that starts the plant count is counted', async () => {
     const counting = given(await open({ maxPlantsPerUser: 3 }));
     const { id: owner } = await replica.user();
     await replica.create(owner, 1n);
     await replica.create(owner, 2n);
-    // The create has counted when it waits for this one, and is not committed.
+    // The create has counted once it waits for this session, and is not committed.
     await session.query('BEGIN');
     await session.query(
       `INSERT INTO plants (owner, id, name, created_at)
@@ -164,7 +164,7 @@ describe('what once went wrong on PostgreSQL', () => {
     assert.equal(await counting.create(owner, 4n), 4n);
   });
 
-  test('while another replica does the long work, the retention goes on later from where it was', async () => {
+  test('while another replica runs chores, retention resumes later where it was', async () => {
     const { removeExpired } = replica.store.chores;
     const from = { owner: 7, event: 'evt_7' };
     await session.query('BEGIN');
@@ -176,7 +176,7 @@ describe('what once went wrong on PostgreSQL', () => {
     assert.deepEqual(positions, [{ owner: 0, event: '' }, from]);
   });
 
-  test('what fails behind a commit does not carry the batch out again', async () => {
+  test('a failure after a commit does not repeat the batch', async () => {
     const { owner } = await replica.subscriber(1);
     const url = parseDatabaseUrl(database.url);
     const own = openDatabase({ url, connections: 1, pooled: false, log: silentLog });
@@ -184,7 +184,7 @@ describe('what once went wrong on PostgreSQL', () => {
     const queues = createQueues(write, { now: Date.now });
     const creating = creates({ deliveryDelayMs: 0 });
     const create = () => batched(creating, { plant: replica.plant(owner), caller: undefined });
-    // A second time there is nothing to delete, and each event is there already.
+    // A second run would find nothing to delete, and each event already there.
     const commands = [create(), create(), batched(deletes, { owner, id: 1n, caller: undefined })];
     const outcomes = await Promise.allSettled(commands.map((command) => queues.submit(command, 1)));
     await queues.close();

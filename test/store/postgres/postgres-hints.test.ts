@@ -13,13 +13,13 @@ import { lanesOf } from '../../../testkit/stores/lanes.ts';
 import { makeDatabase, openStoreIn, type TestDatabase } from '../../../testkit/stores/postgres.ts';
 
 const PATIENCE_MS = 5_000;
-/** By it the server knows the connections on which replicas listen. */
+/** Identifies the connections on which replicas listen. */
 const LISTENER = 'plant-store hints';
 const NO_WEBHOOK = 'wh_01m7z02m7x637zxgvk0qdznc5j';
 
 describe('hints', () => {
   let database: TestDatabase;
-  /** It tells, and does not listen. */
+  /** It sends hints, and does not listen. */
   let teller: Given;
   let session: pg.Client;
   const opened: Pick<Store, 'close'>[] = [];
@@ -42,7 +42,7 @@ describe('hints', () => {
     return store;
   }
 
-  /** Opens a store, and resolves when it listens. */
+  /** Opens a store; resolves once it listens. */
   async function openListening(more: Partial<PostgresOptions> = {}): Promise<Store> {
     const before = await listeners();
     const store = await open(more);
@@ -50,7 +50,7 @@ describe('hints', () => {
     return store;
   }
 
-  /** The sessions that listen; now and then they ask whether the server is still there. */
+  /** The sessions that listen; now and then they check the server. */
   async function listeners(): Promise<number[]> {
     const { rows } = await session.query(
       `SELECT pid
@@ -61,7 +61,7 @@ describe('hints', () => {
     return rows.map(({ pid }) => pid);
   }
 
-  /** Until as many listen who did not before. */
+  /** Waits until this many new sessions listen. */
   async function listening(before: readonly number[], count: number): Promise<void> {
     for (const late = performance.now() + PATIENCE_MS; performance.now() < late; await pause(10)) {
       const others = (await listeners()).filter((pid) => !before.includes(pid));
@@ -70,7 +70,7 @@ describe('hints', () => {
     throw new Error('it takes too long');
   }
 
-  test('what anybody notifies that is no hint changes nothing', async () => {
+  test('notifications that are not hints change nothing', async () => {
     const store = await openListening();
     const lanes = await lanesOf(store);
     opened.unshift(lanes);
@@ -96,7 +96,7 @@ describe('hints', () => {
     for (const payload of forgeriesOf({ subscriber: owner, webhook: hook, due: 0 })) {
       await session.query('SELECT pg_notify($1, $2)', ['plant_store', payload]);
     }
-    // Behind all others comes one that is a hint.
+    // Finally a valid hint.
     await session.query('SELECT pg_notify($1, $2)', ['plant_store', hintOf({ changed: [NO_WEBHOOK] })]);
     await last;
     assert.deepEqual(changed, [NO_WEBHOOK]);
@@ -106,7 +106,7 @@ describe('hints', () => {
     await told;
   });
 
-  test('hints are heard again after the server ended the connection on which they come', async () => {
+  test('hints arrive again after the server ended their connection', async () => {
     const store = await openListening();
     const before = await listeners();
     const { rowCount } = await session.query(
@@ -122,7 +122,7 @@ describe('hints', () => {
     await told;
   });
 
-  test('a store closes soon while nobody answers on the connection on which hints come', async (t) => {
+  test('a store closes soon although the connection for hints does not answer', async (t) => {
     const proxy = await startHushableProxy(database.url);
     t.after(proxy.stop);
     const store = await openListening({ url: parseDatabaseUrl(proxy.url) });
@@ -131,7 +131,7 @@ describe('hints', () => {
   });
 });
 
-/** What would fail the statements that it came into, or is nothing at all. */
+/** Notifications that would break statements that contained them, and invalid ones. */
 function forgeriesOf(lane: Lane): string[] {
   return [
     '',
@@ -155,7 +155,7 @@ function forgeriesOf(lane: Lane): string[] {
     }),
     hintOf({ lanes: [0.5, 'soon', null, {}, 2 ** 64].map((due) => ({ ...lane, due })) }),
     hintOf({ lanes: [1, 'yes', null, {}].map((isAsked) => ({ ...lane, isAsked })) }),
-    // What a hint may be, of what does not exist.
+    // A valid hint about nonexistent things.
     hintOf({ lanes: [laneOf(-1, NO_WEBHOOK), laneOf(0, 'x'.repeat(7_000)), { ...lane, subscriber: -1 }] }),
     hintOf({ owners: [0, -1, Number.MAX_SAFE_INTEGER] }),
   ];
@@ -165,7 +165,7 @@ function laneOf(subscriber: unknown, webhook: unknown) {
   return { subscriber, webhook, due: 0 };
 }
 
-/** As a replica would send it. */
+/** A hint like a replica's. */
 function hintOf(more: Partial<Record<keyof Announced, unknown>>): string {
   return JSON.stringify(['a', { lanes: [], owners: [], changed: [], access: false, ...more }]);
 }
@@ -174,7 +174,7 @@ function toldOf(store: Store, owner: number): Promise<unknown> {
   return soon((done) => store.events.onEvents((owners) => owners.includes(owner) && done(owner)));
 }
 
-/** What is called back with, which must not take long. */
+/** Resolves with the value of a callback, which must come soon. */
 function soon<T>(listen: (done: (value: T) => void) => void): Promise<T> {
   const late = new AbortController();
   return Promise.race([
@@ -185,10 +185,10 @@ function soon<T>(listen: (done: (value: T) => void) => void): Promise<T> {
   ]).finally(() => late.abort());
 }
 
-/** Stands before the server of a URL. */
+/** A proxy in front of a URL's server. */
 type HushableProxy = {
   url: string;
-  /** Passes on nothing any more of the connections on which a replica listens; says how many they are. */
+  /** Stops passing on data of listening connections; returns their number. */
   hush(): number;
   stop(): Promise<void>;
 };
@@ -203,7 +203,7 @@ async function startHushableProxy(databaseUrl: string): Promise<HushableProxy> {
     all.push(client, upstream);
     client.on('error', () => upstream.destroy()).pipe(upstream);
     upstream.on('error', () => client.destroy()).pipe(client);
-    // The first that a client sends is its name and its parameters.
+    // A client first sends its name and parameters.
     client.once('data', (start) => start.includes(LISTENER) && listening.push(client, upstream));
   });
   proxy.listen(0, '127.0.0.1');

@@ -7,7 +7,7 @@ import { type Given, given, outcomeOf } from '../../../testkit/stores/given.ts';
 import { lanesOf } from '../../../testkit/stores/lanes.ts';
 import { fencesOf, makeDatabase, openStoreIn, type TestDatabase } from '../../../testkit/stores/postgres.ts';
 
-/** What deliveries leave in the indexes of their table before it is vacuumed. */
+/** What deliveries leave in their table's indexes before it is vacuumed. */
 
 const DELIVERIES = 6_000;
 /** As many outcomes as are recorded together under load. */
@@ -48,7 +48,7 @@ describe('the indexes of deliveries', () => {
     }
   }
 
-  test('are at most half as large again as new ones when a backlog was delivered', async () => {
+  test('grow by at most half when a backlog is delivered', async () => {
     const { owner, hook } = await ready.subscriber(0);
     for (let made = 0; made < DELIVERIES; made += TOGETHER) {
       await Promise.all(Array.from({ length: TOGETHER }, () => ready.create(owner)));

@@ -19,8 +19,6 @@ import {
   type TestDatabase,
 } from '../../../testkit/stores/postgres.ts';
 
-/** Lanes on one database that several replicas send from. */
-
 const PATIENCE_MS = 20_000;
 const MINUTE = 60_000;
 const runtime = systemRuntime(silentLog);
@@ -32,7 +30,7 @@ type Replica = Given & {
 };
 
 describe('lanes of several replicas', () => {
-  /** It keeps the server from one test to the next. */
+  /** Keeps the server between tests. */
   let anchor: TestDatabase;
   let database: TestDatabase;
   const opened: PostgresStore[] = [];
@@ -65,7 +63,7 @@ describe('lanes of several replicas', () => {
     return lanes;
   }
 
-  /** One that takes lanes by hand. */
+  /** A replica that takes lanes by hand. */
   async function replica(): Promise<Replica> {
     const store = await open();
     const { store: lanes, owners } = await openLanesOf(store);
@@ -77,7 +75,7 @@ describe('lanes of several replicas', () => {
   /** As if the replica had been killed, and its lease had ended. */
   const endLeases = () => sql('UPDATE replicas SET alive_until = 0');
 
-  /** Two that see each other, and a lane with this many deliveries whose favourite is the first. */
+  /** Two replicas that see each other, and a lane with this many deliveries whose favourite is the first. */
   async function two(count: number) {
     const one = await replica();
     const { owner, hook } = await one.subscriber(count);
@@ -106,7 +104,7 @@ describe('lanes of several replicas', () => {
       assert.deepEqual(taken, { webhook: hook, fence: 2, isInherited: false, isSuspect: false });
     });
 
-    test('a lane whose replica was killed is inherited, and suspect', async () => {
+    test("a killed replica's lane is inherited as suspect", async () => {
       const { one, hook } = await two(1);
       await one.take(hook);
       const other = await replica();
@@ -117,7 +115,7 @@ describe('lanes of several replicas', () => {
       assert.equal(await other.take(hook), undefined);
     });
 
-    test('a lane whose replica stopped may have used its rate, and is not suspect', async () => {
+    test("a stopped replica's lane may have used its rate, but is not suspect", async () => {
       const { one, hook } = await two(1);
       await one.take(hook);
       await one.owners.stop();
@@ -126,7 +124,7 @@ describe('lanes of several replicas', () => {
       assert.deepEqual(taken, { webhook: hook, fence: 2, isInherited: true, isSuspect: false });
     });
 
-    test('a replica whose lease ended loses its lanes, and takes them again as another', async () => {
+    test('a replica whose lease ended loses its lanes, and takes them again under another name', async () => {
       const { one, hook } = await two(1);
       const lost = new Promise<readonly string[]>((resolve) => one.owners.onLost(resolve));
       await one.take(hook);
@@ -138,7 +136,7 @@ describe('lanes of several replicas', () => {
       assert.deepEqual(taken, { webhook: hook, fence: 2, isInherited: true, isSuspect: false });
     });
 
-    test('a replica that starts or stops gives back no lane of another', async () => {
+    test("a replica that starts or stops gives back no other replica's lane", async () => {
       const { one, hook } = await two(1);
       await one.take(hook);
       const other = await replica();
@@ -151,7 +149,7 @@ describe('lanes of several replicas', () => {
       assert.ok(one.owners.mayServe(hook));
     });
 
-    test('what is given back after it was taken again stays taken', async () => {
+    test('a late give-back does not free a lane that was taken again', async () => {
       const { one, hook } = await two(1);
       await one.take(hook);
       const [given] = await Promise.all([one.owners.giveBack([hook], false), one.take(hook)]);
@@ -160,7 +158,7 @@ describe('lanes of several replicas', () => {
       assert.deepEqual(rows, [{ is_owned: true, fence: 2 }]);
     });
 
-    test('a search finds the lanes of nobody and those of this replica', async () => {
+    test('a search finds unowned lanes and those of this replica', async () => {
       const { one, hook } = await two(1);
       const other = await replica();
       const found = async ({ lanes }: Replica) =>
@@ -173,13 +171,13 @@ describe('lanes of several replicas', () => {
       assert.deepEqual(await found(other), [hook]);
     });
 
-    test('a search leaves out what is not due soon', async () => {
+    test('a search omits what is not due soon', async () => {
       const { one, owner } = await two(0);
       await one.create(owner, undefined, { at: one.store.clock.now() + MINUTE });
       assert.deepEqual(await one.lanes().findWork(undefined, 10), []);
     });
 
-    test('a lease that a server whose clock was ahead gave does not outlive its replica', async () => {
+    test('a lease from a server whose clock was ahead does not outlive its replica', async () => {
       const { one, hook } = await two(1);
       await one.take(hook);
       const other = await replica();
@@ -192,7 +190,7 @@ describe('lanes of several replicas', () => {
   });
 
   describe('outcomes', () => {
-    test('those of a replica that lost the lane are lost, and those of the new owner count', async () => {
+    test('outcomes of a replica that lost the lane are discarded, and those of the new owner count', async () => {
       const { one, hook } = await two(2);
       const [first, second] = await one.due(hook);
       assert.ok(first && second);
@@ -211,12 +209,12 @@ describe('lanes of several replicas', () => {
       assert.deepEqual([shown?.state, shown?.attempts], ['delivered', 1]);
     });
 
-    test('nobody takes a lane between the look at its owner and the commit of an outcome', async () => {
+    test('no lane is taken between checking its owner and committing an outcome', async () => {
       const { one, hook } = await two(1);
       const [made] = await one.due(hook);
       assert.ok(made);
       const other = await replica();
-      // It holds up the outcome behind the lock of the lane, as long as the gate is shut.
+      // Holds up the outcome, after it locked the lane, while the gate is shut.
       await sql(`CREATE TABLE gate AS SELECT 1 AS shut;
         CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$
         BEGIN
@@ -234,18 +232,18 @@ describe('lanes of several replicas', () => {
       const recorded = one.record(outcomeOf(made));
       await waits(`wait_event = 'PgSleep'`);
       await endLeases();
-      // The server gives up the wait for a lock when this takes long.
+      // The server may give up the wait for the lock if this takes long.
       const taken = until(() => other.take(hook).catch(() => undefined));
       await waits(`wait_event_type = 'Lock'`);
       await sql('DELETE FROM gate');
       assert.equal(await taken, 2);
-      // The answers to two connections come in any order: what counts is what whoever has the lane finds.
+      // Answers on two connections arrive in any order: what counts is what the lane's owner finds.
       const shown = await other.store.deliveries.delivery(hook, made.event.id);
       assert.deepEqual([shown?.state, shown?.attempts], ['delivered', 1]);
       assert.equal(await recorded, 'settled');
     });
 
-    test('what a replica of the version before has leased is read when its lease is over', async () => {
+    test('deliveries leased by a replica of the previous version are read when the lease is over', async () => {
       const { one, hook } = await two(1);
       const now = one.store.clock.now();
       await sql(`UPDATE deliveries SET leased = true, due = ${now + 1000}, fence = fence + 1`);
@@ -260,7 +258,7 @@ describe('lanes of several replicas', () => {
       assert.deepEqual(rows, [{ state: 'delivered', leased: false, fence: 2 }]);
     });
 
-    test('a delivery that a replica of the version before claims meanwhile comes too late, and is kept', async () => {
+    test('an outcome is ignored if a replica of the previous version has claimed the delivery meanwhile', async () => {
       const { one, hook } = await two(1);
       const [made] = await one.due(hook);
       assert.ok(made);
@@ -279,7 +277,7 @@ describe('lanes of several replicas', () => {
       stopping.push(receiver.stop);
     });
 
-    /** A replica that delivers, whose clock is so far off. */
+    /** A delivering replica whose clock is off by this much. */
     async function delivering(offMs = 0, more: Partial<PostgresOptions> = {}) {
       const clock = { now: () => Date.now() + offMs };
       const store = await open({ clock, ...more });
@@ -297,7 +295,7 @@ describe('lanes of several replicas', () => {
       return { ...given(store, { lanes }), store, owners, delivery };
     }
 
-    /** Until replicas have seen each other. */
+    /** Time for replicas to see each other. */
     const seen = () => pause(1.5 * limits.lookMs);
 
     async function subscribe(
@@ -311,7 +309,7 @@ describe('lanes of several replicas', () => {
       return { owner, hook, at: () => store.clock.now() };
     }
 
-    test('with clocks 20 minutes apart everything is delivered at once, and nothing twice', async () => {
+    test('with clocks 20 minutes apart everything is delivered at once, and only once', async () => {
       const ahead = await delivering(10 * MINUTE);
       const behind = await delivering(-10 * MINUTE);
       await seen();
@@ -343,7 +341,7 @@ describe('lanes of several replicas', () => {
       assert.equal(receiver.received.length, 160);
     });
 
-    test('where nobody listens, what another replica makes is sent within a moment', async () => {
+    test("without listeners, another replica's new deliveries are sent within a moment", async () => {
       const sender = await delivering(0, { pooled: true });
       const maker = given(await open({ pooled: true }));
       const { owner, at } = await subscribe(sender);
@@ -355,7 +353,7 @@ describe('lanes of several replicas', () => {
       assert.ok(tookMs < 1_500, `after ${tookMs} ms`);
     });
 
-    test('a replica that comes gets its share under load, and nothing is sent twice', async () => {
+    test('a new replica gets its share under load, and nothing is sent twice', async () => {
       const one = await delivering();
       const lanes: Awaited<ReturnType<typeof subscribe>>[] = [];
       for (let n = 0; n < 40; n++) lanes.push(await subscribe(one));
@@ -389,7 +387,7 @@ describe('lanes of several replicas', () => {
       assert.ok(Math.min(...sizes) >= 1);
     });
 
-    test('connections that the server ends under load lose nothing, and all is delivered within 5 s', async () => {
+    test('ending connections under load loses nothing, and everything is delivered within 5 s', async () => {
       const [one, other] = [await delivering(), await delivering()];
       await seen();
       const lanes: Awaited<ReturnType<typeof subscribe>>[] = [];
@@ -401,7 +399,7 @@ describe('lanes of several replicas', () => {
           const { owner, at } = lanes[n % lanes.length] ?? assert.fail();
           const event = one.ids.next('evt');
           const { create } = n % 2 ? one : other;
-          // Those whose outcome nobody knows are sent as well, or not.
+          // Creates with an unknown outcome may be sent or not.
           await create(owner, undefined, { at: at(), event }).then(
             () => made.add(event),
             () => {},
@@ -453,7 +451,7 @@ describe('lanes of several replicas', () => {
       assert.equal(most, 4);
     });
 
-    test('the rate of a webhook holds also when its lane goes from one replica to another', async () => {
+    test("a webhook's rate holds even when its lane moves to another replica", async () => {
       const rate = 20;
       const [one, other] = [await delivering(), await delivering()];
       await seen();
@@ -470,7 +468,7 @@ describe('lanes of several replicas', () => {
       assert.ok(busiest <= rate + 2 * rate * 0.1, `${busiest} in a second`);
     });
 
-    test('when a replica stops, another sends what waits within a moment, and nothing twice', async () => {
+    test('when a replica stops, another sends the waiting deliveries within a moment, and none twice', async () => {
       const one = await delivering();
       await delivering();
       const { owner, at } = await subscribe(one);

@@ -16,7 +16,7 @@ const WITH_NAMES_OF_DELETED = `ALTER TABLE users DROP CONSTRAINT users_named;
   UPDATE users SET name = ' ' || id WHERE name IS NULL;
   ALTER TABLE users ALTER COLUMN name SET NOT NULL;`;
 
-/** A store as the first version left it. */
+/** A store of the first version. */
 async function firstVersion() {
   const database = await makeDatabase();
   await makePartitions(database.url, 2);
@@ -36,7 +36,7 @@ async function firstVersion() {
   return database;
 }
 
-/** The same, and a transaction that reads it for long. */
+/** The same, with a transaction that reads it for long. */
 async function dumped(t: TestContext) {
   const { url, drop } = await firstVersion();
   const dump = new pg.Client({ connectionString: url });
@@ -51,7 +51,7 @@ async function dumped(t: TestContext) {
   return { url, dump, database };
 }
 
-test('a migration that finds a table locked by pg_dump leaves it to the other replicas, says so, and waits', async (t) => {
+test('a migration that finds a table locked by pg_dump does not block other replicas, says so, and waits', async (t) => {
   const { url, dump, database } = await dumped(t);
   const waits = Promise.withResolvers<void>();
   let told = 0;
@@ -62,7 +62,7 @@ test('a migration that finds a table locked by pg_dump leaves it to the other re
   const bounds = { ...limits, migrationLockMs: 20, migrationPauseMs: 20 };
   const migrated = migrate(database, { now: 0, onWait, bounds });
   await waits.promise;
-  // As a create of an old replica does.
+  // Like a create of an old replica.
   for (let n = 0; n < 10; n++) {
     await administer(
       url,
@@ -81,7 +81,7 @@ test('a migration that finds a table locked by pg_dump leaves it to the other re
   assert.equal(told, 1);
 });
 
-test('counters begin above every id that a plant has or had, but for those above 2^52', async (t) => {
+test('counters begin above every id that a plant has or had, except those above 2^52', async (t) => {
   const { url, drop } = await firstVersion();
   t.after(drop);
   await administer(
@@ -106,13 +106,13 @@ test('counters begin above every id that a plant has or had, but for those above
   assert.deepEqual(ids, [10n, 1n, 4503599627370497n, 1n, 1n]);
 });
 
-test('what a replica of the version before assigns, and a client deletes, is not assigned again', async (t) => {
+test('an id that a replica of the previous version assigned, and a client deleted, is not assigned again', async (t) => {
   const { url, drop } = await makeDatabase();
   t.after(drop);
   const store = await openStoreIn(url);
   t.after(() => store.close());
   const { create, user } = given(store);
-  /** As such a replica does, with ids of its choice. */
+  /** Acts like such a replica, with ids of its choice. */
   async function passingBy(owner: number, ids: readonly number[]) {
     const rows = ids.map((id) => `(${owner}, ${id}, 'Fir', 0)`).join();
     await administer(url, `INSERT INTO plants (owner, id, name, created_at) VALUES ${rows}`);
@@ -124,7 +124,7 @@ test('what a replica of the version before assigns, and a client deletes, is not
   for (const { id } of [known, unknown]) {
     await passingBy(id, [2, 3, 4]);
     assert.equal(await create(id), 5n);
-    // What a client chooses here moves nothing.
+    // A client's choice here moves nothing.
     await create(id, 1000n);
     await passingBy(id, [6]);
     assert.equal(await create(id), 7n);
@@ -132,7 +132,7 @@ test('what a replica of the version before assigns, and a client deletes, is not
   }
 });
 
-test('a store with users gives replicas of the version before a day to take the cursors that it gives out', async (t) => {
+test('migrating a store with users keeps cursors compatible with the previous version for a day', async (t) => {
   const { url, dump, database } = await dumped(t);
   await dump.query('COMMIT');
   await administer(url, `INSERT INTO users (name, created_at) VALUES ('ann', 0)`);
@@ -144,7 +144,7 @@ test('a store with users gives replicas of the version before a day to take the 
   assert.ok(left >= DAY - 1 && left < DAY + 60_000, `${left} ms`);
 });
 
-test('a replica of the version before adds plants after the migration with the rights that it had before', async (t) => {
+test('a replica of the previous version adds plants after the migration with its old rights', async (t) => {
   const { url, drop } = await makeDatabase();
   t.after(drop);
   const store = await openStoreIn(url);
@@ -164,7 +164,7 @@ test('a replica of the version before adds plants after the migration with the r
   assert.equal(await create(owner), 2n);
 });
 
-/** A store of the version that has no indexes of what waits, with deliveries of several users. */
+/** A store of the version without indexes of waiting deliveries, with deliveries of several users. */
 async function withoutPendingIndexes(t: TestContext, partitions?: number) {
   const { url, drop } = await makeDatabase();
   if (partitions === undefined) await (await openStoreIn(url)).close();
@@ -197,7 +197,7 @@ async function withoutPendingIndexes(t: TestContext, partitions?: number) {
 const ADD_DELIVERIES = `INSERT INTO deliveries (subscriber, webhook, event, owner, state, attempts, step, due, leased, fence)
   SELECT n, 'wh_1', 'evt_' || random(), n, 'pending', 0, 0, 0, false, 0 FROM generate_series(1, 20) n`;
 
-/** Every table counts as large. */
+/** Treats every table as large. */
 const buildsAll = {
   ...limits,
   migrationLockMs: 20,
@@ -206,7 +206,7 @@ const buildsAll = {
   briefIndexBytes: 0,
 };
 
-/** The indexes that are valid, of the table or of all its partitions, with what they hold. */
+/** The valid indexes of the table, or of all its partitions, with their definitions. */
 async function validIndexes(url: string): Promise<string[]> {
   const { rows } = await administer(
     url,
@@ -246,7 +246,7 @@ for (const partitions of [undefined, 2]) {
   });
 }
 
-test('an index whose build was broken off is built anew', async (t) => {
+test('an index whose build was interrupted is rebuilt', async (t) => {
   const { url, database, connect } = await withoutPendingIndexes(t);
   const [writer, builder] = [await connect(), await connect()];
   await writer.query('BEGIN');
@@ -270,7 +270,7 @@ test('programs that migrate at the same time build an index once', async (t) => 
   assert.deepEqual(applied.flat().sort(), ['0006_pending_indexes.sql', '0007_freed_names.sql']);
 });
 
-test('users whom a version before deleted lose the name it gave them, also while its replicas are left', async (t) => {
+test('users deleted by an earlier version lose their placeholder names, even while its replicas run', async (t) => {
   const { url, drop } = await makeDatabase();
   t.after(drop);
   const before = await openStoreIn(url);

@@ -15,7 +15,7 @@ describe('two replicas on one database', () => {
   let database: TestDatabase;
   let one: Given;
   let other: Given;
-  /** Of the other one, which alone sends. */
+  /** The lanes of the other replica, which alone sends. */
   let lanes: Lanes;
 
   before(async () => {
@@ -34,7 +34,7 @@ describe('two replicas on one database', () => {
 
   const open = () => openStoreIn(database.url);
 
-  test('what one replica makes due, the other one is told of', async () => {
+  test("one replica's due deliveries are hinted to the other", async () => {
     const { owner, hook } = await one.subscriber(0);
     const told = new Promise<unknown>((resolve) =>
       other.lanes().onWork((work) => {
@@ -47,7 +47,7 @@ describe('two replicas on one database', () => {
     assert.equal((await other.due(hook)).length, 1);
   });
 
-  test('ids that both choose for one user at the same time are different, and without gaps', async () => {
+  test('ids that both assign to one user concurrently are different, without gaps', async () => {
     const { id: owner } = await one.user();
     const create = async (replica: Given): Promise<bigint[]> => {
       const ids: bigint[] = [];
@@ -67,7 +67,7 @@ describe('two replicas on one database', () => {
     assert.deepEqual(await one.walk(owner, 50), await other.walk(owner, 50));
   });
 
-  test('a reader who follows the feed while both write misses nothing and gets nothing twice', async () => {
+  test('a reader who follows the feed while both write gets everything exactly once', async () => {
     const { id: owner } = await one.user();
     const created: bigint[] = [];
     const creators = Array.from({ length: 12 }, async (_, n) => {
@@ -90,7 +90,7 @@ describe('two replicas on one database', () => {
     assert.deepEqual(new Set(seen), new Set(created));
   });
 
-  test('an event waits for those of older transactions, and comes behind them', async () => {
+  test('an event waits for those of older transactions, and follows them', async () => {
     const { id: owner } = await one.user();
     const client = new pg.Client({ connectionString: database.url });
     await client.connect();
@@ -106,7 +106,7 @@ describe('two replicas on one database', () => {
     );
     assert.deepEqual(await feed(), []);
     const end = await one.store.events.latestPosition(owner);
-    // As another replica does, whose ids of events may be greater.
+    // Like another replica, whose event ids may be greater.
     await client.query(
       `INSERT INTO events (owner, id, tx, type, plant, name, created_at)
        VALUES ($1, 'evt_z', ${FEED_TX}, 'plant.created', 1, 'Alder', 0)`,
@@ -120,7 +120,7 @@ describe('two replicas on one database', () => {
     assert.equal(page?.events.length, 2);
   });
 
-  test('those who follow are told of an event when it is part of the feed', async () => {
+  test('followers learn of an event once it is in the feed', async () => {
     const { id: owner } = await one.user();
     const told = new Promise<void>((resolve) =>
       other.store.events.onEvents((owners) => owners.includes(owner) && resolve()),
@@ -131,7 +131,7 @@ describe('two replicas on one database', () => {
     assert.equal(page?.events.length, 1);
   });
 
-  test('long work is done once, whichever replica does it', async () => {
+  test('a chore runs once, on whichever replica', async () => {
     const { owner, hook } = await one.subscriber(20);
     await other.attemptAll(hook);
     await one.store.deliveries.startReplay(
@@ -143,7 +143,7 @@ describe('two replicas on one database', () => {
   });
 });
 
-/** As requests come. */
+/** A caller, as in a request. */
 function by(user: number): Caller {
   return { user, hasLeft: () => false, once: undefined };
 }

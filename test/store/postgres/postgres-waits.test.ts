@@ -12,7 +12,7 @@ import {
   type TestDatabase,
 } from '../../../testkit/stores/postgres.ts';
 
-/** What a write costs its caller while the database holds it up: at most 5 s, and a true answer. */
+/** What a write costs while the database holds it up: at most 5 s, with a correct answer. */
 
 type Answered = { name: string; code: number; ms: number };
 
@@ -23,7 +23,7 @@ describe('a write that the database holds up', () => {
   let database: TestDatabase;
   let store: Store;
   let replica: Given;
-  /** A session beside those of the store. */
+  /** A session besides those of the store. */
   let session: pg.Client;
 
   before(async () => {
@@ -48,7 +48,7 @@ describe('a write that the database holds up', () => {
     return { name, code, ms: performance.now() - asked };
   }
 
-  /** Asks every now and then, so that requests meet a wait at each of its stages. */
+  /** Sends writes at intervals, so that they meet a wait at each of its stages. */
   async function timedEach(count: number, write: (name: string) => Promise<unknown>): Promise<Answered[]> {
     const answers: Promise<Answered>[] = [];
     for (let n = 0; n < count; n++) {
@@ -74,7 +74,7 @@ describe('a write that the database holds up', () => {
     return rows.map(({ name }) => name);
   }
 
-  /** That what was answered 201 is there, and what was answered 50302 is not. */
+  /** Checks that writes answered 201 exist, and those answered 50302 do not. */
   async function checkTruth(answers: readonly Answered[], there: readonly string[]): Promise<void> {
     for (const { name, code } of answers) {
       assert.ok(code === 201 || code === 50302, `${name} was answered ${code}`);
@@ -82,7 +82,7 @@ describe('a write that the database holds up', () => {
     }
   }
 
-  test('by a lock on the table is answered within 5 s, and not done', async () => {
+  test('by a lock on the table is answered within 5 s, and not carried out', async () => {
     const { id: owner } = await replica.user();
     await session.query('BEGIN; LOCK TABLE plants');
     const answers = await timedEach(40, (name) => replica.create(owner, undefined, { name }));
@@ -107,7 +107,7 @@ describe('a write that the database holds up', () => {
     await checkTruth(refused, await namesOf('tokens', 'label'));
   });
 
-  test('by reads that have all connections is answered within 5 s, and not done', async () => {
+  test('by reads that use all connections is answered within 5 s, and not carried out', async () => {
     const narrow = await openStoreIn(database.url, { connections: 1 });
     try {
       const { id: owner } = await replica.user();
@@ -133,7 +133,7 @@ describe('a write that the database holds up', () => {
     );
     const sent = timed('sent', (name) => replica.create(owner, undefined, { name }));
     await pause(500);
-    // It waits behind the first, and is never sent.
+    // Waits behind the first, and is never sent.
     const unsent = timed('unsent', (name) => replica.create(owner, undefined, { name }));
     const answers = await Promise.all([sent, unsent]);
     checkTimes(answers);
@@ -141,7 +141,7 @@ describe('a write that the database holds up', () => {
       answers.map(({ code }) => code),
       [50301, 50302],
     );
-    // It waits for the one under way.
+    // Waits until the first is visible.
     while (!(await namesOf('plants', 'name')).includes('sent')) await pause(50);
     await administer(database.url, 'DROP TRIGGER dawdle ON plants; DROP FUNCTION dawdle');
     await replica.create(owner, undefined, { name: 'behind both' });
@@ -149,7 +149,7 @@ describe('a write that the database holds up', () => {
   });
 });
 
-describe('news of events that a transaction of somebody else holds up', () => {
+describe('news of events held up by another transaction', () => {
   let database: TestDatabase;
   const replicas: Store[] = [];
   let session: pg.Client;
@@ -166,7 +166,7 @@ describe('news of events that a transaction of somebody else holds up', () => {
     await database.drop();
   });
 
-  /** As the server counts them; it is up to a second behind. */
+  /** The server's count, up to a second behind. */
   async function transactions(): Promise<number> {
     const { rows } = await administer(
       database.url,
@@ -175,7 +175,7 @@ describe('news of events that a transaction of somebody else holds up', () => {
     return rows[0].count;
   }
 
-  test('are asked for ever more seldom, and told soon after it ends', async () => {
+  test('are polled less and less often, and arrive soon after it ends', async () => {
     const [one] = replicas;
     assert.ok(one);
     const { user, create } = given(one);

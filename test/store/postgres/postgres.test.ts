@@ -52,7 +52,7 @@ for (const { name, pooled, isWhole } of [
   });
 }
 
-/** One that may do in the store of a database what the service says that it needs, and no more. */
+/** Creates a role with exactly the rights that the service documents. */
 async function makeRole(databaseUrl: string) {
   const url = new URL(databaseUrl);
   url.username = `role_${randomBytes(6).toString('hex')}`;

@@ -16,19 +16,19 @@ import { createWriter } from '../../../src/store/sqlite/engine/writer.ts';
 import { idempotencyReads } from '../../../src/store/sqlite/plants/idempotency.ts';
 import { plantReads } from '../../../src/store/sqlite/plants/plants.ts';
 
-/** How SQLite carries out the statements of webhooks: none may take longer the more there is in the store. */
+/** How SQLite runs the statements of webhooks: none may take longer as the store grows. */
 
 const db = openConnection(':memory:');
 migrate(db, 0);
 after(() => db.close());
 const statements = statementsMade();
 
-/** Partial indexes that hold nothing but what is looked for, and a table that holds what is not done yet. */
+/** Partial indexes that contain only the rows in question, and tables of pending work. */
 const SHORT = ['INDEX webhooks_deleted', 'INDEX users_deleted', 'SCAN replays', 'SCAN withdrawals'];
-/** What another step has found by an index, or no table at all. */
+/** Rows that another step found by an index, or no table at all. */
 const DERIVED = /^SCAN (?:\(subquery-\d+\)|CONSTANT ROW)$/;
 
-test('no statement walks through a whole table or sorts rows', () => {
+test('no statement scans a whole table or sorts rows', () => {
   assert.ok(statements.length > 70, `${statements.length} statements were found`);
   const isSlow = (step: string) =>
     step.includes('TEMP B-TREE') ||
@@ -39,7 +39,7 @@ test('no statement walks through a whole table or sorts rows', () => {
   );
 });
 
-test('deliveries in one state are found without a look at the others of their webhook', () => {
+test('deliveries in one state are found without reading the others of their webhook', () => {
   const ofState = statements.filter((sql) => /webhook = \S+ AND (?:d\.)?state = /.test(sql));
   assert.ok(ofState.length >= 5, `${ofState.length} statements were found`);
   const byState = /USING (?:COVERING )?INDEX deliveries_(?:by_state|due|asked) /;
@@ -49,7 +49,7 @@ test('deliveries in one state are found without a look at the others of their we
   );
 });
 
-test('a list goes on where the page before it ended, without a walk through what was listed', () => {
+test('a list continues where the previous page ended, without reading earlier rows', () => {
   const pages = statements.filter((sql) => /\b(?:event|id) [<>]=? \?/.test(sql) && sql.includes('LIMIT'));
   assert.ok(pages.length >= 5, `${pages.length} statements were found`);
   assert.deepEqual(
@@ -58,7 +58,7 @@ test('a list goes on where the page before it ended, without a walk through what
   );
 });
 
-/** Every statement that the parts of the store prepare which have to do with webhooks. */
+/** Every statement that the webhook parts of the store prepare. */
 function statementsMade(): string[] {
   const prepare = mock.method(db, 'prepare');
   const snapshot = createSnapshot(db, { readFailed: (error) => error });
@@ -75,7 +75,7 @@ function statementsMade(): string[] {
   return made.filter((sql) => /^(?:SELECT|INSERT|UPDATE|DELETE)\b/.test(sql));
 }
 
-/** What SQLite says that it does. */
+/** The steps of SQLite's query plan. */
 function stepsOf(sql: string): string[] {
   const steps = db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all();
   return steps.map(({ detail }) => String(detail));

@@ -34,7 +34,7 @@ storeConformance({
         const db = new DatabaseSync(path, { timeout: 5000 });
         db.exec(`PRAGMA ignore_check_constraints = ON; ${sql}`);
         db.close();
-        // Reads of one turn of the event loop are of one moment.
+        // Reads in one turn of the event loop share a snapshot.
         await setImmediate();
       },
       async drop() {
@@ -46,7 +46,7 @@ storeConformance({
   },
 });
 
-test('the newest event is known, so that ids go on behind it', async () => {
+test('the newest event is known, so that ids continue after it', async () => {
   const store = await openSqliteStore({
     path: ':memory:',
     writer: 'inline',
@@ -64,7 +64,7 @@ test('the newest event is known, so that ids go on behind it', async () => {
   await store.close();
 });
 
-test('commands of the main thread and of the one that sends take turns', async (t) => {
+test('commands of the main thread and the sender thread take turns', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'plant-store-'));
   const path = join(folder, 'plant-store.db');
   const store = await openSqliteStore({
@@ -85,7 +85,7 @@ test('commands of the main thread and of the one that sends take turns', async (
   const counts = { main: 0, sender: 0 };
   const most = { main: 0, sender: 0 };
   let isOver = false;
-  /** Always has a command that waits; counts those that are carried out while the other's waits. */
+  /** Always keeps a command waiting; counts those that run while the other thread's waits. */
   async function repeat(mine: keyof typeof counts, others: keyof typeof counts, act: () => Promise<unknown>) {
     while (!isOver) {
       const before = counts[others];
@@ -103,6 +103,6 @@ test('commands of the main thread and of the one that sends take turns', async (
     repeat('sender', 'main', () => sender.store.suspect('wh_0', 'evt_0', 0)),
     rounds(),
   ]);
-  // More than one only while the next command of the other is on its way.
+  // More than one only while the other thread's next command is on its way.
   assert.ok(Math.max(most.main, most.sender) < 50, JSON.stringify(most));
 });

@@ -28,7 +28,7 @@ function makeStore(path: string, version: number): DatabaseSync {
   return db;
 }
 
-/** A store as the first version left it: a webhook with a delivery in each state. */
+/** A store of the first version: a webhook with a delivery in each state. */
 function makeFirstVersion(path: string): void {
   const db = makeStore(path, 1);
   db.exec(`INSERT INTO users VALUES (1, 'ann', ${AT})`);
@@ -40,7 +40,7 @@ function makeFirstVersion(path: string): void {
   const delivery = db.prepare(`INSERT INTO deliveries VALUES ('wh_1', ?, 1, ?, ?, ?, ?, ?, ?)`);
   for (const [n, state] of ['pending', 'delivered', 'failed', 'pending'].entries()) {
     event.run(`evt_${n}`, 9007199254740993n + BigInt(n));
-    // The last one was under way when the process ended.
+    // The last one was being sent when the process ended.
     delivery.run(`evt_${n}`, state, n, AT + n, n === 3 ? 1 : 0, n, n === 2 ? 'no' : null);
   }
   db.close();
@@ -61,7 +61,7 @@ test('a store of the first version keeps its webhooks and deliveries, and sends 
 
   const { secret, oldUntil } = store.cursorKeys;
   assert.match(secret, /^[0-9a-f]{64}$/);
-  // By the clock of SQLite: cursors with a checksum were given out until now.
+  // By SQLite's clock: cursors with a checksum were issued until now.
   assert.ok(oldUntil > began - 1 && oldUntil <= Date.now(), String(oldUntil));
 
   const query = { webhook: 'wh_1', state: undefined, before: undefined, limit: 10 };
@@ -108,7 +108,7 @@ test('a store of the first version keeps its webhooks and deliveries, and sends 
   await rm(folder, { recursive: true });
 });
 
-test('counters begin above every id that a plant has or had, but for those above 2^52', async () => {
+test('counters begin above every id that a plant has or had, except those above 2^52', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'plant-store-'));
   const path = join(folder, 'store.db');
   makeFirstVersion(path);
@@ -134,7 +134,7 @@ test('counters begin above every id that a plant has or had, but for those above
   await rm(folder, { recursive: true });
 });
 
-test('deliveries that an older version had leased when it was killed are due, and their attempts go on', async () => {
+test('deliveries leased by a killed older version are due, and their attempts continue', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'plant-store-'));
   const path = join(folder, 'store.db');
   const db = makeStore(path, 6);
@@ -151,7 +151,7 @@ test('deliveries that an older version had leased when it was killed are due, an
      VALUES ('wh_1', ?, 1, 'pending', ?, ?, ?, ?, ?)`,
   );
   for (const id of ['evt_1', 'evt_2', 'evt_3']) event.run(id);
-  // It waits; it was sent for the second time, until long after now; it waits for its third attempt.
+  // One waits; one was sent for the second time, leased until much later; one waits for its third attempt.
   delivery.run('evt_1', 0, 0, AT, 0, 0);
   delivery.run('evt_2', 1, 1, Date.now() + 3_600_000, 1, 5);
   delivery.run('evt_3', 2, 2, AT + 60, 0, 2);
@@ -191,7 +191,7 @@ test('deliveries that an older version had leased when it was killed are due, an
   await rm(folder, { recursive: true });
 });
 
-test('users whom a version before deleted lose the name it gave them, and what refers to users stays', async () => {
+test('users deleted by an earlier version lose their placeholder names, and references to users stay', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'plant-store-'));
   const path = join(folder, 'store.db');
   const db = makeStore(path, 7);

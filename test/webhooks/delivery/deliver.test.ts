@@ -135,7 +135,7 @@ function start({ schedule = [0, 20, 20], disableAfterMs = 1e9, concurrency = 16,
   return { delivery, recorded, ended };
 }
 
-/** State, attempts and reason of the only delivery that a webhook has. */
+/** State, attempts and reason of a webhook's only delivery. */
 async function deliveryOf(webhook: { id: string }) {
   const query = { webhook: webhook.id, state: undefined, before: undefined, limit: 10 };
   const [delivery, ...more] = await store.deliveries.deliveries(query);
@@ -192,9 +192,9 @@ test('every plant reaches every webhook of its owner exactly once, and nobody el
   assert.equal(other.received.length, 0);
 });
 
-test('a failed attempt is followed by the next, with the same id and a new signature time', async () => {
+test('a failed attempt is followed by another, with the same id and a new signature time', async () => {
   const receiver = await newReceiver();
-  // Over a connection that was used before, the request would be sent once more within the attempt.
+  // On a used connection the request would be repeated within the attempt.
   receiver.script({ status: 500, headers: { connection: 'close' } }, 'reset');
   const owner = await newOwner();
   const { webhook } = await subscribe(owner, receiver);
@@ -221,7 +221,7 @@ test('after the last attempt of the schedule the delivery has failed', async () 
   assert.equal(receiver.received.length, 2);
 });
 
-test('receivers that hang delay no other', async () => {
+test('hanging receivers delay no other', async () => {
   const quick = await newReceiver();
   const owner = await newOwner();
   for (let i = 0; i < 10; i++) {
@@ -233,14 +233,14 @@ test('receivers that hang delay no other', async () => {
   const { recorded } = start({ bounds: { inAll: 32 } });
   await addPlants(owner, 30);
   await quick.receive(30);
-  // Before the first deadline of those that hang has passed.
+  // Before the first deadline of the hanging ones.
   assert.deepEqual(
     recorded.filter((outcome) => outcome.webhook !== webhook.id),
     [],
   );
 });
 
-test('no more requests than allowed are under way to one webhook', async () => {
+test('no more requests than allowed run at once to one webhook', async () => {
   const receiver = await newReceiver();
   let underWay = 0;
   let most = 0;
@@ -259,7 +259,7 @@ test('no more requests than allowed are under way to one webhook', async () => {
   assert.ok(most <= 3, `${most} at once`);
 });
 
-/** A webhook as an older version, or a damaged store, may hold it. */
+/** A webhook as an older version, or a damaged store, may contain it. */
 async function stored(owner: number, parts: { url: string; privateKey: string }): Promise<string> {
   const { webhooks } = store;
   const id = runtime.ids.next('wh');
@@ -268,7 +268,7 @@ async function stored(owner: number, parts: { url: string; privateKey: string })
   return id;
 }
 
-test('a webhook whose key cannot be read fails by the schedule and holds up no other', async () => {
+test('a webhook with an unreadable key fails by the schedule and holds up no other', async () => {
   const receiver = await newReceiver();
   const owner = await newOwner();
   const broken = await stored(owner, { url: receiver.url, privateKey: 'whsk_broken' });
@@ -282,7 +282,7 @@ test('a webhook whose key cannot be read fails by the schedule and holds up no o
   assert.ok(bad.every(({ next, reason }) => next.state === 'failed' && reason === NOT_SIGNED));
 });
 
-test('a webhook stored with a host that is refused now fails by the schedule with the rule', async () => {
+test('a stored webhook whose host is now refused fails by the schedule with the rule', async () => {
   const owner = await newOwner();
   const { privateKey } = newKeyPair(runtime.random);
   const hosts = [`${'a.'.repeat(128)}example`, `${'a'.repeat(64)}.example`, 'a..example', 'xn--.example'];
@@ -297,12 +297,12 @@ test('a webhook stored with a host that is refused now fails by the schedule wit
   }
 });
 
-test('what a process was sending when it was killed is sent after the next start, one at a time', async () => {
+test("a killed process's deliveries are resent after the next start, one at a time", async () => {
   const receiver = await newReceiver();
   receiver.usually('hang');
   const owner = await newOwner();
   const { webhook } = await subscribe(owner, receiver);
-  // Of the process that is killed nothing is written any more.
+  // The killed process records nothing.
   const { delivery } = start({
     lanes: { record: () => new Promise<never>(() => {}) },
     bounds: { drainMs: 1, lastRecordMs: 1 },
@@ -333,14 +333,14 @@ test('what a process was sending when it was killed is sent after the next start
     },
   });
   await ended(8);
-  // As many as may have been under way, one place for what a person asks for included.
+  // As many as may have been pending, including the place for requested deliveries.
   assert.equal(suspected.length, 4);
   assert.ok(most <= 3);
   assert.equal(new Set(idsOf(receiver.received)).size, 8);
   assert.deepEqual((await store.webhooks.health(webhook.id)).waiting, 0);
 });
 
-test('deliveries that wait when delivery starts are sent', async () => {
+test('deliveries waiting at the start are sent', async () => {
   const receiver = await newReceiver();
   const owner = await newOwner();
   await subscribe(owner, receiver);
@@ -359,7 +359,7 @@ test('deliveries are found by a search when no hint comes', async () => {
   await ended(1);
 });
 
-test('when another process has gone, a search finds its deliveries at once', async () => {
+test('when another process has ended, a search finds its deliveries at once', async () => {
   const receiver = await newReceiver();
   const owner = await newOwner();
   await subscribe(owner, receiver);
@@ -417,7 +417,7 @@ test('a store that fails for a while loses no delivery', async () => {
   assert.equal(new Set(idsOf(receiver.received)).size, 20);
 });
 
-test('stopping waits for what is under way, records it, and begins nothing more', async () => {
+test('stopping waits for pending requests, records them, and starts no more', async () => {
   const receiver = await newReceiver();
   const answers: (() => void)[] = [];
   receiver.usually((_, response) => answers.push(() => response.writeHead(200).end()));
@@ -436,7 +436,7 @@ test('stopping waits for what is under way, records it, and begins nothing more'
   assert.equal(receiver.received.length, 2);
 });
 
-test('stopping ends what lasts too long, which is sent again after the next start', async () => {
+test('stopping ends requests that take too long, which are resent after the next start', async () => {
   const receiver = await newReceiver();
   receiver.script('hang');
   const owner = await newOwner();
@@ -451,7 +451,7 @@ test('stopping ends what lasts too long, which is sent again after the next star
   assert.deepEqual(await deliveryOf(webhook), ['delivered', 1, undefined]);
 });
 
-test('delivery from a store that never answers again can be stopped', async () => {
+test('delivery can be stopped when the store never answers again', async () => {
   const receiver = await newReceiver();
   const owner = await newOwner();
   await subscribe(owner, receiver);
@@ -464,7 +464,7 @@ test('delivery from a store that never answers again can be stopped', async () =
   await start({ lanes: { findWork: down, read: down } }).delivery.stop();
 });
 
-test('a webhook that was deleted while a request was under way does no harm', async () => {
+test('deleting a webhook during a request does no harm', async () => {
   const receiver = await newReceiver();
   const owner = await newOwner();
   const { webhook } = await subscribe(owner, receiver);
@@ -486,7 +486,7 @@ test('a webhook that was deleted while a request was under way does no harm', as
   assert.deepEqual(await gone.promise, ['gone']);
 });
 
-test('a receiver that answers 410 is sent nothing more, and what waits for it is held', async () => {
+test('a receiver that answers 410 is sent nothing more, and its waiting deliveries are held', async () => {
   const receiver = await newReceiver();
   receiver.script({ status: 410 });
   const owner = await newOwner();
@@ -505,7 +505,7 @@ test('a receiver that answers 410 is sent nothing more, and what waits for it is
   await receiver.receive(4);
 });
 
-test('a receiver that asks for a pause is left alone until it ends', async () => {
+test('a receiver that requests a pause is sent nothing until it ends', async () => {
   const receiver = await newReceiver();
   receiver.script({ status: 503, headers: { 'retry-after': '1' } });
   const owner = await newOwner();
@@ -534,7 +534,7 @@ test('a webhook whose every attempt failed for too long is disabled', async () =
   assert.equal((await deliveryOf(webhook))[0], 'held');
 });
 
-test('a webhook gets no more attempts in a second than its rate', async () => {
+test('a webhook gets no more attempts per second than its rate', async () => {
   const receiver = await newReceiver();
   const owner = await newOwner();
   const { webhook } = await subscribe(owner, receiver);
@@ -543,7 +543,7 @@ test('a webhook gets no more attempts in a second than its rate', async () => {
   start();
   await receiver.receive(15);
   const times = receiver.received.map(({ at }) => at);
-  // Two may follow on each other at once, then one each 50 ms.
+  // Two at once, then one every 50 ms.
   assert.ok(Number(times.at(-1)) - Number(times[0]) >= 13 * 50 - 60, `${times}`);
 });
 
@@ -555,7 +555,7 @@ test('a receiver that is down is probed with one request at a time, and gets eve
   receiver.usually((_, response) => {
     count++;
     underWay++;
-    // The first ones began before enough was known.
+    // The first ones started before enough was known.
     if (count > 60) most = Math.max(most, underWay);
     setImmediate().then(() => {
       underWay--;
@@ -577,7 +577,7 @@ test('a receiver that is down is probed with one request at a time, and gets eve
   });
 });
 
-test('what waits for a webhook that is disabled is not sent any more', async () => {
+test('the waiting deliveries of a disabled webhook are not sent', async () => {
   const receiver = await newReceiver();
   const answers: (() => void)[] = [];
   receiver.usually((_, response) => answers.push(() => response.writeHead(204).end()));
@@ -593,7 +593,7 @@ test('what waits for a webhook that is disabled is not sent any more', async () 
   assert.equal((await store.webhooks.health(webhook.id)).waiting, 4);
 });
 
-test('a rate is kept up however slow the receiver is', async () => {
+test('a rate is reached however slow the receiver is', async () => {
   const receiver = await newReceiver();
   receiver.usually((_, response) => void setTimeout(150).then(() => response.writeHead(204).end()));
   const owner = await newOwner();
@@ -607,12 +607,12 @@ test('a rate is kept up however slow the receiver is', async () => {
   assert.ok(took >= 600 && took < 1500, `30 attempts took ${took} ms`);
 });
 
-test('a test and a redelivery of a failing webhook are attempted at once, whatever waits for it', async () => {
+test('a test and a redelivery of a failing webhook are attempted at once, whatever else waits', async () => {
   const receiver = await newReceiver();
   receiver.usually({ status: 500 });
   const owner = await newOwner();
   const { webhook } = await subscribe(owner, receiver);
-  // Between two probes there is a long time.
+  // A long time between two probes.
   const { recorded } = start({
     schedule: Array(50).fill(0),
     bounds: { probeMs: { first: 60_000, most: 60_000 } },
@@ -640,7 +640,7 @@ test('a test and a redelivery of a failing webhook are attempted at once, whatev
   }
 });
 
-test('a delivery that is sent again while it waits for its turn is sent once', async () => {
+test('a delivery resent while it waits its turn is sent once', async () => {
   const receiver = await newReceiver();
   const answers: (() => void)[] = [];
   receiver.script((_, response) => answers.push(() => response.writeHead(204).end()));

@@ -7,7 +7,7 @@ import { attempt, deliveries, delivery, reading, rules, settings } from './due.t
 
 type Call = Extract<Effect, { do: 'read' }>;
 
-/** A dispatch whose reads are answered at once with all that its lane has. */
+/** A dispatch whose reads are answered at once with everything in the lane. */
 function start(more: Partial<DispatchRules> = {}) {
   const dispatch = createDispatch({ ...rules, ...more });
   const backlogs = new Map<string, DueDelivery[]>();
@@ -16,7 +16,7 @@ function start(more: Partial<DispatchRules> = {}) {
   const suspected: Sending[] = [];
   const given: string[] = [];
 
-  /** Requests that begin now. */
+  /** Requests that start now. */
   function advance(now = 0): Sending[] {
     const begun: Sending[] = [];
     for (let effects = dispatch.advance(now); effects.length > 0; effects = dispatch.advance(now)) {
@@ -79,7 +79,7 @@ function countOf(sendings: readonly Sending[], webhook: string): number {
 
 const names = (count: number) => Array.from({ length: count }, (_, n) => `wh_${n}`);
 
-test('a lane that has not been tried for long counts as neither silent nor failing', () => {
+test('a lane not tried for long counts as neither silent nor failing', () => {
   const { dispatch, add, advance, end } = start();
   add('hangs', deliveries(2));
   add('fails', deliveries(rules.failuresToProbe));
@@ -89,7 +89,7 @@ test('a lane that has not been tried for long counts as neither silent nor faili
   assert.deepEqual(dispatch.reading(rules.troubledMs), { underWay: 0, silent: 0, failing: 0 });
 });
 
-test('deliveries are read ahead of those under way, in groups', () => {
+test('deliveries are read ahead of running requests, in groups', () => {
   const { add, advance, end, reads } = start({ concurrency: 4, ahead: 3 });
   add('a', deliveries(1000));
   const under = advance();
@@ -101,13 +101,13 @@ test('deliveries are read ahead of those under way, in groups', () => {
   assert.ok(reads.length <= 12, `${reads.length} reads for 104 requests`);
 });
 
-test('never more requests are under way than in all', () => {
+test('never more requests run than the overall limit', () => {
   const { add, advance } = start({ inAll: 20 });
   for (const name of names(100)) add(name, deliveries(50));
   assert.equal(advance().length, 20);
 });
 
-test('one more request may be under way that a person asked for', () => {
+test('one more request may run if a person requested it', () => {
   const { add, advance } = start({ inAll: 20 });
   for (const name of names(100)) add(name, deliveries(50));
   advance();
@@ -115,7 +115,7 @@ test('one more request may be under way that a person asked for', () => {
   assert.equal(advance().length, 1);
 });
 
-test('a thousand deliveries that a person sends again while they wait are each sent once, in order', () => {
+test('a thousand deliveries resent while they wait are each sent once, in order', () => {
   const { add, advance, end, reads } = start({ concurrency: 4, ahead: 3 });
   const waiting = deliveries(1000);
   add('a', waiting);
@@ -125,7 +125,7 @@ test('a thousand deliveries that a person sends again while they wait are each s
     under.has(one.event.id) ? one : { ...one, generation: 1, isAsked: true, due: 1 },
   );
   const readBefore = reads.length;
-  // Each of them is a hint; the store has them all before the first is heard.
+  // Each causes a hint, and all are in the store before the first hint arrives.
   for (let n = 0; n < 1000; n++) add('a', again);
   const sent: Sending[] = [];
   for (let begun = [...before, ...advance(1)]; begun.length > 0; begun = advance(1)) {
@@ -141,7 +141,7 @@ test('a thousand deliveries that a person sends again while they wait are each s
   assert.ok(most <= rules.asked + 10, `${most} are read at a time`);
 });
 
-test('nothing that waited begins before it is read whether a person sent it again', () => {
+test('no waiting delivery starts before a read shows whether it was resent', () => {
   const { dispatch, add, advance, end, reads } = start({ concurrency: 1, ahead: 3, readsAtOnce: 1 });
   add('a', deliveries(4));
   const [first] = advance();
@@ -155,7 +155,7 @@ test('nothing that waited begins before it is read whether a person sent it agai
   assert.equal(reads.length, 1);
 });
 
-test('a lane that is busy is read again for a search once in a while only, and later among many', () => {
+test('a busy lane is reread for searches only occasionally, and less often among many', () => {
   for (const [lanes, rereadMs] of [
     [10, 5_000],
     [100, 10_000],
@@ -197,7 +197,7 @@ test('a hundred slow receivers leave places free for one more', () => {
   assert.ok(countOf(advance(), 'quick') >= 1);
 });
 
-test('a backlog for many webhooks takes all places neither at once nor in the end', () => {
+test('a backlog for many webhooks never takes all places', () => {
   const { add, advance } = start();
   for (const name of names(32)) add(name, deliveries(100));
   const begun = advance();
@@ -208,7 +208,7 @@ test('a backlog for many webhooks takes all places neither at once nor in the en
   assert.equal(advance().length, 1);
 });
 
-test('silent webhooks take at most half of the places together', () => {
+test('silent webhooks together take at most half of the places', () => {
   const { dispatch, add, advance, end } = start();
   for (const name of names(300)) add(name, deliveries(5));
   for (let begun = advance(); begun.some(({ isSilent }) => !isSilent); begun = advance()) {
@@ -219,7 +219,7 @@ test('silent webhooks take at most half of the places together', () => {
   assert.ok(countOf(advance(), 'other') > 8);
 });
 
-test('a request that was not made changes nothing about its webhook, and is made later', () => {
+test('a request that could not be made does not affect its webhook, and is made later', () => {
   const { dispatch, add, advance } = start();
   add('a', deliveries(1));
   const [one] = advance();
@@ -242,7 +242,7 @@ test('an idle lane is given up, and requested again when it has work', () => {
   assert.equal(advance().length, 1);
 });
 
-test('a lane that is to be handed over begins nothing, and is given back with its last outcome', () => {
+test('a lane that is to be handed over starts nothing, and is given back with its last outcome', () => {
   const { dispatch, add, advance, end, recorded, given } = start({ concurrency: 2 });
   add('a', deliveries(9));
   const [first, second] = advance();
@@ -261,7 +261,7 @@ test('a lane that is to be handed over begins nothing, and is given back with it
   assert.equal(advance().length, 1);
 });
 
-test('a lane that has nothing under way is handed over at once, and what was noted of it is not sent', () => {
+test('a lane without running requests is handed over at once, and its noted delivery is not sent', () => {
   const { dispatch, add, advance, suspected, given } = start();
   dispatch.leave('a');
   add('a', [delivery('evt_0', { suspicions: 1 })]);
@@ -275,7 +275,7 @@ test('a lane that has nothing under way is handed over at once, and what was not
   assert.deepEqual(given, ['a']);
 });
 
-test('what a lost lane sent is not recorded', () => {
+test("a lost lane's outcomes are not recorded", () => {
   const { dispatch, add, advance, end, recorded } = start();
   add('a', deliveries(1));
   const [one] = advance();
@@ -302,11 +302,11 @@ test('a delivery is noted before it is sent when it may have ended a process, an
   );
 });
 
-test('a delivery that kills each process is found even after many that were answered and not recorded', () => {
+test('a delivery that kills each process is found even after many unrecorded ones', () => {
   const [concurrency, unrecorded, poison] = [4, 40, 'evt_0100'];
   const waiting = new Map(deliveries(200).map((one) => [one.event.id, one]));
 
-  /** Until all are sent, or the process ends. The store records what was answered only when it has to. */
+  /** Runs until all are sent or the process ends. The store records outcomes only when it must. */
   function live(): 'ended' | 'done' {
     const dispatch = createDispatch({ ...rules, concurrency, unrecorded });
     dispatch.taken({ webhook: 'a', fence: 1, isInherited: false, isSuspect: true }, 0);
@@ -347,7 +347,7 @@ test('a delivery that kills each process is found even after many that were answ
   assert.ok(ends > rules.suspicions && ends <= most, `${ends} ends`);
 });
 
-test('what was noted is not sent to a webhook that was changed meanwhile', () => {
+test('a noted delivery is not sent to a webhook changed meanwhile', () => {
   const { dispatch, add, advance, suspected } = start();
   add('a', [delivery('evt_0', { suspicions: 1 })]);
   advance();
@@ -358,7 +358,7 @@ test('what was noted is not sent to a webhook that was changed meanwhile', () =>
   assert.equal(suspected.length, 2);
 });
 
-test('of requests under way together only one pauses the webhook, and a success does not end the pause', () => {
+test('of concurrent requests only one pauses the webhook, and a success does not end the pause', () => {
   const { dispatch, add, advance, recorded } = start();
   add('a', deliveries(100));
   const [first, second, third] = advance();

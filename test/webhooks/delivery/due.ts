@@ -2,7 +2,7 @@ import type { DispatchRules } from '../../../src/webhooks/delivery/dispatch.ts';
 import type { DueDelivery, LaneReading, LaneSettings } from '../../../src/webhooks/delivery/port.ts';
 import type { Attempt } from '../../../src/webhooks/sending/attempt.ts';
 
-/** What the tests of the delivery core share: rules, and what a store gives. */
+/** Shared by the tests of the delivery core: rules, and a store's answers. */
 export const rules: DispatchRules = {
   concurrency: 16,
   failuresToProbe: 5,

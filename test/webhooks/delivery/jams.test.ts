@@ -7,7 +7,7 @@ import { type Receiver, type Reply, startReceiver } from '../../../testkit/recei
 import { eventsIn, type Owner, ownerOf } from '../../../testkit/service/owner.ts';
 import { startService } from '../../../testkit/service/service.ts';
 
-/** Where other senders of webhooks jam: this one does not. */
+/** Cases in which other webhook senders jam. */
 
 const ENV = {
   WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
@@ -17,7 +17,7 @@ const ENV = {
 const service = await startService(ENV);
 const receivers: Receiver[] = [];
 after(async () => {
-  // Before the service, which would wait for requests that are under way.
+  // Before the service, which would wait for pending requests.
   for (const receiver of receivers) await receiver.stop();
   await service.stop();
 });
@@ -33,10 +33,10 @@ async function newOwner(user: string): Promise<Owner> {
   return ownerOf(service, await service.tokenFor(user));
 }
 
-/** Half of the time that an attempt at a receiver that hangs takes. */
+/** Half of an attempt's deadline. */
 const SOON_MS = delivery.attemptMs / 2;
 
-test('receivers that fail, hang, reset, drip or send without end delay no other', async () => {
+test('receivers that fail, hang, reset, drip or send endlessly delay no other', async () => {
   const owner = await newOwner('neighbour');
   const bad: Reply[] = [
     { status: 500 },
@@ -57,22 +57,22 @@ test('receivers that fail, hang, reset, drip or send without end delay no other'
   assert.deepEqual(eventsIn(receiver.received).toSorted(), await owner.events());
 });
 
-test('many receivers that hang, each with a backlog, leave room for others', async () => {
+test('many hanging receivers, each with a backlog, leave room for others', async () => {
   const hanging = await newReceiver('hang');
   const owner = await newOwner('backlog');
   const webhooks: string[] = [];
-  // As many as take all the places that there are, if each may fill its own.
+  // As many as would take all places if each could fill its own.
   for (let i = 0; i < 32; i++) webhooks.push(await owner.subscribe(hanging));
   for (const webhook of webhooks) await owner.enable(webhook, false);
   await owner.create(delivery.inAll / 16);
-  // In one transaction: everything is due at once, as it is after a start.
+  // In one transaction: everything is due at once, as after a start.
   await service.beside(async ({ store: { access, webhooks: hooks } }) => {
     const { id } = (await access.users()).find(({ name }) => name === 'backlog') ?? assert.fail();
     const change = { at: Date.now(), enabled: true };
     await Promise.all(webhooks.map((webhook) => hooks.changeWebhook(id, webhook, change)));
   });
   await hanging.receive(webhooks.length);
-  // Nothing tells when no more is claimed for them.
+  // Nothing signals that no more is read for them.
   await pause(100);
 
   const receiver = await newReceiver();
@@ -108,14 +108,14 @@ for (const [what, answer] of [
   });
 }
 
-/** A byte now and then, and never an end. */
+/** Sends a byte now and then, and never ends. */
 function drip(response: ServerResponse): void {
   response.writeHead(200);
   const timer = setInterval(() => response.write('.'), 50);
   response.on('close', () => clearInterval(timer));
 }
 
-/** As many bytes as are taken. */
+/** Sends as many bytes as are taken. */
 function flood(response: ServerResponse): void {
   const part = Buffer.alloc(64 * 1024, '.');
   const more = (): void => {

@@ -25,7 +25,7 @@ function laneWith(
   return lane;
 }
 
-/** What a read finds that began just now. */
+/** Gives the lane what a read that started just now found. */
 function give(lane: Lane, found: Partial<LaneReading>, now = 0, recorded: string[] = [], more = {}): void {
   const began = {
     isStale: false,
@@ -44,13 +44,13 @@ function laneOf(more: Partial<LaneSettings> = {}): Lane {
   return laneWith({ settings: settings(more), due: deliveries(200) });
 }
 
-/** The next that may be sent. */
+/** The next delivery that may be sent. */
 function next(lane: Lane, now = 0): DueDelivery | undefined {
   const found = nextOf(lane, WIDE, rules, now);
   return typeof found === 'object' && 'event' in found ? found : undefined;
 }
 
-/** Begins as many as may be sent now. */
+/** Starts as many as may be sent now. */
 function fill(lane: Lane, now = 0): DueDelivery[] {
   const begun: DueDelivery[] = [];
   for (let one = next(lane, now); one; one = next(lane, now)) {
@@ -77,13 +77,12 @@ function attempt(lane: Lane, how: AttemptEnd, now = 0): void {
   end(lane, one, how, now);
 }
 
-/** When the lane may be sent to again. */
 function opensAt(lane: Lane, now: number): number | undefined {
   const found = nextOf(lane, WIDE, rules, now);
   return typeof found === 'object' && 'until' in found ? found.until : undefined;
 }
 
-test('a webhook gets its own number of requests and no more', () => {
+test('a webhook never gets more than its number of requests', () => {
   const lane = laneOf();
   const [first] = fill(lane);
   assert.equal(lane.sending, 16);
@@ -99,7 +98,7 @@ test('a lane is sent in the order in which it is read', () => {
   );
 });
 
-test('a webhook that was silent gets one request at a time until it answers', () => {
+test('a silent webhook gets one request at a time until it answers', () => {
   const lane = laneOf();
   attempt(lane, 'silence');
   const [only, ...others] = fill(lane);
@@ -108,7 +107,7 @@ test('a webhook that was silent gets one request at a time until it answers', ()
   assert.equal(fill(lane).length, 16);
 });
 
-test('a webhook that fails again and again is probed, with pauses that grow up to a bound', () => {
+test('a repeatedly failing webhook is probed, with growing, limited pauses', () => {
   const lane = laneOf();
   for (let n = 0; n < 4; n++) attempt(lane, 'failure');
   let now = 0;
@@ -170,17 +169,17 @@ test('a clock that is set back does not stop a webhook with a rate', () => {
   assert.ok(Number(opensAt(lane, 50)) <= 101);
 });
 
-test('a lane that was another’s just now begins with an empty bucket', () => {
+test('a lane just taken from another replica starts with an empty bucket', () => {
   const found = { settings: settings({ rate: 10 }), due: deliveries(9) };
   assert.equal(opensAt(laneWith(found, { isInherited: true }), 0), 100);
 });
 
-test('what a person asked for goes first', () => {
+test('requested deliveries go first', () => {
   const lane = laneWith({ due: deliveries(3), asked: [delivery('evt_asked', { isAsked: true })] });
   assert.equal(fill(lane)[0]?.event.id, 'evt_asked');
 });
 
-test('a place is kept for what a person asked for, also in a lane that is full, silent or probed', () => {
+test('a place is kept for requested deliveries, even in a full, silent or probed lane', () => {
   const asked = [delivery('evt_1', { isAsked: true }), delivery('evt_2', { isAsked: true })];
   for (const prepare of [fill, (lane: Lane) => attempt(lane, 'silence'), failing]) {
     const lane = laneOf();
@@ -195,7 +194,7 @@ function failing(lane: Lane): void {
   for (let n = 0; n < rules.failuresToProbe; n++) attempt(lane, 'failure');
 }
 
-test('of what a person asked for again while it waited only the last is sent', () => {
+test('a waiting delivery that is requested repeatedly is sent once', () => {
   const [first, second] = [delivery('evt_1', { isAsked: true }), delivery('evt_2', { isAsked: true })];
   const lane = laneWith({ asked: [first, second], due: [delivery('evt_3')] });
   const again = { ...first, generation: 1, due: 1 };
@@ -203,7 +202,7 @@ test('of what a person asked for again while it waited only the last is sent', (
   assert.deepEqual(fill(lane), [second, again, delivery('evt_3')]);
 });
 
-test('a pause and a rate hold for what a person asked for, too', () => {
+test('a pause and a rate apply to requested deliveries, too', () => {
   const asked = [delivery('evt_1', { isAsked: true }), delivery('evt_2', { isAsked: true })];
   assert.equal(opensAt(laneWith({ settings: settings({ pausedUntil: 70 }), asked }), 0), 70);
   const limited = laneWith({ settings: settings({ rate: 1 }), asked });
@@ -221,7 +220,7 @@ test('after an unclean end the first deliveries are sent one at a time', () => {
   assert.equal(fill(lane).length, 7);
 });
 
-test('after an unclean end what came since, or was not sent, is none of the first deliveries', () => {
+test('after an unclean end, new or unsent deliveries do not count as first ones', () => {
   const lane = laneWith(
     { due: deliveries(9), asked: [delivery('evt_new', { isAsked: true, due: 1 })] },
     { careful: 1 },
@@ -244,7 +243,7 @@ test('a delivery that may have ended a process is alone in its lane', () => {
   assert.deepEqual(fill(lane), [due[1]]);
 });
 
-test('what is under way, waits or was recorded since a read began is not taken from it', () => {
+test('a read does not return deliveries that are running, waiting, or recorded since it started', () => {
   const due = deliveries(4);
   const lane = laneWith({ due: due.slice(0, 2) });
   const [first] = due;
@@ -254,7 +253,7 @@ test('what is under way, waits or was recorded since a read began is not taken f
   assert.deepEqual(lane.queue, [due[1], due[3]]);
 });
 
-test('what a read from the beginning does not find is sent no more, and what came late has its place', () => {
+test('deliveries missing in a read from the start are not sent, and late ones get their place', () => {
   const [first, second, third] = deliveries(3);
   assert.ok(first && second && third);
   const lane = laneWith({ due: [second, third] });
@@ -274,7 +273,7 @@ test('a delivery made due before the read position is read from the beginning, e
   assert.equal(told.after, undefined);
 });
 
-test('a read that began before a pause was written down does not end it', () => {
+test('a read that started before a pause was recorded does not end it', () => {
   const lane = laneOf();
   setState(lane, { generation: 0, pausedUntil: 500, failingSince: 3, disabledReason: undefined });
   give(lane, { settings: settings() });
@@ -290,7 +289,7 @@ test('another URL ends probing', () => {
   assert.equal(fill(lane).length, 16);
 });
 
-test('a lane is as new without trouble, or when that is long over', () => {
+test('a lane without recent trouble counts as new', () => {
   const lane = laneWith({});
   assert.ok(isAsNew(lane, rules.troubledMs, 0));
   learn(lane, 'failure', 0);

@@ -5,7 +5,7 @@ import type { Outcome } from '../../../src/webhooks/delivery/port.ts';
 
 const RULES = { unrecorded: 3, recordEveryMs: 10, storeRetryMs: { first: 100, most: 200 } };
 
-/** Only what the ledger looks at: nothing. */
+/** An outcome with only the part that the ledger uses. */
 const outcome = (event: string) => ({ event }) as Outcome;
 const eventsOf = (batch: readonly Outcome[] | undefined) => batch?.map(({ event }) => event);
 
@@ -20,7 +20,7 @@ test('the first outcome is recorded at once, and those after it together, a mome
   assert.deepEqual(eventsOf(ledger.next(10)), ['2', '3']);
 });
 
-test('a batch that the store did not take is recorded again, together with what came meanwhile', () => {
+test('a batch that the store refused is recorded again, together with later outcomes', () => {
   const ledger = createLedger(RULES);
   ledger.add(outcome('1'));
   ledger.next(0);
@@ -32,7 +32,7 @@ test('a batch that the store did not take is recorded again, together with what 
   assert.equal(ledger.retryAt(), 310);
 });
 
-test('it is full while as many wait as may', () => {
+test('it is full at its limit', () => {
   const ledger = createLedger(RULES);
   for (const event of ['1', '2', '3']) ledger.add(outcome(event));
   assert.ok(ledger.isFull());

@@ -10,7 +10,7 @@ import { startService } from '../../../testkit/service/service.ts';
 
 const LOCAL = { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' };
 const service = await startService({ ...LOCAL, WEBHOOK_RETRY_SCHEDULE: '0s,20ms' });
-/** Where nothing else happens. */
+/** A service for tests that need nothing else to happen. */
 const quiet = await startService(LOCAL);
 const impatient = await startService({
   ...LOCAL,
@@ -33,9 +33,9 @@ async function newOwner(user: string): Promise<Owner> {
   return ownerOf(service, await service.tokenFor(user));
 }
 
-// Each has a user and receivers of its own, and most of them wait for the service.
-describe('where other senders of webhooks lose events', { concurrency: true }, () => {
-  test('a client that sends its plant again is refused, and the one event of the plant is sent once', async () => {
+// Each has its own user and receivers, and most of them wait for the service.
+describe('cases in which other webhook senders lose events', { concurrency: true }, () => {
+  test("a repeated create is refused, and the plant's one event is sent once", async () => {
     const receiver = await newReceiver();
     const token = await service.tokenFor('retrying');
     const owner = ownerOf(service, token);
@@ -50,7 +50,7 @@ describe('where other senders of webhooks lose events', { concurrency: true }, (
     assert.deepEqual(eventsIn(receiver.received), events);
   });
 
-  test('a plant that another process adds without a hint is delivered', async () => {
+  test('a plant added by another process without a hint is delivered', async () => {
     const receiver = await newReceiver();
     const owner = ownerOf(quiet, quiet.token);
     await owner.subscribe(receiver);
@@ -72,7 +72,7 @@ describe('where other senders of webhooks lose events', { concurrency: true }, (
     const other = new DatabaseSync(storePath(service.dataDir), { timeout: 5000 });
     other.exec('BEGIN IMMEDIATE');
     const created = Promise.all(Array.from({ length: 5 }, () => owner.create(2)));
-    // What is sent meanwhile cannot be recorded.
+    // Outcomes meanwhile cannot be recorded.
     await pause(150);
     other.exec('COMMIT');
     other.close();
@@ -102,7 +102,7 @@ describe('where other senders of webhooks lose events', { concurrency: true }, (
     assert.deepEqual(eventsIn(receiver.received).toSorted(), events);
   });
 
-  test('what failed for good is listed with its reason and its attempts, and arrives when it is replayed', async () => {
+  test('a permanently failed delivery is listed with its reason and attempts, and arrives when replayed', async () => {
     const receiver = await newReceiver();
     receiver.usually({ status: 500, body: 'We are sorry.' });
     const owner = await newOwner('replaying');
@@ -131,7 +131,7 @@ describe('where other senders of webhooks lose events', { concurrency: true }, (
     assert.equal((await owner.settled(webhook)).failed, 0);
   });
 
-  test('a redirect to a log-in page is no delivery', async () => {
+  test('a redirect to a login page is not a delivery', async () => {
     const login = await newReceiver();
     login.usually({ status: 200, body: 'Who are you?' });
     const receiver = await newReceiver();
@@ -146,7 +146,7 @@ describe('where other senders of webhooks lose events', { concurrency: true }, (
     assert.equal(receiver.received.length, 2);
   });
 
-  test('a webhook whose every attempt fails for too long is disabled and says why, and what waits is held', async () => {
+  test('a webhook whose every attempt fails for too long is disabled with a reason, and its waiting deliveries are held', async () => {
     const receiver = await newReceiver();
     receiver.usually({ status: 500 });
     const owner = ownerOf(impatient, impatient.token);
@@ -171,7 +171,7 @@ describe('where other senders of webhooks lose events', { concurrency: true }, (
     assert.deepEqual(new Set(eventsIn(receiver.received.slice(-2))), new Set(await owner.events()));
   });
 
-  test('pages of deliveries skip none and repeat none, while deliveries come and change their state', async () => {
+  test('pages of deliveries skip and repeat none while deliveries are added and change state', async () => {
     const receiver = await newReceiver();
     const token = await service.tokenFor('paging');
     const owner = ownerOf(service, token);
@@ -193,7 +193,7 @@ describe('where other senders of webhooks lose events', { concurrency: true }, (
       const listed = await walk(`/webhooks/${webhook}/deliveries?${query}`, token);
       assert.equal(new Set(listed).size, listed.length);
       assert.deepEqual(listed, listed.toSorted().toReversed());
-      // What was there all the time, in the state that is asked for.
+      // What existed all the time, in the requested state.
       const lasting = state === undefined ? old : resting;
       assert.deepEqual(
         listed.filter((event) => lasting.includes(event)),
@@ -210,7 +210,7 @@ async function walk(first: string, token: string): Promise<string[]> {
   const events: string[] = [];
   for (let path: string | undefined = first; path !== undefined; ) {
     const answer = await service.request('GET', path, { token });
-    // Deliveries are what this path lists.
+    // This path lists deliveries.
     for (const { event } of succeeded(answer, 200) as ShownDelivery[]) events.push(event);
     path = /^<(\S+)>; rel="next"$/.exec(answer.headers.get('link') ?? '')?.[1];
   }

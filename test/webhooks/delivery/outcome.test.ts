@@ -69,13 +69,13 @@ test('after the last attempt of the schedule the delivery has failed, with its r
   assert.deepEqual([next, reason], [{ state: 'failed' }, 'The receiver answered 500.']);
 });
 
-test('a receiver that is gone ends its webhook, and the delivery waits where it was', () => {
+test('a receiver that is gone disables its webhook, and the delivery keeps waiting', () => {
   const { next, disabledReason } = outcome({ status: 410 }, { step: 2 });
   assert.deepEqual(next, { state: 'pending', due: NOW, step: 2 });
   assert.equal(disabledReason, 'The receiver answered 410: it is gone.');
 });
 
-test('Retry-After of 429 and 503 pauses the webhook, and its delivery goes on by the schedule', () => {
+test('Retry-After of 429 and 503 pauses the webhook, and its delivery continues by the schedule', () => {
   for (const status of [429, 503]) {
     const long = outcome({ status, retryAfter: '3600' });
     assert.equal(long.pausedUntil, NOW + 3_600_000);
@@ -86,20 +86,20 @@ test('Retry-After of 429 and 503 pauses the webhook, and its delivery goes on by
   }
 });
 
-test('Retry-After of other statuses means nothing', () => {
+test('Retry-After of other statuses is ignored', () => {
   for (const status of [200, 301, 400, 500]) {
     assert.equal(outcome({ status, retryAfter: '3600' }).pausedUntil, undefined);
   }
 });
 
-test('Retry-After is read in seconds and as a date in every form of HTTP', () => {
+test('Retry-After is read as seconds and as a date in every HTTP form', () => {
   assert.equal(pauseOf('120', NOW), NOW + 120_000);
   assert.equal(pauseOf('Sat, 21 Nov 2026 12:30:00 GMT', NOW), NOW + 1_800_000);
   assert.equal(pauseOf('Saturday, 21-Nov-26 12:30:00 GMT', NOW), NOW + 1_800_000);
   assert.equal(pauseOf('Sat Nov 21 12:30:00 2026', NOW), NOW + 1_800_000);
 });
 
-test('Retry-After asks for no more than 24 hours, and for nothing in the past', () => {
+test('Retry-After is limited to 24 hours, and ignored in the past', () => {
   assert.equal(pauseOf('9999999999', NOW), NOW + DAY);
   assert.equal(pauseOf('9'.repeat(400), NOW), NOW + DAY);
   assert.equal(pauseOf('Sun, 21 Nov 2027 12:30:00 GMT', NOW), NOW + DAY);
@@ -108,7 +108,7 @@ test('Retry-After asks for no more than 24 hours, and for nothing in the past', 
   }
 });
 
-test('a Retry-After that cannot be read asks for nothing', () => {
+test('an invalid Retry-After is ignored', () => {
   for (const bad of ['', ' ', 'soon', '-1', '1.5', '+5', '1e3', '2026-11-21', '12;', 'x'.repeat(99)]) {
     assert.equal(pauseOf(bad, NOW), undefined, bad);
   }
@@ -125,7 +125,7 @@ test('a webhook whose every attempt failed for five days is disabled, and not a 
   assert.equal(outcome({ status: 500 }).disabledReason, undefined);
 });
 
-test('the first failure since the last success is noted', () => {
+test('the first failure since the last success is recorded', () => {
   assert.equal(outcome({ status: 500 }).failingSince, NOW - 5);
   assert.equal(outcome({ status: 500 }, { failingSince: 7 }).failingSince, 7);
 });

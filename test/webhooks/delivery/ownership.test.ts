@@ -5,7 +5,7 @@ import { createOwnership, favouriteOf } from '../../../src/webhooks/delivery/own
 const RULES = { leaseMs: 9_000, marginMs: 2_000, orphanMs: 5_000 };
 const LANES = Array.from({ length: 10_000 }, (_, n) => `wh_01k0c3t2v4${String(n).padStart(16, '0')}`);
 
-/** A replica whose lease was renewed at 0, and that sees these. */
+/** A replica whose lease was renewed at 0 and that sees these members. */
 function replica(self: string, members: readonly string[]) {
   const ownership = createOwnership(RULES);
   ownership.begin(self);
@@ -24,7 +24,7 @@ const sharesOf = (members: readonly string[]) =>
   [...Map.groupBy(LANES, (webhook) => favouriteOf(webhook, members)).values()].map(({ length }) => length);
 
 describe('favourites', () => {
-  test('10 000 lanes are within a twentieth of even over two to seven replicas', () => {
+  test('10 000 lanes are even within a twentieth over two to seven replicas', () => {
     for (let count = 2; count <= 7; count++) {
       const members = Array.from({ length: count }, (_, n) => `replica-${n}`);
       const even = LANES.length / count;
@@ -40,7 +40,7 @@ describe('favourites', () => {
       assert.equal(favouriteOf(webhook, members), favouriteOf(webhook, members.toReversed()));
   });
 
-  test('a replica that comes, or goes, moves its own share only', () => {
+  test('adding or removing a replica moves only its own share', () => {
     const [two, three] = [
       ['a', 'b'],
       ['a', 'b', 'c'],
@@ -58,14 +58,14 @@ describe('a replica', () => {
     assert.equal(takeAll(replica('a', ['a']), 1).length, LANES.length);
   });
 
-  test('takes the lanes whose favourite it is, and together with the others all of them, once', () => {
+  test('takes the lanes whose favourite it is, so that all replicas together take each lane once', () => {
     const members = ['a', 'b', 'c'];
     const taken = members.flatMap((self) => takeAll(replica(self, members), 1));
     assert.equal(taken.length, LANES.length);
     assert.equal(new Set(taken).size, LANES.length);
   });
 
-  test('hands over the lanes of one that comes, and these only', () => {
+  test('hands over only the lanes of a new one', () => {
     const ownership = replica('a', ['a', 'b']);
     const own = takeAll(ownership, 1);
     const { leaving: moved } = ownership.see(['a', 'b', 'c'], 2);
@@ -79,7 +79,7 @@ describe('a replica', () => {
     assert.deepEqual(ownership.wants(moved, 4), []);
   });
 
-  test('takes again what it handed over to one that is gone', () => {
+  test('takes back what it handed over to one that is gone', () => {
     const ownership = replica('a', ['a']);
     takeAll(ownership, 1);
     const { leaving: moved } = ownership.see(['a', 'b'], 2);
@@ -88,7 +88,7 @@ describe('a replica', () => {
     assert.deepEqual(ownership.wants(moved, 4), moved);
   });
 
-  test('takes the lanes of one that is gone at once, when it is not seen any more', () => {
+  test('takes the lanes of one that is gone as soon as it disappears', () => {
     const ownership = replica('a', ['a', 'b']);
     takeAll(ownership, 1);
     const others = LANES.filter((webhook) => favouriteOf(webhook, ['a', 'b']) === 'b');
@@ -97,21 +97,21 @@ describe('a replica', () => {
     assert.deepEqual(ownership.wants(others, 4), others);
   });
 
-  test('is told once when another is gone, and not when one comes', () => {
+  test('is told once when another is gone, but not when one is new', () => {
     const ownership = replica('a', ['a', 'b']);
     assert.equal(ownership.see(['a', 'b', 'c'], 1).isAnyGone, false);
     assert.equal(ownership.see(['a', 'c'], 2).isAnyGone, true);
     assert.equal(ownership.see(['a', 'c'], 3).isAnyGone, false);
   });
 
-  test('takes a lane that its favourite leaves alone for some seconds', () => {
+  test('takes a lane that its favourite ignores for some seconds', () => {
     const ownership = replica('a', ['a', 'b']);
     const lane = LANES.find((webhook) => favouriteOf(webhook, ['a', 'b']) === 'b') ?? '';
     for (const now of [1_000, 2_000, 4_000, 5_900]) assert.deepEqual(ownership.wants([lane], now), []);
     assert.deepEqual(ownership.wants([lane], 6_000), [lane]);
   });
 
-  test('takes no lane for an orphan that somebody had meanwhile', () => {
+  test('does not treat a lane as an orphan that was owned meanwhile', () => {
     const ownership = replica('a', ['a', 'b']);
     const lane = LANES.find((webhook) => favouriteOf(webhook, ['a', 'b']) === 'b') ?? '';
     assert.deepEqual(ownership.wants([lane], 0), []);
@@ -120,7 +120,7 @@ describe('a replica', () => {
     assert.deepEqual(ownership.wants([lane], 64_000), []);
   });
 
-  test('takes an orphan, too, that slow searches see seldom', () => {
+  test('takes an orphan even if slow searches rarely see it', () => {
     const ownership = replica('a', ['a', 'b']);
     const lane = LANES.find((webhook) => favouriteOf(webhook, ['a', 'b']) === 'b') ?? '';
     for (const now of [0, 6_000]) {
@@ -129,7 +129,7 @@ describe('a replica', () => {
     }
   });
 
-  test('that could not renew stops sending before its lease ends, counted from when it asked', () => {
+  test('that could not renew stops sending before its lease ends, counted from its last request', () => {
     const ownership = replica('a', ['a']);
     const [lane = ''] = takeAll(ownership, 1);
     ownership.renewed(3_000);

@@ -22,8 +22,8 @@ const { ids, clock, random } = runtime;
 
 const ENV = { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', WEBHOOK_RETRY_SCHEDULE: '0s,20ms,1h' };
 
-// Each has a service or a store of its own, and waits for a second.
-describe('a receiver that asks for a pause', { concurrency: true }, () => {
+// Each has its own service or store, and waits for a second.
+describe('a receiver that requests a pause', { concurrency: true }, () => {
   test('Retry-After pauses the whole webhook, no other, and a restart does not end the pause', async (t) => {
     const dataDir = await mkdtemp(join(tmpdir(), 'plant-store-'));
     const env = { ...ENV, DATA_DIR: dataDir };
@@ -61,7 +61,7 @@ describe('a receiver that asks for a pause', { concurrency: true }, () => {
     assert.deepEqual(new Set(eventsIn(busy.received)), new Set(await owner.events()));
   });
 
-  test('a pause that its owner ends is over for the delivery, too, whose answer asked for it', async (t) => {
+  test('a pause ended by the owner is over for the delivery whose answer requested it, too', async (t) => {
     const receiver = await newReceiver(t);
     const service = await startService(ENV);
     t.after(service.stop);
@@ -76,7 +76,7 @@ describe('a receiver that asks for a pause', { concurrency: true }, () => {
     await owner.settled(webhook);
   });
 
-  test('what is read while a receiver asks for a pause is not sent before its end', async (t) => {
+  test('deliveries read while a receiver requests a pause are not sent before its end', async (t) => {
     const { store, lanes, owner, receiver, deliverFrom } = await newSubscriber(t);
     const answer = Promise.withResolvers<ServerResponse>();
     receiver.script((_, response) => answer.resolve(response));
@@ -87,7 +87,7 @@ describe('a receiver that asks for a pause', { concurrency: true }, () => {
       async read(request) {
         const found = await lanes.read(request);
         if (found.due.length < 2) return found;
-        // With the second one: it was read before the answer came, and is known after it.
+        // With the second one: read before the answer arrived, and known after it.
         read.resolve();
         await recorded.promise;
         return found;
@@ -117,7 +117,7 @@ async function newReceiver(t: TestContext): Promise<Receiver> {
   return receiver;
 }
 
-/** A store with a user that has a webhook; `deliverFrom` begins to deliver. */
+/** A store with a user and a webhook; `deliverFrom` starts delivery. */
 async function newSubscriber(t: TestContext) {
   const receiver = await startReceiver();
   const folder = await mkdtemp(join(tmpdir(), 'plant-store-'));

@@ -36,7 +36,7 @@ test('a schedule is read in every unit, with white space around its entries', ()
   ]);
 });
 
-test('a schedule that is wrong is refused with every wrong entry named', () => {
+test('a wrong schedule is refused, and all wrong entries are named', () => {
   for (const bad of ['', '5', '-5s', '1.5s', '5 s', '5S', '31d', '1w', '1e3s', '9999999999ms']) {
     assert.throws(() => parseSchedule(`0s,${bad},5s`), { message: new RegExp(`wrong: "${bad}"\\.$`) }, bad);
   }
@@ -44,7 +44,7 @@ test('a schedule that is wrong is refused with every wrong entry named', () => {
   assert.throws(() => parseSchedule(Array(101).fill('1s').join()), /101 entries/);
 });
 
-test('a failed attempt is followed by the next after its delay, spread by ten per cent', () => {
+test('a failed attempt is followed by the next after its delay, with a jitter of ten per cent', () => {
   const schedule = [0, 5000, 60_000];
   const due = (step: number, random01: number) => {
     const next = nextAttempt(schedule, step, 1_000_000, random01);

@@ -10,7 +10,7 @@ import {
   refusal,
 } from '../../../src/webhooks/sending/addresses.ts';
 
-/** First and last address of every range that no webhook may reach, and the rule that says so. */
+/** First and last address of every forbidden range, with its rule. */
 const refused: [rule: string, first: string, last: string][] = [
   ['unspecified', '0.0.0.0', '0.255.255.255'],
   ['private', '10.0.0.0', '10.255.255.255'],
@@ -90,7 +90,7 @@ test('the neighbours of the special ranges are public', () => {
   for (const address of neighbours) assert.equal(refusal(address), undefined, address);
 });
 
-test('an IPv4 address mapped into IPv6 counts as what it carries', () => {
+test('an IPv4 address mapped into IPv6 counts as that IPv4 address', () => {
   assert.equal(refusal('::ffff:127.0.0.1'), 'loopback');
   assert.equal(refusal('::ffff:7f00:1'), 'loopback');
   assert.equal(refusal('::ffff:a9fe:a9fe'), 'link-local');
@@ -99,7 +99,7 @@ test('an IPv4 address mapped into IPv6 counts as what it carries', () => {
 
 const networks = Object.values(addressRules).flatMap((rule): readonly string[] => rule.networks);
 
-/** An oracle of another make, for plain networks. */
+/** Another implementation, for plain networks. */
 const blocked = new BlockList();
 for (const network of networks) {
   const [address = '', bits] = network.split('/');
@@ -135,7 +135,7 @@ test('an IPv4 address is refused exactly when it lies in one of the networks', (
 test('an IPv6 address is refused when it lies in one of the networks, or in no global ones', () => {
   const global = new BlockList();
   global.addSubnet('2000::', 3, 'ipv6');
-  // Kept for protocols (RFC 6890), and not looked at closer here.
+  // Reserved for protocols (RFC 6890), and not checked in detail here.
   const special = new BlockList();
   special.addSubnet('2001::', 23, 'ipv6');
   special.addSubnet('2620:4f:8000::', 48, 'ipv6');
@@ -151,7 +151,7 @@ test('an IPv6 address is refused when it lies in one of the networks, or in no g
   );
 });
 
-test('every address of a network that is refused is refused, whatever its last bits', () => {
+test('every address in a refused network is refused', () => {
   const any = fc.tuple(fc.constantFrom(...networks), anyIpv6);
   fc.assert(
     fc.property(any, ([network, random]) => {
@@ -174,7 +174,7 @@ test('every address of a network that is refused is refused, whatever its last b
   );
 });
 
-/** The ways in which an IPv6 address stands for an IPv4 address; the first of them is read through. */
+/** The ways to embed an IPv4 address in IPv6; the first one is unwrapped on input. */
 const embeddings: Record<string, (ipv4: bigint) => bigint> = {
   mapped: (address) => numberOf('0:0:0:0:0:ffff:0:0') | address,
   compatible: (address) => address,
@@ -197,13 +197,13 @@ for (const [name, embed] of Object.entries(embeddings)) {
   });
 }
 
-test('an address in IPv6 space that nobody was given is refused', () => {
+test('an address in unallocated IPv6 space is refused', () => {
   for (const address of ['1::', '200::1', '4000::1', '8000::', 'e000::', 'fe00::1']) {
     assert.equal(refusal(address), 'reserved', address);
   }
 });
 
-test('a scoped address is judged without its scope, and what is no address is refused', () => {
+test('a scoped address is judged without its scope, and anything but an address is refused', () => {
   assert.equal(refusal('fe80::1%eth0'), 'link-local');
   for (const text of ['', 'example.com', '1.2.3.4.5', '127.0.0.1.', ':::']) {
     assert.equal(refusal(text), 'reserved', text);
@@ -223,7 +223,7 @@ test('allowed networks admit what they contain and nothing else', () => {
   assert.equal(isAllowed('127.9.9.9', allowed), true);
 });
 
-test('networks are written as they are read', () => {
+test('networks are written in the form in which they are read', () => {
   const text = '127.0.0.0/8,10.1.2.3/32,fd00::/8,::1/128,0.0.0.0/0';
   assert.deepEqual(parseNetworks(formatNetworks(parseNetworks(text))), parseNetworks(text));
   assert.equal(formatNetworks([]), '');
@@ -234,7 +234,7 @@ test('an empty list of networks allows none', () => {
   assert.deepEqual(parseNetworks(' , '), []);
 });
 
-test('networks that are wrong are refused with every wrong one named', () => {
+test('wrong networks are refused, and all of them are named', () => {
   const bad = [
     '10.0.0.0',
     '10.0.0.0/33',

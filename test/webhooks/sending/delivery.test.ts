@@ -55,7 +55,7 @@ test('names and tags that need escapes are valid JSON', () => {
   assert.deepEqual(body, { id: 1, name: plant.name, tag: plant.tag });
 });
 
-test('a test event says that it is one, and is signed like any other', () => {
+test('a test event says so, and is signed like any other', () => {
   const claim = claimOf({ id: 1n, name: 'x', tag: undefined }, 'plant.test');
   const { headers, body } = prepare(claim, NOW, '1', 's');
   assert.equal(headers['ce-type'], 'plant.test');

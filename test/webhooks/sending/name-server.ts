@@ -2,13 +2,13 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { isIP } from 'node:net';
 
-/** What a name server says to a question: addresses of both kinds, an error, or nothing. */
+/** A name server's answer: addresses of both kinds, an error, or none. */
 export type NameAnswer = string[] | 'no such name' | 'failure' | 'silence';
 
 export type NameServer = AsyncDisposable & {
-  /** As a resolver takes it: address and port. */
+  /** In a resolver's form: address and port. */
   address: string;
-  /** The names that were asked for, once for each kind of address. */
+  /** The requested names, once for each kind of address. */
   asked: readonly string[];
 };
 
@@ -16,7 +16,7 @@ const TYPE_A = 1;
 const TYPE_AAAA = 28;
 const FLAGS = { answer: 0x8180, failure: 0x8182, 'no such name': 0x8183 };
 
-/** A real name server (RFC 1035) on loopback that says of each name what `answer` says at that moment. */
+/** A real name server (RFC 1035) on loopback whose answers come from `answer`. */
 export async function startNameServer(
   answer: (name: string, kind: 4 | 6) => NameAnswer | Promise<NameAnswer>,
 ): Promise<NameServer> {
@@ -60,7 +60,7 @@ function questionOf(query: Buffer): { name: string; type: number; end: number } 
   return { name: labels.join('.').toLowerCase(), type: query.readUInt16BE(at + 1), end: at + 5 };
 }
 
-/** One resource record for the name of the question, with a time to live of a minute. */
+/** One resource record for the requested name, with a time to live of a minute. */
 function recordOf(address: string, type: number): Buffer {
   const data = type === TYPE_A ? address.split('.').map(Number) : bytesOfIpv6(address);
   const head = Buffer.alloc(12);

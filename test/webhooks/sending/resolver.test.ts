@@ -24,7 +24,7 @@ function four(address: string) {
   return { address, family: 4 };
 }
 
-test('a name has the addresses that the name servers give it, of both kinds', async () => {
+test('a name resolves to its addresses of both kinds', async () => {
   await using server = await startNameServer(() => ['93.184.215.14', '2606:4700::1111', '93.184.215.15']);
   assert.deepEqual(await resolverWith(server)('plants.example'), [
     four('93.184.215.14'),
@@ -33,7 +33,7 @@ test('a name has the addresses that the name servers give it, of both kinds', as
   ]);
 });
 
-test('each look-up sees what the name means then', async () => {
+test('each lookup gets the current addresses', async () => {
   const answers = ['192.0.2.1', '192.0.2.2'];
   await using server = await startNameServer((_, kind) => (kind === 4 ? [answers.shift() ?? ''] : []));
   const resolve = resolverWith(server);
@@ -41,7 +41,7 @@ test('each look-up sees what the name means then', async () => {
   assert.deepEqual(await resolve('plants.example'), [four('192.0.2.2')]);
 });
 
-test('look-ups of one name at the same time are one', async () => {
+test('concurrent lookups of a name are one', async () => {
   await using server = await startNameServer(() => ['192.0.2.1']);
   const resolve = resolverWith(server);
   const answers = await Promise.all([resolve('a.example'), resolve('a.example'), resolve('b.example')]);
@@ -61,20 +61,20 @@ test('fifty names whose servers are silent do not delay another one', async () =
   assert.equal(ended, 50);
 });
 
-test('a kind of addresses that is not answered is not waited for', async () => {
+test('an unanswered kind of address is not waited for', async () => {
   await using server = await startNameServer((_, kind) => (kind === 4 ? ['192.0.2.1'] : 'silence'));
   const resolve = resolverWith(server, { bounds: { serverMs: 60_000, otherKindMs: 20 } });
   assert.deepEqual(await resolve('plants.example'), [four('192.0.2.1')]);
 });
 
-test('a name whose servers fail or are silent is an error, and dns.lookup is not troubled with it', async () => {
+test('a name whose servers fail or are silent is an error, and is not passed to dns.lookup', async () => {
   await using server = await startNameServer((name) => (name === 'silent.example' ? 'silence' : 'failure'));
   const resolve = resolverWith(server, { look: () => assert.fail('dns.lookup was called') });
   await assert.rejects(resolve('silent.example'), { code: 'ETIMEOUT' });
   await assert.rejects(resolve('failing.example'), { code: 'ESERVFAIL' });
 });
 
-test('a look-up that failed is made anew', async () => {
+test('a failed lookup is repeated', async () => {
   const answers = ['failure', ['192.0.2.1']] as const;
   let calls = 0;
   await using server = await startNameServer((_, kind) => [...(answers[kind === 4 ? calls++ : 0] ?? [])]);
@@ -83,7 +83,7 @@ test('a look-up that failed is made anew', async () => {
   assert.deepEqual(await resolve('plants.example'), [four('192.0.2.1')]);
 });
 
-test('a name that the name servers do not know is looked up in every other way that the machine has', async () => {
+test("a name unknown to the name servers is looked up in the machine's other ways", async () => {
   await using server = await startNameServer((name) => (name === 'empty.example' ? [] : 'no such name'));
   const look: Lookup = (name, _, callback) => callback(null, name === 'x.example' ? [] : [four('10.0.0.1')]);
   const resolve = resolverWith(server, { look });
@@ -92,14 +92,14 @@ test('a name that the name servers do not know is looked up in every other way t
   await assert.rejects(resolverWith(server)('nowhere.example'), { code: 'ENOTFOUND' });
 });
 
-test('without any name server the machine is asked', async () => {
+test("without a name server the machine's lookup is used", async () => {
   const gone = await startNameServer(() => []);
   await gone[Symbol.asyncDispose]();
   const look: Lookup = (_, __, callback) => callback(null, [four('10.0.0.1')]);
   assert.deepEqual(await resolverWith(gone, { look })('plants.example'), [four('10.0.0.1')]);
 });
 
-test('dns.lookup gets two names at a time, the others in the order in which they came', async () => {
+test('dns.lookup gets two names at a time, in order', async () => {
   await using server = await startNameServer(() => 'no such name');
   const begun: string[] = [];
   const ends: (() => void)[] = [];
@@ -125,7 +125,7 @@ test('dns.lookup gets two names at a time, the others in the order in which they
   assert.deepEqual(begun, names);
 });
 
-test('a name in the hosts file is not asked for elsewhere', async () => {
+test('a name in the hosts file is not looked up elsewhere', async () => {
   await using server = await startNameServer(() => ['192.0.2.1']);
   const folder = mkdtempSync(join(tmpdir(), 'hosts-'));
   const file = join(folder, 'hosts');

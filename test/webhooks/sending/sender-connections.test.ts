@@ -15,7 +15,7 @@ import {
 const sender = senderWith();
 const BROKEN_OFF = 'The connection was closed before the response was complete.';
 
-/** Does with each request what the list says, in the order in which they arrive; answers further ones. */
+/** Applies these steps to the requests, in the order in which they arrive; answers further ones. */
 async function scripted(...steps: ((socket: Socket) => void)[]) {
   const requests: string[] = [];
   const server = await startSocketServer((socket) => {
@@ -32,13 +32,13 @@ function ok(socket: Socket): void {
   reply(socket, OK);
 }
 
-test('the deliveries of a webhook follow each other over one connection', async () => {
+test("a webhook's deliveries share one connection", async () => {
   await using server = await scripted();
   for (let i = 0; i < 20; i++) assert.equal((await sender.send(deliveryTo(server.url))).excerpt, 'ok');
   assert.equal(server.connections(), 1);
 });
 
-test('each request under way has a connection of its own, and these are used again', async () => {
+test('concurrent requests have their own connections, which are reused', async () => {
   const waiting: (() => void)[] = [];
   const server = createServer((_, response) => void waiting.push(() => response.end('ok')));
   await using receiver = await listening(server, 'http');
@@ -59,7 +59,7 @@ test('two webhooks with one receiver share no connection', async () => {
   assert.equal(server.connections(), 2);
 });
 
-test('of many webhooks at most 512 connections are kept open, and none is lost for it', async () => {
+test('of many webhooks at most 512 connections are kept open, and no delivery is lost', async () => {
   let open = 0;
   let most = 0;
   const drained = Promise.withResolvers<void>();
@@ -82,7 +82,7 @@ test('of many webhooks at most 512 connections are kept open, and none is lost f
   assert.equal((await many.send(deliveryTo(server.url, 'wh_0'))).status, 200);
 });
 
-test('a webhook that gets another URL is sent to the new one, and the old connection is closed', async () => {
+test('a webhook that gets another URL uses the new one, and the old connection is closed', async () => {
   const { promise: closed, resolve } = Promise.withResolvers<void>();
   await using before = await startSocketServer((socket) => {
     socket.on('close', () => resolve());
@@ -101,7 +101,7 @@ test('a connection that the receiver closes between two deliveries costs nothing
   );
   for (let i = 0; i < 6; i++) {
     assert.equal(failureOf(await sender.send(deliveryTo(server.url))), undefined);
-    // Sometimes the next delivery meets the end of the connection, sometimes it comes after it.
+    // The next delivery sometimes meets the end of the connection, and sometimes follows it.
     if (i % 2 === 0) await new Promise(setImmediate);
   }
   assert.equal(new Set(server.requests).size, 6);
@@ -115,12 +115,12 @@ for (const how of ['end', 'destroy', 'resetAndDestroy'] as const) {
     const attempt = await sender.send(delivery);
     assert.deepEqual([attempt.status, attempt.excerpt, attempt.error], [200, 'ok', undefined]);
     assert.equal(server.connections(), 2);
-    // The receiver may have taken the first of them; the id says that they are the same.
+    // The receiver may have read the first one; the id identifies both.
     assert.deepEqual(server.requests.slice(1), [delivery.event.id, delivery.event.id]);
   });
 }
 
-test('a request is repeated only once, and only when nothing of an answer came', async () => {
+test('a request is repeated only once, and only if no part of an answer arrived', async () => {
   const close = (socket: Socket) => socket.end();
   await using twice = await scripted(ok, close, close);
   await sender.send(deliveryTo(twice.url));
@@ -140,7 +140,7 @@ test('a new connection that closes without an answer is a failure at once', asyn
 });
 
 for (const when of ['with it', 'after it'] as const) {
-  test(`what a receiver sends beyond its answer, ${when}, is not taken for the next one`, async () => {
+  test(`what a receiver sends beyond its answer, ${when}, is not used as the next one`, async () => {
     const no = 'HTTP/1.1 500 No\r\ncontent-length: 0\r\n\r\n';
     let closed = Promise.withResolvers<void>();
     await using server = await startSocketServer((socket) => {
@@ -160,12 +160,12 @@ for (const when of ['with it', 'after it'] as const) {
   });
 }
 
-test('what a receiver sends over a kept connection before it is asked closes that connection', async () => {
+test('data from a receiver on an idle connection closes it', async () => {
   const { promise: closed, resolve } = Promise.withResolvers<void>();
   await using server = await scripted((socket) => {
     socket.on('close', () => resolve());
     ok(socket);
-    // A time-out that some servers announce when a connection was idle for too long.
+    // A timeout that some servers announce on an idle connection.
     setTimeout(() => reply(socket, 'HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\n\r\n'), 20);
   });
   await sender.send(deliveryTo(server.url));
@@ -173,7 +173,7 @@ test('what a receiver sends over a kept connection before it is asked closes tha
   assert.equal((await sender.send(deliveryTo(server.url))).status, 200);
 });
 
-test('a receiver that asks for it gets a new connection each time', async () => {
+test('a receiver that requests it gets a new connection each time', async () => {
   const close = 'HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n';
   await using server = await scripted(
     (socket) => reply(socket, close),
@@ -183,7 +183,7 @@ test('a receiver that asks for it gets a new connection each time', async () => 
   assert.equal(server.connections(), 3);
 });
 
-test('a receiver that answers what it has not read is not sent more over that connection', async () => {
+test('a connection whose request was answered before it was read is not reused', async () => {
   await using server = await startSocketServer((socket) => {
     socket.pause();
     socket.write(OK);

@@ -9,7 +9,7 @@ import { type NameAnswer, startNameServer } from './name-server.ts';
 
 const PUBLIC = '93.184.215.14';
 
-/** A name server of which every name gets these answers, look-up by look-up; the last one stays. */
+/** A name server that gives every name these answers, one per lookup; the last one repeats. */
 async function namesThatMean(...answers: NameAnswer[]) {
   const asked = { 4: 0, 6: 0 };
   const server = await startNameServer((_, kind) => {
@@ -26,7 +26,7 @@ async function namesThatMean(...answers: NameAnswer[]) {
   return Object.assign(server, { resolve });
 }
 
-test('a name that comes to mean a loopback address after the webhook was made reaches nothing', async () => {
+test('a name that resolves to a loopback address after the webhook was created reaches nothing', async () => {
   await using server = await answering(OK);
   await using names = await namesThatMean([PUBLIC], ['127.0.0.1']);
   const url = `https://rebound.example:${server.port}/`;
@@ -38,7 +38,7 @@ test('a name that comes to mean a loopback address after the webhook was made re
   assert.equal(server.connections(), 0);
 });
 
-test('a name that changes between two attempts is looked at each time', async () => {
+test('a name that changes between two attempts is checked each time', async () => {
   await using server = await startSocketServer((socket) => {
     socket.once('data', () =>
       reply(socket, 'HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n'),
@@ -55,9 +55,9 @@ test('a name that changes between two attempts is looked at each time', async ()
   assert.deepEqual(rules, ['none', 'none', 'private', 'none']);
 });
 
-test('the addresses that were looked at are the ones that are connected to', async () => {
+test('the checked addresses are the ones connected to', async () => {
   await using server = await answering(OK);
-  // A second look-up would lead away.
+  // A second lookup would lead elsewhere.
   await using names = await namesThatMean(['127.0.0.1'], [PUBLIC]);
   const sender = senderWith({ resolve: names.resolve });
   assert.equal((await sender.send(deliveryTo(`http://plants.example:${server.port}/`))).address, '127.0.0.1');
@@ -82,14 +82,14 @@ for (const [what, addresses, rule] of mixed) {
   });
 }
 
-test('where the operator allowed a network, a name in it reaches nothing else', async () => {
+test('a name in an allowed network reaches nothing outside it', async () => {
   await using server = await answering(OK);
   await using names = await namesThatMean([PUBLIC, '::1', '127.0.0.1']);
   const sender = senderWith({ resolve: names.resolve });
   assert.equal((await sender.send(deliveryTo(`http://inside.example:${server.port}/`))).address, '127.0.0.1');
 });
 
-test('the guard looks at every attempt, also at literals and at plain http', async () => {
+test('the guard checks every attempt, including literals and plain http', async () => {
   await using server = await answering(OK);
   const strict = senderWith({ networks: '' });
   const rules = [
@@ -119,7 +119,7 @@ test('plain http to a name goes only to an allowed network', async () => {
   assert.match(attempt.error ?? '', /by the rule "scheme"/);
 });
 
-test('a socket whose remote address may not be a target is closed before anything is sent', async () => {
+test('a socket whose remote address is forbidden is closed before anything is sent', async () => {
   let sent = 0;
   const { promise: closed, resolve } = Promise.withResolvers<void>();
   await using server = await startSocketServer((socket) => {
@@ -127,7 +127,7 @@ test('a socket whose remote address may not be a target is closed before anythin
     socket.on('close', () => resolve());
   });
   const strict = createTarget({ allowed: parseNetworks(''), resolve: createResolve() });
-  // A guard that lets the address pass before the connection, as if the look-up had been told something else.
+  // A guard that admits the address before the connection, as if the lookup had answered differently.
   let looks = 0;
   const target = {
     ...strict,
@@ -142,7 +142,7 @@ test('a socket whose remote address may not be a target is closed before anythin
   assert.equal(sent, 0);
 });
 
-test('a name that does not resolve, or cannot be looked up, is a failure that says which', async () => {
+test('a name that does not resolve, or whose lookup fails, is a failure that says which', async () => {
   const reasons = [
     ['no such name', 'The name of the receiver does not resolve.'],
     [[], 'The name of the receiver does not resolve.'],
@@ -163,7 +163,7 @@ test('a name whose servers are silent costs one deadline', async () => {
   assert.equal(attempt.error, 'The name of the receiver was not resolved within 0.1 s.');
 });
 
-test('names whose servers are silent do not delay the delivery to a name that is well', async () => {
+test('names whose servers are silent do not delay deliveries to other names', async () => {
   await using server = await answering(OK);
   const slow = Promise.withResolvers<NameAnswer>();
   await using names = await startNameServer((name, kind) => {

@@ -23,7 +23,7 @@ const LATE = 'There was no complete response within 0.15 s.';
 const HEAD = 'HTTP/1.1 200 OK\r\n';
 const CHUNKED = `${HEAD}transfer-encoding: chunked\r\n\r\n`;
 
-/** The first delivery has this failure, the next one to the same receiver arrives. */
+/** Asserts that the first delivery fails like this, and the next one to the same receiver arrives. */
 async function fails(bad: (socket: Socket) => void, reason: string | RegExp, by = sender): Promise<void> {
   await using server = await badOnce(bad);
   const attempt = await by.send(deliveryTo(server.url));
@@ -48,11 +48,11 @@ const cut: [what: string, bytes: string, then: Ending, status?: number][] = [
   ['half a last chunk', `${CHUNKED}5\r\nhello\r\n0\r\n`, 'end', 200],
 ];
 for (const [what, bytes, then, status] of cut) {
-  test(`an answer that is cut, with ${what}, delivers nothing`, () =>
+  test(`an answer cut short, with ${what}, delivers nothing`, () =>
     fails((socket) => reply(socket, bytes, then), status ? `${CUT} Its status was ${status}.` : CUT));
 }
 
-test('an answer that is followed by a reset before it is complete delivers nothing', () =>
+test('an answer with a reset before its end delivers nothing', () =>
   fails((socket) => reply(socket, `${HEAD}content-length: 100\r\n\r\nhalf`, 'reset'), new RegExp(`^${CUT}`)));
 
 const invalid: [what: string, bytes: string][] = [
@@ -75,7 +75,7 @@ const invalid: [what: string, bytes: string][] = [
   ['a length in hexadecimal', `${HEAD}content-length: 0x2\r\n\r\nok`],
 ];
 for (const [what, bytes] of invalid) {
-  test(`an answer with ${what} is a failure that says what is wrong`, () =>
+  test(`an answer with ${what} is a failure that says why`, () =>
     fails((socket) => reply(socket, bytes), /^The response is not valid HTTP \([A-Za-z][\w ,/-]{7,}\)\.$/));
 }
 
@@ -102,11 +102,11 @@ const lengths: [what: string, header: string][] = [
   ['one beside chunks', 'content-length: 5\r\ntransfer-encoding: chunked'],
 ];
 for (const [what, header] of lengths) {
-  test(`an answer with a length that is ambiguous, ${what}, is a failure`, () =>
+  test(`an answer with an ambiguous length, ${what}, is a failure`, () =>
     fails((socket) => reply(socket, `${HEAD}${header}\r\n\r\nhello`), LENGTH));
 }
 
-test('an answer that is longer than its length says counts, and its rest is thrown away with the connection', async () => {
+test('an answer longer than its length counts, and its rest is discarded with the connection', async () => {
   await using server = await badOnce((socket) =>
     reply(socket, `${HEAD}content-length: 2\r\n\r\nno HTTP/1.1 500 this is not an answer`),
   );
@@ -152,7 +152,7 @@ const endless: [what: string, head: string, flood: Buffer][] = [
   ['endless chunks of one byte', CHUNKED, Buffer.from('1\r\nx\r\n'.repeat(10_000))],
 ];
 for (const [what, head, bytes] of endless) {
-  test(`${what}: the answer is left at the bound, its beginning is kept, and its status counts`, async () => {
+  test(`${what}: the answer is cut at the limit, its start is kept, and its status counts`, async () => {
     const { promise: gone, resolve } = Promise.withResolvers<number>();
     await using server = await badOnce((socket) => {
       socket.on('close', () => resolve(socket.bytesWritten));
@@ -168,7 +168,7 @@ for (const [what, head, bytes] of endless) {
   });
 }
 
-test('a flood of chunk extensions is left at the bound', async () => {
+test('a flood of chunk extensions is cut at the limit', async () => {
   await using server = await badOnce((socket) => {
     socket.write(`${CHUNKED}5;`);
     flood(socket, 'x'.repeat(10_000));
@@ -202,7 +202,7 @@ for (const [what, head, drips, reason] of slow) {
     ));
 }
 
-test('a body that never comes is ended by the deadline', () =>
+test('a body that never arrives is ended by the deadline', () =>
   fails((socket) => reply(socket, `${HEAD}content-length: 5\r\n\r\n`), `${LATE} Its status was 200.`, hasty));
 
 test('an answer after informational ones counts', async () => {
@@ -212,21 +212,21 @@ test('an answer after informational ones counts', async () => {
   assert.equal((await sender.send(deliveryTo(server.url))).status, 200);
 });
 
-test('an answer to go on, which nobody asked for, is a failure that says so', () =>
+test('an unsolicited 100 Continue is a failure that says so', () =>
   fails(
     (socket) => reply(socket, `HTTP/1.1 100 Continue\r\n\r\n${OK}`),
     'The receiver answered 100 (Continue) without being asked.',
   ));
 
 for (const headers of ['upgrade: x\r\nconnection: upgrade\r\n', '']) {
-  test(`an answer that switches protocols is a failure${headers && ', also with the headers of one'}`, () =>
+  test(`an answer that switches protocols is a failure${headers && ', even with its headers'}`, () =>
     fails(
       (socket) => reply(socket, `HTTP/1.1 101 Switching Protocols\r\n${headers}\r\n`),
       'The receiver answered 101 (Switching Protocols).',
     ));
 }
 
-test('headers that name parts of JavaScript objects do no harm', async () => {
+test('headers named like JavaScript object members do no harm', async () => {
   const headers =
     '__proto__: 5\r\nconstructor: 5\r\ntoString: 5\r\nretry-after: 7\r\ncontent-length: 0\r\n\r\n';
   await using server = await badOnce((socket) => reply(socket, HEAD + headers));
@@ -234,14 +234,14 @@ test('headers that name parts of JavaScript objects do no harm', async () => {
   assert.deepEqual([status, retryAfter], [200, '7']);
 });
 
-test('two Retry-After headers are none', async () => {
+test('two Retry-After headers are ignored', async () => {
   const headers = 'retry-after: 5\r\nretry-after: 7\r\ncontent-length: 0\r\n\r\n';
   await using server = await badOnce((socket) => reply(socket, `HTTP/1.1 503 No\r\n${headers}`));
   const { status, retryAfter } = await sender.send(deliveryTo(server.url));
   assert.deepEqual([status, retryAfter], [503, undefined]);
 });
 
-test('a receiver that answers before it was asked is believed', async () => {
+test("a receiver's premature answer counts", async () => {
   await using server = await startSocketServer((socket) => void socket.write(OK));
   assert.equal((await sender.send(deliveryTo(server.url))).status, 200);
 });

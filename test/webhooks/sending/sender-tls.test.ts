@@ -37,20 +37,20 @@ function to(port: number, name = NAME) {
   return deliveryTo(`https://${name}:${port}/hook`);
 }
 
-test('a receiver whose certificate is trusted and bears its name gets the delivery', async () => {
+test('a receiver with a trusted certificate for its name gets the delivery', async () => {
   const server = createHttpsServer(good, (request, response) => void response.end(request.headers.host));
   await using receiver = await listening(server, 'https');
   const attempt = await sender.send(to(receiver.port));
   assert.deepEqual([attempt.excerpt, attempt.address], [`${NAME}:${receiver.port}`, '127.0.0.1']);
 });
 
-test('a name with its final dot is the same name', async () => {
+test('a name with a trailing dot is the same name', async () => {
   const server = createHttpsServer(good, (_, response) => void response.end('ok'));
   await using receiver = await listening(server, 'https');
   assert.equal((await sender.send(to(receiver.port, `${NAME}.`))).status, 200);
 });
 
-test('a new connection to the same receiver takes up the TLS session of the last one', async () => {
+test('a new connection to the same receiver resumes the last TLS session', async () => {
   const reused: boolean[] = [];
   const server = createServer({ ...good, maxVersion: 'TLSv1.2' }, (socket) => {
     reused.push(socket.isSessionReused());
@@ -89,14 +89,14 @@ for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
   });
 }
 
-test('a certificate does not hold for the address behind the name', async () => {
+test("a certificate is not valid for the name's address", async () => {
   await using server = await tlsServer(good);
   const attempt = await sender.send(deliveryTo(server.url));
   assert.equal(attempt.error, 'The TLS connection failed (ERR_TLS_CERT_ALTNAME_INVALID).');
 });
 
 for (const version of ['TLSv1', 'TLSv1.1'] as const) {
-  test(`a receiver that speaks only ${version} is a failure`, async () => {
+  test(`a receiver that supports only ${version} is a failure`, async () => {
     const options = { minVersion: version, maxVersion: version, ciphers: 'DEFAULT@SECLEVEL=0' } as const;
     await using server = await tlsServer({ ...good, ...options });
     assert.match((await sender.send(to(server.port))).error ?? '', /^The TLS connection failed \(.*PROTOCOL/);
@@ -109,13 +109,13 @@ test('a receiver that does not speak TLS is a failure', async () => {
   assert.match(attempt.error ?? '', /^The TLS connection failed \(/);
 });
 
-test('a receiver of plain http that is spoken to in TLS, and the other way round, gets nothing', async () => {
+test('a plain http receiver addressed with TLS, and the reverse, gets nothing', async () => {
   await using server = await tlsServer(good);
   const attempt = await sender.send(deliveryTo(server.url.replace('https:', 'http:')));
   assert.match(attempt.error ?? '', /^The (?:answer is not valid HTTP|connection was closed)/);
 });
 
-test('a receiver that closes the connection within the TLS handshake is a failure', async () => {
+test('a receiver that closes the connection during the TLS handshake is a failure', async () => {
   await using server = await startSocketServer((socket) => socket.once('data', () => socket.end()));
   assert.equal(
     (await sender.send(to(server.port))).error,
@@ -130,7 +130,7 @@ test('a receiver that never ends the TLS handshake costs one deadline', async ()
   assert.equal(attempt.address, '127.0.0.1');
 });
 
-test('a receiver that asks for another protocol than HTTP/1.1 does not get it', async () => {
+test('only HTTP/1.1 is negotiated, whatever the receiver prefers', async () => {
   const { promise, resolve: seen } = Promise.withResolvers<unknown>();
   const server = createServer({ ...good, ALPNProtocols: ['h2', 'http/1.1'] }, (socket) => {
     seen(socket.alpnProtocol);

@@ -10,7 +10,7 @@ import { listening } from '../../../testkit/sockets/socket-server.ts';
 const sender = senderWith();
 const hasty = senderWith({ attemptMs: 100 });
 
-test('a delivery arrives as it was prepared, and its status is the outcome', async () => {
+test('a delivery arrives unchanged, and its status is the outcome', async () => {
   const receiver = await startReceiver();
   const before = Date.now();
   const delivery = deliveryTo(`${receiver.url}?a=b#c`);
@@ -31,7 +31,7 @@ test('a delivery arrives as it was prepared, and its status is the outcome', asy
   await receiver.stop();
 });
 
-test('a delivery that cannot be signed is a failed attempt, and nothing is sent', async () => {
+test('an unsignable delivery is a failed attempt, and nothing is sent', async () => {
   const receiver = await startReceiver();
   const delivery = deliveryTo(receiver.url);
   const bad = { ...delivery, webhook: { ...delivery.webhook, secrets: ['whsec_c2hvcnQ='] } };
@@ -40,7 +40,7 @@ test('a delivery that cannot be signed is a failed attempt, and nothing is sent'
   await receiver.stop();
 });
 
-test('a status other than 2xx is a failure that keeps what the receiver said', async () => {
+test("a status other than 2xx is a failure that keeps the receiver's answer", async () => {
   const receiver = await startReceiver();
   receiver.script({ status: 500, body: 'we are sorry' }, { status: 429 }, { status: 404 }, { status: 202 });
   const attempt = await sender.send(deliveryTo(receiver.url));
@@ -52,7 +52,7 @@ test('a status other than 2xx is a failure that keeps what the receiver said', a
   await receiver.stop();
 });
 
-test('a Retry-After is kept as it came, at most 64 characters of it', async () => {
+test('a Retry-After is kept unchanged, up to 64 characters', async () => {
   const receiver = await startReceiver();
   const headers = (value: string) => ({ status: 503, headers: { 'retry-after': value } });
   const date = 'Wed, 21 Oct 2026 07:28:00 GMT';
@@ -85,7 +85,7 @@ test('an excerpt is valid text wherever it is cut', async () => {
   await receiver.stop();
 });
 
-test('a compressed answer is kept as it came', async () => {
+test('a compressed answer is kept unchanged', async () => {
   const receiver = await startReceiver();
   const body = Buffer.from('1f8b0800', 'hex');
   receiver.script({ status: 200, headers: { 'content-encoding': 'gzip' }, body });
@@ -103,7 +103,7 @@ test('a receiver that never answers costs one deadline', async () => {
   await receiver.stop();
 });
 
-test('a connection that is refused is a failure with the address that was tried', async () => {
+test('a refused connection is a failure with the address tried', async () => {
   const server = await listening(createTcpServer(), 'http');
   await server[Symbol.asyncDispose]();
   const attempt = await sender.send(deliveryTo(server.url));
@@ -111,9 +111,9 @@ test('a connection that is refused is a failure with the address that was tried'
   assert.equal(attempt.address, '127.0.0.1');
 });
 
-test('a name is connected to by its addresses, and the one that took the connection is in the attempt', async () => {
+test("a name's addresses are tried, and the attempt has the one that accepted", async () => {
   const receiver = await startReceiver();
-  // Nothing listens at the first of them.
+  // Nothing listens at the first address.
   const addresses = ['127.0.0.2', '127.0.0.1'].map((address) => ({ address, family: 4 }));
   const named = senderWith({ resolve: async () => addresses });
   const url = `http://plants.example:${receiver.port}/`;
@@ -124,7 +124,7 @@ test('a name is connected to by its addresses, and the one that took the connect
   assert.deepEqual([refused.error, refused.address], ['The receiver refused the connection.', '127.0.0.2']);
 });
 
-test('a stop ends the attempts that are under way, and makes no others', async () => {
+test('a stop ends running attempts, and starts no others', async () => {
   const stopped = senderWith();
   const receiver = await startReceiver();
   receiver.usually('hang');
@@ -137,7 +137,7 @@ test('a stop ends the attempts that are under way, and makes no others', async (
   await receiver.stop();
 });
 
-test('a stop closes the connections that are kept', async () => {
+test('a stop closes idle connections', async () => {
   const stopped = senderWith();
   const server = createServer((_, response) => void response.end());
   await using receiver = await listening(server, 'http');

@@ -9,7 +9,7 @@ import vectors from '../../../testkit/receivers/standard-webhooks.json' with { t
 
 const { id, timestamp, body, symmetric, asymmetric } = vectors;
 
-test('a message is signed as the vectors of Standard Webhooks say', () => {
+test('a message is signed like the vectors of Standard Webhooks', () => {
   const keys = { secrets: [symmetric.secret], privateKey: asymmetric.privateKey };
   assert.equal(sign({ id, timestamp, body, keys }), `${symmetric.signature} ${asymmetric.signature}`);
 });
@@ -67,7 +67,7 @@ test('keys have the length and the form of Standard Webhooks', () => {
   assert.match(publicKey, /^whpk_[A-Za-z0-9+/]{43}=$/);
 });
 
-test('more keys than are kept imported still sign right', () => {
+test('keys beyond the cache of imported ones still sign correctly', () => {
   const first = newKeyPair(randomBytes);
   const content = { id, timestamp, body };
   const before = sign({ ...content, keys: { secrets: [], privateKey: first.privateKey } });
@@ -77,7 +77,7 @@ test('more keys than are kept imported still sign right', () => {
   assert.equal(sign({ ...content, keys: { secrets: [], privateKey: first.privateKey } }), before);
 });
 
-test('a key that cannot be read is refused without showing it', () => {
+test('an invalid key is refused without showing it', () => {
   const good = newKeyPair(randomBytes).privateKey;
   const bad = [
     { secrets: ['whsec_c2hvcnQ='], privateKey: good },
@@ -93,10 +93,10 @@ test('a key that cannot be read is refused without showing it', () => {
   }
 });
 
-test('an error that something else left in OpenSSL’s queue spoils no signature', () => {
+test('an error left in OpenSSL’s queue by other code spoils no signature', () => {
   const { privateKey } = newKeyPair(randomBytes);
   const content = { id, timestamp, body, keys: { secrets: [], privateKey } };
-  // Its name is refused when the socket is made, and nothing clears the queue before a handshake begins.
+  // Creating the socket refuses its name, and nothing clears the queue before a handshake starts.
   const socket = connect({ host: '127.0.0.1', port: 1, lookup: () => {}, servername: 'a'.repeat(256) });
   socket.on('error', () => {});
   try {

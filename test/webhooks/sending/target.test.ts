@@ -39,7 +39,7 @@ async function ruleOf(url: string, networks = ''): Promise<string | undefined> {
   }
 }
 
-/** A name of so many bytes, in labels of 61. */
+/** A name of this many bytes, in labels of 61. */
 function longName(bytes: number): string {
   return `${'a'.repeat(61)}.`.repeat(8).slice(0, bytes);
 }
@@ -231,7 +231,7 @@ for (const url of accepted) {
   });
 }
 
-/** A number as a part of an IPv4 address may be written. */
+/** The ways to write a part of an IPv4 address. */
 const spellings: ((part: number) => string)[] = [
   String,
   (part) => `0x${part.toString(16)}`,
@@ -247,7 +247,7 @@ const digits: ((text: string) => string)[] = [
   (text) => text.replace(/\d/g, (digit) => String.fromCodePoint(0x1d7ce + Number(digit))),
 ];
 
-test('an IPv4 address is judged alike in every way to write it', async () => {
+test('an IPv4 address is judged the same in every spelling', async () => {
   const inputs = [
     fc.nat({ max: 2 ** 32 - 1 }),
     fc.integer({ min: 1, max: 4 }),
@@ -259,7 +259,7 @@ test('an IPv4 address is judged alike in every way to write it', async () => {
   await fc.assert(
     fc.asyncProperty(...inputs, async (address, parts, spell, draw, dot, end) => {
       const bytes = [24, 16, 8, 0].map((shift) => (address >>> shift) & 255);
-      // The last part stands for all the bytes that are left.
+      // The last part stands for all remaining bytes.
       const front = bytes.slice(0, parts - 1);
       const numbers = [...front, address % 256 ** (5 - parts)];
       const host = numbers.map((part, i) => draw((spell[i] ?? String)(part))).join(dot);
@@ -268,7 +268,7 @@ test('an IPv4 address is judged alike in every way to write it', async () => {
   );
 });
 
-test('an allowed network admits its addresses, and plain http to them alone', async () => {
+test('an allowed network admits its addresses, and plain http only to them', async () => {
   const networks = '127.0.0.0/8,10.0.0.0/24';
   const accepted = [
     'http://127.0.0.1:3000/',
@@ -283,7 +283,7 @@ test('an allowed network admits its addresses, and plain http to them alone', as
   assert.equal(await ruleOf('http://[::1]/', networks), 'loopback');
 });
 
-test('a host in an allowed network keeps only the addresses that are admitted', () => {
+test('a host in an allowed network keeps only its allowed addresses', () => {
   const target = targetWith('127.0.0.0/8');
   const admitted = (protocol: string, addresses: string[]) =>
     target.admit({ protocol, hostname: 'x' }, addresses.map(toLookup)).map(({ address }) => address);
@@ -293,18 +293,18 @@ test('a host in an allowed network keeps only the addresses that are admitted', 
   assert.throws(() => admitted('https:', ['93.184.215.14', '::1']), TargetRefused);
 });
 
-test('localhost is admitted when 127.0.0.0/8 is, although it is ::1 as well', async () => {
+test('localhost is admitted when 127.0.0.0/8 is, although it is also ::1', async () => {
   assert.equal(await ruleOf('http://localhost:3000/', '127.0.0.0/8'), undefined);
   assert.equal(await ruleOf('http://both.example/', '127.0.0.0/8'), undefined);
 });
 
-test('the refusal of a name does not tell which address it has', async () => {
+test('the refusal of a name does not reveal its address', async () => {
   await assert.rejects(
     targetWith().check('https://inside.example/'),
     (error: Error) => !/10\./.test(error.message),
   );
 });
 
-test('a look-up that hangs does not hold up the making of a webhook', async () => {
+test('a hanging lookup does not hold up creating a webhook', async () => {
   await targetWith('', () => new Promise(() => {})).check('https://slow.example/');
 });
