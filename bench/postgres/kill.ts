@@ -103,5 +103,5 @@ function noteOf(takeovers: number[]): string {
 }
 
 function secondsOf(ms: number): string {
-  return Number.isFinite(ms) ? `${(ms / 1000).toFixed(1)} s` : 'longer than it was waited for';
+  return Number.isFinite(ms) ? `${(ms / 1000).toFixed(1)} s` : 'not within the time limit';
 }

@@ -13,15 +13,15 @@ import { makeServer, NO_FSYNC, type PostgresServer } from './servers/servers.ts'
 
 const REPLICAS = 3;
 const MOST_MS = 5_000;
-/** How long a token is asked for after it was revoked: longer than anybody may take. */
+/** How long to keep using a token after it was revoked: longer than any replica may accept it. */
 const WATCH_MS = 6_000;
 const LOOK_MS = 10;
 const CUT_EVERY_MS = 50;
 
 /**
- * A token is revoked on the command line, while it is in use at three replicas: with hints, with connections for hints
- * that break off all the time, and through a pooler, where nobody listens. From the time that the token carries for its
- * revocation until the last answer that was not 401, by the clock of this machine.
+ * Revokes a token on the command line while three replicas use it: with hints, with hint connections that keep
+ * breaking, and through a pooler, which has none. Measures, by this machine's clock, from the stored time of revocation
+ * to the last answer other than 401.
  */
 export async function revoke({ rounds }: Plan): Promise<Findings> {
   const server = await makeServer();
@@ -63,7 +63,7 @@ async function revokeAt(server: PostgresServer, { name, rounds, url, env = {} }:
   };
 }
 
-/** Milliseconds until each of the replicas refused it. */
+/** Milliseconds until each replica refused it. */
 async function revokeOne(
   server: PostgresServer,
   token: string,
@@ -81,7 +81,7 @@ async function revokeOne(
   return times.map((at) => Math.max(0, at - Number(revoked?.revoked_at)));
 }
 
-/** Asks all the time until the token was refused for a while; resolves with when the last answer that took it came. */
+/** Sends requests until the token has been refused for a while; resolves with the time of the last accepted one. */
 async function lastTaken(url: string, token: string, signal: AbortSignal): Promise<number> {
   let last = 0;
   for (let refused = 0; refused < 5 && !signal.aborted; ) {
@@ -94,7 +94,7 @@ async function lastTaken(url: string, token: string, signal: AbortSignal): Promi
   return last;
 }
 
-/** Ends every connection that listens, again and again, while the work lasts. */
+/** Keeps ending all listening connections while the work runs. */
 async function withoutEars<T>(server: PostgresServer, work: () => Promise<T>): Promise<T> {
   let isOver = false;
   const cutting = (async () => {
@@ -114,8 +114,7 @@ async function withoutEars<T>(server: PostgresServer, work: () => Promise<T>): P
 }
 
 async function throughPooler(server: PostgresServer, rounds: number): Promise<Findings> {
-  if (!hasPgbouncer())
-    return { checks: [], notes: ['PgBouncer is not installed: nothing was tried through a pooler'] };
+  if (!hasPgbouncer()) return { checks: [], notes: ['PgBouncer is not installed: the pooler was skipped'] };
   const pooler = await startPgbouncer(server);
   const env = { DATABASE_POOLER: 'transaction' };
   const findings = await revokeAt(server, { name: 'through PgBouncer', rounds, url: pooler.url, env });
@@ -125,7 +124,7 @@ async function throughPooler(server: PostgresServer, rounds: number): Promise<Fi
 
 const PROGRAM = fileURLToPath(new URL('../../bin/plant-store', import.meta.url));
 
-/** A verb of the command line, on the store itself; resolves with what it prints. */
+/** Runs a verb on the store; resolves with its output. */
 async function command(server: PostgresServer, ...args: string[]): Promise<string> {
   const env = { ...process.env, DATABASE_URL: server.url() };
   const { stdout } = await promisify(execFile)(process.execPath, [PROGRAM, ...args], { env });

@@ -12,19 +12,19 @@ import { makeServer, NO_FSYNC, queryOnce } from './servers/servers.ts';
 const REPLICAS = 3;
 const CONNECTIONS = 64;
 const REQUESTS_OF_ROUND = 1_000;
-/** Of creates without a key there are fewer, with each replica taken out before it is stopped. */
+/** Fewer creates have no key: a replica is taken out before each stop. */
 const PLAIN_SHARE = 1 / 5;
-/** Between one that is back and the next one that goes. */
+/** From one replica's return until the next one stops. */
 const PAUSE_MS = 300;
 const LOOK_MS = 10;
 
 /**
- * Three replicas behind HAProxy, stopped (SIGTERM) and started again one after the other, all the time, while clients
- * list plants and create some under keys. A round is a thousand requests. Then the same with creates that have neither
- * key nor id, and replicas that are taken out of HAProxy before they are stopped.
+ * Three replicas behind HAProxy are stopped (SIGTERM) and restarted in turn, while clients list plants and create some
+ * with keys. A round is a thousand requests. Then the same with creates that have neither key nor id, and replicas that
+ * are taken out of HAProxy before they stop.
  */
 export async function rolling({ rounds }: Plan): Promise<Findings> {
-  if (!hasHaproxy()) return { checks: [], notes: ['HAProxy is not installed: nothing was tried'] };
+  if (!hasHaproxy()) return { checks: [], notes: ['HAProxy is not installed: skipped'] };
   const server = await makeServer();
   await server.start(NO_FSYNC);
   const ports = await Promise.all(Array.from({ length: REPLICAS }, freePort));
@@ -52,7 +52,7 @@ export async function rolling({ rounds }: Plan): Promise<Findings> {
   await server.stop();
   return {
     checks: checks.flat(),
-    notes: [...Object.entries(parts).map(noteOf), `HAProxy tried ${retries} requests again`],
+    notes: [...Object.entries(parts).map(noteOf), `HAProxy retried ${retries} requests`],
   };
 }
 
@@ -62,7 +62,7 @@ type Outcome = {
   requests: number;
   /** Names of plants whose creation was acknowledged. */
   created: string[];
-  /** What was neither 200 nor 201. */
+  /** Answers other than 200 and 201. */
   failures: string[];
   restarts: number;
   /** Milliseconds. */
@@ -99,7 +99,7 @@ async function restartUnderLoad(
   return { ...outcome, restarts: codes.length, codes };
 }
 
-/** Lets what is under way at the replica end, and nothing new begin. */
+/** Lets the replica finish its pending requests, and sends it no new ones. */
 async function takeOut(haproxy: Haproxy, n: number): Promise<void> {
   await haproxy.set(n, 'drain');
   while ((await haproxy.current(n)) > 0) await sleep(LOOK_MS);
@@ -143,7 +143,7 @@ function create(pool: Pool, { body, headers }: ReturnType<Post>): Promise<string
   return failureOf(pool.request({ method: 'POST', path: '/plants', headers: all, body }), 201);
 }
 
-/** Undefined when the answer came whole and has the status. */
+/** Undefined for a complete answer with the expected status. */
 async function failureOf(sent: ReturnType<Pool['request']>, status: number): Promise<string | undefined> {
   try {
     const { statusCode, body } = await sent;

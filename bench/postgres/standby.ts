@@ -15,13 +15,13 @@ import { makeServer, makeStandby, type PostgresServer, STANDBY } from './servers
 const CLIENTS = 8;
 const THINK_MS = 50;
 const LOOK_MS = 20;
-/** How much later than at its deadline an answer may come on a busy machine; and after its wait was broken off. */
+/** How late an answer may be on a busy machine, after its deadline or the end of its wait. */
 const SLACK_MS = 2_500;
 
 /**
- * The synchronous standby is killed, and commits wait for it: one until the service gives up, others until somebody
- * cancels their wait, or ends their session. Nobody is told that a plant is there; when the standby is back, all that
- * was unknown is sent again, and both servers hold the same.
+ * The synchronous standby is killed, so commits wait for it: one until the service gives up, others until someone
+ * cancels their wait or ends their session. No client is told that its plant exists. When the standby is back,
+ * everything unknown is retried, and both servers must have the same data.
  */
 export async function standbyGone({ rounds, random }: Plan): Promise<Findings> {
   const [primary, standby] = [await makeServer(), await makeStandby()];
@@ -66,12 +66,12 @@ async function startedAndStopped(server: PostgresServer): Promise<PostgresServer
   return server;
 }
 
-/** A create under a key, without an id, and what it was answered first. */
+/** A create with a key and without an id, and its first answer. */
 type Wait = { how: string; entry: Entry; code: number; ms: number; from: number; to: number };
 
 type Place = { replica: Server; ledger: Ledger };
 
-/** The first one waits alone, and so for as long as the service lets it. Reads go on meanwhile. */
+/** The first create waits alone, and so for as long as the service allows. Reads continue meanwhile. */
 async function untilDeadline({ replica, ledger, reads }: Place & { reads: number[] }): Promise<Wait> {
   const sent = sendKeyed(replica, enter(ledger, { chosen: false, tagged: true }));
   let isOver = false;
@@ -87,7 +87,7 @@ async function untilDeadline({ replica, ledger, reads }: Place & { reads: number
 
 type Breaking = Place & { primary: PostgresServer; how: 'pg_cancel_backend' | 'pg_terminate_backend' };
 
-/** Breaks off the waits of all who come, as soon as they wait, until the create has its answer. */
+/** Breaks off every wait as soon as it starts, until the create has its answer. */
 async function untilBrokenOff({ replica, ledger, primary, how }: Breaking): Promise<Wait> {
   const sent = sendKeyed(replica, enter(ledger, { chosen: false, tagged: true }));
   let isOver = false;
@@ -129,7 +129,7 @@ function acknowledge(entry: Entry, answer: Response): void {
 
 const PATIENCE_MS = 30_000;
 
-/** Sends it again under its key until it is answered. */
+/** Retries it under its key until it is answered. */
 async function settleKeyed(replica: Server, entry: Entry, ledger: Ledger): Promise<void> {
   for (const start = performance.now(); performance.now() - start < PATIENCE_MS; await sleep(LOOK_MS)) {
     const answer = await postKeyed(replica, entry);
@@ -163,7 +163,7 @@ const CONTENT = `SELECT md5(string_agg(p::text, ',' ORDER BY p.owner, p.id)) AS 
   (SELECT md5(string_agg(i::text, ',' ORDER BY i.user_id, i.request)) FROM idempotency i) AS answers
   FROM plants p`;
 
-/** Both servers, once the standby has caught up. */
+/** Compares both servers once the standby has caught up. */
 async function compare(primary: PostgresServer, standby: PostgresServer): Promise<Check> {
   const [at] = await primary.query('SELECT pg_current_wal_flush_lsn() AS lsn');
   const behind = `SELECT pg_last_wal_replay_lsn() < '${at?.lsn}' AS is_behind`;

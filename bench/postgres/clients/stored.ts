@@ -1,7 +1,7 @@
 import { DELIVERIES, EVENTS, PLANTS, type Stored, toStored } from '../../crash/stored.ts';
 import { queryOnce } from '../servers/servers.ts';
 
-/** What the store in a database holds. Nobody may write meanwhile. */
+/** Reads a store's content from its database, while nobody writes. */
 export async function readDatabase(url: string): Promise<Stored> {
   return toStored({
     plants: await queryOnce(url, PLANTS),

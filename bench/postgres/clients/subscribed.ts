@@ -4,9 +4,7 @@ import type { Server } from '../../servers/server.ts';
 import { createWebhook } from '../../servers/webhooks.ts';
 import type { PostgresServer } from '../servers/servers.ts';
 
-/** Webhooks of the receivers, and what becomes of their deliveries in the database. */
-
-/** A webhook for each of the receivers: whom it calls, by its id. */
+/** Creates a webhook for each receiver; returns whom each webhook calls, by its id. */
 export async function subscribe(
   replica: Server,
   receivers: Receivers,
@@ -30,10 +28,7 @@ const PENDING = `SELECT count(*) AS pending FROM deliveries WHERE state = 'pendi
 
 const LOOK_MS = 50;
 
-/**
- * Milliseconds until what is pending now for some webhooks is delivered, whatever comes after it; Infinity when it takes
- * longer than `patienceMs`.
- */
+/** Milliseconds until some webhooks' deliveries that are pending now are delivered; Infinity after `patienceMs`. */
 export async function untilDelivered(
   server: PostgresServer,
   webhooks: readonly string[],
@@ -41,7 +36,7 @@ export async function untilDelivered(
 ): Promise<number> {
   const start = performance.now();
   const these = `webhook IN (${webhooks.map((id) => `'${id}'`).join()})`;
-  // Ids of events rise with the time.
+  // Event ids increase over time.
   const [newest] = await server.query(`SELECT max(event) AS event FROM deliveries WHERE ${these}`);
   while (performance.now() - start < patienceMs) {
     const [row] = await server.query(`${PENDING} AND ${these} AND event <= '${newest?.event}'`);
@@ -51,7 +46,7 @@ export async function untilDelivered(
   return Number.POSITIVE_INFINITY;
 }
 
-/** How many events the receivers have accepted, each counted once for each of them. */
+/** How many events the receivers accepted, counted once per receiver. */
 export function countAccepted({ accepted }: ReceiverReport): number {
   return [...accepted.values()].reduce((sum, events) => sum + events.size, 0);
 }

@@ -2,8 +2,8 @@
  * An LD_PRELOAD library: a process that runs as if on a machine of its own, with another clock and another address.
  * `other-host.ts` builds it.
  *
- *   OH_CLOCK_S       optional: seconds to add to the clock that people set; the monotonic one stays
- *   OH_ADDRESS       optional: the IPv4 address that connections to OH_PORT come from, so that a receiver can tell who sends
+ *   OH_CLOCK_S       optional: seconds to add to the wall clock; the monotonic one stays
+ *   OH_ADDRESS       optional: the IPv4 address for connections to OH_PORT, so that a receiver can tell who sends
  *   OH_PORT
  */
 #define _GNU_SOURCE
@@ -61,7 +61,7 @@ time_t time(time_t *t) {
 int connect(int fd, const struct sockaddr *to, socklen_t len) {
   resolve();
   if (port && to->sa_family == AF_INET && ((const struct sockaddr_in *)to)->sin_port == port) {
-    /* The kernel chooses a port at connect(), when it knows both ends: else ports would run out. */
+    /* The kernel chooses a port at connect(), when it knows both ends; otherwise ports would run out. */
     int yes = 1;
     setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &yes, sizeof yes);
     if (bind(fd, (struct sockaddr *)&own, sizeof own) != 0) return -1;

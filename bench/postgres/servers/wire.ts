@@ -1,14 +1,14 @@
 /**
- * As much of PostgreSQL's protocol as it takes to see where messages end and transactions are committed
+ * The part of PostgreSQL's protocol that shows where messages end and transactions commit
  * (https://www.postgresql.org/docs/current/protocol-message-formats.html).
  */
 
 const LENGTH_BYTES = 4;
 
-/** Cuts a stream into its messages: each call resolves with those that the chunk completes. */
+/** Splits a stream into messages: each call returns those that the chunk completes. */
 export function createFraming(side: 'client' | 'server'): (chunk: Buffer) => Buffer[] {
   let rest: Buffer = Buffer.alloc(0);
-  // The first message of a client has no type.
+  // A client's first message has no type.
   let typeBytes = side === 'client' ? 0 : 1;
   return (chunk) => {
     rest = Buffer.concat([rest, chunk]);
@@ -34,10 +34,10 @@ const BIND = 'B';
 const SYNC = 'S';
 export const READY = 'Z';
 
-/** A transaction that creates plants: one statement, which Sync commits, or some of them and COMMIT. */
+/** How a transaction creates plants: one statement, committed by Sync, or several and COMMIT. */
 export type Shape = 'statement' | 'transaction';
 
-/** Follows what a client sends. A message that lets the server commit plants is told from the others by its shape. */
+/** Follows what a client sends, and recognises messages that let the server commit plants. */
 export function createFollower(): (message: Buffer) => { shape: Shape | undefined; isAnswered: boolean } {
   const creating = new Set<string>();
   let isOpen = false;
@@ -79,7 +79,7 @@ export function createFollower(): (message: Buffer) => { shape: Shape | undefine
   };
 }
 
-/** The strings that a message begins with, each of which ends with a zero. */
+/** The zero-terminated strings at the start of a message. */
 function stringsOf(message: Buffer, count: 1): [string];
 function stringsOf(message: Buffer, count: 2): [string, string];
 function stringsOf(message: Buffer, count: number): string[] {
