@@ -17,15 +17,15 @@ const HEAD = `// Made by "npm run docs" from the OpenAPI document. Change the sc
 import type { Int64, Int64Input } from './json.ts';
 `;
 
-/** What a client has no use for: the body of a failure, one that is empty, and a plant without its id. */
+/** Types of no use to a client: the body of a failure, an empty one, and a plant without its id. */
 const LEFT_OUT = ['Error', 'EmptyInput', 'Plant'];
-/** `Event` is a type of browsers. */
+/** Browsers have a type `Event`. */
 const RENAMED: Readonly<Record<string, string>> = { Event: 'PlantEvent' };
 const WIDTH = 110;
 
-/** `packages/client/src/schemas.ts`: the schemas of the document as types, in its order and with its descriptions. */
+/** Generates `packages/client/src/schemas.ts`: the document's schemas as types, in the same order, with their descriptions. */
 export function clientSchemas(document: object): string {
-  // `openapiDocument` promises an OpenAPI document, and each of its schemas is made of these parts.
+  // `openapiDocument` returns an OpenAPI document whose schemas consist of these parts.
   const { schemas } = (document as { components: { schemas: Record<string, Schema> } }).components;
   const wanted = new Map(Object.entries(schemas).filter(([name]) => !LEFT_OUT.includes(name)));
   return [HEAD, ...[...wanted].map(([name, schema]) => declaration(name, schema, wanted))].join('\n');
@@ -39,7 +39,7 @@ function declaration(name: string, schema: Schema, all: Schemas): string {
   return `${comment(schema.description, '')}export type ${nameOf(name)} = ${type};\n`;
 }
 
-/** Whether all of its members are members of the other as well, and are the same there. */
+/** Whether the other schema has all of its members unchanged. */
 function isBase(schema: Schema | undefined, other: Schema): boolean {
   const members = Object.entries(schema?.properties ?? {});
   return (
@@ -63,7 +63,7 @@ function nameOf(name: string): string {
   return RENAMED[name] ?? name;
 }
 
-/** @param isInput whether it is sent: such an object takes no other members */
+/** @param isInput whether a client sends it: such an object allows no other members */
 function typeOf(schema: Schema, indent = '', isInput = schema.additionalProperties === false): string {
   if (schema.$ref) return nameOf(schema.$ref.slice(schema.$ref.lastIndexOf('/') + 1));
   if (schema.enum) return schema.enum.map((value) => `'${value}'`).join(' | ');

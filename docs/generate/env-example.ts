@@ -12,13 +12,13 @@ const INTRODUCTION = `# Made by "npm run docs" from src/config/settings.ts. Chan
 # A line holds one setting, without spaces around the =. An empty value counts as not set. If the file has a
 # DATABASE_URL or a BOOTSTRAP_TOKEN, let only the user of the service read it.`;
 
-/** `.env.example`: every setting as a comment, in the syntax that Node, systemd and Docker have in common. */
+/** Generates `.env.example`: every setting as a comment, in the syntax that Node, systemd and Docker share. */
 export function envExample(): string {
   return `${[INTRODUCTION, ...Object.values(settings).map(entry)].join('\n\n')}\n`;
 }
 
 function entry({ env, description, default: value, defaultText }: Setting<unknown>): string {
-  // A default that is not a value one could set goes into the comment.
+  // A default that cannot be set as a value goes into the comment.
   const isValue = value !== undefined;
   const note = defaultText === undefined || isValue ? description : `${description} Default: ${defaultText}.`;
   return [...wrapped(note), `#${env}=${isValue ? (defaultText ?? '') : ''}`].join('\n');

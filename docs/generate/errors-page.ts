@@ -28,7 +28,7 @@ need a token. Where it is empty, the code is answered before an operation is kno
 request that cannot be read), or is kept for a part of the service that is still to come.`;
 
 export function errorsPage(operations: readonly Operation[]): string {
-  // Object.keys gives strings; the catalogue's keys are these numbers.
+  // Object.keys returns strings; the catalogue's keys are these numbers.
   const codes = Object.keys(catalogue).map((key) => Number(key) as ErrorCode);
   const sections = [...Map.groupBy(codes, statusOf)].map(([status, group]) => {
     const rows = group.map((error) => {

@@ -29,7 +29,7 @@ const INTRODUCTION = `# Limits
 
 Every queue, body, loop and wait of the service is bounded. The values are in \`src/limits.ts\` and are not settings.`;
 
-/** A group that is missing here is a type error. */
+/** A missing group is a type error. */
 const groups: Readonly<Record<keyof typeof limits, { title: string; values: object }>> = {
   http: { title: 'Requests', values: http },
   plants: { title: 'Plants', values: plants },
@@ -58,7 +58,7 @@ export function limitsPage(): string {
   const sections = Object.entries(groups).map(([group, { title, values }]) => {
     const rows = Object.entries(values).map(([key, value]) => {
       const name = `${group}.${key}`;
-      // `bounds` has an entry for each limit there is, which its type sees to.
+      // The type of `bounds` ensures an entry for each limit.
       return [code(name), shown(key, value), reasons.get(name) ?? '', bounds[name as LimitName]];
     });
     return `## ${title}\n\n${table(['Limit', 'Value', 'What and why', 'At the bound'], rows)}`;
@@ -66,7 +66,6 @@ export function limitsPage(): string {
   return [INTRODUCTION, ...sections].join('\n\n');
 }
 
-/** The doc comment of each limit, by its name. */
 function reasonsIn(source: string): Map<string, string> {
   const reasons = new Map<string, string>();
   for (const [, group, body = ''] of source.matchAll(/^export const (\w+) = \{\n(.*?)^\} as const;/gms)) {
@@ -77,7 +76,7 @@ function reasonsIn(source: string): Map<string, string> {
   return reasons;
 }
 
-/** A value with its unit, which the end of its name tells. */
+/** A value with its unit, which the end of its name says. */
 function shown(name: string, value: unknown): string {
   if (typeof value === 'object' && value !== null) {
     return Object.entries(value)
@@ -106,7 +105,7 @@ const SIZES: Units = [
   [1, 'bytes'],
 ];
 
-/** In the largest unit in which it is a whole number. */
+/** Uses the largest unit that gives a whole number. */
 function inUnits(value: number, units: Units): string {
   const [size, name] = units.find(([each]) => value % each === 0) ?? [1, ''];
   return `${value / size} ${name}`;

@@ -29,7 +29,7 @@ the embedded store ${limits.webhooksRead} in one turn of the event loop, on Post
 \`plant_store_webhook_reading_age_seconds\` says how old that is. How many deliveries wait is therefore not exported;
 \`plant-store webhook list\` counts them of one user.`;
 
-/** The names of the library's own, as a service exports them. */
+/** The metrics of the client library, as a service exports them. */
 export async function metricsPage(): Promise<string> {
   const own = Object.values<Metric>(catalogue);
   const rows = own.map(({ name, type, labels, of, help }) => [
@@ -59,5 +59,5 @@ function buckets(metrics: readonly Metric[]): string {
   const rows = metrics
     .filter((metric) => metric.buckets !== undefined)
     .map(({ name, buckets = [] }) => [code(name), buckets.join(', ')]);
-  return `Histograms count in these buckets, each with what is at most as large:\n\n${table(['Histogram', 'Up to'], rows)}`;
+  return `Histograms count in these buckets, each with values up to its bound:\n\n${table(['Histogram', 'Up to'], rows)}`;
 }

@@ -8,8 +8,8 @@ import { limitsPage } from './limits-page.ts';
 import { metricsPage } from './metrics-page.ts';
 
 /**
- * The reference pages that are made from the code, by their path from the root of the project. The OpenAPI
- * document is, to the byte, what `plant-store openapi` prints.
+ * Generates the reference pages, by path from the root of the project. The OpenAPI document is exactly what
+ * `plant-store openapi` prints.
  */
 export async function referencePages(): Promise<ReadonlyMap<string, string>> {
   const document = openapiDocument();

@@ -6,8 +6,8 @@ import { startReceiver } from '../../testkit/receivers/receiver.ts';
 import { type Service, startService } from '../../testkit/service/service.ts';
 
 /**
- * Takes the pictures of the console for the documentation (`npm run pictures`): of a real service, in a real browser. The
- * plants are those of a day, so that the overview has something to show.
+ * Takes the documentation's pictures of the console (`npm run pictures`) from a real service in a real browser. The
+ * plants span a day, so that the overview has something to show.
  */
 const FOLDER = join(import.meta.dirname, '..', 'pictures');
 const HOUR = 3_600_000;
@@ -21,7 +21,7 @@ const NAMES = [
   'Sessile oak',
   'Wych elm',
 ];
-/** How many plants came in each of the last hours. */
+/** How many plants were created in each of the last hours. */
 const DAY = [1, 0, 0, 2, 1, 3, 6, 9, 12, 8, 7, 11, 14, 10, 6, 5, 9, 12, 7, 4, 3, 2, 4, 5];
 
 const receiver = await startReceiver();
@@ -52,7 +52,7 @@ async function request(method: string, path: string, token: string, body: unknow
   if (status !== 201) throw new Error(text);
 }
 
-/** Only the store takes events of the past; the webhooks are told of them as of any other. */
+/** Directly in the store, since only it takes past events; webhooks are told of them normally. */
 async function fillDay({ beside }: Service): Promise<void> {
   const now = Date.now();
   await beside(async ({ store }) => {
@@ -83,7 +83,7 @@ async function take(token: string, at: string, name: string): Promise<void> {
   const context = { viewport: { width: 1200, height: 720 }, colorScheme: 'light' as const };
   await browser.visit(service, { token, at, context }, async (page) => {
     await page.locator('.loaded').first().waitFor();
-    // The first attempt at the broken webhook, and what the page then loads.
+    // Wait for the first attempt at the broken webhook, and for what the page then loads.
     if (at === '#/') await page.getByRole('link', { name: 'The garden calendar', exact: true }).waitFor();
     await page.mouse.move(0, 0);
     await page.screenshot({ path });

@@ -1,4 +1,4 @@
-/** A Markdown table. Cells hold Markdown; a bar or a line break in them would end the cell, so both are replaced. */
+/** A Markdown table. Replaces bars and line breaks in cells, which would end the cell. */
 export function table(headings: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]) => `| ${cells.map(cell).join(' | ')} |`;
   return [line(headings), `|${headings.map(() => '---|').join('')}`, ...rows.map(line)].join('\n');
