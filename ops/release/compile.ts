@@ -14,11 +14,10 @@ import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
 /**
- * Compiles `src/` and the client into `build/lib`: JavaScript, the types of the client, and the migrations. The client
- * alone is in `packages/client/build` as well, for its own package. The packages need it, because Node strips no types
- * in `node_modules`; a checkout runs the sources themselves.
+ * Compiles `src/` into `build/lib`: JavaScript, the types of `plant-store/client`, and the migrations. The package
+ * needs it, because Node does not strip types in `node_modules`; a checkout runs `src/` directly.
  *
- * Replaces what was there only when all is done, so that nobody ever finds half of it.
+ * Replaces the previous build only when the new one is complete.
  */
 export function compile(root: string): void {
   const build = join(root, 'build');
@@ -51,7 +50,7 @@ function tsc(root: string, project: string, folder: string): void {
 
 const SOURCE_NAME = /(?<=')(\.\.?\/[^'\n]+)\.ts(?=')/g;
 
-/** TypeScript renames what is imported, but neither the files of threads nor what declarations import. */
+/** TypeScript renames imports, but neither the files of threads nor the imports of declarations. */
 function nameCompiledFiles(file: string): void {
   const text = readFileSync(file, 'utf8');
   const named = text.replace(SOURCE_NAME, '$1.js');

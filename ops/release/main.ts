@@ -10,8 +10,8 @@ import { isUnreleased, releaseNotes } from './notes.ts';
 import { settledSbom, withoutDevelopment } from './sbom.ts';
 
 /**
- * `npm run release`: the package, the client's own package, the notes, what the first needs (CycloneDX), and the
- * checksums of these, in `build/release`. The same sources give the same bytes. Publishes nothing.
+ * `npm run release`: writes the package, its release notes, an SBOM (CycloneDX) and their checksums to `build/release`.
+ * The same sources give the same bytes. Publishes nothing.
  */
 const root = join(import.meta.dirname, '..', '..');
 const folder = join(root, 'build', 'release');
@@ -32,7 +32,7 @@ if (isUnreleased(changelog, version)) {
 rmSync(folder, { recursive: true, force: true });
 mkdirSync(folder, { recursive: true });
 writeFileSync(join(folder, files.notes), notes);
-// Builds everything anew: `prepare` is part of packing.
+// Builds everything, because packing runs `prepare`.
 npm(root, ['pack', '--pack-destination', folder], 2);
 npm(root, ['pack', '--workspace', client.name, '--pack-destination', folder], 2);
 writeFileSync(join(folder, files.sbom), sbom());
@@ -40,7 +40,7 @@ writeFileSync(join(folder, 'SHA256SUMS'), Object.values(files).sort().map(checks
 
 for (const file of [...Object.values(files), 'SHA256SUMS']) console.log(join('build', 'release', file));
 
-/** What the package needs, in the versions that it was tested with: npm may install newer ones. */
+/** The package's dependencies in the tested versions; npm may install newer ones. */
 function sbom(): string {
   const place = mkdtempSync(join(tmpdir(), 'plant-store-sbom-'));
   try {
@@ -54,7 +54,7 @@ function sbom(): string {
   }
 }
 
-/** Runs npm, and returns what it wrote to a pipe. What else it says is for people. */
+/** Runs npm and returns its piped output. Its other output is for people. */
 function npm(cwd: string, args: string[], output: 'pipe' | 2): string {
   const { status, stdout, error } = spawnSync('npm', args, {
     cwd,
@@ -67,7 +67,7 @@ function npm(cwd: string, args: string[], output: 'pipe' | 2): string {
   return stdout ?? '';
 }
 
-/** A line that `sha256sum --check` reads. */
+/** A line for `sha256sum --check`. */
 function checksum(file: string): string {
   const hash = createHash('sha256').update(readFileSync(join(folder, file)));
   return `${hash.digest('hex')}  ${file}\n`;

@@ -1,4 +1,4 @@
-/** What the changelog says about a version, as a page of its own. Throws when it says nothing. */
+/** The changelog's section about a version, as its own page. Throws when it is missing. */
 export function releaseNotes(changelog: string, version: string): string {
   const start = changelog.split('\n').findIndex((line) => line.startsWith(`## ${version} `));
   if (start < 0) throw new Error(`CHANGELOG.md has no heading "## ${version} - <day>". Add one.`);
@@ -8,7 +8,7 @@ export function releaseNotes(changelog: string, version: string): string {
   return `# Plant Store ${version}\n\n${withoutRelativeLinks(raised(section)).trim()}\n`;
 }
 
-/** Whether the version's heading still has no day. */
+/** Whether the version's heading has no date yet. */
 export function isUnreleased(changelog: string, version: string): boolean {
   return changelog.includes(`\n## ${version} - Unreleased\n`);
 }
@@ -17,7 +17,7 @@ function raised(markdown: string): string {
   return markdown.replace(/^##(?=#+ )/gm, '#');
 }
 
-/** Notes are read where the files of the repository are not beside them. */
+/** Readers of release notes do not have the repository's files. */
 function withoutRelativeLinks(markdown: string): string {
   return markdown.replace(/\[([^\]]+)\]\((?![a-z]+:)[^)]+\)/g, '$1');
 }

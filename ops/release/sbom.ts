@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto';
 type Lock = { packages: Readonly<Record<string, object>> };
 
 /**
- * `package.json` and `package-lock.json` as they would be without what only development needs, and without workspaces,
- * which are part of the program. npm's own `--omit=dev` also leaves out what both need, such as `pg` (npm 11.19).
+ * Removes everything only development needs from `package.json` and `package-lock.json`. npm's own `--omit=dev` also
+ * omits what both need, such as `pg` (npm 11.19).
  */
 export function withoutDevelopment(manifest: object, lock: Lock): { manifest: object; lock: Lock } {
   const packages = Object.entries(lock.packages)
@@ -26,18 +26,18 @@ function withoutOurs(object: object): object {
   );
 }
 
-/** The members of npm's CycloneDX document that are changed here. */
+/** The parts of npm's CycloneDX document that change here. */
 type Sbom = {
   serialNumber?: string;
   metadata: { timestamp?: string; component: { name: string } };
 };
 
 /**
- * npm's document, made the same for the same input: without the time, and with a serial number that follows from the
- * rest. npm names the program by the folder that it is in.
+ * Makes npm's document reproducible: no time, and a serial number derived from the content. Also sets the name, for
+ * which npm uses the folder's.
  */
 export function settledSbom(text: string, name: string): string {
-  // The shape that CycloneDX 1.5 gives it, and npm keeps to.
+  // The shape that CycloneDX 1.5 prescribes.
   const sbom = JSON.parse(text) as Sbom;
   delete sbom.serialNumber;
   delete sbom.metadata.timestamp;
@@ -46,7 +46,7 @@ export function settledSbom(text: string, name: string): string {
   return `${JSON.stringify({ ...sbom, serialNumber }, null, 2)}\n`;
 }
 
-/** A UUID out of a hash: version 8 of RFC 9562, §5.8. */
+/** A UUID from a hash: version 8 of RFC 9562, §5.8. */
 function uuidOf(text: string): string {
   const bytes = createHash('sha256').update(text).digest().subarray(0, 16);
   bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x80, 6);
