@@ -142,9 +142,14 @@ static int kind_of(const char *path) {
   if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) return K_DIR;
   return K_OTHER;
 }
+/* Not every close goes through the symbol that is replaced here, so the number may belong to a socket by now. */
 static int kind_fd(int fd) {
   if (fd < 0 || fd >= MAXFD) return 0;
-  return atomic_load_explicit(&fdkind[fd], memory_order_relaxed);
+  int kind = atomic_load_explicit(&fdkind[fd], memory_order_relaxed);
+  struct stat st;
+  if (!kind || (fstat(fd, &st) == 0 && (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))) return kind;
+  atomic_store(&fdkind[fd], 0);
+  return 0;
 }
 static void path_fd(int fd, char *out, size_t n) {
   char link[64]; snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
