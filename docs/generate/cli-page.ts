@@ -4,42 +4,43 @@ import { promisify } from 'node:util';
 
 const INTRODUCTION = `# Command line
 
-In the project's folder the program is \`npx plant-store\`. How to use it is told in
-[Use the command line](../how-to/use-the-command-line.md); this is all there is.
+In the project's folder, run \`npx plant-store\`. [Use the command line](../how-to/use-the-command-line.md) is a tour; this
+page is the complete reference.
 
-- \`serve\`, \`user\`, \`token\`, \`share\`, \`backup\` and \`doctor\` work on the store, beside running servers; \`restore\` while
-  none runs. The store is in the data folder or, with \`DATABASE_URL\`, in a PostgreSQL database, which \`migrate\` and
-  \`copy\` are for.
+- \`serve\`, \`user\`, \`token\`, \`share\`, \`backup\` and \`doctor\` work on the store, even while servers run on it;
+  \`restore\` requires that none runs. The store is in the data folder or, with \`DATABASE_URL\`, in a PostgreSQL database,
+  which \`migrate\` and \`copy\` are for.
 - \`plant\`, \`webhook\`, \`delivery\`, \`listen\` and \`status\` talk to a running service, from anywhere.
 
 ## Where the service is, and as whom
 
-Each of them counts where those before it say nothing:
+Verbs take the URL and the token from the first of these that sets them:
 
 1. the flags \`--url\` and \`--token\`
-2. \`--profile\`: what \`plant-store login\` has saved under this name
-3. the environment variables \`PLANT_STORE_URL\` and \`PLANT_STORE_TOKEN\`; with this token the URL is never that of a
+2. the profile that \`--profile\` names, saved by \`plant-store login\`
+3. the environment variables \`PLANT_STORE_URL\` and \`PLANT_STORE_TOKEN\`; with this token, the URL never comes from a
    profile
-4. the profile that \`PLANT_STORE_PROFILE\` names, else the one called \`default\`
+4. the profile that \`PLANT_STORE_PROFILE\` names, otherwise the profile \`default\`
 5. for the URL, \`http://127.0.0.1:3000\`
 
-A profile is a URL and a token in \`$XDG_CONFIG_HOME/plant-store/config.json\`, else in
-\`~/.config/plant-store/config.json\`, which its owner alone may read. Its token is sent to its URL, and to no other.
+A profile is a URL and a token in \`$XDG_CONFIG_HOME/plant-store/config.json\`, otherwise in
+\`~/.config/plant-store/config.json\`. Only its owner can read the file. A profile's token is sent only to that profile's
+URL.
 
 ## Output and exit codes
 
-Standard output carries data only (a token, a table, JSON); everything that is said to a person goes to standard error,
-where \`--quiet\`, at any place of the command line, leaves what went wrong, questions, and what is shown only once.
-Colour is for terminals; \`NO_COLOR\` takes it away, \`FORCE_COLOR\` asks for it elsewhere, too.
+Standard output contains only data (a token, a table, JSON). Messages go to standard error; \`--quiet\`, anywhere on the
+command line, limits them to errors, questions and what is shown only once. Colour is for terminals; \`NO_COLOR\` turns it
+off, \`FORCE_COLOR\` turns it on elsewhere.
 
 | Exit code | |
 |---|---|
-| 0 | It is done. Also \`serve\` after SIGTERM or SIGINT, and \`listen\` after Ctrl+C. |
-| 1 | It failed, or a part of it: standard error says what, and what to do next. |
-| 2 | The usage or a setting is wrong. Nothing was done. |
-| 128 + a signal's number | A second signal ended what the first was to stop. |`;
+| 0 | Success. Also \`serve\` after SIGTERM or SIGINT, and \`listen\` after Ctrl+C. |
+| 1 | Failure, perhaps partial: standard error says what failed and what to do. |
+| 2 | Wrong usage or a wrong setting. Nothing was done. |
+| 128 + a signal's number | A second signal ended the program before it had stopped. |`;
 
-/** The help of the program and of every verb, as the program itself prints it. */
+/** The help of the program and of every verb, as the program prints it. */
 export async function cliPage(): Promise<string> {
   const sections = (await helpOf([])).map(
     ({ verb, help }) => `## ${verb}\n\n\`\`\`text\n${help.trim()}\n\`\`\``,
@@ -49,14 +50,13 @@ export async function cliPage(): Promise<string> {
 
 type Section = { verb: string; help: string };
 
-/** Of a verb and of all verbs below it. */
 async function helpOf(verb: readonly string[]): Promise<Section[]> {
   const help = await run([...verb, '--help']);
   const below = await Promise.all(verbsIn(help).map((name) => helpOf([...verb, name])));
   return [{ verb: ['plant-store', ...verb].join(' '), help }, ...below.flat()];
 }
 
-/** The names under "Commands:", or under the headings of several groups of them, in a help text. */
+/** The names under the "Commands" headings of a help text. */
 function verbsIn(help: string): string[] {
   const commands = [...help.matchAll(/^(?:Other )?[Cc]ommands\b.*:\n((?: .*\n)+)/gm)].map(
     ([, lines]) => lines,
@@ -68,7 +68,7 @@ function verbsIn(help: string): string[] {
 
 const PROGRAM = fileURLToPath(new URL('../../bin/plant-store', import.meta.url));
 
-/** Without a terminal and without settings of this machine, so that the text is the same everywhere. */
+/** Runs without a terminal and without this machine's settings, so that the text is the same everywhere. */
 async function run(args: readonly string[]): Promise<string> {
   const { stdout } = await promisify(execFile)(process.execPath, [PROGRAM, ...args], {
     env: { PATH: process.env.PATH },

@@ -5,7 +5,7 @@ import { EventView } from '../webhooks/event.ts';
 import { RotatedSecret, WebhookCreated, WebhookView } from '../webhooks/webhook.ts';
 import { Failure } from './failure.ts';
 
-/** The part of a JSON schema that is looked at: whether there is what the verbs read, and of which type. */
+/** The parts of a JSON schema that `check` reads. */
 type Schema = {
   readonly type?: unknown;
   readonly enum?: readonly unknown[];
@@ -21,7 +21,7 @@ const objectOf = (properties: Schema['properties'] = {}, ...optional: readonly s
 });
 const text = { type: 'string' };
 
-/** What the verbs read of the answers, by request. */
+/** What the verbs read from each answer, by request. */
 const SCHEMAS: readonly (readonly [request: RegExp, schema: Schema])[] = [
   [/^GET me$/, objectOf({ user: text })],
   [/^GET plants$/, listOf(objectOf({ id: Id, name: Name, tag: Tag, owner: text }, 'tag'))],
@@ -36,14 +36,14 @@ const SCHEMAS: readonly (readonly [request: RegExp, schema: Schema])[] = [
   [/^GET events\/stream$/, EventView],
 ];
 
-/** Throws a `Failure` for an answer without what the verbs read of it: from here on the types of the client hold. */
+/** Throws a `Failure` when an answer lacks what the verbs read. Afterwards the client's types hold. */
 export function refuseUnknown({ method = 'GET', path }: ApiRequest, answer: unknown): void {
   const request = `${method} ${path.join('/')}`;
   const [, schema] = SCHEMAS.find(([each]) => each.test(request)) ?? [];
   if (schema !== undefined) check(answer, schema, 'It');
 }
 
-/** What is no object, list or integer is a text. A later version may know more values of an `enum`. */
+/** Anything else is a string. The values of an `enum` are not checked: a later version may know more. */
 function check(value: unknown, { type, required, properties, items }: Schema, what: string): void {
   if (properties) {
     if (typeof value !== 'object' || value === null) throw unknown(what, 'an object');
@@ -61,6 +61,6 @@ function check(value: unknown, { type, required, properties, items }: Schema, wh
 
 function unknown(what: string, expected: string): Failure {
   return new Failure(
-    `The answer is not one that this version of plant-store knows. ${what} is not ${expected}.`,
+    `This version of plant-store does not understand the answer. ${what} is not ${expected}.`,
   );
 }

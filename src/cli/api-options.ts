@@ -3,36 +3,32 @@ import { ConfigError, type Environment } from '../config/config.ts';
 import { DEFAULT_PROFILE, isProfileName, type Profile, profileNameRule, readProfiles } from './profiles.ts';
 import { shellWord } from './terminal/terminal.ts';
 
-/** What every verb that talks to a running service takes. */
 export type ApiFlags = { url?: string; token?: string; profile?: string };
 
-/** A running service, and as whom to talk to it. */
+/** A running service and the token to use there. */
 export type Api = {
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   url: string;
   token: string;
-  /** Who has said the token: the name of a flag, of a variable, or a profile. */
+  /** Where the token comes from: a flag, an environment variable or a profile. */
   tokenFrom?: string;
 };
 
 export const DEFAULT_URL = 'http://127.0.0.1:3000';
-export const URL_RULE = `an http or https URL without user name, password, query and fragment, such as ${DEFAULT_URL}`;
-export const TOKEN_RULE = 'A token has one or more printable ASCII characters, and no white space.';
+export const URL_RULE = `an http or https URL without user name, password, query or fragment, such as ${DEFAULT_URL}`;
+export const TOKEN_RULE = 'A token consists of printable ASCII characters without white space.';
 
-/** `--url`, `--token` and `--profile`. */
 export function apiOptions(): Option[] {
   return [
-    new Option('--url <url>', `where the service is (PLANT_STORE_URL, default: ${DEFAULT_URL})`),
-    new Option('--token <token>', 'the token to act with (PLANT_STORE_TOKEN)'),
-    profileOption('what login has saved, for both of them'),
+    new Option('--url <url>', `the service's URL (PLANT_STORE_URL, default: ${DEFAULT_URL})`),
+    new Option('--token <token>', 'the token to use (PLANT_STORE_TOKEN)'),
+    profileOption('use the URL and token that login saved'),
   ];
 }
 
-/** What belongs to the second. */
-export const API_NOTE = `Save the token with "plant-store login", or give it in PLANT_STORE_TOKEN, rather than with --token: a command
-line is visible to everybody on the machine.`;
+export const API_NOTE = `Save the token with "plant-store login", or set PLANT_STORE_TOKEN, rather than pass --token: every user of the
+machine can read a command line.`;
 
-/** `--profile`, for what it is meant here. */
 export function profileOption(description: string): Option {
   return new Option(
     '--profile <name>',
@@ -40,22 +36,22 @@ export function profileOption(description: string): Option {
   ).argParser(parseProfileName);
 }
 
-/** Which profile is meant. Throws `ConfigError`. */
+/** The name of the profile to use. Throws `ConfigError`. */
 export function profileNameOf(env: Environment, { profile }: ApiFlags): string {
   if (profile !== undefined) return profile;
   const name = env.PLANT_STORE_PROFILE || DEFAULT_PROFILE;
   if (isProfileName(name)) return name;
-  throw new ConfigError([`PLANT_STORE_PROFILE: The name of a profile has ${profileNameRule}.`]);
+  throw new ConfigError([`PLANT_STORE_PROFILE: A profile name has ${profileNameRule}.`]);
 }
 
 /**
- * URL and token, each from its flag, else from the profile that `--profile` names, else from the environment, else from
- * the profile that counts then. An empty environment variable counts as unset. The token of a profile goes with its URL
- * only, and a token of the environment never with the URL of a profile. Throws `ConfigError`.
+ * Reads URL and token. Each comes from its flag, else from the profile that `--profile` names, else from the
+ * environment, else from the default profile. An empty environment variable counts as unset. A profile's token goes
+ * only to that profile's URL; a token from the environment never goes to a profile's URL. Throws `ConfigError`.
  */
 export function readApi(env: Environment, flags: ApiFlags): Api {
   const saved = findProfile(env, flags);
-  // Whoever names a profile on the command line means it, whatever the shell was set up for.
+  // `--profile` overrides the environment.
   const set: Environment = flags.profile === undefined ? env : {};
   const place = given('--url', flags.url) ??
     given('PLANT_STORE_URL', set.PLANT_STORE_URL || undefined) ??
@@ -68,7 +64,7 @@ export function readApi(env: Environment, flags: ApiFlags): Api {
   const problems: string[] = [];
   if (url === undefined) problems.push(`${place.from}: It must be ${URL_RULE}.`);
   if (token !== undefined && !isToken(token.text)) problems.push(`${token.from}: ${TOKEN_RULE}`);
-  // Without a place it is not known whether the profile has one for it.
+  // Only a valid URL tells whether the profile's token is for it.
   if (token === undefined && url !== undefined) {
     problems.push(saved ? otherPlace(saved, url, flags) : NO_TOKEN);
   }
@@ -76,7 +72,7 @@ export function readApi(env: Environment, flags: ApiFlags): Api {
   return { url, token: token.text, tokenFrom: token.from };
 }
 
-/** A text, and who has said it. */
+/** A value and where it comes from. */
 type Given = { from: string; text: string };
 
 function given(from: string, text: string | undefined): Given | undefined {
@@ -84,7 +80,7 @@ function given(from: string, text: string | undefined): Given | undefined {
 }
 
 const NO_TOKEN =
-  'There is no token. Set PLANT_STORE_TOKEN to one, or save one: plant-store login; to make one, where the store is: plant-store token create --user NAME';
+  'No token is set. Set PLANT_STORE_TOKEN, or save a token: plant-store login. To create one on the machine with the store: plant-store token create --user NAME';
 
 type Saved = Profile & { name: string };
 
@@ -94,14 +90,14 @@ function titleOf(saved: Saved | undefined): string {
 
 function otherPlace({ name, url: own }: Saved, url: string, { profile: named }: ApiFlags): string {
   const rest =
-    named === undefined ? 'or set PLANT_STORE_TOKEN' : 'or set PLANT_STORE_TOKEN, and name no profile';
+    named === undefined ? 'or set PLANT_STORE_TOKEN' : 'or set PLANT_STORE_TOKEN and omit --profile';
   return (
-    `The token of the profile "${name}" is for ${own}, and is not sent to ${url}. ` +
-    `Save one for that place: plant-store login --url ${shellWord(url)} --profile NAME; ${rest}.`
+    `The token of the profile "${name}" is only for ${own}, not for ${url}. ` +
+    `Save a token for that URL: plant-store login --url ${shellWord(url)} --profile NAME; ${rest}.`
   );
 }
 
-/** Undefined when there is none, or when it has no say. */
+/** Undefined when no profile exists or none applies. */
 function findProfile(env: Environment, flags: ApiFlags): Saved | undefined {
   if (flags.profile === undefined && !hasSay(env, flags)) return undefined;
   const name = profileNameOf(env, flags);
@@ -109,11 +105,11 @@ function findProfile(env: Environment, flags: ApiFlags): Saved | undefined {
   if (profile !== undefined) return { ...profile, name };
   if (flags.profile === undefined && !env.PLANT_STORE_PROFILE) return undefined;
   throw new ConfigError([
-    `There is no profile "${name}". To make it: plant-store login --profile ${name}; to see those there are: plant-store login --list`,
+    `There is no profile "${name}". To create it: plant-store login --profile ${name}. To list profiles: plant-store login --list`,
   ]);
 }
 
-/** Whether a profile that nobody names on the command line is asked for what is missing. */
+/** Whether a profile that `--profile` does not name may supply what is missing. */
 function hasSay(
   { PLANT_STORE_URL: setUrl, PLANT_STORE_TOKEN: setToken }: Environment,
   { url, token }: ApiFlags,
@@ -122,9 +118,9 @@ function hasSay(
   return url === undefined && !setUrl;
 }
 
-/** Without a slash at its end; undefined for what does not satisfy `URL_RULE`. */
+/** Without a trailing slash; undefined for text that breaks `URL_RULE`. */
 export function parseUrl(text: string): string | undefined {
-  // `URL` drops line breaks and surrounding white space silently.
+  // `URL` silently drops line breaks and surrounding white space.
   const url = /[\s\\?#]/.test(text) ? null : URL.parse(text);
   if (url === null || !/^https?:$/.test(url.protocol)) return undefined;
   return url.username === '' && url.password === '' ? url.href.replace(/\/+$/, '') : undefined;
@@ -136,5 +132,5 @@ export function isToken(text: string): boolean {
 
 function parseProfileName(text: string): string {
   if (isProfileName(text)) return text;
-  throw new InvalidArgumentError(`The name of a profile has ${profileNameRule}.`);
+  throw new InvalidArgumentError(`A profile name has ${profileNameRule}.`);
 }

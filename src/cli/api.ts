@@ -16,29 +16,29 @@ import type { Api } from './api-options.ts';
 import { requests as limits, retrying } from './limits.ts';
 import { say } from './terminal/terminal.ts';
 
-/** The service, as verbs talk to it: the typed client, whose failures say what a person can do. */
+/** The typed client for verbs: its failures say what the person can do. */
 export type Service = {
   plants: Plants;
   webhooks: Webhooks;
   events: Events;
   read: Requests['read'];
-  /** The name of the user whom the token acts for. */
+  /** The name of the token's user. */
   user(): Promise<string>;
-  /** What `events.stream` throws, as the others throw it. */
+  /** Turns what `events.stream` throws into what the other methods throw. */
   explain(error: unknown): unknown;
-  /** Whether the newest answer was given before, to a request with the same key. */
+  /** Whether the latest answer repeats the one to an earlier request with the same key. */
   isReplay(): boolean;
 };
 
-/** For a verb that waits for a service that is away: every request is tried again for `retrying.giveUpMs`. */
+/** For a verb that waits for an unavailable service: it retries each request for `retrying.giveUpMs`. */
 export type Patience = {
-  /** Ends the waiting: what went wrong last is thrown. */
+  /** Aborting it ends the wait and throws the latest failure. */
   stopping?: AbortSignal;
-  /** Said with the first failure: what a person needs who ends the program now. */
+  /** Printed with the first failure: what the person needs to know if they stop the program now. */
   hint?: string;
 };
 
-/** Without patience the first failure is thrown. Every failure is a `PlantStoreError` or a `Failure`. */
+/** Without `patience`, throws the first failure. Every failure is a `PlantStoreError` or a `Failure`. */
 export function connect(
   api: Api,
   { patience, deadlineMs = limits.deadlineMs }: { patience?: Patience; deadlineMs?: number } = {},
@@ -86,7 +86,7 @@ export function connect(
         gone: method === 'DELETE' ? { body: undefined as Body, headers: new Headers() } : undefined,
       },
     ).catch((error: unknown) => {
-      // An abort ends the wait: the last failure says how it is.
+      // After an abort, the latest failure says more than the abort.
       throw failure ?? error;
     });
   };
@@ -94,7 +94,7 @@ export function connect(
   const requests: Requests = {
     ...plain,
     send,
-    // What a stream gives a service that has a fault.
+    // How many faults in a row a stream survives.
     retries: retrying.faults,
     read: async <Body>(request: ApiRequest) => (await send<Body>(request)).body,
   };
@@ -109,7 +109,7 @@ export function connect(
   };
 }
 
-/** How long one request is waited with, from its first failure on, which is told. */
+/** Retries one request until it has failed for too long, and reports the first failure. */
 function waitsOf(
   { stopping, hint = '' }: Patience,
   isWorthwhile: (error: PlantStoreError) => boolean,
@@ -121,12 +121,12 @@ function waitsOf(
     const ms = pauseAfter(Math.min(tries, retrying.doublings), error);
     const isLate = now - failedAt + ms > retrying.giveUpMs;
     if (stopping?.aborted || isLate || !mayPass(error) || !isWorthwhile(error)) return undefined;
-    if (tries === 0) say(`${error.message} It is tried again for ${retrying.giveUpMs / 1000} s.${hint}`);
+    if (tries === 0) say(`${error.message} Retrying for ${retrying.giveUpMs / 1000} s.${hint}`);
     return ms;
   };
 }
 
-/** An answer that is read no further than `limits.answerBytes`. An event stream has no end, and bounds of its own. */
+/** Fails beyond `limits.answerBytes`. An event stream never ends and has bounds of its own. */
 function bounded(api: Api, response: Response): Response {
   const { body, headers, status } = response;
   if (!body || headers.get('content-type')?.startsWith('text/event-stream')) return response;

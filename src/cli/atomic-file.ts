@@ -7,26 +7,25 @@ import { replaceFile } from '../store/sqlite/files/durable-files.ts';
 import { Failure } from './failure.ts';
 import { systemReasonOrCode } from './service/system-failure.ts';
 
-/** Writes text behind what was written before. */
 export type Write = (text: string) => Promise<void>;
 
-/** @param isTerminal whether what is written is shown, rather than kept */
+/** @param isTerminal whether the output goes to a terminal */
 type Work = (write: Write, isTerminal: boolean) => Promise<void>;
 
 export type FileOptions = {
-  /** Of the file; when absent, that of the one before or, of a new one, what the system gives. */
+  /** Permissions; by default the previous file's or, for a new file, the system's default. */
   mode?: number;
 };
 
 /**
- * Makes a file, or replaces it, with what the work writes: all of it when the work succeeds, else nothing. Until then
- * it is in a file beside it, and on disk before it takes the name, so that no crash leaves half of it. A link stays one;
- * what is not a regular file, such as a pipe, is written to as it comes, and so is what the process has open already.
+ * Creates or replaces a file with what `work` writes, all or nothing. The content goes to a draft beside the file and
+ * is on disk before the draft gets the name, so a crash never leaves half a file. A link stays a link. Pipes, devices
+ * and files that the process has open already are written directly.
  */
 export async function writeAtomically(path: string, { mode }: FileOptions, work: Work): Promise<void> {
   const target = await targetOf(path);
   if (target.isPlain) return replace(target.path, mode ?? target.mode, work);
-  // Behind what a shell, or another command, has written there.
+  // Append, to keep what a shell or another command wrote there.
   const file = await open(target.path, constants.O_WRONLY | constants.O_APPEND);
   try {
     await work((text) => file.writeFile(text), isatty(file.fd));
@@ -36,24 +35,24 @@ export async function writeAtomically(path: string, { mode }: FileOptions, work:
 }
 
 /**
- * Throws a `Failure` for a link that another user made: it may be there so that this user writes over a file of theirs.
- * Linux does the same in folders such as /tmp (`fs.protected_symlinks`).
+ * Throws a `Failure` for a link that another user created: it may be a trap that makes this user overwrite one of their
+ * own files. Linux does the same in folders such as /tmp (`fs.protected_symlinks`).
  */
 export function refuseForeignLink(path: string): void {
   const link = lstatSync(path, { throwIfNoEntry: false });
   const user = process.geteuid?.();
   if (!link?.isSymbolicLink() || user === undefined || link.uid === 0 || link.uid === user) return;
-  throw new Failure(`${path} is a link that another user made. Name the file itself.`);
+  throw new Failure(`${path} is a link created by another user. Pass the file itself.`);
 }
 
-/** What the system refused, in words and with what to do then; any other error as it is. */
+/** Explains a failed system call, and adds advice; returns any other error unchanged. */
 export function unwritable(path: string, error: unknown, advice: string): unknown {
   if (!(error instanceof Error) || !('syscall' in error) || !('code' in error)) return error;
   const reason = error.code === 'ENOENT' ? 'its folder does not exist' : systemReasonOrCode(error);
   return new Failure(`${path} cannot be written: ${reason}. ${advice}`, { cause: error });
 }
 
-/** A name that nothing has. It is opened with `wx`, which follows no link. */
+/** A new name. Opening it with `wx` follows no link. */
 function draftOf(path: string): string {
   return join(dirname(path), `.${basename(path)}.${randomUUID()}.part`);
 }
@@ -82,7 +81,7 @@ async function workOn(file: FileHandle, work: Work): Promise<void> {
 
 type Target = { path: string; isPlain: boolean; mode?: number };
 
-/** Names of what the process has open: there is nothing behind them to be replaced. */
+/** Names of files that the process already has open, which cannot be replaced. */
 const OPEN = /^\/(?:dev\/(?:fd\/|std(?:out|err)$)|proc\/[^/]+\/fd\/)/;
 
 async function targetOf(path: string): Promise<Target> {
@@ -98,7 +97,6 @@ async function targetOf(path: string): Promise<Target> {
   return { path: await realpath(path), isPlain: true, mode: stats.mode & 0o777 };
 }
 
-/** Whether it has one of these codes. */
 function isOf(error: unknown, ...codes: readonly string[]): boolean {
   return error instanceof Error && 'code' in error && codes.includes(String(error.code));
 }

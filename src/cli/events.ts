@@ -4,23 +4,23 @@ import type { Service } from './api.ts';
 import type { Api } from './api-options.ts';
 
 export type FollowOptions = {
-  /** Ends the stream; the generator then returns. */
   signal: AbortSignal;
-  /** Called with a sentence for a person: that the stream is open, is lost, or may have lost events. */
+  /** Called with a message for the person: the stream is open, lost, or may have missed events. */
   onChange(message: string): void;
 };
 
 /**
- * The events of the service from now on, none left out and none twice while the service knows the newest that came.
+ * Yields the service's events from now on, in order, each exactly once as long as the service still knows the latest
+ * one received.
  *
- * Throws when the first connection fails, or a later one in a way that does not pass by itself.
+ * @throws when the first connection fails, or a later one fails permanently
  */
 export async function* followEvents(
   api: Api,
   service: Service,
   { signal, onChange }: FollowOptions,
 ): AsyncGenerator<StreamedEvent> {
-  // What the callbacks change TypeScript does not follow.
+  // The cast stops TypeScript from narrowing what the callbacks change.
   let state = 'new' as 'new' | 'open' | 'lost' | 'forgotten';
   let failure: PlantStoreError | undefined;
   do {
@@ -28,10 +28,10 @@ export async function* followEvents(
     const events = service.events.stream({
       signal: AbortSignal.any([signal, ending.signal]),
       onOpen() {
-        if (state === 'new') onChange(`Listening to ${api.url}. Ctrl+C ends it.`);
+        if (state === 'new') onChange(`Listening to ${api.url}. Press Ctrl+C to stop.`);
         else if (state === 'lost') onChange('Connected again.');
-        // Without a cursor the service begins with what comes now.
-        else onChange('Connected again. Events that came meanwhile may be missing.');
+        // Without a cursor the service starts with new events.
+        else onChange('Connected again. Events sent in the meantime may be missing.');
         state = 'open';
       },
       onError(error) {
@@ -39,9 +39,9 @@ export async function* followEvents(
         if (state === 'new') ending.abort();
         if (state !== 'open') return;
         state = 'lost';
-        // Its end and its silence have no cause.
-        const what = error.cause === undefined ? error.message : 'The event stream broke off.';
-        onChange(`${what} Connecting again.`);
+        // An ended or silent stream has no cause.
+        const what = error.cause === undefined ? error.message : 'The event stream broke.';
+        onChange(`${what} Reconnecting.`);
       },
     });
     try {

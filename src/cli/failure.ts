@@ -4,7 +4,7 @@ import { ConfigError } from '../config/config.ts';
 import { AppError } from '../errors.ts';
 import { StoreFailure } from '../store/sqlite/engine/failure.ts';
 
-/** What could not be done, in one sentence for the person who asked for it. */
+/** An expected failure, in one sentence for the person. */
 export class Failure extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -12,7 +12,7 @@ export class Failure extends Error {
   }
 }
 
-/** A command line that asks for what cannot be: told like one that the parser refuses. */
+/** Wrong usage that the parser cannot detect; reported like a parser error. */
 export class Misuse extends Error {}
 
 /** 0 done, 1 failed, 2 wrong usage. */
@@ -21,14 +21,14 @@ export function exitCodeOf(error: unknown): number {
   return error instanceof ConfigError ? 2 : 1;
 }
 
-/** What standard error says about a failure: a line, or one for each wrong setting; of a bug, the stack. */
+/** The lines for standard error: one for a failure, one for each wrong setting, the stack for a bug. */
 export function messageOf(error: unknown): string[] {
   if (error instanceof ConfigError) return error.problems.map((problem) => `error: ${problem}`);
   if (!(error instanceof Error)) return [`error: ${error}`];
   return isExpected(error) ? [`error: ${error.message}`] : (error.stack ?? error.message).split('\n');
 }
 
-/** Anything but a fault of the program itself, such as a `TypeError`. */
+/** False for a bug, such as a `TypeError`. */
 function isExpected(error: Error): boolean {
   const expected = [Failure, PlantStoreError, AppError, StoreFailure];
   if (expected.some((kind) => error instanceof kind)) return true;

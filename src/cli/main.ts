@@ -5,42 +5,41 @@ import { ignoreBrokenPipes, insist } from './terminal/terminal.ts';
 import { meantArgs } from './unknown-verb.ts';
 import { define, examplesFirst, type Verb, type Verbs } from './verb.ts';
 
-/** Loaded only when asked for: `token list` has no use for a web server. */
+/** Loads a verb only when it is needed: `token list` needs no web server. */
 type Load = () => Promise<{ verb: Verb } | { verbs: Verbs; examples: readonly string[] }>;
 
 type Group = Readonly<Record<string, readonly [description: string, load: Load]>>;
 
-/** The verbs, and the nouns with verbs of their own, under the headings of the help. */
 const groups: Readonly<Record<string, Group>> = {
   'Commands for the store itself:': {
     serve: ['run the service', () => import('./service/serve.ts')],
-    user: ['make, list, disable and delete users', () => import('./verbs/user.ts')],
-    token: ['make, list, rotate and revoke tokens', () => import('./verbs/token.ts')],
-    share: ['let users read the plants of others', () => import('./verbs/share.ts')],
-    migrate: ['make or update the schema of a PostgreSQL store', () => import('./service/migrate.ts')],
-    copy: ['move an embedded store into a PostgreSQL database', () => import('./service/copy.ts')],
-    doctor: ['check all that the service needs, and say what to do', () => import('./doctor/doctor.ts')],
+    user: ['create, list, disable and delete users', () => import('./verbs/user.ts')],
+    token: ['create, list, rotate and revoke tokens', () => import('./verbs/token.ts')],
+    share: ["let users read other users' plants", () => import('./verbs/share.ts')],
+    migrate: ['create or update the schema of a PostgreSQL store', () => import('./service/migrate.ts')],
+    copy: ['copy an embedded store to a PostgreSQL database', () => import('./service/copy.ts')],
+    doctor: ['check everything the service needs and say what to fix', () => import('./doctor/doctor.ts')],
     backup: [
-      'write the store of the data folder to a file, while a service runs on it',
+      "back up the data folder's store to a file, even while the service runs",
       () => import('./service/backup.ts'),
     ],
-    restore: ['put a backup in place of the store in the data folder', () => import('./service/restore.ts')],
+    restore: ["replace the data folder's store with a backup", () => import('./service/restore.ts')],
   },
   'Commands for a running service, from anywhere:': {
     plant: ['list, create, delete, import and export plants', () => import('./verbs/plant.ts')],
-    webhook: ['make, list, try and change webhooks', () => import('./verbs/webhook.ts')],
-    delivery: ['list, show and repeat deliveries', () => import('./verbs/delivery.ts')],
+    webhook: ['create, list, test and change webhooks', () => import('./verbs/webhook.ts')],
+    delivery: ['list, show and resend deliveries', () => import('./verbs/delivery.ts')],
     listen: [
-      'show new plants as they come, and send them to a receiver of yours',
+      'show new plants as they arrive and forward them to your receiver',
       () => import('./verbs/listen.ts'),
     ],
-    status: ['say how a running service and your webhooks are', () => import('./verbs/status.ts')],
-    login: ['save where a service is, and the token to act with', () => import('./verbs/login.ts')],
-    logout: ['forget a token that login has saved', () => import('./verbs/logout.ts')],
+    status: ['show the health of a service and of your webhooks', () => import('./verbs/status.ts')],
+    login: ["save a service's URL and a token", () => import('./verbs/login.ts')],
+    logout: ['forget a saved URL and token', () => import('./verbs/logout.ts')],
   },
   'Other commands:': {
     completion: [
-      'print what makes a shell complete verbs and options',
+      'print a script that completes verbs and options in your shell',
       () => import('./completion/completion.ts'),
     ],
     openapi: ['print the OpenAPI document', () => import('./verbs/openapi.ts')],
@@ -48,10 +47,10 @@ const groups: Readonly<Record<string, Group>> = {
 };
 
 /**
- * Runs the command line. Sets the exit code: 0 done, 1 failed, 2 wrong usage. Standard output carries data
- * only; everything that is said to a person goes to standard error.
+ * Runs the command line and sets the exit code: 0 done, 1 failed, 2 wrong usage. Standard output gets only data;
+ * messages go to standard error.
  *
- * @param args what stands behind the name of the program.
+ * @param args the arguments after the program's name
  */
 export async function main(args: readonly string[]): Promise<void> {
   ignoreBrokenPipes();
@@ -59,7 +58,7 @@ export async function main(args: readonly string[]): Promise<void> {
     const program = await createProgram(args);
     await program.parseAsync(meantArgs(program, args), { from: 'user' });
   } catch (error) {
-    // Commander has already said what is wrong with the usage.
+    // Commander has already reported wrong usage.
     if (!(error instanceof CommanderError)) insist(...messageOf(error));
     process.exitCode = exitCodeOf(error);
   }
@@ -73,7 +72,7 @@ async function createProgram(args: readonly string[]): Promise<Command> {
   );
   for (const [heading, name, description, load] of entries) {
     const command = program.command(name).description(description).helpGroup(heading).helpCommand(false);
-    // What completes the verbs has to know them all.
+    // Completion needs all verbs.
     if (name !== asked && asked !== 'completion') continue;
     const loaded = await load();
     if ('verb' in loaded) define(command, loaded.verb);

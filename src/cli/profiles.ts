@@ -7,38 +7,36 @@ import { unwritable, writeAtomically } from './atomic-file.ts';
 import { Failure } from './failure.ts';
 import { profiles as limits } from './limits.ts';
 
-/** A service, and the token that `login` has saved for it, and for no other. */
+/** A service and the token that `login` saved for it. The token goes to no other service. */
 export type Profile = {
-  /** Without a slash at its end, unless somebody has written it there. */
+  /** Without a trailing slash, unless someone edited the file. */
   url: string;
   token: string;
-  /** Whom the token acted for when it was saved. */
+  /** The token's user when it was saved. */
   user?: string;
 };
 
-/** By name. */
 export type Profiles = ReadonlyMap<string, Profile>;
 
-/** The one that counts when none is named. */
 export const DEFAULT_PROFILE = 'default';
 
 export const profileNameRule = '1 to 64 letters, digits, dots, underscores and hyphens';
 
-/** Such a name is one word for a shell, whatever completes it. */
+/** A valid name is one shell word, so completion needs no quoting. */
 export function isProfileName(text: string): boolean {
   return /^[A-Za-z0-9_][\w.-]{0,63}$/.test(text);
 }
 
 /**
- * Where profiles are kept: `$XDG_CONFIG_HOME/plant-store/config.json`, else below `~/.config` (XDG Base Directory
- * Specification, by which a relative path does not count). Undefined for a user without a home.
+ * The file of profiles: `$XDG_CONFIG_HOME/plant-store/config.json`, else below `~/.config` (XDG Base Directory
+ * Specification, which ignores a relative path). Undefined for a user without a home.
  */
 export function profilesPath({ XDG_CONFIG_HOME: config, HOME: home }: Environment): string | undefined {
   if (config && isAbsolute(config)) return join(config, 'plant-store', 'config.json');
   return home ? join(home, '.config', 'plant-store', 'config.json') : undefined;
 }
 
-/** All there are. Throws `ConfigError` for a file that cannot be read. */
+/** Reads all profiles. Throws `ConfigError` for an unreadable file. */
 export function readProfiles(env: Environment): Profiles {
   const path = profilesPath(env);
   const text = path === undefined ? undefined : textOf(path);
@@ -46,21 +44,18 @@ export function readProfiles(env: Environment): Profiles {
   const profiles = parseProfiles(text);
   if (profiles !== undefined) return profiles;
   throw new ConfigError([
-    `${path}: It is not a file of profiles. Correct it, or remove it and save them again: plant-store login`,
+    `${path}: This is not a valid file of profiles. Correct it, or remove it and log in again: plant-store login`,
   ]);
 }
 
-/**
- * Replaces the file with what the change makes of the profiles there are, one change after another: a reader sees all of
- * it, before or after. Only its owner may read it. Resolves with its path.
- */
+/** Changes the profiles under a lock, atomically. Only the owner may read the file. Resolves with its path. */
 export async function changeProfiles(
   env: Environment,
   change: (profiles: Map<string, Profile>) => void,
 ): Promise<string> {
   const path = profilesPath(env);
   if (path === undefined) {
-    throw new Failure('There is no place for a profile. Set HOME or XDG_CONFIG_HOME to a folder of yours.');
+    throw new Failure('Profiles have no folder. Set HOME or XDG_CONFIG_HOME.');
   }
   try {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
@@ -76,7 +71,7 @@ export async function changeProfiles(
   return path;
 }
 
-/** Does the work while no other program does its own under this lock: a file that is there for so long. */
+/** Runs the work while this process holds the lock file. */
 async function alone(lock: string, work: () => Promise<void>): Promise<void> {
   await takeLock(lock);
   try {
@@ -96,21 +91,21 @@ async function takeLock(lock: string): Promise<void> {
     }
     if (performance.now() > deadline) {
       throw new Failure(
-        `Another login has been changing the profiles for ${limits.lockMs / 1000} s. If none runs, remove ${lock}. Nothing was saved.`,
+        `Nothing was saved: for ${limits.lockMs / 1000} s another login has been changing the profiles. If none is running, remove ${lock}.`,
       );
     }
     await pause(limits.lookMs);
   }
 }
 
-/** Undefined when there is no such file. */
+/** Undefined when the file does not exist. */
 function textOf(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
     const reason = error instanceof Error ? error.message : String(error);
-    throw new ConfigError([`${path}: It cannot be read: ${reason}`]);
+    throw new ConfigError([`${path}: Cannot be read: ${reason}`]);
   }
 }
 

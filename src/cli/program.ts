@@ -3,17 +3,16 @@ import { version } from '../config/package.ts';
 import { beQuiet, columnsOf, insist, print } from './terminal/terminal.ts';
 import { examplesFirst } from './verb.ts';
 
-/** The program without verbs: what is the same for each of them. */
 export function emptyProgram(): Command {
   const program = new Command('plant-store')
-    .description('A plant store: creates, lists and deletes plants, and announces every new one.')
+    .description('A plant store: create, list and delete plants, and send every new one to webhooks.')
     .version(version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print this help')
-    // `meantArgs` knows the word.
+    // `meantArgs` handles it.
     .helpCommand(false)
-    // Commander takes it at any place of the command line, before the verb and behind it.
-    .option('-q, --quiet', 'say nothing on standard error but what went wrong')
-    .showHelpAfterError('(--help shows what is possible)')
+    // Commander accepts it anywhere on the command line.
+    .option('-q, --quiet', 'print only errors on standard error')
+    .showHelpAfterError('(See --help for usage.)')
     .exitOverride()
     .configureOutput({
       writeOut: (text) => print(...linesOf(wrapped(text))),
@@ -31,20 +30,20 @@ export function emptyProgram(): Command {
         'token create --help',
       ),
     );
-  // Whoever called it so is told with every verb: the examples have the shorter name.
+  // The examples omit npx, so say under every verb that a checkout needs it.
   const place = process.env.npm_command === 'exec' ? 'afterAll' : 'after';
-  program.addHelpText(place, '\nIn a checkout of the project the program is called: npx plant-store');
+  program.addHelpText(place, '\nIn a checkout of the project, run: npx plant-store');
   return program.hook('preAction', () => {
     if (program.opts<{ quiet?: true }>().quiet) beQuiet();
   });
 }
 
-/** Commander ends each of its texts with a line feed. */
+/** Commander ends each text with a line feed. */
 function linesOf(text: string): string[] {
   return text.replace(/\n$/, '').split('\n');
 }
 
-/** What a help says behind its options, in paragraphs, as wide as what stands before. Lines that are indented stay. */
+/** Wraps the paragraphs below the options to the terminal's width. Indented lines stay as they are. */
 function wrapped(text: string): string {
   if (!text.startsWith('\n')) return text;
   const width = columnsOf('output');
@@ -58,10 +57,7 @@ function fill(paragraph: string, width: number): string {
   return new Help().boxWrap(paragraph, width);
 }
 
-/**
- * Has an option that there is not reported before one that is missing: of `token create --usr ann` it is the name that
- * is wrong. Nothing runs then.
- */
+/** Reports an unknown option before a missing one: in `token create --usr ann` the name is wrong. Nothing runs then. */
 export function reportTyposFirst(program: Command, args: readonly string[]): void {
   const verb = verbOf(program, args);
   if (!hasUnknownOption(verb, args)) return;

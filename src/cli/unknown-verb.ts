@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 
-/** Words for one thing: whoever types one of them may mean the verb that is called by another. */
+/** Synonyms: who types one of them may mean another. */
 const WORDS: readonly (readonly string[])[] = [
   ['list', 'ls'],
   ['create', 'add', 'new', 'make'],
@@ -16,14 +16,11 @@ const WORDS: readonly (readonly string[])[] = [
   ['export', 'save'],
 ];
 
-/** What a verb without its group is about. */
+/** The group that a bare verb such as `list` may belong to. */
 const GROUP = 'plant';
 const VERBS_OF_GROUP: readonly string[] = ['list', 'create', 'delete', 'import', 'export'];
 
-/**
- * The arguments as the program understands them: `help plant list` asks what `plant list --help` does. Ends the program
- * with 2 when there is no such verb, help or not, and says which one may be meant.
- */
+/** Turns `help plant list` into `plant list --help`. For an unknown verb, suggests another and exits with 2. */
 export function meantArgs(program: Command, args: readonly string[]): readonly string[] {
   const path: string[] = [];
   let verb = program;
@@ -36,7 +33,7 @@ export function meantArgs(program: Command, args: readonly string[]): readonly s
       continue;
     }
     const below = verb.commands.find((command) => command.name() === arg);
-    // Without anything that would be done first, such as showing the help.
+    // Here, before Commander would print the help.
     if (below === undefined) return refuse(verb, path, arg);
     path.push(arg);
     verb = below;
@@ -44,7 +41,7 @@ export function meantArgs(program: Command, args: readonly string[]): readonly s
   return wantsHelp ? [...path, '--help'] : args;
 }
 
-/** Words that are misspelt are left to Commander, which knows what they are like. */
+/** Leaves misspelt words to Commander, which suggests similar ones. */
 function refuse(verb: Command, path: readonly string[], word: string): readonly string[] {
   const meant = otherWord(verb, word);
   if (meant === undefined) return [...path, word];

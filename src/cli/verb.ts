@@ -3,31 +3,27 @@ import { type SettingName, settings } from '../config/settings.ts';
 import { API_NOTE, apiOptions } from './api-options.ts';
 import { Misuse } from './failure.ts';
 
-/** A verb: what its help says, and what it does. */
 export type Verb = {
-  /** In the list of its noun's verbs. A verb without a noun is described where the program lists it. */
+  /** For the help of its group. A verb without a group is described in `main.ts`. */
   description?: string;
   arguments?: readonly Argument[];
   options?: readonly Option[];
-  /** Without the name of the program. */
+  /** Without the program's name. */
   examples: readonly string[];
-  /** Stands behind the options. */
   notes?: string;
-  /** Whether it talks to a running service: then it also takes `--url`, `--token` and `--profile`. */
+  /** Whether it talks to a running service, and so accepts `--url`, `--token` and `--profile`. */
   isRemote?: true;
   /**
-   * The flags come as they are declared above, and so do the arguments, with the command behind them. A method, so that
-   * its parameters may be narrower.
+   * Takes the flags as declared above, then the arguments, then the command. A method, so that its parameters may be
+   * narrower.
    *
-   * @throws Misuse when the flags do not go together
+   * @throws Misuse when flags contradict each other
    */
   run(flags: object, ...args: readonly unknown[]): Promise<void>;
 };
 
-/** The verbs of a noun, by name, in the order of its help. */
 export type Verbs = Readonly<Record<string, Verb>>;
 
-/** Makes the command do what the verb says. */
 export function define(command: Command, verb: Verb): Command {
   const { description, options = [], examples, notes, isRemote, run } = verb;
   if (description !== undefined) command.description(description);
@@ -35,7 +31,7 @@ export function define(command: Command, verb: Verb): Command {
   for (const each of [...options, ...(isRemote ? apiOptions() : [])]) command.addOption(each);
   for (const text of [notes, isRemote && API_NOTE]) if (text) command.addHelpText('after', `\n${text}`);
   return command.configureHelp(examplesFirst(...examples)).action(async (...given) => {
-    // Commander gives the arguments, the flags, and the command.
+    // Commander passes the arguments, the flags and the command.
     const [flags, command] = given.slice(-2);
     try {
       await run(flags, ...given.slice(0, -2), command);
@@ -46,7 +42,7 @@ export function define(command: Command, verb: Verb): Command {
   });
 }
 
-/** @param parse throws `InvalidArgumentError`; without it the value is a text */
+/** @param parse throws `InvalidArgumentError`; without it the value is a string */
 export function option<T>(
   flags: string,
   description: string,
@@ -56,12 +52,11 @@ export function option<T>(
   return parse ? made.argParser(parse) : made;
 }
 
-/** An option that must be given. */
 export function required<T>(flags: string, description: string, parse?: (text: string) => T): Option {
   return option(flags, description, parse).makeOptionMandatory();
 }
 
-/** @param parse as that of an option */
+/** @param parse as for `option` */
 export function argument<T>(
   name: string,
   description: string,
@@ -71,12 +66,12 @@ export function argument<T>(
   return parse ? made.argParser(parse) : made;
 }
 
-/** For the value of an argument or option that is not what the rule says. */
+/** For an argument or option value that breaks the rule. */
 export function refuseValue(rule: string): never {
   throw new InvalidArgumentError(`It must be ${rule}.`);
 }
 
-/** The flag of a setting, described as the table of settings describes it. */
+/** The flag of a setting, with the description from the table of settings. */
 export function settingOption(name: SettingName): Option {
   const { flag, description, env, defaultText } = settings[name];
   if (flag === undefined) throw new Error(`${env} has no flag`);
@@ -84,7 +79,6 @@ export function settingOption(name: SettingName): Option {
   return new Option(flag, `${description} (${env}${otherwise})`);
 }
 
-/** The flag of every setting that has one. */
 export function settingOptions(): Option[] {
   // `settings` has exactly these keys.
   const names = Object.keys(settings) as SettingName[];
@@ -93,11 +87,11 @@ export function settingOptions(): Option[] {
 
 const SECTION = /^(?:Arguments|Options|Global Options|Commands):$/m;
 
-/** The help of a verb, with examples before anything that has to be read. For `configureHelp`. */
+/** For `configureHelp`: puts examples before everything else. */
 export function examplesFirst(...lines: readonly string[]) {
   return {
     showGlobalOptions: true,
-    // What prints the version is no option of a verb, although it is understood there.
+    // Every verb understands --version, but it is not an option of the verb.
     visibleGlobalOptions: (command: Command) => (command.parent ? optionsFrom(command.parent) : []),
     formatHelp(command: Command, helper: Help) {
       const help = Help.prototype.formatHelp.call(helper, command, helper);

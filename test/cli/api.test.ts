@@ -8,7 +8,7 @@ import { failureOf, startRemote } from '../../testkit/processes/remote.ts';
 
 const TOKEN = 'pst_anything';
 
-/** What answers like this, and is no plant store. Ends with the test. */
+/** Answers like this, but is not a plant store. Ends with the test. */
 async function startStranger(t: TestContext, answer: RequestListener): Promise<string> {
   const server = createServer(answer).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -25,25 +25,25 @@ function list(url: string): Promise<Outcome> {
   return run(['webhook', 'list'], { PLANT_STORE_URL: url, PLANT_STORE_TOKEN: TOKEN });
 }
 
-test('without a token a verb says how to get one, and ends with 2', async () => {
+test('without a token a verb says how to get one, and exits with 2', async () => {
   for (const token of [{}, { PLANT_STORE_TOKEN: '' }]) {
     const { code, stdout, stderr } = await run(['webhook', 'list'], token);
     assert.deepEqual([code, stdout], [2, '']);
     assert.match(
       stderr,
-      /^error: There is no token\. Set PLANT_STORE_TOKEN .*plant-store token create --user NAME\n$/,
+      /^error: No token is set\. Set PLANT_STORE_TOKEN, .*plant-store token create --user NAME\n$/,
     );
   }
 });
 
-test('a URL and a token that can be none are named together, and neither is shown', async () => {
+test('an invalid URL and an invalid token are reported together, and neither is shown', async () => {
   const { code, stderr } = await run(['webhook', 'list', '--url', 'http://u:pass@h'], {
     PLANT_STORE_TOKEN: 'pst_x\npst_y',
   });
   assert.equal(code, 2);
   assert.match(
     stderr,
-    /^error: --url: It must be an http or https URL .*\nerror: PLANT_STORE_TOKEN: A token has .*\n$/,
+    /^error: --url: It must be an http or https URL .*\nerror: PLANT_STORE_TOKEN: A token consists .*\n$/,
   );
   assert.doesNotMatch(stderr, /pass@|pst_/);
 });
@@ -58,11 +58,11 @@ test('where nothing answers, a verb asks whether the service is running', async 
   const gone = url.replace(/\d+$/, String(address.port));
   assert.equal(
     failureOf(await list(gone)),
-    `error: Nothing answers at ${gone}. Is the service running (plant-store serve)? Another place is named with --url.`,
+    `error: Nothing answers at ${gone}. Is the service running (plant-store serve)? To use another URL: --url.`,
   );
   assert.match(
     failureOf(await list('http://nowhere.invalid')),
-    /The host of .* cannot be (?:found|looked up)/,
+    /The host of .* (?:does not resolve|cannot be resolved)/,
   );
 });
 
@@ -70,32 +70,32 @@ const strange: readonly { what: string; answer: RequestListener; says: RegExp }[
   {
     what: 'a page',
     answer: (_, response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<p>Hello'),
-    says: /What answers at http:\S+ \(with status 200\) does not seem to be a plant store\. .*--url\.$/,
+    says: /http:\S+ answers 200, but not like a plant store\. .*--url\.$/,
   },
   {
-    what: 'a page that says that there is none',
+    what: 'a page that reports a missing page',
     answer: (_, response) => response.writeHead(404).end('<p>Not found'),
-    says: /\(with status 404\) does not seem to be a plant store/,
+    says: /answers 404, but not like a plant store/,
   },
   {
     what: 'an error of another kind',
     answer: (_, response) => response.writeHead(500).end('{"error":"internal"}'),
-    says: /\(with status 500\) does not seem to be a plant store/,
+    says: /answers 500, but not like a plant store/,
   },
   {
-    what: 'a proxy that does not reach the service',
+    what: 'a proxy that cannot reach the service',
     answer: (_, response) => response.writeHead(503).end('<h1>Service Unavailable</h1>'),
-    says: /http:\S+ answers 503: a proxy there does not reach the service at the moment\.$/,
+    says: /http:\S+ answers 503: a proxy cannot reach the service right now\.$/,
   },
   {
     what: 'JSON of another kind',
     answer: (_, response) => response.writeHead(200).end('[{"name":"x"}]'),
-    says: /not one that this version of plant-store knows\. Its "\w+" is not a string\.$/,
+    says: /This version of plant-store does not understand the answer\. Its "\w+" is not a string\.$/,
   },
   {
     what: 'a redirect',
     answer: (_, response) => response.writeHead(302, { location: 'https://example.com/' }).end(),
-    says: /leads on to https:\/\/example\.com\/\. Give the URL of the service itself/,
+    says: /redirects to https:\/\/example\.com\/\. Pass the service's own URL/,
   },
   {
     what: 'half an answer',
@@ -103,7 +103,7 @@ const strange: readonly { what: string; answer: RequestListener; says: RegExp }[
       response.writeHead(200, { 'content-length': '100' }).write('[');
       setImmediate(() => response.destroy());
     },
-    says: /There is no whole answer from http:\S+: the connection broke off\.$/,
+    says: /No complete answer from http:\S+: the connection broke\.$/,
   },
 ];
 
@@ -124,14 +124,14 @@ test('a redirect does not take the token elsewhere', async (t) => {
   assert.equal(asked, 0);
 });
 
-test('an answer that does not come is given up, and of a change it is said that it may have been made', async (t) => {
+test('a missing answer is given up, with a warning that a change may have been made', async (t) => {
   const url = await startStranger(t, () => {});
   const { webhooks } = connect({ url, token: TOKEN }, { deadlineMs: 50 });
   await assert.rejects(webhooks.list(), {
-    message: `There is no whole answer from ${url} within 0.05 s.`,
+    message: `No complete answer from ${url} within 0.05 s.`,
   });
   await assert.rejects(webhooks.create({ url }), {
-    message: `There is no whole answer from ${url} within 0.05 s. It is unknown whether it was done.`,
+    message: `No complete answer from ${url} within 0.05 s. It may or may not have been carried out.`,
   });
 });
 
@@ -142,12 +142,12 @@ test('control characters of a stranger do not reach the terminal', async (t) => 
   assert.equal(failureOf(await list(url)), 'error: a\\u{1b}[31mb (error 40000)');
 });
 
-test('a token that is refused, and one without the scope, are explained', async (t) => {
+test('a refused token, and one without the scope, are explained', async (t) => {
   const { service, env } = await startRemote(t);
   const unknown = await run(['webhook', 'list'], { ...env, PLANT_STORE_TOKEN: 'x'.repeat(40) });
   assert.match(
     failureOf(unknown),
-    /^error: .+ \(error 40101\) The token is from PLANT_STORE_TOKEN\. .*token create --user NAME; to save it: plant-store login$/,
+    /^error: .+ \(error 40101\) The token is from PLANT_STORE_TOKEN\. .*token create --user NAME\. To save it: plant-store login$/,
   );
   const token = await service.tokenFor('ann', { scopes: ['webhooks:read'] });
   assert.match(

@@ -5,7 +5,7 @@ import { shellWord } from '../../src/cli/terminal/terminal.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../bin/plant-store', import.meta.url));
 
-/** Why there is no terminal to be had; undefined when there is. */
+/** Why no terminal is available; undefined when one is. */
 export function noTerminal(): string | undefined {
   const { stdout } = spawnSync('script', ['--version'], { encoding: 'utf8' });
   return stdout?.includes('util-linux') ? undefined : 'script of util-linux is not installed';
@@ -13,13 +13,13 @@ export function noTerminal(): string | undefined {
 
 export type Typing = {
   env: Record<string, string>;
-  /** What the program shows when it waits for an answer. */
+  /** The text at which the program waits for an answer. */
   at: string;
-  /** The answer, its Enter included. */
+  /** The answer, including Enter. */
   keys: string;
 };
 
-/** What a terminal shows when somebody types this at the question. */
+/** What a terminal shows when a person types this at the question. */
 export async function onTerminal(args: readonly string[], { env, at, keys }: Typing): Promise<string> {
   return shownBy(commandOf(args), env, (child, seen, before) => {
     if (seen.includes(at) && !before.includes(at)) child.stdin.write(keys);
@@ -27,9 +27,9 @@ export async function onTerminal(args: readonly string[], { env, at, keys }: Typ
 }
 
 /**
- * What a terminal gets from a verb that asks nothing: standard output and standard error.
+ * Standard output and standard error of a verb on a terminal.
  *
- * @param input for its standard input, which is then no terminal
+ * @param input for its standard input, which is then not a terminal
  */
 export async function shownOnTerminal(
   args: readonly string[],
@@ -46,7 +46,7 @@ function commandOf(args: readonly string[]): string {
 
 type Watcher = (child: ChildProcessWithoutNullStreams, seen: string, before: string) => void;
 
-/** What a terminal gets from a command of the shell. */
+/** What a terminal shows of a shell command. */
 export async function shownBy(
   command: string,
   env: Record<string, string> = {},

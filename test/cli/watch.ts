@@ -1,16 +1,15 @@
 import { once } from 'node:events';
 import { launch, type Outcome } from '../../testkit/processes/program.ts';
 
-/** A program that runs while a test looks at what it writes. */
+/** A running program whose output a test watches. */
 export type Watched = {
-  /** Resolves with the lines of standard output as soon as there are so many. Rejects when the program ends first. */
+  /** Resolves with the lines of standard output once there are this many. Rejects when the program ends first. */
   lines(count: number): Promise<string[]>;
-  /** Resolves as soon as standard error matches. Rejects when the program ends first. */
+  /** Resolves once standard error matches. Rejects when the program ends first. */
   said(pattern: RegExp): Promise<string>;
   signal(signal: NodeJS.Signals): void;
-  /** Stops reading its standard output. */
   turnAway(): void;
-  /** How it ended, and all that it wrote. */
+  /** How it ended, and its whole output. */
   ended: Promise<Outcome>;
 };
 

@@ -11,10 +11,10 @@ import { makePlace, type Place } from '../../testkit/processes/place.ts';
 import type { Outcome } from '../../testkit/processes/program.ts';
 import type { ServeOptions } from '../../testkit/processes/server.ts';
 
-/** What a start says that cannot use its files: the file, the code of the error, and what to do. */
+/** What a start with unusable files reports: the file, the error code, and advice. */
 
 const isRoot = process.getuid?.() === 0;
-/** A command that runs another one without any capability: root, too, needs permission to read and write then. */
+/** Runs another command without capabilities: then even root needs file permissions. */
 const WITHOUT_CAPABILITIES = ['setpriv', '--bounding-set=-all', '--inh-caps=-all'];
 const noPermissions =
   isRoot && spawnSync('setpriv', [...WITHOUT_CAPABILITIES.slice(1), 'true']).status !== 0
@@ -31,7 +31,7 @@ for (const [what, name] of [...Object.entries(NAMES), ['lock', 'serving.lock']] 
       const path = join(place.dataDir, name);
       chmodSync(path, mode);
       const outcome = await place.serveInVain({ through: isRoot ? WITHOUT_CAPABILITIES : [] });
-      saysWhy(outcome, path, 'EACCES', /Run it as the user/);
+      saysWhy(outcome, path, 'EACCES', /Run it as the owner/);
       chmodSync(path, 0o600);
       await (await place.serve()).stop();
     });
@@ -54,7 +54,7 @@ test('a start on a read-only file system says so, with a store and without one',
   }
 });
 
-test('a record of sizes for which there is no room keeps nothing from going on', async (t) => {
+test('a record of sizes that does not fit on the disk stops nothing', async (t) => {
   const place = await makePlace(t);
   await (await place.serve()).kill();
   const path = storePath(place.dataDir);
@@ -69,7 +69,7 @@ test('a start on a full disk says so', async (t) => {
   if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', place.dataDir]).status !== 0)
     return t.skip('this user may not mount a file system');
   try {
-    saysWhy(await place.serveInVain(), place.dataDir, 'ENOSPC', /Make room/);
+    saysWhy(await place.serveInVain(), place.dataDir, 'ENOSPC', /Free up space/);
   } finally {
     spawnSync('umount', ['--lazy', place.dataDir]);
   }
@@ -80,7 +80,7 @@ test('a start on a disk that cannot be read says so', { skip: whyNoFaults() }, a
   const faults = createDiskFaults(place.folder);
   const options: ServeOptions = { env: faults.env(place.dataDir) };
   faults.arm({ op: 'read', file: 'database', count: Infinity });
-  const said = /disk reports an error \(EIO, SQLite \d+: .*\)\. See the system's log/;
+  const said = /disk reports an error \(EIO, SQLite \d+: .*\)\. Check the system's log/;
   saysWhy(await place.serveInVain(options), storePath(place.dataDir), 'EIO', said);
   faults.disarm();
   await (await place.serve(options)).stop();
@@ -100,7 +100,7 @@ for (const [state, damage, code] of [
   });
 }
 
-test('a start on a database of another program says so, and leaves it as it is', async (t) => {
+test('a start on a database of another program says so, and leaves it unchanged', async (t) => {
   const place = await makePlace(t);
   mkdirSync(place.dataDir);
   place.write('CREATE TABLE bookmarks (url TEXT)');
@@ -129,7 +129,6 @@ async function killedStore(t: TestContext): Promise<Place> {
   return place;
 }
 
-/** In one line. */
 function saysWhy({ code, stdout, stderr }: Outcome, path: string, reason: string, advice: RegExp): void {
   assert.equal(code, 1);
   assert.equal(stdout, '');

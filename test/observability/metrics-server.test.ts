@@ -7,7 +7,7 @@ import { serveMetrics } from '../../src/observability/metrics-server.ts';
 import { makePlace } from '../../testkit/processes/place.ts';
 import { failToServe } from '../../testkit/processes/server.ts';
 
-/** Metrics that are made when they are told to. */
+/** Metrics that are produced when the test says so. */
 async function serving(t: TestContext, metrics = async () => 'a 1\n') {
   const calls = { count: 0 };
   const server = await serveMetrics(
@@ -48,13 +48,13 @@ test('it has /metrics, for GET and HEAD, and the Error object for anything else'
   assert.match(await posted.text(), /^\{"error":40500,/);
 });
 
-test('clients that ask at the same time, or all the time, get the same text', async (t) => {
+test('concurrent or frequent clients get the same text', async (t) => {
   const { url, calls } = await serving(t);
   await Promise.all(Array.from({ length: 10 }, () => fetch(url).then((each) => each.text())));
   assert.equal(calls.count, 1);
 });
 
-test('metrics that cannot be read are a failure, and the next scrape tries again', async (t) => {
+test('unreadable metrics are a failure, and the next scrape retries', async (t) => {
   let fails = true;
   const { url } = await serving(t, async () => {
     if (fails) throw new Error('no');
@@ -80,7 +80,7 @@ test('connections over the limit are closed, and so are silent ones', async (t) 
   assert.equal((await fetch(url)).status, 200);
 });
 
-test('it stops at once, whatever is still open, and may be told so twice', async (t) => {
+test('it stops at once, whatever is open, and may be stopped twice', async (t) => {
   const { port, stop, url } = await serving(t, () => new Promise(() => {}));
   const socket = await open(port);
   socket.resume();
@@ -102,7 +102,7 @@ test('a METRICS_PORT in use ends the start with 1 and one line, and no token is 
   assert.match(
     stderr,
     new RegExp(
-      `^error: Port ${address.port} of 127\\.0\\.0\\.1 is in use\\. Give another with --metrics-port;.*\\n$`,
+      `^error: Port ${address.port} of 127\\.0\\.0\\.1 is in use\\. Choose another with --metrics-port;.*\\n$`,
     ),
   );
   const { stdout } = await place.command('token', 'list', '--json');

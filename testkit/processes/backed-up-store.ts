@@ -8,12 +8,11 @@ import { firstId } from '../../src/runtime.ts';
 import { run, withFolder, withStoreFolder } from './program.ts';
 import { wordsOf } from './remote.ts';
 
-/** Runs `restore` to its end. */
 export function restore(folder: string, file: string, ...more: string[]) {
   return run(['restore', file, '--data-dir', folder, ...more]);
 }
 
-/** Gives the work a data folder with five plants, and a backup that was made when it had two. */
+/** Gives the work a data folder with five plants, and a backup of it from when it had two. */
 export async function withBackup(work: (folder: string, file: string) => Promise<void>): Promise<void> {
   await withFolder(async (place) => {
     const [folder, file] = [join(place, 'data'), join(place, 'plants.backup')];
@@ -28,14 +27,14 @@ export async function withBackup(work: (folder: string, file: string) => Promise
   });
 }
 
-/** What else is in a data folder, besides the store and the lock. */
+/** The other files in a data folder, besides the store and the lock. */
 export async function leftIn(folder: string): Promise<string[]> {
   return (await readdir(folder)).filter(
     (name) => !/^(?:plant-store\.db(?:-wal|-shm)?|serving\.lock)$/.test(name),
   );
 }
 
-/** Adds so many plants of ann, who may be new, each with its event, by SQL: faster than the service does. */
+/** Adds this many plants, with events, to the user ann, created if necessary. Uses SQL, which is faster. */
 export function addPlants(folder: string, count: number): void {
   const db = new DatabaseSync(storePath(folder));
   const prefix = firstId('evt', Date.now()).slice(0, -16);
@@ -61,7 +60,7 @@ export function addPlants(folder: string, count: number): void {
   db.close();
 }
 
-/** A store as the first version left it, with one plant. */
+/** A store of the first version, with one plant. */
 export function makeFirstVersion(path: string): void {
   const sql = readFileSync(FIRST, 'utf8');
   const db = new DatabaseSync(path);
@@ -80,7 +79,7 @@ export function makeFirstVersion(path: string): void {
 
 const FIRST = new URL('../../src/store/sqlite/migrations/0001_initial.sql', import.meta.url);
 
-/** How many plants a file of SQLite holds, opened as the next start opens it. Throws when it is damaged. */
+/** How many plants an SQLite file has, opened like on a start. Throws when it is damaged. */
 export function plantsIn(path: string): number {
   const db = new DatabaseSync(path);
   try {

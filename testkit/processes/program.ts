@@ -14,7 +14,7 @@ const PROGRAM = fileURLToPath(new URL('../../bin/plant-store', import.meta.url))
 
 export type Outcome = { code: number | null; signal: NodeJS.Signals | null; stdout: string; stderr: string };
 
-/** Runs the real program to its end: no home folder, no terminal, nothing of this process's environment. */
+/** Runs the real program to its end, without a home folder, a terminal or this process's environment. */
 export async function run(args: readonly string[], env: Record<string, string> = {}): Promise<Outcome> {
   return outcomeOf(launch(args, env));
 }
@@ -22,7 +22,7 @@ export async function run(args: readonly string[], env: Record<string, string> =
 /**
  * Starts the real program.
  *
- * @param through a command that runs it, such as `setpriv` with its options: the program's own command follows
+ * @param through a command that runs it, such as `setpriv` with options; the program's command line follows
  */
 export function launch(
   args: readonly string[],
@@ -38,7 +38,7 @@ export function launch(
 
 export type Launched = ChildProcessByStdio<null, Readable, Readable>;
 
-/** How it ended, and all that it wrote. To be called at once, so that nothing is missed. */
+/** How it ended, and its whole output. Call it at once, to miss nothing. */
 export async function outcomeOf(
   child: ChildProcessByStdio<Writable | null, Readable, Readable>,
 ): Promise<Outcome> {
@@ -50,18 +50,18 @@ export async function outcomeOf(
   return { code, signal, stdout, stderr };
 }
 
-/** A running `serve`, on a port of its own. */
+/** A running `serve` on its own port. */
 export type Serving = {
   child: ChildProcess;
-  /** What was said on standard error until it was ready. */
+  /** Standard error until it was ready. */
   greeting: string;
   url: string;
-  /** How it ended; standard error from its first line on. */
+  /** How it ended, with all of standard error. */
   ended: Promise<Outcome>;
   stop(): Promise<Outcome>;
 };
 
-/** Starts `serve` and waits until it has greeted. Rejects with what it said when it ends before that. */
+/** Starts `serve` and waits for the greeting. Rejects with the output when it ends before that. */
 export async function serve(dataDir: string, env: Record<string, string> = {}): Promise<Serving> {
   const child = launch(['serve', '--port', '0'], { DATA_DIR: dataDir, ...env });
   const ended = outcomeOf(child);
@@ -73,18 +73,18 @@ export async function serve(dataDir: string, env: Record<string, string> = {}): 
   return { child, greeting, url: greetedUrl(greeting), ended, stop };
 }
 
-/** What a `serve` said until it was ready. Rejects with what it said when it ends before that. */
+/** The greeting of a `serve`. Rejects with the output when it ends before that. */
 export function untilGreeted(child: Launched, ended: Promise<Outcome>): Promise<string> {
-  // The last line of the greeting: the URL stands in full above it.
+  // The last line of the greeting, which repeats the URL.
   return untilSaid(child.stderr, 'curl ', ended);
 }
 
-/** The URL in a greeting, without a slash at its end. */
+/** The URL in a greeting, without a trailing slash. */
 export function greetedUrl(greeting: string): string {
   return /(?:API|Ready) +(http:\/\/\S+)/.exec(greeting)?.[1] ?? '';
 }
 
-/** What a program wrote until this text was in it. Rejects when it ends before that. */
+/** A program's output up to this text. Rejects when it ends before that. */
 export function untilSaid(output: Readable, text: string, ended: Promise<Outcome>): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   let said = '';
@@ -96,7 +96,7 @@ export function untilSaid(output: Readable, text: string, ended: Promise<Outcome
   return promise;
 }
 
-/** Gives the work a new folder, which is removed afterwards. */
+/** Gives the work a temporary folder. */
 export async function withFolder(work: (folder: string) => Promise<void>): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'plant-store-cli-'));
   try {
@@ -106,7 +106,7 @@ export async function withFolder(work: (folder: string) => Promise<void>): Promi
   }
 }
 
-/** Gives the work a data folder with an empty store in it. */
+/** Gives the work a temporary data folder with an empty store. */
 export async function withStoreFolder(work: (folder: string) => Promise<void>): Promise<void> {
   await withFolder(async (folder) => {
     const store = await openSqliteStore({

@@ -6,17 +6,17 @@ import { succeeded } from '../service/answer.ts';
 import { type Service, startService } from '../service/service.ts';
 import { type Outcome, run } from './program.ts';
 
-/** A running service that a test works on from the command line, as admin. Ends with the test. */
+/** A running service to use from the command line as admin. Ends with the test. */
 export type Remote = {
   service: Service;
   receiver: Receiver;
-  /** Settings of the command line: where the service and its store are, and the token. */
+  /** Settings: where the service and its store are, and the token. */
   env: Record<string, string>;
   /** Runs a verb to its end. */
   verb(...args: string[]): Promise<Outcome>;
-  /** Makes a webhook to the receiver and gives its id. */
+  /** Creates a webhook for the receiver and returns its id. */
   webhook(): Promise<string>;
-  /** Makes a plant and gives the body of the answer. */
+  /** Creates a plant and returns the body of the answer. */
   plant(body: string): Promise<unknown>;
 };
 
@@ -47,19 +47,19 @@ export async function startRemote(t: TestContext, settings: Environment = {}): P
   };
 }
 
-/** The data of a verb that succeeded and had nothing to say. */
+/** The data of a verb that succeeded without messages. */
 export function dataOf({ code, stdout, stderr }: Outcome): string {
   assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
   return stdout;
 }
 
-/** What a verb said that succeeded without data. */
+/** The messages of a verb that succeeded without data. */
 export function wordsOf({ code, stdout, stderr }: Outcome): string {
   assert.deepEqual({ code, stdout }, { code: 0, stdout: '' }, stderr);
   return stderr;
 }
 
-/** The line with which a verb failed, without its end. */
+/** The error line of a verb, without its end. */
 export function failureOf({ code, stdout, stderr }: Outcome): string {
   assert.deepEqual({ code, stdout }, { code: 1, stdout: '' }, stderr);
   assert.match(stderr, /^error: [^\n]+\n$/);

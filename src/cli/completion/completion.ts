@@ -13,14 +13,14 @@ const shells: Readonly<Record<string, (verbs: readonly KnownVerb[]) => string>> 
 };
 
 export const verb: Verb = {
-  arguments: [new Argument('<shell>', 'the shell that is to learn it').choices(Object.keys(shells))],
+  arguments: [new Argument('<shell>', 'the shell to complete for').choices(Object.keys(shells))],
   examples: [
     'completion bash > ~/.local/share/bash-completion/completions/plant-store',
     'completion zsh > ~/.zfunc/_plant-store',
     'completion fish > ~/.config/fish/completions/plant-store.fish',
   ],
-  notes: `For the shell that is open: source <(plant-store completion bash). zsh needs the folder in its fpath before compinit:
-fpath+=~/.zfunc. A new version of the program may have more to complete: print it again then.`,
+  notes: `For the current shell: source <(plant-store completion bash). zsh needs the folder in its fpath before compinit:
+fpath+=~/.zfunc. After an update, print the script again: the new version may complete more.`,
   async run(_flags, shell: string, { parent }: Command) {
     const script = shells[shell];
     if (parent && script) print(...script(verbsOf(parent)).split('\n'));

@@ -1,28 +1,25 @@
 import type { Argument, Command, Option } from 'commander';
 
-/** What may be typed at one place. */
+/** The values that complete at one place. */
 export type Values = { choices: readonly string[] } | 'profile' | 'file' | 'anything';
 
-/** A verb as shells see it; also a group of verbs, and the program itself. */
+/** A verb as a shell sees it; also a group of verbs, and the program itself. */
 export type KnownVerb = {
-  /** Without the name of the program, such as `plant list`; empty for the program. */
+  /** Without the program's name, such as `plant list`; empty for the program. */
   path: string;
-  /** The verbs below it. */
   below: readonly { name: string; description: string }[];
   options: readonly VerbOption[];
-  /** Of its arguments. */
+  /** What completes the arguments. */
   values: Values;
 };
 
 export type VerbOption = {
-  /** Such as `-q` and `--quiet`. */
   flags: readonly string[];
   description: string;
   /** Undefined for an option without a value. */
   values: Values | undefined;
 };
 
-/** The command and all below it. */
 export function verbsOf(command: Command, path = ''): KnownVerb[] {
   const help = command.createHelp();
   const below = help.visibleCommands(command).filter((verb) => verb.name() !== 'help');
@@ -36,7 +33,7 @@ export function verbsOf(command: Command, path = ''): KnownVerb[] {
   return [verb, ...below.flatMap((each) => verbsOf(each, `${path} ${each.name()}`.trim()))];
 }
 
-/** The flags with a value by what may stand there, each behind the verb that it belongs to: `plant export --format`. */
+/** The values of each flag, by verb and flag: `plant export --format`. */
 export function placesOf(verbs: readonly KnownVerb[]): { place: string; values: Values }[] {
   return verbs.flatMap(({ path, options }) =>
     options.flatMap(({ flags, values }) =>
@@ -45,7 +42,6 @@ export function placesOf(verbs: readonly KnownVerb[]): { place: string; values: 
   );
 }
 
-/** A command line whose output is the names of the profiles there are. */
 export const PROFILES = "plant-store login --list 2>/dev/null | awk 'NR > 1 { print $1 }'";
 
 function optionOf(option: Option): VerbOption {

@@ -1,13 +1,10 @@
-/** What a check found: all well, something to know, or something that keeps the service from working. */
+/** The result of a check: fine, worth knowing, or keeping the service from working. */
 export type Verdict = 'ok' | 'warning' | 'problem';
 
 export type Finding = {
-  /** What was looked at, in a few words. */
   name: string;
   verdict: Verdict;
-  /** What was seen. */
   text: string;
-  /** What to do about it. */
   advice?: string;
 };
 
@@ -23,7 +20,7 @@ export function problem(name: string, text: string, advice: string): Finding {
   return { name, verdict: 'problem', text, advice };
 }
 
-/** The message of an error without a full stop, for the inside of a sentence. */
+/** The message of an error without its full stop, to use inside a sentence. */
 export function reasonIn(error: unknown): string {
   return (error instanceof Error ? error.message : String(error)).replace(/\.$/, '');
 }

@@ -8,13 +8,13 @@ import { type Finding, ok, problem, reasonIn, warning } from './check.ts';
 import { compareClocks } from './machine.ts';
 
 const NAME = 'Database';
-/** The oldest PostgreSQL that the store works with. */
+/** The oldest supported PostgreSQL. */
 const OLDEST = 15;
 
-/** What a look at the database found; the glance is undefined when there was none. */
+/** What inspecting the database found; the glance is undefined when that failed. */
 export type DatabaseLook = { findings: Finding[]; glance: DatabaseGlance | undefined };
 
-/** @param connections that a replica may have open; undefined when that setting is wrong */
+/** @param connections that a replica may open; undefined when the setting is invalid */
 export async function lookAtDatabase(
   url: DatabaseUrl,
   { databasePooler }: StoreConfig,
@@ -42,7 +42,7 @@ export async function lookAtDatabase(
   } catch (error) {
     const failure = databaseFailure(error, url);
     return {
-      findings: [problem(NAME, reasonIn(failure), 'The service answers 503 until then.')],
+      findings: [problem(NAME, reasonIn(failure), 'Until then the service answers 503.')],
       glance: undefined,
     };
   } finally {
@@ -50,7 +50,7 @@ export async function lookAtDatabase(
   }
 }
 
-/** It was reached, and the one that accepts writes is used. */
+/** Called once the server that accepts writes was reached. */
 function serverOf({ shown }: DatabaseUrl, { version }: DatabaseGlance): Finding {
   if (Number.parseInt(version, 10) >= OLDEST)
     return ok(NAME, `${shown}: PostgreSQL ${version}, accepts writes`);
@@ -59,21 +59,20 @@ function serverOf({ shown }: DatabaseUrl, { version }: DatabaseGlance): Finding 
 
 function schemaOf({ schema }: DatabaseGlance): Finding {
   if (schema === undefined) {
-    const advice = 'The first start makes one, and so does plant-store migrate.';
-    return warning('Store', 'there is none in the database', advice);
+    const advice = 'The first start creates it, as does plant-store migrate.';
+    return warning('Store', 'the database has none', advice);
   }
   const { applied, known, isTooNew } = schema;
   if (isTooNew) {
-    const text = `schema ${applied}: made by a newer version of plant-store (this one knows ${known})`;
-    return problem('Store', text, 'Start that version instead.');
+    const text = `schema ${applied}: created by a newer version of plant-store (this one knows ${known})`;
+    return problem('Store', text, 'Run that version instead.');
   }
   if (applied >= known) return ok('Store', `schema ${applied}`);
-  const advice =
-    'The next start brings it up to date; before, make a dump (docs/how-to/run-on-postgresql.md).';
-  return warning('Store', `schema ${applied} of ${known}: of an older version of plant-store`, advice);
+  const advice = 'The next start migrates it; make a dump first (docs/how-to/run-on-postgresql.md).';
+  return warning('Store', `schema ${applied} of ${known}: from an older version of plant-store`, advice);
 }
 
-/** One more of each replica listens for hints. */
+/** Each replica needs one more connection to listen for notifications. */
 const LISTENING = 1;
 
 function connectionsOf(
@@ -84,7 +83,7 @@ function connectionsOf(
   const text = `${open} of ${most} are open`;
   if (wanted === undefined) return [ok('Connections', text)];
   const replicas = Math.floor(most / (wanted + LISTENING));
-  const more = `${text}; DATABASE_CONNECTIONS=${wanted} has room for ${replicas} ${replicas === 1 ? 'replica' : 'replicas'}`;
+  const more = `${text}; DATABASE_CONNECTIONS=${wanted} allows ${replicas} ${replicas === 1 ? 'replica' : 'replicas'}`;
   if (replicas > 1) return [ok('Connections', more)];
   const advice =
     "Lower DATABASE_CONNECTIONS, or raise max_connections or the role's limit: a rolling update needs two.";

@@ -31,11 +31,12 @@ export const verb: Verb = {
     ),
   ],
   examples: ['doctor', 'doctor --data-dir /var/lib/plant-store --json'],
-  notes: `Looks at all that the service needs, and says what is wrong and what to do: Node, settings, data folder, disk, store or
-database, clock, server and ports, identity provider, the receivers of webhooks. Run it where the service runs, as its
-user, with its settings. It changes nothing, sends nothing to receivers, and does not disturb a service that runs.
+  notes: `Checks everything the service needs, and says what is wrong and what to do: Node, settings, data folder, disk, store or
+database, clock, server and ports, identity provider, the receivers of webhooks. Run it where the service runs, as the
+same user and with the same settings. It changes nothing, sends nothing to receivers and does not disturb a running
+service.
 
-The exit code is 1 when there is a problem; with warnings only it is 0.`,
+The exit code is 1 if there is a problem, and 0 if there are only warnings.`,
   run,
 };
 
@@ -45,11 +46,10 @@ async function run({ json, ...flags }: Flags & { json?: true }): Promise<void> {
   const [problems, warnings] = [count('problem'), count('warning')];
   if (problems > 0) process.exitCode = 1;
   if (json) return printJson(findings);
-  if (problems + warnings === 0) say('All is well.');
+  if (problems + warnings === 0) say('Everything is fine.');
   else say(`${counted(problems, 'problem')}, ${counted(warnings, 'warning')}.`);
 }
 
-/** @param tell is called with what each check found as soon as it is known */
 async function examine(flags: Flags, tell: (finding: Finding) => void): Promise<Finding[]> {
   const findings: Finding[] = [];
   const add = (more: readonly Finding[]) => {
@@ -60,7 +60,7 @@ async function examine(flags: Flags, tell: (finding: Finding) => void): Promise<
   add(checkSettings(process.env, flags));
   const config = valid(() => readConfig(process.env, flags));
   const place = config ?? valid(() => readStoreConfig(process.env, flags));
-  // Where the store is nobody can say; that stands among the settings that are wrong.
+  // Without valid settings the store cannot be found; the findings say which are wrong.
   if (place === undefined) return findings;
   const receivers = place.databaseUrl
     ? await examineDatabase(place.databaseUrl, place, config, add)
@@ -73,7 +73,7 @@ async function examine(flags: Flags, tell: (finding: Finding) => void): Promise<
 
 type Add = (findings: readonly Finding[]) => void;
 
-/** The receivers of webhooks, when the store can be read. */
+/** Returns the receivers of webhooks if the store can be read. */
 async function examineFolder(
   { dataDir }: StoreConfig,
   config: Config | undefined,
@@ -84,7 +84,7 @@ async function examineFolder(
   const path = storePath(dataDir);
   const hadLog = existsSync(`${path}-wal`);
   const { findings, glance } = lookAtStore(path);
-  // A folder that is not there, or not ours to read, says all.
+  // A missing or unreadable folder explains everything else.
   if (folder[0]?.verdict !== 'ok' && glance === undefined) {
     if (config) add(await checkService(config, false));
     return undefined;

@@ -6,12 +6,11 @@ import { type Finding, ok, problem, reasonIn, warning } from './check.ts';
 
 const NAME = 'Data folder';
 
-/** The folder that the embedded store is in: whose it is, who may read it, and the disk below it. */
 export function checkFolder(folder: string): Finding[] {
   if (!existsSync(folder)) return [missing(folder)];
   const stats = statSync(folder);
   if (!stats.isDirectory()) {
-    return [problem(NAME, `${folder} is no folder`, 'Name another one with DATA_DIR or --data-dir.')];
+    return [problem(NAME, `${folder} is not a folder`, 'Pass another with DATA_DIR or --data-dir.')];
   }
   const unusable = usableBy(folder);
   if (unusable !== undefined) return [unusable];
@@ -21,8 +20,8 @@ export function checkFolder(folder: string): Finding[] {
 function missing(folder: string): Finding {
   return warning(
     NAME,
-    `${folder} is not there`,
-    'Name it with DATA_DIR or --data-dir, as for serve; the first start makes it.',
+    `${folder} does not exist`,
+    'Pass the same DATA_DIR or --data-dir as to serve; the first start creates it.',
   );
 }
 
@@ -34,13 +33,12 @@ function usableBy(folder: string): Finding | undefined {
     const { uid } = statSync(folder);
     return problem(
       NAME,
-      `${folder} belongs to the user with the id ${uid}, and this user may not write there (${reasonIn(error)})`,
+      `${folder} belongs to the user with id ${uid}, and this user cannot write to it (${reasonIn(error)})`,
       'Run doctor and the service as the owner of the folder, or change its owner.',
     );
   }
 }
 
-/** Permissions of others than the owner. */
 const OTHERS = 0o077;
 
 function modeOf(folder: string, mode: number): Finding[] {
@@ -49,7 +47,7 @@ function modeOf(folder: string, mode: number): Finding[] {
   return [
     warning(
       NAME,
-      `${folder} has the mode ${shown}: others may look into it, and the store holds secrets`,
+      `${folder} has mode ${shown}: other users can read the secrets in the store`,
       `chmod 700 ${shellWord(folder)}`,
     ),
   ];
@@ -59,15 +57,15 @@ function spaceOf(folder: string): Finding[] {
   const { bavail, bsize } = statfsSync(folder);
   const free = bavail * bsize;
   const text = `${sizeText(free)} free`;
-  const advice = 'Make room: without it creates are refused with 503 50302, and a backup has no place.';
+  const advice = 'Free up space: without it the service refuses creates with 503 50302, and backups fail.';
   if (free < limits.freeBytes.problem) return [problem('Disk', text, advice)];
   return [free < limits.freeBytes.warning ? warning('Disk', text, advice) : ok('Disk', text)];
 }
 
-const LOCKS_FAIL = 'locks do not hold there, so that the store can be damaged';
-const GONE = 'what is in it is gone with';
+const LOCKS_FAIL = 'file locks do not work there, so the store can be corrupted';
+const GONE = 'its content disappears with';
 
-/** By the number that Linux gives to a type (statfs(2)). */
+/** By Linux's file system type number (statfs(2)). */
 const fileSystems: Readonly<Record<number, { name: string; why: string; verdict: typeof warning }>> = {
   26985: { name: 'NFS', why: LOCKS_FAIL, verdict: problem },
   20859: { name: 'SMB', why: LOCKS_FAIL, verdict: problem },
@@ -77,10 +75,10 @@ const fileSystems: Readonly<Record<number, { name: string; why: string; verdict:
   12805120: { name: 'Ceph', why: LOCKS_FAIL, verdict: warning },
   1702057286: {
     name: 'FUSE',
-    why: 'whether locks and flushes hold there depends on its program',
+    why: 'whether locks and flushes work there depends on its driver',
     verdict: warning,
   },
-  16914836: { name: 'tmpfs', why: `${GONE} the memory, at the next boot`, verdict: warning },
+  16914836: { name: 'tmpfs', why: `${GONE} a reboot`, verdict: warning },
   2035054128: { name: 'overlayfs', why: `${GONE} the container`, verdict: warning },
 };
 

@@ -2,7 +2,7 @@ import { ConfigError, type Environment, type Flags, readConfig } from '../../con
 import { checks as limits } from '../limits.ts';
 import { type Finding, ok, problem, warning } from './check.ts';
 
-/** The oldest Node that runs the program as it is. */
+/** The oldest supported Node. */
 const OLDEST_NODE = 26;
 
 export function checkNode(version: string = process.versions.node): Finding[] {
@@ -12,29 +12,29 @@ export function checkNode(version: string = process.versions.node): Finding[] {
     problem(
       'Node',
       `${version} is too old`,
-      `Install Node ${OLDEST_NODE} or newer, or run npm ci, which brings one.`,
+      `Install Node ${OLDEST_NODE} or newer, or run npm ci, which installs one.`,
     ),
   ];
 }
 
-/** Every wrong setting at once. */
+/** Reports all invalid settings at once. */
 export function checkSettings(env: Environment, flags: Flags): Finding[] {
   try {
     readConfig(env, flags);
-    return [ok('Settings', 'can be used')];
+    return [ok('Settings', 'valid')];
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     return error.problems.map((text) =>
-      problem('Settings', text, 'Correct it: docs/reference/configuration.md has every setting.'),
+      problem('Settings', text, 'Correct it: docs/reference/configuration.md lists every setting.'),
     );
   }
 }
 
 /**
- * How this machine's clock stands to another one. Signatures, expiries and the order of events go by it.
+ * Compares this machine's clock with another, since signatures, expiry times and the order of events depend on it.
  *
- * @param whose the other clock, in a few words
- * @param precisionMs how finely the other one tells the time, and how long it took to ask
+ * @param whose names the other clock
+ * @param precisionMs the resolution of the other clock plus the time it took to ask
  */
 export function compareClocks(whose: string, aheadMs: number, precisionMs: number): Finding {
   const seconds = Math.round(Math.abs(aheadMs) / 1000);
@@ -42,11 +42,11 @@ export function compareClocks(whose: string, aheadMs: number, precisionMs: numbe
   return warning(
     'Clock',
     `is ${seconds} s ${aheadMs > 0 ? 'ahead of' : 'behind'} ${whose}`,
-    'Let both machines set their clocks over the network (NTP): timedatectl shows whether this one does.',
+    'Synchronize both clocks with NTP: timedatectl shows whether this machine does.',
   );
 }
 
-/** The newest event cannot be of the future. */
+/** The newest event cannot be in the future. */
 export function checkClock(newestEventAt: number | undefined, now: number): Finding[] {
   if (newestEventAt === undefined) return [];
   if (newestEventAt - now < limits.clockMs)
@@ -55,8 +55,8 @@ export function checkClock(newestEventAt: number | undefined, now: number): Find
   return [
     warning(
       'Clock',
-      `${new Date(now).toISOString()} is ${seconds} s before the newest event in the store: it was, or is, wrong`,
-      'Set it. The order of events is kept, but tokens expire, and retries come, by it.',
+      `${new Date(now).toISOString()} is ${seconds} s before the newest event in the store: the clock is or was wrong`,
+      'Set the clock. Events stay in order, but token expiry and retries depend on it.',
     ),
   ];
 }

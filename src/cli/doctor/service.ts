@@ -5,7 +5,7 @@ import { checks as limits } from '../limits.ts';
 import { type Finding, ok, problem, reasonIn, warning } from './check.ts';
 import { compareClocks } from './machine.ts';
 
-/** Whether the server that runs, or whatever stands before it, answers; or, when none runs, whether one could. */
+/** Checks that a running server, or the proxy in front of it, answers; if none runs, that one could start. */
 export async function checkService(config: Config, isServed: boolean): Promise<Finding[]> {
   const { host, port, metricsPort, metricsHost, publicUrl } = config;
   const findings = isServed ? await checkServer(host, port) : await checkPort('Port', host, port);
@@ -16,7 +16,7 @@ export async function checkService(config: Config, isServed: boolean): Promise<F
 }
 
 async function checkServer(host: string, port: number): Promise<Finding[]> {
-  // It may have picked any.
+  // Port 0: the server may have picked any.
   if (port === 0) return [ok('Server', 'runs on this data folder')];
   const url = `http://${reachable(host)}:${port}`;
   const answer = await ask(`${url}/readyz`);
@@ -24,17 +24,17 @@ async function checkServer(host: string, port: number): Promise<Finding[]> {
     return [
       warning(
         'Server',
-        `one runs on this data folder, but not at ${url}: ${answer}`,
-        'Give doctor the settings that serve has (PORT, HOST). If they are the same, look at the log, and restart it.',
+        `a server runs on this data folder, but does not answer at ${url}: ${answer}`,
+        'Run doctor with the settings of serve (PORT, HOST). If they are the same, check the log and restart the server.',
       ),
     ];
   }
-  if (answer.status === 200) return [ok('Server', `runs, and is ready: ${url}`)];
-  const advice = 'Look at its log; plant-store status says more.';
+  if (answer.status === 200) return [ok('Server', `runs and is ready: ${url}`)];
+  const advice = 'Check its log; plant-store status says more.';
   return [problem('Server', `runs, but is not ready: ${url} answers ${answer.status}`, advice)];
 }
 
-/** An address to connect to, of one to listen on. */
+/** The address to connect to for a listen address. */
 function reachable(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1';
   if (host === '::') return '[::1]';
@@ -46,10 +46,10 @@ async function checkPort(name: string, host: string, port: number): Promise<Find
   try {
     server.listen(port, host);
     await once(server, 'listening');
-    return [ok(name, port === 0 ? 'any that is free' : `${port} of ${host} is free, no server runs`)];
+    return [ok(name, port === 0 ? 'any free port' : `${port} of ${host} is free, no server runs`)];
   } catch (error) {
-    const text = `${port} of ${host} cannot be listened on, and no server runs on this store: ${reasonIn(error)}`;
-    return [problem(name, text, 'Stop what listens there, or set another port or address.')];
+    const text = `cannot listen on ${port} of ${host}, and no server runs on this store: ${reasonIn(error)}`;
+    return [problem(name, text, 'Stop the program that uses it, or set another port or address.')];
   } finally {
     server.close();
   }
@@ -64,7 +64,7 @@ async function checkPublicUrl(publicUrl: string): Promise<Finding[]> {
       warning(
         name,
         `${publicUrl} cannot be reached from here: ${answer}`,
-        'See to the proxy, its name and its certificate.',
+        'Check the proxy, its host name and its certificate.',
       ),
     ];
   }
@@ -75,18 +75,17 @@ async function checkPublicUrl(publicUrl: string): Promise<Finding[]> {
           warning(
             name,
             `${publicUrl}/readyz answers ${answer.status}`,
-            'See that the proxy leads to this service.',
+            'Check that the proxy forwards to this service.',
           ),
         ];
   const theirs = Date.parse(answer.date ?? '');
-  // The header has whole seconds, and tells when the answer began.
+  // The header has whole seconds, and says when the answer started.
   if (!Number.isNaN(theirs)) {
     findings.push(compareClocks(publicUrl, askedAt - theirs, 1000 + Date.now() - askedAt));
   }
   return findings;
 }
 
-/** Why there was no answer, or what it was. */
 async function ask(url: string): Promise<string | { status: number; date: string | null }> {
   try {
     const { status, headers, body } = await fetch(url, {

@@ -13,13 +13,14 @@ const NAME = 'Store';
 const RESTORE =
   'Stop the service, keep a copy of the folder, and restore a backup: plant-store restore FILE.';
 
-/** What a look at the embedded store found, and what the checks behind it need; undefined when it cannot be read. */
+/** What inspecting the embedded store found, and what later checks need; undefined when it cannot be read. */
 export type StoreLook = { findings: Finding[]; glance: Glance | undefined };
 
 export function lookAtStore(path: string): StoreLook {
   if (!existsSync(path) && fileSize(`${path}-wal`) === 0) {
-    const advice = 'The first start makes one: plant-store serve. If there should be one, see DATA_DIR.';
-    return { findings: [warning(NAME, `there is none at ${path}`, advice)], glance: undefined };
+    const advice =
+      'The first start creates it: plant-store serve. If you expected a store here, check DATA_DIR.';
+    return { findings: [warning(NAME, `none at ${path}`, advice)], glance: undefined };
   }
   try {
     const glance = glanceAt(path);
@@ -31,16 +32,16 @@ export function lookAtStore(path: string): StoreLook {
 
 function unreadable(path: string, error: unknown): Finding {
   if (existsSync(`${path}-journal`)) {
-    const text = `${path} cannot be read: a restore was broken off in the middle of a change`;
+    const text = `${path} cannot be read: a restore was interrupted`;
     return problem(
       NAME,
       text,
-      'Nothing is lost: the same restore once more, or the next start, finishes it.',
+      'Nothing is lost: run the same restore again, or start the service, to finish it.',
     );
   }
   const reason = sqliteReason(error);
   if (reason === undefined)
-    return problem(NAME, `${path}: ${reasonIn(error)}`, 'See that it is the right folder.');
+    return problem(NAME, `${path}: ${reasonIn(error)}`, 'Check that it is the right folder.');
   return problem(NAME, `${path} cannot be read: ${reason}`, RESTORE);
 }
 
@@ -48,8 +49,8 @@ function schemaOf({ schema: { applied, known }, bytes, logBytes }: Glance): Find
   if (applied === known) return ok(NAME, `schema ${applied}, ${sizeText(bytes + logBytes)} on disk`);
   return warning(
     NAME,
-    `schema ${applied} of ${known}: of an older version of plant-store`,
-    'The next start brings it up to date, and there is no way back but a backup: plant-store backup FILE.',
+    `schema ${applied} of ${known}: from an older version of plant-store`,
+    'The next start migrates it, and only a backup can undo that: plant-store backup FILE.',
   );
 }
 
@@ -57,33 +58,30 @@ function filesOf(path: string, { logBytes }: Glance): Finding[] {
   const findings: Finding[] = [];
   const { mode } = statSync(path);
   if (process.platform !== 'win32' && (mode & 0o077) !== 0) {
-    const text = `${path} may be read by others, and holds secrets`;
+    const text = `${path} contains secrets and is readable by other users`;
     findings.push(warning(NAME, text, `chmod 600 ${shellWord(path)}`));
   }
   for (const alias of aliasesOf(path)) {
-    const text = `${alias} is a second name of the store that is in use: a restore was broken off`;
-    findings.push(warning(NAME, text, `Remove that name, the store stays: rm ${shellWord(alias)}`));
+    const text = `${alias} is a second name of the current store: a restore was interrupted`;
+    findings.push(warning(NAME, text, `Remove that name; the store stays: rm ${shellWord(alias)}`));
   }
   const log = sizeText(logBytes);
   if (logBytes < limits.logBytes) findings.push(ok('Write-ahead log', log));
   else {
     const advice =
-      'See whether another program reads the store all the time; a restart of the service folds it in.';
-    findings.push(warning('Write-ahead log', `${log}: it is not folded into the store`, advice));
+      'Check whether another program keeps reading the store; a restart of the service checkpoints it.';
+    findings.push(warning('Write-ahead log', `${log}: it is not checkpointed into the store`, advice));
   }
   return findings;
 }
 
-/** Reads all of it, as long as that does not take too long. */
 export async function checkIntegrity(path: string): Promise<Finding[]> {
   const name = 'Integrity';
   const found = await quickCheck(path, limits.readMs);
-  if (found === 'ok') return [ok(name, 'every page can be read')];
+  if (found === 'ok') return [ok(name, 'every page is readable')];
   if (found === 'late') {
-    const text = `the store could not be read within ${limits.readMs / 1000} s, as far as it came it is whole`;
-    return [
-      warning(name, text, 'A backup checks all of it, however long that takes: plant-store backup FILE.'),
-    ];
+    const text = `the store could not be read completely within ${limits.readMs / 1000} s; the part that was read is intact`;
+    return [warning(name, text, 'A backup checks all of it: plant-store backup FILE.')];
   }
   return [problem(name, `the store is damaged: ${found.replaceAll('\n', ' ')}`, RESTORE)];
 }

@@ -12,8 +12,8 @@ export type Receiver = { webhook: string; url: string };
 const NAME = 'Webhooks';
 
 /**
- * Whether the receivers can be connected to, by the rules and in the way of a delivery. No request is sent. A receiver
- * that several webhooks have is connected to once.
+ * Checks that receivers can be connected to, by the rules for deliveries. Sends no request, and connects only once to a
+ * receiver that several webhooks share.
  */
 export async function checkReceivers(
   receivers: readonly Receiver[],
@@ -35,39 +35,35 @@ export async function checkReceivers(
 
   await Promise.all(Array.from({ length: limits.together }, worker));
   const well = byPlace.length - findings.length;
-  const summary = `${well} of ${byPlace.length} ${byPlace.length === 1 ? 'receiver' : 'receivers'} can be connected to`;
+  const summary = `${well} of ${byPlace.length} ${byPlace.length === 1 ? 'receiver' : 'receivers'} can be reached`;
   return well === 0 ? findings : [ok(NAME, summary), ...findings];
 }
 
 function unreachable({ webhook, url }: Receiver, others: number, reason: string): Finding {
-  const more = others === 0 ? '' : `, and of ${others} more to the same place`;
+  const more = others === 0 ? '' : ` and of ${others} more webhooks`;
   return warning(
     NAME,
-    `the receiver of ${webhook}${more} cannot be connected to: ${placeOf(url)}: ${reason.replace(/\.$/, '')}`,
-    'Tell its owner. What is to be sent to it waits, and is tried again.',
+    `the receiver of ${webhook}${more} cannot be reached: ${placeOf(url)}: ${reason.replace(/\.$/, '')}`,
+    "Tell the webhook's owner. Its deliveries wait and are retried.",
   );
 }
 
-/** Without path and query, which may be a secret between sender and receiver. */
+/** Without path and query, which may contain a secret. */
 function placeOf(url: string): string {
   return URL.parse(url)?.origin ?? url;
 }
 
-/** Why it cannot be connected to; undefined when it can. */
+/** Why connecting fails; undefined when it works. */
 async function reasonAgainst(target: Target, text: string): Promise<string | undefined> {
   let socket: Socket | undefined;
   const { promise, resolve } = Promise.withResolvers<string | undefined>();
-  const timer = setTimeout(
-    resolve,
-    limits.answerMs,
-    `There is no connection within ${limits.answerMs / 1000} s.`,
-  );
+  const timer = setTimeout(resolve, limits.answerMs, `No connection within ${limits.answerMs / 1000} s.`);
   try {
     const url = target.read(text);
     socket = connect(
       {
         target,
-        // `read` admits no other ones.
+        // `read` admits no other protocol.
         protocol: url.protocol === 'http:' ? 'http:' : 'https:',
         hostname: url.hostname.replace(/^\[(.*)\]$/, '$1'),
         port: Number(url.port || (url.protocol === 'http:' ? 80 : 443)),

@@ -6,25 +6,24 @@ import { visible } from '../terminal/terminal.ts';
 import { headOf } from './marker.ts';
 import type { ImportRow } from './rows.ts';
 
-/** The rows that failed, which can be corrected and imported as they are. The file is created with the first of them. */
+/** The rows that failed, to be corrected and imported again. The first one creates the file. */
 export type ErrorReport = {
   /**
    * Throws a `Failure` when the row cannot be written.
    *
-   * @param error for a person, and so shown safely
+   * @param error a message for a person, escaped here
    */
   add(row: ImportRow, error: string): void;
-  /** Where the rows are by now. */
   path(): string;
-  /** Closes it and, when it is done, gives it its name. Throws a `Failure` when something else has taken that. */
+  /** Closes the report; when done, gives it its final name. Throws a `Failure` when that name is taken. */
   end(isDone: boolean): void;
 };
 
 const HEADER = /^(?:(?:id|name|tag),)+line,error\n/;
 
 /**
- * Throws a `Failure` when there is a report already: somebody may be correcting it. What an earlier run with the same
- * rows has reported is removed, since this one reports it again.
+ * Throws a `Failure` when a report exists: someone may be correcting it. Removes what an earlier run with the same rows
+ * reported, since this run reports it again.
  *
  * @param comesAgain whether the next run reads the same rows: not from a pipe
  */
@@ -45,15 +44,12 @@ function refuseOldReport(path: string): void {
   if (found === undefined || (found.isFile() && found.size === 0)) return;
   throw new Failure(
     found.isSymbolicLink()
-      ? `${path} is a link, which is not followed. Remove it, or name another file with --errors.`
-      : `${path} already exists, with the rows that failed earlier. Import or remove it, or name another file with --errors.`,
+      ? `${path} is a link, which imports do not follow. Remove it, or pass another file with --errors.`
+      : `${path} already exists, with rows that failed earlier. Import or remove it, or pass another file with --errors.`,
   );
 }
 
-/**
- * The report has a name of its own until the import is done, because an import that stopped reports the same rows again
- * when it goes on.
- */
+/** The report has a name of its own until the import is done: a resumed import reports the same rows again. */
 export function createErrorReport(path: string): ErrorReport {
   const draft = draftOf(path);
   let fd: number | undefined;
@@ -64,12 +60,12 @@ export function createErrorReport(path: string): ErrorReport {
       const text = csvLine([...cells(), String(row.line), visible(error)]);
       try {
         const header = fd === undefined ? csvLine([...titles, 'line', 'error']) : '';
-        // It follows no link, and adds to no file that somebody else has put there.
+        // `wx` follows no link and appends to nobody else's file.
         fd ??= openSync(draft, 'wx', 0o600);
         writeFileSync(fd, header + text);
       } catch (cause) {
         throw new Failure(
-          `The rows that fail cannot be written to ${draft}: ${systemReasonOrCode(cause)}. Correct that, then run the same command again.`,
+          `Failed rows cannot be written to ${draft}: ${systemReasonOrCode(cause)}. Fix that, then run the same command again.`,
           { cause },
         );
       }

@@ -8,19 +8,17 @@ import { imports } from '../limits.ts';
 import { systemReasonOrCode } from '../service/system-failure.ts';
 import { createRowReader, type ImportFormat, type ImportRow } from './rows.ts';
 
-/** A file that was read once from end to end, so that nothing in it can surprise an import that runs. */
+/** What one pass over the whole file found, so that nothing in it surprises a running import. */
 export type ImportFile = {
-  /** SHA-256 of the content, as hexadecimal digits. */
   sha256: string;
   rows: number;
-  /** Whether every row that can be sent has an id. */
+  /** Whether every valid row has an id. */
   hasIds: boolean;
 };
 
-/** Where the text of an import comes from, in pieces of bytes. */
 export type Bytes = AsyncIterable<Uint8Array>;
 
-/** Whether it can be read twice: a file, not a pipe. Throws a `Failure` where there is none. */
+/** Whether the path can be read twice: a file, not a pipe. Throws a `Failure` when it does not exist. */
 export function isRereadable(path: string): boolean {
   try {
     return statSync(path).isFile();
@@ -29,29 +27,28 @@ export function isRereadable(path: string): boolean {
   }
 }
 
-/** The bytes of a file from its beginning. */
 export function bytesOf(path: string): Readable {
   return createReadStream(path, { highWaterMark: imports.readBytes });
 }
 
-/** The bytes of what can be read only once; `-` is standard input. */
+/** Bytes that can be read only once; `-` is standard input. */
 export async function pipedBytes(path: string): Promise<Readable> {
   if (path === '-') return process.stdin;
   const fd = await promisify(open)(path, 'r');
-  // Unlike a file, a socket can be left while it waits for bytes.
+  // Unlike a file, a socket can be closed while it waits for bytes.
   if (fstatSync(fd).isFIFO()) return new Socket({ fd, readable: true, writable: false });
   return createReadStream(path, { fd, highWaterMark: imports.readBytes });
 }
 
-/** Ends the bytes when the import stops, also while none come: `rowsOf` then ends, too. */
+/** Ends the bytes when the import stops, even while it waits for more; `rowsOf` then ends, too. */
 export function endWith(stopping: AbortSignal, bytes: Readable): Readable {
-  // Whoever reads them is told; somebody who does not read yet, or any more, need not be.
+  // A reader gets the error anyway; without a reader it must not crash the process.
   bytes.on('error', () => {});
   return addAbortSignal(stopping, bytes);
 }
 
 /**
- * Reads a file to its end, or until it is stopped. Throws a `Failure` when the file is not what its format says.
+ * Reads a file to its end, or until it is stopped. Throws a `Failure` when the content does not match the format.
  *
  * @param onRows called with all rows, some at a time
  */
@@ -80,10 +77,10 @@ async function* hashed(bytes: Bytes, hash: Hash): Bytes {
 }
 
 /**
- * The rows of a file, some at a time, until the file ends or its reading was aborted. Throws a `Failure` where it cannot
- * be read on.
+ * Yields the rows of a file, some at a time, until the file ends or reading is aborted. Throws a `Failure` for
+ * unreadable content.
  *
- * @param name of the file, for a person
+ * @param name the file, as messages show it
  */
 export async function* rowsOf(bytes: Bytes, name: string, format: ImportFormat): AsyncGenerator<ImportRow[]> {
   const reader = createRowReader(format);
@@ -103,7 +100,7 @@ function isAbort(error: unknown): boolean {
 function unreadable(name: string, error: unknown): unknown {
   if (error instanceof TypeError && 'code' in error && error.code === 'ERR_ENCODING_INVALID_ENCODED_DATA') {
     return new Failure(
-      `${name} is not text in UTF-8. Save it as UTF-8 ("CSV UTF-8" in a spreadsheet), and import that.`,
+      `${name} is not UTF-8 text. Save it as UTF-8 ("CSV UTF-8" in a spreadsheet) and import it again.`,
       { cause: error },
     );
   }

@@ -10,40 +10,39 @@ import { bytesOf, inspect, isRereadable } from './file.ts';
 import { type ImportFormat, importFormats } from './rows.ts';
 import type { ImportFlags } from './work.ts';
 
-/** `plant import FILE` */
 export const plantImport: Verb = {
-  description: 'add the plants of a file, each exactly once',
+  description: 'add the plants in a file, each exactly once',
   arguments: [argument('<file>', 'a .csv, .ndjson or .json file; - is standard input')],
   options: [
-    option('--format <format>', 'what is in it, whatever it is called').choices(importFormats),
-    option('--dry-run', 'read the file and show what is wrong in it; send nothing'),
-    option('--errors <file>', 'where rows go that fail (default: FILE.errors.csv)'),
-    option('--again', 'add every row, also those that an earlier import of this file has added'),
+    option('--format <format>', "the file's format, regardless of its name").choices(importFormats),
+    option('--dry-run', 'check the file and send nothing'),
+    option('--errors <file>', 'where to write failed rows (default: FILE.errors.csv)'),
+    option('--again', 'add every row, even rows that an earlier import of this file added'),
     option(
       '--concurrency <count>',
-      `requests under way at a time (default: ${imports.requests.default})`,
+      `concurrent requests (default: ${imports.requests.default})`,
       parseConcurrency,
     ),
     option(
       '--patience <time>',
-      `how long to try while the service does not answer: ${durationRule} (default: ${roughDuration(imports.patienceMs)})`,
+      `how long to retry while the service does not answer: ${durationRule} (default: ${roughDuration(imports.patienceMs)})`,
       parsePatience,
     ),
-    option('--json', 'print a JSON object with what was done'),
+    option('--json', 'print the result as a JSON object'),
   ],
   examples: [
     'plant import plants.csv',
     'plant import plants.csv --dry-run',
     'plant import - --format ndjson < plants.ndjson',
   ],
-  notes: `The first line of a CSV file names the columns: name, and if you like id and tag, in any order. The other formats hold
-objects {"name", "id"?, "tag"?}: one in each line of .ndjson, an array of them in .json.
+  notes: `The first line of a CSV file names the columns: name and, optionally, id and tag, in any order. The other formats
+contain objects {"name", "id"?, "tag"?}: one on each line of .ndjson, an array in .json.
 
-Ctrl+C stops the import once the requests under way are answered. Run the same command again to continue, also after a
-crash: within 24 hours, no row is added twice. Until the import is done, FILE.import marks that it was begun.
+Ctrl+C stops the import once the pending requests are answered. To continue, even after a crash, run the same command
+again: within 24 hours, no row is added twice. Until the import is done, FILE.import marks that it started.
 
-A row that fails does not stop the others: it goes to FILE.errors.csv, which you can correct and import. The exit code
-is 0 when every row was added, and 1 otherwise.`,
+A failed row does not stop the others: it goes to FILE.errors.csv, which you can correct and import. The exit code is 0
+when every row was added, and 1 otherwise.`,
   isRemote: true,
   run,
 };
@@ -61,12 +60,12 @@ async function run(given: ImportFlags, file: string): Promise<void> {
   const { clock } = systemRuntime(silentLog);
   void stopSignal(clock).then(() => stopping.abort());
   const order = { file, format, flags, api, stopping, clock };
-  // Loaded only now: its HTTP client is as much code as all other verbs of plants, which do not need it.
+  // Loaded here because its HTTP client is as large as all other plant verbs together.
   const { importFile, importStream } = await import('./work.ts');
   if (!(await (isStream ? importStream : importFile)(order))) process.exitCode = 1;
 }
 
-/** Reads a file to its end and shows what is wrong in it. Gives whether nothing is. */
+/** Checks a file and prints its problems. Returns whether it has none. */
 async function check(file: string, format: ImportFormat, { quiet, json }: ImportFlags): Promise<boolean> {
   const bytes = file === '-' ? process.stdin : bytesOf(file);
   let failed = 0;
@@ -80,9 +79,7 @@ async function check(file: string, format: ImportFormat, { quiet, json }: Import
   if (failed > imports.shownProblems) insist(`… and ${failed - imports.shownProblems} more rows like these`);
   if (json) printJson({ rows, failed });
   if (!quiet) {
-    say(
-      `${rows} rows read, ${failed === 0 ? 'nothing wrong with them' : `${failed} of them wrong`}. Nothing was sent.`,
-    );
+    say(`${rows} rows read, ${failed === 0 ? 'all valid' : `${failed} invalid`}. Nothing was sent.`);
   }
   return failed === 0;
 }
@@ -92,7 +89,7 @@ function formatOf(file: string): ImportFormat {
   const format = importFormats.find((known) => known === ending);
   if (format !== undefined) return format;
   throw new ConfigError([
-    `What is in ${file === '-' ? 'standard input' : file}? Say it with --format: ${importFormats.join(', ')}.`,
+    `The format of ${file === '-' ? 'standard input' : file} is unknown. Pass --format: ${importFormats.join(', ')}.`,
   ]);
 }
 

@@ -4,25 +4,21 @@ import { columnsOf, isWatched, replaceLine, say } from '../terminal/terminal.ts'
 import { roughDuration } from '../terminal/time.ts';
 
 export type ImportState = {
-  /** Rows that are done. */
   rows: number;
   failed: number;
-  /** Rows of the file; undefined when it cannot be known before its end. */
+  /** Rows of the file; undefined when unknown before its end. */
   of: number | undefined;
 };
 
-/** What a person sees of an import while it runs. */
 export type ImportProgress = {
-  /** Says something that stays. */
   note(text: string): void;
-  /** Takes the bar away. */
   end(): void;
 };
 
 /**
- * A bar on a terminal, now and then a line elsewhere.
+ * A bar on a terminal, a line every few seconds elsewhere.
  *
- * @param state asked whenever something is shown
+ * @param state called for each update
  */
 export function showImportProgress(state: () => ImportState): ImportProgress {
   const beganAt = performance.now();
@@ -30,7 +26,7 @@ export function showImportProgress(state: () => ImportState): ImportProgress {
   const bar = () => {
     const { rows, of } = state();
     const shown = of === undefined ? '' : `${barOf(of === 0 ? 1 : rows / of, 24)}  `;
-    // A line that is longer than the terminal would stay when it is replaced.
+    // A line wider than the terminal could not be replaced.
     replaceLine(`${shown}${pace()}`.slice(0, columnsOf('said') - 1));
   };
   const line = () => say(pace());

@@ -9,21 +9,21 @@ export const importFormats = ['csv', 'ndjson', 'json'] as const;
 export type ImportFormat = (typeof importFormats)[number];
 
 export type ImportRow = {
-  /** Its place among the rows, from 1: the same whenever the file is read. */
+  /** Its position among the rows, from 1: the same on every read. */
   number: number;
   row: Row;
-  /** What an error report shows of it, without what an earlier report has added, and what stands above that. */
+  /** Its cells for an error report, without the columns that an earlier report added. */
   cells(): readonly string[];
   titles: readonly string[];
 };
 
-/** Takes the text of a file in pieces. Both throw an `Error` with a sentence when the file cannot be read on. */
+/** Takes the text of a file in pieces. Both methods throw an `Error` with a sentence for an unreadable file. */
 export type RowReader = {
   push(text: string): ImportRow[];
   end(): ImportRow[];
 };
 
-/** A reader that keeps no more than one row of the file. */
+/** A reader that holds no more than one row. */
 export function createRowReader(format: ImportFormat): RowReader {
   if (format === 'csv') return createTableReader();
   return createObjectReader(
@@ -90,21 +90,18 @@ function readValue(text: string): JsonValue | AppError {
   }
 }
 
-/** The service says the same of a body. */
+/** The service's message for the same problem in a request body. */
 function problemOf({ message }: AppError): string {
   return message.replace('The body', 'The row');
 }
 
-/**
- * Of what is no object all of the text as one cell: the report does not take it for a plant, and whoever mends it sees
- * what it was.
- */
+/** Puts a value that is not an object into one cell: it cannot become a plant by mistake, and shows the original. */
 function cellsOf(value: JsonValue | AppError, text: string): string[] {
   if (value instanceof AppError || typeof value !== 'object' || value === null || Array.isArray(value)) {
     return [text.trim()];
   }
   return [value.id, value.name, value.tag].map((member) => {
-    // A cell cannot tell them apart, and without either the row is a right one.
+    // An empty cell stands for both, and without either the row would be valid.
     if (member === undefined || member === null) return '';
     if (typeof member === 'string') return member;
     return typeof member === 'bigint' ? String(member) : JSON.stringify(member, asText);

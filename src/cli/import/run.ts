@@ -7,35 +7,31 @@ import type { ErrorReport } from './errors.ts';
 import type { ImportRow } from './rows.ts';
 import type { Sender } from './sender.ts';
 
-/** Rows by what became of them. */
 export type ImportCounts = {
   added: number;
-  /** Rows that an earlier run with the same file had added within a day. */
+  /** Rows that an earlier run of the same file added within a day. */
   addedBefore: number;
-  /** Rows that are in the error report. */
   failed: number;
 };
 
 export type RunParts = {
   rows: AsyncIterable<ImportRow[]>;
-  /** The key of a row is this and its number: the same whenever the row is sent. */
+  /** A row's key is this and its number: the same each time the row is sent. */
   keyBase: string;
   sender: Pick<Sender, 'send'>;
   report: Pick<ErrorReport, 'add'>;
-  /** Changed as rows are done. */
   counts: ImportCounts;
-  /** Rows under way at a time. */
   concurrency: number;
-  /** Aborted when no further row is to be sent. */
+  /** Aborted to send no more rows. */
   stopping: AbortController;
   clock: Clock;
-  /** From when on the service may have forgotten rows that an earlier run has added; infinite without such a run. */
+  /** When the service may start to forget rows that an earlier run added; undefined without such a run. */
   forgottenAt: number | undefined;
 };
 
 /**
- * Sends the rows. Resolves when none is under way any more: at the end of the rows, or soon after `stopping` was
- * aborted. Rejects, then too, with what made it impossible to go on.
+ * Sends the rows. Resolves when none is pending: at the end of the rows, or soon after `stopping` is aborted. Rejects,
+ * also then, with what made it impossible to continue.
  */
 export async function runImport(parts: RunParts): Promise<void> {
   const { stopping, concurrency } = parts;
@@ -45,7 +41,7 @@ export async function runImport(parts: RunParts): Promise<void> {
   async function work(): Promise<void> {
     for await (const row of rows) {
       if (stopping.signal.aborted) return;
-      // Before the loop waits for the rows to end, which may come from a pipe that is silent.
+      // Stop here, before the loop waits for more rows, perhaps from a silent pipe.
       await settle(row).catch((error) => {
         stopping.abort();
         throw error;
@@ -57,19 +53,16 @@ export async function runImport(parts: RunParts): Promise<void> {
   for (const end of ends) if (end.status === 'rejected') throw end.reason;
 }
 
-/** Its callers may share it: each row goes to one of them. */
+/** Callers may share the generator: each row goes to one of them. */
 async function* eachOf<T>(groups: AsyncIterable<T[]>): AsyncGenerator<T> {
   for await (const group of groups) yield* group;
 }
 
 function createSettler({ sender, report, counts, keyBase, clock, forgottenAt }: RunParts) {
-  /** Rows since the last one that had been added before. */
+  /** Rows since the last one that an earlier run had added. */
   let newInARow = 0;
 
-  /**
-   * An earlier run had at most `requests.most` rows under way when it ended, so after as many new ones in a row, no
-   * other row of it follows.
-   */
+  /** An earlier run had at most `requests.most` rows pending, so after that many new rows none of its rows follow. */
   const mayBeForgotten = ({ id }: Draft) =>
     forgottenAt !== undefined &&
     id === undefined &&
@@ -93,6 +86,5 @@ function createSettler({ sender, report, counts, keyBase, clock, forgottenAt }: 
   };
 }
 
-/** What to do when the keys of an import are too old. */
 export const FORGOTTEN =
-  'The import began more than 24 hours ago, so the service no longer knows which rows without an id it has added. Export your plants, remove the rows that are among them from the file, and import the rest with --again.';
+  'The import started more than 24 hours ago, so the service no longer knows which rows without an id it added. Export your plants, remove those rows from the file, and import the rest with --again.';

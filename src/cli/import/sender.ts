@@ -8,44 +8,41 @@ import { Failure } from '../failure.ts';
 import { imports, requests } from '../limits.ts';
 import { roughDuration } from '../terminal/time.ts';
 
-/** What became of a row. */
 export type SentRow =
-  /** `before`: by an earlier run, which used the same key. */
+  /** `before`: an earlier run added it under the same key. */
   | { was: 'added'; before: boolean }
-  /** The service will not have it. `error` is a sentence and its code. */
+  /** The service refuses it. `error` is a sentence with its code. */
   | { was: 'refused'; error: string }
-  /** The import stops, and it is not known whether the row was added. */
+  /** The import stops without knowing whether the row was added. */
   | { was: 'left' };
 
 export type Sender = {
-  /** Sends one row until it is clear what became of it. Rejects with a `Failure` when no row can be sent any more. */
+  /** Sends one row until its outcome is clear. Rejects with a `Failure` when no row can be sent any more. */
   send(key: string, body: string): Promise<SentRow>;
-  /** Whether any row was added, as far as is known. */
   mayHaveAdded(): boolean;
   close(): Promise<void>;
 };
 
 export type SenderParts = {
   api: Api;
-  /** Requests under way at a time. */
   concurrency: number;
-  /** How long the service may give no answer that counts. */
+  /** How long to continue without a usable answer. */
   patienceMs: number;
-  /** Aborted when no request is to be repeated any more. */
+  /** Aborted to end all retries. */
   stopping: AbortSignal;
-  /** Called once with what is in the way, and with undefined when it is gone. */
+  /** Called once with the problem, and with undefined when it is over. */
   onTrouble(what: string | undefined): void;
 };
 
-/** `before`: the answer is that of an earlier request with the same key. */
+/** `before`: the answer repeats the one to an earlier request with the same key. */
 type Outcome =
   | { was: 'added'; before: boolean }
   | { was: 'refused' | 'unclear'; failure: PlantStoreError; before: boolean };
 
-/** Sends rows to `POST /plants`, each under its own key, so that a row is added once however often it is sent. */
+/** Sends rows to `POST /plants`, each with its own key, so that a row is added once however often it is sent. */
 export function createSender({ api, concurrency, patienceMs, stopping, onTrouble }: SenderParts): Sender {
   const { origin, pathname } = new URL(`${api.url}/plants`);
-  // A service that is silent is not waited for longer than one that answers badly.
+  // Silence ends an import no later than bad answers do.
   const deadline = Math.min(requests.deadlineMs, patienceMs);
   const pool = new Pool(origin, {
     connections: concurrency,
@@ -75,17 +72,17 @@ export function createSender({ api, concurrency, patienceMs, stopping, onTrouble
       health.well();
       if (outcome.was === 'added') {
         mayHaveAdded = true;
-        // When it was sent before, the first answer may have been lost on its way.
+        // After a retry, a replay may mean that only our first answer was lost.
         return { was: 'added', before: outcome.before && tries === 0 };
       }
-      // An earlier run of the import was refused: what was in the way then may be gone.
+      // An earlier run's refusal: its reason may be gone, so try with a new key.
       if (outcome.before && keys++ < imports.keysOfRow) continue;
       if (isFinal(outcome.failure)) throw outcome.failure;
       return { was: 'refused', error: outcome.failure.message };
     }
   }
 
-  /** @param mayFault whether a fault of the service may pass: the row itself may bring it about */
+  /** @param mayFault whether a fault of the service may pass; if not, the row itself may cause it */
   async function attempt(key: string, body: string, mayFault: boolean): Promise<Outcome> {
     try {
       const answer = await pool.request({
@@ -96,7 +93,7 @@ export function createSender({ api, concurrency, patienceMs, stopping, onTrouble
       });
       const before = answer.headers['idempotent-replayed'] === 'true';
       if (answer.statusCode === 201) {
-        // The body of a success is the plant as it was sent.
+        // A success repeats the plant that was sent.
         await answer.body.dump();
         return { was: 'added', before };
       }
@@ -120,20 +117,19 @@ function responseOf({ statusCode, headers }: Head, text: string): Response {
   });
 }
 
-/** Whether the row may have been added all the same: nothing answered, or it is unknown, or still under way. */
+/** Whether the row may have been added anyway: no answer came, or the outcome is unknown or pending. */
 function isDoubtful(failure: PlantStoreError): boolean {
   const { error } = failure;
   return error === undefined ? !isUnsent(failure) : [50000, 50301, 40901].includes(error);
 }
 
-/** Whether it would be the same for every other row: it is not this service, or the token or the limit of its user. */
+/** Whether every other row would fail the same way: wrong service, token, or limit of its user. */
 function isFinal({ error, status }: PlantStoreError): boolean {
   return (
     error === undefined || [40005, 40400, 40500, 40902].includes(error) || status === 401 || status === 403
   );
 }
 
-/** Watches whether the service answers at all. */
 function createHealth(patienceMs: number, onTrouble: SenderParts['onTrouble']) {
   let wellAt = performance.now();
   let hasAnswered = false;
@@ -152,14 +148,14 @@ function createHealth(patienceMs: number, onTrouble: SenderParts['onTrouble']) {
       if (isTroubled) onTrouble(undefined);
       isTroubled = false;
     },
-    /** Throws when it has lasted too long. */
+    /** Throws when the trouble has lasted too long. */
     troubled({ message, status, retryAfter = 0 }: PlantStoreError): void {
       hasAnswered ||= status !== undefined;
       const now = performance.now();
       if (now >= patientUntil()) {
-        throw new Failure(`${message} It was tried for ${roughDuration(patience())}.`);
+        throw new Failure(`${message} Gave up after ${roughDuration(patience())}.`);
       }
-      // It is asked for the last time when patience ends.
+      // Leaves time for a last attempt when patience ends.
       pausedUntil = Math.max(pausedUntil, Math.min(now + retryAfter * 1000, patientUntil()));
       if (!isTroubled) onTrouble(message);
       isTroubled = true;
@@ -172,7 +168,6 @@ function backoff(tries: number): number {
   return Math.min(first * 2 ** tries, most) * (0.5 + Math.random());
 }
 
-/** Waits until then, or until the import stops. */
 async function until(time: number, stopping: AbortSignal): Promise<void> {
   const ms = time - performance.now();
   if (ms <= 0 || stopping.aborted) return;

@@ -3,9 +3,8 @@ import type { ImportCounts } from './run.ts';
 
 export type ImportSummary = {
   counts: ImportCounts;
-  /** Rows that are not done; undefined when it is not known how many there are. */
+  /** Rows not done yet; undefined when unknown. */
   left: number | undefined;
-  /** Where the rows are that failed. */
   errors: string;
   seconds: number;
   isStopped: boolean;
@@ -13,7 +12,6 @@ export type ImportSummary = {
   comesAgain: boolean;
 };
 
-/** Says what was done and what to do next. */
 export function saySummary({ counts, left, errors, seconds, isStopped, comesAgain }: ImportSummary): void {
   const { added, addedBefore, failed } = counts;
   const rate = Math.round((added + addedBefore + failed) / Math.max(seconds, 0.001));
@@ -22,7 +20,7 @@ export function saySummary({ counts, left, errors, seconds, isStopped, comesAgai
   );
   if (addedBefore > 0) {
     insist(
-      `${rowsText(addedBefore)} had been added before, by an import of the same file. To add every row once more: --again`,
+      `${rowsText(addedBefore)} had already been added by an earlier import of this file. To add every row again: --again`,
     );
   }
   if (failed > 0) {
@@ -30,12 +28,12 @@ export function saySummary({ counts, left, errors, seconds, isStopped, comesAgai
       isStopped && comesAgain
         ? 'finish the import first, then correct them'
         : 'correct them there and import that file';
-    insist(`The rows that failed are in ${errors}: ${next}.`);
+    insist(`The failed rows are in ${errors}: ${next}.`);
   }
   if (!isStopped) return;
   insist(
     comesAgain
-      ? `${left === undefined ? 'Some rows' : rowsText(left)} to go. To continue, run the same command again, without --again.`
+      ? `${left === undefined ? 'Some rows' : rowsText(left)} left. To continue, run the same command again, without --again.`
       : 'An import from a pipe cannot be continued.',
   );
 }

@@ -35,12 +35,12 @@ export type ImportOrder = {
   format: ImportFormat;
   flags: ImportFlags;
   api: Api;
-  /** Aborted when no further row is to be sent. */
+  /** Aborted to send no more rows. */
   stopping: AbortController;
   clock: Clock;
 };
 
-/** Imports a file, or goes on with an import of it. Gives whether every row was added. */
+/** Imports a file, or resumes its import. Returns whether every row was added. */
 export async function importFile(order: ImportOrder): Promise<boolean> {
   const { file } = order;
   const stamp = stampOf(file);
@@ -56,20 +56,20 @@ export async function importFile(order: ImportOrder): Promise<boolean> {
   });
   if (stampOf(file) !== stamp) {
     throw new Failure(
-      `${file} was changed or removed while it was imported, so rows of the old and of the new content may be in the store.`,
+      `${file} changed or disappeared during the import, so the store may contain rows of both the old and the new content.`,
     );
   }
   if (!summary.isStopped) removeMarker(markerPath(file));
   return finish(order, summary);
 }
 
-/** Imports what can be read only once. */
+/** Imports from a pipe, which can be read only once. */
 export async function importStream(order: ImportOrder): Promise<boolean> {
   prepareReport(errorsPath(order), false);
   const summary = await work(order, {
     bytes: await pipedBytes(order.file),
     rows: undefined,
-    // Nothing tells whether it is the same that comes another time.
+    // Random: nothing tells whether the next run reads the same rows.
     keyBase: `import-${randomBytes(16).toString('hex')}`,
     comesAgain: false,
     forgottenAt: undefined,
@@ -78,7 +78,6 @@ export async function importStream(order: ImportOrder): Promise<boolean> {
   return finish(order, summary);
 }
 
-/** A large file takes a while, of which a terminal is told. */
 async function inspected({ file, format, flags, stopping }: ImportOrder): Promise<ImportFile> {
   const progress = showProgress(`Reading ${file}`);
   const began = performance.now();
@@ -91,7 +90,7 @@ async function inspected({ file, format, flags, stopping }: ImportOrder): Promis
   return content;
 }
 
-/** Changes when somebody writes to the file, or removes it. */
+/** Changes when the file is written or removed. */
 function stampOf(file: string): string {
   const found = statSync(file, { bigint: true, throwIfNoEntry: false });
   return found ? `${found.size} ${found.mtimeNs} ${found.ino}` : 'gone';
@@ -103,7 +102,7 @@ function markerPath(file: string): string {
 
 type Begun = Pick<Marker, 'sha256' | 'run'> & Pick<Work, 'forgottenAt' | 'onUntouched'>;
 
-/** Finds the marker of an import that has not ended, or makes one. Throws a `Failure` unless that is an import of this content. */
+/** Finds the marker of an unfinished import, or creates one. Throws a `Failure` for the marker of other content. */
 function begin(order: ImportOrder, { sha256, hasIds }: ImportFile): Begun {
   const { file, flags, api, clock } = order;
   const path = markerPath(file);
@@ -113,7 +112,7 @@ function begin(order: ImportOrder, { sha256, hasIds }: ImportFile): Begun {
     const forgottenAt = hasIds ? undefined : Date.parse(left.begunAt) + idempotency.keptMs;
     if (forgottenAt !== undefined && clock.now() >= forgottenAt) throw new Failure(FORGOTTEN);
     prepareReport(errorsPath(order), true);
-    if (!flags.quiet) say(`Continuing the import that began at ${left.begunAt}.`);
+    if (!flags.quiet) say(`Continuing the import that started at ${left.begunAt}.`);
     return { ...left, forgottenAt, onUntouched() {} };
   }
   prepareReport(errorsPath(order), true);
@@ -124,10 +123,10 @@ function begin(order: ImportOrder, { sha256, hasIds }: ImportFile): Begun {
 }
 
 function refuseAnother({ file, api }: ImportOrder, left: Marker, sha256: string): void {
-  const begun = `An import of ${file} was begun (see ${markerPath(file)}) and did not end.`;
+  const begun = `An import of ${file} started (see ${markerPath(file)}) but did not finish.`;
   if (left.sha256 !== sha256) {
     throw new Failure(
-      `${begun} The file has changed since. Put it back as it was, or add every row of it with --again.`,
+      `${begun} The file has changed since. Restore the old content, or add every row with --again.`,
     );
   }
   if (left.url !== api.url) {
@@ -140,13 +139,13 @@ function refuseAnother({ file, api }: ImportOrder, left: Marker, sha256: string)
 type Work = {
   bytes: Readable;
   keyBase: string;
-  /** How many there are; undefined when only the end will tell. */
+  /** Undefined when only the end will tell. */
   rows: number | undefined;
   /** Whether the next run reads the same rows: not from a pipe. */
   comesAgain: boolean;
-  /** From when on the service may have forgotten rows that an earlier run has added; infinite without such a run. */
+  /** When the service may start to forget rows that an earlier run added; undefined without such a run. */
   forgottenAt: number | undefined;
-  /** Called when the import ends and has certainly added no row. */
+  /** Called when the import ends and has certainly added nothing. */
   onUntouched(): void;
 };
 
@@ -163,9 +162,8 @@ async function work(order: ImportOrder, parts: Work): Promise<ImportSummary> {
   const state = () => ({ rows: doneRows(), failed: counts.failed, of });
   const progress = flags.quiet ? undefined : showImportProgress(state);
   const onTrouble = (what: string | undefined) =>
-    progress?.note(what ? `${what} Trying again …` : 'It answers again.');
+    progress?.note(what ? `${what} Retrying …` : 'The service answers again.');
   const sender = createSender({ api, concurrency, patienceMs, stopping: stopping.signal, onTrouble });
-  /** What is done by now. */
   function conclude(isStopped: boolean): ImportSummary {
     progress?.end();
     report.end(!isStopped || !comesAgain);
@@ -190,7 +188,7 @@ async function work(order: ImportOrder, parts: Work): Promise<ImportSummary> {
 function finish({ flags }: ImportOrder, summary: ImportSummary): boolean {
   if (flags.json) printSummary(summary);
   const isComplete = !summary.isStopped && summary.counts.failed === 0;
-  // That rows were not added is worth knowing also to those who want quiet.
+  // Even with --quiet, say that rows were not added.
   if (!flags.quiet || !isComplete || summary.counts.addedBefore > 0) saySummary(summary);
   return isComplete;
 }

@@ -19,18 +19,18 @@ import { showWholeProgress, sizeText } from './whole-progress.ts';
 type BackupFlags = StoreFlags & { force?: true; json?: true };
 
 export const verb: Verb = {
-  arguments: [argument('<file>', 'what to write')],
+  arguments: [argument('<file>', 'the backup to write')],
   options: [
     settingOption('dataDir'),
-    option('--force', 'replace the file if it is there'),
+    option('--force', 'replace an existing file'),
     option('--json', 'print JSON: {path, bytes, plants, seconds}'),
   ],
   examples: ['backup plants.backup', 'backup /backup/plants-$(date +%F).backup --json'],
-  notes: `Writes all that is in the data folder's store at one moment to one file. A service that runs goes on meanwhile. The
-file gets its name when it is whole, on disk, and was read back and checked; until then what has that name stays.
+  notes: `Writes the data folder's store, as it is at one moment, to one file. A running service continues meanwhile. The file gets
+its name once it is complete, on disk, read back and checked; until then an existing file stays.
 
-It holds what the store holds: hashes of tokens, and the secrets of webhooks as they are. Only its owner may read it; keep
-it so. To go back to it: plant-store restore FILE.`,
+The backup contains what the store contains: hashes of tokens, and the secrets of webhooks in plain text. Only its owner
+can read it; keep it that way. To restore it: plant-store restore FILE.`,
   run,
 };
 
@@ -39,14 +39,14 @@ async function run(flags: BackupFlags, file: string): Promise<void> {
   const to = behindLinks(resolve(file));
   refuseStore(store);
   refuseTarget(to, store, flags);
-  // The service comes first wherever both want a core.
+  // The service goes first when both want the CPU.
   setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
   const startedAt = performance.now();
   const made = await write(store, to, flags);
   const seconds = Number(((performance.now() - startedAt) / 1000).toFixed(3));
   if (flags.json) return printJson({ path: to, ...made, seconds });
   say(`Backed up ${made.plants} plants to ${to}: ${sizeText(made.bytes)} in ${seconds} s, checked.`);
-  say('It holds the secrets of webhooks and the hashes of tokens: let nobody read it.');
+  say('It contains the secrets of webhooks and the hashes of tokens: keep it private.');
 }
 
 async function write({ path }: EmbeddedStore, to: string, { force }: BackupFlags) {
@@ -62,18 +62,18 @@ async function write({ path }: EmbeddedStore, to: string, { force }: BackupFlags
     if (made === undefined) throw thereAlready(to);
     return made;
   } catch (error) {
-    throw fileFailure(error, `The backup cannot be made in ${dirname(to)}, and nothing is left of it`);
+    throw fileFailure(error, `The backup cannot be written to ${dirname(to)}, and nothing is left of it`);
   } finally {
     report.end();
     forget();
   }
 }
 
-/** That there is a store, and that it is one: what fails later is the fault of the place where the backup goes. */
+/** Throws unless a readable store exists; later failures are then about the target. */
 function refuseStore({ path }: EmbeddedStore): void {
   refuseLostDatabase(path);
   if (!existsSync(path)) {
-    throw new Failure(`There is no store at ${path}. Name its folder with --data-dir.`);
+    throw new Failure(`There is no store at ${path}. Pass its folder with --data-dir.`);
   }
   try {
     finishJournal(path);
@@ -90,7 +90,7 @@ function refuseStore({ path }: EmbeddedStore): void {
   }
 }
 
-/** A restore that was killed may leave a change half undone, which whoever may only read cannot finish. */
+/** A killed restore may leave a half-done change, which a read-only connection cannot roll back. */
 function finishJournal(path: string): void {
   if (!existsSync(`${path}-journal`)) return;
   const db = new DatabaseSync(path);
@@ -101,48 +101,46 @@ function finishJournal(path: string): void {
   }
 }
 
-/** A link stays one, and the file that it leads to is what is made or replaced. */
+/** Follows a link: the backup creates or replaces the file it points to. */
 function behindLinks(path: string): string {
   refuseForeignLink(path);
   if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return path;
   if (existsSync(path)) return realpathSync(path);
-  throw new Failure(`${path} is a link that leads nowhere. Remove it, or name another file.`);
+  throw new Failure(`${path} is a broken link. Remove it, or choose another file.`);
 }
 
 function refuseTarget(to: string, { path }: EmbeddedStore, { force }: BackupFlags): void {
   const there = statSync(to, { throwIfNoEntry: false });
   if (there?.isDirectory()) {
     throw new Failure(
-      `${to} is a folder. Name a file in it: plant-store backup ${shellWord(`${to}/plants.backup`)}`,
+      `${to} is a folder. Choose a file in it: plant-store backup ${shellWord(`${to}/plants.backup`)}`,
     );
   }
   const store = statSync(path);
   if (there && there.dev === store.dev && there.ino === store.ino) {
-    throw new Failure(`${to} is the store itself. Name another file.`);
+    throw new Failure(`${to} is the store itself. Choose another file.`);
   }
   if (there && !there.isFile()) {
-    throw new Failure(
-      `${to} is no file, but a device or a pipe. A backup has to be a file: it is read back.`,
-    );
+    throw new Failure(`${to} is a device or a pipe. A backup must be a file, since it is read back.`);
   }
   if (there && !force) throw thereAlready(to);
   if (!existsSync(dirname(to))) {
-    throw new Failure(`There is no folder ${dirname(to)}. Make it, or name a file elsewhere.`);
+    throw new Failure(`There is no folder ${dirname(to)}. Create it, or choose a file elsewhere.`);
   }
 }
 
 function thereAlready(to: string): Failure {
-  return new Failure(`${to} is there already. Name another file, or replace it with --force.`);
+  return new Failure(`${to} already exists. Choose another file, or replace it with --force.`);
 }
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** @returns ends it */
+/** @returns removes the handlers */
 function onInterrupt(cleanUp: () => void): () => void {
   function interrupted(signal: NodeJS.Signals): void {
     cleanUp();
     forget();
-    // Ends the process at once, as the signal does without us: a statement of SQLite may go on for long.
+    // Re-sends the signal to end at once: an SQLite statement may run for long.
     process.kill(process.pid, signal);
   }
 

@@ -4,9 +4,7 @@ import { barOf } from '../terminal/progress.ts';
 import { isWatched, replaceLine, say } from '../terminal/terminal.ts';
 import { roughDuration } from '../terminal/time.ts';
 
-/** What a person sees of a copy. */
 export type CopyProgress = CopyReport & {
-  /** Takes the bar away. */
   end(): void;
 };
 
@@ -16,7 +14,7 @@ const EVERY_MS = 100;
 /**
  * A bar on a terminal; elsewhere a line for each table that has rows.
  *
- * @param rows of the store that is copied
+ * @param rows in the source
  */
 export function showCopyProgress(rows: number): CopyProgress {
   return isWatched() ? showBar(rows) : showLines();

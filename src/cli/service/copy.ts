@@ -22,7 +22,7 @@ type CopyFlags = { from: string; to?: string; databasePooler?: string; json?: tr
 
 export const verb: Verb = {
   options: [
-    required('--from <store>', 'the embedded store: sqlite: and its data folder, or its file', parseSource),
+    required('--from <store>', 'the embedded store: sqlite: plus its data folder or file', parseSource),
     option('--to <url>', 'the PostgreSQL database (default: DATABASE_URL)'),
     option('--json', 'print a JSON array of {table, rows, checksum}'),
     settingOption('databasePooler'),
@@ -31,13 +31,13 @@ export const verb: Verb = {
     'copy --from sqlite:/var/lib/plant-store',
     'copy --from sqlite:./data --to postgres://plants@db.example.org/plants',
   ],
-  notes: `Everything moves: users, tokens, shares, plants, events, webhooks with their secrets, deliveries, kept answers. Tokens,
-cursors and positions in feeds stay valid. The store that is copied keeps what it has; no service may run on it. The
-database must be empty, or hold a copy that was broken off: then the same command goes on where that was. Until it is
-done no service starts on the database. In the end every row is read back and compared.
+  notes: `Copies everything: users, tokens, shares, plants, events, webhooks with their secrets, deliveries, stored answers. Tokens,
+cursors and positions in feeds stay valid. The source is not changed, and no service may run on it. The database must be
+empty, or contain an interrupted copy, which the same command resumes. No service starts on the database until the copy
+is done. At the end every row is read back and compared.
 
-A command line is visible to everybody on the machine, so a password has no place in it: set DATABASE_URL, or PGPASSWORD
-beside --to.`,
+Every user of the machine can read a command line, so do not put a password there: set DATABASE_URL, or set PGPASSWORD
+and use --to.`,
   run,
 };
 
@@ -49,7 +49,7 @@ async function run({ from, to, databasePooler, json }: CopyFlags): Promise<void>
     flags,
   );
   if (config.databaseUrl === undefined) {
-    throw new ConfigError(['DATABASE_URL: It is not set, and without --to it says where the copy goes.']);
+    throw new ConfigError(['DATABASE_URL: Not set. Set it, or pass --to, to name the target.']);
   }
   const copied = await withLockedSource(from, async (source) => {
     const target = await onDatabase(config.databaseUrl, () => openTarget(config));
@@ -58,7 +58,9 @@ async function run({ from, to, databasePooler, json }: CopyFlags): Promise<void>
   if (json) return printJson(copied);
   const rows = copied.map(({ table, rows, checksum }) => [table, String(rows), `${checksum} ok`]);
   print(...renderTable(['TABLE', 'ROWS', 'CHECKSUM'], rows));
-  say('The copy is done. Start the service with DATABASE_URL from now on: the old store gets nothing new.');
+  say(
+    'The copy is done. From now on start the service with DATABASE_URL: the old store receives nothing new.',
+  );
 }
 
 async function copyInto(target: CopyTarget, source: CopySource): Promise<VerifiedTable[]> {
@@ -73,16 +75,16 @@ async function copyInto(target: CopyTarget, source: CopySource): Promise<Verifie
   }
 }
 
-/** By the database, or the way to it. Whether its last transaction was committed the next copy sees. */
+/** For a failure of the database or the network. The next copy finds out whether the last transaction was committed. */
 function brokenOff(error: AppError): Failure {
   const reason = error.cause instanceof Error ? error.cause.message : error.message;
   return new Failure(
-    `The copy was broken off: ${reason.replace(/\.$/, '')}. The same command goes on where it was.`,
+    `The copy was interrupted: ${reason.replace(/\.$/, '')}. Run the same command to resume it.`,
     { cause: error },
   );
 }
 
-/** No service runs on the store meanwhile, and no verb writes to it. */
+/** Keeps services and other verbs off the source meanwhile. */
 async function withLockedSource<T>(path: string, work: (source: CopySource) => Promise<T>): Promise<T> {
   refuseLostDatabase(path);
   if (!existsSync(path)) throw new Failure(`There is no store at ${path}.`);
@@ -101,7 +103,7 @@ function lock(path: string): () => void {
   } catch (cause) {
     if (sqliteCode(cause) !== undefined) throw cause;
     throw new Failure(
-      `A server runs on the store ${path}, and would write what the copy does not have: stop it first.`,
+      `A server is running on the store ${path}, and the copy would miss what it writes. Stop it first.`,
       { cause },
     );
   }
@@ -114,19 +116,18 @@ async function openTarget({ databaseUrl, databasePooler }: StoreConfig): Promise
   return openImport({ url: databaseUrl, pooled: databasePooler === 'transaction', now: clock.now(), log });
 }
 
-/** The file of an embedded store. */
 function parseSource(text: string): string {
   const [, place] = /^sqlite:(.+)$/.exec(text) ?? [];
   if (place === undefined) {
     throw new InvalidArgumentError(
-      'It has the form sqlite:/var/lib/plant-store, a data folder, or names its file.',
+      "It must be sqlite: plus a data folder or the store's file, such as sqlite:/var/lib/plant-store.",
     );
   }
   const named = resolve(place);
   return statSync(named, { throwIfNoEntry: false })?.isFile() ? named : storePath(named);
 }
 
-/** Commander would repeat the value, which may hold a password. */
+/** Checked here because Commander would print the value, which may contain a password. */
 function refuseTarget(text: string): void {
   try {
     parseDatabaseUrl(text);

@@ -3,17 +3,16 @@ import { AppError } from '../../errors.ts';
 import { Failure } from '../failure.ts';
 
 /**
- * What Node, the client and the server hang on an error: the code of a failed system call or of TLS, or an SQLSTATE
+ * What Node, the client and the server add to an error: a code of a system call or of TLS, or an SQLSTATE
  * (https://www.postgresql.org/docs/current/errcodes-appendix.html).
  */
 type DatabaseError = Error & { code?: unknown; severity?: unknown; syscall?: unknown };
 
-/** What is wrong with the database, and what a person can do about it. */
 type Finding = { reason: string; advice: string };
 
 /**
- * A failure of the database server, or of the way to it, in one line that says what to do about it: never with the
- * password. Anything else is given back as it is.
+ * Explains a failure of the database server or the connection in one line, with advice and without the password.
+ * Returns any other error unchanged.
  */
 export function databaseFailure(error: unknown, url: DatabaseUrl): unknown {
   const errors = errorsOf(error);
@@ -29,7 +28,6 @@ export function databaseFailure(error: unknown, url: DatabaseUrl): unknown {
   return new Failure(message, { cause: error });
 }
 
-/** Does something on a database; what fails by its fault says so as `databaseFailure` does. */
 export async function onDatabase<T>(url: DatabaseUrl | undefined, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -38,18 +36,18 @@ export async function onDatabase<T>(url: DatabaseUrl | undefined, work: () => Pr
   }
 }
 
-/** One for each host that was tried; none when the failure is not of the database. */
+/** One for each host that was tried; empty when the failure is not the database's. */
 function errorsOf(error: unknown): DatabaseError[] {
   if (!(error instanceof Error)) return [];
   if (!(error instanceof AppError)) return isOfDatabase(error) ? [error] : [];
   const { code, cause } = error;
   if (code !== 50302 || !(cause instanceof Error)) return [];
-  // Node makes one of its own for the addresses of a host, with the code of the first.
+  // Node throws an AggregateError of its own for the addresses of one host, with the first one's code.
   const tried: unknown[] = cause instanceof AggregateError && !('code' in cause) ? cause.errors : [cause];
   return tried.filter((each) => each instanceof Error);
 }
 
-/** What the schema was made with may fail as it is. */
+/** Creating the schema throws the database's errors unwrapped. */
 function isOfDatabase(error: DatabaseError): boolean {
   return error.severity !== undefined || error.syscall === 'connect';
 }
@@ -59,9 +57,9 @@ function explain(error: DatabaseError, url: DatabaseUrl): Finding {
   const code = typeof error.code === 'string' ? error.code : '';
   const says = said === '' ? code : said;
   const advice = [
-    ...(hasPassword(url) ? [] : ['DATABASE_URL holds no password.']),
-    'See that DATABASE_URL leads to a PostgreSQL server that answers.',
-    ...(asksForTls(url) ? ['When it has no TLS, take sslmode out of DATABASE_URL.'] : []),
+    ...(hasPassword(url) ? [] : ['DATABASE_URL contains no password.']),
+    'Check that DATABASE_URL points to a running PostgreSQL server.',
+    ...(asksForTls(url) ? ['If it has no TLS, remove sslmode from DATABASE_URL.'] : []),
   ];
   const [known, reason = '%'] = FINDINGS[code] ?? [advice.join(' ')];
   return { reason: reason.replace('%', () => says), advice: known };
@@ -79,32 +77,32 @@ function placeOf({ host, port }: Host): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-/** What to do and, where that of the server or of Node is not clear, what is wrong: `%` stands for what they say. */
+/** What to do and, where the message of Node or the server is unclear, what is wrong: `%` stands for that message. */
 type Known = readonly [advice: string, reason?: string];
 
 const unreachable: Known = [
-  'See that host and port in DATABASE_URL are right, and that the network lets through.',
+  'Check the host and port in DATABASE_URL, and the firewall.',
   'it cannot be reached (%)',
 ];
 const untrusted: Known = [
-  'Name the authority with sslrootcert=… in DATABASE_URL, and the host as the certificate does.',
+  "Set sslrootcert=… in DATABASE_URL to the authority's certificate, and use the host name in the server's certificate.",
   'its certificate is not trusted (%)',
 ];
-const starting: Known = ['Try again when the server accepts connections.'];
+const starting: Known = ['Try again once the server accepts connections.'];
 
-/** By the code of a system call, of TLS, or by SQLSTATE. */
+/** By code of a system call or of TLS, or by SQLSTATE. */
 const FINDINGS: Readonly<Record<string, Known>> = {
-  ENOTFOUND: ['Correct the host in DATABASE_URL.', 'its host cannot be found'],
-  EAI_AGAIN: ['See that this machine can look up names.', 'its host cannot be looked up now'],
+  ENOTFOUND: ['Correct the host in DATABASE_URL.', 'its host does not resolve'],
+  EAI_AGAIN: ['Check that this machine can resolve names.', 'its host cannot be resolved right now'],
   ECONNREFUSED: [
-    'Start the server, or correct host and port in DATABASE_URL.',
+    'Start the server, or correct the host and port in DATABASE_URL.',
     'nothing listens on its port',
   ],
   EHOSTUNREACH: unreachable,
   ENETUNREACH: unreachable,
   ETIMEDOUT: unreachable,
   ECONNRESET: unreachable,
-  ENOENT: ['Correct the name of the file in DATABASE_URL.'],
+  ENOENT: ['Correct the file name in DATABASE_URL.'],
   DEPTH_ZERO_SELF_SIGNED_CERT: untrusted,
   SELF_SIGNED_CERT_IN_CHAIN: untrusted,
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: untrusted,
@@ -112,20 +110,22 @@ const FINDINGS: Readonly<Record<string, Known>> = {
   CERT_HAS_EXPIRED: untrusted,
   ERR_TLS_CERT_ALTNAME_INVALID: untrusted,
   '08P01': [
-    'Behind PgBouncer set DATABASE_POOLER=transaction; user and password stand in its auth_file as well.',
+    'With PgBouncer, set DATABASE_POOLER=transaction, and add the user and password to its auth_file.',
   ],
   '25006': [
-    'Name the primary in DATABASE_URL; every server of a cluster may stand there, behind commas.',
+    'Set DATABASE_URL to the primary, or list all servers of the cluster, separated by commas.',
     'the server accepts no writes',
   ],
-  '28000': ['Let the role log in from here (LOGIN, pg_hba.conf), or ask for TLS with sslmode=verify-full.'],
-  '28P01': ['Correct user and password in DATABASE_URL; special characters are percent-encoded there.'],
-  '3D000': ["Make it: CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0."],
+  '28000': [
+    'Allow the role to log in from here (LOGIN, pg_hba.conf), or request TLS with sslmode=verify-full.',
+  ],
+  '28P01': ['Correct the user and password in DATABASE_URL; percent-encode special characters.'],
+  '3D000': ["Create it: CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0."],
   '42501': [
     'Run plant-store migrate as the owner of the database, or make the role its owner: ALTER DATABASE … OWNER TO …',
   ],
-  '53100': ['Make room on the disk of the server.'],
-  '53300': ["Lower DATABASE_CONNECTIONS, or raise the server's max_connections or the limit of the role."],
+  '53100': ["Free up space on the server's disk."],
+  '53300': ["Lower DATABASE_CONNECTIONS, or raise the server's max_connections or the role's limit."],
   '57P01': starting,
   '57P02': starting,
   '57P03': starting,

@@ -7,16 +7,12 @@ import { shellWord } from '../terminal/terminal.ts';
 
 export type Awaited = {
   webhook: string;
-  /** The delivery as the service answered when it was made. */
+  /** The delivery as the service created it. */
   sent: Delivery;
-  /** How long to wait. */
   withinMs?: number;
 };
 
-/**
- * The delivery with its history as soon as an attempt was made. Throws a `Failure` at once when there will be none in
- * time (the webhook is disabled or pauses), and when there was none.
- */
+/** Waits for the first attempt of a delivery. Throws a `Failure` when none comes in time, or at once when none can. */
 export async function firstAttempt(
   webhooks: Webhooks,
   { webhook, sent, withinMs = waiting.attemptMs }: Awaited,
@@ -33,12 +29,12 @@ export async function firstAttempt(
     refuseToWait(seen, webhook, withinMs);
   }
   throw new Failure(
-    `There was no attempt within ${withinMs / 1000} s: ${holdUp(seen)}. ` +
-      `To see it once there is one: plant-store delivery show ${webhook} ${shellWord(event)}`,
+    `No attempt within ${withinMs / 1000} s: ${holdUp(seen)}. ` +
+      `To see it later: plant-store delivery show ${webhook} ${shellWord(event)}`,
   );
 }
 
-/** Throws a `Failure` where waiting is in vain. */
+/** Throws a `Failure` when no attempt can come in time. */
 function refuseToWait(
   { state, nextAttemptAt, createdAt }: Delivery,
   webhook: string,
@@ -46,18 +42,18 @@ function refuseToWait(
 ): void {
   const enable = `plant-store webhook enable ${webhook}`;
   if (state === 'held') {
-    throw new Failure(`The webhook is disabled, so the test event is held; it goes out with: ${enable}`);
+    throw new Failure(`The webhook is disabled, so the test event is held. To send it: ${enable}`);
   }
-  // Both times are the service's, so that its clock need not agree with the one here.
+  // Compares two times of the service, so that its clock need not agree with the one here.
   if (nextAttemptAt === undefined || Date.parse(nextAttemptAt) - Date.parse(createdAt) <= withinMs) return;
   throw new Failure(
-    `There is no attempt before ${nextAttemptAt}, which is not waited for. If the webhook pauses, this ends the pause: ${enable}`,
+    `The first attempt is due only at ${nextAttemptAt}. If the webhook is paused, end the pause: ${enable}`,
   );
 }
 
-/** Why there was no attempt yet. What a replica of an earlier version is sending has no next attempt. */
+/** Why no attempt was made yet. Without a next attempt, a replica may be sending it. */
 function holdUp({ nextAttemptAt }: Delivery): string {
   return nextAttemptAt === undefined
-    ? 'it is under way, or others wait before it'
+    ? 'it is being sent, or others wait before it'
     : `it is due at ${nextAttemptAt}, and others wait before it`;
 }

@@ -4,15 +4,13 @@ import { type Line, type Styled, shellWord } from '../terminal/terminal.ts';
 
 export type GreetingParts = {
   url: string;
-  /** Of the store. */
   place: string;
-  /** Whether it answers requests; a replica that only sends webhooks has no more to say. */
+  /** False for a replica that only sends webhooks. */
   answersApi: boolean;
-  /** Of the first run: shown this once. */
+  /** Set only on the first start, and shown only then. */
   token: string | undefined;
 };
 
-/** What a person needs who has just started the service: where it is, and a command that works when pasted. */
 export function greeting({ url, place, answersApi, token }: GreetingParts): Line[] {
   const row = (label: string, text: string | Styled): Line => [
     '  ',
@@ -31,7 +29,7 @@ export function greeting({ url, place, answersApi, token }: GreetingParts): Line
   ];
   if (token !== undefined) {
     lines.push(row('Token  ', { style: 'green', text: token }));
-    lines.push('', `  Keep the token: it signs you in as the user ${ADMIN}, and it is shown only now.`);
+    lines.push('', `  Keep the token: it signs you in as the user ${ADMIN} and is shown only once.`);
   }
   if (answersApi)
     lines.push('', ['  ', { style: 'dim', text: 'To create a plant:' }], '', `  ${curl(url, token)}`);
@@ -39,7 +37,7 @@ export function greeting({ url, place, answersApi, token }: GreetingParts): Line
   return lines;
 }
 
-/** One line for a POSIX shell. A token that is not known is taken from the variable TOKEN. */
+/** One line for a POSIX shell. Without a known token it uses the variable TOKEN. */
 function curl(url: string, token: string | undefined): string {
   const authorization =
     token === undefined ? '"Authorization: Bearer $TOKEN"' : shellWord(`Authorization: Bearer ${token}`);

@@ -2,7 +2,7 @@ import { type Logger, type LoggerOptions, pino } from 'pino';
 import type { Config } from '../../config/config.ts';
 import { isOutputShown, safeJson, visible } from '../terminal/terminal.ts';
 
-/** The log on standard output. It is written at once, so that the last lines before a crash are there. */
+/** Logs to standard output, synchronously, so that the last lines before a crash are there. */
 export async function createLog({ logLevel, logFormat }: Config): Promise<Logger> {
   const options: LoggerOptions = { level: logLevel, timestamp: pino.stdTimeFunctions.isoTime };
   const format = logFormat ?? (isOutputShown() ? 'pretty' : 'json');
@@ -15,7 +15,7 @@ export async function createLog({ logLevel, logFormat }: Config): Promise<Logger
   );
 }
 
-/** An entry whose texts a terminal shows as they are; pino-pretty styles them, and decodes what JSON has escaped. */
+/** Escapes control characters in an entry, because pino-pretty decodes the escapes of JSON. */
 function visibleEntry(json: string): string {
   const shown = (key: string, value: unknown) => {
     if (typeof value !== 'string') return value;

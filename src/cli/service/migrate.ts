@@ -14,20 +14,19 @@ export const verb: Verb = {
   options: [
     option(
       '--partitions <number>',
-      'divide the tables that grow into so many partitions by owner, from 2 to 1024; only when the store is made',
+      'how many partitions, by owner, to divide growing tables into, from 2 to 1024; only when creating the store',
       parsePartitions,
     ),
-    option('--json', 'print JSON: {applied, partitions}; partitions is 0 for tables that are not divided'),
+    option('--json', 'print JSON: {applied, partitions}; partitions is 0 for undivided tables'),
     settingOption('databasePooler'),
   ],
   examples: ['migrate', 'migrate --partitions 8'],
-  notes: `Makes the store in the database that DATABASE_URL names, or brings its schema up to date. Every start of the service does
-the same; this does it without one: as a role that may make tables, say, or with partitions. Programs that do it at the
-same time wait for each other, and each migration is a transaction: all of it, or nothing.
+  notes: `Creates the store in the database named by DATABASE_URL, or migrates its schema. Every start of the service does the
+same; use this to do it separately, for example as a role that may create tables, or to create partitions. Concurrent
+migrations wait for each other, and each migration is one transaction.
 
-Replicas of the version before go on working beside it, so that a rolling update replaces one after the other: every
-migration says which is the oldest version that understands the schema behind it. Only a replica that is older than that
-does not start any more.`,
+Replicas of the previous version keep working, so a rolling update can replace them one by one. Each migration names the
+oldest version that understands the new schema; only replicas older than that no longer start.`,
   run,
 };
 
@@ -35,7 +34,7 @@ async function run({ partitions, json, databasePooler }: MigrateFlags): Promise<
   const config = readStoreConfig(process.env, databasePooler === undefined ? {} : { databasePooler });
   const { databaseUrl: url } = config;
   if (url === undefined)
-    throw new ConfigError(['DATABASE_URL: It is not set; it names the database in which the store is made.']);
+    throw new ConfigError(['DATABASE_URL: Not set. It names the database in which to create the store.']);
   const [{ openDatabase }, { divisionOf, migrate }] = await Promise.all([
     import('../../store/postgres/engine/database.ts'),
     import('../../store/postgres/engine/migrate.ts'),
@@ -52,19 +51,19 @@ async function run({ partitions, json, databasePooler }: MigrateFlags): Promise<
 }
 
 function onWait(): void {
-  say('The schema waits for a long transaction, such as pg_dump, and is tried again until that is over.');
+  say('The migration waits for a long transaction, such as pg_dump, and retries until it ends.');
 }
 
 function madeBefore(partitions: number): Failure {
   return new Failure(
-    `The store is there already, ${partitions === 0 ? 'without partitions' : `with ${partitions} partitions`}: that is settled when it is made.`,
+    `The store already exists, ${partitions === 0 ? 'without partitions' : `with ${partitions} partitions`}. Partitions can only be set when it is created.`,
   );
 }
 
 function tell(applied: readonly string[], partitions: number, json: true | undefined): void {
   if (json) printJson({ applied, partitions });
   else if (applied.length === 0) say('The schema is up to date.');
-  else say(`Brought the schema up to date: ${applied.join(', ')}.`);
+  else say(`Migrated the schema: ${applied.join(', ')}.`);
 }
 
 function parsePartitions(text: string): number {

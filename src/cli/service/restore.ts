@@ -14,7 +14,7 @@ import { showWholeProgress } from './whole-progress.ts';
 type RestoreFlags = StoreFlags & { json?: true };
 
 export const verb: Verb = {
-  arguments: [argument('<file>', 'what backup wrote')],
+  arguments: [argument('<file>', 'the backup to restore')],
   options: [
     settingOption('dataDir'),
     option('--json', 'print JSON: {path, before, plants, waiting, revived}'),
@@ -23,12 +23,12 @@ export const verb: Verb = {
     'restore plants.backup',
     'restore /backup/plants-2026-11-21.backup --data-dir /var/lib/plant-store',
   ],
-  notes: `Puts a backup in place of the store in the data folder, or into a folder without one. No service may run on it. The
-backup is copied and checked before anything is replaced, and the store that was there is kept beside it under another
-name. Whenever this is broken off, the folder has the one or the other, whole.
+  notes: `Replaces the data folder's store with a backup, or creates it in a folder without one. No service may run on it. The backup
+is copied and checked before it replaces anything, and the previous store is kept beside it under another name. If the
+restore is interrupted, the folder contains one complete store, the old or the new.
 
-Everything is as it was when the backup was made. Deliveries that waited then are sent at the next start, those that
-went out since once more; tokens that were revoked or rotated since are good again, and are named.`,
+Everything is as it was when the backup was written. Deliveries that were waiting then are sent at the next start, again
+if they have been sent since. Tokens revoked or rotated since work again; they are listed.`,
   run,
 };
 
@@ -58,14 +58,14 @@ async function replace(from: string, { path }: EmbeddedStore): Promise<Restored>
 }
 
 function asItWas(error: unknown, from: string, path: string): unknown {
-  const kept = existsSync(path) ? 'the store is as it was' : 'there is no store as before';
+  const kept = existsSync(path) ? 'the store is unchanged' : 'there is still no store';
   if (error instanceof DamagedStore) {
-    return new Failure(`The backup ${from} is damaged, and ${kept}: ${error.message} Take another one.`, {
+    return new Failure(`The backup ${from} is damaged, and ${kept}: ${error.message} Use another one.`, {
       cause: error,
     });
   }
   const failure = fileFailure(error, `${from} cannot be restored, and ${kept}`);
-  // What the checks say of it is a sentence of its own.
+  // The checks write whole sentences.
   if (failure === error && error instanceof Error && error.constructor === Error) {
     return new Failure(`${from} cannot be restored, and ${kept}. ${error.message}`, { cause: error });
   }
@@ -75,21 +75,21 @@ function asItWas(error: unknown, from: string, path: string): unknown {
 function refuseSource(from: string, { path }: EmbeddedStore): void {
   const there = statSync(from, { throwIfNoEntry: false });
   if (there === undefined) throw new Failure(`There is no file ${from}.`);
-  if (!there.isFile()) throw new Failure(`${from} is no file. Name the file that plant-store backup wrote.`);
+  if (!there.isFile()) throw new Failure(`${from} is not a file. Choose one that plant-store backup wrote.`);
   const store = statSync(path, { throwIfNoEntry: false });
   if (store && there.dev === store.dev && there.ino === store.ino) {
-    throw new Failure(`${from} is the store itself. Name the file that plant-store backup wrote.`);
+    throw new Failure(`${from} is the store itself. Choose a file that plant-store backup wrote.`);
   }
   refuseServed(from, basename(path));
 }
 
-/** What a server writes meanwhile would be in the copy in part. */
+/** A server may write while the file is copied. */
 function refuseServed(from: string, storeName: string): void {
   const real = realpathSync(from);
   const folder = dirname(real);
   if (basename(real) !== storeName || !isServedFolder(folder)) return;
   throw new Failure(
-    `A server runs on ${from}. Make a backup of it instead: plant-store backup FILE --data-dir ${shellWord(folder)}`,
+    `A server is running on ${from}. Back it up instead: plant-store backup FILE --data-dir ${shellWord(folder)}`,
   );
 }
 
@@ -97,11 +97,11 @@ function isServedFolder(folder: string): boolean {
   try {
     return isServed(join(folder, 'serving.lock'));
   } catch (error) {
-    throw fileFailure(error, `Whether a server runs on ${folder} cannot be told`);
+    throw fileFailure(error, `Checking for a server on ${folder} failed`);
   }
 }
 
-/** Does the work in the data folder, away from servers. When it fails, nothing is there that was not there before. */
+/** Does the work in the data folder while no server can start there. On failure, removes what it created. */
 async function inFolder<T>(store: EmbeddedStore, work: () => Promise<T>): Promise<T> {
   const made = makeFolder(store);
   const lockPath = join(store.dataDir, 'serving.lock');
@@ -122,14 +122,14 @@ async function inFolder<T>(store: EmbeddedStore, work: () => Promise<T>): Promis
   }
 }
 
-/** Somebody else may have put something there meanwhile. */
+/** Keeps a folder into which something else was put meanwhile. */
 function removeEmpty(folder: string): void {
   try {
     rmdirSync(folder);
   } catch {}
 }
 
-/** Gives the folders that were not there, the outer one first. */
+/** Creates the folder and its parents. Returns the new ones, the outermost first. */
 function makeFolder({ dataDir }: EmbeddedStore): string[] {
   try {
     const made = mkdirSync(dataDir, { recursive: true, mode: 0o700 });
@@ -139,11 +139,11 @@ function makeFolder({ dataDir }: EmbeddedStore): string[] {
     giveToOwnerOf(dirname(first), folders);
     return folders;
   } catch (error) {
-    throw fileFailure(error, `The data folder ${dataDir} cannot be made`);
+    throw fileFailure(error, `The data folder ${dataDir} cannot be created`);
   }
 }
 
-/** Both and what is between them, the outer one first. */
+/** Both folders and those between them, the outermost first. */
 function foldersBetween(outer: string, inner: string): string[] {
   const folders = [outer];
   for (const name of relative(outer, inner).split(sep).filter(Boolean)) {
@@ -155,7 +155,7 @@ function foldersBetween(outer: string, inner: string): string[] {
 function lockFolder(store: EmbeddedStore, lockPath: string): () => void {
   try {
     const unlock = lockAgainstServers(store);
-    // At once: whatever becomes of the restore, the service must be able to take it.
+    // At once: even after a failed restore the service must be able to take the lock.
     giveToOwnerOf(store.dataDir, [lockPath]);
     return unlock;
   } catch (error) {
@@ -164,35 +164,35 @@ function lockFolder(store: EmbeddedStore, lockPath: string): () => void {
 }
 
 function tell(from: string, { plants, before, isReadable }: Restored): void {
-  say(`Restored ${plants} plants from ${from}. To go on: plant-store serve`);
+  say(`Restored ${plants} plants from ${from}. To start the service: plant-store serve`);
   if (before === undefined) return;
-  say(`The store that was there is kept, secrets and all: ${before}`);
-  const back = `To go back to it: plant-store restore ${shellWord(before)}; when`;
-  say(`${isReadable ? back : 'It cannot be read. When'} it is not needed any more, delete it.`);
+  say(`The previous store is kept, including its secrets: ${before}`);
+  const back = `To go back to it: plant-store restore ${shellWord(before)}. When`;
+  say(`${isReadable ? back : 'It cannot be read. When'} you no longer need it, delete it.`);
 }
 
-/** What happens by itself from now on, and nobody would see later. */
+/** Consequences that nobody would notice later. */
 function warn({ before, waiting, revived }: Restored): void {
   if (waiting > 0) {
     say(
-      `warning: ${waiting} deliveries waited when the backup was made. They are sent when the service starts, ` +
-        'those that went out since once more, with the same webhook-id.',
+      `warning: ${waiting} deliveries were waiting when the backup was written. They are sent when the service starts, ` +
+        'again if they have been sent since, with the same webhook-id.',
     );
   }
   if (revived === undefined) {
-    // Into an empty folder a backup is also restored only to try it.
+    // Restoring into an empty folder may be only a test.
     if (before === undefined) say(UNKNOWN_TOKENS);
     else insist(UNKNOWN_TOKENS);
     return;
   }
   if (revived.length === 0) return;
-  insist('warning: these tokens were revoked, rotated or deleted since the backup, and are good as before:');
+  insist('warning: these tokens were revoked, rotated or deleted since the backup and now work again:');
   for (const { id, user, label } of revived) {
     insist(`  ${id} of ${user}${label === '' ? '' : ` (${label})`}`);
   }
-  insist('To end one: plant-store token revoke ID');
+  insist('To revoke one: plant-store token revoke ID');
 }
 
 const UNKNOWN_TOKENS =
-  'warning: which tokens were revoked or rotated since the backup cannot be told, and they are good again. ' +
-  'See which there are: plant-store token list';
+  'warning: tokens revoked or rotated since the backup now work again, and cannot be determined. ' +
+  'To list all tokens: plant-store token list';

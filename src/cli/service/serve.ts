@@ -14,9 +14,9 @@ export const verb: Verb = {
     'serve --port 8080 --host 0.0.0.0 --data-dir /var/lib/plant-store',
     'serve --webhook-allowed-networks 10.0.0.0/8,127.0.0.0/8',
   ],
-  notes: `With DATABASE_URL=postgres://… the store is in that database, for any number of replicas.
-Each setting is also an environment variable, named in brackets; the flag wins. BOOTSTRAP_TOKEN,
-DATABASE_URL and OTEL_EXPORTER_OTLP_HEADERS have none, since a command line is visible to everybody.`,
+  notes: `With DATABASE_URL=postgres://… the store is in that database, for any number of replicas. Each setting is also an
+environment variable, named in brackets; the flag wins. BOOTSTRAP_TOKEN, DATABASE_URL and OTEL_EXPORTER_OTLP_HEADERS have
+no flag, since every user of the machine can read a command line.`,
   run,
 };
 
@@ -38,14 +38,14 @@ async function serveUntilStopped(config: Config): Promise<void> {
   const app = await startApp(config, runtime, { log, onFatal: die });
   const place = config.databaseUrl?.shown ?? config.dataDir;
   const answersApi = config.roles.has('api');
-  // The first token is shown only now.
+  // The first token is shown only once.
   const tell = app.firstToken === undefined ? say : insist;
   tell(...greeting({ url: app.url, place, answersApi, token: app.firstToken }));
   await signal;
   await app.stop();
 }
 
-/** Ends at once, whatever is still open: after a commit whose outcome is unknown only a new start can find out. */
+/** Ends at once, whatever is open: only a new start can find out the outcome of an unknown commit. */
 function die(error: unknown): never {
   insist(...messageOf(error));
   process.exit(1);

@@ -5,19 +5,19 @@ import { storeFailure } from './store-failure.ts';
 
 type Explain = (at: Place) => string;
 
-/** Where the service was to listen, and the settings that say so. */
+/** Where the service was to listen, and the flags for it. */
 type Place = { port: number; host: string; portFlag: string; hostFlag: string };
 
-/** By the code that Node gives to a failed system call. */
+/** By Node's code of a failed system call. */
 const systemFailures: Readonly<Record<string, Explain>> = {
   EADDRINUSE: ({ host, port, portFlag }) =>
-    `Port ${port} of ${host} is in use. Give another with ${portFlag}; 0 picks a free one.`,
+    `Port ${port} of ${host} is in use. Choose another with ${portFlag}; 0 picks a free one.`,
   EADDRNOTAVAIL: ({ host, hostFlag }) =>
-    `This machine has no address ${host} to listen on. Give another with ${hostFlag}.`,
-  ENOTFOUND: ({ host, hostFlag }) => `The host ${host} cannot be found. Give another with ${hostFlag}.`,
+    `This machine has no address ${host} to listen on. Choose another with ${hostFlag}.`,
+  ENOTFOUND: ({ host, hostFlag }) => `The host ${host} does not resolve. Choose another with ${hostFlag}.`,
 };
 
-/** A start that failed for a reason outside of the program, in one line that says what to do about it. */
+/** Explains a start that failed for an external reason, in one line with advice. */
 export function startFailure(error: unknown, config: Config): unknown {
   if (!(error instanceof Error)) return error;
   const ofDatabase = config.databaseUrl && databaseFailure(error, config.databaseUrl);
@@ -31,7 +31,7 @@ export function startFailure(error: unknown, config: Config): unknown {
   return storeFailure(error, config.dataDir);
 }
 
-/** Node says which port of the two it was or, of a name that it cannot look up, which host. */
+/** Node names the port, or the host that does not resolve. */
 function placeOf(error: Error, { port, host, metricsPort, metricsHost }: Config): Place {
   const isOfMetrics =
     ('port' in error && error.port === metricsPort) ||

@@ -6,39 +6,36 @@ import { Failure } from '../failure.ts';
 import { systemAdvice, systemReason, systemReasonOrCode } from './system-failure.ts';
 
 const RESTORE =
-  'Keep a copy of the data folder, then restore a backup: plant-store restore FILE. plant-store doctor says more.';
+  'Keep a copy of the data folder, then restore a backup: plant-store restore FILE. For details, run plant-store doctor.';
 
-/** What is wrong, and what to do about it, by SQLite's primary result code. */
+/** The reason and the advice, by SQLite's primary result code. */
 const storeFailures: Readonly<Record<number, readonly [reason: string, advice: string]>> = {
-  5: ['another program holds its lock', 'End that program, or wait for it.'],
+  5: ['another program holds its lock', 'Stop that program, or wait for it.'],
   8: [
     'it cannot be written',
-    'See that the user of the service may write to all that is in the data folder.',
+    'Check that the user of the service can write to everything in the data folder.',
   ],
-  10: [
-    'the disk reports an error',
-    "See the system's log for the disk, and move the data folder to a sound one.",
-  ],
+  10: ['the disk reports an error', "Check the system's log, and move the data folder to a healthy disk."],
   11: ['its file is damaged', RESTORE],
-  13: ['the disk is full', 'Make room.'],
+  13: ['the disk is full', 'Free up space.'],
   14: [
-    'its file cannot be opened or made',
-    'See that the user of the service may read and write all that is in the data folder, and that there is room.',
+    'its file cannot be opened or created',
+    'Check that the user of the service can read and write everything in the data folder, and that the disk has space.',
   ],
   26: ['its file is not a database', RESTORE],
 };
 
-/** Why SQLite cannot use the store, for the end of a sentence; undefined for an error that is none of these. */
+/** Why SQLite cannot use the store, for the end of a sentence; undefined for other errors. */
 export function sqliteReason(error: unknown): string | undefined {
   return storeFailures[sqliteCode(error) ?? -1]?.[0];
 }
 
-/** What the system said, by SQLite's extended result code. */
+/** The system's error behind SQLite's extended result code. */
 const systemCodes: Readonly<Record<number, string>> = { 13: 'ENOSPC, ', 8458: 'EIO, ' };
 
 /**
- * A failure of the embedded store's files, or of what is in them, in one line that names the file, the code of the error
- * and what to do. Anything else is given back as it is.
+ * Explains a failure of the embedded store's files or their content in one line, with the file, the error code and
+ * advice. Returns any other error unchanged.
  */
 export function storeFailure(error: unknown, dataDir: string): unknown {
   if (!(error instanceof Error)) return error;
@@ -60,9 +57,9 @@ export function storeFailure(error: unknown, dataDir: string): unknown {
 }
 
 function madeInVain(error: Error, dataDir: string): Failure {
-  // On a read-only file system Node says that it found no folder.
+  // On a read-only file system Node reports a missing folder.
   const cause = codeOf(error) === 'ENOENT' ? (refusalOf(nearestFolder(dataDir)) ?? error) : error;
-  const text = `The data folder ${dataDir} cannot be made: ${systemReasonOrCode(cause)} (${codeOf(cause)}).`;
+  const text = `The data folder ${dataDir} cannot be created: ${systemReasonOrCode(cause)} (${codeOf(cause)}).`;
   return new Failure(`${text} ${systemAdvice(cause) ?? ''}`.trimEnd(), { cause: error });
 }
 

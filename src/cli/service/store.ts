@@ -12,13 +12,11 @@ import { say } from '../terminal/terminal.ts';
 import { onDatabase } from './database-failure.ts';
 import { storeFailure } from './store-failure.ts';
 
-/** What every verb that works on the store takes. */
 export type StoreFlags = { dataDir?: string };
 
-/** What a verb works with. */
 export type StoreParts = { store: AccessStore; chores: ChoreStore; runtime: Runtime };
 
-/** Opens the store, beside running servers if there are any, for as long as the work takes. */
+/** Opens the store for the work; servers may be running on it. */
 export async function withStore<T>(flags: StoreFlags, work: (parts: StoreParts) => Promise<T>): Promise<T> {
   const config = readStoreConfig(process.env, flags);
   const runtime = systemRuntime(silentLog);
@@ -49,14 +47,14 @@ async function openStoreIn(
   const division = await divisionOf(database).finally(database.close);
   if (division === undefined) {
     throw new Failure(
-      `There is no store in the database ${url.shown}. Make one: plant-store migrate, or start the service: plant-store serve`,
+      `There is no store in the database ${url.shown}. Create one: plant-store migrate, or start the service: plant-store serve`,
     );
   }
   return openPostgresStore({
     ...parts,
     clock,
     deliveryDelayMs: 0,
-    onMigration: (name) => say(`Brought the schema up to date: ${name}.`),
+    onMigration: (name) => say(`Migrated the schema: ${name}.`),
   });
 }
 
@@ -76,28 +74,28 @@ async function openFile({ dataDir }: StoreConfig, runtime: Runtime): Promise<Sto
   refuseLostDatabase(path);
   if (fileSize(path) === 0) {
     throw new Failure(
-      `There is no store at ${path}. Name its folder with --data-dir, or make one by starting the service: plant-store serve`,
+      `There is no store at ${path}. Pass its folder with --data-dir, or create one by starting the service: plant-store serve`,
     );
   }
   const lock = join(dataDir, 'serving.lock');
   let unlock: (() => void) | undefined;
   try {
     unlock = lockUnlessServed(lock);
-    // A server that runs has done it.
+    // A running server has done it.
     if (unlock) recoverStore(path);
-    // A server may start from here on.
+    // From here on a server may start.
     unlock?.();
     unlock = undefined;
     return await openSqliteStore({
       path,
       writer: 'inline',
       clock: runtime.clock,
-      // A server of the older version that runs would not understand the store any more.
+      // A running server of an older version would not understand the migrated store.
       beforeMigration() {
         unlock = lockForUpgrade(lock, lockForServing);
       },
       deliveryDelayMs: 0,
-      // The write that met it fails with the same error, which ends the verb.
+      // The write that causes it fails with the same error, which ends the verb.
       onFatal() {},
     });
   } catch (error) {
@@ -112,7 +110,7 @@ function lockForUpgrade(path: string, lock: (path: string) => () => void): () =>
     return lock(path);
   } catch (cause) {
     throw new Failure(
-      'The store is of an older version, and a server runs on it that would not understand it after this: stop that server first.',
+      'The store is from an older version and must be migrated, but a server is running on it that would not understand it then. Stop that server first.',
       { cause },
     );
   }

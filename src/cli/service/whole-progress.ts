@@ -1,13 +1,11 @@
 import type { WholeReport } from '../../store/sqlite/files/whole-store.ts';
 import { isWatched, replaceLine } from '../terminal/terminal.ts';
 
-/** What a person on a terminal sees while a store is copied and checked. */
 export type WholeProgress = WholeReport & {
-  /** Takes the line away. */
   end(): void;
 };
 
-/** @param bytes of the store that is copied; its copy may be smaller, since it leaves out what was deleted */
+/** @param bytes of the source; the copy may be smaller, since it omits deleted data */
 export function showWholeProgress(bytes: number): WholeProgress {
   const show = (text: string) => isWatched() && replaceLine(text);
   return {
@@ -19,7 +17,7 @@ export function showWholeProgress(bytes: number): WholeProgress {
 
 const UNITS = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
 
-/** A size in the largest unit that it fills, with one digit behind the point: `116.3 MiB`. */
+/** A size in the largest unit that it fills, with one decimal: `116.3 MiB`. */
 export function sizeText(bytes: number): string {
   const power = bytes < 1 ? 0 : Math.min(UNITS.length - 1, Math.floor(Math.log2(bytes) / 10));
   const value = bytes / 1024 ** power;

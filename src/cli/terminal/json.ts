@@ -1,11 +1,11 @@
 declare global {
   interface JSON {
-    /** ECMAScript 2026, in Node since 22; TypeScript's library does not declare it. */
+    /** ECMAScript 2026, in Node since 22; missing from TypeScript's library. */
     rawJSON(text: string): object;
   }
 }
 
-/** The value as JSON on one line, every integer with all of its digits. */
+/** JSON on one line; integers keep all digits. */
 export function exactJson(value: unknown): string {
   return JSON.stringify(value, exactly);
 }

@@ -1,11 +1,10 @@
 import { isWatched, replaceLine } from './terminal.ts';
 import { roughDuration } from './time.ts';
 
-/** A line that says how long something has taken so far. */
+/** A line that shows how long something has taken. */
 export type Progress = {
-  /** Shows the line, with how much is done, if it is not up to date. */
+  /** Shows the line, with how much is done, unless it is up to date. */
   update(done?: string): void;
-  /** Takes the line away. */
   end(): void;
 };
 
@@ -16,7 +15,7 @@ export function barOf(part: number, cells: number): string {
   return `[${'#'.repeat(full)}${'-'.repeat(cells - full)}] ${percent} %`;
 }
 
-/** Of work that begins now. Only a terminal sees it. */
+/** Starts now. Shown on a terminal only. */
 export function showProgress(what: string): Progress {
   const startedAt = performance.now();
   let shown = '';

@@ -3,12 +3,12 @@ import { Writable } from 'node:stream';
 import { Misuse } from '../failure.ts';
 import { canAsk, columnsOf, echo, insist } from './terminal.ts';
 
-/** Throws when nobody can be asked. For what cannot be undone, before anything else is done. */
+/** Throws when nobody can be asked. Call it first in verbs that cannot be undone. */
 export function refuseWithoutTerminal(): void {
-  if (!canAsk()) throw new Misuse('there is no terminal to ask on; --yes deletes without asking');
+  if (!canAsk()) throw new Misuse('no terminal to ask on; --yes deletes without asking');
 }
 
-/** The answer, trimmed; the empty text when the person ends the input (Ctrl+D) or interrupts (Ctrl+C). */
+/** The answer, trimmed; empty when the person ends the input (Ctrl+D) or interrupts (Ctrl+C). */
 export async function ask(question: string): Promise<string> {
   const questions = startQuestions();
   const answer = await questions.ask(question);
@@ -16,18 +16,18 @@ export async function ask(question: string): Promise<string> {
   return answer ?? '';
 }
 
-/** One question after another. What is typed or pasted ahead is the answer to the next, and is not shown before it. */
+/** Asks one question after another. Text typed or pasted ahead answers the next one, and is not shown before it. */
 export type Questions = {
   /**
    * The answer, trimmed; undefined when the person ends the input (Ctrl+D) or interrupts (Ctrl+C).
    *
-   * @param isHidden for a secret: what is typed is not shown
+   * @param isHidden for a secret: hides what is typed
    */
   ask(question: string, options?: { isHidden?: boolean }): Promise<string | undefined>;
   close(): void;
 };
 
-/** From here to `close` the terminal itself shows nothing of what is typed. */
+/** Until `close`, the terminal itself does not echo. */
 export function startQuestions(): Questions {
   let isShown = false;
   let isClosed = false;
@@ -37,11 +37,11 @@ export function startQuestions(): Questions {
       done();
     },
   });
-  // So that a long answer is shown over several lines.
+  // Lets a long answer wrap.
   const output = Object.assign(shown, { columns: columnsOf('said') });
   const terminal = createInterface({ input: process.stdin, output, terminal: true, historySize: 0 });
   const lines = terminal[Symbol.asyncIterator]();
-  // At once: what is pasted behind the end of the line may be a secret.
+  // At once: text pasted after the end of the line may be a secret.
   terminal.on('line', () => {
     isShown = false;
   });
@@ -55,7 +55,7 @@ export function startQuestions(): Questions {
       terminal.setPrompt(isHidden ? '' : question);
       if (!isClosed) terminal.prompt(true);
       const { value, done } = await lines.next();
-      // Nobody has ended the line of the question.
+      // The line of the question is still open.
       if (done || isHidden) insist('');
       return done ? undefined : value.trim();
     },

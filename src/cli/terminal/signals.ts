@@ -3,9 +3,8 @@ import { processes } from '../../limits.ts';
 import { type Clock, silentLog, systemRuntime } from '../../runtime.ts';
 
 /**
- * Resolves at the first SIGTERM or SIGINT. Another one after it ends the process at once, with 128 and the
- * signal's number as its exit code. Those that come together count as one: a terminal sends Ctrl+C to every
- * process in it, and `npm` then passes it on once more.
+ * Resolves at the first SIGTERM or SIGINT; a later one ends the process at once, with 128 plus its number. Signals close
+ * together count as one: a terminal sends Ctrl+C to every process in it, and `npm` passes it on again.
  */
 export function stopSignal(clock: Clock): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -22,7 +21,7 @@ export function stopSignal(clock: Clock): Promise<void> {
   return promise;
 }
 
-/** Aborted by Ctrl+C, SIGTERM, and the end of the terminal: what is begun is tidied up, and nothing else is begun. */
+/** Aborted by Ctrl+C, SIGTERM and the end of the terminal: finish what was started, and start nothing new. */
 export function interrupted(): AbortSignal {
   const stopping = new AbortController();
   const stop = () => stopping.abort();

@@ -2,18 +2,16 @@ import { type Line, visible } from './terminal.ts';
 
 const GAP = '  ';
 
-/** Rows that come bit by bit. */
 export type GrowingTable = {
-  /** The next rows, under the headings when they are the first. Columns are as wide as those before, or wider. */
+  /** Renders the next rows, the first ones under the headings. Columns never become narrower. */
   next(rows: readonly (readonly string[])[]): Line[];
 };
 
-/** A table whose end is not known when its beginning is shown. */
 export function growingTable(headings: readonly string[]): GrowingTable {
   let widths: number[] | undefined;
   return {
     next(rows) {
-      // What is shown counts: an escape is wider than what it stands for.
+      // Measure the escaped text: an escape is wider than the character.
       const lines = rows.map((cells) => cells.map(visible));
       const first = widths === undefined;
       widths = widthsOf([headings, ...lines], widths);
@@ -22,7 +20,7 @@ export function growingTable(headings: readonly string[]): GrowingTable {
   };
 }
 
-/** Columns under their headings, aligned also where characters take two cells or none. */
+/** Renders columns under their headings, aligned even where characters take two cells or none. */
 export function renderTable(headings: readonly string[], rows: readonly (readonly string[])[]): Line[] {
   return growingTable(headings).next(rows);
 }
@@ -48,10 +46,10 @@ function renderLines(
   return headings === undefined ? rendered : [[{ style: 'bold', text: line(headings) }], ...rendered];
 }
 
-/** A line of `renderFields`; one without a text is left out. */
+/** A line of `renderFields`; omitted when the text is undefined. */
 export type Field = readonly [label: string, text: string | undefined];
 
-/** One thing: a line for each of its members, the labels aligned. */
+/** Renders one thing: a line for each field, the texts aligned. */
 export function renderFields(fields: readonly Field[]): Line[] {
   const width = Math.max(...fields.map(([label]) => widthOf(label)));
   return fields.flatMap(([label, text]) => {
@@ -66,9 +64,9 @@ const graphemes = new Intl.Segmenter();
 const WIDE =
   /[[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Emoji_Presentation}\u{fe0f}\u{3000}-\u{303e}\u{ff01}-\u{ff60}\u{ffe0}-\u{ffe6}]--[\u{ff61}-\u{ffdc}]]/v;
 
-/** Terminal cells: two for an East Asian wide character or an emoji, with all that is joined to it. */
+/** Terminal cells: two for an East Asian wide character or an emoji sequence. */
 function widthOf(text: string): number {
-  // Nearly always, and a hundred times faster.
+  // The common case, a hundred times faster.
   if (PLAIN.test(text)) return text.length;
   let width = 0;
   for (const { segment } of graphemes.segment(text)) width += WIDE.test(segment) ? 2 : 1;

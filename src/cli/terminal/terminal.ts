@@ -4,50 +4,50 @@ import { systemReasonOrCode } from '../service/system-failure.ts';
 import { prettyJson } from './json.ts';
 
 /**
- * All that the program writes to standard output and standard error passes through here, so that nothing a server, a
- * store or a file says is ever obeyed by a terminal. A verb hands over lines, JSON or CSV; it neither escapes nor styles.
+ * All output passes through here, so that a terminal never obeys text from a server, a store or a file. A verb passes
+ * lines, JSON or CSV and neither escapes nor styles them.
  */
 
 type Colour = 'red' | 'green' | 'yellow';
 
-/** A piece of a line that the program itself makes stand out, on a terminal that shows it. */
+/** Part of a line that the program highlights on a terminal. */
 export type Styled = { style: 'bold' | 'dim' | Colour; text: string };
 
-/** One line without its end. Its pieces are text, whatever they hold: a line break in one is shown as an escape. */
+/** One line without its end. Its pieces are plain text: a line break is shown as an escape. */
 export type Line = string | readonly (string | Styled)[];
 
-/** Writes lines of data. Nothing else may go to standard output. */
+/** Prints lines of data. Standard output gets nothing else. */
 export function print(...lines: readonly Line[]): void {
   put(process.stdout, inFull(lines, process.stdout));
 }
 
-/** The beginning of a line, whose rest is printed when it is known. */
+/** Prints the start of a line whose rest follows later. */
 export function printBeginning(line: Line): void {
   put(process.stdout, rendered(line, process.stdout));
 }
 
-/** Writes a value as indented JSON, every integer with all of its digits. */
+/** Prints a value as indented JSON; integers keep all digits. */
 export function printJson(value: unknown): void {
   void writeJson(`${prettyJson(value)}\n`);
 }
 
 /**
- * Writes a text of JSON, or a part of one, byte for byte; on a terminal, what it would obey is an escape of JSON, and so
- * the same data. Line feeds stand between values, and stay. Resolves when there is room for more.
+ * Writes JSON text, or part of one, unchanged; on a terminal, control characters become JSON escapes, which are the
+ * same data. Line feeds between values stay. Resolves when there is room for more.
  */
 export function writeJson(text: string): Promise<void> {
   return putAll(isTerminal(process.stdout) ? safeJson(text) : text);
 }
 
-/** Writes whole rows of CSV likewise; on a terminal, for which CSV has no escapes, those of a line. */
+/** Writes whole CSV rows the same way; CSV has no escapes, so a terminal gets those of a line. */
 export function writeCsv(text: string): Promise<void> {
   return putAll(isTerminal(process.stdout) ? safeCsv(text) : text);
 }
 
-/** What `--quiet` has set. Standard error is one for the whole process, and so is this. */
+/** Set by `--quiet`. Global, like standard error. */
 let quiet = false;
 
-/** From now on a person is told of nothing but failures, and of what could not be learnt later. */
+/** From now on, print only failures and what cannot be learnt later. */
 export function beQuiet(): void {
   quiet = true;
 }
@@ -56,17 +56,17 @@ export function isQuiet(): boolean {
   return quiet;
 }
 
-/** Tells a person something, a line each, unless they want quiet. */
+/** Tells a person something, unless `--quiet` is set. */
 export function say(...lines: readonly Line[]): void {
   if (!quiet) insist(...lines);
 }
 
-/** Tells a person something that they need, quiet or not: a failure, a question, what is shown only once. */
+/** Tells a person what they need even with `--quiet`: a failure, a question, or what is shown only once. */
 export function insist(...lines: readonly Line[]): void {
   put(process.stderr, inFull(lines, process.stderr));
 }
 
-/** Shows what a person types at a question, and what moves the cursor there: for `readline` alone. */
+/** Echoes what a person types at a question, and cursor movements: for `readline` only. */
 export function echo(typed: Buffer): void {
   put(process.stderr, typed);
 }
@@ -83,12 +83,12 @@ export function isWatched(): boolean {
   return isTerminal(process.stderr) && !quiet;
 }
 
-/** The width of the terminal that shows standard output, or what is said; 80 where there is none. */
+/** The width of the terminal behind standard output or standard error; 80 without one. */
 export function columnsOf(stream: 'output' | 'said'): number {
   return (stream === 'output' ? process.stdout : process.stderr).columns || 80;
 }
 
-/** Puts a text in place of the line on standard error that the cursor is in. Only for a terminal. */
+/** Replaces the current line on standard error. Only for a terminal. */
 export function replaceLine(text: string): void {
   cursorTo(process.stderr, 0);
   clearLine(process.stderr, 0);
@@ -96,8 +96,8 @@ export function replaceLine(text: string): void {
 }
 
 /**
- * Whoever reads the output may stop reading (`plant-store token list | head -1`): that is no failure. Anything else that
- * a write meets, such as a full disk, ends the process: what it does has nowhere to go.
+ * A reader may stop early (`plant-store token list | head -1`); that is not a failure. Any other write error, such as a
+ * full disk, ends the process, because its output has nowhere to go.
  */
 export function ignoreBrokenPipes(): void {
   for (const stream of [process.stdout, process.stderr]) {
@@ -111,22 +111,22 @@ export function ignoreBrokenPipes(): void {
   }
 }
 
-/** Aborted as soon as a write shows that nobody reads standard output any more: there is nothing left to do. */
+/** Aborted when a write shows that nobody reads standard output any more. */
 export function outputAbandoned(): AbortSignal {
   const abandoned = new AbortController();
   process.stdout.once('error', () => abandoned.abort());
   return abandoned.signal;
 }
 
-/** Controls, line and paragraph separators, and format characters; not the two that join letters and emoji. */
+/** Control, format and separator characters, except the two that join letters and emoji. */
 const INVISIBLE = /[[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]--[\u200c\u200d]]/gv;
 
-/** Shows what would move the cursor, turn the text round or hide in it as an escape: `\u{1b}`. */
+/** Escapes characters that would move the cursor, reverse the text or hide in it: `\u{1b}`. */
 export function visible(text: string): string {
   return text.replace(INVISIBLE, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
 }
 
-/** JSON without what a terminal would obey, which in valid JSON stands only in strings. */
+/** Escapes control characters in JSON; valid JSON has them only in strings. */
 export function safeJson(text: string): string {
   return text.replace(INVISIBLE, (character) => (character === '\n' ? character : jsonEscape(character)));
 }
@@ -135,12 +135,12 @@ function jsonEscape(character: string): string {
   return character.replace(/./gs, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-/** CSV likewise. A line feed in quotes is part of a cell, and could be taken for the end of the row. */
+/** CSV likewise, including line feeds in quotes, which would look like the end of the row. */
 export function safeCsv(text: string): string {
   return text.replace(/"[^"]*"|[^"\n]+/g, visible);
 }
 
-/** One word of a POSIX shell, whatever the text holds. */
+/** Quotes text as one word of a POSIX shell. */
 export function shellWord(text: string): string {
   return /^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
@@ -164,7 +164,7 @@ function rendered(line: Line, stream: Stream): string {
     .join('');
 }
 
-/** A failure is told by the stream itself, a moment later. */
+/** The stream reports a failure itself, a moment later. */
 function putAll(text: string): Promise<void> {
   return new Promise((resolve) =>
     put(process.stdout, text, (error) => (error ? setImmediate(resolve) : resolve())),

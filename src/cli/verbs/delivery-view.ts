@@ -3,7 +3,7 @@ import { display } from '../limits.ts';
 import { type Field, renderFields, renderTable } from '../terminal/table.ts';
 import type { Line } from '../terminal/terminal.ts';
 
-/** As wide as the widest of the cells below them, so that the pages of a long list line up. */
+/** As wide as their widest cells, so that the pages of a long list line up. */
 export const deliveryHeadings = [
   'EVENT'.padEnd(30),
   'TYPE'.padEnd(13),
@@ -15,7 +15,6 @@ export const deliveryHeadings = [
   'REASON',
 ] as const;
 
-/** A delivery in a list, under `deliveryHeadings`. */
 export function deliveryRow(delivery: Delivery): string[] {
   const { event, type, state, attempts, nextAttemptAt = '-', plant, reason = '' } = delivery;
   return [event, type, state, String(attempts), nextAttemptAt, String(plant.id), plant.name, reason];
@@ -45,10 +44,9 @@ function attemptRow(attempt: DeliveryWithHistory['history'][number]): string[] {
   return [at, `${durationMs} ms`, address, String(status), error ?? firstLineOf(excerpt)];
 }
 
-/** Of an answer, cut where it is long. */
 function firstLineOf(text: string): string {
   const [line = ''] = text.trim().split(/[\r\n]/, 1);
-  // By code points, so that no character is cut in two.
+  // By code points, to cut no character in two.
   const characters = [...line];
   const cut = characters.slice(0, display.excerptLength).join('');
   return characters.length > display.excerptLength ? `${cut}…` : cut;

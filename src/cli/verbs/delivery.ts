@@ -24,9 +24,9 @@ export const verbs: Verbs = {
     description: 'list the deliveries of a webhook, newest first',
     arguments: [webhookId('webhook')],
     options: [
-      option('--state <state>', 'only those in this state').choices(deliveryStates),
-      option('--limit <number>', 'so many at most (default: 100)', parseLimit),
-      new Option('--all', 'all of them, however many there are').conflicts('limit'),
+      option('--state <state>', 'only deliveries in this state').choices(deliveryStates),
+      option('--limit <number>', 'how many at most (default: 100)', parseLimit),
+      new Option('--all', 'list all deliveries').conflicts('limit'),
       option('--json', 'print a JSON array'),
     ],
     examples: [
@@ -45,12 +45,12 @@ export const verbs: Verbs = {
       const { isEmpty, hasMore } = await (flags.json
         ? printArray(pages, prettyJson)
         : printTable(pages, deliveryHeadings, deliveryRow));
-      if (isEmpty && !flags.json) say('There are no such deliveries.');
-      if (hasMore && !all) say('There are more: --all shows all of them, --limit another number.');
+      if (isEmpty && !flags.json) say('No deliveries found.');
+      if (hasMore && !all) say('There are more: --all lists all of them, --limit a different number.');
     },
   },
   show: {
-    description: 'show a delivery with every attempt that was made',
+    description: 'show a delivery with all of its attempts',
     arguments: [webhookId('webhook'), eventId()],
     options: [option('--json', 'print the answer as a JSON object')],
     examples: [
@@ -65,7 +65,7 @@ export const verbs: Verbs = {
     },
   },
   redeliver: {
-    description: 'send an event again now, whatever became of it',
+    description: 'resend an event now, whatever its state',
     arguments: [webhookId('webhook'), eventId()],
     options: [option('--json', 'print the answer as a JSON object')],
     examples: ['delivery redeliver wh_01k9f3zv7h8q2m5x4c6d0n1r8t evt_01m7xzsn3sskhbnh27akn17wp9'],
@@ -75,8 +75,8 @@ export const verbs: Verbs = {
       if (flags.json) return printJson(delivery);
       say(
         delivery.state === 'held'
-          ? `The webhook is disabled, so ${event} is held; it goes out with: plant-store webhook enable ${webhook}`
-          : `${event} is sent again. To see the outcome: plant-store delivery show ${webhook} ${event}`,
+          ? `The webhook is disabled, so ${event} is held. To send it: plant-store webhook enable ${webhook}`
+          : `Resending ${event}. To see the outcome: plant-store delivery show ${webhook} ${event}`,
       );
     },
   },

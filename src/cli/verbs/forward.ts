@@ -7,35 +7,34 @@ import { createSender } from '../../webhooks/sending/sender.ts';
 import type { Target } from '../../webhooks/sending/target.ts';
 
 export type Forwarder = {
-  /** Makes one attempt. Never rejects: what went wrong is in the `Attempt`. */
+  /** Makes one attempt. Never rejects: the `Attempt` describes a failure. */
   send(event: PlantEvent): Promise<Attempt>;
-  /** Ends what is under way. May be called twice. */
+  /** Aborts pending attempts. May be called twice. */
   stop(): Promise<void>;
 };
 
 export type ForwarderParts = {
-  /** The developer's receiver. */
   url: string;
   keys: SigningKeys;
-  /** The URL of the service that the events are from. */
+  /** The URL of the service that sent the events. */
   source: string;
   runtime: Runtime;
 };
 
-/** Sends events to a receiver as the service itself would: the same request, signed, with the same deadline. */
+/** Sends events exactly as the service would: the same request, signature and deadline. */
 export function createForwarder({ url, keys, source, runtime }: ForwarderParts): Forwarder {
   const sender = createSender({ target: anywhere, clock: runtime.clock, version, source });
   const webhook = { id: 'listen', url, ...keys };
   return {
     async send(event) {
       const attempt = await sender.send({ webhook, event });
-      return attempt.error === STOPPED ? { ...attempt, error: 'Listening has ended.' } : attempt;
+      return attempt.error === STOPPED ? { ...attempt, error: 'Stopped listening.' } : attempt;
     },
     stop: sender.stop,
   };
 }
 
-/** The guard of the service protects its network from its users; here both are the developer's own. */
+/** Admits every address. The service's guard protects its network from its users; here both are the same person's. */
 const anywhere: Target = {
   async check() {},
   read: (url) => new URL(url),

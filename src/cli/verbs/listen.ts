@@ -32,10 +32,10 @@ const SECRET_RULE = 'whsec_ and base64 of 24 to 64 bytes, as "webhook create" sh
 
 export const verb: Verb = {
   options: [
-    option('--forward-to <url>', `send each event to ${FORWARD_RULE}, signed as a delivery is`, parseTarget),
+    option('--forward-to <url>', `send each event to ${FORWARD_RULE}, signed like a delivery`, parseTarget),
     option(
       '--secret <secret>',
-      'what to sign with: whsec_… (SECRET, default: a new one, which is shown)',
+      'the signing secret: whsec_… (SECRET, default: a new one, which is printed)',
       parseSecret,
     ),
     option('--json', 'print each event as a JSON object on a line of its own'),
@@ -45,17 +45,17 @@ export const verb: Verb = {
     'listen --forward-to http://localhost:4000/hook',
     'listen --json | jq --unbuffered -r .plant.name',
   ],
-  notes: `Shows the events from now on, until Ctrl+C. A connection that breaks off is opened again where it was. With
---forward-to each event is sent once, in order, to a receiver on your own machine or anywhere else; the answer
-stands behind the line, or on standard error with --json. Give the secret in SECRET rather than with --secret, as the
-examples of receivers read it: a command line is visible to everybody on the machine.`,
+  notes: `Prints events from now on, until Ctrl+C. If the connection breaks, it resumes where it was. With --forward-to, each event is
+sent once, in order, to a receiver on your machine or anywhere else; the answer follows on the same line, or on standard
+error with --json. Set the secret in SECRET, where the example receivers read it, rather than pass --secret: every user of
+the machine can read a command line.`,
   isRemote: true,
   run,
 };
 
 async function run(flags: ListenFlags): Promise<void> {
   if (flags.secret !== undefined && flags.forwardTo === undefined) {
-    throw new Misuse('--secret is for --forward-to, which is missing');
+    throw new Misuse('--secret requires --forward-to');
   }
   const api = readApi(process.env, flags);
   const runtime = systemRuntime(silentLog);
@@ -74,7 +74,7 @@ async function run(flags: ListenFlags): Promise<void> {
   }
 }
 
-/** The part before the arrow at once, the rest when it is known. One of a later version is shown as it came. */
+/** Prints the event at once and the answer when it is known. An unknown event is printed as it came. */
 async function showLine(event: ApiEvent, forwarder: Forwarder | undefined): Promise<void> {
   const known = eventOf(event);
   const line = known === undefined ? exactJson(event) : lineOf(known);
@@ -91,10 +91,7 @@ async function showJson(event: ApiEvent, forwarder: Forwarder | undefined): Prom
   say(known === undefined ? [note] : [`${known.id}  `, note]);
 }
 
-/**
- * The event as the sender takes it; undefined for one of a type that a later version of the service has made up. Throws
- * a `Failure` for what is no event.
- */
+/** The event for the sender; undefined for an unknown type. Throws a `Failure` for anything but an event. */
 function eventOf(event: ApiEvent): PlantEvent | undefined {
   const type = eventTypes.find((each) => each === event.type);
   if (type === undefined) return undefined;
@@ -105,17 +102,16 @@ function eventOf(event: ApiEvent): PlantEvent | undefined {
   return { id, type, at, plant: { id: BigInt(plant.id), name: plant.name, tag: plant.tag } };
 }
 
-/** Time, event, plant, name, and tag when there is one. */
 function lineOf({ id, at, plant }: PlantEvent): Line {
   const cells = [id, String(plant.id), plant.name];
   if (plant.tag !== undefined) cells.push(plant.tag);
   return [{ style: 'dim', text: new Date(at).toISOString() }, `  ${cells.join('  ')}`];
 }
 
-/** Forwards what is known, and gives what to say of it: `-> 204 (3 ms)`, or why there was no answer. */
+/** Forwards a known event and returns a note about the answer, such as `-> 204 (3 ms)`, or why none came. */
 async function forwarded(event: PlantEvent | undefined, forwarder: Forwarder): Promise<string | Styled> {
   if (event === undefined) {
-    return '-> not forwarded: This version of plant-store does not know such an event.';
+    return '-> not forwarded: This version of plant-store does not know this type of event.';
   }
   const attempt = await forwarder.send(event);
   const { status, error, durationMs } = attempt;
@@ -124,7 +120,7 @@ async function forwarded(event: PlantEvent | undefined, forwarder: Forwarder): P
   return { style, text: error === undefined ? note : `${note}: ${error}` };
 }
 
-/** Says what the receiver verifies with. */
+/** Prints what the receiver verifies with. */
 async function forwarderFor(flags: ListenFlags, api: Api, runtime: Runtime): Promise<Forwarder | undefined> {
   const { forwardTo: url } = flags;
   if (url === undefined) return undefined;
@@ -136,10 +132,7 @@ async function forwarderFor(flags: ListenFlags, api: Api, runtime: Runtime): Pro
   return createForwarder({ url, keys: { secrets: [secret], privateKey }, source: api.url, runtime });
 }
 
-/**
- * What to sign with, and how a person is told of it. An empty environment variable counts as unset. Throws
- * `ConfigError`, which does not repeat the secret.
- */
+/** The signing secret, and how to name it to a person. Throws a `ConfigError` that does not contain the secret. */
 function secretFor(
   { secret: given }: ListenFlags,
   env: Environment,
@@ -160,7 +153,7 @@ function parseTarget(text: string): string {
     return refuseValue(FORWARD_RULE);
   }
   if (url.username === '' && url.password === '') return text;
-  throw new InvalidArgumentError('It must not carry a user name or a password, which no delivery sends.');
+  throw new InvalidArgumentError('It must not contain a user name or password: deliveries do not send them.');
 }
 
 function parseSecret(text: string): string {

@@ -21,10 +21,10 @@ import { option, type Verb } from '../verb.ts';
 
 export const verb: Verb = {
   options: [
-    option('--url <url>', `where the service is (PLANT_STORE_URL, default: ${DEFAULT_URL})`),
+    option('--url <url>', `the service's URL (PLANT_STORE_URL, default: ${DEFAULT_URL})`),
     option('--token-stdin', 'read the token from standard input instead of asking for it'),
-    profileOption('under which name to save them'),
-    option('--list', 'show the profiles that are saved, without their tokens'),
+    profileOption('the profile to save them under'),
+    option('--list', 'list the saved profiles, without their tokens'),
     option('--json', 'with --list, print a JSON array of {name, url, user, counts}'),
   ],
   examples: [
@@ -35,10 +35,10 @@ export const verb: Verb = {
     'login --list',
   ],
   notes: `Asks for what is not given, tries the token, and saves both for every verb that talks to a service, in
-$XDG_CONFIG_HOME/plant-store/config.json or below ~/.config, which nobody else may read. What counts is: --url and
---token, --profile, PLANT_STORE_URL and PLANT_STORE_TOKEN, PLANT_STORE_PROFILE, the profile "default", in this
-order. The token of a profile is sent to the URL of that profile, and to no other; that of the environment to
---url, PLANT_STORE_URL or the default URL, and to none of a profile.`,
+$XDG_CONFIG_HOME/plant-store/config.json or below ~/.config. Only you can read the file. The order of precedence is:
+--url and --token, --profile, PLANT_STORE_URL and PLANT_STORE_TOKEN, PLANT_STORE_PROFILE, the profile "default". A
+profile's token is sent only to that profile's URL. The token in PLANT_STORE_TOKEN is sent to --url, PLANT_STORE_URL or
+the default URL, never to a profile's URL.`,
   run,
 };
 
@@ -48,7 +48,7 @@ async function run(flags: LoginFlags): Promise<void> {
   const profiles = readProfiles(process.env);
   if (flags.list) return show(profiles, flags.json);
   if (!flags.tokenStdin && !canAsk()) {
-    throw new Misuse('there is no terminal to ask on; --token-stdin reads the token from standard input');
+    throw new Misuse('no terminal to ask on; --token-stdin reads the token from standard input');
   }
   const name = profileNameOf(process.env, flags);
   const api = await apiFor(flags, process.env.PLANT_STORE_URL || profiles.get(name)?.url || DEFAULT_URL);
@@ -60,8 +60,7 @@ async function run(flags: LoginFlags): Promise<void> {
 
 function sayWhatIsSet(): void {
   for (const variable of ['PLANT_STORE_URL', 'PLANT_STORE_TOKEN']) {
-    if (process.env[variable])
-      say(`${variable} is set, and comes before a profile that --profile does not name.`);
+    if (process.env[variable]) say(`${variable} is set and overrides the profile unless you pass --profile.`);
   }
 }
 
@@ -75,12 +74,12 @@ function show(profiles: Profiles, json: true | undefined): void {
   }));
   const rows = saved.map(({ name, url, user = '', counts }) => [name, url, user, counts ? 'yes' : '']);
   if (json) printJson(saved);
-  else if (saved.length === 0) say('There are no profiles. To save one: plant-store login');
+  else if (saved.length === 0) say('No profiles are saved. To save one: plant-store login');
   else print(...renderTable(['NAME', 'URL', 'USER', 'COUNTS'], rows));
   if (saved.some(({ counts }) => counts)) sayWhatIsSet();
 }
 
-/** A person is asked for what they have not said. */
+/** Asks for what the flags do not give. */
 async function apiFor({ url, tokenStdin }: LoginFlags, usual: string): Promise<Api> {
   if (tokenStdin) return { url: urlOf(url, usual), token: tokenOf(await tokenFromInput()) };
   const questions = startQuestions();
@@ -115,20 +114,19 @@ async function tokenFromInput(): Promise<string> {
   let text = '';
   for await (const chunk of process.stdin.setEncoding('utf8')) {
     text += chunk;
-    if (text.length > tokens.inputLength)
-      throw new Failure('What is on standard input is too long for a token.');
+    if (text.length > tokens.inputLength) throw new Failure('Standard input is too long for a token.');
   }
   return text.trim();
 }
 
-/** The user whom the token acts for, whatever it may do. Throws a `Failure` unless the service takes it. */
+/** Returns the token's user. Throws a `Failure` unless the service accepts the token. */
 async function check(api: Api): Promise<string> {
   try {
     return await connect(api).user();
   } catch (error) {
     if (!(error instanceof PlantStoreError) || error.status !== 401) throw error;
     throw new Failure(
-      `${api.url} does not take this token, and nothing was saved. To make one, where the store is: plant-store token create --user NAME`,
+      `${api.url} does not accept this token. Nothing was saved. To create one on the machine with the store: plant-store token create --user NAME`,
       { cause: error },
     );
   }

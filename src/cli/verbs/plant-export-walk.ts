@@ -2,7 +2,7 @@ import type { Page } from '../../../packages/client/src/pages.ts';
 import { Failure } from '../failure.ts';
 import type { ListedPlant, PlantWriter } from './plant-formats.ts';
 
-/** All that the user may read, or the plants of one: the user, or somebody who shares with them. */
+/** All plants that the user may read, or those of one owner: the user, or someone who shares with them. */
 export type Whose = 'all' | { owner: string; isUser: boolean };
 
 export type ExportParts = {
@@ -16,15 +16,15 @@ export type ExportParts = {
 
 export type Exported = {
   count: number;
-  /** Whether there are plants of others beside the user's own. */
+  /** Whether the user may also read plants of others. */
   others: boolean;
-  /** Plants whose tag is there and empty. */
+  /** Plants with an empty tag. */
   emptyTags: number;
 };
 
 /**
- * Writes plants page by page. The list has the user's own plants first and keeps those of one owner together, so it is
- * left where they end. Throws a `Failure` when somebody else has none that the user may read.
+ * Writes plants page by page. The list starts with the user's own plants and groups them by owner, so the export stops
+ * where the wanted owner's plants end. Throws a `Failure` when another owner has none that the user may read.
  */
 export async function exportPlants({
   pages,
@@ -50,7 +50,7 @@ export async function exportPlants({
     if (isBehind) break;
   }
   if (count === 0 && whose !== 'all' && !isOwn) {
-    throw new Failure(`Among the plants that you may read are none of "${whose.owner}".`);
+    throw new Failure(`You may not read any plants of "${whose.owner}".`);
   }
   if (count === 0) await write(writer.begin);
   await write(writer.end);

@@ -27,7 +27,7 @@ async function run(flags: ExportFlags, name?: string): Promise<void> {
   const format = flags.format ?? (file === undefined ? 'csv' : formatOf(file));
   if (format === undefined) {
     throw new ConfigError([
-      `The name of ${file} does not say what to write: give --format csv, ndjson or json.`,
+      `The name of ${file} does not tell the format. Pass --format csv, ndjson or json.`,
     ]);
   }
   const service = connect(readApi(process.env, flags), { patience: {} });
@@ -43,7 +43,7 @@ async function run(flags: ExportFlags, name?: string): Promise<void> {
       whose,
       writer: plantWriter(format, whose === 'all'),
       write,
-      // On a terminal the plants themselves show how far it is.
+      // On a terminal the plants themselves show the progress.
       onProgress: (count) => (file ?? !isOutputShown()) && progress.update(`${count} plants`),
     });
   try {
@@ -52,25 +52,22 @@ async function run(flags: ExportFlags, name?: string): Promise<void> {
       ? walk(toOutput)
       : toFile(file, walk, { signal, safe: format === 'csv' ? safeCsv : safeJson }));
     progress.end();
-    // Whoever has turned away did not get them.
+    // An aborted export exported nothing.
     if (!signal.aborted) sayWhat(exported, { file, whose, format });
   } finally {
     progress.end();
   }
 }
 
-/** `plant export [FILE]` */
 export const plantExport: Verb = {
-  description: 'write all of your plants into a file that plant import reads again',
+  description: 'write all of your plants to a file that plant import can read',
   arguments: [argument('[file]', 'a name that ends in .csv, .ndjson or .json (default: standard output)')],
   options: [
-    option('--format <format>', 'what to write (default: what the name says, else csv)').choices(
-      plantFormats,
-    ),
-    option('--owner <name>', 'the plants of this user: your own, or shared with you'),
+    option('--format <format>', "the format (default: from the file's name, else csv)").choices(plantFormats),
+    option('--owner <name>', 'the plants of this user: you, or someone who shares with you'),
     new Option(
       '--shared',
-      'all that you may read, with a column for the owner; plant import does not take it',
+      'all plants you may read, with a column for the owner; plant import does not accept it',
     ).conflicts('owner'),
   ],
   examples: [
@@ -79,13 +76,13 @@ export const plantExport: Verb = {
     'plant export --format ndjson | gzip > plants.ndjson.gz',
     'plant export everything.csv --shared',
   ],
-  notes: `The file gets its name, and replaces an older one, once all of it is on disk. A connection that breaks off is opened
-again where it was. CSV cannot tell an empty tag from none; ndjson and json can, and hold all else exactly, too.`,
+  notes: `The file gets its name, and replaces an older one, once it is complete and on disk. If the connection breaks, the export
+resumes where it was. CSV cannot tell an empty tag from none; ndjson and json contain everything exactly.`,
   isRemote: true,
   run,
 };
 
-/** Names of standard output. */
+/** Names for standard output. */
 const OUTPUT: readonly (string | undefined)[] = [undefined, '-', '/dev/stdout', '/dev/fd/1'];
 
 async function toFile(
@@ -96,9 +93,9 @@ async function toFile(
   let exported: Exported | undefined;
   await writeAtomically(file, {}, async (write, isTerminal) => {
     exported = await walk(isTerminal ? (text) => write(safe(text)) : write);
-    if (signal.aborted) throw new Failure(`The export was stopped. ${file} is what it was before.`);
+    if (signal.aborted) throw new Failure(`The export was stopped. ${file} is unchanged.`);
   }).catch((error) => {
-    throw unwritable(file, error, 'Name another place.');
+    throw unwritable(file, error, 'Choose another place.');
   });
   if (exported === undefined) throw new Error('the file was made without its work');
   return exported;
@@ -112,8 +109,8 @@ function sayWhat({ count, others, emptyTags }: Exported, { file, whose, format }
     `Exported ${count} ${count === 1 ? 'plant' : 'plants'}${of}${file === undefined ? '' : ` to ${file}`}.`,
   );
   if (others)
-    say('Others share plants with you: --shared exports those, too, --owner NAME those of one user.');
+    say('Others share plants with you: --shared exports those too, --owner NAME those of one user.');
   if (format === 'csv' && emptyTags > 0) {
-    say(`Empty tags, which CSV cannot tell from none: ${emptyTags}. --format ndjson keeps them.`);
+    say(`Empty tags, which CSV cannot tell from none: ${emptyTags}. --format ndjson preserves them.`);
   }
 }

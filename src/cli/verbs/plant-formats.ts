@@ -6,15 +6,15 @@ export type ListedPlant = PlantWith<PlantField>;
 export const plantFormats = ['csv', 'ndjson', 'json'] as const;
 export type PlantFormat = (typeof plantFormats)[number];
 
-/** How a file of plants is written, a part at a time. */
+/** Writes a file of plants in parts. */
 export type PlantWriter = {
   begin: string;
-  /** @param isFirst whether no plant was written before */
+  /** @param isFirst whether these are the first plants */
   rows(plants: readonly ListedPlant[], isFirst: boolean): string;
   end: string;
 };
 
-/** @param withOwner whether each plant comes with its owner's name: such a file can no longer be imported */
+/** @param withOwner whether to add each plant's owner; such a file cannot be imported */
 export function plantWriter(format: PlantFormat, withOwner: boolean): PlantWriter {
   const json = (plant: ListedPlant) => plantJson(withOwner ? plant : { ...plant, owner: undefined });
   if (format === 'csv') {
@@ -35,19 +35,19 @@ export function plantWriter(format: PlantFormat, withOwner: boolean): PlantWrite
   };
 }
 
-/** The format that the end of a file's name stands for. */
+/** The format for a file name's extension. */
 export function formatOf(file: string): PlantFormat | undefined {
   const ending = /\.(\w+)$/.exec(file)?.[1]?.toLowerCase();
   return plantFormats.find((format) => format === (ending === 'jsonl' ? 'ndjson' : ending));
 }
 
-/** RFC 4180, but for the line feed alone at the end of a row. What a spreadsheet could take for a formula is kept, too. */
+/** RFC 4180, but rows end with a line feed alone. Formulas are not escaped. */
 function csvRow({ id, name, tag = '', owner }: ListedPlant, withOwner: boolean): string {
   const cells = withOwner ? [name, tag, owner] : [name, tag];
   return `${[String(id), ...cells.map(csvCell)].join(',')}\n`;
 }
 
-/** Quoted also where a reader that trims its cells would take something away. */
+/** Also quotes leading and trailing blanks, which some readers trim. */
 function csvCell(text: string): string {
   return /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

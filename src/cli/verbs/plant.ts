@@ -28,12 +28,12 @@ type ListFlags = ApiFlags & { limit?: number; tag?: string; json?: true; ids?: t
 
 export const verbs: Verbs = {
   list: {
-    description: 'list your plants by id, then those that others share with you',
+    description: 'list your plants by id, then plants that others share with you',
     options: [
-      option('--limit <number>', 'so many at most (default: all)', parseLimit),
-      option('--tag <text>', 'only those with this tag'),
-      option('--json', 'print a JSON array of {id, name, tag, owner}; a plant without a tag has none'),
-      new Option('--ids', 'print only ids, one a line, and of your own plants only').conflicts('json'),
+      option('--limit <number>', 'how many at most (default: all)', parseLimit),
+      option('--tag <text>', 'only plants with this tag'),
+      option('--json', 'print a JSON array of {id, name, tag, owner}; tag is absent if the plant has none'),
+      new Option('--ids', 'print only the ids of your own plants, one per line').conflicts('json'),
     ],
     examples: [
       'plant list',
@@ -56,21 +56,21 @@ export const verbs: Verbs = {
               plant.owner,
             ]));
       if (isEmpty && !ids && !json) {
-        const none = tag === undefined ? 'There are no plants' : `There are no plants with the tag "${tag}"`;
-        say(`${none}. To make one: plant-store plant create NAME`);
+        const none = tag === undefined ? 'No plants' : `No plants with the tag "${tag}"`;
+        say(`${none}. To create one: plant-store plant create NAME`);
       }
-      if (hasMore && limit !== undefined) say('There are more: without --limit all of them are shown.');
+      if (hasMore && limit !== undefined) say('There are more: omit --limit to list all of them.');
     },
   },
   create: {
     description: 'create a plant and print its id',
-    arguments: [argument('<name>', 'what it is called')],
+    arguments: [argument('<name>', "the plant's name")],
     options: [
-      option('--tag <text>', 'a tag; an empty one is another thing than none'),
+      option('--tag <text>', "the plant's tag; an empty tag is not the same as none"),
       option('--id <number>', `${Id.description} (default: the next free one)`, parseId),
       option(
         '--key <key>',
-        `sent again with the same key, it is created once: 1 to ${limits.keyLength} printable ASCII characters (default: a new one)`,
+        `an idempotency key: repeating the command with it creates the plant once; 1 to ${limits.keyLength} printable ASCII characters (default: a new one)`,
         parseKey,
       ),
       option('--json', 'print {id, name, tag} as a JSON object'),
@@ -83,7 +83,7 @@ export const verbs: Verbs = {
     isRemote: true,
     async run(flags: CreateFlags, name: string) {
       const { tag, key = `cli-${randomUUID()}`, json } = flags;
-      const hint = ` With --key ${shellWord(key)} the same command creates it once.`;
+      const hint = ` To retry safely, repeat the command with --key ${shellWord(key)}.`;
       const service = connect(readApi(process.env, flags), { patience: { hint } });
       const { id } = await service.plants
         .create({ name, tag, id: flags.id }, { idempotencyKey: key })
@@ -93,11 +93,11 @@ export const verbs: Verbs = {
       if (json) await writeJson(`${plantJson({ id, name, tag })}\n`);
       else print(String(id));
       const isReplay = flags.key !== undefined && service.isReplay();
-      say(isReplay ? 'It was created before, with the same key.' : `Created the plant "${name}".`);
+      say(isReplay ? 'Already created with the same key.' : `Created the plant "${name}".`);
     },
   },
   delete: {
-    description: 'delete plants of yours, without asking',
+    description: 'delete plants of yours without asking',
     arguments: [argument('<id...>', 'the ids that plant list shows', parseIds)],
     examples: [
       'plant delete 7',
@@ -105,15 +105,15 @@ export const verbs: Verbs = {
       'plant list --ids --tag Acer | xargs -r plant-store plant delete',
     ],
     isRemote: true,
-    /** One that cannot be deleted does not keep the others. What was deleted is also said when it stops in the middle. */
+    /** A plant that cannot be deleted does not stop the others. The count is also printed when it stops half-way. */
     async run(flags: ApiFlags, ids: readonly PlantId[]) {
       const stopping = interrupted();
       const service = connect(readApi(process.env, flags), { patience: { stopping } });
       let deleted = 0;
-      const tell = () => say(`Deleted: ${deleted} of ${ids.length}.`);
+      const tell = () => say(`Deleted ${deleted} of ${ids.length}.`);
       try {
         for (const id of ids) {
-          if (stopping.aborted) throw new Failure(`It was stopped before the plant ${id}.`);
+          if (stopping.aborted) throw new Failure(`Stopped before the plant ${id}.`);
           if (await isRemoved(service, id)) deleted++;
         }
       } catch (error) {
@@ -127,7 +127,7 @@ export const verbs: Verbs = {
   export: plantExport,
 };
 
-/** Ids are for other verbs, which know those of the user's own plants only: somebody else's plant may have the same. */
+/** With `--ids`, only the user's own plants: for other verbs, ids mean only those. */
 async function* wantedPages(
   service: Service,
   { limit = Number.POSITIVE_INFINITY, tag, ids }: ListFlags,
@@ -144,18 +144,18 @@ async function* wantedPages(
     const wanted = tag === undefined ? own : own.filter((plant) => plant.tag === tag);
     yield { items: wanted.slice(0, left), next: wanted.length > left ? (next ?? '') : undefined };
     left -= wanted.length;
-    // The user's own come first.
+    // The user's own plants come first.
     if (left < 0 || own.length < items.length) return;
   }
 }
 
-/** Whether the plant may have been created all the same. */
+/** Whether the plant may have been created anyway. */
 function isDoubtful(error: unknown): error is PlantStoreError {
   if (!(error instanceof PlantStoreError)) return false;
   return error.status === undefined ? !isUnreachable(error) : error.status >= 500;
 }
 
-/** False for a plant that is not there, which is told. Without a service, or the right to delete, all others fail alike. */
+/** Reports a missing plant and returns false. Any other failure would hit the remaining plants too, so it is thrown. */
 async function isRemoved({ plants }: Service, id: PlantId): Promise<boolean> {
   try {
     await plants.delete(id);

@@ -19,14 +19,14 @@ type ShareFlags = StoreFlags & { owner: string; viewer: string };
 type ListFlags = StoreFlags & { owner?: string; viewer?: string; json?: true };
 
 const both = () => [
-  required('--owner <name>', 'whose plants they are'),
-  required('--viewer <name>', 'who may read them'),
+  required('--owner <name>', 'the owner of the plants'),
+  required('--viewer <name>', 'the user who may read them'),
   settingOption('dataDir'),
 ];
 
 export const verbs: Verbs = {
   add: {
-    description: 'let a user read all plants of another, those that come later included',
+    description: "let a user read all of another user's plants, including future ones",
     options: both(),
     examples: ['share add --owner ann --viewer bob'],
     async run(flags: ShareFlags) {
@@ -49,45 +49,45 @@ export const verbs: Verbs = {
       });
       const shares = stored.map((share) => ({ ...share, createdAt: isoTime(share.createdAt) }));
       if (json) return printJson(shares);
-      if (shares.length === 0) return say('There are no shares.');
+      if (shares.length === 0) return say('No shares found.');
       const rows = shares.map((share) => [share.owner, share.viewer, share.createdAt]);
       print(...renderTable(['OWNER', 'VIEWER', 'SINCE'], rows));
     },
   },
   remove: {
     description:
-      'let a user no longer read the plants of another; a running service heeds it at once, on PostgreSQL each replica within 5 s',
+      'stop sharing plants with a user; takes effect at once in a running service, on PostgreSQL within 5 s on each replica',
     options: both(),
     examples: ['share remove --owner ann --viewer bob'],
     async run({ owner, viewer, ...flags }: ShareFlags) {
       const isRemoved = await withStore(flags, ({ store }) => store.removeShare({ owner, viewer }));
       if (!isRemoved) {
         throw new Failure(
-          `There is no share of "${owner}" with "${viewer}". To see those there are: plant-store share list`,
+          `There is no share of "${owner}" with "${viewer}". To list shares: plant-store share list`,
         );
       }
-      say(`The user "${viewer}" no longer reads the plants of "${owner}".`);
+      say(`The user "${viewer}" can no longer read the plants of "${owner}".`);
     },
   },
 };
 
-/** Throws when nothing was shared. */
+/** Throws when the share could not be added. */
 function sharedInWords(outcome: ShareOutcome | 'same user', { owner, viewer }: ShareFlags): string {
   const most = access.sharesPerUser;
   switch (outcome) {
     case 'same user':
-      throw new Misuse('a user reads their own plants anyway; --viewer names another user');
+      throw new Misuse('users can always read their own plants; pass another user as --viewer');
     case 'shared':
-      return `The user "${viewer}" reads the plants of "${owner}" from now on.`;
+      return `The user "${viewer}" can now read the plants of "${owner}".`;
     case 'shared before':
-      return `The user "${viewer}" could read the plants of "${owner}" before.`;
+      return `The user "${viewer}" could already read the plants of "${owner}".`;
     case 'no owner':
       throw missingUser(owner);
     case 'no viewer':
       throw missingUser(viewer);
     case 'owner full':
-      throw new Failure(`The user "${owner}" shares with ${most} users already, and more are not possible.`);
+      throw new Failure(`The user "${owner}" already shares with ${most} users, the maximum.`);
     case 'viewer full':
-      throw new Failure(`${most} users share with "${viewer}" already, and more are not possible.`);
+      throw new Failure(`${most} users, the maximum, already share with "${viewer}".`);
   }
 }

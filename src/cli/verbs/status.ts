@@ -10,7 +10,7 @@ import { type Attention, attentionOf } from './attention.ts';
 
 type StatusFlags = ApiFlags & { json?: true };
 
-/** One request to the service: how it went, in a sentence when it did not. */
+/** The result of one request; `problem` is a sentence. */
 type Probe = { ok: boolean; latencyMs: number; problem: string | undefined };
 
 type Webhooks = { count: number; waiting: number; failed: number; attention: Attention[] };
@@ -22,15 +22,15 @@ type Status = {
   ready: Probe | undefined;
   /** Undefined without a token, or when it is not ready. */
   plants: Probe | undefined;
-  /** The same; or why they cannot be told. */
+  /** The same; a string says why they are unknown. */
   webhooks: Webhooks | string | undefined;
 };
 
 export const verb: Verb = {
   options: [option('--json', 'print JSON: {url, alive, ready, plants, webhooks}')],
   examples: ['status', 'status --url https://plants.example.org --json'],
-  notes: `Whether a service lives and can serve, how long it takes to say so, and with a token also how your webhooks are: those
-that need attention first, each with what to do. The exit code is 1 when it is not ready.`,
+  notes: `Shows whether a service is alive and ready, and how fast it answers. With a token, it also shows the health of your
+webhooks: first those that need attention, with what to do. The exit code is 1 when the service is not ready.`,
   isRemote: true,
   run,
 };
@@ -43,14 +43,14 @@ async function run(flags: StatusFlags): Promise<void> {
   else show(found, hasToken);
 }
 
-/** The token may be missing here. */
+/** A token is optional here. */
 function apiOf(flags: ApiFlags): { api: Api; hasToken: boolean } {
   try {
     return { api: readApi(process.env, flags), hasToken: true };
   } catch (error) {
     if (!(error instanceof ConfigError) || flags.token !== undefined || process.env.PLANT_STORE_TOKEN)
       throw error;
-    // What needs no token does not look at it; any other problem is found once more.
+    // Probes without a token ignore it; this throws again for any other problem.
     return { api: readApi(process.env, { ...flags, token: 'none' }), hasToken: false };
   }
 }
@@ -90,7 +90,7 @@ async function webhooksOf(service: Service): Promise<Webhooks | string> {
   }
 }
 
-/** Throws what is no answer of the service, nor the lack of one. */
+/** Throws errors that are bugs. */
 function problemOf(error: unknown): string {
   if (error instanceof PlantStoreError || error instanceof Failure) return error.message;
   throw error;
@@ -110,10 +110,12 @@ function show({ url, alive, ready, plants, webhooks }: Status, hasToken: boolean
   print(...renderFields(lines));
   if (typeof webhooks === 'object') for (const each of webhooks.attention) print(...attentionLines(each));
   if (ready?.ok === true && !hasToken) {
-    say('With a token it also says how your webhooks are: set PLANT_STORE_TOKEN, or plant-store login.');
+    say(
+      'With a token it also shows the health of your webhooks: set PLANT_STORE_TOKEN, or plant-store login.',
+    );
   }
   if (alive.ok && ready?.ok === false) {
-    say('It lives, but does not serve. Where its store is, this says why: plant-store doctor');
+    say('It is alive but not ready. To find out why, run on its machine: plant-store doctor');
   }
 }
 

@@ -3,13 +3,13 @@ import { tokenStatus } from '../../access/tokens.ts';
 import type { Field } from '../terminal/table.ts';
 import { isoTime } from '../terminal/time.ts';
 
-/** The members of `describeToken`, for a help text. */
+/** The fields of `describeToken`, for a help text. */
 export const tokenMembers =
-  '{id, user, label, scopes, status, createdAt, expiresAt, revokedAt, replacedBy, isBootstrap}; the times but the first, and replacedBy, may be null';
+  '{id, user, label, scopes, status, createdAt, expiresAt, revokedAt, replacedBy, isBootstrap}; expiresAt, revokedAt and replacedBy may be null';
 
 export type TokenView = ReturnType<typeof describeToken>;
 
-/** All that is kept of a token but its hash. */
+/** Everything the store keeps of a token except its hash. */
 export function describeToken(token: StoredToken, now: number) {
   const { id, label, scopes, createdAt, expiresAt, revokedAt, replacedBy, isBootstrap } = token;
   const time = (at: number | undefined) => (at === undefined ? null : isoTime(at));
@@ -29,7 +29,6 @@ export function describeToken(token: StoredToken, now: number) {
 
 export const tokenHeadings = ['ID', 'USER', 'LABEL', 'SCOPES', 'STATUS', 'CREATED', 'EXPIRES'];
 
-/** A token in the table of all, under `tokenHeadings`. */
 export function tokenRow({ id, user, label, scopes, status, createdAt, expiresAt }: TokenView): string[] {
   return [id, user, label, scopes.join(','), status, createdAt, expiresAt ?? 'never'];
 }
@@ -51,11 +50,11 @@ export function tokenFields(token: TokenView): Field[] {
 function statusInWords({ status, expiresAt, revokedAt }: TokenView): string {
   switch (status) {
     case 'revoked':
-      return `revoked at ${revokedAt}: it is refused`;
+      return `revoked at ${revokedAt}`;
     case 'expired':
-      return `expired at ${expiresAt}: it is refused`;
+      return `expired at ${expiresAt}`;
     case 'disabled':
-      return 'disabled: it is refused until its user is enabled';
+      return 'disabled, until its user is enabled';
     case 'live':
       return 'live';
   }

@@ -24,17 +24,17 @@ type CreateFlags = StoreFlags & { user: string; label: string; scopes?: Scope[];
 type RotateFlags = StoreFlags & { overlap?: number; expiresIn?: number };
 
 const MOST_DAYS = access.tokenOverlapMs.most / 86_400_000;
-const OVERLAP = `a duration such as 30m, 12h or 7d, at most ${MOST_DAYS}d; or 0, which ends the old one now`;
+const OVERLAP = `a duration such as 30m, 12h or 7d, at most ${MOST_DAYS}d; or 0 to end the old one now`;
 
 export const verbs: Verbs = {
   create: {
-    description: 'make a token and print it; it cannot be shown again',
+    description: 'create a token and print it; it cannot be shown again',
     options: [
       required('--user <name>', 'the user that the token acts for'),
       option('--label <text>', `what the token is for: ${labelRule}`, parseLabel).default(''),
       option(
         '--scopes <list>',
-        `what it may do, separated by commas (default: ${scopes.join(',')})`,
+        `what it may do, comma-separated (default: ${scopes.join(',')})`,
         parseScopes,
       ),
       option('--expires-in <duration>', `${durationRule} (default: never)`, parseExpiry),
@@ -54,14 +54,15 @@ export const verbs: Verbs = {
       });
       if (made === undefined) throw missingUser(user);
       print(made.token);
-      say(`Made the token ${made.id} of the user "${user}". It is shown only now.`);
-      if (made.isDisabled) say(`It is refused until: plant-store user enable ${shellWord(user)}`);
+      say(`Created the token ${made.id} for the user "${user}". It is shown only once.`);
+      if (made.isDisabled)
+        say(`The user is disabled, so it is refused until: plant-store user enable ${shellWord(user)}`);
     },
   },
   list: {
-    description: 'list the tokens, oldest first, without the tokens themselves',
+    description: 'list tokens, oldest first, without the secrets',
     options: [
-      option('--user <name>', 'only those of this user'),
+      option('--user <name>', 'only tokens of this user'),
       option('--json', `print a JSON array of ${tokenMembers}`),
       settingOption('dataDir'),
     ],
@@ -81,12 +82,12 @@ export const verbs: Verbs = {
         return asked.map((token) => describeToken(token, now));
       });
       if (flags.json) return printJson(tokens);
-      if (tokens.length === 0) return say('There are no tokens.');
+      if (tokens.length === 0) return say('No tokens found.');
       print(...renderTable(tokenHeadings, tokens.map(tokenRow)));
     },
   },
   show: {
-    description: 'show all that is kept of a token; the token itself is not kept',
+    description: 'show everything stored about a token; the token itself is not stored',
     arguments: [tokenId()],
     options: [option('--json', `print a JSON object ${tokenMembers}`), settingOption('dataDir')],
     examples: [
@@ -104,19 +105,15 @@ export const verbs: Verbs = {
     },
   },
   rotate: {
-    description: 'make a token in the place of another, with its user, label and scopes, and print it',
+    description: 'replace a token with a new one that has the same user, label and scopes, and print it',
     arguments: [tokenId()],
     options: [
       option(
         '--overlap <duration>',
-        `how long the old token works on beside it: ${OVERLAP} (default: 24h)`,
+        `how long the old token stays valid: ${OVERLAP} (default: 24h)`,
         parseOverlap,
       ),
-      option(
-        '--expires-in <duration>',
-        `${durationRule} (default: as long as the old one was good for)`,
-        parseExpiry,
-      ),
+      option('--expires-in <duration>', `${durationRule} (default: the old token's lifetime)`, parseExpiry),
       settingOption('dataDir'),
     ],
     examples: [
@@ -129,20 +126,21 @@ export const verbs: Verbs = {
       const rotated = await withStore(flags, (parts) => rotateToken(parts, request));
       if (typeof rotated === 'string') throw failures[rotated](id);
       if ('replacedBy' in rotated) {
-        throw new Failure(`The token ${id} was replaced by ${rotated.replacedBy} before; rotate that one.`);
+        throw new Failure(`The token ${id} was already replaced by ${rotated.replacedBy}; rotate that one.`);
       }
       print(rotated.token);
       const { user, expiresAt, oldUntil } = rotated;
-      const end = expiresAt === undefined ? 'lasts until it is revoked' : `lasts until ${isoTime(expiresAt)}`;
-      const old = overlapMs === 0 ? 'is refused from now on' : `works beside it until ${isoTime(oldUntil)}`;
+      const end = expiresAt === undefined ? 'is valid until revoked' : `is valid until ${isoTime(expiresAt)}`;
+      const old = overlapMs === 0 ? 'is refused from now on' : `stays valid until ${isoTime(oldUntil)}`;
       say(
-        `Made the token ${rotated.id} of the user "${user}", which ${end}. It is shown only now.`,
-        `The old one, ${id}, ${old}.`,
+        `Created the token ${rotated.id} for the user "${user}". It is shown only once and ${end}.`,
+        `The old token, ${id}, ${old}.`,
       );
     },
   },
   revoke: {
-    description: 'end a token; a running service refuses it at once, on PostgreSQL each replica within 5 s',
+    description:
+      'revoke a token; takes effect at once in a running service, on PostgreSQL within 5 s on each replica',
     arguments: [tokenId()],
     options: [settingOption('dataDir')],
     examples: ['token revoke tok_01k0c3t2v4x5y6z7a8b9c0d1e2'],
@@ -156,16 +154,15 @@ export const verbs: Verbs = {
   },
 };
 
-/** Where one of the tokens there are is to be named. */
 function unknownToken(id: string): Failure {
-  return new Failure(`There is no token ${id}. To see those there are: plant-store token list`);
+  return new Failure(`There is no token ${id}. To list tokens: plant-store token list`);
 }
 
 const failures = {
   'no token': unknownToken,
   'not live': (id: string) =>
     new Failure(
-      `The token ${id} has expired or was revoked. To make another: plant-store token create --user NAME`,
+      `The token ${id} has expired or was revoked. To create another: plant-store token create --user NAME`,
     ),
   bootstrap: (id: string) =>
     new Failure(
@@ -178,7 +175,7 @@ function parseLabel(text: string): string {
   throw new InvalidArgumentError(`A label has ${labelRule}.`);
 }
 
-/** In the order of the catalogue, each once. */
+/** In catalogue order, without duplicates. */
 function parseScopes(text: string): Scope[] {
   const named = text.split(',').map((scope) => scope.trim());
   const unknown = named.filter((scope) => !isScope(scope));
@@ -187,7 +184,7 @@ function parseScopes(text: string): Scope[] {
   throw new InvalidArgumentError(`There is no scope ${quoted}. The scopes are ${scopes.join(', ')}.`);
 }
 
-/** Milliseconds, as below. */
+/** Returns milliseconds, like `parseOverlap`. */
 function parseExpiry(text: string): number {
   return parseDuration(text) ?? refuseValue(durationRule);
 }

@@ -19,28 +19,30 @@ const userName = (): Argument => argument('<name>', 'the name that user list sho
 
 export const verbs: Verbs = {
   create: {
-    description: 'make a user',
-    arguments: [argument('<name>', `a name that no other user has: ${userNameRule}`, parseName)],
+    description: 'create a user',
+    arguments: [argument('<name>', `a unique name: ${userNameRule}`, parseName)],
     options: [settingOption('dataDir')],
     examples: ['user create ann', "user create 'Ann Example' --data-dir /srv/plants"],
     async run(flags: StoreFlags, name: string) {
       await withStore(flags, async (parts) => {
-        if (!(await createUser(parts, name))) throw new Failure(`There is a user "${name}" already.`);
+        if (!(await createUser(parts, name))) throw new Failure(`The user "${name}" already exists.`);
       });
-      say(`Made the user "${name}". A token for it: plant-store token create --user ${shellWord(name)}`);
+      say(
+        `Created the user "${name}". To create a token: plant-store token create --user ${shellWord(name)}`,
+      );
     },
   },
   list: {
-    description: 'list the users, by name',
+    description: 'list users by name',
     options: [
-      option('--json', 'print a JSON array of {id, name, createdAt, disabledAt}; the last may be null'),
+      option('--json', 'print a JSON array of {id, name, createdAt, disabledAt}; disabledAt may be null'),
       settingOption('dataDir'),
     ],
     examples: ['user list', `user list --json | jq -r '.[] | select(.disabledAt != null) | .name'`],
     async run(flags: StoreFlags & { json?: true }) {
       const users = (await withStore(flags, ({ store }) => store.users())).map(describe);
       if (flags.json) return printJson(users);
-      if (users.length === 0) return say('There are no users.');
+      if (users.length === 0) return say('No users found.');
       const rows = users.map(({ name, createdAt, disabledAt }) => [
         name,
         disabledAt === null ? 'enabled' : 'disabled',
@@ -50,7 +52,7 @@ export const verbs: Verbs = {
     },
   },
   disable: {
-    description: 'refuse all tokens of a user and hold what their webhooks would send, until user enable',
+    description: "refuse a user's tokens and hold their webhooks' deliveries until user enable",
     arguments: [userName()],
     options: [settingOption('dataDir')],
     examples: ['user disable ann'],
@@ -59,26 +61,26 @@ export const verbs: Verbs = {
       const undo = `plant-store user enable ${shellWord(name)}`;
       say(
         isChanged
-          ? `Disabled the user "${name}". Their tokens are refused, and their webhooks hold what comes, until: ${undo}`
-          : `The user "${name}" was disabled before. To change it: ${undo}`,
+          ? `Disabled the user "${name}". Their tokens are refused and their deliveries are held until: ${undo}`
+          : `The user "${name}" was already disabled. To enable: ${undo}`,
       );
     },
   },
   enable: {
-    description: "take a disabled user's tokens again and send what their webhooks held",
+    description: "accept a disabled user's tokens again and send their held deliveries",
     arguments: [userName()],
     options: [settingOption('dataDir')],
     examples: ['user enable ann'],
     async run(flags: StoreFlags, name: string) {
       say(
         (await setDisabled(flags, name, false))
-          ? `Enabled the user "${name}". Their tokens are taken again, and their webhooks send what they held.`
-          : `The user "${name}" was enabled before.`,
+          ? `Enabled the user "${name}". Their tokens are accepted again and their held deliveries are sent.`
+          : `The user "${name}" was already enabled.`,
       );
     },
   },
   delete: {
-    description: 'delete a user with their plants, events, webhooks, tokens and shares; asks first',
+    description: 'delete a user with their plants, events, webhooks, tokens and shares, after confirmation',
     arguments: [userName()],
     options: [option('--yes', 'do not ask'), settingOption('dataDir')],
     examples: ['user delete ann', 'user delete ann --yes'],
@@ -91,17 +93,17 @@ export const verbs: Verbs = {
         if (!(await deleteUser(parts, name))) throw unknownUser(name);
         await removeRest(parts);
       });
-      say(`Deleted the user "${name}" and what they had (${counts(belongings)}).`);
+      say(`Deleted the user "${name}" and everything they had (${counts(belongings)}).`);
     },
   },
 };
 
-/** Where a user is needed who can be made. */
+/** For verbs where creating the user helps. */
 export function missingUser(name: string): Failure {
-  return new Failure(`There is no user "${name}". Make it with: plant-store user create ${shellWord(name)}`);
+  return new Failure(`There is no user "${name}". To create it: plant-store user create ${shellWord(name)}`);
 }
 
-/** Throws a `Failure` for a name that is given and that no user has: an empty list would hide that it is mistyped. */
+/** Throws a `Failure` for an unknown user: an empty list would hide a typing error. */
 export async function refuseUnknownUsers(
   store: AccessStore,
   ...names: readonly (string | undefined)[]
@@ -112,7 +114,7 @@ export async function refuseUnknownUsers(
 }
 
 function unknownUser(name: string): Failure {
-  return new Failure(`There is no user "${name}". To see those there are: plant-store user list`);
+  return new Failure(`There is no user "${name}". To list users: plant-store user list`);
 }
 
 function describe({ id, name, createdAt, disabledAt }: User) {
@@ -124,46 +126,43 @@ function describe({ id, name, createdAt, disabledAt }: User) {
   };
 }
 
-/** Whether that changed anything. */
+/** Returns whether anything changed. */
 async function setDisabled(flags: StoreFlags, name: string, isDisabled: boolean): Promise<boolean> {
   const outcome = await withStore(flags, (parts) => setUserDisabled(parts, name, isDisabled));
   if (outcome === 'no user') throw unknownUser(name);
   return outcome === 'changed';
 }
 
-/** Throws a `Failure` unless the person types the name: one letter is typed too easily for what cannot be undone. */
+/** Throws a `Failure` unless the person types the name: one letter is too little for something irreversible. */
 async function confirm(name: string, belongings: Belongings): Promise<void> {
   insist(
-    `The user "${name}" goes for good, with all they have (${counts(belongings)}), the record of their`,
-    'events, and the deliveries that their webhooks wait to make. "user disable" keeps everything instead.',
+    `This permanently deletes the user "${name}" with all they have (${counts(belongings)}), their`,
+    'events and their waiting deliveries. "user disable" keeps everything instead.',
   );
   if (name === ADMIN) {
     insist(
-      `A start with BOOTSTRAP_TOKEN, and one of a store without any token, makes "${ADMIN}" again, without plants.`,
+      `A start with BOOTSTRAP_TOKEN, or with a store without tokens, creates "${ADMIN}" again, without plants.`,
     );
   }
-  if ((await ask('Type the name of the user to delete it: ')) !== name)
-    throw new Failure('Nothing was deleted.');
+  if ((await ask("Type the user's name to confirm: ")) !== name) throw new Failure('Nothing was deleted.');
 }
 
 function counts({ plants, webhooks, tokens, shares }: Belongings): string {
   return `plants: ${plants}, webhooks: ${webhooks}, tokens: ${tokens}, shares: ${shares}`;
 }
 
-/** Slices after which a removal counts as a long one. */
+/** A removal with more slices gets a progress line. */
 const LONG = 20;
 
-/**
- * Goes on with the removal until nothing is left. It is what a running service does by itself, but there may be none.
- */
+/** Removes what is left of deleted users. A running service does this too, but none may be running. */
 async function removeRest({ chores, runtime }: StoreParts): Promise<void> {
-  // What falls due later, for other users, is left to the service.
+  // Chores that fall due later are left to the service.
   const now = runtime.clock.now();
   const progress = showProgress('Removing their plants and events');
   for (let slices = 1; await chores.hasChores(now); slices++) {
     if (slices === LONG) {
       say(
-        'The user is gone for everybody. The rest takes a while; Ctrl+C leaves it to a running service or the next start.',
+        'The user is already gone. Removing the rest takes a while; Ctrl+C leaves it to a running service or the next start.',
       );
     }
     if (slices >= LONG) progress.update();

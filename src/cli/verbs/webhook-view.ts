@@ -2,7 +2,6 @@ import type { Webhook, WebhookCreated } from '../../../packages/client/src/schem
 import type { Field } from '../terminal/table.ts';
 import { roughDuration } from '../terminal/time.ts';
 
-/** What a webhook is, in the order in which a person asks. */
 export function identityFields({ id, url, description, rate, publicKey }: Webhook | WebhookCreated): Field[] {
   return [
     ['ID', id],
@@ -18,7 +17,7 @@ export function healthFields(webhook: Webhook): Field[] {
   const oldest = oldestOf(webhook);
   return [
     ['Status', status + (disabledReason === undefined ? '' : `: ${disabledReason}`)],
-    ['Paused', pausedUntil && `until ${pausedUntil}, as the receiver asked`],
+    ['Paused', pausedUntil && `until ${pausedUntil}, as requested by the receiver`],
     ['Waiting', waiting + (oldest === undefined ? '' : `, the oldest for ${oldest}`)],
     ['Failed', String(failed)],
     ['Last success', webhook.lastSuccessAt ?? 'never'],
@@ -29,14 +28,13 @@ export function healthFields(webhook: Webhook): Field[] {
 
 export const webhookHeadings = ['ID', 'STATUS', 'WAITING', 'OLDEST', 'FAILED', 'URL', 'DESCRIPTION'];
 
-/** A webhook in the table of all, under `webhookHeadings`. */
 export function webhookRow(webhook: Webhook): string[] {
   const { id, status, pausedUntil, waiting, failed, url, description = '' } = webhook;
   const shown = pausedUntil !== undefined && status === 'enabled' ? 'paused' : status;
   return [id, shown, String(waiting), oldestOf(webhook) ?? '-', String(failed), url, description];
 }
 
-/** The age of the oldest delivery that waits. */
+/** How long the oldest delivery has waited. */
 function oldestOf({ oldestWaitingAge: seconds }: Webhook): string | undefined {
   return seconds === undefined ? undefined : roughDuration(seconds * 1000);
 }

@@ -24,20 +24,20 @@ export const examples = [
 type JsonFlags = ApiFlags & { json?: true };
 
 const RATE = `an integer from 1 to ${limits.rate}`;
-const NEW_RATE = `${RATE}, or none for no bound`;
+const NEW_RATE = `${RATE}, or none for no limit`;
 const MOST_DAYS = limits.overlapSeconds.most / 86_400;
-const OVERLAP = `a duration such as 30m, 12h or 7d, at most ${MOST_DAYS}d; or 0, which ends the old one now`;
+const OVERLAP = `a duration such as 30m, 12h or 7d, at most ${MOST_DAYS}d; or 0 to end the old one now`;
 
 const service = (flags: ApiFlags) => connect(readApi(process.env, flags));
 
 export const verbs: Verbs = {
   create: {
-    description: 'make a webhook and print its secret, which cannot be shown again',
-    arguments: [argument('<url>', 'where every new plant is sent to: an https URL with a public address')],
+    description: 'create a webhook and print its secret, which cannot be shown again',
+    arguments: [argument('<url>', 'where to send every new plant: an https URL with a public address')],
     options: [
       option('--description <text>', 'what it is for'),
-      option('--rate <number>', `attempts per second at most: ${RATE}`, parseRate),
-      option('--json', 'print the whole answer, secret included, as a JSON object'),
+      option('--rate <number>', `maximum attempts per second: ${RATE}`, parseRate),
+      option('--json', 'print the answer, including the secret, as a JSON object'),
     ],
     examples: [
       'webhook create https://example.com/plants',
@@ -51,7 +51,7 @@ export const verbs: Verbs = {
       if (flags.json) return printJson(made);
       print(...renderFields([...identityFields(made), ['Secret', made.secret]]));
       say(
-        `The secret is shown only now. To try the receiver: plant-store webhook test ${shellWord(made.id)} --wait`,
+        `The secret is shown only once. To test the receiver: plant-store webhook test ${shellWord(made.id)} --wait`,
       );
     },
   },
@@ -64,13 +64,13 @@ export const verbs: Verbs = {
       const webhooks = await service(flags).webhooks.list();
       if (flags.json) return printJson(webhooks);
       if (webhooks.length === 0) {
-        return say('There are no webhooks. To make one: plant-store webhook create URL');
+        return say('No webhooks found. To create one: plant-store webhook create URL');
       }
       print(...renderTable(webhookHeadings, webhooks.map(webhookRow)));
     },
   },
   show: {
-    description: 'show a webhook and how it does',
+    description: 'show a webhook and its health',
     arguments: [webhookId()],
     options: [option('--json', 'print the answer as a JSON object')],
     examples: [
@@ -85,10 +85,10 @@ export const verbs: Verbs = {
     },
   },
   test: {
-    description: 'send a plant.test event the way of every other and print its id',
+    description: 'send a plant.test event like any other and print its id',
     arguments: [webhookId()],
     options: [
-      option('--wait', 'wait for the first attempt and show it; the exit code is 1 when it failed'),
+      option('--wait', 'wait for the first attempt and show it; the exit code is 1 if it failed'),
       option('--json', 'print the delivery as a JSON object'),
     ],
     examples: [
@@ -112,15 +112,12 @@ export const verbs: Verbs = {
     },
   },
   update: {
-    description: 'change where a webhook points, its description or its rate; its secret stays',
+    description: "change a webhook's URL, description or rate; its secret stays",
     arguments: [webhookId()],
     options: [
-      option(
-        '--to <url>',
-        'where every new plant is sent to from now on: an https URL with a public address',
-      ),
-      option('--description <text>', "what it is for; '' takes the description away"),
-      option('--rate <number>', `attempts per second at most: ${NEW_RATE}`, parseNewRate),
+      option('--to <url>', 'where to send every new plant from now on: an https URL with a public address'),
+      option('--description <text>', "what it is for; '' removes the description"),
+      option('--rate <number>', `maximum attempts per second: ${NEW_RATE}`, parseNewRate),
       option('--json', 'print the answer as a JSON object'),
     ],
     examples: [
@@ -133,12 +130,12 @@ export const verbs: Verbs = {
       const rate = flags.rate === 'none' ? null : flags.rate;
       const description = flags.description === '' ? null : flags.description;
       if (url === undefined && description === undefined && rate === undefined) {
-        throw new Misuse('nothing to change; it takes --to, --description or --rate');
+        throw new Misuse('nothing to change; pass --to, --description or --rate');
       }
       const webhook = await service(flags).webhooks.update(id, { url, description, rate });
       if (flags.json) return printJson(webhook);
       print(...renderFields(identityFields(webhook)));
-      if (url !== undefined) say(`To try the receiver: plant-store webhook test ${id} --wait`);
+      if (url !== undefined) say(`To test the receiver: plant-store webhook test ${id} --wait`);
     },
   },
   rotate: {
@@ -147,7 +144,7 @@ export const verbs: Verbs = {
     options: [
       option(
         '--overlap <duration>',
-        `how long the old secret keeps signing beside it: ${OVERLAP} (default: 24h)`,
+        `how long the old secret keeps signing, too: ${OVERLAP} (default: 24h)`,
         parseOverlap,
       ),
       option('--json', 'print a JSON object {secret, overlapUntil}'),
@@ -162,40 +159,40 @@ export const verbs: Verbs = {
       const rotated = await service(flags).webhooks.rotateSecret(id, { overlap });
       if (flags.json) return printJson(rotated);
       print(rotated.secret);
-      const old = overlap === 0 ? 'signs no more' : `signs beside it until ${rotated.overlapUntil}`;
-      say(`The webhook ${id} has a new secret, shown only now. The old one ${old}.`);
+      const old = overlap === 0 ? 'no longer signs' : `also signs until ${rotated.overlapUntil}`;
+      say(`The webhook ${id} has a new secret, shown only once. The old one ${old}.`);
     },
   },
   enable: {
-    description: 'send to a webhook again, beginning with what was held',
+    description: 'enable a webhook and send its held deliveries',
     arguments: [webhookId()],
     examples: ['webhook enable wh_01k9f3zv7h8q2m5x4c6d0n1r8t'],
     isRemote: true,
     async run(flags: ApiFlags, id: string) {
       const { waiting } = await service(flags).webhooks.update(id, { enabled: true });
       say(
-        `Enabled the webhook ${id}. ${waiting === 0 ? 'Nothing waits.' : `Deliveries that wait: ${waiting}.`}`,
+        `Enabled the webhook ${id}. ${waiting === 0 ? 'No deliveries are waiting.' : `Waiting deliveries: ${waiting}.`}`,
       );
     },
   },
   disable: {
-    description: 'hold all deliveries of a webhook until it is enabled again',
+    description: 'disable a webhook and hold its deliveries until it is enabled again',
     arguments: [webhookId()],
     examples: ['webhook disable wh_01k9f3zv7h8q2m5x4c6d0n1r8t'],
     isRemote: true,
     async run(flags: ApiFlags, id: string) {
       await service(flags).webhooks.update(id, { enabled: false });
       say(
-        `Disabled the webhook ${id}. Its deliveries are held, new ones too; they go out with: plant-store webhook enable ${id}`,
+        `Disabled the webhook ${id}. Its deliveries are held, including new ones. To send them: plant-store webhook enable ${id}`,
       );
     },
   },
   replay: {
-    description: 'send every event since a time again, those from before the webhook was made included',
+    description: 'resend every event since a time, including events from before the webhook was created',
     arguments: [webhookId()],
     options: [
       required('--since <time>', sinceRule, parseTime),
-      option('--state <state>', 'only what is in this state (default: every event)').choices(deliveryStates),
+      option('--state <state>', 'only events in this state (default: all)').choices(deliveryStates),
       option('--json', 'print a JSON object {count}'),
     ],
     examples: [
@@ -209,13 +206,13 @@ export const verbs: Verbs = {
       if (flags.json) return printJson(replayed);
       say(
         replayed.count === 0
-          ? `There is nothing to send again since ${since}.`
-          : `Events since ${since} that are sent again: ${replayed.count}. To follow them: plant-store delivery list ${id}`,
+          ? `Nothing to resend since ${since}.`
+          : `Resending events since ${since}: ${replayed.count}. To follow them: plant-store delivery list ${id}`,
       );
     },
   },
   delete: {
-    description: 'delete a webhook with all of its deliveries, those that wait included; asks first',
+    description: 'delete a webhook with all of its deliveries, including waiting ones, after confirmation',
     arguments: [webhookId()],
     options: [option('--yes', 'do not ask')],
     examples: [
@@ -235,13 +232,12 @@ export const verbs: Verbs = {
   },
 };
 
-/** Throws a `Failure` unless the person agrees. */
 async function confirm({ url, waiting }: Webhook): Promise<void> {
   insist(
-    `The webhook to ${url} goes, with its secrets and the record of its deliveries.`,
+    `This deletes the webhook to ${url} with its secrets and deliveries.`,
     waiting === 0
-      ? 'No delivery waits.'
-      : `Deliveries that wait, and would never be sent: ${waiting}. "webhook disable" holds them instead.`,
+      ? 'No deliveries are waiting.'
+      : `Waiting deliveries that would never be sent: ${waiting}. "webhook disable" holds them instead.`,
   );
   if (!/^y(?:es)?$/i.test(await ask('Delete it? [y/N] '))) throw new Failure('Nothing was deleted.');
 }
@@ -250,7 +246,7 @@ function parseRate(text: string): number {
   return rateOf(text) ?? refuseValue(RATE);
 }
 
-/** Not null for none: of that the parser of the command line makes an empty text. */
+/** Not null: Commander would turn that into an empty string. */
 function parseNewRate(text: string): number | 'none' {
   return text === 'none' ? text : (rateOf(text) ?? refuseValue(NEW_RATE));
 }
@@ -260,7 +256,7 @@ function rateOf(text: string): number | undefined {
   return rate <= limits.rate ? rate : undefined;
 }
 
-/** Seconds. */
+/** Returns seconds. */
 function parseOverlap(text: string): number {
   const seconds = text === '0' ? 0 : (parseDuration(text) ?? Number.NaN) / 1000;
   return seconds <= limits.overlapSeconds.most ? seconds : refuseValue(OVERLAP);

@@ -16,10 +16,10 @@ import { freePort } from '../../../testkit/sockets/free-port.ts';
 const TOKEN = 'a-bootstrap-token-that-only-tests-know';
 const headers = { authorization: `Bearer ${TOKEN}` };
 
-/** Of so many plants there is one row more, without a name. */
+/** How many plants there are for each row without a name. */
 const PLANTS_PER_PROBLEM = 100;
 
-/** A file of so many plants without ids, each with a name of its own, and of rows with a problem among them. */
+/** A file of this many plants without ids, each with its own name, and some invalid rows. */
 function writeFile(folder: string, count: number): string {
   const file = join(folder, 'plants.csv');
   const rows = Array.from({ length: count }, (_, i) => {
@@ -30,7 +30,7 @@ function writeFile(folder: string, count: number): string {
   return file;
 }
 
-/** The report has each row with a problem, once. */
+/** Asserts that the report has each invalid row once. */
 function assertReported(file: string, count: number): void {
   const [head, ...rows] = readFileSync(`${file}.errors.csv`, 'utf8').trim().split('\n');
   assert.equal(head, 'name,tag,line,error');
@@ -52,7 +52,7 @@ async function untilAdded(url: string, rows: number, ended: () => boolean): Prom
   while (!ended() && (await addedRows(url)) < rows) await sleep(10);
 }
 
-/** A service that can be killed and comes back where it was. */
+/** A service that can be killed and restarted on the same port and data. */
 async function startKillable(t: TestContext, folder: string) {
   const port = String(await freePort());
   const env = { BOOTSTRAP_TOKEN: TOKEN, DATA_DIR: join(folder, 'data') };
@@ -79,7 +79,7 @@ async function startKillable(t: TestContext, folder: string) {
   };
 }
 
-/** @param args beyond the file */
+/** @param args after the file */
 function startImport(url: string, file: string, ...args: string[]) {
   const env = { PLANT_STORE_URL: url, PLANT_STORE_TOKEN: TOKEN };
   const child = launch(['plant', 'import', file, ...args], env);
@@ -89,7 +89,7 @@ function startImport(url: string, file: string, ...args: string[]) {
     return outcome;
   });
   return {
-    /** Sends the signal when the service has so many rows, and gives how it ended. */
+    /** Sends the signal once the service has this many rows; resolves with how the import ended. */
     async signalAt(rows: number, signal: NodeJS.Signals): Promise<Outcome> {
       await untilAdded(url, rows, () => hasEnded);
       child.kill(signal);
@@ -127,8 +127,8 @@ test('20,000 rows without ids are added exactly once while import and service ar
     await service.killAndRestart();
     const { code, stderr } = await last.ended;
     assert.equal(code, 1, stderr);
-    assert.match(stderr, /^Continuing the import that began at /);
-    const said = /^(\d+) rows added, 200 failed .*\n(\d+) rows had been added before/m.exec(stderr);
+    assert.match(stderr, /^Continuing the import that started at /);
+    const said = /^(\d+) rows added, 200 failed .*\n(\d+) rows had already been added/m.exec(stderr);
     assert.equal(Number(said?.[1]) + Number(said?.[2]), 20_000, stderr);
     assertReported(file, 20_000);
     await assertExact(service.url, 20_000);
@@ -137,7 +137,7 @@ test('20,000 rows without ids are added exactly once while import and service ar
 });
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  test(`${signal} ends an import after what is under way, and the same command adds the rest`, async (t) => {
+  test(`${signal} ends an import after its pending requests, and the same command adds the rest`, async (t) => {
     await withFolder(async (folder) => {
       const rows = 4_000;
       const file = writeFile(folder, rows);
@@ -145,12 +145,12 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
       const { code, stderr } = await startImport(url, file, '--concurrency', '8').signalAt(500, signal);
       assert.equal(code, 1, stderr);
       const said =
-        /^Stopped: (\d+) rows added, (\d+) failed \(.*\)\.\n.*\n(\d+) rows to go\. To continue, run the same command/;
+        /^Stopped: (\d+) rows added, (\d+) failed \(.*\)\.\n.*\n(\d+) rows left\. To continue, run the same command/;
       const [added = 0, failed = 0, left = 0] = said.exec(stderr)?.slice(1).map(Number) ?? [];
       assert.equal(added + failed + left, rows + rows / PLANTS_PER_PROBLEM, stderr);
       const rest = (await startImport(url, file).ended).stderr;
       assert.match(rest, new RegExp(`^${rows - added} rows added, ${rows / PLANTS_PER_PROBLEM} failed`, 'm'));
-      assert.match(rest, new RegExp(`^${added} rows had been added before`, 'm'));
+      assert.match(rest, new RegExp(`^${added} rows had already been added`, 'm'));
       assertReported(file, rows);
       await assertExact(url, rows);
     });

@@ -4,11 +4,11 @@ import { type TestContext, test } from 'node:test';
 import { launch, outcomeOf } from '../../../testkit/processes/program.ts';
 import { type Import, withImport, wordsOf } from './importing.ts';
 
-/** Two plants and a row that fails before the import ends at the third plant: the user may have no more. */
+/** The import ends at the third plant, when the user has reached the limit; an invalid row comes before it. */
 const ROWS = 'name,tag\nAlder,\n,Quercus\nBeech,\nCedar,\n';
 const FAILED = 'name,tag,line,error\n,Quercus,3,There is no name.\n';
 
-/** Gives the work an import that stopped, and its report, which it has not finished. */
+/** Gives the work an import that stopped, and its unfinished report. */
 async function withStopped(
   t: TestContext,
   work: (parts: Import & { file: string; report: string }) => Promise<void>,
@@ -29,13 +29,10 @@ async function withStopped(
   );
 }
 
-test('a resumed import reports its rows again, and keeps a report that somebody else created meanwhile', async (t) => {
+test('a resumed import reports its rows again, and keeps a report that someone else created meanwhile', async (t) => {
   await withStopped(t, async ({ load, service, file, report }) => {
     writeFileSync(report, 'mine');
-    assert.match(
-      wordsOf(await load(file), 1),
-      /p\.csv\.errors\.csv already exists, with the rows that failed/,
-    );
+    assert.match(wordsOf(await load(file), 1), /p\.csv\.errors\.csv already exists, with rows that failed/);
     assert.equal(readFileSync(report, 'utf8'), 'mine');
     assert.equal(readFileSync(`${report}.part`, 'utf8'), FAILED);
     rmSync(report);
@@ -50,7 +47,7 @@ test('a resumed import reports its rows again, and keeps a report that somebody 
   });
 });
 
-test('what is no report of failed rows stays where an import would write its own', async (t) => {
+test('an import does not overwrite a file that is not its report', async (t) => {
   await withImport(t, async ({ write, load, plants }) => {
     const file = write('p.csv', 'name\n""\n');
     const notes = write('p.csv.errors.csv.part', 'my notes\n');
@@ -63,7 +60,7 @@ test('what is no report of failed rows stays where an import would write its own
   });
 });
 
-test('an import that was stopped says not to correct rows yet', async (t) => {
+test('a stopped import says not to correct rows yet', async (t) => {
   await withImport(t, async ({ write, env, receiver }) => {
     const file = write('p.csv', `name\n""\n${'Alder\n'.repeat(10_000)}`);
     const child = launch(['plant', 'import', file, '--concurrency', '1'], {
@@ -78,12 +75,12 @@ test('an import that was stopped says not to correct rows yet', async (t) => {
     const said = wordsOf(await ended, 1);
     assert.match(
       said,
-      /^Stopped: \d+ rows? added, 1 failed .*\n.*\.part: finish the import first, then correct them\.\n\d+ rows to go/,
+      /^Stopped: \d+ rows? added, 1 failed .*\n.*\.part: finish the import first, then correct them\.\n\d+ rows left/,
     );
   });
 });
 
-test('a disk that was full lost a part of a row that failed', async (t) => {
+test('a row that a full disk cut off is reported in full by the next run', async (t) => {
   await withImport(t, async ({ write, load, env }) => {
     const count = 200;
     const file = write(
@@ -94,7 +91,7 @@ test('a disk that was full lost a part of a row that failed', async (t) => {
     const said = wordsOf(await outcomeOf(launch(['plant', 'import', file], env, small)), 1);
     assert.match(
       said,
-      /^Stopped: 0 rows added, \d+ failed .*\n(?:.*\n)*error: The rows that fail cannot be written to .*p\.csv\.errors\.csv\.part: the file would be larger .*\n$/,
+      /^Stopped: 0 rows added, \d+ failed .*\n(?:.*\n)*error: Failed rows cannot be written to .*p\.csv\.errors\.csv\.part: the file would exceed .*\n$/,
     );
     assert.match(wordsOf(await load(file), 1), /0 rows added, 200 failed/);
     const [, ...rows] = readFileSync(`${file}.errors.csv`, 'utf8').trimEnd().split('\n');
@@ -105,7 +102,7 @@ test('a disk that was full lost a part of a row that failed', async (t) => {
   });
 });
 
-test('a file that is no marker stays where an import would write its own', async (t) => {
+test('an import does not overwrite a file that is not its marker', async (t) => {
   await withImport(t, async ({ write, load, plants }) => {
     const file = write('p.csv', 'name\nAlder\n');
     for (const text of ['', 'no line break', 'my notes\nof today\n', '{"sha256":"x"}\n']) {
@@ -122,13 +119,13 @@ test('a file that is no marker stays where an import would write its own', async
   });
 });
 
-test('a link as the report is said before anything is sent, and an empty file is one', async (t) => {
+test('a link in place of the report is refused before anything is sent, and an empty file is replaced', async (t) => {
   await withImport(t, async ({ write, load, plants }) => {
     const file = write('p.csv', 'name,tag\n,x\nAlder,\n');
     symlinkSync(`${file}.none`, `${file}.link`);
     assert.match(
       wordsOf(await load(file, '--errors', `${file}.link`), 1),
-      /is a link, which is not followed\. Remove it,/,
+      /is a link, which imports do not follow\. Remove it,/,
     );
     assert.equal(await plants(), '[]');
     const empty = write('empty', '');
@@ -137,7 +134,7 @@ test('a link as the report is said before anything is sent, and an empty file is
   });
 });
 
-test('the report made the text null of a null, and nothing of a line that is no object', async (t) => {
+test('a report leaves nulls empty, and keeps a line that is not an object', async (t) => {
   await withImport(t, async ({ write, load, plants }) => {
     const file = write(
       'p.ndjson',
@@ -150,7 +147,7 @@ test('the report made the text null of a null, and nothing of a line that is no 
     assert.match(lines[2] ?? '', /^,,,2,/);
     assert.match(lines[3] ?? '', /^"\{""name"":""Fir"",\}",3,/);
     assert.match(lines[4] ?? '', /^"\[""Oak""\]",4,/);
-    // Imported before it is mended, only what is right now becomes a plant.
+    // Importing the uncorrected report adds only the rows that are valid now.
     assert.match(wordsOf(await load(report), 1), /^1 row added, 3 failed/);
     assert.equal(await plants(), '[{"id":1,"name":"Alder"}]');
   });

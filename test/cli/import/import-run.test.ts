@@ -15,7 +15,7 @@ async function* rowsFrom(drafts: readonly { name: string; id?: bigint }[]): Asyn
   }));
 }
 
-/** Continues an import until so many rows are sent, when the keys of its earlier run are forgotten. */
+/** Continues an import until it has sent this many rows, when the keys of the earlier run are forgotten. */
 function continued(drafts: readonly { name: string; id?: bigint }[], forgottenAfter: number, known: number) {
   let sent = 0;
   const counts = { added: 0, addedBefore: 0, failed: 0 };
@@ -35,13 +35,13 @@ function continued(drafts: readonly { name: string; id?: bigint }[], forgottenAf
 
 const named = (count: number) => Array.from({ length: count }, (_, i) => ({ name: `Plant ${i}` }));
 
-test('an import that continues stops at rows that the service may have added and forgotten', async () => {
+test('a resumed import stops at rows that the service may have added and forgotten', async () => {
   const { ended, counts } = continued(named(20), 10, 20);
-  await assert.rejects(ended, /began more than 24 hours ago/);
+  await assert.rejects(ended, /started more than 24 hours ago/);
   assert.deepEqual(counts, { added: 0, addedBefore: 10, failed: 0 });
 });
 
-test('an import that continues sends rows with ids, and rows that no earlier run can have sent', async () => {
+test('a resumed import sends rows with ids, and rows that no earlier run can have sent', async () => {
   const withIds = continued(
     named(20).map((draft, i) => ({ ...draft, id: BigInt(i) })),
     10,

@@ -12,7 +12,7 @@ import { room, stopped, withImport, wordsOf } from './importing.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../../bin/plant-store', import.meta.url));
 
-/** Forms of the same three plants. */
+/** The same three plants in several forms. */
 const forms: Readonly<Record<string, string>> = {
   'a.csv':
     '\uFEFFtag,name,id\r\n"Alnus, Mill.",Alder,9007199254740993\r\n,"the ""red"" one",\r\nx,\u{1f331},-5\r\n',
@@ -37,7 +37,7 @@ for (const [name, text] of Object.entries(forms)) {
   });
 }
 
-test('rows that fail are in a report that can be mended and imported by itself', async (t) => {
+test('failed rows go to a report that can be corrected and imported', async (t) => {
   await withImport(t, async ({ write, load, plants, plant }) => {
     await plant('{"id":1,"name":"there before"}');
     const file = write(
@@ -46,12 +46,12 @@ test('rows that fail are in a report that can be mended and imported by itself',
     );
     assert.equal(
       wordsOf(await load(file), 1).replace(/\(.*?\)/, '()'),
-      `2 rows added, 4 failed ().\nThe rows that failed are in ${file}.errors.csv: correct them there and import that file.\n`,
+      `2 rows added, 4 failed ().\nThe failed rows are in ${file}.errors.csv: correct them there and import that file.\n`,
     );
     const report = `${file}.errors.csv`;
     const lines = readFileSync(report, 'utf8').trim().split('\n');
     assert.equal(lines[0], 'id,name,tag,line,error');
-    // The rows that were sent are answered when they are answered.
+    // Answers may arrive in any order.
     assert.deepEqual(lines.slice(1).toSorted(), [
       '"4,5"" pot,",6,"The double quotes are wrong. Put the whole value in double quotes, and write each double quote in it twice."',
       '1,Alder,,2,You already have a plant with the id 1; nothing was changed. (error 40900)',
@@ -80,29 +80,26 @@ test('rows that fail are in a report that can be mended and imported by itself',
   });
 });
 
-test('a report that is there is not written over, as somebody may be mending it', async (t) => {
+test('an existing report is not overwritten, since someone may be correcting it', async (t) => {
   await withImport(t, async ({ write, load, plants }) => {
     const file = write('p.csv', 'name\nAlder\n');
     write('p.csv.errors.csv', 'mine');
-    assert.match(
-      wordsOf(await load(file), 1),
-      /p\.csv\.errors\.csv already exists, with the rows that failed/,
-    );
+    assert.match(wordsOf(await load(file), 1), /p\.csv\.errors\.csv already exists, with rows that failed/);
     assert.equal(await plants(), '[]');
     assert.match(wordsOf(await load(file, '--errors', `${file}.other`), 0), /^1 row added/);
   });
 });
 
-test('a file that is imported twice within a day is added once, unless --again asks for more', async (t) => {
+test('a file imported twice within a day is added once, except with --again', async (t) => {
   await withImport(t, async ({ write, load, service }) => {
     const file = write('p.csv', 'name\nAlder\nBeech\n');
     const count = async () => JSON.parse((await service.request('GET', '/plants')).text).length;
     wordsOf(await load(file), 0);
     assert.match(
       wordsOf(await load(file), 0),
-      /^0 rows added .*\n2 rows had been added before, by an import of the same file\. .*--again\n$/,
+      /^0 rows added .*\n2 rows had already been added by an earlier import of this file\. .*--again\n$/,
     );
-    assert.match(wordsOf(await load(file, '--quiet'), 0), /^0 rows added .*\n2 rows had been added before/);
+    assert.match(wordsOf(await load(file, '--quiet'), 0), /^0 rows added .*\n2 rows had already been added/);
     assert.equal(await count(), 2);
     assert.match(wordsOf(await load(file, '--again'), 0), /^2 rows added/);
     assert.equal(await count(), 4);
@@ -121,7 +118,7 @@ test('the next import of the same file retries a refused row', async (t) => {
   });
 });
 
-test('rows from a pipe are added, and cannot be gone on with', async (t) => {
+test('rows from a pipe are added, but cannot be resumed', async (t) => {
   await withImport(t, async ({ write, env, plants }) => {
     const file = write('p', '{"name":"Alder"}\n{"name":"Beech"}\n');
     const importer = [process.execPath, PROGRAM, 'plant', 'import', '-', '--format', 'ndjson'].join(' ');
@@ -133,17 +130,17 @@ test('rows from a pipe are added, and cannot be gone on with', async (t) => {
   });
 });
 
-test('a marker that cannot be written is said before anything is sent', async (t) => {
+test('an unwritable marker is reported before anything is sent', async (t) => {
   await withImport(t, async ({ write, load, plants }) => {
-    // No name is left for what the marker is written to first.
+    // The name is too long for the marker's draft.
     const file = write(`${'p'.repeat(240)}.csv`, 'name\nAlder\n');
     const words = wordsOf(await load(file, '--errors', write('errors', '')), 1);
-    assert.match(words, /\.csv\.import, which marks .*, cannot be written: ENAMETOOLONG\. Copy the file/);
+    assert.match(words, /\.csv\.import, cannot be written: ENAMETOOLONG\. Copy the file/);
     assert.equal(await plants(), '[]');
   });
 });
 
-test('an import that ended adds the rest when it is run again', async (t) => {
+test('an interrupted import adds the rest when it runs again', async (t) => {
   await withImport(
     t,
     async (parts) => {
@@ -153,7 +150,7 @@ test('an import that ended adds the rest when it is run again', async (t) => {
       const words = wordsOf(await load(file), 0);
       assert.match(
         words,
-        /^Continuing the import that began at .*\.\n3 rows added .*\n3 rows had been added before/,
+        /^Continuing the import that started at .*\.\n3 rows added .*\n3 rows had already been added/,
       );
       const names = [...(await plants()).matchAll(/"name":"(.)"/g)].map(([, name]) => name);
       assert.deepEqual(names.toSorted(), ['D', 'E', 'F']);
@@ -163,7 +160,7 @@ test('an import that ended adds the rest when it is run again', async (t) => {
   );
 });
 
-test('an import does not continue with another service, and does with another token of the user', async (t) => {
+test('an import does not continue with another service, but does with another token of the user', async (t) => {
   await withImport(
     t,
     async (parts) => {
@@ -174,13 +171,13 @@ test('an import does not continue with another service, and does with another to
       for (const id of [1, 2, 3]) succeeded(await service.request('DELETE', `/plants/${id}`), 204);
       const PLANT_STORE_TOKEN = await service.tokenFor('admin');
       const words = wordsOf(await run(['plant', 'import', file], { ...env, PLANT_STORE_TOKEN }), 0);
-      assert.match(words, /3 rows added .*\n3 rows had been added before/);
+      assert.match(words, /3 rows added .*\n3 rows had already been added/);
     },
     room,
   );
 });
 
-test('an import does not continue with a file that was changed', async (t) => {
+test('an import does not continue with a changed file', async (t) => {
   await withImport(
     t,
     async (parts) => {
@@ -189,7 +186,7 @@ test('an import does not continue with a file that was changed', async (t) => {
       parts.write('p.csv', text.replace('F', 'G'));
       assert.match(
         wordsOf(await parts.load(file), 1),
-        /The file has changed since\. Put it back as it was, or/,
+        /The file has changed since\. Restore the old content, or/,
       );
       parts.write('p.csv', text);
       assert.match(wordsOf(await parts.load(file), 1), /^Continuing the import/);
@@ -198,7 +195,7 @@ test('an import does not continue with a file that was changed', async (t) => {
   );
 });
 
-/** Lets the marker of an import say that it began so many hours ago. */
+/** Makes the marker of an import say that it started this many hours ago. */
 function backdate(file: string, hours: number): void {
   const marker = JSON.parse(readFileSync(`${file}.import`, 'utf8'));
   const begunAt = new Date(Date.now() - hours * 3_600_000).toISOString();
@@ -215,19 +212,22 @@ test('an import of rows without ids does not continue after 24 hours, unless wit
       backdate(file, 24);
       assert.match(
         wordsOf(await load(file), 1),
-        /^error: The import began more than 24 hours ago, .*--again\.\n$/,
+        /^error: The import started more than 24 hours ago, .*--again\.\n$/,
       );
       assert.equal(await plants(), '[]');
-      // All six are too many for this user, but three are added once more.
+      // The user's limit stops it after three of the six rows, added once more.
       assert.match(wordsOf(await load(file, '--again'), 1), /^Stopped: 3 rows added/);
       for (const id of [4, 5, 6]) succeeded(await service.request('DELETE', `/plants/${id}`), 204);
-      assert.match(wordsOf(await load(file), 0), /^Continuing .*\n3 rows added .*\n3 rows had been added/);
+      assert.match(
+        wordsOf(await load(file), 0),
+        /^Continuing .*\n3 rows added .*\n3 rows had already been added/,
+      );
     },
     room,
   );
 });
 
-test('an import of rows that all have ids continues after 24 hours, too', async (t) => {
+test('an import of rows that all have ids continues even after 24 hours', async (t) => {
   await withImport(
     t,
     async ({ write, load, service }) => {
@@ -235,7 +235,10 @@ test('an import of rows that all have ids continues after 24 hours, too', async 
       wordsOf(await load(file, '--concurrency', '1'), 1);
       succeeded(await service.request('DELETE', '/plants/11'), 204);
       backdate(file, 25);
-      assert.match(wordsOf(await load(file), 0), /^Continuing .*\n1 row added .*\n3 rows had been added/);
+      assert.match(
+        wordsOf(await load(file), 0),
+        /^Continuing .*\n1 row added .*\n3 rows had already been added/,
+      );
     },
     room,
   );
@@ -245,7 +248,7 @@ const unreadable: readonly { name: string; text: string | Buffer; says: RegExp }
   {
     name: 'latin.csv',
     text: Buffer.from('name\nAhorn\nK\xfcmmel\n', 'latin1'),
-    says: /is not text in UTF-8\. Save it as/,
+    says: /is not UTF-8 text\. Save it as/,
   },
   { name: 'empty.csv', text: '', says: /The file is empty; its first line must name the columns/ },
   { name: 'none.csv', text: 'id,tag\n1,x\n', says: /There is no column "name"/ },
@@ -262,14 +265,14 @@ const unreadable: readonly { name: string; text: string | Buffer; says: RegExp }
   },
   { name: 'lines.json', text: '{"name":"Alder"}\n', says: /not a JSON array\. .*--format ndjson/ },
 ];
-test('a file that cannot be read to its end is refused before anything is sent', async (t) => {
+test('an unreadable file is refused before anything is sent', async (t) => {
   await withImport(t, async ({ write, load, plants }) => {
     for (const { name, text, says } of unreadable) {
       assert.match(wordsOf(await load(write(name, text)), 1), says);
     }
     assert.match(
       wordsOf(await load('missing.csv'), 1),
-      /missing\.csv cannot be read: there is no such file or folder\.\n$/,
+      /missing\.csv cannot be read: no such file or folder\.\n$/,
     );
     assert.equal(await plants(), '[]');
   });
@@ -284,12 +287,12 @@ test('--dry-run shows what is wrong, sends nothing and needs no service', async 
     assert.deepEqual(JSON.parse(stdout), { rows: 3, failed: 2 });
     assert.match(
       stderr,
-      /^line 2: The row is not JSON: .*\nline 3: There is no name\.\n3 rows read, 2 of them wrong\. Nothing was sent\.\n$/,
+      /^line 2: The row is not JSON: .*\nline 3: There is no name\.\n3 rows read, 2 invalid\. Nothing was sent\.\n$/,
     );
   });
 });
 
-test('--quiet says nothing when all is well, and --json tells it as data', async (t) => {
+test('--quiet prints nothing on success, and --json prints the result', async (t) => {
   await withImport(t, async ({ write, load }) => {
     const { code, stdout, stderr } = await load(write('p.csv', 'name\nAlder\n'), '--quiet', '--json');
     assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
@@ -306,32 +309,32 @@ test('--quiet says nothing when all is well, and --json tells it as data', async
   });
 });
 
-test('a service that asks for patience by Retry-After gets it', async (t) => {
+test('Retry-After is respected', async (t) => {
   await withImport(
     t,
     async ({ write, load }) => {
       const file = write('p.csv', `name\n${'Alder\n'.repeat(30)}`);
       const words = wordsOf(await load(file), 0);
-      assert.match(words, /\(error 42900\) Trying again …\n(?:.*\n)*30 rows added/);
+      assert.match(words, /\(error 42900\) Retrying …\n(?:.*\n)*30 rows added/);
     },
     { RATE_LIMIT: '20/1s' },
   );
 });
 
-test('a service that is not there ends the import soon', async (t) => {
+test('an unreachable service ends the import soon', async (t) => {
   await withImport(t, async ({ write, load }) => {
     const file = write('p.csv', 'name\nAlder\n');
     const words = wordsOf(await load(file, '--url', 'http://127.0.0.1:9', '--patience', '1s'), 1);
     assert.match(
       words,
-      /^Nothing answers at .* Trying again …\nerror: Nothing answers at .* It was tried for 1s\.\n$/,
+      /^Nothing answers at .* Retrying …\nerror: Nothing answers at .* Gave up after 1s\.\n$/,
     );
     assert.equal(existsSync(`${file}.import`), false);
     assert.equal(existsSync(`${file}.errors.csv`), false);
   });
 });
 
-test('a token that may not write ends the import', async (t) => {
+test('a token without the write scope ends the import', async (t) => {
   await withImport(t, async ({ write, service, env }) => {
     const file = write('p.csv', 'name\nAlder\n');
     const token = await service.tokenFor('ann', { scopes: ['plants:read'] });
@@ -341,10 +344,10 @@ test('a token that may not write ends the import', async (t) => {
   });
 });
 
-test('a file whose format its name does not tell needs --format', async () => {
+test('a file name without a known format needs --format', async () => {
   const { code, stderr } = await run(['plant', 'import', '-'], { PLANT_STORE_TOKEN: 'x' });
   assert.equal(code, 2);
-  assert.equal(stderr, 'error: What is in standard input? Say it with --format: csv, ndjson, json.\n');
+  assert.equal(stderr, 'error: The format of standard input is unknown. Pass --format: csv, ndjson, json.\n');
 });
 
 test('a terminal shows a bar', { skip: noTerminal() ?? false }, async (t) => {

@@ -5,11 +5,11 @@ import type { TestContext } from 'node:test';
 import { type Outcome, withFolder } from '../../../testkit/processes/program.ts';
 import { type Remote, startRemote } from '../../../testkit/processes/remote.ts';
 
-/** A service, and a folder for the files that are imported into it. */
+/** A service, and a folder for the files to import. */
 export type Import = Remote & {
-  /** Writes a file and gives its path. */
+  /** Writes a file and returns its path. */
   write(name: string, text: string | Buffer): string;
-  /** Runs `plant import` with these arguments. */
+  /** Runs `plant import`. */
   load(...args: string[]): Promise<Outcome>;
   /** The plants with id, name and tag, as JSON text. */
   plants(): Promise<string>;
@@ -31,21 +31,21 @@ export async function withImport(
   });
 }
 
-/** What it said. */
+/** What it printed for people. */
 export function wordsOf({ code, stdout, stderr }: Outcome, expected: 0 | 1): string {
   assert.deepEqual({ code, stdout }, { code: expected, stdout: '' }, stderr);
   return stderr;
 }
 
-/** An import of six rows that stopped behind the third: the user may have no more plants. */
+/** Runs an import of six rows that stops after the third, at the user's limit. */
 export async function stopped({ write, load }: Import): Promise<string> {
   const file = write('p.csv', 'name,tag\nA,\nB,\nC,\nD,\nE,\nF,\n');
   const said = wordsOf(await load(file, '--concurrency', '1'), 1);
   assert.match(
     said,
-    /^Stopped: 3 rows added \(.*\)\.\n3 rows to go\. To continue, run the same command .*\nerror: .*40902/,
+    /^Stopped: 3 rows added \(.*\)\.\n3 rows left\. To continue, run the same command .*\nerror: .*40902/,
   );
   return file;
 }
-/** Has an import end behind the third row. */
+/** Makes an import end after the third row. */
 export const room = { MAX_PLANTS_PER_USER: '3' };

@@ -34,7 +34,7 @@ function backUp(folder: string, file: string, ...more: string[]) {
   return run(['backup', file, '--data-dir', folder, ...more]);
 }
 
-test('a backup has every plant, is one file that only its owner may read, and says what it is', async () => {
+test('a backup has every plant, is one file that only its owner can read, and identifies itself', async () => {
   await withStoreFolder(async (folder) => {
     addPlants(folder, 3);
     const file = join(folder, 'plants.backup');
@@ -48,7 +48,7 @@ test('a backup has every plant, is one file that only its owner may read, and sa
   });
 });
 
-test('a backup of a store that has some of everything passes its own checks', async () => {
+test('a backup of a store with some of everything passes its own checks', async () => {
   await withFolder(async (folder) => {
     const store = await openEmbedded(folder);
     await fillStore(store);
@@ -63,7 +63,7 @@ test('a backup overwrites an existing file only with --force', async () => {
   await withStoreFolder(async (folder) => {
     const file = join(folder, 'plants.backup');
     await writeFile(file, 'precious');
-    assert.match(failureOf(await backUp(folder, file)), /is there already\. Name another .* --force\.$/);
+    assert.match(failureOf(await backUp(folder, file)), /already exists\. Choose another .* --force\.$/);
     assert.equal(await readFile(file, 'utf8'), 'precious');
     wordsOf(await backUp(folder, file, '--force'));
     assert.equal(plantsIn(file), 0);
@@ -76,8 +76,8 @@ test('a backup that fails says why in one line, and leaves nothing', async () =>
     await withFolder(async (other) => {
       const file = join(other, 'plants.backup');
       const wrong: [where: string, to: string, says: RegExp][] = [
-        [folder, join(other, 'none', 'x'), /There is no folder .*none\. Make it/],
-        [folder, other, /is a folder\. Name a file in it/],
+        [folder, join(other, 'none', 'x'), /There is no folder .*none\. Create it/],
+        [folder, other, /is a folder\. Choose a file in it/],
         [other, file, /There is no store at .* --data-dir\.$/],
       ];
       for (const [where, to, says] of wrong) assert.match(failureOf(await backUp(where, to)), says);
@@ -102,7 +102,7 @@ test('a backup that fails says why in one line, and leaves nothing', async () =>
   });
 });
 
-test('with a database, backup names what backs it up', async () => {
+test('with a database, backup names the tools to use instead', async () => {
   const { code, stdout, stderr } = await run(['backup', 'x'], {
     DATABASE_URL: 'postgres://a:secret@db/plants',
   });
@@ -111,7 +111,7 @@ test('with a database, backup names what backs it up', async () => {
   assert.doesNotMatch(stderr, /secret/);
 });
 
-test('a disk that is full in the middle of a backup leaves nothing, and the backup before', async () => {
+test('a full disk leaves nothing of a backup, and keeps the previous one', async () => {
   await withStoreFolder(async (folder) => {
     await withFolder(async (other) => {
       const file = join(other, 'plants.backup');
@@ -119,19 +119,19 @@ test('a disk that is full in the middle of a backup leaves nothing, and the back
       addPlants(folder, 30_000);
       const small = ['sh', '-c', 'ulimit -f 600; exec "$@"', 'sh'];
       const outcome = await outcomeOf(launch(['backup', file, '--force', '--data-dir', folder], {}, small));
-      assert.match(failureOf(outcome), /cannot be made in .*, and nothing is left of it: the disk/);
+      assert.match(failureOf(outcome), /cannot be written to .*, and nothing is left of it: the disk/);
       assert.deepEqual(await readdir(other), ['plants.backup']);
       assert.equal(plantsIn(file), 0);
     });
   });
 });
 
-test('a folder that may not be written is said to be one', async (t) => {
+test('an unwritable folder is reported as one', async (t) => {
   if (process.getuid?.() === 0) return t.skip('root may write everywhere');
   await withStoreFolder(async (folder) => {
     await withFolder(async (other) => {
       await chmod(other, 0o500);
-      assert.match(failureOf(await backUp(folder, join(other, 'x'))), /cannot be made in /);
+      assert.match(failureOf(await backUp(folder, join(other, 'x'))), /cannot be written to /);
     });
   });
 });
@@ -147,7 +147,7 @@ test('a damaged store is not backed up over a good backup', async () => {
       await store.write(Buffer.alloc(4096, 0xa5), 0, 4096, at);
     const { code, stderr } = await backUp(folder, file, '--force');
     assert.equal(code, 1);
-    assert.match(stderr, /^error: The backup cannot be made .* nothing is left of it: [^\n]+\n$/);
+    assert.match(stderr, /^error: The backup cannot be written .* nothing is left of it: [^\n]+\n$/);
     assert.equal(plantsIn(file), 20_000);
   });
 });
@@ -166,20 +166,20 @@ test('an interrupted backup leaves nothing', async () => {
   });
 });
 
-/** What a killed backup has got to, as its draft shows it. */
+/** The stages at which to kill a backup, by the files in its folder. */
 const STAGES: readonly (readonly [what: string, isReached: (names: string[]) => boolean])[] = [
   ['it has a draft', () => true],
   ['it has a lock', (names) => names.includes('lock')],
   ['it copies', (names) => names.includes('store-journal')],
 ];
 
-/** What is in the folder in which a backup works; undefined while there is none. */
+/** The files in the folder where a backup works; undefined without one. */
 function draftIn(folder: string): string[] | undefined {
   const name = readdirSync(folder).find((each) => each.includes('.partial-'));
   return name === undefined ? undefined : readdirSync(join(folder, name));
 }
 
-/** Starts a backup, and resolves when its draft shows this. */
+/** Starts a backup; resolves at this stage. */
 async function backupUntil(
   isReached: (names: string[]) => boolean,
   [folder, file]: [folder: string, file: string],
@@ -191,14 +191,14 @@ async function backupUntil(
     hasEnded = true;
   });
   for (let draft: string[] | undefined; !draft || !isReached(draft); draft = draftIn(dirname(file))) {
-    assert.ok(!hasEnded, 'it was over too soon');
+    assert.ok(!hasEnded, 'it ended too soon');
     await turn();
   }
   return { kill: () => void child.kill('SIGKILL'), ended };
 }
 
 for (const [what, isReached] of STAGES) {
-  test(`what a backup leaves that is killed when ${what} is removed by the next one`, async () => {
+  test(`the next backup removes what one left that was killed when ${what}`, async () => {
     await withStoreFolder(async (folder) => {
       addPlants(folder, 100_000);
       await withFolder(async (other) => {
@@ -261,11 +261,11 @@ test('a backup with --force replaces files only, and a link to one stays a link'
       assert.ok(pipe && file && link && nowhere);
       execFileSync('mkfifo', [pipe]);
       for (const to of [pipe, '/dev/null']) {
-        assert.match(failureOf(await backUp(folder, to, '--force')), /is no file, but a device or a pipe/);
+        assert.match(failureOf(await backUp(folder, to, '--force')), /is a device or a pipe/);
       }
       assert.ok((await stat(pipe)).isFIFO());
       await symlink(join(other, 'none'), nowhere);
-      assert.match(failureOf(await backUp(folder, nowhere, '--force')), /is a link that leads nowhere/);
+      assert.match(failureOf(await backUp(folder, nowhere, '--force')), /is a broken link/);
       await writeFile(file, 'the one before');
       await symlink(file, link);
       wordsOf(await backUp(folder, link, '--force'));
@@ -275,7 +275,7 @@ test('a backup with --force replaces files only, and a link to one stays a link'
   });
 });
 
-test('a change that was broken off is explained by doctor, and finished by a backup', async () => {
+test('doctor explains an interrupted change, and a backup rolls it back', async () => {
   await withStoreFolder(async (folder) => {
     addPlants(folder, 2_000);
     await withFolder(async (broken) => {
@@ -287,10 +287,7 @@ test('a change that was broken off is explained by doctor, and finished by a bac
       }
       db.close();
       const { stdout } = await run(['doctor'], { DATA_DIR: broken, PORT: '0' });
-      assert.match(
-        stdout,
-        /cannot be read: a restore was broken off in the middle of a change\n.*Nothing is lost/,
-      );
+      assert.match(stdout, /cannot be read: a restore was interrupted\n.*Nothing is lost/);
       const file = join(broken, 'plants.backup');
       wordsOf(await backUp(broken, file));
       const made = new DatabaseSync(file, { readOnly: true });

@@ -33,10 +33,10 @@ export function openDatabaseStore(url: string): Promise<PostgresStore> {
   });
 }
 
-/** What a store of `fillStore` has, for questions that need to know it. */
+/** What `fillStore` added, for checks that need it. */
 export type Filled = { keys: Once[]; users: number[]; webhooks: string[] };
 
-/** A bit of everything: each table has rows, those in the middle of long work included. */
+/** Fills every table, including rows of unfinished work. */
 export async function fillStore(store: Store): Promise<Filled> {
   const { access, plants, keys } = store;
   const lanes = await lanesOf(store);
@@ -47,7 +47,7 @@ export async function fillStore(store: Store): Promise<Filled> {
     users.push(user?.id ?? 0);
   }
   const [ann = 0, bob = 0, cagla = 0, dora = 0] = users;
-  // The newest user is gone for good.
+  // The newest user is deleted for good.
   await access.deleteUser('eve', AT);
   await parts.finishChores();
   await addTokens(store);
@@ -67,7 +67,7 @@ export async function fillStore(store: Store): Promise<Filled> {
   const path = { ...once, path: '/plants/\0%00', answer: { ...once.answer, location: undefined } };
   await keys.keepAnswer(path);
   await access.setUserDisabled('Çağla 木村', true, AT);
-  // On the way out: a user, and what a share brought.
+  // Being deleted: a user, and their share.
   await access.deleteUser('dora', AT);
   await access.removeShare({ owner: 'ann', viewer: 'bob' });
   await access.addShare({ owner: 'ann', viewer: 'bob', at: AT + 1 }, 9);
@@ -106,7 +106,7 @@ async function addTokens({ access }: Store): Promise<void> {
 
 type Made = { ann: number; webhooks: readonly string[] };
 
-/** Of Ann's webhook: delivered, failed and waiting; a test, a replay that goes on, and what is too old. */
+/** For Ann's webhook: delivered, failed and waiting deliveries, a test, a running replay, and expired ones. */
 async function makeDeliveries(store: Store, parts: Given, { ann, webhooks }: Made): Promise<void> {
   const [hook = '', ofBob = ''] = webhooks;
   const { chores, deliveries, webhooks: made } = store;
@@ -127,7 +127,7 @@ async function makeDeliveries(store: Store, parts: Given, { ann, webhooks }: Mad
   await deliveries.startReplay({ owner: ann, webhook: hook, from: 'evt_', state: undefined, at: AT }, 9);
 }
 
-/** Everything that a store shows, in a form that is the same for both. */
+/** Everything that a store shows, in a form common to both stores. */
 export async function viewOf(store: Store, { keys, users, webhooks }: Filled) {
   const { access } = store;
   const named = await access.users();
@@ -150,7 +150,7 @@ async function viewOfUser({ access, events, plants, webhooks }: Store, viewer: n
     owners: await access.visibleOwners(viewer),
     plants: await plants.page(all),
     webhooks: await webhooks.webhooks(viewer),
-    // What a position looks like is the store's own.
+    // Positions differ between stores.
     events: feed?.events.map((event) => ({ ...event, position: undefined })),
   };
 }

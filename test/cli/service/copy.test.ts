@@ -18,7 +18,7 @@ import { administer, makeDatabase } from '../../../testkit/stores/postgres.ts';
 import { noTerminal, onTerminal } from '../on-terminal.ts';
 import { fillStore, openDatabaseStore, openEmbedded, viewOf } from './copied-store.ts';
 
-/** The URL of an empty database that is dropped with the test. */
+/** The URL of an empty database that ends with the test. */
 async function emptyDatabase(t: TestContext): Promise<string> {
   const database = await makeDatabase();
   t.after(() => database.drop());
@@ -29,7 +29,7 @@ function copyFrom(folder: string, url: string, ...more: string[]) {
   return run(['copy', '--from', `sqlite:${folder}`, ...more], { DATABASE_URL: url });
 }
 
-/** Rows by table, as `copy --json` prints them. */
+/** Rows by table, from the output of `copy --json`. */
 function rowsIn(json: string): Map<string, number> {
   const tables: { table: string; rows: number }[] = JSON.parse(json);
   return new Map(tables.map(({ table, rows }) => [table, rows]));
@@ -60,7 +60,7 @@ test('a copied store has the same content and continues from there', async (t) =
     t.after(() => after.close());
     assert.deepEqual(await viewOf(after, filled), view);
 
-    // Who follows the feed goes on behind the last event; an id that somebody had is given to nobody.
+    // Followers of the feed continue after the last event, and no used id is assigned again.
     const { create, user, finishChores } = given(after);
     assert.equal(await create(ann, undefined, { name: 'new' }), removed + 1n);
     const feed = await after.events.events({ viewer: ann, after: position, limit: 9 });
@@ -75,7 +75,7 @@ test('a copied store has the same content and continues from there', async (t) =
   });
 });
 
-test('what waited in a store that was copied is sent with its secrets', async (t) => {
+test('waiting deliveries of a copied store are sent with its secrets', async (t) => {
   const url = await emptyDatabase(t);
   await withFolder(async (folder) => {
     const before = await openEmbedded(folder);
@@ -136,7 +136,7 @@ test('a killed copy resumes, and no service starts in between', async (t) => {
   });
 });
 
-test('a copy whose connection breaks off says why, and that it can be gone on with', async (t) => {
+test('a copy whose connection breaks says why, and how to resume', async (t) => {
   const url = await emptyDatabase(t);
   await withStoreFolder(async (folder) => {
     addPlants(folder, 60_000);
@@ -151,12 +151,12 @@ test('a copy whose connection breaks off says why, and that it can be gone on wi
     );
     const { code, stdout, stderr } = await ended;
     assert.deepEqual([code, stdout], [1, '']);
-    assert.match(stderr, /\nerror: The copy was broken off: .+\. The same command goes on where it was\.\n$/);
+    assert.match(stderr, /\nerror: The copy was interrupted: .+\. Run the same command to resume it\.\n$/);
     assert.equal((await copyFrom(folder, url)).code, 0);
   });
 });
 
-test('a store that was changed between two parts of a copy is found out', async (t) => {
+test('a store changed between two runs of a copy is detected', async (t) => {
   const url = await emptyDatabase(t);
   await withStoreFolder(async (folder) => {
     addPlants(folder, 20_000);
@@ -195,7 +195,7 @@ test('a copy of another store does not resume an interrupted one', async (t) => 
   });
 });
 
-test('a database that has users is no target', async (t) => {
+test('a database with users is refused as the target', async (t) => {
   const url = await emptyDatabase(t);
   await withStoreFolder(async (folder) => {
     assert.equal((await run(['migrate'], { DATABASE_URL: url })).code, 0);
@@ -205,11 +205,14 @@ test('a database that has users is no target', async (t) => {
   });
 });
 
-test('a store that is served is not copied', async (t) => {
+test('a store with a running server is not copied', async (t) => {
   const url = await emptyDatabase(t);
   await withFolder(async (folder) => {
     const service = await serve(folder);
-    assert.match(failureOf(await copyFrom(folder, url)), /A server runs on the store .*: stop it first\.$/);
+    assert.match(
+      failureOf(await copyFrom(folder, url)),
+      /A server is running on the store .*\. Stop it first\.$/,
+    );
     assert.equal((await service.stop()).code, 0);
     assert.equal((await copyFrom(folder, url)).code, 0);
   });
@@ -242,7 +245,7 @@ test('--to names the database, and PGPASSWORD has its password', async (t) => {
   });
 });
 
-test('on a terminal a bar shows how far the copy is', async (t) => {
+test('on a terminal a bar shows the progress of the copy', async (t) => {
   const reason = noTerminal();
   if (reason !== undefined) return t.skip(reason);
   const url = await emptyDatabase(t);
@@ -258,8 +261,8 @@ test('on a terminal a bar shows how far the copy is', async (t) => {
 
 for (const { name, args, env, code, says } of [
   { name: 'no source', args: [], env: {}, code: 2, says: /required option '--from <store>' not specified/ },
-  { name: 'another source', args: ['--from', './data'], env: {}, code: 2, says: /It has the form sqlite:/ },
-  { name: 'no target', args: ['--from', 'sqlite:x'], env: {}, code: 2, says: /DATABASE_URL: It is not set/ },
+  { name: 'another source', args: ['--from', './data'], env: {}, code: 2, says: /It must be sqlite:/ },
+  { name: 'no target', args: ['--from', 'sqlite:x'], env: {}, code: 2, says: /DATABASE_URL: Not set/ },
   {
     name: 'another target',
     args: ['--from', 'sqlite:x', '--to', 'mysql://a/b'],
@@ -268,14 +271,14 @@ for (const { name, args, env, code, says } of [
     says: /The database URL must have the form postgres:/,
   },
   {
-    name: 'a source that is not there',
+    name: 'a missing source',
     args: ['--from', 'sqlite:/nowhere'],
     env: { DATABASE_URL: 'postgres://localhost/plants' },
     code: 1,
     says: /^error: There is no store at \/nowhere\/plant-store\.db\.\n$/,
   },
 ]) {
-  test(`a copy with ${name} ends with ${code} and says so`, async () => {
+  test(`a copy with ${name} exits with ${code} and says so`, async () => {
     const outcome = await run(['copy', ...args], env);
     assert.deepEqual([outcome.code, outcome.stdout], [code, '']);
     assert.match(outcome.stderr, says);
@@ -288,7 +291,7 @@ function change(folder: string, sql: string): void {
   db.close();
 }
 
-/** A user who has so many plants, with their events. */
+/** Adds a user with this many plants and their events. */
 function addPlants(folder: string, count: number): void {
   const sql = `
     BEGIN;
@@ -302,7 +305,7 @@ function addPlants(folder: string, count: number): void {
   change(folder, sql);
 }
 
-test('a target that is no database URL is refused without being repeated', async () => {
+test('an invalid target URL is refused without being repeated', async () => {
   const args = ['copy', '--from', 'sqlite:.', '--to', 'http://ann:canary@db/plants'];
   const { code, stdout, stderr } = await run(args, {});
   assert.equal(code, 2);

@@ -16,7 +16,7 @@ import { startReceiver } from '../../../testkit/receivers/receiver.ts';
 import { freePort } from '../../../testkit/sockets/free-port.ts';
 import { makeDatabase } from '../../../testkit/stores/postgres.ts';
 
-/** What a check of this name found, as `doctor --json` tells it. */
+/** The findings of `doctor --json`, by name. */
 async function examine(env: Record<string, string>) {
   const { code, stdout, stderr } = await run(['doctor', '--json'], { PORT: '0', ...env });
   assert.equal(stderr, '');
@@ -24,15 +24,15 @@ async function examine(env: Record<string, string>) {
   return { code, of: (name: string) => findings.filter((finding) => finding.name === name) };
 }
 
-test('doctor finds nothing wrong with a store that is well, and changes nothing', async () => {
+test('doctor finds nothing wrong with a healthy store, and changes nothing', async () => {
   await withStoreFolder(async (folder) => {
     await chmod(folder, 0o700);
     addPlants(folder, 3);
     const before = await stat(storePath(folder));
     const { code, stdout, stderr } = await run(['doctor'], { DATA_DIR: folder, PORT: '0' });
-    assert.deepEqual([code, stderr], [0, 'All is well.\n'], stdout);
+    assert.deepEqual([code, stderr], [0, 'Everything is fine.\n'], stdout);
     assert.match(stdout, /^ok {7}Node: 26/);
-    assert.match(stdout, /\nok {7}Integrity: every page can be read\n/);
+    assert.match(stdout, /\nok {7}Integrity: every page is readable\n/);
     const after = await stat(storePath(folder));
     assert.deepEqual([after.mtimeMs, after.ino, after.size], [before.mtimeMs, before.ino, before.size]);
     assert.deepEqual(await readdir(folder), [basename(storePath(folder))]);
@@ -54,23 +54,23 @@ test('doctor names every wrong setting and continues with the rest', async () =>
   });
 });
 
-test('doctor sees a server that runs and answers, and does not disturb it', async () => {
+test('doctor finds a running server, and does not disturb it', async () => {
   await withStoreFolder(async (folder) => {
     const port = String(await freePort());
     const service = await serve(folder);
     const url = new URL(service.url);
     const { code, of } = await examine({ DATA_DIR: folder, PORT: url.port });
     assert.equal(code, 0);
-    assert.match(of('Server')[0]?.text ?? '', /^runs, and is ready/);
+    assert.match(of('Server')[0]?.text ?? '', /^runs and is ready/);
     const elsewhere = await examine({ DATA_DIR: folder, PORT: port, PUBLIC_URL: service.url });
-    assert.match(elsewhere.of('Server')[0]?.text ?? '', /one runs .* but not at/);
+    assert.match(elsewhere.of('Server')[0]?.text ?? '', /a server runs .* but does not answer at/);
     assert.match(elsewhere.of('Public URL')[0]?.text ?? '', /answers$/);
     assert.match(elsewhere.of('Clock').at(-1)?.text ?? '', /^agrees with http/);
     assert.equal((await service.stop()).code, 0);
   });
 });
 
-test('doctor finds a port that another program has', async (t) => {
+test('doctor finds a port that another program uses', async (t) => {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.after(() => server.close());
@@ -79,7 +79,7 @@ test('doctor finds a port that another program has', async (t) => {
   await withStoreFolder(async (folder) => {
     const { code, of } = await examine({ DATA_DIR: folder, PORT: String(port) });
     assert.equal(code, 1);
-    assert.match(of('Port')[0]?.text ?? '', /cannot be listened on, and no server runs .*EADDRINUSE/);
+    assert.match(of('Port')[0]?.text ?? '', /cannot listen on .*, and no server runs .*EADDRINUSE/);
   });
 });
 
@@ -108,7 +108,7 @@ test('doctor finds a damaged store, one of another program, and one of a newer v
   });
 });
 
-test('doctor warns of what is readable for others, of a second name of the store, and of a folder that is missing', async () => {
+test('doctor warns of files readable by others, a second name of the store, and a missing folder', async () => {
   await withStoreFolder(async (folder) => {
     await chmod(folder, 0o755);
     await chmod(storePath(folder), 0o644);
@@ -122,13 +122,13 @@ test('doctor warns of what is readable for others, of a second name of the store
     );
     assert.deepEqual(
       of('Store').map(({ advice }) => advice),
-      [undefined, `chmod 600 ${storePath(folder)}`, `Remove that name, the store stays: rm ${alias}`],
+      [undefined, `chmod 600 ${storePath(folder)}`, `Remove that name; the store stays: rm ${alias}`],
     );
   });
   await withFolder(async (folder) => {
     const { code, of } = await examine({ DATA_DIR: `${folder}/none` });
     assert.equal(code, 0);
-    assert.match(of('Data folder')[0]?.text ?? '', /none is not there$/);
+    assert.match(of('Data folder')[0]?.text ?? '', /none does not exist$/);
     assert.deepEqual(await readdir(folder), []);
   });
 });
@@ -148,29 +148,26 @@ test('doctor connects to the receivers of webhooks by the rules of deliveries, a
     parseNetworks('127.0.0.0/8'),
   );
   const texts = found.map(({ verdict, text }) => `${verdict}: ${text}`).sort();
-  assert.equal(texts[0], 'ok: 1 of 4 receivers can be connected to');
-  assert.match(
-    texts[1] ?? '',
-    /^warning: the receiver of wh_3 cannot be connected to: .*refused the connection$/,
-  );
+  assert.equal(texts[0], 'ok: 1 of 4 receivers can be reached');
+  assert.match(texts[1] ?? '', /^warning: the receiver of wh_3 cannot be reached: .*refused the connection$/);
   assert.match(texts[2] ?? '', /wh_4 .*refused by the rule "private"/);
   assert.match(texts[3] ?? '', /wh_5 .*(?:name|connection)/);
   assert.doesNotMatch(texts.join(), /secret|\/hook/);
   assert.equal(receiver.received.length, 0);
 });
 
-test('doctor looks at a database: what it is, its store, its connections, its clock', async (t: TestContext) => {
+test('doctor checks a database: its version, store, connections and clock', async (t: TestContext) => {
   const database = await makeDatabase();
   t.after(() => database.drop());
   const empty = await examine({ DATABASE_URL: database.url });
   assert.equal(empty.code, 0);
   assert.match(empty.of('Database')[0]?.text ?? '', /PostgreSQL \d+.*accepts writes$/);
-  assert.match(empty.of('Store')[0]?.text ?? '', /there is none in the database/);
+  assert.match(empty.of('Store')[0]?.text ?? '', /the database has none/);
   assert.equal((await run(['migrate'], { DATABASE_URL: database.url })).code, 0);
   const made = await examine({ DATABASE_URL: database.url, DATABASE_CONNECTIONS: '1000' });
   assert.equal(made.code, 1);
   assert.match(made.of('Store')[0]?.text ?? '', /^schema \d+$/);
-  assert.match(made.of('Connections')[0]?.text ?? '', /DATABASE_CONNECTIONS=1000 has room for 0 replicas/);
+  assert.match(made.of('Connections')[0]?.text ?? '', /DATABASE_CONNECTIONS=1000 allows 0 replicas/);
   assert.match(made.of('Clock')[0]?.text ?? '', /agrees with the database/);
 });
 
@@ -185,16 +182,16 @@ test('doctor says in one line why a database cannot be used', async () => {
   );
 });
 
-test('doctor says that an identity provider does not answer', async () => {
+test('doctor reports an identity provider that does not answer', async () => {
   await withStoreFolder(async (folder) => {
     const issuer = `http://127.0.0.1:${await freePort()}`;
     const { code, of } = await examine({ DATA_DIR: folder, JWT_ISSUER: issuer, JWT_AUDIENCE: 'plants' });
     assert.equal(code, 0);
-    assert.match(of('Identity provider')[0]?.text ?? '', /does not give its keys: .*ECONNREFUSED/);
+    assert.match(of('Identity provider')[0]?.text ?? '', /does not serve its keys: .*ECONNREFUSED/);
   });
 });
 
-test('doctor reports clocks that differ, and which is ahead, and an old Node', () => {
+test('doctor reports differing clocks, which one is ahead, and an old Node', () => {
   assert.equal(compareClocks('b', 900, 0).verdict, 'ok');
   assert.equal(compareClocks('b', 60_000, 0).text, 'is 60 s ahead of b');
   assert.equal(compareClocks('b', -60_000, 0).text, 'is 60 s behind b');

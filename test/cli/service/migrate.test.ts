@@ -13,24 +13,27 @@ async function emptyDatabase(t: TestContext): Promise<{ DATABASE_URL: string }> 
 
 const migrations = readdirSync(new URL('../../../src/store/postgres/migrations/', import.meta.url)).sort();
 
-test('migrate makes the store, and says so when there is nothing to do', async (t) => {
+test('migrate creates the store, and says so when there is nothing to do', async (t) => {
   const env = await emptyDatabase(t);
-  const made = `Brought the schema up to date: ${migrations.join(', ')}.\n`;
+  const made = `Migrated the schema: ${migrations.join(', ')}.\n`;
   assert.equal(wordsOf(await run(['migrate'], env)), made);
   assert.equal(wordsOf(await run(['migrate'], env)), 'The schema is up to date.\n');
   assert.deepEqual(JSON.parse(dataOf(await run(['migrate', '--json'], env))), { applied: [], partitions: 0 });
   assert.equal((await run(['user', 'create', 'ann'], env)).code, 0);
 });
 
-test('a verb makes no store in an empty database, and says how to', async (t) => {
+test('a verb creates no store in an empty database, and says how to', async (t) => {
   const env = await emptyDatabase(t);
   const { code, stderr } = await run(['user', 'list'], env);
   assert.equal(code, 1);
-  assert.match(stderr, /^error: There is no store in the database \S+\. Make one: plant-store migrate, or /);
+  assert.match(
+    stderr,
+    /^error: There is no store in the database \S+\. Create one: plant-store migrate, or /,
+  );
   assert.equal(JSON.parse(dataOf(await run(['migrate', '--partitions', '4', '--json'], env))).partitions, 4);
 });
 
-test('the data folder and a database are not both the place of the store', async (t) => {
+test('the data folder and a database cannot both have the store', async (t) => {
   const env = await emptyDatabase(t);
   const { code, stderr } = await run(['user', 'list', '--data-dir', 'elsewhere'], env);
   assert.deepEqual(
@@ -39,7 +42,7 @@ test('the data folder and a database are not both the place of the store', async
   );
 });
 
-test('a store is made with partitions, and keeps as many as it was made with', async (t) => {
+test('a store is created with partitions, and keeps their number', async (t) => {
   const env = await emptyDatabase(t);
   const made = JSON.parse(dataOf(await run(['migrate', '--partitions', '4', '--json'], env)));
   assert.equal(made.partitions, 4);
@@ -53,21 +56,24 @@ test('a store is made with partitions, and keeps as many as it was made with', a
   );
   assert.match(
     failureOf(await run(['migrate', '--partitions', '8'], env)),
-    /The store is there already, with 4 partitions: that is settled when it is made\.$/,
+    /The store already exists, with 4 partitions\. Partitions can only be set when it is created\.$/,
   );
 });
 
 test('a store without partitions gets none', async (t) => {
   const env = await emptyDatabase(t);
   wordsOf(await run(['migrate'], env));
-  assert.match(failureOf(await run(['migrate', '--partitions', '8'], env)), /already, without partitions/);
+  assert.match(
+    failureOf(await run(['migrate', '--partitions', '8'], env)),
+    /already exists, without partitions/,
+  );
 });
 
-test('programs that migrate at the same time make the store once', async (t) => {
+test('programs that migrate at the same time create the store once', async (t) => {
   const env = await emptyDatabase(t);
   const outcomes = await Promise.all([1, 2, 3].map(() => run(['migrate', '--json'], env)));
   const applied = outcomes.map((outcome) => JSON.parse(dataOf(outcome)).applied.length);
-  // Whoever is not the first may be the second: each file is applied under a lock of its own.
+  // Two programs may share the files: each file is applied under a lock.
   assert.equal(
     applied.reduce((sum, count) => sum + count, 0),
     migrations.length,
@@ -75,7 +81,7 @@ test('programs that migrate at the same time make the store once', async (t) => 
 });
 
 for (const partitions of ['1', '1025', 'x', '']) {
-  test(`${JSON.stringify(partitions)} is no number of partitions`, async () => {
+  test(`${JSON.stringify(partitions)} is not a number of partitions`, async () => {
     const { code, stdout, stderr } = await run(['migrate', '--partitions', partitions]);
     assert.deepEqual([code, stdout], [2, '']);
     assert.match(stderr, /The number of partitions must be an integer from 2 to 1024/);
@@ -89,7 +95,7 @@ test('migrate without a database ends with 2', async () => {
     {
       code: 2,
       stdout: '',
-      stderr: 'error: DATABASE_URL: It is not set; it names the database in which the store is made.\n',
+      stderr: 'error: DATABASE_URL: Not set. It names the database in which to create the store.\n',
     },
   );
 });

@@ -9,10 +9,10 @@ import { failureOf, startRemote } from '../../../testkit/processes/remote.ts';
 import { room, withImport, wordsOf } from '../import/importing.ts';
 import { noTerminal, shownOnTerminal } from '../on-terminal.ts';
 
-/** What somebody wants this user to write over. */
+/** What an attacker wants this user to overwrite. */
 const VICTIM = 'precious';
 
-test('an import follows no link that stands where it writes its marker', async (t) => {
+test('an import follows no link planted where it writes its marker', async (t) => {
   await withImport(t, async ({ write, load, plants }) => {
     const file = write('p.csv', 'name\nAlder\n');
     for (const victim of [write('victim', VICTIM), write('empty', ''), `${file}.none`]) {
@@ -37,19 +37,19 @@ test('an import follows no link planted where it writes failed rows', async (t) 
     rmSync(file);
     execFileSync('mkfifo', [file]);
     const ended = outcomeOf(launch(['plant', 'import', file, '--quiet'], env));
-    // Opens as soon as the import has begun to read, which is after it has looked at the place of the report.
+    // Opens once the import reads, which is after it checked the report's path.
     const rows = await open(file, 'w');
     symlinkSync(victim, `${file}.errors.csv`);
     await rows.write('name,tag\nAlder,\n,x\n');
     await rows.close();
     const { code, stderr } = await ended;
     assert.equal(code, 1);
-    assert.match(stderr, /is a link, which is not followed\./);
+    assert.match(stderr, /is a link, which imports do not follow\./);
     assert.equal(readFileSync(victim, 'utf8'), '');
   });
 });
 
-test('an import that continues writes into no file that a link leads to', async (t) => {
+test('a resumed import writes to no file that a link points to', async (t) => {
   await withImport(
     t,
     async (parts) => {
@@ -73,7 +73,7 @@ test('an import that continues writes into no file that a link leads to', async 
 const NOBODY = 65_534;
 const noRoot = process.getuid?.() === 0 ? false : 'only root can give links away';
 
-test('a link that another user made is not followed by export, backup and login', {
+test("another user's link is not followed by export, backup and login", {
   skip: noRoot,
 }, async (t) => {
   const { env } = await startRemote(t);
@@ -82,7 +82,7 @@ test('a link that another user made is not followed by export, backup and login'
     writeFileSync(victim, VICTIM);
     symlinkSync(victim, link);
     await lchown(link, NOBODY, NOBODY);
-    const says = /is a link that another user made\. Name the file itself\.$/;
+    const says = /is a link created by another user\. Pass the file itself\.$/;
     assert.match(failureOf(await run(['plant', 'export', link], env)), says);
     await withStoreFolder(async (data) => {
       assert.match(failureOf(await run(['backup', link, '--force', '--data-dir', data])), says);
@@ -102,7 +102,7 @@ test('a link that another user made is not followed by export, backup and login'
   });
 });
 
-test('a restore as root gives away no file that a link leads to', { skip: noRoot }, async () => {
+test('a restore as root changes the owner of no file that a link points to', { skip: noRoot }, async () => {
   await withFolder(async (folder) => {
     const [data, victim, file] = ['data', 'victim', 'b'].map((name) => join(folder, name));
     assert.ok(data && victim && file);
@@ -119,7 +119,7 @@ test('a restore as root gives away no file that a link leads to', { skip: noRoot
   });
 });
 
-test('an export to a terminal by its name is as harmless as one to standard output', {
+test("an export to a terminal's path is as harmless as one to standard output", {
   skip: noTerminal() ?? false,
 }, async (t) => {
   const { env, plant } = await startRemote(t);

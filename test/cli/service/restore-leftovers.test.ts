@@ -12,7 +12,7 @@ import { leftIn, plantsIn, restore, withBackup } from '../../../testkit/processe
 import { launch, outcomeOf, untilGreeted, withFolder } from '../../../testkit/processes/program.ts';
 import { failureOf, wordsOf } from '../../../testkit/processes/remote.ts';
 
-test('a restore that is refused leaves nothing, neither a folder nor a file in one', async () => {
+test('a refused restore leaves no folder and no file', async () => {
   await withBackup(async (folder, file) => {
     const outer = join(folder, '..', 'outer');
     await truncate(file, 40_960);
@@ -23,7 +23,7 @@ test('a restore that is refused leaves nothing, neither a folder nor a file in o
     assert.deepEqual(await readdir(outer), []);
     failureOf(await restore(folder, file));
     assert.deepEqual(await readdir(folder), ['plant-store.db']);
-    // What was there stays.
+    // Existing files stay.
     await writeFile(join(outer, 'serving.lock'), '');
     failureOf(await restore(join(outer, 'data'), file));
     failureOf(await restore(outer, file));
@@ -31,7 +31,7 @@ test('a restore that is refused leaves nothing, neither a folder nor a file in o
   });
 });
 
-test('a process that waits for a lock gets it even when the lock file is removed', async () => {
+test('a process waiting for a lock gets it even when the lock file is removed', async () => {
   await withFolder(async (folder) => {
     const path = join(folder, 'serving.lock');
     const unlock = lockForServing(path);
@@ -47,7 +47,7 @@ test('a process that waits for a lock gets it even when the lock file is removed
   });
 });
 
-/** Resolves when a process has a file open. */
+/** Resolves once a process has opened a file. */
 async function untilOpen({ pid }: { pid?: number | undefined }, path: string): Promise<void> {
   const folder = `/proc/${pid}/fd`;
   for (;;) {
@@ -68,7 +68,7 @@ test('restores within one second, or after a killed one, keep each store under i
     for (let n = 0; n < 3; n++) {
       const db = new DatabaseSync(storePath(folder));
       db.exec('PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; PRAGMA user_version = 1');
-      // What a restore leaves that is killed while it folds the log in.
+      // What a restore leaves that was killed while it folded the log in.
       await copyFile(`${storePath(folder)}-wal`, `${before}-2-wal`);
       await copyFile(`${storePath(folder)}-wal`, join(folder, 'log'));
       db.close();
@@ -83,7 +83,7 @@ test('restores within one second, or after a killed one, keep each store under i
 
 const STORE_BEFORE = /\.before-restore-\d{8}T\d{6}Z(?:-\d)?$/;
 
-/** What a killed restore has got to, as the folder shows it. */
+/** The stages at which to kill a restore, by the files in the folder. */
 const STAGES: readonly (readonly [what: string, isReached: (names: string[], path: string) => boolean])[] = [
   ['it has a draft', (names) => names.some((name) => name.includes('.restoring'))],
   ['it copies', (_, path) => draftsOf(path).some((names) => names.includes('store'))],
@@ -91,7 +91,7 @@ const STAGES: readonly (readonly [what: string, isReached: (names: string[], pat
   ['it keeps the store', (names) => names.some((name) => STORE_BEFORE.test(name))],
 ];
 
-/** What is in the folders in which restores work. */
+/** The files in the folders where restores work. */
 function draftsOf(path: string): string[][] {
   const drafts = readdirSync(dirname(path)).filter((name) => name.includes('.restoring-'));
   return drafts.map((name) => {
@@ -104,12 +104,12 @@ function draftsOf(path: string): string[][] {
 }
 
 for (const [what, isReached] of STAGES) {
-  test(`what a restore leaves that is killed when ${what} is removed by the next one`, async () => {
+  test(`the next restore removes what one left that was killed when ${what}`, async () => {
     await withBackup(async (folder, file) => {
       const path = storePath(folder);
       await withLongLog(path);
       for (let tries = 1; !(await isKilledWhen(isReached, [folder, file])); tries++) {
-        assert.ok(tries < 5, 'it is always over too soon');
+        assert.ok(tries < 5, 'it always ends too soon');
         const [before = ''] = await leftIn(folder);
         await rename(join(folder, before), path);
         await withLongLog(path);
@@ -118,7 +118,7 @@ for (const [what, isReached] of STAGES) {
       wordsOf(await restore(folder, file, '--quiet'));
       assert.equal(plantsIn(path), 2);
       const left = await leftIn(folder);
-      // Killed after the last step, it has replaced the store: then that one is kept as well.
+      // Killed after its last step, it has replaced the store, which is then kept as well.
       assert.ok(left.length === 1 || left.length === 2, left.join());
       assert.ok(
         left.every((name) => STORE_BEFORE.test(name)),
@@ -133,7 +133,7 @@ for (const [what, isReached] of STAGES) {
   });
 }
 
-/** Kills a restore. Resolves with false when it was over too soon. */
+/** Kills a restore. Resolves with false when it ended too soon. */
 async function isKilledWhen(
   isReached: (names: string[], path: string) => boolean,
   [folder, file]: [folder: string, file: string],
@@ -149,7 +149,7 @@ async function isKilledWhen(
   return (await ended).signal === 'SIGKILL';
 }
 
-/** Gives a store a log of some size, as a service leaves it that was killed. */
+/** Gives a store a long log, as a killed service leaves it. */
 async function withLongLog(path: string): Promise<void> {
   const db = new DatabaseSync(path);
   db.exec('PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0');

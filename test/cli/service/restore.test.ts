@@ -54,7 +54,7 @@ test('a backup is restored in place of a store, which is kept and can be restore
 
     assert.match(
       wordsOf(await restore(folder, restored.before)),
-      /^Restored 5 plants .*\nThe store that was there is kept/,
+      /^Restored 5 plants .*\nThe previous store is kept/,
     );
     assert.equal(plantsIn(storePath(folder)), 5);
   });
@@ -75,12 +75,12 @@ test('a backup is restored into a new folder, and a service continues with it', 
   });
 });
 
-test('nothing is restored under a server that runs', async () => {
+test('nothing is restored under a running server', async () => {
   await withBackup(async (folder, file) => {
     const service = await serve(folder);
     assert.match(
       failureOf(await restore(folder, file)),
-      /A server runs on the data folder .*: stop it first\.$/,
+      /A server is running on the data folder .*\. Stop it first\.$/,
     );
     await service.stop();
     assert.equal(plantsIn(storePath(folder)), 5);
@@ -106,13 +106,13 @@ test('the log of the previous store is not applied to the restored one', async (
   });
 });
 
-test('what is no whole backup of this program is refused, and the store is as it was', async () => {
+test('a file that is not a complete backup is refused, and the store is unchanged', async () => {
   await withBackup(async (folder, file) => {
     const wrong = join(folder, '..', 'wrong');
     const cases: [says: RegExp, make: () => Promise<unknown> | unknown][] = [
       [/its file is not a database\.$/, () => writeFile(wrong, 'no database at all'.repeat(300))],
       [/but not a plant store\.$/, () => writeFile(wrong, '')],
-      [/is as it was: /, () => truncate(wrong, 40_960)],
+      [/is unchanged: /, () => truncate(wrong, 40_960)],
       [
         /created by a newer version of plant-store/,
         () => change(wrong, `INSERT INTO migrations VALUES (99, 'x', 'x', 1)`),
@@ -134,7 +134,7 @@ test('what is no whole backup of this program is refused, and the store is as it
       assert.deepEqual(await leftIn(folder), []);
     }
     assert.match(failureOf(await restore(folder, storePath(folder))), /is the store itself/);
-    assert.match(failureOf(await restore(folder, folder)), /is no file/);
+    assert.match(failureOf(await restore(folder, folder)), /is not a file/);
   });
 });
 
@@ -144,23 +144,23 @@ function change(path: string, sql: string): void {
   db.close();
 }
 
-test('a store that is damaged is replaced, and kept as it is', async () => {
+test('a damaged store is replaced, and kept as it is', async () => {
   await withBackup(async (folder, file) => {
     await using store = await open(storePath(folder), 'r+');
     await store.write(Buffer.alloc(4096, 0xa5), 0, 4096, 0);
     await writeFile(`${storePath(folder)}-wal`, 'a log');
     const damaged = await readFile(storePath(folder));
     const said = wordsOf(await restore(folder, file));
-    const [, before = ''] = /is kept, secrets and all: (.*)\n/.exec(said) ?? [];
+    const [, before = ''] = /is kept, including its secrets: (.*)\n/.exec(said) ?? [];
     assert.deepEqual(await readFile(before), damaged);
     assert.equal(await readFile(`${before}-wal`, 'utf8'), 'a log');
     assert.equal(plantsIn(storePath(folder)), 2);
-    assert.match(said, /\nIt cannot be read\. When it is not needed any more, delete it\.\n/);
-    assert.match(said, /\nwarning: which tokens were revoked .* cannot be told, .*plant-store token list\n$/);
+    assert.match(said, /\nIt cannot be read\. When you no longer need it, delete it\.\n/);
+    assert.match(said, /\nwarning: tokens revoked .* cannot be determined\. .*plant-store token list\n$/);
   });
 });
 
-test('restore does not pass over in silence that tokens cannot be compared', async () => {
+test('restore says so when it cannot compare tokens', async () => {
   await withBackup(async (folder, file) => {
     const cases: [isReadable: boolean, before: () => unknown][] = [
       [false, () => writeFile(storePath(folder), '')],
@@ -172,25 +172,25 @@ test('restore does not pass over in silence that tokens cannot be compared', asy
       const { code, stderr, stdout } = await restore(folder, file, '--json', '--quiet');
       assert.equal(code, 0, stderr);
       assert.equal(JSON.parse(stdout).revived, null);
-      assert.match(stderr, /^warning: which tokens were revoked [^\n]*\n$/);
+      assert.match(stderr, /^warning: tokens revoked [^\n]*\n$/);
       await rm(storePath(folder));
       await before();
       const said = wordsOf(await restore(folder, file));
       assert.equal(said.includes('To go back to it'), isReadable, said);
     }
-    // There is nothing to compare with, and whoever tries a backup every night need not read it.
+    // Nothing to compare with; a nightly trial of a backup needs no warning.
     assert.equal(wordsOf(await restore(join(folder, 'trial'), file, '--quiet')), '');
-    assert.match(wordsOf(await restore(join(folder, 'other'), file)), /\nwarning: which tokens/);
+    assert.match(wordsOf(await restore(join(folder, 'other'), file)), /\nwarning: tokens/);
   });
 });
 
-test('a store that another program works on is not replaced', async () => {
+test('a store that another program uses is not replaced', async () => {
   await withBackup(async (folder, file) => {
     const db = new DatabaseSync(storePath(folder));
     db.exec('PRAGMA journal_mode = WAL; BEGIN IMMEDIATE');
     assert.match(
       failureOf(await restore(folder, file)),
-      /the store is as it was: another program holds its lock\.$/,
+      /the store is unchanged: another program holds its lock\.$/,
     );
     db.close();
     assert.equal(plantsIn(storePath(folder)), 5);
@@ -198,7 +198,7 @@ test('a store that another program works on is not replaced', async () => {
   });
 });
 
-test('a copy of a folder is restored with the log that belongs to it', async () => {
+test('a copy of a folder is restored with its own log', async () => {
   await withBackup(async (folder) => {
     await withFolder(async (copied) => {
       const db = new DatabaseSync(storePath(folder));
@@ -213,7 +213,7 @@ test('a copy of a folder is restored with the log that belongs to it', async () 
   });
 });
 
-test('tokens that were revoked or rotated since the backup are good again, and are named', async () => {
+test('tokens that were revoked or rotated since the backup work again, and are listed', async () => {
   await withStoreFolder(async (folder) => {
     const verb = (...args: string[]) => run([...args, '--data-dir', folder]);
     wordsOf(await verb('user', 'create', 'ann'));
@@ -222,7 +222,7 @@ test('tokens that were revoked or rotated since the backup are good again, and a
     for (const label of ['rotated', 'in its overlap']) {
       await verb('token', 'create', '--user', 'ann', '--label', label);
     }
-    // It is our own program that tells of them.
+    // From our own program.
     const tokens = JSON.parse(dataOf(await verb('token', 'list', '--json'))) as {
       id: string;
       label: string;
@@ -238,9 +238,9 @@ test('tokens that were revoked or rotated since the backup are good again, and a
     const [head, ...named] = stderr.trimEnd().split('\n');
     assert.equal(
       head,
-      'warning: these tokens were revoked, rotated or deleted since the backup, and are good as before:',
+      'warning: these tokens were revoked, rotated or deleted since the backup and now work again:',
     );
-    assert.equal(named.pop(), 'To end one: plant-store token revoke ID');
+    assert.equal(named.pop(), 'To revoke one: plant-store token revoke ID');
     assert.deepEqual(
       named.toSorted(),
       ['lost laptop', 'rotated', 'in its overlap']
@@ -250,7 +250,7 @@ test('tokens that were revoked or rotated since the backup are good again, and a
   });
 });
 
-test('the store of a server that runs is not taken for a backup', async () => {
+test('the store of a running server is not accepted as a backup', async () => {
   await withBackup(async (folder) => {
     const service = await serve(folder);
     const [target, alias] = [join(folder, 'target'), join(folder, 'alias')];
@@ -258,7 +258,7 @@ test('the store of a server that runs is not taken for a backup', async () => {
     for (const from of [storePath(folder), alias]) {
       assert.match(
         failureOf(await restore(target, from)),
-        /^error: A server runs on .*\. Make a backup of it instead: plant-store backup FILE --data-dir /,
+        /^error: A server is running on .*\. Back it up instead: plant-store backup FILE --data-dir /,
       );
     }
     await service.stop();
@@ -266,7 +266,7 @@ test('the store of a server that runs is not taken for a backup', async () => {
   });
 });
 
-test('the next restore removes a second name of the store that a killed one left', async () => {
+test('the next restore removes the second name of the store that a killed one left', async () => {
   await withBackup(async (folder, file) => {
     await link(storePath(folder), `${storePath(folder)}.before-restore-20261121T120000Z`);
     const { before } = JSON.parse(dataOf(await restore(folder, file, '--json')));
@@ -278,7 +278,7 @@ test('the next restore removes a second name of the store that a killed one left
 
 const KILLS = 16;
 
-test('a restore that is killed at any instant leaves the one store or the other, whole', async () => {
+test('a restore killed at any instant leaves one complete store, the old or the new', async () => {
   await withBackup(async (folder, file) => {
     const seen = new Set<number>();
     for (let n = 0; n < KILLS; n++) {
@@ -291,7 +291,7 @@ test('a restore that is killed at any instant leaves the one store or the other,
       assert.ok(plants === 5 || plants === 2, `${plants} plants`);
       seen.add(plants);
       if (plants === 2) {
-        // Whatever was kept is whole, and back it goes.
+        // What was kept is complete, so restore it.
         const before = (await leftIn(folder)).find((name) => name.includes('.before-restore-'));
         assert.ok(before);
         if (plantsIn(join(folder, before)) === 5) wordsOf(await restore(folder, join(folder, before)));
@@ -306,7 +306,7 @@ test('a restore that is killed at any instant leaves the one store or the other,
   });
 });
 
-test('a backup of an older schema is made and restored as it is, and the next start brings it up to date', async () => {
+test('a backup of an older schema is written and restored unchanged, and the next start migrates it', async () => {
   await withFolder(async (folder) => {
     const path = storePath(folder);
     makeFirstVersion(path);
@@ -338,18 +338,18 @@ test('restored as root, a store belongs to the owner of its folder', async (t) =
   });
 });
 
-test('a restore as root that fails does not lock the service out', async (t) => {
+test('a failed restore as root does not lock the service out', async (t) => {
   if (process.getuid?.() !== 0) return t.skip('only root can give files away');
   await withBackup(async (folder, file) => {
     await chown(folder, NOBODY, NOBODY);
     await truncate(file, 5_000);
     failureOf(await restore(folder, file));
-    // No file of root is there.
+    // No file of root is left.
     assert.deepEqual(await readdir(folder), ['plant-store.db']);
   });
 });
 
-test('with a database, restore names what restores it', async () => {
+test('with a database, restore names the tools to use instead', async () => {
   const { code, stderr } = await run(['restore', 'x'], { DATABASE_URL: 'postgres://a@db/plants' });
   assert.equal(code, 1);
   assert.match(stderr, /pg_restore/);

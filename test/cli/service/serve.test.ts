@@ -14,14 +14,14 @@ import { run, type Serving, serve, withFolder } from '../../../testkit/processes
 const CHOSEN = 'chosen-by-the-operator-0123456789abcdef';
 const TOKEN = /pst_[0-9A-Za-z]{38}/;
 
-/** The status that the service gives to somebody with this token. */
+/** The status that the service returns for this token. */
 async function statusFor({ url }: Serving, token: string): Promise<number> {
   const response = await fetch(`${url}/plants`, { headers: { authorization: `Bearer ${token}` } });
   await response.text();
   return response.status;
 }
 
-/** Runs the work against a service, which is stopped afterwards. */
+/** Runs the work against a service, then stops it. */
 async function whileServing(
   folder: string,
   env: Record<string, string>,
@@ -35,7 +35,7 @@ async function whileServing(
   }
 }
 
-test('the first start says where console, API and docs are and shows a token that works; later starts show none', async () => {
+test('the first start says where console, API and docs are and shows a working token; later starts show none', async () => {
   await withFolder(async (folder) => {
     let token = '';
     await whileServing(folder, {}, async (serving) => {
@@ -51,7 +51,7 @@ test('the first start says where console, API and docs are and shows a token tha
   });
 });
 
-test('standard error holds the greeting and nothing else, and standard output is a log of JSON lines', async () => {
+test('standard error has only the greeting, and standard output is a log of JSON lines', async () => {
   await withFolder(async (folder) => {
     const serving = await serve(folder);
     const { code, stdout, stderr } = await serving.stop();
@@ -93,7 +93,7 @@ async function pasted(greeting: string, env: Record<string, string> = {}): Promi
   return text(shell.stdout);
 }
 
-test('BOOTSTRAP_TOKEN is what admin has, no token is shown, and another one replaces it', async () => {
+test("BOOTSTRAP_TOKEN is admin's token, none is shown, and another value replaces it", async () => {
   await withFolder(async (folder) => {
     await whileServing(folder, { BOOTSTRAP_TOKEN: CHOSEN }, async (serving) => {
       assert.doesNotMatch(serving.greeting, TOKEN);
@@ -109,7 +109,7 @@ test('BOOTSTRAP_TOKEN is what admin has, no token is shown, and another one repl
   });
 });
 
-test('a token created while the service runs works at once, and stops at once when it is revoked', async () => {
+test('a token created while the service runs works at once, and stops working at once when revoked', async () => {
   await withFolder(async (folder) => {
     await whileServing(folder, {}, async (serving) => {
       assert.equal((await run(['user', 'create', 'ann', '--data-dir', folder])).code, 0);
@@ -122,7 +122,7 @@ test('a token created while the service runs works at once, and stops at once wh
   });
 });
 
-test('a start with wrong settings names every problem on a line of its own and ends with 2', async () => {
+test('a start with wrong settings reports each problem on its own line and exits with 2', async () => {
   await withFolder(async (folder) => {
     const { code, stdout, stderr } = await run(['serve', '--port', 'x', '--data-dir', join(folder, 'data')], {
       HOST: 'a b',
@@ -157,19 +157,19 @@ test('a port in use ends the start with 1 and one line', async () => {
   });
 });
 
-test('a data folder that cannot be made ends the start with 1 and one line', async () => {
+test('a data folder that cannot be created ends the start with 1 and one line', async () => {
   await withFolder(async (folder) => {
     await writeFile(join(folder, 'file'), '');
     const { code, stderr } = await run(['serve', '--port', '0', '--data-dir', join(folder, 'file', 'data')]);
     assert.equal(code, 1);
     assert.match(
       stderr,
-      /^error: The data folder .* cannot be made: a part of the path is no folder \(ENOTDIR\)\. .*\n$/,
+      /^error: The data folder .* cannot be created: a part of the path is not a folder \(ENOTDIR\)\. .*\n$/,
     );
   });
 });
 
-test('a file that is no store ends the start with 1 and one line', async () => {
+test('a file that is not a store ends the start with 1 and one line', async () => {
   await withFolder(async (folder) => {
     await writeFile(storePath(folder), 'this is not a database, it only lies where one should be');
     const { code, stderr } = await run(['serve', '--port', '0', '--data-dir', folder]);
@@ -181,7 +181,7 @@ test('a file that is no store ends the start with 1 and one line', async () => {
   });
 });
 
-test('a store that is newer than the program ends the start with 1 and one line', async () => {
+test('a store newer than the program ends the start with 1 and one line', async () => {
   await withFolder(async (folder) => {
     await (await serve(folder)).stop();
     const db = new DatabaseSync(storePath(folder));
@@ -204,7 +204,7 @@ test('a second service on the same data folder ends with 1 and one line', async 
 });
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-  test(`${signal} stops the service with 0, also when it arrives several times at once`, async () => {
+  test(`${signal} stops the service with 0, even if it arrives several times at once`, async () => {
     await withFolder(async (folder) => {
       const serving = await serve(folder);
       serving.child.kill(signal);
@@ -219,7 +219,7 @@ for (const [signal, exitCode] of [
   ['SIGTERM', 143],
   ['SIGINT', 130],
 ] as const) {
-  test(`${signal} once more while the service drains ends it at once with ${exitCode}`, async () => {
+  test(`${signal} again while the service drains ends it at once with ${exitCode}`, async () => {
     await withFolder(async (folder) => {
       const serving = await serve(folder);
       const request = await openRequest(serving);
@@ -235,7 +235,7 @@ for (const [signal, exitCode] of [
   });
 }
 
-/** A request whose body never ends: the service waits for it when it drains. */
+/** A request whose body never ends: a draining service waits for it. */
 async function openRequest({ url, greeting }: Serving) {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);
@@ -246,7 +246,7 @@ async function openRequest({ url, greeting }: Serving) {
     `POST /plants HTTP/1.1\r\nHost: x\r\n${authorization}\r\nContent-Type: application/json\r\n` +
       'Expect: 100-continue\r\nContent-Length: 10\r\n\r\n',
   );
-  // The service has read the head when it asks for the body, and taken the request on when one behind it is answered.
+  // The service has read the head when it asks for the body, and runs the request when the next one is answered.
   await once(socket, 'data');
   await fetch(`${url}/healthz`);
   return socket;

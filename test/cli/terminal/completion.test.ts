@@ -10,7 +10,7 @@ import { dataOf } from '../../../testkit/processes/remote.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../../bin/plant-store', import.meta.url));
 
-/** Sources the script, and prints what bash would offer behind the words, one line for each list of them. */
+/** Sources the script, and prints what bash would offer after the words, one line for each list. */
 const ASK = `source "$1"; shift
 for line in "$@"; do
   eval "COMP_WORDS=($line)"; COMP_CWORD=$((\${#COMP_WORDS[@]} - 1)); COMPREPLY=()
@@ -59,15 +59,15 @@ test('bash completes verbs, options, their values and the names of profiles', as
 });
 
 for (const shell of ['zsh', 'fish']) {
-  test(`the script for ${shell} knows every verb, with what it does`, async () => {
+  test(`the script for ${shell} knows every verb and its description`, async () => {
     const script = dataOf(await run(['completion', shell]));
-    assert.match(script, /list your plants by id, then those that others share with you/);
+    assert.match(script, /list your plants by id, then plants that others share with you/);
     assert.match(script, /'?plant export'?/);
     assert.match(script, /'?csv'? '?ndjson'? '?json'?/);
   });
 }
 
-test('another shell is refused with those there are', async () => {
+test('an unknown shell is refused with the known ones', async () => {
   const { code, stdout, stderr } = await run(['completion', 'tcsh']);
   assert.deepEqual([code, stdout], [2, '']);
   assert.match(stderr, /Allowed choices are bash, zsh, fish\./);

@@ -2,14 +2,14 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { TestContext } from 'node:test';
 
-/** All that a terminal obeys or that hides in a text, a line break that forges a line, and what ends a quotation. */
+/** Everything that a terminal obeys or that hides in text, a line break to forge a line, and an end of a quotation. */
 export const HOSTILE = [
   'x\u001b[35mcolour\u001b]0;title\u0007\u001bc\u0000\b\t\u007f\u0080\u0085\u009b35m\u009d',
   '\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u2028\u2029',
   '\rforged\nforged\r\nforged "quoted", \\ and \ud83c\udf31',
 ].join('');
 
-/** What HTTP lets a header hold of it: C1 controls, as single bytes. */
+/** The part of it that HTTP allows in a header: C1 controls, as single bytes. */
 const HOSTILE_HEADER = 'http://x/\u009b35m\u0085\u009d';
 
 const plant = { id: 7, name: HOSTILE, tag: HOSTILE, owner: HOSTILE };
@@ -30,7 +30,7 @@ const delivery = {
   ],
 };
 
-/** All that a webhook and a delivery have, for whichever of them is asked for. */
+/** All fields of a webhook and a delivery. */
 const webhook = {
   ...delivery,
   id: HOSTILE,
@@ -49,7 +49,7 @@ const webhook = {
   count: 3,
 };
 
-/** An event spread over lines, as JSON may be. Unlike C0 controls, all others stand in it as they are. */
+/** An event spread over lines, as JSON allows. JSON escapes C0 controls only; the others stay as they are. */
 const event = inStream(
   JSON.stringify(
     { id: HOSTILE, type: 'plant.created', createdAt: '2026-11-21T09:00:00.000Z', plant },
@@ -73,7 +73,7 @@ function inStream(data: string): string {
 export const HOSTILITIES = ['fields', 'error', 'redirect', 'garbage'] as const;
 export type Hostility = (typeof HOSTILITIES)[number];
 
-/** A server that answers every request of the command line with hostile data in every field. Gives its URL. */
+/** Answers every request of the command line with hostile data in every field. Returns its URL. */
 export async function startHostileServer(t: TestContext): Promise<string> {
   const listeners = new Set<string>();
   const server = createServer((request, response) => answer(request, response, listeners));
@@ -117,7 +117,7 @@ function refuse(response: ServerResponse, status: number): void {
   response.writeHead(status).end(JSON.stringify({ error: status * 100, message: HOSTILE }));
 }
 
-/** An event to whoever comes with a new token; a refusal when they come again. */
+/** Sends an event to each new token, and refuses it the next time. */
 function stream(
   { headers }: IncomingMessage,
   response: ServerResponse,

@@ -13,12 +13,12 @@ import { startRemote } from '../../../testkit/processes/remote.ts';
 /** Starts a colour, or anything else that a terminal obeys. */
 const ESCAPE = '\u001b';
 
-/** What stands under the headings of verbs. */
+/** The verbs under the headings of a help text. */
 const COMMANDS = /^(?:Other )?[Cc]ommands\b.*:\n((?: .*\n)+)/gm;
 
 type Verb = { path: readonly string[]; help: string };
 
-/** Every verb there is, groups and the program included, as the program itself tells of them. */
+/** Every verb, including groups and the program, according to the program's own help. */
 async function verbsFrom(path: readonly string[]): Promise<Verb[]> {
   const { code, stdout, stderr } = await run([...path, '--help']);
   assert.deepEqual({ path, code, stderr }, { path, code: 0, stderr: '' });
@@ -30,7 +30,7 @@ async function verbsFrom(path: readonly string[]): Promise<Verb[]> {
 
 const verbs = await verbsFrom([]);
 
-test('every verb is described and shown at work before its options, without colour', async (t) => {
+test("every verb's help has a description and examples before its options, without colour", async (t) => {
   assert.ok(verbs.length > 40, `only ${verbs.length} verbs`);
   for (const { path, help } of verbs) {
     const name = ['plant-store', ...path].join(' ');
@@ -39,21 +39,21 @@ test('every verb is described and shown at work before its options, without colo
       assert.match(help, /\n\nExamples:\n {2}\$ plant-store /);
       assert.ok(
         help.indexOf('\nExamples:') < help.search(/^(?:Arguments|Options):/m),
-        'something is before them',
+        'something comes before the examples',
       );
       assert.equal(help.split('Examples:').length, 2, 'there are two lists of examples');
-      // Those of a group or of the program show verbs below it.
+      // The examples of a group, or of the program, show its verbs.
       assert.ok(help.includes(`  $ ${name}`), 'the examples are those of another verb');
       assert.match(help, /-h, --help/);
       assert.match(help, /-q, --quiet/);
       assert.ok(!help.includes(ESCAPE));
       const wide = help.split('\n').filter((line) => line.length > 80 && !/^(?:Usage:| )/.test(line));
-      assert.deepEqual(wide, [], 'what stands behind the options is wider than a terminal');
+      assert.deepEqual(wide, [], 'the text after the options is wider than a terminal');
     });
   }
 });
 
-test('every verb suggests the option that was meant, and ends with 2', { concurrency: 4 }, async (t) => {
+test('every verb suggests an option for a misspelt one, and exits with 2', { concurrency: 4 }, async (t) => {
   const single = verbs.filter(({ help }) => help.match(COMMANDS) === null);
   const one = ({ path, help }: Verb) => {
     const [, own = '--quiet'] = /^ {2}(?:-\w, )?(--[a-z][a-z-]{3,})/m.exec(help) ?? [];
@@ -80,7 +80,7 @@ for (const [args, meant] of [
   [['list'], 'plant list'],
   [['start'], 'serve'],
 ] as const) {
-  test(`a verb that there is not is guessed: ${args.join(' ')}`, async () => {
+  test(`an unknown verb gets a suggestion: ${args.join(' ')}`, async () => {
     const { code, stdout, stderr } = await run(args);
     assert.deepEqual([code, stdout], [2, '']);
     assert.ok(stderr.includes(`(Did you mean ${meant}?)`), stderr);
@@ -119,7 +119,7 @@ test('a misspelt option is reported before the missing one', async () => {
   );
 });
 
-test('--quiet, at any place, leaves nothing on standard error but what went wrong', async (t) => {
+test('--quiet, anywhere, limits standard error to errors', async (t) => {
   const { verb } = await startRemote(t);
   for (const args of [
     ['--quiet', 'plant', 'create', 'Alder'],
@@ -134,7 +134,7 @@ test('--quiet, at any place, leaves nothing on standard error but what went wron
   assert.deepEqual([code, stderr], [1, 'error: You have no plant with the id 77. (error 40401)\n']);
 });
 
-test('serve is quiet, too, but for the first token, which is shown only once', async () => {
+test('serve is quiet too, except for the first token, which is shown only once', async () => {
   await withFolder(async (folder) => {
     const child = launch(['serve', '--port', '0', '--quiet'], { DATA_DIR: folder });
     const ended = outcomeOf(child);
@@ -149,7 +149,7 @@ test('serve is quiet, too, but for the first token, which is shown only once', a
   });
 });
 
-test('colour is for terminals, for whom FORCE_COLOR asks for it, and never with NO_COLOR', async (t) => {
+test('colour appears on terminals, elsewhere with FORCE_COLOR, and never with NO_COLOR', async (t) => {
   const { env, plant } = await startRemote(t);
   await plant('{"name":"Alder"}');
   const list = async (more: Record<string, string>) =>

@@ -23,7 +23,7 @@ test('columns line up after wide, joined and combining characters', () => {
   assert.deepEqual(rows, ['abcd  |', '木村  |', '🌱🌱  |', '👩‍🌾ab  |', 'e\u0301e\u0301cd  |', 'ｶﾅab  |']);
 });
 
-test('what a terminal would obey or hide is shown as an escape', () => {
+test('characters that a terminal would obey or hide are shown as escapes', () => {
   assert.equal(visible('a\u001b[31m\u0007'), 'a\\u{1b}[31m\\u{7}');
   assert.equal(visible('a\r\nb\tc'), 'a\\u{d}\\u{a}b\\u{9}c');
   assert.equal(visible('abc\u202edef\u200b\ufeff\u2028'), 'abc\\u{202e}def\\u{200b}\\u{feff}\\u{2028}');
@@ -32,7 +32,7 @@ test('what a terminal would obey or hide is shown as an escape', () => {
   assert.deepEqual(lines(['\u001b', '|']), ['\\u{1b}  |']);
 });
 
-test('a word for the shell keeps what it holds', () => {
+test('a shell word keeps its content', () => {
   assert.equal(shellWord('http://[::1]:3000/a'), `'http://[::1]:3000/a'`);
   assert.equal(shellWord('ann@example.org'), 'ann@example.org');
   assert.equal(shellWord(`it's $HOME`), `'it'\\''s $HOME'`);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseDuration, parseSince, roughDuration } from '../../../src/cli/terminal/time.ts';
 
-test('a duration is a whole number from 1 on and a unit', () => {
+test('a duration is a positive integer and a unit', () => {
   const hour = 3_600_000;
   const texts = ['1s', '90s', '30m', '12h', '90d', '2w'];
   assert.deepEqual(texts.map(parseDuration), [1000, 90_000, hour / 2, 12 * hour, 90 * 24 * hour, 336 * hour]);
@@ -19,7 +19,7 @@ test('a rough duration is rounded down to the largest unit that it fills', () =>
   );
 });
 
-test('a time to begin from is a duration back from now, or an RFC 3339 time as it is written', () => {
+test('a start time is a duration before now, or an RFC 3339 time kept as written', () => {
   const now = Date.parse('2026-11-21T12:00:00Z');
   assert.equal(parseSince('2h', now), '2026-11-21T10:00:00.000Z');
   assert.equal(parseSince('999999w', now), '1970-01-01T00:00:00.000Z');

@@ -37,27 +37,27 @@ const wrong: readonly { args: readonly string[]; says: RegExp }[] = [
   { args: ['token', 'create', '--user', 'a', '--expires-in', '0d'], says: /a number and a unit/ },
   { args: ['token', 'create', '--user', 'a', '--expires-in', '90'], says: /a number and a unit/ },
   { args: ['token', 'create', '--user', 'a', '--label', 'x\ny'], says: /A label has at most 255/ },
-  { args: ['token', 'revoke', 'pst_x'], says: /It is the id that is needed/ },
-  { args: ['token', 'show', 'pst_x'], says: /It is the id that is needed \(tok_…\)/ },
+  { args: ['token', 'revoke', 'pst_x'], says: /Pass the id/ },
+  { args: ['token', 'show', 'pst_x'], says: /Pass the id \(tok_…\)/ },
   { args: ['token', 'rotate', 'tok_1', '--overlap', '31d'], says: /a duration such as 30m, .* at most 30d/ },
   { args: ['token', 'rotate', 'tok_1', '--expires-in', '0'], says: /a number and a unit/ },
   { args: ['share', 'add', '--owner', 'ann'], says: /required option '--viewer <name>' not specified/ },
   { args: ['share', 'remove', '--viewer', 'bob'], says: /required option '--owner <name>' not specified/ },
-  { args: ['user', 'delete', 'ann'], says: /^error: there is no terminal to ask on; --yes deletes/ },
+  { args: ['user', 'delete', 'ann'], says: /^error: no terminal to ask on; --yes deletes/ },
   { args: ['webhok'], says: /unknown command 'webhok'\n\(Did you mean webhook\?\)/ },
   { args: ['delivery', 'lst'], says: /unknown command 'lst'\n\(Did you mean list\?\)/ },
-  { args: ['webhook', 'show', 'evt_1'], says: /It is the id that is needed \(wh_…\)/ },
-  { args: ['webhook', 'show', 'wh_1/../x'], says: /It is the id that is needed \(wh_…\)/ },
-  { args: ['delivery', 'show', 'wh_1', 'wh_1'], says: /It is the id that is needed \(evt_…\)/ },
+  { args: ['webhook', 'show', 'evt_1'], says: /Pass the id \(wh_…\)/ },
+  { args: ['webhook', 'show', 'wh_1/../x'], says: /Pass the id \(wh_…\)/ },
+  { args: ['delivery', 'show', 'wh_1', 'wh_1'], says: /Pass the id \(evt_…\)/ },
   { args: ['webhook', 'create', 'https://a.b/', '--rate', '1001'], says: /an integer from 1 to 1000/ },
-  { args: ['webhook', 'update', 'wh_1'], says: /nothing to change; it takes --to, --description or --rate/ },
-  { args: ['webhook', 'update', 'wh_1', '--rate', '0'], says: /from 1 to 1000, or none for no bound/ },
+  { args: ['webhook', 'update', 'wh_1'], says: /nothing to change; pass --to, --description or --rate/ },
+  { args: ['webhook', 'update', 'wh_1', '--rate', '0'], says: /from 1 to 1000, or none for no limit/ },
   { args: ['webhook', 'rotate', 'wh_1', '--overlap', '31d'], says: /a duration such as 30m, .* at most 30d/ },
   { args: ['webhook', 'replay', 'wh_1'], says: /required option '--since <time>' not specified/ },
-  { args: ['webhook', 'replay', 'wh_1', '--since', 'noon'], says: /a duration back from now, such as 30m/ },
+  { args: ['webhook', 'replay', 'wh_1', '--since', 'noon'], says: /a duration before now, such as 30m/ },
   {
     args: ['webhook', 'replay', 'wh_1', '--since', '2026-02-30T09:00:00Z'],
-    says: /or a time with its offset, such as 2026-11-21T09:00:00Z\.\n/,
+    says: /or a time with an offset, such as 2026-11-21T09:00:00Z\.\n/,
   },
   {
     args: ['webhook', 'replay', 'wh_1', '--since', '1h', '--state', 'lost'],
@@ -66,10 +66,10 @@ const wrong: readonly { args: readonly string[]; says: RegExp }[] = [
   { args: ['delivery', 'list', 'wh_1', '--limit', '0'], says: /an integer from 1 to 999999999/ },
   { args: ['delivery', 'list', 'wh_1', '--limit', '5', '--all'], says: /'--all' cannot be used with/ },
   { args: ['listen', '--forward-to', 'localhost:4000/hook'], says: /an http or https URL such as/ },
-  { args: ['listen', '--forward-to', 'http://a:b@localhost/'], says: /must not carry a user name/ },
+  { args: ['listen', '--forward-to', 'http://a:b@localhost/'], says: /must not contain a user name/ },
   {
     args: ['listen', '--secret', 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'],
-    says: /--secret is for --forward-to/,
+    says: /--secret requires --forward-to/,
   },
   {
     args: ['listen', '--forward-to', 'http://localhost/', '--secret', 'whsec_short'],
@@ -79,7 +79,7 @@ const wrong: readonly { args: readonly string[]; says: RegExp }[] = [
 ];
 
 for (const { args, says } of wrong) {
-  test(`wrong usage ends with 2 and says why: ${JSON.stringify(args)}`, async () => {
+  test(`wrong usage exits with 2 and says why: ${JSON.stringify(args)}`, async () => {
     const { code, stdout, stderr } = await run(args);
     assert.equal(code, 2);
     assert.equal(stdout, '');
@@ -96,7 +96,7 @@ test('openapi prints the document', async () => {
   assert.match(document.openapi, /^3\.1\./);
 });
 
-test('a reader that goes away early is no failure', async () => {
+test('a reader that leaves early is not a failure', async () => {
   await withStoreFolder(async (folder) => {
     const child = launch(['user', 'list', '--json', '--data-dir', folder]);
     child.stdout.destroy();

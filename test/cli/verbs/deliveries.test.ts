@@ -14,7 +14,7 @@ async function listed({ verb }: Remote, id: string, ...flags: string[]): Promise
   return JSON.parse(dataOf(await verb('delivery', 'list', id, '--json', ...flags)));
 }
 
-/** Makes these plants and waits until each is delivered to this webhook. */
+/** Creates these plants and waits until each is delivered to this webhook. */
 async function delivered(remote: Remote, id: string, names: readonly string[]): Promise<Listed[]> {
   const before = remote.receiver.received.length;
   for (const name of names) await remote.plant(JSON.stringify({ name }));
@@ -25,7 +25,7 @@ async function delivered(remote: Remote, id: string, names: readonly string[]): 
   }
 }
 
-test('webhook test prints the id of the event and says where its outcome is', async (t) => {
+test('webhook test prints the id of the event and says how to see its outcome', async (t) => {
   const { verb, webhook, receiver } = await startRemote(t);
   const id = await webhook();
   const { code, stdout, stderr } = await verb('webhook', 'test', id);
@@ -37,7 +37,7 @@ test('webhook test prints the id of the event and says where its outcome is', as
   assert.equal(request?.headers['ce-type'], 'plant.test');
 });
 
-test('webhook test --wait shows the attempt of a receiver that answers', async (t) => {
+test('webhook test --wait shows the attempt of a working receiver', async (t) => {
   const { verb, webhook } = await startRemote(t);
   const id = await webhook();
   const text = dataOf(await verb('webhook', 'test', id, '--wait'));
@@ -48,7 +48,7 @@ test('webhook test --wait shows the attempt of a receiver that answers', async (
   assert.equal(json.history[0].status, 204);
 });
 
-test('webhook test --wait fails with 1 and the reason when the attempt failed, and shows it as well', async (t) => {
+test('webhook test --wait fails with 1 and the reason when the attempt fails, and shows it too', async (t) => {
   const { verb, webhook, receiver } = await startRemote(t);
   const id = await webhook();
   receiver.usually({ status: 500, body: `first line\u001b[31m${'x'.repeat(80)}\nsecond line` });
@@ -73,7 +73,7 @@ test('delivery list shows the newest first, as many as asked for, and says that 
   const remote = await startRemote(t);
   const { verb, webhook } = remote;
   const id = await webhook();
-  assert.equal(wordsOf(await verb('delivery', 'list', id)), 'There are no such deliveries.\n');
+  assert.equal(wordsOf(await verb('delivery', 'list', id)), 'No deliveries found.\n');
   assert.equal(dataOf(await verb('delivery', 'list', id, '--json')), '[]\n');
 
   await delivered(remote, id, ['Alder', 'Beech', 'Cherry']);
@@ -84,13 +84,13 @@ test('delivery list shows the newest first, as many as asked for, and says that 
     stdout,
     /\nevt_\w+ +plant\.created +delivered +1 +- +3 +Cherry\nevt_\w+ +plant\.created +delivered +1 +- +2 +Beech\n$/,
   );
-  assert.equal(stderr, 'There are more: --all shows all of them, --limit another number.\n');
+  assert.equal(stderr, 'There are more: --all lists all of them, --limit a different number.\n');
 });
 
 test('delivery list --all follows the pages to the end', async (t) => {
   const remote = await startRemote(t);
   const id = await remote.webhook();
-  // Held deliveries cost no attempts; a page has 1000.
+  // Held deliveries need no attempts; a page has 1000.
   wordsOf(await remote.verb('webhook', 'disable', id));
   const count = 1005;
   for (let made = 0; made < count; made += 67) {
@@ -110,7 +110,7 @@ test('delivery list --all follows the pages to the end', async (t) => {
   assert.equal(new Set(lines.map((line) => line.search(/PLANT|\d+ +Alder/))).size, 1, 'columns line up');
 });
 
-test('a link to the public URL is followed where the service was reached, below its path', async (t) => {
+test('a link to the public URL is followed on the URL in use, below its path', async (t) => {
   const asked: (string | undefined)[] = [];
   const at = '2026-11-21T09:00:00Z';
   const plant = { id: 7, name: 'Alder' };
@@ -160,7 +160,7 @@ test('64-bit ids keep every digit, in tables and as JSON', async (t) => {
   );
 });
 
-test('delivery show shows every attempt, and what failed', async (t) => {
+test('delivery show shows every attempt, and why it failed', async (t) => {
   const remote = await startRemote(t, { WEBHOOK_RETRY_SCHEDULE: '0s,1ms' });
   const { verb, webhook, receiver } = remote;
   const id = await webhook();
@@ -175,7 +175,7 @@ test('delivery show shows every attempt, and what failed', async (t) => {
   assert.match(text, / 127\.0\.0\.1 +- +The connection was closed .*\n\S+ +\d+ ms +127\.0\.0\.1 +503\n$/);
 });
 
-test('a delivery is sent again, whatever became of it', async (t) => {
+test('a delivery can be resent, whatever its state', async (t) => {
   const remote = await startRemote(t);
   const { verb, webhook, receiver } = remote;
   const id = await webhook();
@@ -183,7 +183,7 @@ test('a delivery is sent again, whatever became of it', async (t) => {
   const event = delivery?.event ?? '';
   assert.equal(
     wordsOf(await verb('delivery', 'redeliver', id, event)),
-    `${event} is sent again. To see the outcome: plant-store delivery show ${id} ${event}\n`,
+    `Resending ${event}. To see the outcome: plant-store delivery show ${id} ${event}\n`,
   );
   const [, again] = await receiver.receive(2);
   assert.equal(again?.headers['webhook-id'], event);
@@ -193,32 +193,29 @@ test('a delivery is sent again, whatever became of it', async (t) => {
   wordsOf(await verb('webhook', 'disable', id));
   assert.match(
     wordsOf(await verb('delivery', 'redeliver', id, event)),
-    /^The webhook is disabled, so evt_\w+ is held;/,
+    /^The webhook is disabled, so evt_\w+ is held\. To send it:/,
   );
 });
 
-test('a replay sends again what happened since a time, also from before the webhook was made', async (t) => {
+test('a replay resends events since a time, even from before the webhook was created', async (t) => {
   const { verb, webhook, receiver, plant } = await startRemote(t);
   await plant('{"name":"Alder"}');
   await plant('{"name":"Beech"}');
   const id = await webhook();
   assert.match(
     wordsOf(await verb('webhook', 'replay', id, '--since', '2h')),
-    /^Events since 2\S+Z that are sent again: 2\. .*plant-store delivery list wh_\w+\n$/,
+    /^Resending events since 2\S+Z: 2\. .*plant-store delivery list wh_\w+\n$/,
   );
   const requests = await receiver.receive(2);
   assert.deepEqual(requests.map(({ body }) => JSON.parse(body.toString()).name).sort(), ['Alder', 'Beech']);
 
   const since = new Date(Date.now() + 60_000).toISOString();
-  assert.match(
-    wordsOf(await verb('webhook', 'replay', id, '--since', since)),
-    /^There is nothing to send again since 2/,
-  );
+  assert.match(wordsOf(await verb('webhook', 'replay', id, '--since', since)), /^Nothing to resend since 2/);
   const failed = await verb('webhook', 'replay', id, '--since', '2h', '--state', 'failed', '--json');
   assert.deepEqual(JSON.parse(dataOf(failed)), { count: 0 });
 });
 
-test('a delivery that is not there fails with its code', async (t) => {
+test('an unknown delivery fails with its code', async (t) => {
   const { verb, webhook } = await startRemote(t);
   const id = await webhook();
   assert.match(failureOf(await verb('delivery', 'show', id, NO_EVENT)), /\(error 40403\)$/);

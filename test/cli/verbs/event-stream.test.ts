@@ -8,15 +8,15 @@ import { followEvents } from '../../../src/cli/events.ts';
 type Answer = (response: ServerResponse) => void;
 
 type Followed = {
-  /** The plants of the events, up to as many as asked for. */
+  /** The plants of the events, up to the requested number. */
   seen: unknown[];
-  /** What was said to the person, without the URL. */
+  /** The messages, without the URL. */
   said: string[];
   /** `Last-Event-ID` of each connection. */
   asked: (string | undefined)[];
 };
 
-/** Follows a service that answers its connections like this, one after the other, until so many events came. */
+/** Follows a service that answers its connections like this, in order, until this many events have arrived. */
 async function follow(
   t: TestContext,
   answers: readonly Answer[],
@@ -72,9 +72,9 @@ function refuse(status: number, error: number): Answer {
   };
 }
 
-const LISTENING = 'Listening to URL. Ctrl+C ends it.';
+const LISTENING = 'Listening to URL. Press Ctrl+C to stop.';
 
-test('it is tried again until the service is back, and this is said once', async (t) => {
+test('it reconnects until the service is back, and says so once', async (t) => {
   const down = [refuse(503, 50303), refuse(429, 42900), refuse(500, 50000), refuse(408, 40800)];
   const answers = [
     streamAndEnd('id: a\ndata: {"plant":1}\n\n'),
@@ -86,7 +86,7 @@ test('it is tried again until the service is back, and this is said once', async
   assert.deepEqual(asked, [undefined, 'a', 'a', 'a', 'a', 'a']);
   assert.deepEqual(said, [
     LISTENING,
-    'The service ended the event stream. Connecting again.',
+    'The service ended the event stream. Reconnecting.',
     'Connected again.',
   ]);
 });
@@ -100,7 +100,7 @@ test('a stream resumes at a position without an event', async (t) => {
   assert.deepEqual([seen, asked], [[1], [undefined, 'a']]);
 });
 
-test('an event that breaks off is not seen before it is whole', async (t) => {
+test('an incomplete event is not shown', async (t) => {
   const answers = [
     streamAndEnd('id: a\ndata: {"plant":1}\n\nid: b\ndata: {"plant":2}'),
     stream('id: b\ndata: {"plant":2}\n\n'),
@@ -118,15 +118,15 @@ test('an event that breaks off is not seen before it is whole', async (t) => {
 test('a stream that is silent for too long counts as dead', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const answers = [stream('id: a\ndata: {"plant":1}\n\n'), stream('id: b\ndata: {"plant":2}\n\n')];
-  // Behind what it has to do before it waits: for the next word of the service, then to connect again.
+  // After pending work, so that the timers exist: for the next bytes of the service, then for reconnecting.
   const wait = (said: string) => {
     if (said.startsWith('Listening')) setImmediate(() => t.mock.timers.tick(45_000));
-    if (said.endsWith('Connecting again.')) setImmediate(() => t.mock.timers.tick(10));
+    if (said.endsWith('Reconnecting.')) setImmediate(() => t.mock.timers.tick(10));
   };
   const { seen, said, asked } = await follow(t, answers, 2, wait);
   assert.deepEqual(seen, [1, 2]);
   assert.deepEqual(asked, [undefined, 'a']);
-  assert.equal(said[1], 'The event stream was silent for 45 s. Connecting again.');
+  assert.equal(said[1], 'The event stream was silent for 45 s. Reconnecting.');
 });
 
 test('when the service no longer has the last event, the stream continues from now and says so', async (t) => {
@@ -138,32 +138,32 @@ test('when the service no longer has the last event, the stream continues from n
   const { seen, said, asked } = await follow(t, answers, 2);
   assert.deepEqual(seen, [1, 2]);
   assert.deepEqual(asked, [undefined, 'a', undefined]);
-  assert.equal(said.at(-1), 'Connected again. Events that came meanwhile may be missing.');
+  assert.equal(said.at(-1), 'Connected again. Events sent in the meantime may be missing.');
 });
 
 const wrong: readonly { what: string; answer: Answer; says: RegExp }[] = [
-  { what: 'a token that is refused', answer: refuse(401, 40101), says: /^No\. \(error 40101\)/ },
+  { what: 'a refused token', answer: refuse(401, 40101), says: /^No\. \(error 40101\)/ },
   { what: 'a missing scope', answer: refuse(403, 40300), says: /^No\. \(error 40300\)/ },
   {
     what: 'a page',
     answer: (response) => void response.writeHead(200, { 'content-type': 'text/html' }).end('<p>'),
-    says: /does not seem to be a plant store/,
+    says: /but not like a plant store/,
   },
   {
     what: 'an event without end',
     answer: stream(`data: ${'x'.repeat(100_000)}`),
-    says: /does not seem to be a plant store/,
+    says: /but not like a plant store/,
   },
 ];
 
 for (const { what, answer, says } of wrong) {
-  test(`${what} ends it, also when it was connected before`, async (t) => {
+  test(`${what} ends it, even when it was connected before`, async (t) => {
     await assert.rejects(follow(t, [answer], 1), { message: says });
     await assert.rejects(follow(t, [streamAndEnd(''), answer], 1), { message: says });
   });
 }
 
-test('a first connection that fails is not tried again, whatever the reason', async (t) => {
+test('a first connection that fails is not retried, whatever the reason', async (t) => {
   await assert.rejects(follow(t, [refuse(503, 50303), stream('data: {"plant":1}\n\n')], 1), {
     message: 'No. (error 50303)',
   });

@@ -26,7 +26,7 @@ async function startWithPlants(...args: Parameters<typeof startRemote>): Promise
   return remote;
 }
 
-/** What is in it, the ids as text. */
+/** The plants in a JSON text, ids as text. */
 function readJsonPlants(text: string): unknown {
   return JSON.parse(text.replaceAll(/"id":(-?\d+)/g, '"id":"$1"'));
 }
@@ -39,7 +39,7 @@ test('every format holds every character of every plant', async (t) => {
     assert.equal(
       csv,
       `Exported 5 plants of "admin" to ${join(folder, 'p.csv')}.\n` +
-        'Empty tags, which CSV cannot tell from none: 1. --format ndjson keeps them.\n',
+        'Empty tags, which CSV cannot tell from none: 1. --format ndjson preserves them.\n',
     );
     assert.deepEqual(
       parse(await read('p.csv'), { columns: true }),
@@ -55,7 +55,7 @@ test('every format holds every character of every plant', async (t) => {
   });
 });
 
-test('standard output gets the same, CSV unless --format says otherwise', async (t) => {
+test('standard output gets the same, as CSV unless --format says otherwise', async (t) => {
   const { verb } = await startRemote(t);
   assert.equal(dataOf(await verb('plant', 'export', '--quiet')), 'id,name,tag\n');
   assert.equal(dataOf(await verb('plant', 'export', '-', '-q', '--format', 'json')), '[\n]\n');
@@ -65,7 +65,7 @@ test('standard output gets the same, CSV unless --format says otherwise', async 
   assert.deepEqual([stdout, stderr], ['id,name,tag\n1,Alder,Alnus\n', 'Exported 1 plant of "admin".\n']);
 });
 
-test('what was exported is imported as it was', async (t) => {
+test('an export can be imported unchanged', async (t) => {
   const { verb, env, service } = await startWithPlants(t);
   const bob = { ...env, PLANT_STORE_TOKEN: await service.tokenFor('bob') };
   await withFolder(async (folder) => {
@@ -78,7 +78,7 @@ test('what was exported is imported as it was', async (t) => {
   });
 });
 
-test('plants of others are left out, unless they are asked for', async (t) => {
+test('plants of others are omitted unless requested', async (t) => {
   const { verb, plant, service } = await startRemote(t);
   const bob = await service.tokenFor('bob');
   await service.request('POST', '/plants', { token: bob, body: '{"name":"His"}' });
@@ -94,7 +94,7 @@ test('plants of others are left out, unless they are asked for', async (t) => {
   assert.equal((await verb('plant', 'export', '--owner', 'bob')).stdout, 'id,name,tag\n1,His,\n');
   assert.match(
     failureOf(await verb('plant', 'export', '--owner', 'ann')),
-    /Among the plants that you may read are none of "ann"\.$/,
+    /You may not read any plants of "ann"\.$/,
   );
   await verb('plant', 'delete', '1');
   const none = await verb('plant', 'export', '--owner', 'admin', '-q');
@@ -111,7 +111,7 @@ test('a user without plants exports none, although others share theirs', async (
   assert.match(stderr, /^Exported 0 plants of "bob"\.\nOthers share plants with you/);
 });
 
-test('an export whose connections break is whole, without a plant twice', async (t) => {
+test('an export whose connections break has every plant once', async (t) => {
   const remote = await startRemote(t);
   await stock(remote, 2_500);
   const proxy = await startCuttingProxy(t, remote.service.url, (index) => {
@@ -151,22 +151,22 @@ test('an export that fails or is stopped leaves the file unchanged, and no other
       const ended = outcomeOf(child);
       await hanging.promise;
       child.kill(signal);
-      assert.match(failureOf(await ended), /The export was stopped\. .*p\.csv is what it was before\.$/);
+      assert.match(failureOf(await ended), /The export was stopped\. .*p\.csv is unchanged\.$/);
       assert.deepEqual([await readdir(folder), await readFile(file, 'utf8')], [['p.csv'], 'before']);
     }
   });
 });
 
-test('where a file cannot be made, or its name says no format, it is said', async (t) => {
+test('an unwritable file, or a name without a format, is reported', async (t) => {
   const { verb } = await startRemote(t);
   const { code, stderr } = await verb('plant', 'export', 'plants.txt');
   assert.deepEqual(
     [code, stderr],
-    [2, 'error: The name of plants.txt does not say what to write: give --format csv, ndjson or json.\n'],
+    [2, 'error: The name of plants.txt does not tell the format. Pass --format csv, ndjson or json.\n'],
   );
   assert.equal(
     failureOf(await verb('plant', 'export', '/nowhere/plants.csv')),
-    'error: /nowhere/plants.csv cannot be written: its folder does not exist. Name another place.',
+    'error: /nowhere/plants.csv cannot be written: its folder does not exist. Choose another place.',
   );
 });
 
@@ -192,7 +192,7 @@ test('a link stays a link, a private file private, and a pipe a pipe', async (t)
   });
 });
 
-test('/dev/stdout, an open descriptor and a link that leads nowhere are written to, not replaced', async (t) => {
+test('/dev/stdout, an open descriptor and a broken link are written to, not replaced', async (t) => {
   const { env, plant } = await startRemote(t);
   await plant('{"name":"Alder"}');
   const whole = 'id,name,tag\n1,Alder,\n';
@@ -218,7 +218,7 @@ test('/dev/stdout, an open descriptor and a link that leads nowhere are written 
   });
 });
 
-test('an export whose reader turned away does not say that it exported', async (t) => {
+test('an export whose reader left does not claim success', async (t) => {
   const { env, plant } = await startRemote(t);
   await plant('{"name":"Alder"}');
   const exporting = watch(['plant', 'export'], env);

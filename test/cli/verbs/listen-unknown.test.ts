@@ -9,7 +9,7 @@ const KNOWN =
   '{"id":"evt_2","type":"plant.created","createdAt":"2026-11-21T09:00:00.000Z","plant":{"id":7,"name":"Alder"}}';
 const UNKNOWN = '{"id":"evt_1","type":"plant.watered","litres":3,"by":"\u202eann"}';
 
-/** Settings for a service of a later version, which sends an event that is new to this one, then another. */
+/** Settings for a service of a later version: it sends an event that this version does not know, then another. */
 async function startLater(t: TestContext): Promise<Record<string, string>> {
   const service = createServer((_, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' });
@@ -27,7 +27,7 @@ async function startLater(t: TestContext): Promise<Record<string, string>> {
   return { PLANT_STORE_URL: `http://127.0.0.1:${address.port}`, PLANT_STORE_TOKEN: 'x' };
 }
 
-/** The first two lines of a `listen`, which then ends by itself with 0. */
+/** The first two lines of a `listen` that then exits with 0. */
 async function linesOf(env: Record<string, string>, ...flags: string[]): Promise<string[]> {
   const listening = watch(['listen', ...flags], env);
   const lines = await listening.lines(2);
@@ -38,7 +38,7 @@ async function linesOf(env: Record<string, string>, ...flags: string[]): Promise
 
 const SHOWN = UNKNOWN.replace('\u202e', '\\u{202e}');
 
-test('an event of a type that is not known is printed as it is, and the next one follows', async (t) => {
+test('an event of an unknown type is printed unchanged, and the next one follows', async (t) => {
   const env = await startLater(t);
   const known = '2026-11-21T09:00:00.000Z  evt_2  7  Alder';
   assert.deepEqual(await linesOf(env), [SHOWN, known]);
@@ -46,7 +46,7 @@ test('an event of a type that is not known is printed as it is, and the next one
 });
 
 for (const flags of [[], ['--json']]) {
-  test(`an event of a type that is not known is not forwarded, and it says so: ${JSON.stringify(flags)}`, async (t) => {
+  test(`an event of an unknown type is not forwarded, and listen says so: ${JSON.stringify(flags)}`, async (t) => {
     const env = await startLater(t);
     const receiver = await startReceiver();
     t.after(() => receiver.stop());
@@ -57,7 +57,7 @@ for (const flags of [[], ['--json']]) {
     listening.signal('SIGINT');
     const { code, stdout, stderr } = await listening.ended;
     assert.equal(code, 0);
-    const note = '-> not forwarded: This version of plant-store does not know such an event.';
+    const note = '-> not forwarded: This version of plant-store does not know this type of event.';
     assert.equal(first, flags.length === 0 ? `${SHOWN}  ${note}` : UNKNOWN);
     assert.ok((flags.length === 0 ? stdout : stderr).includes(`${note}\n`));
     assert.equal(receiver.received.length, 1);

@@ -10,14 +10,14 @@ import { type Watched, watch } from '../watch.ts';
 
 const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=';
 
-/** A `listen` that is connected. Ends with the test. */
+/** A connected `listen`. Ends with the test. */
 async function listen(t: TestContext, env: Record<string, string>, ...flags: string[]): Promise<Watched> {
   const listening = watch(['listen', ...flags], env);
   t.after(async () => {
     listening.signal('SIGKILL');
     await listening.ended;
   });
-  await listening.said(/Listening to \S+\. Ctrl\+C ends it\.\n/);
+  await listening.said(/Listening to \S+\. Press Ctrl\+C to stop\.\n/);
   return listening;
 }
 
@@ -35,10 +35,10 @@ test('each new plant is a line with its time, event, id, name and tag', async (t
   const { code, stdout, stderr } = await listening.ended;
   assert.equal(code, 0);
   assert.equal(stdout, `${first}\n${second}\n`);
-  assert.equal(stderr, `Listening to ${service.url}. Ctrl+C ends it.\n`);
+  assert.equal(stderr, `Listening to ${service.url}. Press Ctrl+C to stop.\n`);
 });
 
-test('--json prints each event as it came, in one line, every digit of its id included', async (t) => {
+test('--json prints each event as it came, on one line, with all digits of its id', async (t) => {
   const { env, plant } = await startRemote(t);
   const listening = await listen(t, env, '--json');
   await plant('{"id":9007199254740993,"name":"Alder","tag":"two\\nlines"}');
@@ -57,7 +57,7 @@ test('only plants that the user has access to are shown', async (t) => {
   assert.match(lines.join(), /^[^\n]*of ann$/);
 });
 
-/** That a request is what the service itself would send, by the library for receivers. */
+/** Verifies the request with the library for receivers. */
 function verified({ body, headers }: Received, secret: string): unknown {
   const signed = {
     'webhook-id': String(headers['webhook-id']),
@@ -73,7 +73,7 @@ function stable({ headers }: Received): Record<string, unknown> {
   return rest;
 }
 
-test('--forward-to sends what a delivery sends: the same body and header fields, signed', async (t) => {
+test('--forward-to sends the same as a delivery: the same body and header fields, signed', async (t) => {
   const remote = await startRemote(t);
   const own = await startReceiver();
   t.after(() => own.stop());
@@ -97,7 +97,7 @@ test('--forward-to sends what a delivery sends: the same body and header fields,
   assert.match(line, / {2}-> 204 \(\d+ ms\)$/);
 });
 
-test('--secret signs with the secret that the receiver has, and does not show it', async (t) => {
+test("--secret signs with the receiver's secret, and does not show it", async (t) => {
   const { env, plant, receiver } = await startRemote(t);
   const listening = await listen(t, env, '--json', '--forward-to', receiver.url, '--secret', SECRET);
   await plant('{"name":"Alder"}');
@@ -113,7 +113,7 @@ test('--secret signs with the secret that the receiver has, and does not show it
   assert.ok(!stderr.includes(SECRET));
 });
 
-test('the secret in SECRET signs as well, and is not shown either', async (t) => {
+test('the secret in SECRET signs too, and is not shown either', async (t) => {
   const { env, plant, receiver } = await startRemote(t);
   const listening = await listen(t, { ...env, SECRET }, '--forward-to', receiver.url);
   await listening.said(/Verify with the secret in SECRET,\nor/);
@@ -126,7 +126,7 @@ test('the secret in SECRET signs as well, and is not shown either', async (t) =>
   assert.ok(!(stdout + stderr).includes(SECRET));
 });
 
-test('a SECRET that is none is a wrong setting, which is not repeated; without --forward-to it does not matter', async (t) => {
+test('an invalid SECRET is a wrong setting and is not repeated; without --forward-to it does not matter', async (t) => {
   const { env } = await startRemote(t);
   const wrong = { ...env, SECRET: 'whsec_short' };
   assert.deepEqual(await run(['listen', '--forward-to', 'http://localhost/'], wrong), {
@@ -199,7 +199,7 @@ test('Ctrl+C ends listen with 0 while a receiver hangs', async (t) => {
   listening.signal('SIGINT');
   const { code, stdout } = await listening.ended;
   assert.equal(code, 0);
-  assert.match(stdout, /Alder {2}-> no answer \(\d+ ms\): Listening has ended\.\n$/);
+  assert.match(stdout, /Alder {2}-> no answer \(\d+ ms\): Stopped listening\.\n$/);
 });
 
 for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
@@ -213,10 +213,10 @@ for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
     await listening.lines(1);
     before.signal(signal);
     await before.ended;
-    await listening.said(/Connecting again\.\n/);
+    await listening.said(/Reconnecting\.\n/);
 
     const after = await place.serve({ env: { PORT: String(before.port) } });
-    // Whether these come before or after it is connected again, each comes once.
+    // Before or after listen reconnects, each event comes once.
     for (const name of ['second', 'third']) await create(after, name);
     const lines = await listening.lines(3);
     assert.deepEqual(
@@ -228,26 +228,26 @@ for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
     assert.equal(code, 0);
     assert.match(
       stderr,
-      /^Listening to .*\nThe (?:event stream broke off|service ended the event stream)\. Connecting again\.\nConnected again\.\n$/,
+      /^Listening to .*\nThe (?:event stream broke|service ended the event stream)\. Reconnecting\.\nConnected again\.\n$/,
     );
   });
 }
 
-test('a token that is revoked ends listen with 1 and says why', async (t) => {
+test('a revoked token ends listen with 1 and says why', async (t) => {
   const { env, service, verb } = await startRemote(t);
   const [token, other] = [await service.tokenFor('ann'), await service.tokenFor('ann')];
   const listening = await listen(t, { ...env, PLANT_STORE_TOKEN: token });
   const tokens = await verb('token', 'list', '--json', '--data-dir', service.dataDir);
   const { id } = JSON.parse(tokens.stdout).find(({ user }: { user: string }) => user === 'ann');
   assert.equal((await verb('token', 'revoke', id, '--data-dir', service.dataDir)).code, 0);
-  // The service looks at the token when it has something to send.
+  // The service checks the token when it has something to send.
   await service.request('POST', '/plants', { token: other, body: { name: 'Alder' } });
   const { code, stdout, stderr } = await listening.ended;
   assert.deepEqual([code, stdout], [1, '']);
   assert.match(stderr, /\nerror: .* \(error 40101\)[^\n]*\n$/);
 });
 
-test('a first connection that fails ends listen with 1: a token without the scope, or nothing there', async (t) => {
+test('a first connection that fails ends listen with 1: a token without the scope, or no service', async (t) => {
   const { env, service } = await startRemote(t);
   const token = await service.tokenFor('ann', { scopes: ['plants:read'] });
   assert.match(
@@ -258,7 +258,7 @@ test('a first connection that fails ends listen with 1: a token without the scop
   assert.match(failureOf(await run(['listen'], env)), /^error: Nothing answers at /);
 });
 
-test('listen ends with 0 when nobody reads its output any more', async (t) => {
+test('listen ends with 0 when its output has no reader', async (t) => {
   const { env, plant } = await startRemote(t);
   const listening = await listen(t, env);
   listening.turnAway();

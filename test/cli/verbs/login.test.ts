@@ -8,7 +8,7 @@ import { startCuttingProxy } from '../../../testkit/service/cutting-proxy.ts';
 import { freePort } from '../../../testkit/sockets/free-port.ts';
 import { noTerminal, onTerminal } from '../on-terminal.ts';
 
-/** Runs a verb that finds this on its standard input. */
+/** Runs a verb with this standard input. */
 function runWith(input: string, args: readonly string[], env: Record<string, string>): Promise<Outcome> {
   const through = ['sh', '-c', 'printf %s "$INPUT" | "$@"', 'sh'];
   return outcomeOf(launch(args, { ...env, INPUT: input }, through));
@@ -17,7 +17,7 @@ function runWith(input: string, args: readonly string[], env: Record<string, str
 type Place = {
   url: string;
   token: string;
-  /** Of somebody who has a home, and nothing set. */
+  /** A person with a home folder and no settings. */
   env: { HOME: string };
   path: string;
   login(...args: string[]): Promise<Outcome>;
@@ -35,7 +35,7 @@ async function atHome(t: TestContext, work: (place: Place) => Promise<void>): Pr
   });
 }
 
-test('login saves what every verb then uses, for its owner alone; logout forgets it', async (t) => {
+test('login saves a profile for every verb, readable by its owner only; logout removes it', async (t) => {
   await atHome(t, async ({ url, env, path, token, login }) => {
     assert.equal(
       wordsOf(await login()),
@@ -47,10 +47,10 @@ test('login saves what every verb then uses, for its owner alone; logout forgets
     assert.equal(dataOf(await run(['plant', 'list'], env)), 'ID  NAME   TAG  OWNER\n1   Alder       admin\n');
     assert.equal(
       wordsOf(await run(['logout'], env)),
-      'Forgot the profile "default". Its token works until it is revoked: plant-store token revoke ID\n',
+      'Forgot the profile "default". Its token stays valid until revoked: plant-store token revoke ID\n',
     );
     assert.doesNotMatch(await readFile(path, 'utf8'), new RegExp(token));
-    assert.match((await run(['plant', 'list'], env)).stderr, /There is no token\. .*plant-store login;/);
+    assert.match((await run(['plant', 'list'], env)).stderr, /No token is set\. .*plant-store login\./);
     assert.match(failureOf(await run(['logout'], env)), /There is no profile "default"\. .*login --list$/);
   });
 });
@@ -58,14 +58,14 @@ test('login saves what every verb then uses, for its owner alone; logout forgets
 test('--profile and PLANT_STORE_PROFILE select a profile, and profiles are listed without tokens', async (t) => {
   await atHome(t, async ({ url, env, login }) => {
     await login('--profile', 'work');
-    assert.match((await run(['plant', 'list'], env)).stderr, /There is no token/);
+    assert.match((await run(['plant', 'list'], env)).stderr, /No token is set/);
     assert.equal((await run(['plant', 'list', '--profile', 'work'], env)).code, 0);
     assert.equal((await run(['plant', 'list'], { ...env, PLANT_STORE_PROFILE: 'work' })).code, 0);
     const missing = await run(['plant', 'list', '--profile', 'wrok'], env);
     assert.equal(missing.code, 2);
     assert.match(
       missing.stderr,
-      /^error: There is no profile "wrok"\. To make it: plant-store login --profile wrok;/,
+      /^error: There is no profile "wrok"\. To create it: plant-store login --profile wrok\./,
     );
     assert.equal(
       dataOf(await run(['login', '--list'], env)),
@@ -91,11 +91,11 @@ test('a flag overrides the environment, and the environment overrides the profil
     assert.equal((await list(elsewhere, '--profile', 'default')).code, 0);
     assert.match((await list({}, '--token', 'other')).stderr, /\(error 40101\)/);
     assert.equal((await list({ PLANT_STORE_TOKEN: '' })).code, 0);
-    assert.match((await list({}, '--token', '')).stderr, /^error: --token: A token has one or more/);
+    assert.match((await list({}, '--token', '')).stderr, /^error: --token: A token consists of/);
   });
 });
 
-test('the token of a profile is sent to no other place', async (t) => {
+test('the token of a profile is sent to no other URL', async (t) => {
   await atHome(t, async ({ url, token, env, login }) => {
     await login();
     for (const [args, more] of [
@@ -107,18 +107,18 @@ test('the token of a profile is sent to no other place', async (t) => {
       assert.equal(code, 2);
       assert.equal(
         stderr,
-        `error: The token of the profile "default" is for ${url}, and is not sent to http://127.0.0.1:1. ` +
-          'Save one for that place: plant-store login --url http://127.0.0.1:1 --profile NAME; or set PLANT_STORE_TOKEN' +
-          `${args.includes('--profile') ? ', and name no profile' : ''}.\n`,
+        `error: The token of the profile "default" is only for ${url}, not for http://127.0.0.1:1. ` +
+          'Save a token for that URL: plant-store login --url http://127.0.0.1:1 --profile NAME; or set PLANT_STORE_TOKEN' +
+          `${args.includes('--profile') ? ' and omit --profile' : ''}.\n`,
       );
     }
     const { stderr } = await run(['plant', 'list', '--url', `${url}/`], env);
     assert.doesNotMatch(stderr, new RegExp(token));
-    assert.equal(stderr, 'There are no plants. To make one: plant-store plant create NAME\n');
+    assert.equal(stderr, 'No plants. To create one: plant-store plant create NAME\n');
   });
 });
 
-test('a token of the environment is not sent to the URL of a profile', async (t) => {
+test("a token from the environment is not sent to a profile's URL", async (t) => {
   const { service } = await startRemote(t);
   const proxy = await startCuttingProxy(t, service.url, () => 'pass');
   await withFolder(async (home) => {
@@ -147,7 +147,7 @@ test('an error in a profile names the profile, and its URL may end with a slash'
     await save({ url: 'plants', token: 'two words' });
     assert.match(
       (await run(['plant', 'list'], env)).stderr,
-      /^error: The profile "default": It must be an http.*\nerror: The profile "default": A token has/,
+      /^error: The profile "default": It must be an http.*\nerror: The profile "default": A token consists/,
     );
     await save({ url, token: 'pst_revoked' });
     assert.match(failureOf(await run(['plant', 'list'], env)), /The token is from the profile "default"\./);
@@ -165,7 +165,7 @@ test('concurrent logins save every profile', async (t) => {
   });
 });
 
-test('a profile that cannot be written gives a readable error, and leaves nothing', async (t) => {
+test('an unwritable profile gives a readable error and leaves nothing', async (t) => {
   const { service } = await startRemote(t);
   await withFolder(async (home) => {
     const env = { XDG_CONFIG_HOME: home, INPUT: service.token };
@@ -173,20 +173,20 @@ test('a profile that cannot be written gives a readable error, and leaves nothin
     const failed = await outcomeOf(launch(['login', '--token-stdin', '--url', service.url], env, through));
     assert.match(
       failureOf(failed),
-      /config\.json cannot be written: the file would be larger .*\. Nothing was saved\.$/,
+      /config\.json cannot be written: the file would exceed .*\. Nothing was saved\.$/,
     );
     assert.deepEqual(await readdir(join(home, 'plant-store')), []);
   });
 });
 
-test('a token that the service refuses is not saved, and one that may do little is', async (t) => {
+test('a refused token is not saved, a token with few scopes is', async (t) => {
   const { service } = await startRemote(t);
   await withFolder(async (home) => {
     const env = { XDG_CONFIG_HOME: home };
     const args = ['login', '--token-stdin', '--url', service.url];
     assert.match(
       failureOf(await runWith('pst_wrong', args, env)),
-      /does not take this token, and nothing was saved\. .*plant-store token create --user NAME$/,
+      /does not accept this token\. Nothing was saved\. .*plant-store token create --user NAME$/,
     );
     await assert.rejects(stat(join(home, 'plant-store')), { code: 'ENOENT' });
     const hooks = await service.tokenFor('bob', { scopes: ['webhooks:read'] });
@@ -194,18 +194,18 @@ test('a token that the service refuses is not saved, and one that may do little 
   });
 });
 
-test('without a terminal, a home or a readable file of profiles, it is said what to do', async (t) => {
+test('without a terminal, a home or a readable file of profiles, login says what to do', async (t) => {
   await atHome(t, async ({ url, token, env, path, login }) => {
     const alone = await run(['login'], env);
     assert.equal(alone.code, 2);
-    assert.match(alone.stderr, /^error: there is no terminal to ask on; --token-stdin reads the token/);
+    assert.match(alone.stderr, /^error: no terminal to ask on; --token-stdin reads the token/);
     const homeless = await runWith(token, ['login', '--token-stdin', '--url', url], {});
-    assert.match(failureOf(homeless), /There is no place for a profile\. Set HOME or XDG_CONFIG_HOME/);
+    assert.match(failureOf(homeless), /Profiles have no folder\. Set HOME or XDG_CONFIG_HOME/);
     await login();
     await writeFile(path, '{"profiles":[]}');
     const { code, stderr } = await run(['plant', 'list'], env);
     assert.equal(code, 2);
-    assert.match(stderr, /config\.json: It is not a file of profiles\. Correct it, or remove it/);
+    assert.match(stderr, /config\.json: This is not a valid file of profiles\. Correct it, or remove it/);
   });
 });
 
@@ -236,7 +236,7 @@ test('Ctrl+C at a question of login ends it without a request', { skip: noTermin
   });
 });
 
-test('a token that is pasted together with the URL is not shown', { skip: noTerminal() }, async (t) => {
+test('a token pasted together with the URL is not shown', { skip: noTerminal() }, async (t) => {
   await atHome(t, async ({ url, token, env, path }) => {
     const keys = `${url}\r${token}\r`;
     const shown = await onTerminal(['login'], { env, at: 'Where is the service?', keys });

@@ -17,7 +17,7 @@ import { share, stock } from './stock.ts';
 const PROGRAM = fileURLToPath(new URL('../../../bin/plant-store', import.meta.url));
 const MOST = '9223372036854775807';
 
-test('a plant is created, listed and deleted, its id exact to the last digit', async (t) => {
+test('a plant is created, listed and deleted, with all digits of its id', async (t) => {
   const { verb } = await startRemote(t);
   const created = await verb('plant', 'create', 'Bur oak', '--tag', 'Quercus', '--id', MOST);
   assert.deepEqual(created, {
@@ -40,16 +40,13 @@ test('a plant is created, listed and deleted, its id exact to the last digit', a
     ],
   );
   const deleted = await verb('plant', 'delete', MOST, '-5', '1');
-  assert.deepEqual(deleted, { code: 0, signal: null, stdout: '', stderr: 'Deleted: 3 of 3.\n' });
+  assert.deepEqual(deleted, { code: 0, signal: null, stdout: '', stderr: 'Deleted 3 of 3.\n' });
   const { stdout, stderr } = await verb('plant', 'list');
-  assert.deepEqual(
-    [stdout, stderr],
-    ['', 'There are no plants. To make one: plant-store plant create NAME\n'],
-  );
+  assert.deepEqual([stdout, stderr], ['', 'No plants. To create one: plant-store plant create NAME\n']);
   assert.equal(dataOf(await verb('plant', 'list', '--json')), '[]\n');
 });
 
-test('JSON tells an empty tag from none, and holds every digit', async (t) => {
+test('JSON tells an empty tag from none, and has all digits', async (t) => {
   const { verb } = await startRemote(t);
   const created = await verb('plant', 'create', 'Two\nlines', '--tag', '', '--id', MOST, '--json', '--quiet');
   assert.equal(dataOf(created), `{"id":${MOST},"name":"Two\\nlines","tag":""}\n`);
@@ -60,7 +57,7 @@ test('JSON tells an empty tag from none, and holds every digit', async (t) => {
   );
 });
 
-test('with one key a plant is created once, and the id is shown again', async (t) => {
+test('with one key a plant is created once, and its id is printed again', async (t) => {
   const { verb } = await startRemote(t);
   const args = ['plant', 'create', 'Alder', '--key', 'order "7" \\'];
   assert.equal((await verb(...args)).stdout, '1\n');
@@ -69,7 +66,7 @@ test('with one key a plant is created once, and the id is shown again', async (t
     code: 0,
     signal: null,
     stdout: '1\n',
-    stderr: 'It was created before, with the same key.\n',
+    stderr: 'Already created with the same key.\n',
   });
   assert.match(
     failureOf(await verb('plant', 'create', 'Other', '--key', 'order "7" \\')),
@@ -77,7 +74,7 @@ test('with one key a plant is created once, and the id is shown again', async (t
   );
 });
 
-test('a plant whose answer is cut off is created once, without a key of the user', async (t) => {
+test('a plant whose answer is cut off is created once, even without --key', async (t) => {
   const { env, service } = await startRemote(t);
   const proxy = await startCuttingProxy(
     t,
@@ -88,23 +85,23 @@ test('a plant whose answer is cut off is created once, without a key of the user
   assert.deepEqual([created.code, created.stdout, proxy.seen.length], [0, '1\n', 3]);
   assert.match(
     created.stderr,
-    /the connection broke off\. .* It is tried again for 60 s\. With --key cli-\S+ the same command creates it once\.\n/,
+    /the connection broke\. .* Retrying for 60 s\. To retry safely, repeat the command with --key cli-\S+\.\n/,
   );
   const list = await service.request('GET', '/plants');
   assert.equal(list.text, '[{"name":"Alder"}]');
 });
 
-test('one plant that cannot be deleted does not keep the others', async (t) => {
+test('one plant that cannot be deleted does not stop the others', async (t) => {
   const { verb, plant } = await startRemote(t);
   await plant('{"name":"One","id":1}');
   await plant('{"name":"Two","id":2}');
   const { code, stdout, stderr } = await verb('plant', 'delete', '1', '7', '2');
   assert.deepEqual([code, stdout], [1, '']);
-  assert.equal(stderr, 'error: You have no plant with the id 7. (error 40401)\nDeleted: 2 of 3.\n');
+  assert.equal(stderr, 'error: You have no plant with the id 7. (error 40401)\nDeleted 2 of 3.\n');
   assert.equal(dataOf(await verb('plant', 'list', '--json')), '[]\n');
 });
 
-test('a plant that was deleted by a request without an answer counts as deleted', async (t) => {
+test('a plant deleted by a request whose answer was lost counts as deleted', async (t) => {
   const { env, service, plant } = await startRemote(t);
   await plant('{"name":"One","id":1}');
   const proxy = await startCuttingProxy(t, service.url, (index) => (index === 0 ? 'cut after' : 'pass'));
@@ -124,7 +121,7 @@ test('a list of many pages has every plant once, in order, and --limit ends it',
   const lines = stdout.trimEnd().split('\n');
   assert.equal(lines.length, 1_002);
   assert.deepEqual([lines[0]?.slice(0, 9), lines.at(-1)?.slice(0, 16)], ['ID    NAM', '1001  Plant 1001']);
-  assert.equal(stderr, 'There are more: without --limit all of them are shown.\n');
+  assert.equal(stderr, 'There are more: omit --limit to list all of them.\n');
 });
 
 test('a shared plant is listed with its owner, after the user’s own', async (t) => {
@@ -139,7 +136,7 @@ test('a shared plant is listed with its owner, after the user’s own', async (t
   );
 });
 
-test('the pipeline in the help of delete deletes the plants that it names, and no others', async (t) => {
+test('the pipeline in the help of delete deletes exactly the plants it selects', async (t) => {
   const { env, service, verb } = await startRemote(t);
   const bob = await service.tokenFor('bob');
   await service.request('POST', '/plants', { token: bob, body: '{"id":7,"name":"His","tag":"Acer"}' });
@@ -158,14 +155,14 @@ test('the pipeline in the help of delete deletes the plants that it names, and n
       promisify(execFile)('sh', ['-c', pipeline], {
         env: { ...env, PATH: `${join(folder, 'bin')}:${process.env.PATH}` },
       });
-    assert.deepEqual(await shell(), { stdout: '', stderr: 'Deleted: 2 of 2.\n' });
-    // Without any, nothing is run.
+    assert.deepEqual(await shell(), { stdout: '', stderr: 'Deleted 2 of 2.\n' });
+    // Without matches, nothing runs.
     assert.deepEqual(await shell(), { stdout: '', stderr: '' });
   });
   assert.equal(dataOf(await verb('plant', 'list', '--ids')), '7\n9007199254740992\n');
 });
 
-test('list --tag has the plants with this very tag, and --limit so many of them', async (t) => {
+test('list --tag shows plants with exactly this tag, and --limit counts only those', async (t) => {
   const { verb } = await startRemote(t);
   for (const tag of ['a', 'b', 'a', 'a', '']) await verb('plant', 'create', `Of ${tag}`, '--tag', tag);
   await verb('plant', 'create', 'Without');
@@ -175,9 +172,9 @@ test('list --tag has the plants with this very tag, and --limit so many of them'
     code: 0,
     signal: null,
     stdout: '1\n3\n',
-    stderr: 'There are more: without --limit all of them are shown.\n',
+    stderr: 'There are more: omit --limit to list all of them.\n',
   });
-  assert.match(wordsOf(await verb('plant', 'list', '--tag', 'c')), /^There are no plants with the tag "c"\./);
+  assert.match(wordsOf(await verb('plant', 'list', '--tag', 'c')), /^No plants with the tag "c"\./);
 });
 
 test('a deletion that fails in the middle says what was deleted', async (t) => {
@@ -190,11 +187,11 @@ test('a deletion that fails in the middle says what was deleted', async (t) => {
   const env = { ...remote.env, PLANT_STORE_URL: proxy.url };
   const { code, stderr } = await run(['plant', 'delete', '1', '2', '3'], env);
   assert.equal(code, 1);
-  assert.match(stderr, /^Deleted: 1 of 3\.\nerror: .*\(error 40101\)/);
+  assert.match(stderr, /^Deleted 1 of 3\.\nerror: .*\(error 40101\)/);
   assert.equal(dataOf(await remote.verb('plant', 'list', '--ids')), '2\n3\n');
 });
 
-test('a deletion that is interrupted while it waits says what was deleted', async (t) => {
+test('a deletion interrupted while it waits says what was deleted', async (t) => {
   const remote = await startRemote(t);
   await stock(remote, 3);
   const proxy = await startCuttingProxy(t, remote.service.url, (index) => (index === 0 ? 'pass' : 503));
@@ -202,11 +199,11 @@ test('a deletion that is interrupted while it waits says what was deleted', asyn
     ...remote.env,
     PLANT_STORE_URL: proxy.url,
   });
-  await deleting.said(/It is tried again/);
+  await deleting.said(/Retrying for/);
   deleting.signal('SIGINT');
   const { code, stderr } = await deleting.ended;
   assert.equal(code, 1);
-  assert.match(stderr, /\nDeleted: 1 of 3\.\nerror: The service is overloaded\. \(error 50300\)\n$/);
+  assert.match(stderr, /\nDeleted 1 of 3\.\nerror: The service is overloaded\. \(error 50300\)\n$/);
 });
 
 test('a retry is announced without control characters, and only when there is one', async (t) => {
@@ -225,13 +222,13 @@ test('a retry is announced without control characters, and only when there is on
   const env = { PLANT_STORE_URL: `http://127.0.0.1:${address.port}`, PLANT_STORE_TOKEN: 'x' };
   const retried = run(['plant', 'list'], env);
   await asked;
-  const [message, key] = ['a\\u{1b}[31mb (error 50300)', /^error: .* With --key cli-\S+ the same/];
-  assert.equal((await retried).stderr, `${message} It is tried again for 60 s.\nerror: ${message}\n`);
+  const [message, key] = ['a\\u{1b}[31mb (error 50300)', /^error: .* To retry safely, .* --key cli-\S+\.$/];
+  assert.equal((await retried).stderr, `${message} Retrying for 60 s.\nerror: ${message}\n`);
   assert.equal(failureOf(await run(['plant', 'list'], env)), `error: ${message}`);
   assert.match(failureOf(await run(['plant', 'create', 'Alder'], env)), key);
 });
 
-test('on a terminal JSON holds what a terminal would obey as escapes of the same data', async (t) => {
+test('on a terminal JSON has control characters as escapes of the same data', async (t) => {
   const reason = noTerminal();
   if (reason !== undefined) return t.skip(reason);
   const { env, plant, verb } = await startRemote(t);
@@ -251,7 +248,7 @@ test('on a terminal JSON holds what a terminal would obey as escapes of the same
   }
 });
 
-test('what is wrong with the usage of plant verbs ends with 2', async () => {
+test('wrong usage of plant verbs exits with 2', async () => {
   for (const [args, says] of [
     [['create', 'x', '--id', '9223372036854775808'], /It must be a 64-bit signed integer/],
     [['create', 'x', '--id', '07'], /It must be a 64-bit signed integer/],

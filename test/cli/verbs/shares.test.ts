@@ -29,14 +29,14 @@ test("a viewer lists the owner's plants from the next request on, until the shar
 
   assert.equal(
     wordsOf(await verb('share', 'add', ...ANN_TO_BOB)),
-    'The user "bob" reads the plants of "ann" from now on.\n',
+    'The user "bob" can now read the plants of "ann".\n',
   );
   assert.deepEqual(await seen(), [{ owner: 'ann', name: 'Alder' }]);
   failed(await service.request('DELETE', '/plants/1', { token: bob }), 40401);
 
   assert.equal(
     wordsOf(await verb('share', 'remove', ...ANN_TO_BOB)),
-    'The user "bob" no longer reads the plants of "ann".\n',
+    'The user "bob" can no longer read the plants of "ann".\n',
   );
   assert.deepEqual(await seen(), []);
 });
@@ -46,7 +46,7 @@ test("a viewer's webhook gets the owner's new plants, until the share is removed
   const [ann, bob] = [await service.tokenFor('ann'), await service.tokenFor('bob')];
   const plant = async (token: string, name: string) =>
     succeeded(await service.request('POST', '/plants', { token, body: { name } }), 201);
-  // The service has looked up to whom the plants of ann go, and must not rely on it.
+  // The service has cached to whom ann's plants go, and must look again.
   await plant(ann, 'before');
   succeeded(await service.request('POST', '/webhooks', { token: bob, body: { url: receiver.url } }), 201);
 
@@ -60,9 +60,9 @@ test("a viewer's webhook gets the owner's new plants, until the share is removed
   assert.deepEqual(names, ['shared', 'own']);
 });
 
-test('the list of shares is a table, or JSON, of everybody or of one side', async () => {
+test('the list of shares is a table or JSON, of everyone or of one side', async () => {
   await withAnnAndBob(async (verb) => {
-    assert.equal(wordsOf(await verb('share', 'list')), 'There are no shares.\n');
+    assert.equal(wordsOf(await verb('share', 'list')), 'No shares found.\n');
     assert.equal(dataOf(await verb('share', 'list', '--json')), '[]\n');
 
     await verb('user', 'create', 'carl');
@@ -86,22 +86,21 @@ test('the list of shares is a table, or JSON, of everybody or of one side', asyn
   });
 });
 
-test('sharing twice is no failure, and the removal of a share that is not there is one', async () => {
+test('sharing twice succeeds, and removing a missing share fails', async () => {
   await withAnnAndBob(async (verb) => {
-    const none =
-      'error: There is no share of "ann" with "bob". To see those there are: plant-store share list';
+    const none = 'error: There is no share of "ann" with "bob". To list shares: plant-store share list';
     assert.equal(failureOf(await verb('share', 'remove', ...ANN_TO_BOB)), none);
     wordsOf(await verb('share', 'add', ...ANN_TO_BOB));
     assert.equal(
       wordsOf(await verb('share', 'add', ...ANN_TO_BOB)),
-      'The user "bob" could read the plants of "ann" before.\n',
+      'The user "bob" could already read the plants of "ann".\n',
     );
     wordsOf(await verb('share', 'remove', ...ANN_TO_BOB));
     assert.equal(failureOf(await verb('share', 'remove', ...ANN_TO_BOB)), none);
   });
 });
 
-test('nothing is shared with a user who is not there, nor with oneself', async () => {
+test('nothing is shared with an unknown user, nor with oneself', async () => {
   await withAnnAndBob(async (verb) => {
     for (const flags of [
       ['--owner', 'ann', '--viewer', 'nobody'],
@@ -109,16 +108,19 @@ test('nothing is shared with a user who is not there, nor with oneself', async (
     ]) {
       assert.equal(
         failureOf(await verb('share', 'add', ...flags)),
-        'error: There is no user "nobody". Make it with: plant-store user create nobody',
+        'error: There is no user "nobody". To create it: plant-store user create nobody',
       );
     }
     const own = await verb('share', 'add', '--owner', 'ann', '--viewer', 'ann');
     assert.deepEqual([own.code, own.stdout], [2, '']);
-    assert.match(own.stderr, /^error: a user reads their own plants anyway; --viewer names another user\n/);
+    assert.match(
+      own.stderr,
+      /^error: users can always read their own plants; pass another user as --viewer\n/,
+    );
   });
 });
 
-test('a user with as many shares as there may be gets no more', async () => {
+test('a user at the limit of shares gets no more', async () => {
   await withStoreFolder(async (folder) => {
     const most = access.sharesPerUser;
     fillShares(folder, most);
@@ -126,16 +128,16 @@ test('a user with as many shares as there may be gets no more', async () => {
     await run(['user', 'create', 'ann', '--data-dir', folder]);
     assert.equal(
       failureOf(await run([...add, '--owner', 'hub', '--viewer', 'ann'])),
-      `error: The user "hub" shares with ${most} users already, and more are not possible.`,
+      `error: The user "hub" already shares with ${most} users, the maximum.`,
     );
     assert.equal(
       failureOf(await run([...add, '--owner', 'ann', '--viewer', 'hub'])),
-      `error: ${most} users share with "hub" already, and more are not possible.`,
+      `error: ${most} users, the maximum, already share with "hub".`,
     );
   });
 });
 
-/** A user "hub" who has so many shares of either side. */
+/** A user "hub" with this many shares on each side. */
 function fillShares(folder: string, count: number): void {
   const db = new DatabaseSync(storePath(folder));
   db.exec(`

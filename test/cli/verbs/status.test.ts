@@ -4,7 +4,7 @@ import { run } from '../../../testkit/processes/program.ts';
 import { dataOf, startRemote } from '../../../testkit/processes/remote.ts';
 import { freePort } from '../../../testkit/sockets/free-port.ts';
 
-test('status of a service that is well says so, with how long it took', async (t) => {
+test('status of a healthy service says so, with the latency', async (t) => {
   const { verb, webhook } = await startRemote(t);
   await webhook();
   const shown = dataOf(await verb('status'));
@@ -23,7 +23,7 @@ test('status shows the webhooks that need attention, and what to do', async (t) 
   assert.match(shown, /Webhooks {2}1, 1 needs attention; 0 waiting, 1 failed\n/);
   assert.ok(
     shown.includes(
-      `! ${id} ${receiver.url}\n  The last attempt failed. 1 delivery failed for good.\n  see why: plant-store delivery list ${id}`,
+      `! ${id} ${receiver.url}\n  The last attempt failed. 1 delivery failed for good.\n  find out why: plant-store delivery list ${id}`,
     ),
   );
   const { webhooks } = JSON.parse(dataOf(await verb('status', '--json')));
@@ -35,7 +35,7 @@ test('status without a token says whether the service is ready', async (t) => {
   const { code, stdout, stderr } = await run(['status', '--url', service.url]);
   assert.equal(code, 0);
   assert.match(stdout, /Ready {5}yes, [^\n]*\n$/);
-  assert.match(stderr, /^With a token it also says/);
+  assert.match(stderr, /^With a token it also shows/);
 });
 
 test('status ends with 1 when nothing answers', async () => {

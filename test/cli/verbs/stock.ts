@@ -1,7 +1,7 @@
 import type { Remote } from '../../../testkit/processes/remote.ts';
 import type { Service } from '../../../testkit/service/service.ts';
 
-/** Makes plants with the ids from 1 on, and gives the ids. */
+/** Creates plants with ids from 1 on, and returns the ids. */
 export async function stock({ plant }: Remote, count: number): Promise<number[]> {
   const ids = Array.from({ length: count }, (_, index) => index + 1);
   for (let at = 0; at < count; at += 100) {
@@ -12,7 +12,7 @@ export async function stock({ plant }: Remote, count: number): Promise<number[]>
   return ids;
 }
 
-/** Has a user read the plants of another. */
+/** Lets a user read the plants of another. */
 export async function share(service: Service, { owner, viewer }: { owner: string; viewer: string }) {
   await service.beside(({ store }) => store.access.addShare({ owner, viewer, at: Date.now() }, 100));
 }

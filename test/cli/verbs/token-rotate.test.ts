@@ -8,15 +8,15 @@ const DAY = 86_400_000;
 
 type Made = { id: string; token: string; said: string };
 
-/** The token that a verb made, alone on standard output, and its id. */
+/** The created token, alone on standard output, and its id. */
 function madeBy({ code, stdout, stderr }: Outcome): Made {
   assert.equal(code, 0, stderr);
   assert.match(stdout, /^pst_[0-9A-Za-z]{38}\n$/);
-  const [, id = ''] = /^Made the token (tok_\w+)/.exec(stderr) ?? [];
+  const [, id = ''] = /^Created the token (tok_\w+)/.exec(stderr) ?? [];
   return { id, token: stdout.trim(), said: stderr };
 }
 
-/** The verbs on a store in which there is the user ann. */
+/** Gives the work the verbs on a store with the user ann. */
 async function withAnn(work: (verb: Verb) => Promise<void>): Promise<void> {
   await withStoreFolder(async (folder) => {
     const verb: Verb = (...args) => run([...args, '--data-dir', folder]);
@@ -31,7 +31,7 @@ async function shown(verb: Verb, id: string): Promise<Record<string, string | nu
   return JSON.parse(dataOf(await verb('token', 'show', id, '--json')));
 }
 
-/** From its making to its end; undefined when it has none. */
+/** From its creation to its expiry; undefined without one. */
 async function lifetime(verb: Verb, id: string): Promise<number | undefined> {
   const { createdAt, expiresAt } = await shown(verb, id);
   return expiresAt === null ? undefined : Date.parse(expiresAt ?? '') - Date.parse(createdAt ?? '');
@@ -47,12 +47,12 @@ test('the old token works alongside the new one for the overlap, and not at all 
   const second = madeBy(await verb('token', 'rotate', first.id));
   assert.match(
     second.said,
-    new RegExp(`until it is revoked\\. .*\nThe old one, ${first.id}, works beside it until \\S+Z\\.\n$`),
+    new RegExp(`until revoked\\.\nThe old token, ${first.id}, stays valid until \\S+Z\\.\n$`),
   );
   for (const token of [first, second]) succeeded(await answerTo(token), 200);
 
   const third = madeBy(await verb('token', 'rotate', second.id, '--overlap', '0s'));
-  assert.match(third.said, new RegExp(`The old one, ${second.id}, is refused from now on\\.\n$`));
+  assert.match(third.said, new RegExp(`The old token, ${second.id}, is refused from now on\\.\n$`));
   failed(await answerTo(second), 40102);
   succeeded(await answerTo(third), 200);
 });
@@ -78,25 +78,25 @@ test('a rotated token has the user, label, scopes and lifetime of the one before
 
     const short = madeBy(await verb('token', 'rotate', next.id, '--expires-in', '1h'));
     assert.equal(await lifetime(verb, short.id), DAY / 24);
-    // It has an hour left, so that is how long it may overlap.
+    // The rest of its lifetime, an hour, bounds the overlap.
     const last = madeBy(await verb('token', 'rotate', short.id, '--overlap', '30d'));
     assert.equal(await lifetime(verb, short.id), DAY / 24);
     assert.ok(last.said.includes(`until ${(await shown(verb, short.id)).expiresAt}.\n`));
   });
 });
 
-test('only a live token is rotated, and the bootstrap token only by its setting', async (t) => {
+test('only a live token is rotated, and the bootstrap token only through its setting', async (t) => {
   const { verb } = await startRemote(t);
   await verb('user', 'create', 'ann');
   const { id } = madeBy(await verb('token', 'create', '--user', 'ann'));
   wordsOf(await verb('token', 'revoke', id));
   assert.equal(
     failureOf(await verb('token', 'rotate', id)),
-    `error: The token ${id} has expired or was revoked. To make another: plant-store token create --user NAME`,
+    `error: The token ${id} has expired or was revoked. To create another: plant-store token create --user NAME`,
   );
   assert.equal(
     failureOf(await verb('token', 'rotate', 'tok_nothing')),
-    'error: There is no token tok_nothing. To see those there are: plant-store token list',
+    'error: There is no token tok_nothing. To list tokens: plant-store token list',
   );
 
   const [bootstrap] = JSON.parse(dataOf(await verb('token', 'list', '--user', 'admin', '--json')));
@@ -106,7 +106,7 @@ test('only a live token is rotated, and the bootstrap token only by its setting'
   );
 });
 
-test('token show says in words how a token is, and never the token', async () => {
+test("token show describes a token's status, and never shows the token", async () => {
   await withAnn(async (verb) => {
     const create = ['token', 'create', '--user', 'ann', '--label', 'laptop', '--expires-in', '1d'];
     const { id, token } = madeBy(await verb(...create));
@@ -121,26 +121,26 @@ test('token show says in words how a token is, and never the token', async () =>
     );
     assert.ok(!table.includes(token));
     await verb('user', 'disable', 'ann');
-    assert.match(await show(), /^Status +disabled: it is refused until its user is enabled$/m);
+    assert.match(await show(), /^Status +disabled, until its user is enabled$/m);
     await verb('user', 'enable', 'ann');
     await verb('token', 'rotate', id, '--overlap', '0');
-    assert.match(await show(), /^Status +expired at \S+Z: it is refused$/m);
+    assert.match(await show(), /^Status +expired at \S+Z$/m);
     await verb('token', 'revoke', id);
-    assert.match(await show(), /^Status +revoked at \S+Z: it is refused$/m);
+    assert.match(await show(), /^Status +revoked at \S+Z$/m);
     assert.match(failureOf(await verb('token', 'show', 'tok_nothing')), /There is no token tok_nothing\./);
   });
 });
 
-test('a token that is made for a disabled user is made, and it is said that it is refused', async () => {
+test('a token for a disabled user is created, with a note that it is refused', async () => {
   await withAnn(async (verb) => {
     await verb('user', 'disable', 'ann');
     const { said } = madeBy(await verb('token', 'create', '--user', 'ann'));
-    assert.match(said, /\nIt is refused until: plant-store user enable ann\n$/);
+    assert.match(said, /\nThe user is disabled, so it is refused until: plant-store user enable ann\n$/);
     assert.match(dataOf(await verb('token', 'list')), / disabled /);
   });
 });
 
-test('the tokens of one user are listed alone, and not of one who is not there', async () => {
+test('token list can be limited to one user, and fails for an unknown one', async () => {
   await withAnn(async (verb) => {
     await verb('user', 'create', 'bob');
     for (const user of ['ann', 'bob', 'ann']) await verb('token', 'create', '--user', user);

@@ -20,19 +20,19 @@ async function listed(folder: string): Promise<ListedToken[]> {
   return JSON.parse(stdout);
 }
 
-test('a made token is alone on standard output, and what is said about it is not', async () => {
+test('a created token is alone on standard output, without messages', async () => {
   await withStoreFolder(async (folder) => {
     await run(['user', 'create', 'ann', '--data-dir', folder]);
     const { code, stdout, stderr } = await run(['token', 'create', '--user', 'ann', '--data-dir', folder]);
     assert.equal(code, 0);
     assert.match(stdout, /^pst_[0-9A-Za-z]{38}\n$/);
     assert.equal(isMistyped(stdout.trim()), false);
-    assert.match(stderr, /^Made the token tok_\w+ of the user "ann"\. It is shown only now\.\n$/);
+    assert.match(stderr, /^Created the token tok_\w+ for the user "ann"\. It is shown only once\.\n$/);
     assert.ok(!stderr.includes(stdout.trim()));
   });
 });
 
-test('the list shows what a token may do and until when, and never the token', async () => {
+test("the list shows a token's scopes and expiry, and never the token", async () => {
   await withStoreFolder(async (folder) => {
     await run(['user', 'create', 'ann', '--data-dir', folder]);
     const create = ['token', 'create', '--user', 'ann', '--data-dir', folder];
@@ -93,13 +93,13 @@ test('a revoked token stays in the list, with the time of the first revocation',
   });
 });
 
-test('a token for an unknown user, and the revocation of an unknown token, fail with 1', async () => {
+test('a token for an unknown user, and revoking an unknown token, fail with 1', async () => {
   await withStoreFolder(async (folder) => {
     const create = await run(['token', 'create', '--user', 'nobody', '--data-dir', folder]);
     assert.deepEqual([create.code, create.stdout], [1, '']);
     assert.match(
       create.stderr,
-      /^error: There is no user "nobody"\. Make it with: plant-store user create nobody\n$/,
+      /^error: There is no user "nobody"\. To create it: plant-store user create nobody\n$/,
     );
 
     const revoke = await run(['token', 'revoke', 'tok_nothing', '--data-dir', folder]);

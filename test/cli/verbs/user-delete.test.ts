@@ -15,7 +15,7 @@ import { failed, succeeded } from '../../../testkit/service/answer.ts';
 import { eventually } from '../../../testkit/service/eventually.ts';
 import { noTerminal, onTerminal } from '../on-terminal.ts';
 
-test('a deleted user is gone for the very next request, and another one may have the name', async (t) => {
+test('a deleted user is gone on the next request, and the name is free again', async (t) => {
   const { service, receiver, verb } = await startRemote(t);
   const ann = await service.tokenFor('ann');
   succeeded(await service.request('POST', '/plants', { token: ann, body: { name: 'Alder' } }), 201);
@@ -25,7 +25,7 @@ test('a deleted user is gone for the very next request, and another one may have
 
   assert.equal(
     wordsOf(await verb('user', 'delete', 'ann', '--yes')),
-    'Deleted the user "ann" and what they had (plants: 1, webhooks: 1, tokens: 1, shares: 1).\n',
+    'Deleted the user "ann" and everything they had (plants: 1, webhooks: 1, tokens: 1, shares: 1).\n',
   );
   failed(await service.request('GET', '/plants', { token: ann }), 40101);
   assert.deepEqual(succeeded(await service.request('GET', '/plants'), 200), []);
@@ -43,34 +43,34 @@ test('without a terminal a user is deleted only with --yes', async () => {
     await run(['user', 'create', 'ann'], env);
     const { code, stdout, stderr } = await run(['user', 'delete', 'ann'], env);
     assert.deepEqual([code, stdout], [2, '']);
-    assert.match(stderr, /^error: there is no terminal to ask on; --yes deletes without asking\n/);
-    assert.match(failureOf(await run(['user', 'create', 'ann'], env)), /There is a user "ann" already\.$/);
+    assert.match(stderr, /^error: no terminal to ask on; --yes deletes without asking\n/);
+    assert.match(failureOf(await run(['user', 'create', 'ann'], env)), /The user "ann" already exists\.$/);
   });
 });
 
-test('on a terminal user delete says what goes, and wants the name typed', async (t) => {
+test('on a terminal user delete says what it deletes, and asks for the name', async (t) => {
   const reason = noTerminal();
   if (reason !== undefined) return t.skip(reason);
   await withStoreFolder(async (folder) => {
     const env = { DATA_DIR: folder };
     await run(['user', 'create', 'admin'], env);
     await run(['token', 'create', '--user', 'admin'], env);
-    const typing = (keys: string) => ({ env, at: 'to delete it:', keys });
+    const typing = (keys: string) => ({ env, at: 'to confirm:', keys });
 
     const refused = await onTerminal(['user', 'delete', 'admin'], typing('y\n'));
-    assert.match(refused, /goes for good, .* \(plants: 0, webhooks: 0, tokens: 1, shares: 0\)/);
-    assert.match(refused, /makes "admin" again, without plants\./);
+    assert.match(refused, /permanently deletes .* \(plants: 0, webhooks: 0, tokens: 1, shares: 0\)/);
+    assert.match(refused, /creates "admin" again, without plants\./);
     assert.match(refused, /error: Nothing was deleted\.\r\n$/);
     const left = await onTerminal(['user', 'delete', 'admin'], typing('\u0004'));
     assert.match(left, /error: Nothing was deleted\.\r\n$/);
 
     const agreed = await onTerminal(['user', 'delete', 'admin'], typing('admin\n'));
-    assert.match(agreed, /Deleted the user "admin" and what they had/);
-    assert.equal(wordsOf(await run(['user', 'list'], env)), 'There are no users.\n');
+    assert.match(agreed, /Deleted the user "admin" and everything they had/);
+    assert.equal(wordsOf(await run(['user', 'list'], env)), 'No users found.\n');
   });
 });
 
-test('a deletion that is interrupted is finished by the service', async () => {
+test('an interrupted deletion is finished by the service', async () => {
   await withStoreFolder(async (folder) => {
     const env = { DATA_DIR: folder };
     addPlants(folder, 40_000);
@@ -80,8 +80,8 @@ test('a deletion that is interrupted is finished by the service', async () => {
     child.kill('SIGINT');
     assert.equal((await ended).signal, 'SIGINT');
     assert.notEqual(countPlants(folder), 0);
-    assert.equal(wordsOf(await run(['user', 'list'], env)), 'There are no users.\n');
-    // The name is free, and whoever gets it has none of the plants.
+    assert.equal(wordsOf(await run(['user', 'list'], env)), 'No users found.\n');
+    // The name is free, and its next user has none of the plants.
     assert.equal((await run(['user', 'create', 'ann'], env)).code, 0);
 
     const service = await serve(folder, { BOOTSTRAP_TOKEN: 'a-bootstrap-token-that-only-tests-know' });
@@ -90,7 +90,7 @@ test('a deletion that is interrupted is finished by the service', async () => {
   });
 });
 
-/** A user "ann" who has so many plants. */
+/** A user "ann" with this many plants. */
 function addPlants(folder: string, count: number): void {
   const db = new DatabaseSync(storePath(folder));
   db.exec(`

@@ -6,7 +6,7 @@ import { run, withFolder, withStoreFolder } from '../../../testkit/processes/pro
 import { failureOf, startRemote, wordsOf } from '../../../testkit/processes/remote.ts';
 import { failed, succeeded } from '../../../testkit/service/answer.ts';
 
-test('a user who was made is in the list', async () => {
+test('a created user is in the list', async () => {
   await withStoreFolder(async (folder) => {
     const made = await run(['user', 'create', 'Ann Example', '--data-dir', folder]);
     assert.equal(made.code, 0);
@@ -38,10 +38,10 @@ test('the list of users is a table without colour when it is not on a terminal',
   });
 });
 
-test('a list without users is empty data', async () => {
+test('an empty list of users is empty data', async () => {
   await withStoreFolder(async (folder) => {
     const table = await run(['user', 'list', '--data-dir', folder]);
-    assert.deepEqual([table.code, table.stdout, table.stderr], [0, '', 'There are no users.\n']);
+    assert.deepEqual([table.code, table.stdout, table.stderr], [0, '', 'No users found.\n']);
     const json = await run(['user', 'list', '--json', '--data-dir', folder]);
     assert.deepEqual([json.code, json.stdout, json.stderr], [0, '[]\n', '']);
   });
@@ -52,18 +52,18 @@ test('a taken name fails with 1', async () => {
     await run(['user', 'create', 'ann', '--data-dir', folder]);
     const again = await run(['user', 'create', 'ann', '--data-dir', folder]);
     assert.deepEqual([again.code, again.stdout], [1, '']);
-    assert.equal(again.stderr, 'error: There is a user "ann" already.\n');
+    assert.equal(again.stderr, 'error: The user "ann" already exists.\n');
   });
 });
 
-test('the tokens of a disabled user are refused from the very next request on, and taken again from the one after', async (t) => {
+test('the tokens of a disabled user are refused from the next request on, and accepted again once enabled', async (t) => {
   const { service, verb } = await startRemote(t);
   const token = await service.tokenFor('ann');
   succeeded(await service.request('GET', '/plants', { token }), 200);
 
   assert.equal(
     wordsOf(await verb('user', 'disable', 'ann')),
-    'Disabled the user "ann". Their tokens are refused, and their webhooks hold what comes, until: plant-store user enable ann\n',
+    'Disabled the user "ann". Their tokens are refused and their deliveries are held until: plant-store user enable ann\n',
   );
   failed(await service.request('GET', '/plants', { token }), 40101, /The user of the token is disabled\./);
   succeeded(await service.request('GET', '/plants'), 200);
@@ -72,12 +72,12 @@ test('the tokens of a disabled user are refused from the very next request on, a
 
   assert.equal(
     wordsOf(await verb('user', 'enable', 'ann')),
-    'Enabled the user "ann". Their tokens are taken again, and their webhooks send what they held.\n',
+    'Enabled the user "ann". Their tokens are accepted again and their held deliveries are sent.\n',
   );
   succeeded(await service.request('GET', '/plants', { token }), 200);
 });
 
-test("what a disabled viewer's webhook holds goes out when they are enabled", async (t) => {
+test("a disabled viewer's held deliveries are sent when they are enabled", async (t) => {
   const { service, receiver, verb, plant } = await startRemote(t);
   const token = await service.tokenFor('bob');
   const made = await service.request('POST', '/webhooks', { token, body: { url: receiver.url } });
@@ -104,30 +104,30 @@ test('disabling twice keeps the first time, and both verbs say when there was no
     const disabledAt = async () =>
       JSON.parse((await run(['user', 'list', '--json'], env)).stdout)[0].disabledAt;
     await run(['user', 'create', 'ann'], env);
-    assert.match(wordsOf(await run(['user', 'enable', 'ann'], env)), /^The user "ann" was enabled before\./);
+    assert.match(wordsOf(await run(['user', 'enable', 'ann'], env)), /^The user "ann" was already enabled\./);
     await run(['user', 'disable', 'ann'], env);
     const first = await disabledAt();
     assert.match(first, /Z$/);
     assert.match(
       wordsOf(await run(['user', 'disable', 'ann'], env)),
-      /^The user "ann" was disabled before\./,
+      /^The user "ann" was already disabled\./,
     );
     assert.equal(await disabledAt(), first);
   });
 });
 
-test('a user who is not there can be neither disabled, enabled nor deleted', async () => {
+test('an unknown user can be neither disabled, enabled nor deleted', async () => {
   await withStoreFolder(async (folder) => {
     for (const verb of [['disable'], ['enable'], ['delete', '--yes']]) {
       assert.equal(
         failureOf(await run(['user', ...verb, 'nobody', '--data-dir', folder])),
-        'error: There is no user "nobody". To see those there are: plant-store user list',
+        'error: There is no user "nobody". To list users: plant-store user list',
       );
     }
   });
 });
 
-test('where there is no store the verbs say so, and make none', async () => {
+test('without a store the verbs say so, and create none', async () => {
   await withFolder(async (parent) => {
     const folder = join(parent, 'nothing-here');
     for (const verb of [

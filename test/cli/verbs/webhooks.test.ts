@@ -10,7 +10,7 @@ async function shown({ verb }: Remote, id: string): Promise<Record<string, unkno
   return JSON.parse(dataOf(await verb('webhook', 'show', id, '--json')));
 }
 
-test('a made webhook is shown with its secret, and it is said that this was the only time', async (t) => {
+test('a created webhook is shown with its secret, and a note that it is shown only once', async (t) => {
   const { verb, receiver } = await startRemote(t);
   const { code, stdout, stderr } = await verb(
     ...['webhook', 'create', receiver.url, '--description', 'The greenhouse', '--rate', '20'],
@@ -26,11 +26,11 @@ test('a made webhook is shown with its secret, and it is said that this was the 
   );
   assert.equal(
     stderr,
-    `The secret is shown only now. To try the receiver: plant-store webhook test ${id} --wait\n`,
+    `The secret is shown only once. To test the receiver: plant-store webhook test ${id} --wait\n`,
   );
 });
 
-test('--json shows the whole answer of webhook create, and nothing is said', async (t) => {
+test('--json prints the whole answer of webhook create, without messages', async (t) => {
   const { verb, receiver } = await startRemote(t);
   const made = JSON.parse(dataOf(await verb('webhook', 'create', receiver.url, '--json')));
   assert.match(made.secret, SECRET);
@@ -47,7 +47,7 @@ test('the list shows the health of each webhook, and never a secret', async (t) 
   const { verb, receiver, plant } = remote;
   assert.equal(
     wordsOf(await verb('webhook', 'list')),
-    'There are no webhooks. To make one: plant-store webhook create URL\n',
+    'No webhooks found. To create one: plant-store webhook create URL\n',
   );
   assert.equal(dataOf(await verb('webhook', 'list', '--json')), '[]\n');
 
@@ -66,7 +66,7 @@ test('the list shows the health of each webhook, and never a secret', async (t) 
   assert.doesNotMatch(table + listed, /whsec_/);
 });
 
-test('webhook show shows what a webhook is and how it does', async (t) => {
+test('webhook show shows a webhook and its health', async (t) => {
   const remote = await startRemote(t);
   const id = await remote.webhook();
   const text = dataOf(await remote.verb('webhook', 'show', id));
@@ -78,7 +78,7 @@ test('webhook show shows what a webhook is and how it does', async (t) => {
   assert.equal((await shown(remote, id)).id, id);
 });
 
-test('webhook update changes what is named, and nothing else', async (t) => {
+test('webhook update changes only the given fields', async (t) => {
   const remote = await startRemote(t);
   const { verb, receiver } = remote;
   const id = await remote.webhook();
@@ -92,7 +92,7 @@ test('webhook update changes what is named, and nothing else', async (t) => {
       `^ID +${id}\nURL +${to}\nDescription +Door\nRate +at most 20 attempts per second\nPublic key +\\S+\n$`,
     ),
   );
-  assert.equal(moved.stderr, `To try the receiver: plant-store webhook test ${id} --wait\n`);
+  assert.equal(moved.stderr, `To test the receiver: plant-store webhook test ${id} --wait\n`);
   assert.deepEqual(await shown(remote, id), { ...before, url: to, description: 'Door', rate: 20 });
 
   const eased = JSON.parse(dataOf(await verb('webhook', 'update', id, '--rate', 'none', '--json')));
@@ -102,7 +102,7 @@ test('webhook update changes what is named, and nothing else', async (t) => {
   assert.deepEqual(await shown(remote, id), { ...before, url: to });
 });
 
-test('a URL that webhook update is refused leaves the webhook as it was', async (t) => {
+test('a refused URL leaves the webhook unchanged', async (t) => {
   const remote = await startRemote(t);
   const id = await remote.webhook();
   const before = await shown(remote, id);
@@ -111,7 +111,7 @@ test('a URL that webhook update is refused leaves the webhook as it was', async 
   assert.deepEqual(await shown(remote, id), before);
 });
 
-test('a new secret is alone on standard output; until when the old one signs is said', async (t) => {
+test('a new secret is alone on standard output; a message says until when the old one signs', async (t) => {
   const { verb, webhook } = await startRemote(t);
   const id = await webhook();
   const { code, stdout, stderr } = await verb('webhook', 'rotate', id, '--overlap', '2h');
@@ -134,7 +134,7 @@ test('an overlap of 0 ends the old secret at once', async (t) => {
   assert.match(String(request?.headers['webhook-signature']), /^v1,\S+ v1a,\S+$/);
 });
 
-test('a disabled webhook holds what is new, and sends it when it is enabled', async (t) => {
+test('a disabled webhook holds new deliveries, and sends them when enabled', async (t) => {
   const remote = await startRemote(t);
   const { verb, webhook, receiver, plant } = remote;
   const id = await webhook();
@@ -144,7 +144,7 @@ test('a disabled webhook holds what is new, and sends it when it is enabled', as
   assert.equal(receiver.received.length, 0);
   assert.equal(
     wordsOf(await verb('webhook', 'enable', id)),
-    `Enabled the webhook ${id}. Deliveries that wait: 1.\n`,
+    `Enabled the webhook ${id}. Waiting deliveries: 1.\n`,
   );
   await receiver.receive(1);
 });
@@ -155,7 +155,7 @@ test('without a terminal a webhook is deleted only with --yes', async (t) => {
   const id = await webhook();
   const { code, stdout, stderr } = await verb('webhook', 'delete', id);
   assert.deepEqual([code, stdout], [2, '']);
-  assert.match(stderr, /^error: there is no terminal to ask on; --yes deletes without asking\n/);
+  assert.match(stderr, /^error: no terminal to ask on; --yes deletes without asking\n/);
   assert.equal((await shown(remote, id)).id, id);
 
   const deleted = await verb('webhook', 'delete', id, '--yes');
@@ -163,7 +163,7 @@ test('without a terminal a webhook is deleted only with --yes', async (t) => {
   assert.match(failureOf(await verb('webhook', 'delete', id, '--yes')), /\(error 40402\)$/);
 });
 
-test('on a terminal webhook delete says what goes with it, and heeds the answer', async (t) => {
+test('on a terminal webhook delete says what it deletes, and respects the answer', async (t) => {
   const reason = noTerminal();
   if (reason !== undefined) return t.skip(reason);
   const remote = await startRemote(t);
@@ -173,11 +173,8 @@ test('on a terminal webhook delete says what goes with it, and heeds the answer'
   await remote.plant('{"name":"Alder"}');
 
   const refused = await onTerminal(['webhook', 'delete', id], typing('n\n'));
-  assert.match(
-    refused,
-    /The webhook to http:\S+ goes, with its secrets and the record of its deliveries\.\r\n/,
-  );
-  assert.match(refused, /Deliveries that wait, and would never be sent: 1\./);
+  assert.match(refused, /This deletes the webhook to http:\S+ with its secrets and deliveries\.\r\n/);
+  assert.match(refused, /Waiting deliveries that would never be sent: 1\./);
   assert.match(refused, /Delete it\? \[y\/N\] [\s\S]*error: Nothing was deleted\.\r\n$/);
   const interrupted = await onTerminal(['webhook', 'delete', id], typing('\u0004'));
   assert.match(interrupted, /error: Nothing was deleted\.\r\n$/);
@@ -187,7 +184,7 @@ test('on a terminal webhook delete says what goes with it, and heeds the answer'
   assert.match(agreed, /Deleted the webhook wh_\w+ and its deliveries\.\r\n$/);
 });
 
-test('every verb of a webhook that is not there fails with its code', async (t) => {
+test('every verb on an unknown webhook fails with its code', async (t) => {
   const { verb } = await startRemote(t);
   for (const args of [
     ['show', NONE],

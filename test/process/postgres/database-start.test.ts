@@ -12,7 +12,7 @@ import { selfSigned } from '../../../testkit/sockets/certificate.ts';
 import { administer, makeDatabase, type TestDatabase } from '../../../testkit/stores/postgres.ts';
 import { startDatabaseServer } from './database-server.ts';
 
-/** The program against a database that it cannot use: one line that says what to do, exit code 1, and no password. */
+/** The program with an unusable database: one line of advice, exit code 1, and no password. */
 
 const CANARY = 'canary-of-a-password';
 
@@ -22,7 +22,7 @@ before(async () => {
 });
 after(() => database.drop());
 
-/** The database's URL with these changes; the password is a wrong one unless it is given. */
+/** The database's URL with these changes; the password is wrong unless given. */
 function urlWith(changes: { [K in keyof URL]?: URL[K] }): string {
   const url = Object.assign(new URL(database.url), { password: CANARY }, changes);
   return url.href;
@@ -30,7 +30,7 @@ function urlWith(changes: { [K in keyof URL]?: URL[K] }): string {
 
 const sql = (text: string) => administer(database.url, text);
 
-/** A role whose password is the canary. Its name is new in the server, which other tests use as well. */
+/** Creates a role whose password is the canary. Its name is unique, since other tests use the server too. */
 async function makeRole(t: TestContext, options = 'LOGIN'): Promise<string> {
   const name = `${new URL(database.url).pathname.slice(1)}_${t.name.replaceAll(/\W+/g, '_').slice(0, 40)}`;
   await sql(`CREATE ROLE "${name}" PASSWORD '${CANARY}' ${options}`);
@@ -38,7 +38,7 @@ async function makeRole(t: TestContext, options = 'LOGIN'): Promise<string> {
   return name;
 }
 
-/** That the service and another verb say the same line, which has these parts. */
+/** Checks that the service and another verb print the same line, with these parts. */
 async function refused(url: string, ...parts: RegExp[]): Promise<void> {
   const env = { DATABASE_URL: url };
   const outcomes = await Promise.all([failToServe('', { env }), run(['migrate'], env)]);
@@ -51,14 +51,14 @@ async function refused(url: string, ...parts: RegExp[]): Promise<void> {
   assert.equal(outcomes[0].stderr, outcomes[1].stderr);
 }
 
-test('a host that cannot be found', () =>
+test('a host that does not resolve', () =>
   refused(
     urlWith({ hostname: 'no-such-host.invalid' }),
     /no-such-host\.invalid/,
-    /cannot be (?:found|looked up)/,
+    /does not resolve|cannot be resolved/,
   ));
 
-test('a port on which nothing listens', () =>
+test('a port where nothing listens', () =>
   refused(urlWith({ port: '1' }), /:1\//, /nothing listens/, /Start the server/));
 
 test('several unusable hosts, each with its reason', async () => {
@@ -75,13 +75,13 @@ test('a wrong password, or a role that does not exist', async () => {
   await refused(
     urlWith({}),
     /password authentication failed for user "postgres"/,
-    /Correct user and password/,
+    /Correct the user and password/,
   );
   await refused(urlWith({ username: 'nobody' }), /failed for user "nobody"/);
 });
 
-test('no password where one is needed', () =>
-  refused(urlWith({ password: '' }), /DATABASE_URL holds no password/));
+test('no password where one is required', () =>
+  refused(urlWith({ password: '' }), /DATABASE_URL contains no password/));
 
 test('a role that may not log in', async (t) => {
   const username = await makeRole(t, 'NOLOGIN');
@@ -93,12 +93,12 @@ test('a database that does not exist', () => {
   return refused(urlWith({ password, pathname: '/nowhere' }), /"nowhere" does not exist/, /CREATE DATABASE/);
 });
 
-test('no right to make tables', async (t) => {
+test('no right to create tables', async (t) => {
   const username = await makeRole(t);
   await refused(urlWith({ username }), /permission denied for schema public/, /owner of the database/);
 });
 
-test('a role that has no connection left', async (t) => {
+test('a role without connections left', async (t) => {
   const username = await makeRole(t, 'LOGIN CONNECTION LIMIT 0');
   await refused(urlWith({ username }), /too many connections/, /DATABASE_CONNECTIONS/);
 });
@@ -117,7 +117,7 @@ test('an encoding other than UTF-8', async (t) => {
   await refused(urlWith({ password, pathname: `/${name}` }), /SQL_ASCII; UTF8 is required/);
 });
 
-test('TLS where the server has none, and a certificate file that is not there', async () => {
+test('TLS where the server has none, and a missing certificate file', async () => {
   await refused(urlWith({ search: '?sslmode=verify-full' }), /does not support SSL/);
   await refused(
     urlWith({ search: '?sslmode=verify-full&sslrootcert=/nowhere/ca.pem' }),
@@ -130,7 +130,7 @@ for (const [kind, answer] of [
   ['hangs up', ''],
   ['is another service', 'HTTP/1.1 400 Bad Request\r\n\r\n'],
 ] as const) {
-  test(`a port where somebody ${kind}`, async (t) => {
+  test(`a port where a server ${kind}`, async (t) => {
     const other = createServer((socket) => {
       socket.on('error', () => {});
       if (answer !== undefined) socket.end(answer);
@@ -144,12 +144,12 @@ for (const [kind, answer] of [
     await refused(
       urlWith({ port: String(address.port) }),
       /Connection terminated/,
-      /PostgreSQL server that answers/,
+      /running PostgreSQL server/,
     );
   });
 }
 
-test('a URL that is none, among other wrong settings, ends with 2 and a line for each', async () => {
+test('an invalid URL among other wrong settings exits with 2 and a line for each', async () => {
   const { code, stderr } = await run(['serve'], { DATABASE_URL: `postgres://ann:${CANARY}@`, ROLES: 'all' });
   assert.equal(code, 2);
   assert.match(stderr, /^error: DATABASE_URL: [^\n]+\nerror: ROLES: [^\n]+\n$/);
@@ -157,7 +157,7 @@ test('a URL that is none, among other wrong settings, ends with 2 and a line for
   assert.equal((await run(['user', 'list'], { DATABASE_URL: 'x' })).code, 2);
 });
 
-test('a schema that this version does not understand, and a later one that it does', async (t) => {
+test('a schema that this version does not understand, and a later one that it understands', async (t) => {
   const { url, drop } = await makeDatabase();
   t.after(drop);
   const env = { DATABASE_URL: url };
@@ -172,7 +172,7 @@ test('a schema that this version does not understand, and a later one that it do
   succeeded(await server.request('POST', '/plants', { body: { name: 'Alder' } }), 201);
 });
 
-test('a server that demands TLS with an untrusted certificate', async (t) => {
+test('a server that requires TLS with an untrusted certificate', async (t) => {
   const server = await startDatabaseServer(t);
   await server.run(`CREATE ROLE ann LOGIN PASSWORD '${CANARY}'`);
   await server.run('CREATE DATABASE plants OWNER ann');
@@ -195,5 +195,5 @@ test('a server that demands TLS with an untrusted certificate', async (t) => {
   assert.equal(code, 0, stderr);
 });
 
-/** Whoever tests the server needs no TLS. */
+/** The test's superuser needs no TLS. */
 const HBA = 'hostssl all all all scram-sha-256\nhostnossl all postgres all scram-sha-256\n';
