@@ -171,6 +171,7 @@ async function serve(parts: Parts): Promise<App> {
   const tracing = await openTraces(config, runtime);
   const tracer = tracing?.tracer;
   const server = await buildServer({
+    access,
     plants: store.plants,
     keys: store.keys,
     visibleOwners: store.access.visibleOwners,

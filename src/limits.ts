@@ -100,6 +100,12 @@ export const access = {
   labelLength: 255,
   /** How long an old token keeps working after a rotation: time to deploy the new one, not to forget it. */
   tokenOverlapMs: { default: 24 * HOUR, most: 30 * 24 * HOUR },
+  /** Live tokens with which a user gets no other over the API; of those that ended as many are kept. */
+  tokensPerUser: 100,
+  /** The longest `expiresIn`, in seconds: ten years. For longer, leave it out. */
+  tokenLifetimeSeconds: 10 * 365 * 24 * 60 * 60,
+  /** Last uses of tokens written together: a few milliseconds of a transaction. */
+  usesTogether: 500,
   /** Too long to guess, short enough for a header. */
   bootstrapTokenLength: { min: 32, max: 255 },
   /** The highest `AUTH_FAILURE_LIMIT`: failed authentications of one address in a minute. */

@@ -23,6 +23,7 @@ registerHooks({
 /** The user `admin` of a new store. */
 const everybody: Principal = {
   user: { id: 1, name: 'admin' },
+  token: undefined,
   scopes: new Set(scopes),
   expiresAt: Infinity,
   refusedFrom: Number.POSITIVE_INFINITY,

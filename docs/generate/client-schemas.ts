@@ -36,7 +36,10 @@ function declaration(name: string, schema: Schema, all: Schemas): string {
     ([other, { properties }]) => other !== name && properties && isBase(all.get(other), schema),
   );
   const type = base ? `${nameOf(base[0])} & ${typeOf(without(schema, base[1]))}` : typeOf(schema);
-  return `${comment(schema.description, '')}export type ${nameOf(name)} = ${type};\n`;
+  const line = `export type ${nameOf(name)} = ${type};\n`;
+  const isLong = schema.enum !== undefined && line.length > WIDTH;
+  const values = schema.enum?.map((value) => `\n  | '${value}'`).join('');
+  return comment(schema.description, '') + (isLong ? `export type ${nameOf(name)} =${values};\n` : line);
 }
 
 /** Whether the other schema has all of its members unchanged. */

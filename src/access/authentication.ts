@@ -4,12 +4,15 @@ import type { Runtime } from '../runtime.ts';
 import type { VerifyJwt } from './jwt.ts';
 import type { AccessStore, StoredToken } from './port.ts';
 import type { Scope } from './scopes.ts';
+import { createUseRecorder, dayAfter } from './token-uses.ts';
 import { hashToken, isMistyped } from './tokens.ts';
 import { disabledUser } from './users.ts';
 
 /** The user a token acts for, and what it may do. */
 export type Principal = {
   user: { id: number; name: string };
+  /** The id of an opaque token; undefined for a JWT. */
+  token: string | undefined;
   scopes: ReadonlySet<Scope>;
   /** Milliseconds since the Unix epoch; undefined for a token that does not expire. */
   expiresAt: number | undefined;
@@ -48,14 +51,18 @@ export type AuthenticationOptions = {
   jwts?: VerifyJwt | undefined;
 };
 
-/** `keysVersion`: for a JWT, the keys it was verified with. */
-type Known = { principal: Principal; keysVersion: number | undefined };
+/**
+ * `keysVersion`: for a JWT, the keys it was verified with. `nextUseAt`: when a use is recorded again, in milliseconds
+ * since the Unix epoch.
+ */
+type Known = { principal: Principal; keysVersion: number | undefined; nextUseAt: number };
 
 export function createAuthenticate(options: AuthenticationOptions): Authenticate {
   const { store, runtime, bootstrapToken, jwts } = options;
   const known = new Map<string, Known>();
   let knownBytes = 0;
   let epoch = store.accessEpoch();
+  const recordUse = createUseRecorder(store, runtime.log);
 
   function knownPrincipal(token: string): Principal | undefined {
     const current = store.accessEpoch();
@@ -66,7 +73,18 @@ export function createAuthenticate(options: AuthenticationOptions): Authenticate
     const found = known.get(token);
     if (found === undefined) return undefined;
     if (found.keysVersion !== undefined && found.keysVersion !== jwts?.keysVersion()) return undefined;
-    return refuseExpired(found.principal, runtime.clock.now());
+    return use(found);
+  }
+
+  /** For most requests two comparisons. */
+  function use(found: Known): Principal {
+    const now = runtime.clock.now();
+    const principal = refuseExpired(found.principal, now);
+    if (now >= found.nextUseAt && principal.token !== undefined) {
+      found.nextUseAt = dayAfter(now);
+      recordUse(principal.token, now);
+    }
+    return principal;
   }
 
   async function lookUp(token: string, { makesUser } = { makesUser: true }): Promise<Principal> {
@@ -76,7 +94,7 @@ export function createAuthenticate(options: AuthenticationOptions): Authenticate
         ? await lookUpJwt(jwts, token, makesUser)
         : await lookUpOpaque(token);
     if (asked === epoch) remember(token, found);
-    return refuseExpired(found.principal, runtime.clock.now());
+    return use(found);
   }
 
   async function lookUpOpaque(token: string): Promise<Known> {
@@ -84,7 +102,9 @@ export function createAuthenticate(options: AuthenticationOptions): Authenticate
     const found = await store.findToken(hashToken(token));
     if (!found || found.revokedAt !== undefined) throw unknownToken();
     if (found.user.isDisabled) throw disabledUser();
-    return { principal: toPrincipal(found), keysVersion: undefined };
+    const { lastUsedOn } = found;
+    const nextUseAt = lastUsedOn === undefined ? 0 : dayAfter(Date.parse(lastUsedOn));
+    return { principal: toPrincipal(found), keysVersion: undefined, nextUseAt };
   }
 
   async function lookUpJwt({ verify }: VerifyJwt, token: string, makesUser: boolean): Promise<Known> {
@@ -93,8 +113,9 @@ export function createAuthenticate(options: AuthenticationOptions): Authenticate
       ? await store.ensureUser({ name, at: runtime.clock.now() })
       : await store.user(name);
     if (!user || user.disabledAt !== undefined) throw disabledUser();
-    const principal = { user: { id: user.id, name }, ...allowed, countedAs: `user ${user.id}` };
-    return { principal, keysVersion };
+    const countedAs = `user ${user.id}`;
+    const principal = { user: { id: user.id, name }, token: undefined, ...allowed, countedAs };
+    return { principal, keysVersion, nextUseAt: Number.POSITIVE_INFINITY };
   }
 
   function remember(token: string, found: Known): void {
@@ -122,6 +143,7 @@ const JWT = /^ey[\w-]*\.[\w-]*\.[\w-]*$/;
 function toPrincipal(token: StoredToken): Principal {
   return {
     user: { id: token.user.id, name: token.user.name },
+    token: token.id,
     scopes: new Set(token.scopes),
     expiresAt: token.expiresAt,
     refusedFrom: token.expiresAt,
@@ -137,6 +159,7 @@ function refuseExpired(principal: Principal, now: number): Principal {
   return principal;
 }
 
-function unknownToken(): AppError {
+/** The error for a token that is unknown, or no longer valid. */
+export function unknownToken(): AppError {
   return new AppError(40101, 'The token is unknown or was revoked; check it for typos or use another.');
 }

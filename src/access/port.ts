@@ -1,3 +1,4 @@
+import type { Caller } from '../idempotency/port.ts';
 import type { Scope } from './scopes.ts';
 
 /** What access needs from a store. */
@@ -34,22 +35,30 @@ export interface AccessStore {
   /** The users whose plants the viewer may read: the viewer, then the users that share with them, by name. */
   visibleOwners(viewer: number): Promise<readonly number[]>;
 
-  /** False when there is no such user. */
-  createToken(token: NewToken): Promise<boolean>;
+  /** @param asking for a token that its user creates; without it, for the operator, no limit applies */
+  createToken(token: NewToken, asking?: Asking, caller?: Caller): Promise<TokenCreationOutcome>;
   /** Revoked and expired ones included. */
   findToken(hash: string): Promise<StoredToken | undefined>;
-  /** Oldest first, revoked and expired ones included. */
-  tokens(): Promise<StoredToken[]>;
+  /** Oldest first, revoked and expired ones included. With a user's id, only theirs. */
+  tokens(user?: number): Promise<StoredToken[]>;
   /**
    * Replaces a live token with a new one of the same user, label and scopes. The old token ends at `overlapUntil`,
    * unless it ends before. Does not rotate a bootstrap token, which the operator's settings replace.
+   *
+   * @param asking when the user rotates a token of their own; those of others do not exist for them
    */
-  rotateToken(rotation: TokenRotation): Promise<TokenRotationOutcome>;
-  /** False when there is no such token. Revoking twice keeps the first time. */
-  revokeToken(id: string, at: number): Promise<boolean>;
+  rotateToken(rotation: TokenRotation, asking?: Asking, caller?: Caller): Promise<TokenRotationOutcome>;
   /**
-   * Makes this the user's only live bootstrap token and creates the user if missing. The same hash again changes
-   * nothing; another hash replaces the token.
+   * False when there is no such token. Revoking twice keeps the first time.
+   *
+   * @param user only a live token of this user
+   */
+  revokeToken(id: string, at: number, user?: number, caller?: Caller): Promise<boolean>;
+  /** Keeps the day of each token's last use. Does not change the epoch. Tokens that are gone are passed over. */
+  recordUses(uses: readonly TokenUse[]): Promise<void>;
+  /**
+   * Makes this the user's only live bootstrap token and creates the user if missing. The same hash with the same scopes
+   * again changes nothing; others replace the token.
    */
   setBootstrapToken(token: NewToken): Promise<void>;
 
@@ -86,7 +95,25 @@ export type TokenRotation = {
   overlapUntil: number;
 };
 
-export type TokenRotationOutcome = 'rotated' | 'no token' | 'not live' | 'bootstrap' | { replacedBy: string };
+/** `full`: the user has `most` live tokens. `caller ended`: the token that asks is no longer live. */
+export type TokenRefusal = 'full' | 'caller ended';
+export type TokenCreationOutcome = 'created' | 'no user' | TokenRefusal;
+export type TokenRotationOutcome =
+  | 'rotated'
+  | 'no token'
+  | 'not live'
+  | 'bootstrap'
+  | { replacedBy: string }
+  | TokenRefusal;
+
+/**
+ * A user who gets a token of their own. `token`: the id of the one that asks, checked in the transaction; undefined for
+ * a JWT. `most`: of the user's live tokens; a rotation without an overlap adds none. Of those that ended as many are kept.
+ */
+export type Asking = { user: number; token: string | undefined; most: number };
+
+/** `on`: a UTC day as `YYYY-MM-DD`. */
+export type TokenUse = { id: string; on: string };
 
 export type NewToken = {
   id: string;
@@ -111,4 +138,6 @@ export type StoredToken = {
   replacedBy: string | undefined;
   /** Set by the operator's configuration (`setBootstrapToken`). */
   isBootstrap: boolean;
+  /** The UTC day of its last use as `YYYY-MM-DD`; undefined if it was not used since such days are kept. */
+  lastUsedOn: string | undefined;
 };

@@ -1,5 +1,14 @@
-export const scopes = ['plants:read', 'plants:write', 'webhooks:read', 'webhooks:write'] as const;
+export const scopes = [
+  'plants:read',
+  'plants:write',
+  'webhooks:read',
+  'webhooks:write',
+  'tokens:read',
+  'tokens:write',
+] as const;
 export type Scope = (typeof scopes)[number];
+
+export const ScopeName = { $id: 'Scope', enum: scopes, description: 'What a token may do.' } as const;
 
 export function isScope(text: string): text is Scope {
   return (scopes as readonly string[]).includes(text);

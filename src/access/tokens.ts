@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { access } from '../limits.ts';
 import type { Runtime } from '../runtime.ts';
-import type { AccessStore, StoredToken, TokenRotationOutcome } from './port.ts';
+import type { AccessStore, StoredToken, TokenRefusal, TokenRotationOutcome } from './port.ts';
 import type { Scope } from './scopes.ts';
 
 const PREFIX = 'pst_';
@@ -16,11 +16,13 @@ const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const UNBIASED = 248;
 
 export const labelRule = `at most ${access.labelLength} characters, without control characters or lone surrogates`;
-const LABEL = new RegExp(`^[^\\p{Cc}\\p{Cs}]{0,${access.labelLength}}$`, 'u');
+/** The same as a JSON Schema's pattern, but for the length. Not `\\p{Cc}`, which not all languages support. */
+export const LABEL_TEXT = '^[^\\u0000-\\u001F\\u007F-\\u009F\\uD800-\\uDFFF]*$';
+const LABEL = new RegExp(LABEL_TEXT, 'u');
 
 /** Whether a text satisfies `labelRule`. */
 export function isLabel(text: string): boolean {
-  return LABEL.test(text);
+  return LABEL.test(text) && [...text].length <= access.labelLength;
 }
 
 /**
@@ -47,6 +49,12 @@ export function hashToken(token: string): string {
   return hash('sha256', token);
 }
 
+/** A new token, and what the store keeps of it. */
+export function newToken({ random, ids, clock }: Runtime) {
+  const token = mintToken(random);
+  return { token, kept: { id: ids.next('tok'), hash: hashToken(token), createdAt: clock.now() } };
+}
+
 export type TokenRequest = {
   /** The user's name. */
   user: string;
@@ -62,20 +70,10 @@ export async function createToken(
   { store, runtime }: { store: AccessStore; runtime: Runtime },
   { user, label, scopes, expiresInMs }: TokenRequest,
 ): Promise<{ id: string; token: string } | undefined> {
-  const token = mintToken(runtime.random);
-  const id = runtime.ids.next('tok');
-  const createdAt = runtime.clock.now();
-  const expiresAt = expiresInMs === undefined ? undefined : createdAt + expiresInMs;
-  const made = await store.createToken({
-    id,
-    hash: hashToken(token),
-    user,
-    label,
-    scopes,
-    createdAt,
-    expiresAt,
-  });
-  return made ? { id, token } : undefined;
+  const { token, kept } = newToken(runtime);
+  const expiresAt = expiresInMs === undefined ? undefined : kept.createdAt + expiresInMs;
+  const outcome = await store.createToken({ ...kept, user, label, scopes, expiresAt });
+  return outcome === 'created' ? { id: kept.id, token } : undefined;
 }
 
 export type RotationRequest = {
@@ -100,20 +98,24 @@ export type RotatedToken = {
 export async function rotateToken(
   { store, runtime }: { store: AccessStore; runtime: Runtime },
   { id: oldId, overlapMs, expiresInMs }: RotationRequest,
-): Promise<RotatedToken | Exclude<TokenRotationOutcome, 'rotated'>> {
+): Promise<RotatedToken | Exclude<TokenRotationOutcome, 'rotated' | TokenRefusal>> {
   const old = (await store.tokens()).find(({ id }) => id === oldId);
   if (!old) return 'no token';
-  const token = mintToken(runtime.random);
-  const id = runtime.ids.next('tok');
-  const createdAt = runtime.clock.now();
-  const lifetimeMs = expiresInMs ?? (old.expiresAt === undefined ? undefined : old.expiresAt - old.createdAt);
-  const expiresAt = lifetimeMs === undefined ? undefined : createdAt + lifetimeMs;
-  const overlapUntil = createdAt + overlapMs;
-  const replacement = { id, hash: hashToken(token), createdAt, expiresAt };
-  const outcome = await store.rotateToken({ id: oldId, replacement, overlapUntil });
+  const { token, kept } = newToken(runtime);
+  const lifetimeMs = expiresInMs ?? lifetimeOf(old);
+  const expiresAt = lifetimeMs === undefined ? undefined : kept.createdAt + lifetimeMs;
+  const overlapUntil = kept.createdAt + overlapMs;
+  const outcome = await store.rotateToken({ id: oldId, replacement: { ...kept, expiresAt }, overlapUntil });
+  if (outcome === 'full' || outcome === 'caller ended')
+    throw new Error(`The operator was refused: ${outcome}`);
   if (outcome !== 'rotated') return outcome;
   const oldUntil = Math.min(old.expiresAt ?? overlapUntil, overlapUntil);
-  return { id, token, user: old.user.name, expiresAt, oldUntil };
+  return { id: kept.id, token, user: old.user.name, expiresAt, oldUntil };
+}
+
+/** How long a token was to be valid, in milliseconds; undefined if it does not expire. */
+export function lifetimeOf({ createdAt, expiresAt }: StoredToken): number | undefined {
+  return expiresAt === undefined ? undefined : expiresAt - createdAt;
 }
 
 /** `disabled`: it would be live, but its user is disabled. Only a live token is accepted. */

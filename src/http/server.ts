@@ -43,11 +43,12 @@ import { meRoutes } from './routes/me-routes.ts';
 import { openapiDocument } from './routes/openapi.ts';
 import { plantsRoutes } from './routes/plants-routes.ts';
 import { type RouteContext, routeOf } from './routes/route.ts';
+import { tokensRoutes } from './routes/tokens-routes.ts';
 import { webhooksRoutes } from './routes/webhooks-routes.ts';
 
 export type ServerOptions = Pick<
   RouteContext,
-  'plants' | 'webhooks' | 'visibleOwners' | 'runtime' | 'cursors' | 'drain'
+  'access' | 'plants' | 'webhooks' | 'visibleOwners' | 'runtime' | 'cursors' | 'drain'
 > & {
   keys: KeyStore;
   /** False for a replica that only sends webhooks: it answers only health checks. */
@@ -117,6 +118,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     eventsRoutes(api, context);
     activityRoutes(api, context);
     meRoutes(api, context);
+    tokensRoutes(api, context);
     pagesRoutes(api, { basePath, document });
   });
   if (options.answersApi) await serveSites(app, basePath);

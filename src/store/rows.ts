@@ -58,6 +58,7 @@ export function toToken(row: Row): StoredToken {
     revokedAt: numberOf(row.revoked_at),
     replacedBy: textOf(row.replaced_by),
     isBootstrap: Boolean(row.bootstrap),
+    lastUsedOn: textOf(row.last_used_on),
   };
 }
 

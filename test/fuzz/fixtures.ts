@@ -12,11 +12,15 @@ export type Fixtures = {
   plants: Set<string>;
   /** The first is disabled and has a delivery for each plant, the second is enabled, the third has no deliveries. */
   webhooks: readonly string[];
+  /** The ids of the user's live tokens, oldest first. */
+  tokenIds: readonly string[];
+  /** Events of all plants, oldest first. */
   events: readonly string[];
   cursors: Cursors;
   /** Cursors that are valid, but for another list or user. */
   badCursors: readonly string[];
-  foreignWebhooks: readonly string[];
+  /** Ids of the other user's webhooks and tokens. */
+  foreign: readonly string[];
 };
 
 /** Each points to the second page with `limit=2`. Deliveries are the first webhook's, without a state. */
@@ -46,7 +50,7 @@ export async function makeFixtures(ground: Ground, operation: Operation): Promis
     plants: new Set(PLANTS),
     ...own,
     badCursors: [...elsewhere, ...further.map(([, cursor]) => cursor)],
-    foreignWebhooks: other.webhooks,
+    foreign: operation.path.startsWith('/tokens') ? other.tokenIds : other.webhooks,
   };
 }
 
@@ -73,8 +77,10 @@ async function furnish(ground: Ground, client: Client, token: string) {
   const last = await webhook();
   const feed = JSON.parse((await ask('GET', '/events')).text);
   const firstTwo = JSON.parse((await ask('GET', '/events?limit=2')).text);
+  const tokens: { id: string }[] = JSON.parse((await ask('GET', '/tokens')).text);
   return {
     webhooks: [held, open, last],
+    tokenIds: tokens.map(({ id }) => id),
     events: feed.events.map(({ id }: { id: string }) => id),
     cursors: {
       plants: cursorIn(await ask('GET', '/plants?limit=2')),

@@ -186,6 +186,53 @@ export const outcomes: Readonly<Record<string, Outcome>> = {
         : 'this is somebody else';
     },
   },
+  listTokens: {
+    judge({ fixtures }, _valid, answer) {
+      return isDeepStrictEqual(idsIn(answer), fixtures.tokenIds) ? undefined : 'these are not the tokens';
+    },
+  },
+  createToken: {
+    async judge(lane, { members }, answer) {
+      if (answer.status !== 201) return 'the token was not created';
+      const { label = '', scopes: chosen = scopes, expiresIn } = saidBy(members);
+      const { id, token, createdAt, expiresAt, scopes: found, ...made } = JSON.parse(answer.text);
+      const seen = await askAs(lane, token, 'GET', '/me');
+      const removed = await ask(lane, 'DELETE', `/tokens/${id}`);
+      if (removed.status !== 204) return 'the new token cannot be revoked';
+      const lifetime = expiresAt && BigInt(Date.parse(expiresAt) - Date.parse(createdAt)) / 1000n;
+      if (lifetime !== expiresIn) return 'the token ends at another time';
+      const asked = scopes.filter((scope) => [chosen].flat().includes(scope));
+      if (!isDeepStrictEqual([found, JSON.parse(seen.text).scopes], [asked, asked]))
+        return 'it has other scopes';
+      return sameMembers(made, { label });
+    },
+    final: sameTokens,
+  },
+  rotateToken: {
+    prepare: withNewToken,
+    async judge(lane, { params, members }, answer) {
+      if (answer.status !== 200) return 'the token was not rotated';
+      const { id, token, overlapUntil, createdAt } = JSON.parse(answer.text);
+      const again = await ask(lane, 'POST', `/tokens/${params.id}/rotate`, {});
+      const seen = await askAs(lane, token, 'GET', '/plants');
+      const { overlap = 86_400n } = saidBy(members);
+      // One without an overlap has ended.
+      const code = overlap === 0n ? 40404 : 40902;
+      for (const one of overlap === 0n ? [id] : [id, params.id]) await ask(lane, 'DELETE', `/tokens/${one}`);
+      if (Date.parse(overlapUntil) - Date.parse(createdAt) !== Number(overlap) * 1000)
+        return 'the overlap is another';
+      return expectCode(again, code) ?? expectStatus(seen, 200);
+    },
+    final: sameTokens,
+  },
+  revokeToken: {
+    prepare: withNewToken,
+    async judge(lane, { params }, answer) {
+      const again = await ask(lane, 'DELETE', `/tokens/${params.id}`);
+      return expectStatus(answer, 204) ?? expectCode(again, 40404);
+    },
+    final: sameTokens,
+  },
   streamEvents: {
     judge({ fixtures: { cursors } }, { draft }, answer) {
       const [, start] = /^id: (\S+)\nretry: \d+\n\n/.exec(answer.text) ?? [];
@@ -233,10 +280,32 @@ function idsIn(answer: Answered): string[] {
   return JSON.parse(answer.text).map(({ id }: { id: string }) => id);
 }
 
-function ask({ ground, fixtures }: Lane, method: string, path: string, body?: unknown): Promise<Answered> {
+function ask(lane: Lane, method: string, path: string, body?: unknown): Promise<Answered> {
+  return askAs(lane, lane.fixtures.tokens.full, method, path, body);
+}
+
+function askAs(
+  { ground, fixtures }: Lane,
+  token: string,
+  method: string,
+  path: string,
+  body?: unknown,
+): Promise<Answered> {
   const [pure = '', query = ''] = path.split('?');
-  const draft = { ...draftOf(method, pure, fixtures.tokens.full), query };
+  const draft = { ...draftOf(method, pure, token), query };
   return ground.send(fixtures.client, body === undefined ? draft : withJson(draft, body), undefined);
+}
+
+/** The same request for a token created for it. */
+async function withNewToken(lane: Lane, valid: Valid): Promise<Valid> {
+  const { id } = JSON.parse((await ask(lane, 'POST', '/tokens', {})).text);
+  const path = valid.draft.path.split('/').with(2, id).join('/');
+  return { ...valid, params: { id }, draft: { ...valid.draft, path } };
+}
+
+async function sameTokens(lane: Lane): Promise<string | undefined> {
+  const found = idsIn(await ask(lane, 'GET', '/tokens'));
+  return isDeepStrictEqual(found, lane.fixtures.tokenIds) ? undefined : 'the tokens are others in the end';
 }
 
 /** Checks that refused requests changed nothing. */

@@ -37,7 +37,7 @@ const UNKNOWN = [
   '/plant',
   '/users',
   '/metrics',
-  '/tokens',
+  '/token',
   '/admin',
   '/.env',
   '/healthz/x',

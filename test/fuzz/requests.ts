@@ -28,7 +28,7 @@ export async function requestsOf(ground: Ground, operation: Operation): Promise<
     ...bodyMutations(operation),
     ...queryMutations(operation, fixtures.badCursors),
     ...headMutations(operation, fixtures.tokens, [...fixtures.badCursors, 'x', '0', 'evt_x.1']),
-    ...pathMutations(operation, fixtures.foreignWebhooks),
+    ...pathMutations(operation, fixtures.foreign),
   );
   const others = fc.constantFrom<Other>('HEAD', 'OPTIONS');
   const plans = fc.oneof<fc.MaybeWeightedArbitrary<Plan>[]>(

@@ -2,11 +2,12 @@ import assert from 'node:assert/strict';
 import { succeeded } from '../../testkit/service/answer.ts';
 import type { Service } from '../../testkit/service/service.ts';
 
-/** A user's data: a plant, its event, a disabled webhook, and its held delivery. */
+/** A user's data: a plant, its event, a disabled webhook, its held delivery, and a token. */
 export type Belongings = {
   plant: { id: string; name: string };
   webhook: string;
   event: string;
+  token: string;
   /** Texts for the user only, except that viewers may see the plant's name. */
   marks: readonly string[];
 };
@@ -19,6 +20,7 @@ export async function makeBelongings(service: Service, authorization: string): P
   const headers = { authorization };
   const name = `The owner's plant ${made}.`;
   const description = `The owner's webhook ${made}.`;
+  const label = `The owner's token ${made}.`;
   const url = `http://127.0.0.1:9/the-owner's-path-${made}.`;
   // Outside the ids that the service assigns.
   const id = String(-9_000_000_000_000_000_000n + BigInt(made));
@@ -32,9 +34,12 @@ export async function makeBelongings(service: Service, authorization: string): P
   });
   succeeded(changed, 200);
   succeeded(await post('/plants', `{"id":${id},"name":"${name}"}`), 201);
+  // Likewise of the token.
+  const { id: token } = succeeded(await post('/tokens', { label }), 201) as { id: string };
   const listed = await service.request('GET', `/webhooks/${webhook}/deliveries`, { headers });
   // Only the event's id is used.
   const [delivery] = succeeded(listed, 200) as { event: string }[];
   assert.ok(delivery !== undefined);
-  return { plant: { id, name }, webhook, event: delivery.event, marks: [name, description, url] };
+  const marks = [name, description, url, label];
+  return { plant: { id, name }, webhook, event: delivery.event, token, marks };
 }

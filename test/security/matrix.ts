@@ -85,6 +85,16 @@ export const rows: Readonly<Record<Operation['operationId'], Row>> = {
   listEvents: { scope: 'webhooks:read', owner: 200, viewer: 200, other: 200, showsPlants: true },
   getActivity: { scope: 'webhooks:read', owner: 200, viewer: 200, other: 200 },
   getMe: { owner: 200, viewer: 200, other: 200 },
+  listTokens: { scope: 'tokens:read', owner: 200, viewer: 200, other: 200 },
+  createToken: {
+    scope: 'tokens:write',
+    body: { label: 'Of the caller' },
+    owner: 201,
+    viewer: 201,
+    other: 201,
+  },
+  rotateToken: { scope: 'tokens:write', owner: 200, viewer: 40404, other: 40404 },
+  revokeToken: { scope: 'tokens:write', owner: 204, viewer: 40404, other: 40404 },
   // Starts with future events.
   streamEvents: { scope: 'webhooks:read', owner: 200, viewer: 200, other: 200 },
 };

@@ -9,7 +9,9 @@ export type Placed = { place: string; bytes: string };
  * authorized, to get as far as possible; the service refuses each, or it changes nothing.
  */
 export function placesOf(operation: Operation, text: string, authorization: string): Placed[] {
-  const path = fill(operation.path, (name) => (name === 'event' ? 'evt_none' : 'wh_none'));
+  const path = fill(operation.path, (name) =>
+    name === 'event' ? 'evt_none' : operation.path.startsWith('/tokens') ? 'tok_none' : 'wh_none',
+  );
   const make = maker(operation, authorization);
   return [
     ...asToken(text).map(({ place, fields }) => make(place, path, { fields, isAuthorized: false })),
@@ -139,7 +141,7 @@ function inTarget(path: string, text: string): { place: string; target: string }
     { place: 'the query, with an escape that cannot be read', target: `${path}?cursor=${encoded}%zz` },
     { place: 'a segment more', target: `${path}/${encoded}` },
     { place: 'the last segment', target: path.replace(/[^/]+$/, encoded) },
-    { place: 'an id', target: path.replace('wh_none', encoded) },
+    { place: 'an id', target: path.replace(/wh_none|tok_none/, encoded) },
     { place: 'an event', target: path.replace('evt_none', encoded) },
   ].filter(({ target }) => target !== path);
 }
@@ -147,8 +149,8 @@ function inTarget(path: string, text: string): { place: string; target: string }
 /** Bodies that no operation accepts. */
 function inBody(text: string): { place: string; body: string }[] {
   const quoted = JSON.stringify(text);
-  const typed = ['id', 'url', 'rate', 'enabled', 'overlap', 'since', 'state'];
-  const members = [...typed, 'name', 'tag', 'description'];
+  const typed = ['id', 'url', 'rate', 'enabled', 'overlap', 'since', 'state', 'scopes', 'expiresIn'];
+  const members = [...typed, 'name', 'tag', 'description', 'label'];
   return [
     { place: 'a body that is not JSON', body: text },
     { place: 'a body that ends early', body: `{"name":"${text}` },

@@ -33,8 +33,9 @@ export async function ask(
 }
 
 /** The operation's path to that data. */
-function pathTo({ path }: Operation, { plant, webhook, event }: Belongings): string {
-  const ids: Record<string, string> = { id: path.startsWith('/plants/') ? plant.id : webhook, event };
+function pathTo({ path }: Operation, { plant, webhook, event, token }: Belongings): string {
+  const nouns: Record<string, string> = { plants: plant.id, tokens: token };
+  const ids: Record<string, string> = { id: nouns[path.split('/')[1] ?? ''] ?? webhook, event };
   return fill(path, (parameter) => {
     const id = ids[parameter];
     if (id === undefined) throw new Error(`Nothing is known to put in the place of ${parameter} in ${path}.`);

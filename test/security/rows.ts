@@ -39,7 +39,8 @@ export async function untilChoresAreDone(service: Service): Promise<void> {
 function rowsOf(db: DatabaseSync, table: string): string[] {
   const statement = db.prepare(`SELECT * FROM "${table}"`);
   statement.setReadBigInts(true);
-  return statement.all().map((row) => `${table} ${JSON.stringify(row, asText)}`);
+  // The day of a token's last use is written some time after the request.
+  return statement.all().map(({ last_used_on: _, ...row }) => `${table} ${JSON.stringify(row, asText)}`);
 }
 
 function asText(_name: string, value: unknown): unknown {

@@ -17,8 +17,8 @@ export type Usage = {
 /** What a user stores: for a plant, a webhook, a receiver's answer, and an Idempotency-Key. */
 export type Contents = Record<'name' | 'tag' | 'description' | 'query' | 'excerpt' | 'key', string>;
 
-/** A secret that the service returned, with the request for it. */
-export type GivenSecret = Canary & { to: string };
+/** A secret that the service returned, with the request for it, and whether the store keeps it in clear text. */
+export type GivenSecret = Canary & { to: string; isKept: boolean };
 
 /** Uses every operation successfully, and a few unsuccessfully. */
 export async function useEverything({
@@ -57,7 +57,17 @@ export async function useEverything({
   const rotated = await send('POST', `${at}/rotate-secret`, {}, contents.key);
   await send('POST', `${at}/rotate-secret`, {}, contents.key);
 
+  const created = await send('POST', '/tokens', {}, contents.key);
+  await send('POST', '/tokens', {}, contents.key);
+  const { id: tokenId, token } = member(created, 'id', 'token');
+  const ofToken = `/tokens/${tokenId}`;
+  const replaced = await send('POST', `${ofToken}/rotate`, {}, contents.key);
+  await send('POST', `${ofToken}/rotate`, {}, contents.key);
+  await send('DELETE', ofToken);
+  await send('DELETE', ofToken);
+
   for (const path of [
+    '/tokens',
     '/webhooks',
     at,
     '/plants',
@@ -77,11 +87,19 @@ export async function useEverything({
   await send('DELETE', '/plants/7');
   await send('DELETE', '/plants/7');
   return [
-    { name: 'the secret of the webhook', text: secret, to: 'POST /webhooks' },
+    { name: 'a created token', text: token, to: 'POST /tokens', isKept: false },
+    {
+      name: 'the token that replaced it',
+      text: member(replaced, 'token').token,
+      to: `POST ${ofToken}/rotate`,
+      isKept: false,
+    },
+    { name: 'the secret of the webhook', text: secret, to: 'POST /webhooks', isKept: true },
     {
       name: 'the secret that replaced it',
       text: member(rotated, 'secret').secret,
       to: `POST ${at}/rotate-secret`,
+      isKept: true,
     },
   ];
 }

@@ -67,7 +67,11 @@ export function readDocument(text: string): Operation[] {
   const { schemas } = components;
   const ajv = new Ajv2020({
     strict: true,
-    formats: { int64: true, 'date-time': /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/ },
+    formats: {
+      int64: true,
+      date: /^\d{4}-\d\d-\d\d$/,
+      'date-time': /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/,
+    },
   });
   const compile = (schema: Schema) => ajv.compile(closed(resolved(schema, schemas)));
   return Object.entries(document.paths).flatMap(([path, methods]) =>
@@ -82,7 +86,8 @@ type Context = { components: Document['components']; compile(schema: Schema): Va
 /** Contract, section 2. */
 function scopeOf(method: string, path: string): Scope | undefined {
   if (path === '/me') return undefined;
-  return `${path.startsWith('/plants') ? 'plants' : 'webhooks'}:${method === 'GET' ? 'read' : 'write'}`;
+  const noun = path.startsWith('/plants') ? 'plants' : path.startsWith('/tokens') ? 'tokens' : 'webhooks';
+  return `${noun}:${method === 'GET' ? 'read' : 'write'}`;
 }
 
 function operationOf(

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { exportJWK, generateKeyPair, importJWK, type JWK, type JWTPayload, SignJWT } from 'jose';
+import { scopes } from '../../src/access/scopes.ts';
 
 /** A real OpenID provider on loopback, whose clients are users: each gets tokens for itself. */
 export type IdentityProvider = {
@@ -33,7 +34,7 @@ export type TokenOptions = { scope?: string; alg?: Algorithm };
 export type Claims = Record<string, unknown>;
 
 export const AUDIENCE = 'https://plants.example.org';
-const SCOPES = 'plants:read plants:write webhooks:read webhooks:write';
+const SCOPES = scopes.join(' ');
 const SECRET = 'a-secret-of-a-client';
 const LIFETIME_SECONDS = 600;
 

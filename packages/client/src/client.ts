@@ -7,6 +7,7 @@ import { type Events, eventsOf } from './events.ts';
 import { type Plants, plantsOf } from './plants.ts';
 import { type CallOptions, createRequests, type PlantStoreOptions, type Requests } from './requests.ts';
 import type { ActiveHour } from './schemas.ts';
+import { type Tokens, tokensOf } from './tokens.ts';
 import { type Webhooks, webhooksOf } from './webhooks.ts';
 
 export type { StreamedEvent, StreamOptions } from './event-stream.ts';
@@ -17,6 +18,7 @@ export { PlantStoreError } from './plant-store-error.ts';
 export type { CreatedPlant, PlantField, PlantListOptions, Plants, PlantWith } from './plants.ts';
 export type { CallOptions, KeyedOptions, PlantStoreOptions } from './requests.ts';
 export type * from './schemas.ts';
+export type { Tokens } from './tokens.ts';
 export {
   type VerifiedWebhook,
   type VerifyOptions,
@@ -32,6 +34,7 @@ export class PlantStore {
   readonly plants: Plants;
   readonly webhooks: Webhooks;
   readonly events: Events;
+  readonly tokens: Tokens;
   readonly #requests: Requests;
 
   /** @throws TypeError for an invalid URL, or one that is neither http nor https */
@@ -40,6 +43,7 @@ export class PlantStore {
     this.plants = plantsOf(this.#requests);
     this.webhooks = webhooksOf(this.#requests);
     this.events = eventsOf(this.#requests);
+    this.tokens = tokensOf(this.#requests);
   }
 
   /**

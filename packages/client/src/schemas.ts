@@ -190,3 +190,66 @@ export type ActiveHour = {
   /** Deliveries that are pending or held. */
   waiting: number;
 };
+
+/** What a token may do. */
+export type Scope =
+  | 'plants:read'
+  | 'plants:write'
+  | 'webhooks:read'
+  | 'webhooks:write'
+  | 'tokens:read'
+  | 'tokens:write';
+
+/** A token, without the token itself. */
+export type Token = {
+  /** the id of the token */
+  id: string;
+  /** what the token is for; may be empty */
+  label: string;
+  /** what the token may do */
+  scopes: Scope[];
+  /** when the token was created (RFC 3339) */
+  createdAt: string;
+  /** when the token expires; absent if it never does */
+  expiresAt?: string;
+  /** the UTC day on which it was last used; absent if it was not, since such days are kept */
+  lastUsedOn?: string;
+};
+
+/** The token to create. It can do no more and lasts no longer than yours. */
+export type TokenInput = {
+  /**
+   * a string of at most 255 characters, without control characters or lone surrogates: what the token is for
+   */
+  label?: string | undefined;
+  /**
+   * a list of plants:read, plants:write, webhooks:read, webhooks:write, tokens:read, tokens:write, each at
+   * most once: what the token may do; without it, what yours may do
+   */
+  scopes?: Scope[] | undefined;
+  /**
+   * an integer from 1 to 315360000: after how many seconds the token expires; without it, when yours does, or
+   * never
+   */
+  expiresIn?: number | undefined;
+};
+
+/** A new token. */
+export type TokenCreated = Token & {
+  /** the token, shown only once: absent when the response is a replay under an Idempotency-Key */
+  token?: string;
+};
+
+/** How the old token ends. */
+export type TokenRotationInput = {
+  /** an integer from 0 to 2592000: for how many seconds the old token keeps working; without it, 86400 */
+  overlap?: number | undefined;
+};
+
+/** The new token, with the label and the scopes of the old one. */
+export type TokenRotated = Token & {
+  /** the token, shown only once: absent when the response is a replay under an Idempotency-Key */
+  token?: string;
+  /** until when the old token works */
+  overlapUntil: string;
+};

@@ -111,9 +111,10 @@ function insufficientScope(scope: Scope): AppError {
   });
 }
 
-/** Adds the challenge `invalid_token` (RFC 6750 §3.1) to a failure that needs it, wherever it comes from. */
+/** Adds the challenge (RFC 6750 §3.1) to a failure that needs it and has none, wherever it comes from. */
 export function withChallenge(error: AppError): AppError {
-  if (error.code !== 40101 && error.code !== 40102) return error;
-  const headers = { 'www-authenticate': `${CHALLENGE}, error="invalid_token"` };
+  if (![40101, 40102, 40300].includes(error.code) || 'www-authenticate' in error.headers) return error;
+  const challenge = error.code === 40300 ? 'insufficient_scope' : 'invalid_token';
+  const headers = { 'www-authenticate': `${CHALLENGE}, error="${challenge}"` };
   return new AppError(error.code, error.message, { headers, cause: error.cause });
 }

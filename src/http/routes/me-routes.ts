@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { scopes } from '../../access/scopes.ts';
+import { ScopeName, scopes } from '../../access/scopes.ts';
 import type { Operations } from './operation.ts';
 import { answerJson, type RouteContext } from './route.ts';
 
@@ -8,7 +8,7 @@ const Me = {
   required: ['user', 'scopes'],
   properties: {
     user: { type: 'string', description: 'the name of the user', examples: ['admin'] },
-    scopes: { type: 'array', items: { enum: scopes }, description: 'what the token may do' },
+    scopes: { type: 'array', items: ScopeName, description: 'what the token may do' },
     expiresAt: {
       type: 'string',
       format: 'date-time',

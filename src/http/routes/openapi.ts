@@ -13,6 +13,7 @@ import {
 } from './openapi-failures.ts';
 import type { Operation, Operations, Schema } from './operation.ts';
 import { plantsOperations } from './plants-routes.ts';
+import { tokensOperations } from './tokens-routes.ts';
 import { webhooksOperations } from './webhooks-routes.ts';
 
 /** Every operation of the API. */
@@ -23,6 +24,7 @@ export const operations: Operations = {
   ...eventsOperations,
   ...activityOperations,
   ...meOperations,
+  ...tokensOperations,
 };
 
 /** The OpenAPI 3.1 document of a service at `publicUrl`. */
@@ -48,7 +50,7 @@ export function openapiDocument(publicUrl = '/'): object {
         description: 'What was sent to a webhook, what is pending, and how to send it again.',
       },
       { name: 'Events', description: 'What happened, for receivers that catch up or follow.' },
-      { name: 'Tokens', description: 'The user of a token.' },
+      { name: 'Tokens', description: 'Who you are, and what your programs may do.' },
     ],
     security: [{ bearerAuth: [] }],
     paths,
@@ -62,7 +64,7 @@ export function openapiDocument(publicUrl = '/'): object {
         bearerAuth: {
           type: 'http',
           scheme: 'bearer',
-          description: 'An access token of `plant-store token create`.',
+          description: 'An access token of `plant-store token create` or `POST /tokens`.',
         },
       },
     },

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
+import type { AccessContext } from '../../access/own-tokens.ts';
 import type { Scope } from '../../access/scopes.ts';
 import type { PlantStore } from '../../plants/port.ts';
 import type { Runtime } from '../../runtime.ts';
@@ -9,6 +10,7 @@ import type { Operation } from './operation.ts';
 
 /** What the routes need. */
 export type RouteContext = {
+  access: AccessContext;
   plants: PlantStore;
   webhooks: WebhooksContext;
   /** The users whose plants a viewer may read. */

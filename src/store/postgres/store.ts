@@ -11,7 +11,14 @@ import { type Created, createOutcome } from '../once.ts';
 import { toCursorKeys } from '../rows.ts';
 import type { CursorKeys, Store } from '../store.ts';
 import { addShare, removeShare, shareReads } from './access/shares.ts';
-import { createToken, revokeToken, rotateToken, setBootstrapToken, tokenReads } from './access/tokens.ts';
+import {
+  createToken,
+  recordUses,
+  revokeToken,
+  rotateToken,
+  setBootstrapToken,
+  tokenReads,
+} from './access/tokens.ts';
 import { createUser, deleteUser, ensureUser, setUserDisabled, userReads } from './access/users.ts';
 import { type VisibleOwners, visibleOwners } from './access/visible-owners.ts';
 import { choreReads, choreWrites } from './deliveries/chores.ts';
@@ -157,9 +164,12 @@ function accessStore({
     removeShare: (share) => run(removeShare(share)),
     visibleOwners: visible.of,
     ...tokenReads(database),
-    createToken: (token) => run(createToken(token)),
-    rotateToken: (rotation) => run(rotateToken(rotation)),
-    revokeToken: (id, at) => run(revokeToken(id, at)),
+    createToken: (token, asking, caller) =>
+      run(createToken(token, asking), caller, (outcome) => outcome === 'created'),
+    rotateToken: (rotation, asking, caller) =>
+      run(rotateToken(rotation, asking), caller, (outcome) => outcome === 'rotated'),
+    revokeToken: (id, at, user, caller) => run(revokeToken(id, at, user), caller),
+    recordUses: (uses) => run(recordUses(uses)),
     setBootstrapToken: (token) => run(setBootstrapToken(token)),
     accessEpoch: heartbeat.epoch,
   };

@@ -165,7 +165,7 @@ function plantStore({ db, snapshot, visible, submit }: Parts, maxPlantsPerUser?:
   };
 }
 
-function accessStore({ db, snapshot, epoch, visible, command }: Parts): AccessStore {
+function accessStore({ db, snapshot, epoch, visible, submit, command }: Parts): AccessStore {
   const users = userReads(db, snapshot);
   return {
     ...users,
@@ -178,9 +178,10 @@ function accessStore({ db, snapshot, epoch, visible, command }: Parts): AccessSt
     addShare: (share, most) => command('addShare', share, most),
     removeShare: (share) => command('removeShare', share),
     visibleOwners: async (viewer) => snapshot.read(() => visible.of(viewer)),
-    createToken: (token) => command('createToken', token),
-    rotateToken: (rotation) => command('rotateToken', rotation),
-    revokeToken: (id, at) => command('revokeToken', id, at),
+    createToken: (token, asking, caller) => submit(caller, COMMAND_BYTES, 'createToken', token, asking),
+    rotateToken: (rotation, asking, caller) => submit(caller, COMMAND_BYTES, 'rotateToken', rotation, asking),
+    revokeToken: (id, at, user, caller) => submit(caller, COMMAND_BYTES, 'revokeToken', id, at, user),
+    recordUses: (uses) => command('recordUses', uses),
     setBootstrapToken: (token) => command('setBootstrapToken', token),
     accessEpoch: epoch,
   };

@@ -20,7 +20,7 @@ export type Twins = {
   /** Reads a list with `limit` page by page, following each `Link`; returns the answers. */
   pages(person: Person, target: string): Promise<string[]>;
   /** Repeats `ask` until the answer matches on both. */
-  askUntil(person: Person, request: Asked, expected: RegExp): Promise<string>;
+  askUntil(person: Person | undefined, request: Asked, expected: RegExp): Promise<string>;
   stop(): Promise<void>;
 };
 
@@ -38,7 +38,7 @@ export type Asked = {
 export const plant = (members: object): Asked => ({ line: 'POST /plants', body: JSON.stringify(members) });
 
 /** The first placeholder of a kind in an answer, in the form for requests. */
-export function placeholder(kind: 'wh' | 'evt' | 'cursor', answer: string): string {
+export function placeholder(kind: 'wh' | 'evt' | 'tok' | 'token' | 'cursor', answer: string): string {
   return `{${new RegExp(`${kind}#\\d+`).exec(answer)?.[0]}}`;
 }
 
@@ -154,10 +154,13 @@ type Known = {
 /** By kind. Times and durations cannot be compared, so they get no number. */
 const KINDS: readonly [kind: string, pattern: RegExp][] = [
   ['time', /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g],
+  ['day', /(?<="lastUsedOn":")[\d-]+/g],
   ['duration', /(?<="(?:durationMs|oldestWaitingAge)":)\d+/g],
   ['evt', /\bevt_[0-9a-z]{26}\b/g],
   ['wh', /\bwh_[0-9a-z]{26}\b/g],
   ['secret', /\bwhsec_[\w+/=]+/g],
+  ['tok', /\btok_[0-9a-z]{26}\b/g],
+  ['token', /\bpst_[0-9A-Za-z]{38}\b/g],
   ['key', /\bwhpk_[\w+/=]+/g],
   ['cursor', /(?<=cursor=|"cursor":"|^id: )[\w.#-]+\.[\w-]+/gm],
 ];
@@ -168,7 +171,7 @@ function createKnown(): Known {
   const counts = new Map<string, number>();
 
   function placeholderOf(kind: string, value: string): string {
-    if (kind === 'time' || kind === 'duration') return `${kind}#`;
+    if (['time', 'day', 'duration'].includes(kind)) return `${kind}#`;
     const found = placeholders.get(value);
     if (found !== undefined) return found;
     const count = (counts.get(kind) ?? 0) + 1;

@@ -3,13 +3,16 @@ import type { Operation } from '../../../testkit/contract/document.ts';
 import type { Draft } from '../draft.ts';
 import { type Mutation, mutation } from './mutation.ts';
 
-/** What can be wrong with the path of an operation. `foreign` are ids of another user's webhooks. */
+/** What can be wrong with the path of an operation. `foreign` are ids of what another user has. */
 export function pathMutations({ path }: Operation, foreign: readonly string[]): fc.Arbitrary<Mutation>[] {
   const mutations: Mutation[] = [...OTHER_PATHS];
   if (path === '/plants/{id}')
     mutations.push(...WRONG_PLANT_IDS.map((id) => segment([40004], 2, id)), ...ESCAPES);
   if (path.startsWith('/webhooks/{id}')) {
     mutations.push(...[...foreign, ...WRONG_IDS].map((id) => segment([40402], 2, id)), ...ESCAPES);
+  }
+  if (path.startsWith('/tokens/{id}')) {
+    mutations.push(...[...foreign, ...WRONG_IDS].map((id) => segment([40404], 2, id)), ...ESCAPES);
   }
   if (path.includes('{event}')) mutations.push(...WRONG_IDS.map((id) => segment([40403], 4, id)));
   return [fc.constantFrom(...mutations)];

@@ -55,9 +55,10 @@ export function validRequests(fixtures: Fixtures, receiver: string): fc.Arbitrar
 
 function pathParameter(
   name: string,
-  { operation, webhooks, events, plants }: Fixtures,
+  { operation, webhooks, events, plants, tokenIds }: Fixtures,
 ): fc.Arbitrary<string> {
   if (operation.path === '/plants/{id}') return fc.oneof(plantIds.map(String), fc.constantFrom(...plants));
+  if (operation.path.startsWith('/tokens/')) return fc.constantFrom(...tokenIds);
   return name === 'event' ? fc.constantFrom(...events) : fc.constantFrom(...webhooks);
 }
 

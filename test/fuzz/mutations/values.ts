@@ -27,6 +27,9 @@ export function validValue(schema: Schema): fc.Arbitrary<Written> {
   const kinds = types.map((type) => {
     if (type === 'integer') return validInteger(schema);
     if (type === 'boolean') return fc.boolean().map(asJson);
+    if (type === 'array') {
+      return fc.shuffledSubarray([...(schema.items?.enum ?? [])], { minLength: 1 }).map(asJson);
+    }
     if (type === 'null') return fc.constant(asJson(null));
     return fc.tuple(validString(schema), fc.nat(2)).map(([text, style]) => spelledString(text, style));
   });

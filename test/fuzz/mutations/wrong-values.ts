@@ -98,6 +98,13 @@ const WRONG_TIMES: Wrong[] = [
 const FURTHER: Readonly<Record<string, Wrong[]>> = {
   'PlantInput.name': [[[40002], JSON.stringify('\u{1F331}'.repeat(256))]],
   'PlantInput.tag': [[[40002], JSON.stringify('\u{1F331}'.repeat(256))]],
+  'TokenInput.label': [[[40002], JSON.stringify('\u{1F331}'.repeat(256))]],
+  'TokenInput.scopes': [
+    '"plants:read"',
+    '["plants:read","plants:read"]',
+    '["plants"]',
+    '[["plants:read"]]',
+  ].map((text) => [[40002], text]),
   'WebhookInput.url': WRONG_URLS,
   'WebhookPatch.url': WRONG_URLS,
   'ReplayInput.since': WRONG_TIMES,

@@ -174,8 +174,8 @@ function expected100(size: string): Case['bytes'] {
 const gzipped = gzipSync(PLANT);
 const bomb = gzipSync(' '.repeat(8 * KIB * KIB));
 
-/** Bodies of the operations on webhooks, each with its target. */
-const OF_WEBHOOKS: [line: string, bodies: string[]][] = [
+/** Bodies of the operations on webhooks and tokens, each with its target. */
+const OF_OTHERS: [line: string, bodies: string[]][] = [
   [
     'POST /webhooks HTTP/1.1',
     [
@@ -243,6 +243,50 @@ const OF_WEBHOOKS: [line: string, bodies: string[]][] = [
     ],
   ],
   ['POST /webhooks/{webhook}/test HTTP/1.1', ['[]', 'null', '{"x":1}']],
+  [
+    'POST /tokens HTTP/1.1',
+    [
+      '[]',
+      'null',
+      '"plants:read"',
+      '{"scopes":[]}',
+      '{"scopes":"plants:read tokens:write"}',
+      '{"scopes":{"0":"plants:read"}}',
+      '{"scopes":["plants:read","plants:read"]}',
+      '{"scopes":["admin"]}',
+      '{"scopes":["*"]}',
+      '{"scopes":["__proto__"]}',
+      '{"scopes":[null]}',
+      `{"scopes":[${'"plants:read",'.repeat(4_000)}"plants:read"]}`,
+      '{"label":7}',
+      '{"label":null}',
+      '{"label":"\\u0000"}',
+      '{"label":"\\ud800"}',
+      '{"label":"two\\r\\nlines"}',
+      `{"label":"${'x'.repeat(256)}"}`,
+      '{"expiresIn":0}',
+      '{"expiresIn":-1}',
+      '{"expiresIn":0.5}',
+      '{"expiresIn":1e400}',
+      '{"expiresIn":9223372036854775807}',
+      '{"expiresIn":"90d"}',
+      '{"expiresAt":"2099-01-01T00:00:00Z"}',
+      '{"user":"admin"}',
+      '{"token":"pst_x"}',
+      '{"bootstrap":true}',
+    ],
+  ],
+  [
+    'POST /tokens/tok_x/rotate HTTP/1.1',
+    [
+      '[]',
+      '{"overlap":-1}',
+      '{"overlap":2592001}',
+      '{"overlap":0.5}',
+      '{"scopes":["plants:read"]}',
+      '{"expiresIn":60}',
+    ],
+  ],
 ];
 
 export const bodies: Family = {
@@ -285,7 +329,7 @@ export const bodies: Family = {
     ),
     expecting([201, 41501], 'open')('an empty coding', posted(PLANT, [JSON_TYPE, 'Content-Encoding:'])),
     ...sizes,
-    ...OF_WEBHOOKS.flatMap(([line, texts]) =>
+    ...OF_OTHERS.flatMap(([line, texts]) =>
       texts.map((text) =>
         noBody(`${line.replace(' HTTP/1.1', '')} ${text.slice(0, 80)}`, posted(text, [JSON_TYPE], line)),
       ),

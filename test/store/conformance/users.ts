@@ -6,7 +6,7 @@ export function usersConformance(ready: () => Given): void {
   const token = async (user: string, expiresAt?: number) => {
     const id = ready().ids.next('tok');
     const made = { id, hash: `hash ${id}`, user, label: 'x', scopes: [], createdAt: AT, expiresAt };
-    assert.equal(await ready().store.access.createToken(made), true);
+    assert.equal(await ready().store.access.createToken(made), 'created');
     return made;
   };
 

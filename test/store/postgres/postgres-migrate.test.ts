@@ -16,6 +16,8 @@ const WITH_NAMES_OF_DELETED = `ALTER TABLE users DROP CONSTRAINT users_named;
   UPDATE users SET name = ' ' || id WHERE name IS NULL;
   ALTER TABLE users ALTER COLUMN name SET NOT NULL;`;
 
+const WITHOUT_LAST_USES = 'ALTER TABLE tokens DROP COLUMN last_used_on;';
+
 /** A store of the first version. */
 async function firstVersion() {
   const database = await makeDatabase();
@@ -31,6 +33,7 @@ async function firstVersion() {
      DROP FUNCTION plants_added_without_counter CASCADE;
      ALTER TABLE events DROP COLUMN trace;
      ${WITH_NAMES_OF_DELETED}
+     ${WITHOUT_LAST_USES}
      DELETE FROM migrations WHERE version > 1`,
   );
   return database;
@@ -77,6 +80,7 @@ test('a migration that finds a table locked by pg_dump does not block other repl
     '0005_lanes.sql',
     '0006_pending_indexes.sql',
     '0007_freed_names.sql',
+    '0008_last_used.sql',
   ]);
   assert.equal(told, 1);
 });
@@ -175,6 +179,7 @@ async function withoutPendingIndexes(t: TestContext, partitions?: number) {
      CREATE INDEX deliveries_due ON deliveries (subscriber, webhook, due, event) WHERE state = 'pending';
      CREATE INDEX deliveries_by_state ON deliveries (subscriber, webhook, state, event);
      ${WITH_NAMES_OF_DELETED}
+     ${WITHOUT_LAST_USES}
      DELETE FROM migrations WHERE version > 5;
      ${ADD_DELIVERIES}`,
   );
@@ -241,7 +246,11 @@ for (const partitions of [undefined, 2]) {
     assert.deepEqual(rows, [{ builds: 1 }]);
     for (let n = 0; n < 10; n++) await administer(url, `SET lock_timeout = '1s'; ${ADD_DELIVERIES}`);
     await writer.query('COMMIT');
-    assert.deepEqual(await migrated, ['0006_pending_indexes.sql', '0007_freed_names.sql']);
+    assert.deepEqual(await migrated, [
+      '0006_pending_indexes.sql',
+      '0007_freed_names.sql',
+      '0008_last_used.sql',
+    ]);
     assert.deepEqual(await validIndexes(url), await validIndexes(fresh.url));
   });
 }
@@ -267,7 +276,11 @@ test('programs that migrate at the same time build an index once', async (t) => 
   const { database } = await withoutPendingIndexes(t, 2);
   const options = { now: 0, onWait() {}, bounds: { ...buildsAll, migrationTellMs: 60_000 } };
   const applied = await Promise.all([1, 2, 3].map(() => migrate(database, options)));
-  assert.deepEqual(applied.flat().sort(), ['0006_pending_indexes.sql', '0007_freed_names.sql']);
+  assert.deepEqual(applied.flat().sort(), [
+    '0006_pending_indexes.sql',
+    '0007_freed_names.sql',
+    '0008_last_used.sql',
+  ]);
 });
 
 test('users deleted by an earlier version lose their placeholder names, even while its replicas run', async (t) => {
@@ -278,7 +291,10 @@ test('users deleted by an earlier version lose their placeholder names, even whi
   const [early, late] = [await user(), await user()];
   await before.access.deleteUser(early.name, 0);
   await before.close();
-  await administer(url, `${WITH_NAMES_OF_DELETED} DELETE FROM migrations WHERE version > 6`);
+  await administer(
+    url,
+    `${WITH_NAMES_OF_DELETED} ${WITHOUT_LAST_USES} DELETE FROM migrations WHERE version > 6`,
+  );
 
   const store = await openStoreIn(url);
   t.after(() => store.close());

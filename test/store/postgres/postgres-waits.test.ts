@@ -58,7 +58,7 @@ describe('a write that the database holds up', () => {
     return Promise.all(answers);
   }
 
-  function createToken(user: string, label: string): Promise<boolean> {
+  function createToken(user: string, label: string): Promise<unknown> {
     const id = replica.ids.next('tok');
     const rest = { scopes: [], createdAt: AT, expiresAt: undefined };
     return store.access.createToken({ id, hash: id, user, label, ...rest });

@@ -1,8 +1,19 @@
-import type { NewToken, StoredToken, TokenRotation, TokenRotationOutcome } from '../../../access/port.ts';
+import type {
+  Asking,
+  NewToken,
+  StoredToken,
+  TokenCreationOutcome,
+  TokenRefusal,
+  TokenRotation,
+  TokenRotationOutcome,
+  TokenUse,
+} from '../../../access/port.ts';
 import { toToken } from '../../rows.ts';
-import type { Database } from '../engine/database.ts';
+import type { Database, Query } from '../engine/database.ts';
 import { statement } from '../engine/statement.ts';
 import type { Work } from '../engine/writer.ts';
+import { pathId } from '../plants/path-ids.ts';
+import type { Announced } from '../replicas/announced.ts';
 import { ensure } from './users.ts';
 
 const INSERT = statement`INSERT INTO tokens (hash, id, user_id, label, scopes, bootstrap, created_at, expires_at)
@@ -19,8 +30,53 @@ function insertValues({ hash, id, label, scopes, createdAt, expiresAt, user }: N
   return [hash, id, label, scopes.join(' '), bootstrap, createdAt, expiresAt, user];
 }
 
-export function createToken(token: NewToken): Work<boolean> {
-  return async (query) => (await query(INSERT, insertValues(token, false))).length > 0;
+export function createToken(token: NewToken, asking?: Asking): Work<TokenCreationOutcome> {
+  return async (query, announced) => {
+    const refusal = asking && (await makeRoom(query, announced, { ...asking, at: token.createdAt, adds: 1 }));
+    if (refusal) return refusal;
+    return (await query(INSERT, insertValues(token, false))).length > 0 ? 'created' : 'no user';
+  };
+}
+
+/** Of one user one after the other, as for webhooks. */
+const LOCK_COUNT = statement`SELECT pg_advisory_xact_lock(hashtextextended('plant-store: tokens', $1))`;
+
+const IS_LIVE = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)';
+
+const COUNT = statement`SELECT count(*) FILTER (WHERE ${IS_LIVE}) AS live, count(*) AS count
+  FROM tokens
+  WHERE user_id = $1`;
+
+const DROP_ENDED = statement`DELETE FROM tokens
+  WHERE id IN (
+    SELECT id
+    FROM tokens
+    WHERE user_id = $1 AND NOT (${IS_LIVE})
+    ORDER BY id DESC
+    OFFSET $3
+  )`;
+
+/**
+ * Checks who asks for a token, whom nobody revokes until the end of the transaction, and removes ended tokens for which
+ * there is no more room. The latter takes the access epoch, as others do after every lock on a token.
+ */
+async function makeRoom(
+  query: Query,
+  announced: Announced,
+  { user, token, most, at, adds }: Asking & { at: number; adds: number },
+): Promise<TokenRefusal | undefined> {
+  await query(LOCK_COUNT, [user]);
+  const [asker] = token === undefined ? [] : await query(LOCK, [token, at]);
+  if (token !== undefined && asker?.is_live !== true) return 'caller ended';
+  const [found] = await query(COUNT, [user, at]);
+  const live = Number(found?.live);
+  if (live + adds > most) return 'full';
+  // A statement that deletes nothing would change the access epoch, too.
+  if (Number(found?.count) - live > most) {
+    await query(DROP_ENDED, [user, at, most]);
+    announced.access = true;
+  }
+  return undefined;
 }
 
 /** Locks the user before the token: a deletion of the user locks in the same order. */
@@ -29,7 +85,7 @@ const LOCK_USER = statement`SELECT 1
   WHERE id = (SELECT user_id FROM tokens WHERE id = $1)
   FOR SHARE`;
 
-const LOCK = statement`SELECT bootstrap, replaced_by, revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2) AS is_live
+const LOCK = statement`SELECT user_id, bootstrap, replaced_by, ${IS_LIVE} AS is_live
   FROM tokens
   WHERE id = $1
   FOR UPDATE`;
@@ -44,16 +100,22 @@ const REPLACE = statement`UPDATE tokens
   SET expires_at = least(expires_at, $1), replaced_by = $2
   WHERE id = $3`;
 
-export function rotateToken({ id, replacement, overlapUntil }: TokenRotation): Work<TokenRotationOutcome> {
+export function rotateToken(rotation: TokenRotation, asking?: Asking): Work<TokenRotationOutcome> {
+  const { replacement, overlapUntil } = rotation;
+  const { hash, createdAt: at, expiresAt } = replacement;
+  const id = pathId(rotation.id);
   return async (query, announced) => {
-    const { hash, createdAt, expiresAt } = replacement;
+    if (asking) await query(LOCK_COUNT, [asking.user]);
     await query(LOCK_USER, [id]);
-    const [found] = await query(LOCK, [id, createdAt]);
-    if (!found) return 'no token';
+    const [found] = await query(LOCK, [id, at]);
+    if (!found || (asking && Number(found.user_id) !== asking.user)) return 'no token';
     if (found.bootstrap === true) return 'bootstrap';
     if (found.is_live !== true) return 'not live';
     if (typeof found.replaced_by === 'string') return { replacedBy: found.replaced_by };
-    await query(INSERT_REPLACEMENT, [hash, replacement.id, createdAt, expiresAt, id]);
+    const adds = overlapUntil > at ? 1 : 0;
+    const refusal = asking && (await makeRoom(query, announced, { ...asking, at, adds }));
+    if (refusal) return refusal;
+    await query(INSERT_REPLACEMENT, [hash, replacement.id, at, expiresAt, id]);
     await query(REPLACE, [overlapUntil, replacement.id, id]);
     announced.access = true;
     return 'rotated';
@@ -61,26 +123,42 @@ export function rotateToken({ id, replacement, overlapUntil }: TokenRotation): W
 }
 
 const REVOKE = statement`UPDATE tokens
-  SET revoked_at = coalesce(revoked_at, $1)
-  WHERE id = $2
+  SET revoked_at = coalesce(revoked_at, $2)
+  WHERE id = $1 AND ($3::int8 IS NULL OR user_id = $3 AND ${IS_LIVE})
   RETURNING 1`;
 
-/** False if the token does not exist. Revoking it again keeps the first time. */
-export function revokeToken(id: string, at: number): Work<boolean> {
+export function revokeToken(id: string, at: number, user?: number): Work<boolean> {
   return async (query, announced) => {
-    const isThere = (await query(REVOKE, [at, id])).length > 0;
-    // The statement's trigger raises the epoch even if the token does not exist.
+    const isThere = (await query(REVOKE, [pathId(id), at, user])).length > 0;
+    // The trigger of the statement raises the epoch also when there is no such token.
     announced.access = true;
     return isThere;
   };
 }
 
-/** Replicas that start together set the token one after another. */
+/** A locked one is just revoked or rotated, and then looked up anew, or another replica records the same. */
+const RECORD_USES = statement`UPDATE tokens t
+  SET last_used_on = u.day
+  FROM (
+    SELECT id, day
+    FROM tokens
+    JOIN json_to_recordset($1) AS used(id text, day text) USING (id)
+    WHERE last_used_on IS NULL OR last_used_on < day
+    FOR NO KEY UPDATE OF tokens SKIP LOCKED
+  ) u
+  WHERE t.id = u.id`;
+
+export function recordUses(uses: readonly TokenUse[]): Work<void> {
+  const rows = JSON.stringify(uses.map(({ id, on }) => ({ id, day: on })));
+  return async (query) => void (await query(RECORD_USES, [rows]));
+}
+
+/** Replicas that start together set the token one after the other. */
 const LOCK_OPERATOR = statement`SELECT 1 FROM users WHERE id = $1 FOR UPDATE`;
 
-/** A token with this hash that is not a live bootstrap token, and other bootstrap tokens of the user. */
+/** A token of this hash that is no live bootstrap token of these scopes, and other bootstrap tokens of the user. */
 const OUTDATED = `(bootstrap AND user_id = $1 AND hash <> $2)
-      OR (hash = $2 AND (NOT bootstrap OR revoked_at IS NOT NULL))`;
+      OR (hash = $2 AND (NOT bootstrap OR revoked_at IS NOT NULL OR scopes <> $3))`;
 
 const HAS_OUTDATED = statement`SELECT 1
   FROM tokens
@@ -96,9 +174,10 @@ export function setBootstrapToken(token: NewToken): Work<void> {
   return async (query, announced) => {
     const { id } = await ensure(query, { name: token.user, at: token.createdAt });
     await query(LOCK_OPERATOR, [id]);
-    // Even a statement that deletes nothing would change the access epoch.
-    if ((await query(HAS_OUTDATED, [id, token.hash])).length > 0) {
-      await query(DROP_OUTDATED, [id, token.hash]);
+    // A statement that deletes nothing would change the access epoch, too.
+    const values = [id, token.hash, token.scopes.join(' ')];
+    if ((await query(HAS_OUTDATED, values)).length > 0) {
+      await query(DROP_OUTDATED, values);
       announced.access = true;
     }
     if ((await query(HAS_HASH, [token.hash])).length > 0) return;
@@ -107,11 +186,15 @@ export function setBootstrapToken(token: NewToken): Work<void> {
 }
 
 const TOKENS = `SELECT t.id, t.user_id AS "user", u.name, u.disabled_at, t.label, t.scopes, t.created_at, t.expires_at,
-      t.revoked_at, t.replaced_by, t.bootstrap
+      t.revoked_at, t.replaced_by, t.bootstrap, t.last_used_on
     FROM tokens t
     JOIN users u ON u.id = t.user_id`;
 
 const ALL = statement`${TOKENS}
+  ORDER BY t.created_at, t.id`;
+
+const OF_USER = statement`${TOKENS}
+  WHERE t.user_id = $1
   ORDER BY t.created_at, t.id`;
 
 const FIND = statement`${TOKENS}
@@ -119,7 +202,8 @@ const FIND = statement`${TOKENS}
 
 export function tokenReads({ read }: Pick<Database, 'read'>) {
   return {
-    tokens: async (): Promise<StoredToken[]> => (await read(ALL)).map(toToken),
+    tokens: async (user?: number): Promise<StoredToken[]> =>
+      (await (user === undefined ? read(ALL) : read(OF_USER, [user]))).map(toToken),
     async findToken(hash: string): Promise<StoredToken | undefined> {
       const [row] = await read(FIND, [hash]);
       return row && toToken(row);

@@ -187,6 +187,8 @@ const effects: { readonly [K in WriteName]?: (outcome: ReturnType<Writes[K]>) =>
   createPlant: (outcome) => typeof outcome === 'bigint',
   createWebhook: (outcome) => outcome,
   rotateSecret: (outcome) => outcome === 'rotated',
+  createToken: (outcome) => outcome === 'created',
+  rotateToken: (outcome) => outcome === 'rotated',
   createTest: (outcome) => outcome,
   redeliver: (outcome) => outcome === 'redelivered',
   startReplay: (outcome) => outcome,

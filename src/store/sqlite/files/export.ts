@@ -58,7 +58,8 @@ const origins: Readonly<Record<string, Origin>> = {
   users: { columns: 'id name created_at disabled_at deleted_at', key: 'id' },
   assigned_ids: { columns: 'owner last', key: 'owner' },
   tokens: {
-    columns: 'hash id user_id label scopes bootstrap created_at expires_at revoked_at replaced_by',
+    columns:
+      'hash id user_id label scopes bootstrap created_at expires_at revoked_at replaced_by last_used_on',
     differing: { user_id: 't.user', bootstrap: asBoolean('t.bootstrap') },
     key: 'hash',
   },
