@@ -1,4 +1,5 @@
 import type { ApiRequest } from '../../packages/client/src/requests.ts';
+import { TokenCreated, TokenRotated, TokenView } from '../access/own-token.ts';
 import { Id, Name, Tag } from '../plants/plant.ts';
 import { DeliveryView, DeliveryWithHistory } from '../webhooks/delivery-view.ts';
 import { EventView } from '../webhooks/event.ts';
@@ -25,6 +26,9 @@ const text = { type: 'string' };
 const SCHEMAS: readonly (readonly [request: RegExp, schema: Schema])[] = [
   [/^GET me$/, objectOf({ user: text })],
   [/^GET plants$/, listOf(objectOf({ id: Id, name: Name, tag: Tag, owner: text }, 'tag'))],
+  [/^GET tokens$/, listOf(TokenView)],
+  [/^POST tokens$/, TokenCreated],
+  [/^POST tokens\/[^/]+\/rotate$/, TokenRotated],
   [/^GET webhooks$/, listOf(WebhookView)],
   [/^POST webhooks$/, WebhookCreated],
   [/^(?:GET|PATCH) webhooks\/[^/]+$/, WebhookView],

@@ -9,6 +9,7 @@ import {
   type Requests,
 } from '../../packages/client/src/requests.ts';
 import { mayPass, pauseAfter, type Retrying, retried } from '../../packages/client/src/retries.ts';
+import { type Tokens, tokensOf } from '../../packages/client/src/tokens.ts';
 import { type Webhooks, webhooksOf } from '../../packages/client/src/webhooks.ts';
 import { refuseUnknown } from './answers.ts';
 import { explained, isUnreachable, strange } from './api-failure.ts';
@@ -21,6 +22,7 @@ export type Service = {
   plants: Plants;
   webhooks: Webhooks;
   events: Events;
+  tokens: Tokens;
   read: Requests['read'];
   /** The name of the token's user. */
   user(): Promise<string>;
@@ -102,6 +104,7 @@ export function connect(
     plants: plantsOf(requests),
     webhooks: webhooksOf(requests),
     events: eventsOf(requests),
+    tokens: tokensOf(requests),
     read: requests.read,
     user: async () => (await requests.read<{ user: string }>({ path: ['me'] })).user,
     explain,

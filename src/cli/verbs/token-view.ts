@@ -5,7 +5,7 @@ import { isoTime } from '../terminal/time.ts';
 
 /** The fields of `describeToken`, for a help text. */
 export const tokenMembers =
-  '{id, user, label, scopes, status, createdAt, expiresAt, revokedAt, replacedBy, isBootstrap}; expiresAt, revokedAt and replacedBy may be null';
+  '{id, user, label, scopes, status, createdAt, expiresAt, revokedAt, replacedBy, isBootstrap, lastUsedOn}; expiresAt, revokedAt, replacedBy and lastUsedOn may be null';
 
 export type TokenView = ReturnType<typeof describeToken>;
 
@@ -24,6 +24,7 @@ export function describeToken(token: StoredToken, now: number) {
     revokedAt: time(revokedAt),
     replacedBy: replacedBy ?? null,
     isBootstrap,
+    lastUsedOn: token.lastUsedOn ?? null,
   };
 }
 
@@ -42,6 +43,7 @@ export function tokenFields(token: TokenView): Field[] {
     ['Status', statusInWords(token)],
     ['Created', token.createdAt],
     ['Expires', token.expiresAt ?? 'never'],
+    ['Last used', token.lastUsedOn ?? undefined],
     ['Replaced by', token.replacedBy ?? undefined],
     ['Set by', token.isBootstrap ? 'BOOTSTRAP_TOKEN' : undefined],
   ];

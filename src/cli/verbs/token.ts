@@ -2,12 +2,13 @@ import { InvalidArgumentError } from 'commander';
 import { isScope, type Scope, scopes } from '../../access/scopes.ts';
 import { createToken, hashToken, isLabel, labelRule, rotateToken } from '../../access/tokens.ts';
 import { access } from '../../limits.ts';
-import { Failure } from '../failure.ts';
+import { Failure, Misuse } from '../failure.ts';
+import { createOwn, isOwn, listOwn, type OwnFlags, ownOption, revokeOwn, rotateOwn } from '../own-tokens.ts';
 import { type StoreFlags, withStore } from '../service/store.ts';
 import { renderFields, renderTable } from '../terminal/table.ts';
 import { print, printJson, say, shellWord } from '../terminal/terminal.ts';
 import { durationRule, isoTime, parseDuration } from '../terminal/time.ts';
-import { option, refuseValue, required, settingOption, type Verbs } from '../verb.ts';
+import { option, refuseValue, settingOption, type Verbs } from '../verb.ts';
 import { tokenId } from './ids.ts';
 import { describeToken, tokenFields, tokenHeadings, tokenMembers, tokenRow } from './token-view.ts';
 import { missingUser, refuseUnknownUsers } from './user.ts';
@@ -19,9 +20,10 @@ export const examples = [
   'token revoke tok_01k0c3t2v4x5y6z7a8b9c0d1e2',
 ];
 
-type CreateFlags = StoreFlags & { user: string; label: string; scopes?: Scope[]; expiresIn?: number };
+type CreateFlags = StoreFlags &
+  OwnFlags & { user?: string; label: string; scopes?: Scope[]; expiresIn?: number };
 /** In milliseconds. */
-type RotateFlags = StoreFlags & { overlap?: number; expiresIn?: number };
+type RotateFlags = StoreFlags & OwnFlags & { overlap?: number; expiresIn?: number };
 
 const MOST_DAYS = access.tokenOverlapMs.most / 86_400_000;
 const OVERLAP = `a duration such as 30m, 12h or 7d, at most ${MOST_DAYS}d; or 0 to end the old one now`;
@@ -30,7 +32,8 @@ export const verbs: Verbs = {
   create: {
     description: 'create a token and print it; it cannot be shown again',
     options: [
-      required('--user <name>', 'the user that the token acts for'),
+      option('--user <name>', 'the user that the token acts for'),
+      ownOption(),
       option('--label <text>', `what the token is for: ${labelRule}`, parseLabel).default(''),
       option(
         '--scopes <list>',
@@ -43,9 +46,13 @@ export const verbs: Verbs = {
     examples: [
       'token create --user ann',
       "token create --user ann --label 'nightly import' --scopes plants:write --expires-in 90d",
+      'token create --own --label ci --scopes plants:read --expires-in 1h',
     ],
+    isRemote: true,
     async run(flags: CreateFlags) {
+      if (isOwn(flags)) return createOwn(flags);
       const { user, label } = flags;
+      if (user === undefined) throw new Misuse('--user or --own is needed');
       const request = { user, label, scopes: flags.scopes ?? scopes, expiresInMs: flags.expiresIn };
       const made = await withStore(flags, async (parts) => {
         const created = await createToken(parts, request);
@@ -63,6 +70,7 @@ export const verbs: Verbs = {
     description: 'list tokens, oldest first, without the secrets',
     options: [
       option('--user <name>', 'only tokens of this user'),
+      ownOption(),
       option('--json', `print a JSON array of ${tokenMembers}`),
       settingOption('dataDir'),
     ],
@@ -71,7 +79,9 @@ export const verbs: Verbs = {
       'token list --user ann',
       `token list --json | jq -r '.[] | select(.status == "live") | .id'`,
     ],
-    async run(flags: StoreFlags & { user?: string; json?: true }) {
+    isRemote: true,
+    async run(flags: StoreFlags & OwnFlags & { user?: string; json?: true }) {
+      if (isOwn(flags)) return listOwn(flags);
       const { user } = flags;
       const tokens = await withStore(flags, async ({ store, runtime }) => {
         await refuseUnknownUsers(store, user);
@@ -114,13 +124,20 @@ export const verbs: Verbs = {
         parseOverlap,
       ),
       option('--expires-in <duration>', `${durationRule} (default: the old token's lifetime)`, parseExpiry),
+      ownOption(),
       settingOption('dataDir'),
     ],
     examples: [
       'token rotate tok_01k0c3t2v4x5y6z7a8b9c0d1e2 > ann.token',
       'token rotate tok_01k0c3t2v4x5y6z7a8b9c0d1e2 --overlap 7d --expires-in 90d',
+      'token rotate --own tok_01k0c3t2v4x5y6z7a8b9c0d1e2 > own.token',
     ],
+    isRemote: true,
     async run(flags: RotateFlags, id: string) {
+      if (isOwn(flags)) {
+        if (flags.expiresIn !== undefined) throw new Misuse('--expires-in does not go with --own');
+        return rotateOwn(flags, id);
+      }
       const overlapMs = flags.overlap ?? access.tokenOverlapMs.default;
       const request = { id, overlapMs, expiresInMs: flags.expiresIn };
       const rotated = await withStore(flags, (parts) => rotateToken(parts, request));
@@ -142,9 +159,14 @@ export const verbs: Verbs = {
     description:
       'revoke a token; takes effect at once in a running service, on PostgreSQL within 5 s on each replica',
     arguments: [tokenId()],
-    options: [settingOption('dataDir')],
-    examples: ['token revoke tok_01k0c3t2v4x5y6z7a8b9c0d1e2'],
-    async run(flags: StoreFlags, id: string) {
+    options: [ownOption(), settingOption('dataDir')],
+    examples: [
+      'token revoke tok_01k0c3t2v4x5y6z7a8b9c0d1e2',
+      'token revoke --own tok_01k0c3t2v4x5y6z7a8b9c0d1e2',
+    ],
+    isRemote: true,
+    async run(flags: StoreFlags & OwnFlags, id: string) {
+      if (isOwn(flags)) return revokeOwn(flags, id);
       const isRevoked = await withStore(flags, ({ store, runtime }) =>
         store.revokeToken(id, runtime.clock.now()),
       );

@@ -29,7 +29,7 @@ const expected: Readonly<Record<string, string>> = {
   "plant-store completion ''": 'bash zsh fish',
   "plant-store plant list --profile ''": 'home work',
   'plant-store webhook list --profile w': 'work',
-  'plant-store token list --profile w': '',
+  'plant-store token show --profile w': '',
   "plant-store plant create ''": '',
   "plant-store token create --label ''": '',
 };

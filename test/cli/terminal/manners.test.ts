@@ -113,10 +113,7 @@ test('a misspelt option is reported before the missing one', async () => {
     assert.match((await run(args)).stderr, /^error: unknown option '--(?:usr|vewer)'\n\(Did you mean/);
   }
   const { code, stderr } = await run(['token', 'create', '--label', '--usr']);
-  assert.deepEqual(
-    [code, stderr.split('\n')[0]],
-    [2, "error: required option '--user <name>' not specified"],
-  );
+  assert.deepEqual([code, stderr.split('\n')[0]], [2, 'error: --user or --own is needed']);
 });
 
 test('--quiet, anywhere, limits standard error to errors', async (t) => {

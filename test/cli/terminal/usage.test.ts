@@ -28,7 +28,7 @@ const wrong: readonly { args: readonly string[]; says: RegExp }[] = [
   { args: ['plant', 'import', 'p.csv', '--patience', '5'], says: /a number and a unit/ },
   { args: ['user', 'create'], says: /missing required argument 'name'/ },
   { args: ['user', 'create', ' ann'], says: /A user name has 1 to 255 characters/ },
-  { args: ['token', 'create'], says: /required option '--user <name>' not specified/ },
+  { args: ['token', 'create'], says: /--user or --own is needed/ },
   {
     args: ['token', 'create', '--user', 'a', '--scopes', 'plants:eat'],
     says: /There is no scope "plants:eat"/,

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { scopes } from '../../../src/access/scopes.ts';
 import { type Outcome, run, withStoreFolder } from '../../../testkit/processes/program.ts';
 import { dataOf, failureOf, startRemote, wordsOf } from '../../../testkit/processes/remote.ts';
 import { failed, succeeded } from '../../../testkit/service/answer.ts';
@@ -115,7 +116,7 @@ test("token show describes a token's status, and never shows the token", async (
     assert.match(
       table,
       new RegExp(
-        `^ID +${id}\nUser +ann\nLabel +laptop\nScopes +plants:read, plants:write, webhooks:read, webhooks:write\n` +
+        `^ID +${id}\nUser +ann\nLabel +laptop\nScopes +${scopes.join(', ')}\n` +
           'Status +live\nCreated +\\S+Z\nExpires +\\S+Z\n$',
       ),
     );

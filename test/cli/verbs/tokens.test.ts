@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { scopes } from '../../../src/access/scopes.ts';
 import { isMistyped } from '../../../src/access/tokens.ts';
 import { run, withStoreFolder } from '../../../testkit/processes/program.ts';
 
@@ -59,6 +60,7 @@ test("the list shows a token's scopes and expiry, and never the token", async ()
       'revokedAt',
       'replacedBy',
       'isBootstrap',
+      'lastUsedOn',
     ]);
     assert.equal(first?.user, 'ann');
     assert.equal(first?.label, 'import');
@@ -66,7 +68,7 @@ test("the list shows a token's scopes and expiry, and never the token", async ()
     assert.equal(first?.status, 'live');
     assert.equal(Date.parse(first?.expiresAt ?? '') - Date.parse(first?.createdAt ?? ''), 90 * 86_400_000);
     assert.equal(first?.revokedAt, null);
-    assert.deepEqual(second?.scopes, ['plants:read', 'plants:write', 'webhooks:read', 'webhooks:write']);
+    assert.deepEqual(second?.scopes, scopes);
     assert.equal(second?.expiresAt, null);
 
     const table = await run(['token', 'list', '--data-dir', folder]);
