@@ -5,6 +5,7 @@ import { Missing } from './pages/missing.tsx';
 import { Overview } from './pages/overview.tsx';
 import { PlantImport } from './pages/plant-import.tsx';
 import { Plants } from './pages/plants.tsx';
+import { Tokens } from './pages/tokens.tsx';
 import { Webhook } from './pages/webhook.tsx';
 import { Webhooks } from './pages/webhooks.tsx';
 import { match } from './router.ts';
@@ -19,6 +20,7 @@ const ROUTES: readonly [pattern: string, view: (values: Values) => VNode][] = [
   ['/webhooks/:id', ({ id = '' }) => <Webhook id={id} />],
   ['/deliveries/:id/:event', ({ id = '', event = '' }) => <Delivery webhook={id} event={event} />],
   ['/deliveries', () => <Deliveries />],
+  ['/tokens', () => <Tokens />],
 ];
 
 /** The page at a path of the address. */

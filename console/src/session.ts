@@ -1,9 +1,9 @@
 import { signal } from '@preact/signals';
-import { PlantStore } from '../../packages/client/src/client.ts';
+import { PlantStore, type Token } from '../../packages/client/src/client.ts';
 import { apiUrl, watchedFetch } from './connection.ts';
 import { isHeld } from './hold.ts';
 
-export type Scope = 'plants:read' | 'plants:write' | 'webhooks:read' | 'webhooks:write';
+export type Scope = Token['scopes'][number];
 
 /** The signed-in user, and the client that acts for them. */
 export type Session = { store: PlantStore; user: string; scopes: ReadonlySet<string> };

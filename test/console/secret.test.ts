@@ -34,7 +34,7 @@ test('Escape, however often, does not hide the secret', async () => {
     const secret = await makeWebhook(page);
     for (let n = 0; n < 4; n++) await page.keyboard.press('Escape');
     assert.equal(await shownSecret(page), secret);
-    await page.getByLabel('I have kept the secret').check();
+    await page.getByLabel('I saved the secret').check();
     await page.keyboard.press('Escape');
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     await page.getByRole('button', { name: 'Create a webhook' }).click();
@@ -60,7 +60,7 @@ test("the browser's Back does nothing while the secret is shown, and works once 
     await page.goBack();
     await page.waitForURL(/#\/webhooks$/);
     assert.equal(await shownSecret(page), secret);
-    await page.getByLabel('I have kept the secret').check();
+    await page.getByLabel('I saved the secret').check();
     await page.getByRole('button', { name: 'Done' }).click();
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     await page.goBack();
@@ -91,7 +91,7 @@ test('a token revoked while the secret is shown leads to the sign-in only once t
     await isRefused;
     await page.getByText(/^This is from/).waitFor({ state: 'attached' });
     assert.equal(await shownSecret(page), secret);
-    await page.getByLabel('I have kept the secret').check();
+    await page.getByLabel('I saved the secret').check();
     await page.clock.runFor(11_000);
     await page.getByText('The service no longer accepts the token').waitFor();
   });

@@ -48,7 +48,7 @@ test('a webhook is created by keyboard alone, and its secret shown once', async 
     await inspect(page, 'webhook-secret');
     await page.keyboard.press('Escape');
     await page.getByRole('heading', { name: 'The webhook is ready' }).waitFor();
-    await page.getByLabel('I have kept the secret').press('Space');
+    await page.getByLabel('I saved the secret').press('Space');
     await button(page, 'Done').press('Enter');
 
     await page.getByRole('link', { name: 'The shop' }).waitFor();
@@ -90,7 +90,7 @@ test('a webhook is disabled, changed, rotated, replayed and deleted on its page'
     await inspect(page, 'webhook-rotate');
     await button(page, 'Rotate').click();
     await page.getByRole('heading', { name: 'The new secret' }).waitFor();
-    await page.getByLabel('I have kept the secret').check();
+    await page.getByLabel('I saved the secret').check();
     await button(page, 'Done').click();
 
     await button(page, 'Replay').first().click();

@@ -13,6 +13,7 @@ const SECTIONS: readonly { path: string; label: string; icon: IconName }[] = [
   { path: '/plants', label: 'Plants', icon: 'plants' },
   { path: '/webhooks', label: 'Webhooks', icon: 'webhooks' },
   { path: '/deliveries', label: 'Deliveries', icon: 'deliveries' },
+  { path: '/tokens', label: 'Tokens', icon: 'key' },
 ];
 
 /** The frame around every page: navigation, the signed-in user, and whether the service answers. */

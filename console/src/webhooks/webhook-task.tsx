@@ -8,7 +8,7 @@ import { store } from '../session.ts';
 import { toast } from '../toasts.ts';
 import { changeOf, textOf, type WebhookText } from '../webhook-draft.ts';
 import { Replay } from './replay.tsx';
-import { Rotation } from './rotation.tsx';
+import { SecretRotation } from './rotation.tsx';
 import { WebhookForm } from './webhook-form.tsx';
 
 /** The actions with a dialog. */
@@ -19,7 +19,7 @@ type TaskProps = { webhook: Webhook; onChanged(): void; onClose(): void };
 export function WebhookTask({ task, ...props }: TaskProps & { task: Task }) {
   if (task === 'change') return <Change {...props} />;
   if (task === 'replay') return <Replay {...props} />;
-  if (task === 'rotate') return <Rotation {...props} />;
+  if (task === 'rotate') return <SecretRotation {...props} />;
   return <Delete {...props} />;
 }
 

@@ -1,0 +1,153 @@
+import { useSignal } from '@preact/signals';
+import type { Token } from '../../../packages/client/src/client.ts';
+import { Button, IconButton } from '../components/button.tsx';
+import { Confirm } from '../components/confirm.tsx';
+import { Page } from '../components/page.tsx';
+import { Empty, Loaded } from '../components/states.tsx';
+import { type Column, Table } from '../components/table.tsx';
+import { Time } from '../components/time.tsx';
+import { codeOf } from '../failure.ts';
+import { useResource } from '../resource.ts';
+import { Rotation } from '../secrets/rotation.tsx';
+import { may, store } from '../session.ts';
+import { toast } from '../toasts.ts';
+import { ShowToken, withToken } from '../tokens/new-token.tsx';
+import { CreateToken } from '../tokens/token-form.tsx';
+import '../styles/own-tokens.css';
+
+type Task = { what: 'create' } | { what: 'rotate' | 'revoke'; token: Token };
+
+/** What the user's programs sign in with. */
+export function Tokens() {
+  const task = useSignal<Task | undefined>(undefined);
+  const tokens = useResource('tokens', (signal) => store().tokens.list({ signal }));
+  const refusal = may('tokens:write') ? undefined : 'Your token lacks the scope tokens:write.';
+  const create = (
+    <Button look="primary" icon="add" refusal={refusal} onClick={() => (task.value = { what: 'create' })}>
+      Create a token
+    </Button>
+  );
+  const props = { onChanged: () => void tokens.reload(), onClose: () => (task.value = undefined) };
+  return (
+    <Page title="Tokens" lead="Your programs act for you with them." actions={create}>
+      <Loaded resource={tokens} what="tokens">
+        {(list) =>
+          list.length > 0 ? (
+            <Table
+              caption="Tokens"
+              columns={columns(refusal, (what, token) => (task.value = { what, token }))}
+              rows={list}
+              keyOf={({ id }) => id}
+            />
+          ) : (
+            <Empty icon="key" title="No tokens yet">
+              Give each program a token of its own, with no more than it needs. You can then revoke one
+              without stopping the others.
+            </Empty>
+          )
+        }
+      </Loaded>
+      {task.value?.what === 'create' && <CreateToken onCreated={props.onChanged} onClose={props.onClose} />}
+      {task.value?.what === 'rotate' && <RotateToken token={task.value.token} {...props} />}
+      {task.value?.what === 'revoke' && <RevokeToken token={task.value.token} {...props} />}
+    </Page>
+  );
+}
+
+function nameOf({ id, label }: Token): string {
+  return label || id;
+}
+
+function columns(
+  refusal: string | undefined,
+  begin: (what: 'rotate' | 'revoke', token: Token) => void,
+): Column<Token>[] {
+  return [
+    {
+      title: 'Token',
+      kind: 'name',
+      cell: (token) => (
+        <div>
+          <span class="clamped">{token.label || 'No label'}</span>
+          <span class="token-id">{token.id}</span>
+        </div>
+      ),
+    },
+    {
+      title: 'Scopes',
+      cell: ({ scopes }) => (
+        <ul class="scope-list">
+          {scopes.map((scope) => (
+            <li key={scope}>{scope}</li>
+          ))}
+        </ul>
+      ),
+    },
+    { title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
+    { title: 'Expires', cell: ({ expiresAt }) => (expiresAt ? <Time at={expiresAt} /> : 'Never') },
+    { title: 'Last used', cell: ({ lastUsedOn }) => <span class="day">{lastUsedOn ?? 'Never'}</span> },
+    {
+      title: 'Actions',
+      kind: 'actions',
+      cell: (token) => (
+        <>
+          <IconButton
+            icon="refresh"
+            label={`Rotate ${nameOf(token)}`}
+            refusal={refusal}
+            onClick={() => begin('rotate', token)}
+          />
+          <IconButton
+            icon="trash"
+            label={`Revoke ${nameOf(token)}`}
+            refusal={refusal}
+            onClick={() => begin('revoke', token)}
+          />
+        </>
+      ),
+    },
+  ];
+}
+
+type TaskProps = { token: Token; onChanged(): void; onClose(): void };
+
+function RotateToken({ token, onChanged, onClose }: TaskProps) {
+  return (
+    <Rotation
+      title={`Rotate ${nameOf(token)}?`}
+      what="token"
+      rotate={async (options) => {
+        try {
+          return withToken(await store().tokens.rotate(token.id, options));
+        } finally {
+          onChanged();
+        }
+      }}
+      shown={(made) => <ShowToken made={made} title="The new token" onClose={onClose} />}
+      onClose={onClose}
+    >
+      <p>
+        The new token has the same label and scopes. While both work, you have time to replace the old one
+        where it is used.
+      </p>
+    </Rotation>
+  );
+}
+
+function RevokeToken({ token, onChanged, onClose }: TaskProps) {
+  async function act(): Promise<void> {
+    try {
+      await store().tokens.revoke(token.id);
+    } catch (error) {
+      if (codeOf(error) !== 40404) throw error;
+    }
+    toast('The token was revoked.');
+    onChanged();
+  }
+  return (
+    <Confirm title={`Revoke ${nameOf(token)}?`} verb="Revoke" act={act} onClose={onClose}>
+      <p>Programs that use it are refused from now on. This cannot be undone.</p>
+      <p>If it is the one that you signed in with, you are signed out.</p>
+    </Confirm>
+  );
+}
