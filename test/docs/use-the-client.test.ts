@@ -29,6 +29,7 @@ const written = [
   /^wh_\w+ whsec_.+\nheld 0\n0 events of the last hour are sent again\.\n$/,
   /^0 \S+\n$/,
   /^Alder \S+\nThe last one \S+\n$/,
+  /^0\n$/,
   /^(\S+Z 0 0 0 0\n){24}$/,
   /^0\n$/,
 ];
