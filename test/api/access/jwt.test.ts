@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { connect } from 'node:net';
 import { after, test } from 'node:test';
+import { scopes } from '../../../src/access/scopes.ts';
 import { startIdentityProvider } from '../../../testkit/identity/identity-provider.ts';
 import { failed, succeeded } from '../../../testkit/service/answer.ts';
 import { follow } from '../../../testkit/service/follower.ts';
@@ -53,7 +54,7 @@ test('/me tells when a JWT expires by its own claim, although clocks may differ'
   const answer = await service.request('GET', '/me', { token });
   assert.deepEqual(succeeded(answer, 200), {
     user: 'ann',
-    scopes: ['plants:read', 'plants:write', 'webhooks:read', 'webhooks:write'],
+    scopes,
     expiresAt: new Date(exp * 1000).toISOString(),
   });
 });
