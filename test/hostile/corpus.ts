@@ -22,9 +22,9 @@ import { receivers } from './receivers.ts';
 import { RECEIVERS } from './webhook.ts';
 
 /**
- * Hostile inputs, each with the answer that the contract and the standards require. In addition, for every case: no 5xx
- * except 501 and 505, a failure has exactly the Error object and reveals no secret, no answer belongs to another request,
- * and the store has exactly the plants that were answered 201.
+ * Hostile inputs, each with the answer that the contract and the standards require. In addition, for every case: no
+ * 5xx except 501 and 505, a failure has exactly the Error object and reveals no secret, no answer belongs to another
+ * request, and the store has exactly the plants that were answered 201.
  */
 const families: readonly [family: Family, least: number][] = [
   [json, 318],

@@ -99,8 +99,8 @@ async function playCase(connection: RawConnection, ground: Ground, played: Case,
 }
 
 /**
- * The request that follows a case on its connection. Its answer shows whether another request was answered in its place,
- * or ran without an answer.
+ * The request that follows a case on its connection. Its answer shows whether another request was answered in its
+ * place, or ran without an answer.
  */
 function creation({ fields }: Ground, { id, name }: ReturnType<Ledger['follower']>): Buffer {
   const body = `{"id":${id},"name":"${name}"}`;

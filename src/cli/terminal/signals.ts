@@ -3,8 +3,8 @@ import { processes } from '../../limits.ts';
 import { type Clock, silentLog, systemRuntime } from '../../runtime.ts';
 
 /**
- * Resolves at the first SIGTERM or SIGINT; a later one ends the process at once, with 128 plus its number. Signals close
- * together count as one: a terminal sends Ctrl+C to every process in it, and `npm` passes it on again.
+ * Resolves at the first SIGTERM or SIGINT; a later one ends the process at once, with 128 plus its number. Signals
+ * close together count as one: a terminal sends Ctrl+C to every process in it, and `npm` passes it on again.
  */
 export function stopSignal(clock: Clock): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();

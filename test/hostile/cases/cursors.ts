@@ -227,8 +227,8 @@ function cursorIn(link: string | null): string {
 }
 
 /**
- * A checksum such as CRC-32 is linear: the sum of three positions has the sum of their checksums. Positions in digits are
- * summed as numbers, all others as bytes.
+ * A checksum such as CRC-32 is linear: the sum of three positions has the sum of their checksums. Positions in digits
+ * are summed as numbers, all others as bytes.
  */
 function forged(cursors: readonly (string | undefined)[]): string {
   const parts = cursors.map((cursor = '') => [

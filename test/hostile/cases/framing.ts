@@ -13,8 +13,8 @@ import {
 } from '../case.ts';
 
 /**
- * Where a request ends: RFC 9112, sections 6, 7 and 9. A request hidden in another must never run. One long file, because
- * most of it is tables.
+ * Where a request ends: RFC 9112, sections 6, 7 and 9. A request hidden in another must never run. One long file,
+ * because most of it is tables.
  */
 
 const PLANT = '{"name":"Framed"}';

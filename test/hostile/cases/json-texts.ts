@@ -1,6 +1,6 @@
 /**
- * Our own suite of JSON texts, in the usual three kinds: every reader must accept it (RFC 8259), every reader must refuse
- * it, or the standard leaves the choice and the contract decides. One long file, because it is one table.
+ * Our own suite of JSON texts, in the usual three kinds: every reader must accept it (RFC 8259), every reader must
+ * refuse it, or the standard leaves the choice and the contract decides. One long file, because it is one table.
  */
 
 /** Invalid UTF-8 is written in Latin-1. */
