@@ -49,6 +49,17 @@ const webhook = {
   count: 3,
 };
 
+const token = {
+  id: HOSTILE,
+  label: HOSTILE,
+  scopes: [HOSTILE],
+  createdAt: HOSTILE,
+  expiresAt: HOSTILE,
+  lastUsedOn: HOSTILE,
+  token: HOSTILE,
+  overlapUntil: HOSTILE,
+};
+
 /** An event spread over lines, as JSON allows. JSON escapes C0 controls only; the others stay as they are. */
 const event = inStream(
   JSON.stringify(
@@ -101,7 +112,8 @@ function answer(request: IncomingMessage, response: ServerResponse, listeners: S
   else {
     const isCreate = request.method === 'POST' && path === '/plants';
     if (isCreate) response.writeHead(201, { location: '/plants/7' });
-    response.end(JSON.stringify(request.method === 'GET' ? bodyOf(path) : webhook));
+    const made = path.startsWith('/tokens') ? token : webhook;
+    response.end(JSON.stringify(request.method === 'GET' ? bodyOf(path) : made));
   }
 }
 
@@ -109,6 +121,7 @@ function bodyOf(path: string): unknown {
   if (path === '/me') return { user: HOSTILE };
   if (path === '/plants') return [plant];
   if (path === '/webhooks') return [webhook];
+  if (path === '/tokens') return [token];
   if (path.endsWith('/deliveries')) return [delivery, { ...delivery, nextAttemptAt: HOSTILE }];
   return webhook;
 }

@@ -14,6 +14,7 @@ import { HOSTILE, HOSTILITIES, startHostileServer } from './hostile-server.ts';
 const skip = noTerminal() ?? false;
 
 const WEBHOOK = 'wh_01k9f3zv7h8q2m5x4c6d0n1r8t';
+const TOKEN = 'tok_01k0c3t2v4x5y6z7a8b9c0d1e2';
 const EVENT = 'evt_01m7xzsn3sskhbnh27akn17wp9';
 
 /** Every verb that talks to a service, and whether it prints JSON. */
@@ -36,6 +37,10 @@ const VERBS: readonly (readonly [verb: string, args: readonly string[], json?: '
   ['delivery list', [WEBHOOK], 'json'],
   ['delivery show', [WEBHOOK, EVENT], 'json'],
   ['delivery redeliver', [WEBHOOK, EVENT], 'json'],
+  ['token create', ['--own']],
+  ['token list', ['--own'], 'json'],
+  ['token rotate', ['--own', TOKEN]],
+  ['token revoke', ['--own', TOKEN]],
   ['listen', [], 'json'],
   ['status', [], 'json'],
   ['login', ['--token-stdin']],
