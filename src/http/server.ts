@@ -37,6 +37,7 @@ import { answerOtherPaths } from './request/paths.ts';
 import { requestGuard } from './request/request-guard.ts';
 import { createValidatorCompiler } from './request/validation.ts';
 import { activityRoutes } from './routes/activity-routes.ts';
+import { allDeliveriesRoutes } from './routes/all-deliveries-routes.ts';
 import { deliveriesRoutes } from './routes/deliveries-routes.ts';
 import { eventsRoutes } from './routes/events-routes.ts';
 import { meRoutes } from './routes/me-routes.ts';
@@ -115,6 +116,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     plantsRoutes(api, context);
     webhooksRoutes(api, context);
     deliveriesRoutes(api, context);
+    allDeliveriesRoutes(api, context);
     eventsRoutes(api, context);
     activityRoutes(api, context);
     meRoutes(api, context);

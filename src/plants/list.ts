@@ -1,8 +1,11 @@
+import { retryLater } from '../errors.ts';
 import { list as limits } from '../limits.ts';
-import type { PlantField, PlantPage, PlantStore, Position } from './port.ts';
+import type { ListOrder, PlantField, PlantPage, PlantStore, Position } from './port.ts';
 
 export type ListRequest = {
   viewer: number;
+  /** By id when absent. */
+  order?: ListOrder | undefined;
   from: Position | undefined;
   limit: number | undefined;
   fields: readonly PlantField[];
@@ -24,21 +27,29 @@ export type NextPart = () => Promise<{ text: string; isLast: boolean }>;
 /**
  * The plants that the viewer may read. A long list is read part by part, and nothing stays open in between: each
  * plant that exists throughout appears exactly once, others at most once.
+ * @throws AppError 50300 for a list by name while an update prepares the names
  */
 export async function listPlants(store: PlantStore, request: ListRequest): Promise<PlantList> {
-  const { viewer, from, limit, fields } = request;
+  const { viewer, order, from, limit, fields } = request;
+  // Check before reading: a name that is folded while the list is read may come too late for it.
+  if (typeof order === 'object' && !(await store.hasNames(viewer))) {
+    throw retryLater(
+      50300,
+      'An update prepares the names of your plants for this list; retry in a few minutes.',
+    );
+  }
   if (limit === undefined || limit > limits.firstPlants) return longList(store, request);
-  const { json, next } = await store.page({ viewer, from, through: undefined, limit, fields });
+  const { json, next } = await store.page({ viewer, order, from, through: undefined, limit, fields });
   return isLong(json) ? longList(store, request) : { next, json: `[${json}]` };
 }
 
 async function longList(store: PlantStore, request: ListRequest): Promise<PlantList> {
-  const { viewer, from, limit, fields } = request;
+  const { viewer, order, from, limit, fields } = request;
   // Fix the end first, so that a list ends even while plants are added.
-  const { last, next, ends } = await store.end({ viewer, from, count: limit });
+  const { last, next, ends } = await store.end({ viewer, order, from, count: limit });
   if (!last) return { next: undefined, json: '[]' };
   const read = async (at: Position | undefined, count: number): Promise<PlantPage> => {
-    const page = await store.page({ viewer, from: at, through: last, ends, limit: count, fields });
+    const page = await store.page({ viewer, order, from: at, through: last, ends, limit: count, fields });
     // These plants may be a hundred times as large as the earlier ones.
     return isLong(page.json) ? read(at, countLike(page)) : page;
   };

@@ -102,12 +102,16 @@ export type PlantMembers = {
 
 const CANONICAL = /^(?:0|-?[1-9]\d{0,18})$/;
 
+/** An id in its canonical decimal form; undefined for any other text. */
+export function canonicalId(text: string): PlantId | undefined {
+  const id = CANONICAL.test(text) ? BigInt(text) : undefined;
+  return id !== undefined && id >= MIN_ID && id <= MAX_ID ? id : undefined;
+}
+
 /** Reads the id in a path. Accepts the canonical decimal form only, so that a plant has one URL. */
 export function parsePlantId(text: string): PlantId {
-  if (CANONICAL.test(text)) {
-    const id = BigInt(text);
-    if (id >= MIN_ID && id <= MAX_ID) return id;
-  }
+  const id = canonicalId(text);
+  if (id !== undefined) return id;
   throw new AppError(
     40004,
     'The id in the path must be a 64-bit integer in canonical form, such as 7 or -5.',

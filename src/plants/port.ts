@@ -20,11 +20,17 @@ export interface PlantStore {
   delete(owner: number, id: PlantId, caller?: Caller): Promise<boolean>;
 
   /**
-   * One page from a consistent snapshot: the viewer's own plants by id, then plants that other users share with them,
-   * by the owner's name and id. Keeps nothing open between calls.
+   * One page from a consistent snapshot: the viewer's own plants in the given order, then plants that other users share
+   * with them, by the owner's name and in that order. Keeps nothing open between calls.
    * @throws AppError 40007 when the owner at whose plants it begins no longer exists
    */
   page(query: PageQuery): Promise<PlantPage>;
+
+  /**
+   * Whether every plant that the viewer may read has its folded name. False while an update from a version without
+   * folded names is in progress (`ChoreStore.advance`).
+   */
+  hasNames(viewer: number): Promise<boolean>;
 
   /**
    * Where a list of at most `count` plants ends. Reads only ids, a part at a time, so that other requests proceed
@@ -55,20 +61,28 @@ export type CreateOutcome = { created: PlantId } | { taken: PlantId } | { full: 
 export const plantFields = ['id', 'name', 'tag', 'owner'] as const;
 export type PlantField = (typeof plantFields)[number];
 
+/**
+ * How each owner's plants are ordered: by id, by descending id, or by folded name (`foldName`) and then id. The last has
+ * only the names that start with a prefix, which is folded too.
+ */
+export type ListOrder = 'id' | 'descending' | { prefix: string };
+
 export type PageQuery = {
   viewer: number;
+  /** By id when absent; the same for all pages of a list. */
+  order?: ListOrder | undefined;
   /** Where the page begins; undefined for the start of the list. */
   from: Position | undefined;
   /** The last position the page may contain; undefined for the end of the list. */
   through: Position | undefined;
-  /** The last plant of each owner that it may contain, and no other owners; undefined for no bound. */
+  /** The highest id of each owner that it may contain, and no other owners; undefined for no bound. */
   ends?: Ends | undefined;
   limit: number;
   fields: readonly PlantField[];
 };
 
-/** A place in a list: at this plant, or where it would be. */
-export type Position = { owner: number; id: PlantId };
+/** A place in a list: at this plant, or where it would be. `name`: its folded name, in a list by name. */
+export type Position = { owner: number; id: PlantId; name?: string };
 
 export type PlantPage = {
   /**
@@ -82,14 +96,14 @@ export type PlantPage = {
 };
 
 /** Without `count`, the end of the whole list. */
-export type EndQuery = { viewer: number; from: Position | undefined; count: number | undefined };
+export type EndQuery = Pick<PageQuery, 'viewer' | 'order' | 'from'> & { count: number | undefined };
 
 export type ListEnd = {
   /** The position of the last plant; undefined when there is none. */
   last: Position | undefined;
   /** Where the list continues; undefined at its end. */
   next: Position | undefined;
-  /** With `count`: where each owner's plants ended when counting began. Plants added after that are not counted. */
+  /** With `count`: each owner's highest id when counting began. Plants with higher ids, added since, are not counted. */
   ends: Ends | undefined;
 };
 

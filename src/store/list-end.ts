@@ -1,19 +1,24 @@
 import { list as limits } from '../limits.ts';
-import { MAX_ID } from '../plants/plant.ts';
-import type { EndQuery, ListEnd, Position } from '../plants/port.ts';
-import type { Bounds, Stretch } from './visible-owners.ts';
+import { MIN_ID } from '../plants/plant.ts';
+import type { EndQuery, Ends, ListEnd, Position } from '../plants/port.ts';
+import { kindOf, type OrderKind } from './plant-orders.ts';
+import { type Bounds, placeAfter, type Stretch } from './visible-owners.ts';
 
 type Maybe<T> = T | Promise<T>;
 
 /** What finding the end of a list needs from a store. Stretches keep their order. */
 export type EndReads = {
   stretches(viewer: number, bounds: Bounds): Maybe<readonly Stretch[]>;
-  /** The last position of each stretch that has any. */
-  lastOfEach(stretches: readonly Stretch[]): Maybe<readonly Position[]>;
-  last(stretches: readonly Stretch[]): Maybe<Position | undefined>;
-  first(stretches: readonly Stretch[]): Maybe<Position | undefined>;
+  /** The highest id of each stretch that has any. */
+  highestOfEach(stretches: readonly Stretch[]): Maybe<readonly Position[]>;
+  last(stretches: readonly Stretch[], kind: OrderKind): Maybe<Position | undefined>;
+  first(stretches: readonly Stretch[], kind: OrderKind): Maybe<Position | undefined>;
   /** Counts from the start of a stretch, at most `most` plants; undefined if it is empty. */
-  count(stretch: Stretch, most: number): Maybe<{ count: number; last: Position } | undefined>;
+  count(
+    stretch: Stretch,
+    kind: OrderKind,
+    most: number,
+  ): Maybe<{ count: number; last: Position } | undefined>;
   /** Called between two parts, so that other requests proceed. */
   pause(): Promise<void>;
 };
@@ -21,11 +26,11 @@ export type EndReads = {
 /** Finds where lists end (`PlantStore.end`). */
 export function listEnd(reads: EndReads): (query: EndQuery) => Promise<ListEnd> {
   /** Counts from a position; returns where the count ends, and how many are left to count. */
-  async function countOn(viewer: number, bounds: Bounds, wanted: number) {
+  async function countOn({ viewer, order, from }: EndQuery, ends: Ends, wanted: number) {
     let last: Position | undefined;
     let left = wanted;
-    for (const stretch of await reads.stretches(viewer, bounds)) {
-      const counted = await reads.count(stretch, left);
+    for (const stretch of await reads.stretches(viewer, { order, from, ends })) {
+      const counted = await reads.count(stretch, kindOf(order), left);
       if (!counted) continue;
       last = counted.last;
       left -= counted.count;
@@ -34,26 +39,36 @@ export function listEnd(reads: EndReads): (query: EndQuery) => Promise<ListEnd> 
     return { last, left };
   }
 
-  async function following(viewer: number, from: Position): Promise<Position | undefined> {
-    const stretches = await reads.stretches(viewer, { from });
-    const rest = stretches.flatMap((stretch, i) => {
-      if (i > 0 || stretch.owner !== from.owner) return stretch;
-      return from.id === MAX_ID ? [] : { ...stretch, first: from.id + 1n };
-    });
-    return reads.first(rest);
+  async function following(
+    { viewer, order = 'id' }: EndQuery,
+    last: Position,
+  ): Promise<Position | undefined> {
+    const after = placeAfter(order, last);
+    const stretches = await reads.stretches(viewer, { order, from: after ?? last });
+    const rest = after ? stretches : stretches.filter(({ owner }) => owner !== last.owner);
+    return reads.first(rest, kindOf(order));
   }
 
-  return async ({ viewer, from, count }) => {
-    const stretches = await reads.stretches(viewer, { from });
-    if (count === undefined) return { last: await reads.last(stretches), next: undefined, ends: undefined };
-    const ends = new Map((await reads.lastOfEach(stretches)).map(({ owner, id }) => [owner, id]));
+  /** The highest id of each owner from a position on, whatever the order. */
+  async function endsOf(viewer: number, from: Position | undefined): Promise<Ends> {
+    const whole = await reads.stretches(viewer, { from: from && { owner: from.owner, id: MIN_ID } });
+    return new Map((await reads.highestOfEach(whole)).map(({ owner, id }) => [owner, id]));
+  }
+
+  return async (query) => {
+    const { viewer, order, from, count } = query;
+    if (count === undefined) {
+      const stretches = await reads.stretches(viewer, { order, from });
+      return { last: await reads.last(stretches, kindOf(order)), next: undefined, ends: undefined };
+    }
+    const ends = await endsOf(viewer, from);
     let last: Position | undefined;
     let next = from;
     for (let left = count; left > 0; left -= limits.countedPlants) {
-      const counted = await countOn(viewer, { from: next, ends }, Math.min(left, limits.countedPlants));
+      const counted = await countOn({ ...query, from: next }, ends, Math.min(left, limits.countedPlants));
       last = counted.last ?? last;
       if (counted.left > 0 || last === undefined) return { last, next: undefined, ends };
-      next = await following(viewer, last);
+      next = await following(query, last);
       if (next === undefined) break;
       await reads.pause();
     }

@@ -1,7 +1,8 @@
 import { AppError } from '../errors.ts';
 import { access as limits } from '../limits.ts';
+import { MAX_FOLDED } from '../plants/folded-name.ts';
 import { MAX_ID, MIN_ID, type PlantId } from '../plants/plant.ts';
-import type { Ends, Position } from '../plants/port.ts';
+import type { Ends, ListOrder, Position } from '../plants/port.ts';
 
 /** The owners whose plants a viewer may read, in list order: the viewer, then those who share with them, by name. */
 export type VisibleOwners = {
@@ -11,10 +12,19 @@ export type VisibleOwners = {
 
 export type Owner = { id: number; name: string };
 
-/** Plants of one owner from `first` to `last`, inclusive. */
-export type Stretch = { owner: number; first: PlantId; last: PlantId };
+/**
+ * Plants of one owner, inclusive: ids from the lowest to the highest in either order or, by name, places from the first
+ * to the last, without ids above `most`.
+ */
+export type Stretch = {
+  owner: number;
+  first: PlantId;
+  last: PlantId;
+  names?: { first: string; last: string; most: PlantId };
+};
 
 export type Bounds = {
+  order?: ListOrder | undefined;
   from: Position | undefined;
   through?: Position | undefined;
   ends?: Ends | undefined;
@@ -33,19 +43,47 @@ function visibleOwners(viewer: number, sharing: readonly Owner[]): VisibleOwners
  */
 export function stretchesOf(
   { owners, whole }: VisibleOwners,
-  { from, through, ends }: Bounds,
+  { order = 'id', from, through, ends }: Bounds,
   nameOf: (owner: number) => string | undefined,
 ): readonly Stretch[] {
-  if (!from && !through && !ends) return whole;
+  if (!from && !through && !ends && typeof order === 'string') return whole;
   const start = from ? placeOf(owners, from.owner, nameOf) : { index: 0, isThere: false };
   const end = through ? placeOf(owners, through.owner, nameOf) : { index: owners.length, isThere: false };
-  const covered = whole.slice(start.index, end.isThere ? end.index + 1 : end.index);
-  return covered.flatMap(({ owner, first, last }) => {
-    const settled = ends ? ends.get(owner) : last;
-    if (settled === undefined) return [];
-    const bound = through?.owner === owner && through.id < settled ? through.id : settled;
-    return [{ owner, first: from?.owner === owner ? from.id : first, last: bound }];
+  const covered = owners.slice(start.index, end.isThere ? end.index + 1 : end.index);
+  return covered.flatMap(({ id: owner }) => {
+    const most = ends ? ends.get(owner) : MAX_ID;
+    if (most === undefined) return [];
+    const begins = from?.owner === owner ? from : undefined;
+    const last = through?.owner === owner ? through : undefined;
+    return [{ owner, ...rangeOf(order, begins, last, most) }];
   });
+}
+
+function rangeOf(
+  order: ListOrder,
+  from: Position | undefined,
+  through: Position | undefined,
+  most: PlantId,
+): Omit<Stretch, 'owner'> {
+  if (typeof order === 'object') {
+    const { prefix } = order;
+    const names = { first: from?.name ?? prefix, last: through?.name ?? prefix + AFTER_NAMES, most };
+    return { first: from?.id ?? MIN_ID, last: through?.id ?? MAX_ID, names };
+  }
+  const [lowest, highest] = order === 'id' ? [from, through] : [through, from];
+  const last = highest?.id ?? MAX_ID;
+  return { first: lowest?.id ?? MIN_ID, last: last < most ? last : most };
+}
+
+/** Sorts after whatever a folded name has after a prefix. */
+const AFTER_NAMES = '\u{10FFFF}'.repeat(MAX_FOLDED + 1);
+
+/** The first place after a plant; undefined if its owner has none. */
+export function placeAfter(order: ListOrder, { owner, id, name }: Position): Position | undefined {
+  if (order === 'descending') return id === MIN_ID ? undefined : { owner, id: id - 1n };
+  if (id < MAX_ID) return { owner, id: id + 1n, ...(name === undefined ? {} : { name }) };
+  // No name has a NUL.
+  return name === undefined ? undefined : { owner, id: MIN_ID, name: `${name}\u0001` };
 }
 
 /** The index of an owner or, if they no longer share, of the owner who would follow them. */

@@ -30,7 +30,9 @@ export async function listDeliveries(
   const webhook = await findWebhook(context, owner, query.webhook);
   // Ask for one more to learn whether there is a next page.
   const found = await context.deliveries.deliveries({ ...query, limit: limit + 1 });
-  const deliveries = found.slice(0, limit).map((delivery) => afterPause(delivery, webhook));
+  const deliveries = found
+    .slice(0, limit)
+    .map(({ webhook: _, ...delivery }) => afterPause(delivery, webhook));
   return { deliveries, next: found.length > limit ? deliveries.at(-1)?.event.id : undefined };
 }
 
@@ -119,7 +121,10 @@ async function findDelivery(
 }
 
 /** Nothing is sent while the webhook pauses. */
-function afterPause(delivery: Delivery, { pausedUntil = 0 }: { pausedUntil: number | undefined }): Delivery {
+export function afterPause(
+  delivery: Delivery,
+  { pausedUntil = 0 }: { pausedUntil: number | undefined },
+): Delivery {
   const { nextAttemptAt } = delivery;
   if (nextAttemptAt === undefined || nextAttemptAt >= pausedUntil) return delivery;
   return { ...delivery, nextAttemptAt: pausedUntil };

@@ -18,6 +18,7 @@ const AttemptView = {
 
 const required = ['event', 'type', 'plant', 'state', 'attempts', 'createdAt'] as const;
 const properties = {
+  webhook: { type: 'string', description: 'the id of the webhook; only in lists over all webhooks' },
   event: EventId,
   type: EventType,
   plant: PlantCreatedPayload,
@@ -58,8 +59,8 @@ export const DeliveryWithHistory = {
 } as const;
 
 /** A delivery as JSON text, for a response. */
-export function deliveryJson({ event, state, attempts, nextAttemptAt, reason }: Delivery): string {
-  const head = JSON.stringify({ event: event.id, type: event.type });
+export function deliveryJson({ webhook, event, state, attempts, nextAttemptAt, reason }: Delivery): string {
+  const head = JSON.stringify({ webhook, event: event.id, type: event.type });
   const rest = JSON.stringify({
     state,
     attempts,

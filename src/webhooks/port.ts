@@ -39,6 +39,10 @@ export interface WebhookStore {
 export interface DeliveryStore {
   /** Newest first. */
   deliveries(query: DeliveryQuery): Promise<Delivery[]>;
+  /** The newest deliveries of each webhook, at most `limit` of each, in any order. */
+  newest(query: NewestQuery): Promise<WebhookDelivery[]>;
+  /** The newest events that announced plants with this id to the viewer, newest first. */
+  plantEvents(query: PlantEventsQuery): Promise<string[]>;
   delivery(webhook: string, event: string): Promise<Delivery | undefined>;
   /** The attempts of a delivery, oldest first; only the newest are kept (`delivery.attemptsKept`). */
   attempts(webhook: string, event: string): Promise<AttemptRecord[]>;
@@ -79,7 +83,7 @@ export interface ChoreStore {
   hasChores(now: number): Promise<boolean>;
   /**
    * Does one slice of each: a replay; the removal of a webhook's deliveries, of a share's deliveries, of a user's
-   * plants and events, and of expired answers to Idempotency-Keys.
+   * plants and events, and of expired answers to Idempotency-Keys; and the folding of names from older versions.
    */
   advance(slice: { now: number; limit: number }): Promise<void>;
   /**
@@ -159,6 +163,8 @@ export type PlantEvent = {
 };
 
 export type Delivery = {
+  /** Only in lists over several webhooks. */
+  webhook?: string;
   event: PlantEvent;
   state: DeliveryState;
   /** Attempts that were made. */
@@ -176,6 +182,26 @@ export type DeliveryQuery = {
   webhook: string;
   state: DeliveryState | undefined;
   /** Only deliveries of events before this one. */
+  before: string | undefined;
+  limit: number;
+};
+
+export type WebhookDelivery = Delivery & { webhook: string };
+
+export type NewestQuery = Pick<DeliveryQuery, 'state' | 'limit'> & {
+  /** Each with the bound of `DeliveryQuery`. */
+  webhooks: readonly Pick<DeliveryQuery, 'webhook' | 'before'>[];
+  /** Only deliveries of events from this id on; it need not exist. */
+  from: string;
+  /** Only deliveries of these events, all of them; undefined for any event. */
+  events: readonly string[] | undefined;
+};
+
+export type PlantEventsQuery = {
+  viewer: number;
+  plant: PlantId;
+  /** The bounds of `NewestQuery`. */
+  from: string;
   before: string | undefined;
   limit: number;
 };

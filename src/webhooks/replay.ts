@@ -6,7 +6,8 @@ import { type CallerFor, findWebhook, type WebhooksContext } from './operations.
 import { deliveryStates } from './port.ts';
 import { parseDateTime } from './time.ts';
 
-const Since = {
+/** A time in a request. */
+export const DateTime = {
   type: 'string',
   format: 'date-time',
   description:
@@ -21,7 +22,7 @@ export const ReplayInput = {
   type: 'object',
   required: ['since'],
   properties: {
-    since: Since,
+    since: DateTime,
     state: {
       enum: deliveryStates,
       description:
@@ -48,7 +49,7 @@ export async function replay(
   callerFor?: CallerFor<number>,
 ): Promise<number> {
   const ms = parseDateTime(since);
-  if (ms === undefined) throw new AppError(40002, `The member "since" must be ${Since.description}.`);
+  if (ms === undefined) throw new AppError(40002, `The member "since" must be ${DateTime.description}.`);
   await findWebhook(context, owner, id);
   const { deliveries, runtime } = context;
   // There were no events before 1970, and no ids for them.

@@ -125,6 +125,15 @@ test('every page but the last has a next one', async () => {
   assert.deepEqual(second, { items: [{ id: 3, name: 'Cedar' }], next: undefined });
 });
 
+test('plants are found by the beginning of their name, and listed by descending ids', async () => {
+  const { plants } = await clientOf('orders');
+  for (const name of ['Beech', 'alder', 'ALDER']) await plants.create({ name });
+  const ids = async (options: Parameters<typeof plants.list>[0]) =>
+    (await Array.fromAsync(plants.list({ ...options, pageSize: 1 }))).map(({ id }) => id);
+  assert.deepEqual(await ids({ name: 'Al' }), [2, 3]);
+  assert.deepEqual(await ids({ order: 'desc' }), [3, 2, 1]);
+});
+
 test('the type of a listed plant has the requested fields', async () => {
   const { plants } = await clientOf('types');
   await plants.create({ name: 'Alder' });

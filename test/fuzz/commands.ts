@@ -15,8 +15,8 @@ export type Command =
   | { kind: 'createTogether'; by: number; times: number; id: bigint | undefined; mode: TogetherMode }
   | { kind: 'createAndLeave'; by: number; id: bigint | undefined }
   | { kind: 'delete'; by: number; of: number; which: number }
-  | { kind: 'list'; by: number; limit: number | undefined; fields: readonly string[] }
-  | { kind: 'walk'; by: number; limit: number; between: readonly Command[] }
+  | { kind: 'list'; by: number; limit: number | undefined; order?: Order; fields: readonly string[] }
+  | { kind: 'walk'; by: number; limit: number; order?: Order; between: readonly Command[] }
   | ({ kind: 'share' } & Sides)
   | ({ kind: 'unshare' } & Sides)
   | { kind: 'events'; by: number; limit: number; fromStart: boolean }
@@ -30,7 +30,11 @@ export type Command =
     }
   | { kind: 'changeWebhook'; by: number; of: number; which: number; patch: Patch }
   | { kind: 'readWebhooks' | 'testWebhook' | 'deleteWebhook'; by: number; of: number; which: number }
-  | { kind: 'listDeliveries'; by: number; of: number; which: number; limit: number };
+  | { kind: 'listDeliveries'; by: number; of: number; which: number; limit: number }
+  | { kind: 'listAllDeliveries'; by: number; limit: number };
+
+/** Of a list: by name, with a prefix, by descending id, or by id. */
+export type Order = { name: string } | 'desc' | undefined;
 
 export type Sides = { owner: number; viewer: number };
 
@@ -58,6 +62,11 @@ const text = fc.string({ minLength: 1, maxLength: 12, unit: 'grapheme' });
 const maybe = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined });
 const is = <Kind extends string>(...kinds: Kind[]) => fc.constantFrom(...kinds);
 const fields = fc.shuffledSubarray(['id', 'name', 'tag', 'owner'], { minLength: 1 });
+/** Beginnings of the names in `text`, rare as they are, and none. */
+const order = fc.oneof(
+  fc.constantFrom<Order[]>(undefined, undefined, 'desc', { name: '' }),
+  fc.string({ maxLength: 1, unit: 'grapheme' }).map((name): Order => ({ name })),
+);
 const rate = fc.integer({ min: 1, max: 1000 });
 const key = fc.nat(3);
 
@@ -93,11 +102,17 @@ const command: fc.Arbitrary<Command> = fc.oneof(
   { weight: 6, arbitrary: remove },
   {
     weight: 4,
-    arbitrary: fc.record({ kind: is('list'), by, limit: maybe(fc.integer({ min: 1, max: 9 })), fields }),
+    arbitrary: fc.record({
+      kind: is('list'),
+      by,
+      limit: maybe(fc.integer({ min: 1, max: 9 })),
+      order,
+      fields,
+    }),
   },
   {
     weight: 4,
-    arbitrary: fc.record({ kind: is('walk'), by, limit: fc.integer({ min: 1, max: 4 }), between }),
+    arbitrary: fc.record({ kind: is('walk'), by, limit: fc.integer({ min: 1, max: 4 }), order, between }),
   },
   { weight: 4, arbitrary: share },
   {
@@ -134,6 +149,10 @@ const command: fc.Arbitrary<Command> = fc.oneof(
       which,
       limit: fc.integer({ min: 1, max: 6 }),
     }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({ kind: is('listAllDeliveries'), by, limit: fc.integer({ min: 1, max: 6 }) }),
   },
 );
 

@@ -23,8 +23,11 @@ export type Fixtures = {
   foreign: readonly string[];
 };
 
-/** Each points to the second page with `limit=2`. Deliveries are the first webhook's, without a state. */
-export type Cursors = { plants: string; deliveries: string; events: string };
+/**
+ * Each points to the second page with `limit=2`. Plants are by id, deliveries those of the first webhook, and both kinds
+ * without a filter.
+ */
+export type Cursors = { plants: string; deliveries: string; allDeliveries: string; events: string };
 
 export const PLANTS = [
   '-9223372036854775808',
@@ -56,6 +59,7 @@ export async function makeFixtures(ground: Ground, operation: Operation): Promis
 
 /** The list to which an operation's cursors belong. */
 export function listOf({ path }: Operation): keyof Cursors {
+  if (path === '/deliveries') return 'allDeliveries';
   if (path.endsWith('/deliveries')) return 'deliveries';
   return path.startsWith('/events') ? 'events' : 'plants';
 }
@@ -85,6 +89,7 @@ async function furnish(ground: Ground, client: Client, token: string) {
     cursors: {
       plants: cursorIn(await ask('GET', '/plants?limit=2')),
       deliveries: cursorIn(await ask('GET', `/webhooks/${held}/deliveries?limit=2`)),
+      allDeliveries: cursorIn(await ask('GET', '/deliveries?limit=2')),
       events: String(firstTwo.cursor),
     },
   };

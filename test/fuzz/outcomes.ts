@@ -38,7 +38,8 @@ export const outcomes: Readonly<Record<string, Outcome>> = {
     judge(_lane, { query }, answer) {
       const { limit = Number.POSITIVE_INFINITY, fields = 'name,tag', cursor } = query;
       const from = cursor === undefined ? 0 : 2;
-      const page = PLANTS.slice(from, from + Number(limit));
+      const listed = inOrder(query);
+      const page = listed.slice(from, from + Number(limit));
       const rows = parseExact(answer.text);
       const chosen = fields.split(',');
       // The owner's name differs by lane.
@@ -49,7 +50,7 @@ export const outcomes: Readonly<Record<string, Outcome>> = {
         'owner' in row ? { ...row, owner: 'x' } : row,
       );
       if (!isDeepStrictEqual(found, expected)) return 'these are not the plants';
-      const hasMore = from + page.length < PLANTS.length;
+      const hasMore = from + page.length < listed.length;
       return hasMore === (cursorIn(answer) !== '') ? undefined : 'Link does not tell whether there are more';
     },
   },
@@ -147,6 +148,33 @@ export const outcomes: Readonly<Record<string, Outcome>> = {
       const newestFirst = events.toReversed().slice(from, from + Number(limit));
       const found = rows.map(({ event }) => event);
       return isDeepStrictEqual(found, newestFirst) ? undefined : 'these are not the deliveries, newest first';
+    },
+  },
+  listAllDeliveries: {
+    judge({ fixtures: { events, webhooks } }, { query }, answer) {
+      const { limit = 100, webhook, state, plant, since = '1999', until = '2099', cursor } = query;
+      const rows: { webhook: string; event: string; state: string }[] = JSON.parse(answer.text);
+      if (rows.some((row) => state !== undefined && row.state !== state))
+        return 'a delivery is in another state';
+      const [held, open] = webhooks;
+      if (state !== undefined && state !== 'held') return undefined;
+      const wanted = [held, state === 'held' ? undefined : open].filter(
+        (id) => webhook === undefined || id === webhook,
+      );
+      const isBounded = since < '2026' && until > '2026';
+      const all = (isBounded ? events.toReversed() : []).flatMap((event) =>
+        plant === undefined || PLANTS[events.indexOf(event)] === plant
+          ? wanted
+              .flatMap((id) => (id === undefined ? [] : `${event} ${id}`))
+              .sort()
+              .reverse()
+          : [],
+      );
+      const from = cursor === undefined ? 0 : 2;
+      const found = rows.map((row) => `${row.event} ${row.webhook}`);
+      return isDeepStrictEqual(found, all.slice(from, from + Number(limit)))
+        ? undefined
+        : 'these are not the deliveries, newest first';
     },
   },
   replay: {
@@ -319,4 +347,11 @@ async function samePlants(lane: Lane): Promise<string | undefined> {
 async function sameWebhooks(lane: Lane): Promise<string | undefined> {
   const found = idsIn(await ask(lane, 'GET', '/webhooks'));
   return isDeepStrictEqual(found, lane.fixtures.webhooks) ? undefined : 'in the end other webhooks are there';
+}
+
+/** Ids of the plants, as the list has them. */
+function inOrder({ name, order }: Readonly<Record<string, string>>): readonly string[] {
+  if (order === 'desc') return PLANTS.toReversed();
+  if (name === undefined) return PLANTS;
+  return 'plant'.startsWith(name.toLowerCase()) ? [...PLANTS].sort() : [];
 }

@@ -1,4 +1,5 @@
 import type { Client } from './client.ts';
+import type { Order } from './commands.ts';
 import type { Answered } from './ground.ts';
 
 /** The model: what a sequence of requests should have made of the store. */
@@ -58,12 +59,26 @@ export function ownersFor(viewer: Person): Person[] {
   return [viewer, ...others];
 }
 
-export function listFor(viewer: Person): Row[] {
+export function listFor(viewer: Person, order: Order = undefined): Row[] {
   return ownersFor(viewer).flatMap((owner) =>
     [...owner.plants]
-      .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([id, plant]) => ({ id, ...plant, owner: owner.name })),
+      .map(([id, plant]) => ({ id, ...plant, owner: owner.name }))
+      .filter(({ name }) => typeof order !== 'object' || folded(name).startsWith(folded(order.name)))
+      .sort((one, other) => compare(one, other, order)),
   );
+}
+
+/** Compares plants of one owner; negative when `one` comes first. */
+export function compare(one: Row, other: Row, order: Order): number {
+  const byId = one.id < other.id ? -1 : 1;
+  if (typeof order !== 'object') return order === 'desc' ? -byId : byId;
+  return Buffer.compare(Buffer.from(folded(one.name)), Buffer.from(folded(other.name))) || byId;
+}
+
+/** Letter by letter, so that no letter depends on its neighbours. */
+function folded(text: string): string {
+  const lower = Array.from(text.normalize(), (letter) => letter.toLowerCase().replace('\u03c2', '\u03c3'));
+  return lower.join('').normalize();
 }
 
 /** Who is notified of the owner's plants: the owner and all viewers. */

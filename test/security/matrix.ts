@@ -72,6 +72,8 @@ export const rows: Readonly<Record<Operation['operationId'], Row>> = {
     other: 40402,
     showsPlants: true,
   },
+  // Nobody but the owner has a webhook.
+  listAllDeliveries: { scope: 'webhooks:read', owner: 200, viewer: 200, other: 200 },
   getDelivery: { scope: 'webhooks:read', owner: 200, viewer: 40402, other: 40402, showsPlants: true },
   redeliver: { scope: 'webhooks:write', owner: 202, viewer: 40402, other: 40402, showsPlants: true },
   replay: {

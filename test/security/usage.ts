@@ -72,6 +72,8 @@ export async function useEverything({
     at,
     '/plants',
     '/plants?limit=1&fields=id,name,tag,owner',
+    '/plants?limit=1&name=a',
+    '/deliveries?limit=1',
     '/events',
     '/activity',
   ]) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { User } from '../../src/access/port.ts';
 import type { PlantId } from '../../src/plants/plant.ts';
-import type { NewPlant, PlantField, Position } from '../../src/plants/port.ts';
+import type { ListOrder, NewPlant, PlantField, Position } from '../../src/plants/port.ts';
 import { silentLog, systemRuntime } from '../../src/runtime.ts';
 import type { Store } from '../../src/store/store.ts';
 import type {
@@ -155,7 +155,7 @@ export function given(store: Store, delivery?: GivenLanes) {
 
   async function read(
     viewer: number,
-    more: { from?: Position | undefined; through?: Position; limit?: number },
+    more: { order?: ListOrder; from?: Position | undefined; through?: Position; limit?: number },
   ) {
     const fields: PlantField[] = ['id'];
     const query = { viewer, from: undefined, through: undefined, limit: 1000, fields, ...more };

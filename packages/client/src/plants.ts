@@ -18,6 +18,10 @@ export type PlantWith<Field extends PlantField> = Pick<
 export type PlantListOptions<Field extends PlantField> = CallOptions & {
   /** By default all fields. */
   fields?: readonly Field[] | undefined;
+  /** Only plants whose name starts with this, both in NFC and lower case; ordered by that form of the name. */
+  name?: string | undefined;
+  /** `desc` for descending ids. Not together with `name`. */
+  order?: 'desc' | undefined;
 };
 
 /** The store of plants. */
@@ -43,14 +47,12 @@ export type Plants = {
   delete(id: Int64Input, options?: CallOptions): Promise<void>;
 };
 
-const ALL_FIELDS = ['id', 'name', 'tag', 'owner'];
+const ALL_FIELDS = 'id,name,tag,owner';
 
 /** The operations on plants. */
 export function plantsOf({ send }: Requests): Plants {
-  const page: Plants['page'] = async ({ limit = 100, cursor, fields, signal } = {}) => {
-    const query = { limit, cursor, fields: fields ?? ALL_FIELDS };
-    return pageOf(await send({ path: ['plants'], query, signal }));
-  };
+  const page: Plants['page'] = async ({ fields = ALL_FIELDS, limit = 100, signal, ...rest } = {}) =>
+    pageOf(await send({ path: ['plants'], query: { ...rest, fields, limit }, signal }));
 
   return {
     async create({ id: wanted, ...plant }, options) {

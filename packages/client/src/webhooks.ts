@@ -1,3 +1,4 @@
+import type { Int64Input } from './json.ts';
 import { type Page, pageOf, walk } from './pages.ts';
 import type { CallOptions, KeyedOptions, Requests } from './requests.ts';
 import type {
@@ -17,6 +18,16 @@ export type DeliveryState = Delivery['state'];
 export type DeliveryListOptions = CallOptions & {
   /** Only deliveries in this state. */
   state?: DeliveryState | undefined;
+};
+
+export type AllDeliveriesOptions = DeliveryListOptions & {
+  webhook?: string | undefined;
+  /** Only deliveries of plants with this id. */
+  plant?: Int64Input | undefined;
+  /** Only deliveries of events from this time on (RFC 3339). */
+  since?: string | undefined;
+  /** Only deliveries of events before this time (RFC 3339). */
+  until?: string | undefined;
 };
 
 /** Webhooks and their deliveries. */
@@ -50,6 +61,14 @@ export type Webhooks = {
     id: string,
     options?: DeliveryListOptions & { limit?: number | undefined; cursor?: string | undefined },
   ): Promise<Page<Delivery>>;
+  /** The deliveries of all webhooks, newest first, in pages of `pageSize`, by default 100. */
+  allDeliveries(
+    options?: AllDeliveriesOptions & { pageSize?: number | undefined },
+  ): AsyncGenerator<Delivery, void, void>;
+  /** One page of that list: at most `limit` deliveries, by default 100, after `cursor`. */
+  allDeliveriesPage(
+    options?: AllDeliveriesOptions & { limit?: number | undefined; cursor?: string | undefined },
+  ): Promise<Page<Delivery>>;
   /** One delivery with its attempts. */
   delivery(id: string, event: string, options?: CallOptions): Promise<DeliveryWithHistory>;
   /** Makes a delivery due now, whatever its state. */
@@ -61,8 +80,17 @@ export function webhooksOf({ send, read }: Requests): Webhooks {
   const post = <Body>(path: readonly string[], body: object, options: KeyedOptions = {}) =>
     read<Body>({ ...options, method: 'POST', path, body: JSON.stringify(body) });
 
-  const deliveriesPage: Webhooks['deliveriesPage'] = async (id, { state, limit, cursor, signal } = {}) =>
-    pageOf(await send({ path: ['webhooks', id, 'deliveries'], query: { state, limit, cursor }, signal }));
+  const page = async (
+    path: readonly string[],
+    { signal, ...query }: CallOptions & Record<string, unknown> = {},
+  ): Promise<Page<Delivery>> => pageOf(await send({ path, query, signal }));
+  const deliveriesPage: Webhooks['deliveriesPage'] = (id, options) =>
+    page(['webhooks', id, 'deliveries'], options);
+  const allDeliveriesPage: Webhooks['allDeliveriesPage'] = (options) => page(['deliveries'], options);
+  const all = (
+    ask: Webhooks['allDeliveriesPage'],
+    { pageSize: limit, ...options }: AllDeliveriesOptions & { pageSize?: number | undefined } = {},
+  ) => walk((cursor) => ask({ ...options, limit, cursor }));
 
   return {
     create: (webhook, options) => post(['webhooks'], webhook, options),
@@ -76,8 +104,9 @@ export function webhooksOf({ send, read }: Requests): Webhooks {
     test: (id, options) => post(['webhooks', id, 'test'], {}, options),
     replay: (id, what, options) => post(['webhooks', id, 'replay'], what, options),
     deliveriesPage,
-    deliveries: (id, { pageSize: limit, ...options } = {}) =>
-      walk((cursor) => deliveriesPage(id, { ...options, limit, cursor })),
+    deliveries: (id, options) => all((query) => deliveriesPage(id, query), options),
+    allDeliveriesPage,
+    allDeliveries: (options) => all(allDeliveriesPage, options),
     delivery: (id, event, options) => read({ ...options, path: ['webhooks', id, 'deliveries', event] }),
     redeliver: (id, event, options) => post(['webhooks', id, 'deliveries', event, 'redeliver'], {}, options),
   };

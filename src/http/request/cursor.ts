@@ -3,7 +3,7 @@ import { crc32 } from 'node:zlib';
 import { AppError } from '../../errors.ts';
 import { list as limits } from '../../limits.ts';
 import { MAX_ID, MIN_ID } from '../../plants/plant.ts';
-import type { Position } from '../../plants/port.ts';
+import type { ListOrder, Position } from '../../plants/port.ts';
 import type { Clock } from '../../runtime.ts';
 
 /** The list and the user that a cursor was issued for. */
@@ -51,6 +51,7 @@ export function createCursors({ secret, oldKey, oldUntil, retentionDays, clock }
     const known = sealed.get(text);
     if (known !== undefined) return known;
     const made = createHmac('sha256', key).update(text).digest('base64url').slice(0, KEPT);
+    if (text.length > REMEMBERED_LENGTH) return made;
     if (sealed.size >= REMEMBERED) sealed.clear();
     sealed.set(text, made);
     return made;
@@ -78,29 +79,45 @@ export function createCursors({ secret, oldKey, oldUntil, retentionDays, clock }
   };
 }
 
-/** A cursor for the list of plants. */
-export function sealPosition(cursors: Cursors, { owner, id }: Position, user: number): string {
-  return cursors.seal(`${owner}.${id}`, { list: PLANTS, user });
+/** A cursor for the list of plants in this order. */
+export function sealPosition(
+  cursors: Cursors,
+  { owner, id, name }: Position,
+  user: number,
+  order: ListOrder,
+): string {
+  const rest = name === undefined ? '' : `.${Buffer.from(name).toString('base64url')}`;
+  return cursors.seal(`${owner}.${id}${rest}`, { list: listOf(order), user });
 }
 
 /** @throws AppError 40007 */
-export function openPosition(cursors: Cursors, cursor: string, user: number): Position {
-  const place = cursors.open(cursor, { list: PLANTS, user });
-  const [, owner, id] = PLANTS_PLACE.exec(place) ?? [];
-  if (owner && id) {
-    const position = { owner: Number(owner), id: BigInt(id) };
-    if (position.id >= MIN_ID && position.id <= MAX_ID) return position;
-  }
-  throw noCursor();
+export function openPosition(cursors: Cursors, cursor: string, user: number, order: ListOrder): Position {
+  const place = cursors.open(cursor, { list: listOf(order), user });
+  const [, owner, id, coded] = PLANTS_PLACE.exec(place) ?? [];
+  // Anyone can compute the checksum of the old form, so its content may be anything.
+  if (!owner || !id || BigInt(id) < MIN_ID || BigInt(id) > MAX_ID) throw noCursor();
+  const position = { owner: Number(owner), id: BigInt(id) };
+  if (typeof order === 'string' && coded === undefined) return position;
+  const name = Buffer.from(coded ?? '', 'base64url').toString();
+  if (typeof order === 'string' || coded === undefined || name.includes('\0')) throw noCursor();
+  return { ...position, name };
 }
 
 const DAY = 24 * 60 * 60 * 1000;
-const PLACE = /^[\w.-]{1,64}$/;
-const PLANTS = 'plants';
-const PLANTS_PLACE = /^(\d{1,15})\.(0|-?[1-9]\d{0,18})$/;
+/** The URL limits its length. */
+const PLACE = /^[\w.-]+$/;
+/** Owner, id and, in a list by name, the folded name. */
+const PLANTS_PLACE = /^(\d{1,15})\.(0|-?[1-9]\d{0,18})(?:\.([\w-]*))?$/;
 
-/** Cached MACs: 200 KiB. */
+/** Each order, and each prefix, is a list of its own. */
+function listOf(order: ListOrder): string {
+  if (typeof order === 'object') return `plants by name ${order.prefix}`;
+  return order === 'id' ? 'plants' : 'plants descending';
+}
+
+/** Cached MACs: 200 KiB. Longer places, those by name, are not cached. */
 const REMEMBERED = 1_000;
+const REMEMBERED_LENGTH = 200;
 /** How many characters of a MAC are kept: 132 bits (RFC 2104 §5). */
 const KEPT = 22;
 
@@ -109,7 +126,7 @@ function areEqual(given: string, right: string): boolean {
   return a.length === b.length && timingSafeEqual(a, b);
 }
 
-function noCursor(): AppError {
+export function noCursor(): AppError {
   return new AppError(
     40007,
     'This service did not issue the cursor to you for this list; start without one.',

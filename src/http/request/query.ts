@@ -1,11 +1,12 @@
 import { AppError } from '../../errors.ts';
+import { canonicalId } from '../../plants/plant.ts';
 
 const CANONICAL_COUNT = /^[1-9]\d*$/;
 
 /**
  * Reads the query of a URL strictly: repeated parameters, unreadable escapes and parts without a name are errors. It
- * converts numbers and comma-separated lists as their schema says, for validation. What cannot be converted stays
- * text, which the schema then refuses.
+ * converts ids, numbers and lists as their schema says, for validation. A list is separated by commas, repeats its
+ * parameter, or both. What cannot be converted stays text, which the schema then refuses.
  * @throws AppError 40003
  */
 export function parseQuery(
@@ -19,12 +20,14 @@ export function parseQuery(
     const name = decode(equals === -1 ? part : part.slice(0, equals));
     const text = equals === -1 ? '' : decode(part.slice(equals + 1));
     if (name === '') throw new AppError(40003, 'The query has a parameter without a name.');
-    if (Object.hasOwn(query, name)) {
+    const before = Object.hasOwn(query, name) ? query[name] : undefined;
+    if (before !== undefined && !Array.isArray(before)) {
       throw new AppError(40003, `The query parameter ${quote(name)} is given more than once.`);
     }
     // Assigning it would set the prototype and bypass the check for unknown names.
     if (name === '__proto__') throw new AppError(40003, 'The query parameter "__proto__" is unknown.');
-    query[name] = convert(text, schemas[name]);
+    const value = convert(text, schemas[name]);
+    query[name] = Array.isArray(before) ? before.concat(value) : value;
   }
   return query;
 }
@@ -39,6 +42,7 @@ function decode(text: string): string {
 }
 
 function convert(text: string, schema: { [keyword: string]: unknown } | undefined): unknown {
+  if (schema?.format === 'int64') return canonicalId(text) ?? text;
   if (schema?.type === 'integer') return CANONICAL_COUNT.test(text) ? Number(text) : text;
   if (schema?.type === 'array') return text.split(',');
   return text;

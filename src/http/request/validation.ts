@@ -66,7 +66,7 @@ function readNumbers(body: unknown, names: string[]): void {
 }
 
 function queryValidator(ajv: Ajv, schema: Schema) {
-  const check = ajv.compile(schema);
+  const check = ajv.compile(asRead(schema));
   const properties = propertiesOf(schema);
   return (search: unknown) => {
     const value = parseQuery(String(search), properties);

@@ -1,6 +1,7 @@
 import { idempotency as limits } from '../../limits.ts';
 import { PlantCreatedPayload } from '../../webhooks/event.ts';
 import { activityOperations } from './activity-routes.ts';
+import { allDeliveriesOperations } from './all-deliveries-routes.ts';
 import { deliveriesOperations } from './deliveries-routes.ts';
 import { eventsOperations } from './events-routes.ts';
 import { meOperations } from './me-routes.ts';
@@ -21,6 +22,7 @@ export const operations: Operations = {
   ...plantsOperations,
   ...webhooksOperations,
   ...deliveriesOperations,
+  ...allDeliveriesOperations,
   ...eventsOperations,
   ...activityOperations,
   ...meOperations,
@@ -132,8 +134,8 @@ function parametersOf({ method, path = {}, query, headers = {} }: Operation) {
 }
 
 function parameter(name: string, place: string, { description, ...schema }: Schema) {
-  // A list is one parameter, separated by commas.
-  const form = schema.type === 'array' ? { style: 'form', explode: false } : {};
+  // Generated clients repeat the parameter. One parameter with commas is accepted, too.
+  const form = schema.type === 'array' ? { style: 'form', explode: true } : {};
   return { name, in: place, description, ...form, schema };
 }
 

@@ -1,19 +1,23 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { FromSchema } from 'json-schema-to-ts';
+import { AppError } from '../../errors.ts';
+import { foldName } from '../../plants/folded-name.ts';
 import { listPlants } from '../../plants/list.ts';
 import { createPlant, deletePlant } from '../../plants/operations.ts';
 import {
   Id,
   LAST_ASSIGNED_ID,
   ListedPlant,
+  Name,
   Plant,
   type PlantId,
   PlantInput,
   parsePlantId,
   plantJson,
+  TEXT,
 } from '../../plants/plant.ts';
-import { type PlantField, plantFields } from '../../plants/port.ts';
+import { type ListOrder, type PlantField, plantFields } from '../../plants/port.ts';
 import { openPosition, sealPosition } from '../request/cursor.ts';
 import { callerOf, sendAnswer } from '../request/idempotency.ts';
 import { type Operations, PAGE_CURSOR } from './operation.ts';
@@ -32,12 +36,24 @@ const ListQuery = {
       description: `an integer from 1 to ${MAX_LIMIT}: the most plants to return; without it, all`,
     },
     cursor: PAGE_CURSOR,
+    name: {
+      type: 'string',
+      maxLength: Name.maxLength,
+      pattern: TEXT,
+      description:
+        `at most ${Name.maxLength} Unicode code points, without NUL: only plants whose name starts with it, both in ` +
+        'NFC and lower case; ordered by that form of the name and then by id',
+    },
+    order: {
+      enum: ['desc'],
+      description: 'desc: by descending id; without it, ascending. Not together with name',
+    },
     fields: {
       type: 'array',
       items: { enum: plantFields },
       minItems: 1,
       uniqueItems: true,
-      description: `one or more of ${plantFields.join()}, each once, separated by commas; without it, name,tag`,
+      description: `one or more of ${plantFields.join()}, each once, separated by commas or in repeated parameters; without it, name,tag`,
     },
   },
   additionalProperties: false,
@@ -75,7 +91,8 @@ export const plantsOperations = {
     summary: 'List plants',
     description:
       'Returns the plants that you have access to: your own by id, then those that other users share with you, by the ' +
-      "owner's name and id.",
+      "owner's name and id. `name` finds plants by the beginning of their name, `order=desc` lists the newest ids first. " +
+      'A page takes the same time however many plants there are.',
     tag: 'Plants',
     query: ListQuery,
     success: {
@@ -139,19 +156,34 @@ export function plantsRoutes(app: FastifyInstance, context: RouteContext): void 
 function listHandler({ plants, sendParts, basePath, cursors }: RouteContext) {
   return async (request: FastifyRequest<{ Querystring: ListQuery }>, reply: FastifyReply) => {
     const { limit, cursor, fields = DEFAULT_FIELDS } = request.query;
+    const order = orderOf(request.query);
     const viewer = request.principal.user.id;
-    const from = cursor === undefined ? undefined : openPosition(cursors, cursor, viewer);
-    const { json, next } = await listPlants(plants, { viewer, from, limit, fields });
+    const from = cursor === undefined ? undefined : openPosition(cursors, cursor, viewer, order);
+    const { json, next } = await listPlants(plants, { viewer, order, from, limit, fields });
 
     answerJson(reply);
     if (next) {
-      const chosen = request.query.fields ? `&fields=${fields.join()}` : '';
-      const query = `limit=${limit}&cursor=${sealPosition(cursors, next, viewer)}${chosen}`;
-      reply.header('link', `<${basePath}/plants?${query}>; rel="next"`);
+      const place = `limit=${limit}&cursor=${sealPosition(cursors, next, viewer, order)}`;
+      reply.header('link', `<${basePath}/plants?${place}${chosenIn(request.query)}>; rel="next"`);
     }
     if (typeof json === 'string') return json;
     // A HEAD would read the whole list only to discard it.
     if (request.method === 'HEAD') return Readable.from([], { objectMode: false });
     return sendParts(json, request, reply);
   };
+}
+
+function orderOf({ name, order }: ListQuery): ListOrder {
+  if (name === undefined) return order === 'desc' ? 'descending' : 'id';
+  if (order === undefined) return { prefix: foldName(name) };
+  throw new AppError(40003, 'The query parameters "name" and "order" exclude each other; use one of them.');
+}
+
+/** The parameters that the next page repeats. */
+function chosenIn({ name, order, fields }: ListQuery): string {
+  return [
+    name === undefined ? '' : `&name=${encodeURIComponent(name)}`,
+    order === undefined ? '' : `&order=${order}`,
+    fields ? `&fields=${fields.join()}` : '',
+  ].join('');
 }

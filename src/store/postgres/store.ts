@@ -42,7 +42,7 @@ import { type CreateRules, creates } from './plants/creates.ts';
 import { keepAnswer, keptAnswer } from './plants/idempotency.ts';
 import { pageReads } from './plants/page-reads.ts';
 import { deletes } from './plants/plant-deletes.ts';
-import { endReads, plantPages } from './plants/plants.ts';
+import { endReads, namesCheck, plantPages } from './plants/plants.ts';
 import { type Heartbeat, startHeartbeat } from './replicas/heartbeat.ts';
 import { createNews } from './replicas/news.ts';
 
@@ -142,6 +142,7 @@ function plantStore({ database, queues, visible }: Parts, options: PostgresOptio
       (await queues.submit(batched(deletes, { owner, id, caller }), COMMAND_BYTES, caller)) as boolean,
     // The other connections are for writes and single reads.
     page: plantPages(pageReads(database, Math.ceil(connections / 2)), visible),
+    hasNames: namesCheck(database, visible),
     end: listEnd(endReads(database, visible)),
   };
 }

@@ -161,6 +161,7 @@ function plantStore({ db, snapshot, visible, submit }: Parts, maxPlantsPerUser?:
     },
     delete: (owner, id, caller) => submit(caller, COMMAND_BYTES, 'deletePlant', owner, id),
     page: async (query) => plants.page(query),
+    hasNames: async (viewer) => plants.hasNames(viewer),
     end: plants.end,
   };
 }

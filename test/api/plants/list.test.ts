@@ -239,12 +239,7 @@ test('an unknown, repeated or malformed query parameter is refused', async () =>
     '?limit=1&x',
   ];
   for (const query of unknown) failed(await list(query, service.token), 40003, /is unknown/);
-  for (const query of [
-    '?limit=1&limit=1',
-    '?limit=1&limit=2',
-    '?limit=1&%6cimit=1',
-    '?fields=id&fields=name',
-  ]) {
+  for (const query of ['?limit=1&limit=1', '?limit=1&limit=2', '?limit=1&%6cimit=1', '?name=a&name=a']) {
     failed(await list(query, service.token), 40003, /more than once/);
   }
   for (const query of [

@@ -87,7 +87,7 @@ export async function startTwins(): Promise<Twins> {
       for (let next: string | undefined = target; next !== undefined; ) {
         const answer = await ask(person, { line: `GET ${next}` });
         found.push(answer);
-        next = /^link: <(.*)>; rel="next"$/im.exec(answer)?.[1]?.replace(/cursor#\d+/, '{$&}');
+        next = /^link: <(.*)>; rel="next"$/im.exec(answer)?.[1]?.replace(/(?:cursor|wh)#\d+/g, '{$&}');
       }
       return found;
     },

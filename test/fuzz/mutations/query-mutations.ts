@@ -76,8 +76,35 @@ const COUNTS = [
   '%D9%A1',
 ];
 
+const IDS = [
+  '',
+  '01',
+  '-0',
+  '+1',
+  '1.0',
+  '1e1',
+  '--1',
+  '9223372036854775808',
+  '-9223372036854775809',
+  'null',
+  '%201',
+];
+const TIMES = [
+  '',
+  'now',
+  '0',
+  '2026-01-01',
+  '2026-02-30T00:00:00Z',
+  '2026-01-01T00:00:60Z',
+  '%00',
+  '2026-01-01T00:00:00',
+];
+
 /** Values that break a parameter's rule. */
 function wrongTexts(schema: Schema): string[] {
+  if (schema.format === 'int64') return IDS;
+  if (schema.format === 'date-time') return TIMES;
+  if (schema.maxLength !== undefined) return ['%00', 'x'.repeat(schema.maxLength + 1)];
   if (schema.type === 'integer') return [...COUNTS, String((schema.maximum ?? 0) + 1), '9'.repeat(400)];
   const { enum: choices } = schema.items ?? schema;
   if (!choices) return [];

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import type { Parameter } from '../../../testkit/contract/document.ts';
 import { bodyOf, type Draft, draftOf, type Member, withBytes } from '../draft.ts';
-import { type Fixtures, listOf } from '../fixtures.ts';
+import { type Fixtures, listOf, PLANTS } from '../fixtures.ts';
 import { asJson, plantIds, type Special, validMembers } from './values.ts';
 
 /** A request that must be accepted, and its meaning. */
@@ -64,7 +64,18 @@ function pathParameter(
 
 type Query = Readonly<Record<string, string>>;
 
-function validQuery(parameters: readonly Parameter[], { cursors, operation }: Fixtures): fc.Arbitrary<Query> {
+function validQuery(
+  parameters: readonly Parameter[],
+  { cursors, operation, webhooks }: Fixtures,
+): fc.Arbitrary<Query> {
+  const texts: Readonly<Record<string, readonly string[]>> = {
+    name: ['', 'p', 'PLANT', 'plANT', 'x'],
+    webhook: [...webhooks, 'wh_none'],
+    plant: [...PLANTS, '3'],
+    since: TIMES,
+    until: TIMES,
+    cursor: [cursors[listOf(operation)]],
+  };
   const values = parameters.map(({ name, schema }): [string, fc.Arbitrary<string>] => {
     const choices = schema.items?.enum ?? schema.enum;
     if (schema.type === 'array' && choices) {
@@ -72,6 +83,8 @@ function validQuery(parameters: readonly Parameter[], { cursors, operation }: Fi
       return [name, parts.map((chosen) => chosen.join())];
     }
     if (choices) return [name, fc.constantFrom(...choices)];
+    const known = texts[name];
+    if (known) return [name, fc.constantFrom(...known)];
     if (schema.type === 'integer') {
       const { minimum = 1, maximum = 1 } = schema;
       return [
@@ -79,7 +92,7 @@ function validQuery(parameters: readonly Parameter[], { cursors, operation }: Fi
         fc.oneof(fc.integer({ min: minimum, max: 9 }), fc.constantFrom(minimum, maximum)).map(String),
       ];
     }
-    return [name, fc.constant(cursors[listOf(operation)])];
+    throw new Error(`No value is known for the parameter ${name}.`);
   });
   const all: fc.Arbitrary<Query> = fc.record(Object.fromEntries(values));
   const names = values.map(([name]) => name);
@@ -88,9 +101,23 @@ function validQuery(parameters: readonly Parameter[], { cursors, operation }: Fi
     .map(([query, chosen]) => Object.fromEntries(chosen.map((name) => [name, query[name] ?? ''])));
 }
 
-/** A cursor of deliveries belongs to one webhook and no state, and only the first two webhooks have deliveries. */
+/** Long past, and far ahead. */
+const TIMES = ['1999-12-31T23:59:59Z', '1969-01-01t00:00:00z', '2099-01-01T00:00:00.5Z'];
+
+/**
+ * A list has one order. The cursors belong to lists without a filter and without an order, that of deliveries to one
+ * webhook, and only the first two webhooks have deliveries.
+ */
 function coherent(id: string, params: Query, query: Query, { webhooks }: Fixtures) {
   const [held = '', open = '', last] = webhooks;
+  if (id === 'listAllDeliveries' && query.cursor !== undefined) {
+    const { cursor, limit } = query;
+    return { params, query: limit === undefined ? { cursor } : { cursor, limit } };
+  }
+  if (id === 'listPlants' && (query.cursor ?? query.name) !== undefined) {
+    const { order: _, name, ...others } = query;
+    return { params, query: name === undefined || query.cursor !== undefined ? others : { ...others, name } };
+  }
   if (id === 'listDeliveries' && query.cursor !== undefined) {
     const { state: _, ...others } = query;
     return { params: { id: held }, query: others };

@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import { parseExact } from '../../../testkit/contract/json-exact.ts';
-import type { Command } from '../commands.ts';
+import type { Command, Order } from '../commands.ts';
 import { cursorIn } from '../fixtures.ts';
 import type { Answered } from '../ground.ts';
 import { ask, expect, expectCode, expectStatus, type Stage } from '../stage.ts';
-import { addPlant, listFor, type Person, type Plant, type Row } from '../world.ts';
+import { addPlant, compare, listFor, type Person, type Plant, type Row } from '../world.ts';
 
 type Of<Kind extends Command['kind']> = Extract<Command, { kind: Kind }>;
 
@@ -29,10 +29,15 @@ export async function remove(stage: Stage, person: Person, { of, which }: Of<'de
   else expectCode(answer, 40401);
 }
 
-export async function list(stage: Stage, person: Person, { limit, fields }: Of<'list'>): Promise<void> {
-  const query = [`fields=${fields.join()}`, ...(limit === undefined ? [] : [`limit=${limit}`])].join('&');
+export async function list(
+  stage: Stage,
+  person: Person,
+  { limit, order, fields }: Of<'list'>,
+): Promise<void> {
+  const size = limit === undefined ? '' : `&limit=${limit}`;
+  const query = `fields=${fields.join()}${size}${orderIn(order)}`;
   const answer = await ask(stage, person, { operation: 'listPlants', path: '/plants', query });
-  const all = listFor(person);
+  const all = listFor(person, order);
   const expected = all.slice(0, limit).map((row) => only(row, fields));
   expect(isDeepStrictEqual(parseExact(answer.text), expected), `the list should be ${shown(expected)}`);
   const hasMore = limit !== undefined && all.length > limit;
@@ -43,17 +48,17 @@ export async function list(stage: Stage, person: Person, { limit, fields }: Of<'
 export async function walk(
   stage: Stage,
   person: Person,
-  { limit, between }: Of<'walk'>,
+  { limit, order, between }: Of<'walk'>,
   play: (command: Command) => Promise<void>,
 ): Promise<void> {
   const owners = stage.world.people.map(({ name }) => name);
-  let must = listFor(person);
+  let must = listFor(person, order);
   const may = new Map(must.map((row) => [row.name, row]));
   const seen: Row[] = [];
   let cursor = '';
   const rest = [...between];
   do {
-    const query = `fields=id,name,tag,owner&limit=${limit}${cursor === '' ? '' : `&cursor=${cursor}`}`;
+    const query = `fields=id,name,tag,owner&limit=${limit}${orderIn(order)}${cursor === '' ? '' : `&cursor=${cursor}`}`;
     const answer = await ask(stage, person, { operation: 'listPlants', path: '/plants', query });
     expectStatus(answer, 200);
     const rows = rowsIn(answer);
@@ -64,7 +69,7 @@ export async function walk(
     const command = rest.shift();
     if (command && cursor !== '') {
       await play(command);
-      const now = listFor(person);
+      const now = listFor(person, order);
       for (const row of now) may.set(row.name, row);
       must = must.filter(({ name }) => now.some((row) => row.name === name));
     }
@@ -77,11 +82,16 @@ export async function walk(
       seen.some(({ name }) => name === row.name),
       `a plant that was skipped: ${shown(row)}`,
     );
-  const order = [person.name, ...owners.filter((name) => name !== person.name).sort(byCodePoints)];
+  const ranks = [person.name, ...owners.filter((name) => name !== person.name).sort(byCodePoints)];
   for (const [i, row] of seen.entries()) {
     const before = seen[i - 1];
-    if (before) expect(isBefore(before, row, order), `not in order: ${shown(before)}, ${shown(row)}`);
+    if (before) expect(isBefore(before, row, ranks, order), `not in order: ${shown(before)}, ${shown(row)}`);
   }
+}
+
+function orderIn(order: Order): string {
+  if (typeof order === 'object') return `&name=${encodeURIComponent(order.name)}`;
+  return order === undefined ? '' : `&order=${order}`;
 }
 
 export function plantNamed(name: string, tag: string | undefined): Plant {
@@ -124,8 +134,8 @@ function only(row: Row, fields: readonly string[]): Record<string, unknown> {
   return Object.fromEntries(Object.entries(row).filter(([name]) => fields.includes(name)));
 }
 
-function isBefore(one: Row, other: Row, owners: readonly string[]): boolean {
-  if (one.owner === other.owner) return one.id < other.id;
+function isBefore(one: Row, other: Row, owners: readonly string[], order: Order): boolean {
+  if (one.owner === other.owner) return compare(one, other, order) < 0;
   return owners.indexOf(one.owner) < owners.indexOf(other.owner);
 }
 

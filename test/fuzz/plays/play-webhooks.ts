@@ -109,6 +109,35 @@ export async function listDeliveries(
   expect(isDeepStrictEqual(names, hook.deliveries.toReversed()), `${hook.deliveries} should have been sent`);
 }
 
+/** The deliveries of all webhooks: those that each webhook's own list has, newest first. */
+export async function listAllDeliveries(
+  stage: Stage,
+  person: Person,
+  { limit }: Of<'listAllDeliveries'>,
+): Promise<void> {
+  const found: { webhook: string; event: string; plant: { name: string } }[] = [];
+  let cursor = '';
+  do {
+    const query = `limit=${limit}${cursor === '' ? '' : `&cursor=${cursor}`}`;
+    const answer = await ask(stage, person, { operation: 'listAllDeliveries', path: '/deliveries', query });
+    expectStatus(answer, 200);
+    found.push(...JSON.parse(answer.text));
+    cursor = cursorIn(answer);
+  } while (cursor !== '');
+  const places = found.map(({ event, webhook }) => `${event} ${webhook}`);
+  expect(isDeepStrictEqual(places, places.toSorted().reverse()), 'deliveries that are not newest first');
+  for (const { id, deliveries } of person.webhooks) {
+    const names = found.filter(({ webhook }) => webhook === id).map(({ plant }) => plant.name);
+    const isRight = deliveries === undefined || isDeepStrictEqual(names, deliveries.toReversed());
+    expect(isRight, `${deliveries} should have been sent to ${id}`);
+  }
+  const own = new Set(person.webhooks.map(({ id }) => id));
+  expect(
+    found.every(({ webhook }) => own.has(webhook)),
+    'a delivery of a webhook that does not exist',
+  );
+}
+
 /** Chooses a webhook; `hook` is undefined when it is not the person's own, or does not exist. */
 function choose(
   { world }: Stage,

@@ -92,6 +92,8 @@ async function play(stage: Stage, command: Command): Promise<void> {
       return onWebhooks.deleteWebhook(stage, person, command);
     case 'listDeliveries':
       return onWebhooks.listDeliveries(stage, person, command);
+    case 'listAllDeliveries':
+      return onWebhooks.listAllDeliveries(stage, person, command);
   }
 }
 

@@ -8,6 +8,17 @@ import { RECEIVERS, silentWebhook } from '../webhook.ts';
 type List = { name: string; word: string; target: string };
 
 const PLANTS: List = { name: 'plants', word: 'plants', target: '/plants?limit=1&cursor=' };
+const BY_NAME: List = { name: 'plants by name', word: 'byName', target: '/plants?limit=1&name=w&cursor=' };
+const DESCENDING: List = {
+  name: 'descending plants',
+  word: 'descending',
+  target: '/plants?limit=1&order=desc&cursor=',
+};
+const ALL_DELIVERIES: List = {
+  name: 'deliveries of all webhooks',
+  word: 'allDeliveries',
+  target: '/deliveries?limit=1&cursor=',
+};
 const EVENTS: List = { name: 'events', word: 'events', target: '/events?limit=1&cursor=' };
 const DELIVERIES: List = {
   name: 'deliveries',
@@ -37,7 +48,9 @@ function flipped(cursor: string, share: number): string {
 
 const PLACES = Array.from({ length: 13 }, (_, n) => n / 12);
 
-const onEach = [PLANTS, EVENTS, DELIVERIES].flatMap((list): Case[] => {
+const LISTS = [PLANTS, BY_NAME, DESCENDING, ALL_DELIVERIES, EVENTS, DELIVERIES];
+
+const onEach = LISTS.flatMap((list): Case[] => {
   const named = (name: string, change: (cursor: string) => string) =>
     refused(`${list.name}: ${name}`, changed(list, change));
   return [
@@ -124,6 +137,15 @@ const STRANGE: [name: string, list: List, word: string][] = [
   ['of deliveries, for events', EVENTS, 'deliveries'],
   ['of plants, for deliveries', DELIVERIES, 'plants'],
   ['of events, for deliveries', DELIVERIES, 'events'],
+  ['of plants, for plants by name', BY_NAME, 'plants'],
+  ['of another beginning, for plants by name', BY_NAME, 'byOtherName'],
+  ['of plants, for descending ones', DESCENDING, 'plants'],
+  ['of plants by name, for plants', PLANTS, 'byName'],
+  ['of plants by name, for descending ones', DESCENDING, 'byName'],
+  ['of descending plants, for plants', PLANTS, 'descending'],
+  ['of one webhook, for deliveries of all', ALL_DELIVERIES, 'deliveries'],
+  ['of all deliveries, for one webhook', DELIVERIES, 'allDeliveries'],
+  ['of pending deliveries, for all', ALL_DELIVERIES, 'allPending'],
   ['of another webhook', DELIVERIES, 'otherDeliveries'],
   ['of plants of another service', PLANTS, 'foreignPlants'],
   ['of events of another service', EVENTS, 'foreignEvents'],
@@ -131,6 +153,8 @@ const STRANGE: [name: string, list: List, word: string][] = [
   ['of plants of another user', PLANTS, 'strangersPlants'],
   ['of events of another user', EVENTS, 'strangersEvents'],
   ['of deliveries of another user', DELIVERIES, 'strangersDeliveries'],
+  ['of plants by name of another user', BY_NAME, 'strangersByName'],
+  ['of all deliveries of another user', ALL_DELIVERIES, 'strangersAllDeliveries'],
 ];
 
 const stream = (value: string) => bare('GET /events/stream HTTP/1.1', `Last-Event-ID: ${value}`);
@@ -140,7 +164,7 @@ export const cursors: Family = {
   cases: [
     ...onEach,
     ...MADE_UP.flatMap(([name, cursor]) =>
-      [PLANTS, EVENTS, DELIVERIES].map((list) =>
+      LISTS.map((list) =>
         refused(
           `${list.name}: ${name}`,
           changed(list, () => cursor),
@@ -217,6 +241,11 @@ async function givenTo(service: Service, token: string): Promise<Record<string, 
     webhook,
     plants: after.after1000 ?? '',
     events,
+    byName: await next('/plants?limit=1&name=W'),
+    byOtherName: await next('/plants?limit=1&name=wa'),
+    descending: await next('/plants?limit=1&order=desc'),
+    allDeliveries: await next('/deliveries?limit=1'),
+    allPending: await next(`/deliveries?limit=1&state=pending`),
     deliveries: await next(`/webhooks/${webhook}/deliveries?limit=1`),
     otherDeliveries: await next(`/webhooks/${second}/deliveries?limit=1`),
   };

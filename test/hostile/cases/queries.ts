@@ -88,6 +88,45 @@ const WRONG_FIELDS = [
   'i%C4%91',
 ].map((value) => value.replace(' ', '%20'));
 
+const WRONG_ORDERS = [
+  '',
+  'asc',
+  'DESC',
+  'Desc',
+  'desc%20',
+  '%64esc%00',
+  'desc,asc',
+  'name',
+  '-1',
+  'null',
+  '1;DROP%20TABLE%20plants',
+];
+
+/** None of them is a wildcard, and none is more than the beginning of a name. */
+const NAMES = [
+  '',
+  '%25',
+  '_',
+  '*',
+  '%5C',
+  "'",
+  '%22',
+  "'%20OR%20'1'='1",
+  'a%25',
+  '%F0%9F%8C%B1',
+  '%F4%8F%BF%BF',
+  '%CC%88',
+  '%E2%80%8D',
+  '%C4%B0',
+  '%C3%9F',
+  '%CF%82',
+  '%20',
+  '+',
+  '%0a',
+  'x'.repeat(255),
+  '%F0%9D%85%A0'.repeat(255),
+];
+
 const REPEATED = [
   'limit=1&limit=1',
   'limit=1&limit=2',
@@ -95,6 +134,13 @@ const REPEATED = [
   'limit=1&%6cimit=1',
   'limit=1&lim%69t=1',
   'cursor=a&cursor=b',
+  'name=a&name=a',
+  'order=desc&order=desc',
+  'fields=id&fields=id',
+  'fields=id&fields=',
+  'fields=id,name&fields=id',
+  'name=a&order=desc',
+  'order=desc&name=',
 ];
 
 const UNKNOWN = [
@@ -169,6 +215,10 @@ const RIGHT = [
   'fields=id%2Cname',
   'fields=%69d',
   'limit=1&fields=id',
+  'fields=id&fields=name',
+  'fields=id,name&limit=1&fields=owner',
+  'order=desc&limit=1',
+  'order=%64esc&fields=id',
   'fields=id&limit=1',
   '',
 ];
@@ -219,7 +269,38 @@ const OF_OTHERS: [path: string, queries: string[]][] = [
   ],
 ];
 
+const FILTERS = [
+  'webhook=a&webhook=a',
+  'state=x',
+  'state=pending,failed',
+  'plant=',
+  'plant=01',
+  'plant=7.0',
+  'plant=%2B7',
+  'plant=9223372036854775808',
+  'plant=1e3',
+  'plant=1&plant=2',
+  'since=',
+  'since=now',
+  'since=2026-02-30T00:00:00Z',
+  'since=2026-01-01T00:00:00+01:00',
+  'until=2026-01-01',
+  'until=%00',
+  'limit=0',
+  'limit=1001',
+  'x=1',
+  'event=a',
+];
+
 const RIGHT_OF_OTHERS = [
+  '/deliveries',
+  '/deliveries?webhook=',
+  '/deliveries?webhook=wh_none',
+  '/deliveries?webhook=%00%27--',
+  '/deliveries?webhook={webhook}&state=held&limit=1000',
+  '/deliveries?plant=-9223372036854775808&until=1969-01-01T00:00:00Z',
+  '/deliveries?plant=%37&since=2026-01-01T00:00:00%2B01:00',
+  '/deliveries?since=0000-01-01T00:00:00Z&until=9999-12-31T23:59:59Z',
   '/events?limit=1000',
   '/events?limit=1',
   '/webhooks/{webhook}/deliveries?state=held&limit=1000',
@@ -231,6 +312,11 @@ export const queries: Family = {
   cases: [
     ...WRONG_LIMITS.map((value) => refused(`limit=${value.slice(0, 40)}`, get(`/plants?limit=${value}`))),
     ...WRONG_FIELDS.map((value) => refused(`fields=${value}`, get(`/plants?fields=${value}`))),
+    ...WRONG_ORDERS.map((value) => refused(`order=${value}`, get(`/plants?order=${value}`))),
+    ...NAMES.map((value) => listed(`name=${value.slice(0, 40)}`, get(`/plants?name=${value}`))),
+    refused('name=%00', get('/plants?name=a%00b')),
+    refused('a name of 256 letters', get(`/plants?name=${'x'.repeat(256)}`)),
+    expecting([41400, 43100], 'either')('a name of 64 KiB', get(`/plants?name=${'x'.repeat(65_536)}`)),
     ...REPEATED.map((query) => refused(`repeated: ${query}`, get(`/plants?${query}`))),
     ...UNKNOWN.map((query) => refused(`unknown: ${query}`, get(`/plants?${query}`))),
     ...BAD_ESCAPES.map((query) => unreadable(`an escape: ${query}`, get(`/plants?${query}`))),
@@ -243,6 +329,7 @@ export const queries: Family = {
     refused('limit a thousand times', get(`/plants?${Array(1000).fill('limit=1').join('&')}`)),
     refused('a thousand empty names', get(`/plants?${'=&'.repeat(1000)}`)),
     refused('fields a thousand times over', get(`/plants?fields=${Array(1000).fill('id').join()},x`)),
+    ...FILTERS.map((query) => refused(`/deliveries?${query}`, get(`/deliveries?${query}`))),
     ...OF_OTHERS.flatMap(([path, list]) =>
       list.map((query) => refused(`${path}?${query}`, get(`${path}?${query}`))),
     ),

@@ -3,6 +3,7 @@ import type { Store } from '../../../src/store/store.ts';
 import { type Given, type GivenLanes, given } from '../../../testkit/stores/given.ts';
 import { accessConformance } from './access.ts';
 import { activityConformance } from './activity.ts';
+import { allDeliveriesConformance } from './all-deliveries.ts';
 import { assignedIdsConformance } from './assigned-ids.ts';
 import { deliveriesConformance } from './deliveries.ts';
 import { eventsConformance } from './events.ts';
@@ -10,6 +11,7 @@ import { keysConformance } from './keys.ts';
 import { lanesConformance } from './lanes.ts';
 import { listsConformance } from './lists.ts';
 import { newerConformance } from './newer.ts';
+import { ordersConformance } from './orders.ts';
 import { outcomesConformance } from './outcomes.ts';
 import { plantsConformance } from './plants.ts';
 import { readingsConformance } from './readings.ts';
@@ -45,6 +47,10 @@ export function storeConformance({ name, open }: Adapter): void {
       (sql) => opened.change(sql),
     );
     listsConformance(() => ready);
+    ordersConformance(
+      () => ready,
+      (sql) => opened.change(sql),
+    );
     accessConformance(() => ready);
     usersConformance(() => ready);
     sharesConformance(() => ready);
@@ -56,6 +62,7 @@ export function storeConformance({ name, open }: Adapter): void {
     );
     outcomesConformance(() => ready);
     deliveriesConformance(() => ready);
+    allDeliveriesConformance(() => ready);
     eventsConformance(() => ready);
     activityConformance(() => ready);
     readingsConformance(() => ready);

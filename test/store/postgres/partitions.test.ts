@@ -4,8 +4,10 @@ import pg from 'pg';
 import { parseDatabaseUrl } from '../../../src/config/database-url.ts';
 import { silentLog } from '../../../src/runtime.ts';
 import type { Lanes } from '../../../src/store/lane-door.ts';
+import { ANY_CHORE } from '../../../src/store/postgres/deliveries/chores.ts';
 import { UNSETTLED } from '../../../src/store/postgres/deliveries/events.ts';
 import { FIND_WORK } from '../../../src/store/postgres/deliveries/lanes.ts';
+import { LACKING } from '../../../src/store/postgres/plants/name-folding.ts';
 import { openPostgresStore, type PostgresStore } from '../../../src/store/postgres/store.ts';
 import { AT, type Given, given, outcomeOf } from '../../../testkit/stores/given.ts';
 import { lanesOf } from '../../../testkit/stores/lanes.ts';
@@ -24,14 +26,14 @@ import {
 
 const PARTITIONS = 8;
 /** Background searches over all webhooks and users, including those of other tests. */
-const OF_MANY = [FIND_WORK.text, UNSETTLED.text];
+const OF_MANY = [FIND_WORK.text, UNSETTLED.text, ANY_CHORE.text, LACKING.text];
 /** The server may plan each call, or once for all calls, as it sees fit. */
 const MODES = ['force_custom_plan', 'force_generic_plan'];
 /** Some rows of each kind, so that the planner sees realistic tables. */
 const FILL = [
   `INSERT INTO users (name, created_at) SELECT 'filler ' || n, 0 FROM generate_series(1, 40) n`,
-  `INSERT INTO plants (owner, id, name, created_at)
-   SELECT u.id, n, 'Alder', 0 FROM users u, generate_series(1, 500) n`,
+  `INSERT INTO plants (owner, id, name, folded, created_at)
+   SELECT u.id, n, 'Alder', 'alder', 0 FROM users u, generate_series(1, 500) n`,
   `INSERT INTO events (owner, id, tx, type, plant, name, created_at)
    SELECT u.id, 'evt_0' || lpad(n::text, 25, '0'), 1, 'plant.created', n, 'Alder', 0
    FROM users u, generate_series(1, 500) n`,
@@ -139,6 +141,11 @@ for (const mode of MODES) {
         await ready.walk(owner, 2);
         await store.plants.end({ viewer: owner, from: undefined, count: undefined });
         await store.plants.end({ viewer: owner, from: undefined, count: 2 });
+        for (const order of ['descending', { prefix: 'al' }] as const) {
+          await ready.read(owner, { order, limit: 2 });
+          await store.plants.end({ viewer: owner, order, from: undefined, count: 2 });
+        }
+        await store.plants.hasNames(owner);
       });
       assertOnePartition(read, ['plants']);
     });
@@ -167,13 +174,22 @@ for (const mode of MODES) {
     });
 
     test('lists of deliveries, a single one and their health read one partition', async () => {
-      const { hook } = await ready.subscriber(3);
+      const { owner, hook } = await ready.subscriber(3);
       const [claim] = await ready.attemptAll(hook);
       const read = await during(async () => {
         const query = { webhook: hook, before: undefined, limit: 2 };
         for (const state of [undefined, 'pending', 'delivered'] as const) {
           await store.deliveries.deliveries({ ...query, state });
         }
+        const plant = { viewer: owner, plant: 1n, from: '', before: undefined, limit: 2 };
+        const events = await store.deliveries.plantEvents(plant);
+        const newest = {
+          webhooks: [{ webhook: hook, before: undefined }],
+          from: '',
+          state: undefined,
+          limit: 2,
+        };
+        await store.deliveries.newest({ ...newest, events });
         await store.deliveries.delivery(hook, claim?.event.id ?? '');
         await store.deliveries.attempts(hook, claim?.event.id ?? '');
         await store.webhooks.health(hook);

@@ -17,6 +17,12 @@ const WITH_NAMES_OF_DELETED = `ALTER TABLE users DROP CONSTRAINT users_named;
   ALTER TABLE users ALTER COLUMN name SET NOT NULL;`;
 
 const WITHOUT_LAST_USES = 'ALTER TABLE tokens DROP COLUMN last_used_on;';
+const LATER = [
+  '0008_last_used.sql',
+  '0009_folded_names.sql',
+  '0010_folded_indexes.sql',
+  '0011_event_plants.sql',
+];
 
 /** A store of the first version. */
 async function firstVersion() {
@@ -80,7 +86,7 @@ test('a migration that finds a table locked by pg_dump does not block other repl
     '0005_lanes.sql',
     '0006_pending_indexes.sql',
     '0007_freed_names.sql',
-    '0008_last_used.sql',
+    ...LATER,
   ]);
   assert.equal(told, 1);
 });
@@ -246,11 +252,7 @@ for (const partitions of [undefined, 2]) {
     assert.deepEqual(rows, [{ builds: 1 }]);
     for (let n = 0; n < 10; n++) await administer(url, `SET lock_timeout = '1s'; ${ADD_DELIVERIES}`);
     await writer.query('COMMIT');
-    assert.deepEqual(await migrated, [
-      '0006_pending_indexes.sql',
-      '0007_freed_names.sql',
-      '0008_last_used.sql',
-    ]);
+    assert.deepEqual(await migrated, ['0006_pending_indexes.sql', '0007_freed_names.sql', ...LATER]);
     assert.deepEqual(await validIndexes(url), await validIndexes(fresh.url));
   });
 }
@@ -276,11 +278,7 @@ test('programs that migrate at the same time build an index once', async (t) => 
   const { database } = await withoutPendingIndexes(t, 2);
   const options = { now: 0, onWait() {}, bounds: { ...buildsAll, migrationTellMs: 60_000 } };
   const applied = await Promise.all([1, 2, 3].map(() => migrate(database, options)));
-  assert.deepEqual(applied.flat().sort(), [
-    '0006_pending_indexes.sql',
-    '0007_freed_names.sql',
-    '0008_last_used.sql',
-  ]);
+  assert.deepEqual(applied.flat().sort(), ['0006_pending_indexes.sql', '0007_freed_names.sql', ...LATER]);
 });
 
 test('users deleted by an earlier version lose their placeholder names, even while its replicas run', async (t) => {
@@ -311,4 +309,36 @@ test('users deleted by an earlier version lose their placeholder names, even whi
   await given(store).finishChores();
   const left = await administer(url, 'SELECT name FROM users ORDER BY id');
   assert.deepEqual(left.rows, [{ name: early.name }, { name: late.name }]);
+});
+
+test('plants of the previous version and of its remaining replicas are found by name after chores have folded them', async (t) => {
+  const { url, drop } = await makeDatabase();
+  t.after(drop);
+  const before = await openStoreIn(url);
+  const { id: owner } = await given(before).user();
+  await before.close();
+  await administer(
+    url,
+    `ALTER TABLE plants DROP COLUMN folded;
+     DROP FUNCTION fold_plants;
+     DROP INDEX events_by_plant;
+     DELETE FROM migrations WHERE version > 8`,
+  );
+  const insert = (id: number) =>
+    administer(url, `INSERT INTO plants (owner, id, name, created_at) VALUES (${owner}, ${id}, 'ALDER', 0)`);
+  await insert(2);
+
+  const store = await openStoreIn(url);
+  t.after(() => store.close());
+  const { finishChores, create, read } = given(store);
+  await create(owner, 1n);
+  const order = { prefix: 'al' };
+  for (const last of [2, 3, 4]) {
+    await finishChores();
+    assert.equal(await store.plants.hasNames(owner), true);
+    const ids = Array.from({ length: last }, (_, n) => BigInt(n + 1));
+    assert.deepEqual((await read(owner, { order })).ids, ids);
+    await insert(last + 1);
+    assert.equal(await store.plants.hasNames(owner), false);
+  }
 });

@@ -3,6 +3,7 @@ import type { Database, Query } from '../engine/database.ts';
 import { LOCKS } from '../engine/locks.ts';
 import { statement } from '../engine/statement.ts';
 import type { Work } from '../engine/writer.ts';
+import { FIRST_UNFOLDED, nameFolding } from '../plants/name-folding.ts';
 import { expirySlice, keyExpiry } from './expiries.ts';
 import { userRemoval, webhookRemoval, withdrawal } from './removals.ts';
 import { replaySlice, type SliceBounds } from './replays.ts';
@@ -21,6 +22,7 @@ export function choreWrites() {
         await webhookRemoval(bounds.limit, query);
         await userRemoval(bounds.limit, query, announced);
         await keyExpiry(bounds.now, bounds.limit, query);
+        await nameFolding(bounds.limit, query);
       },
     removeExpired:
       (request: ExpiryRequest): Work<ExpiryPosition | undefined> =>
@@ -35,13 +37,14 @@ async function isMine(query: Query): Promise<boolean> {
   return row?.is_mine === true;
 }
 
-const ANY = statement`SELECT 1
+export const ANY_CHORE = statement`SELECT 1
   WHERE EXISTS (SELECT 1 FROM replays)
      OR EXISTS (SELECT 1 FROM withdrawals)
      OR EXISTS (SELECT 1 FROM webhooks WHERE status = 'deleted')
      OR EXISTS (SELECT 1 FROM users WHERE deleted_at IS NOT NULL)
-     OR EXISTS (SELECT 1 FROM idempotency WHERE expires_at <= $1)`;
+     OR EXISTS (SELECT 1 FROM idempotency WHERE expires_at <= $1)
+     OR (${FIRST_UNFOLDED}) IS NOT NULL`;
 
 export function choreReads({ read }: Pick<Database, 'read'>) {
-  return { hasChores: async (now: number): Promise<boolean> => (await read(ANY, [now])).length > 0 };
+  return { hasChores: async (now: number): Promise<boolean> => (await read(ANY_CHORE, [now])).length > 0 };
 }

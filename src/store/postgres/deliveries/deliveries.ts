@@ -2,12 +2,15 @@ import type {
   AttemptRecord,
   Delivery,
   DeliveryQuery,
+  NewestQuery,
   NewTest,
+  PlantEventsQuery,
   RedeliverRequest,
   ReplayRequest,
+  WebhookDelivery,
 } from '../../../webhooks/port.ts';
 import { absentState, storedState } from '../../delivery-states.ts';
-import { END } from '../../event-ids.ts';
+import { BEGINNING, END } from '../../event-ids.ts';
 import { KNOWN_TYPES, toAttempt, toDelivery } from '../../rows.ts';
 import { IS_VISIBLE } from '../access/shares.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
@@ -122,37 +125,66 @@ export function startReplay({ owner, webhook, from, state }: ReplayRequest, most
 }
 
 /** One event per delivery, from its owner's partition: without the limit the planner might read all events first. */
-const DELIVERIES = `SELECT d.state, d.attempts, d.due, d.leased, d.reason, e.*,
-      ${IS_DISABLED} AS is_disabled
-    FROM deliveries d
-    CROSS JOIN LATERAL (
+const EVENT = `CROSS JOIN LATERAL (
       SELECT id, type, created_at, plant::text AS plant, name, tag
       FROM events
       WHERE owner = d.owner AND id = d.event AND type IN (${KNOWN_TYPES})
       LIMIT 1
-    ) e
-    WHERE ${OF_WEBHOOK} AND ${IS_VISIBLE}`;
+    ) e`;
+
+/** Of each webhook in `$1`: its deliveries before the event in `$2` and from `$3` on. */
+const newest = (select: string) => statement`SELECT d.*, w.id AS webhook, w.status = 'disabled' AS is_disabled
+  FROM unnest($1::text[], $2::text[]) AS q(webhook, before)
+  JOIN webhooks w ON w.id = q.webhook
+  CROSS JOIN LATERAL (${select}) d`;
+
+const DELIVERIES = `SELECT d.state, d.attempts, d.due, d.leased, d.reason, e.*
+    FROM deliveries d
+    ${EVENT}
+    WHERE d.subscriber = w.owner AND d.webhook = w.id AND d.event < q.before AND d.event >= $3 AND ${IS_VISIBLE}`;
 
 const NEWEST_FIRST = `ORDER BY d.event DESC
-    LIMIT ${unplanned('$3')}`;
+    LIMIT ${unplanned('$4')}`;
 
-const LIST = statement`${DELIVERIES} AND d.event < $2
-  ${NEWEST_FIRST}`;
+const LIST = newest(`${DELIVERIES}
+    ${NEWEST_FIRST}`);
 
-const LIST_DELIVERED = statement`${DELIVERIES} AND d.event < $2 AND d.state = 'delivered'
-  ${NEWEST_FIRST}`;
+const LIST_DELIVERED = newest(`${DELIVERIES} AND d.state = 'delivered'
+    ${NEWEST_FIRST}`);
 
-const LIST_UNDELIVERED = statement`SELECT *
+/** `$5`: the stored state; `$6`: whether the webhook must be disabled. */
+const LIST_UNDELIVERED = newest(`SELECT *
   FROM (
-    ${DELIVERIES} AND ${momentOf('d.event')} <= ${momentOf('$2')} AND d.event < $2 AND d.state = $4
-      AND ${IS_UNDELIVERED} AND ($5::boolean IS NULL OR $5 = ${IS_DISABLED})
+    ${DELIVERIES} AND ${momentOf('d.event')} <= ${momentOf('q.before')} AND ${momentOf('d.event')} >= ${momentOf('$3')}
+      AND d.state = $5 AND ${IS_UNDELIVERED} AND ($6::boolean IS NULL OR $6 = (w.status = 'disabled'))
     ORDER BY ${momentOf('d.event')} DESC
-    FETCH FIRST ${unplanned('$3')} ROWS WITH TIES
+    FETCH FIRST ${unplanned('$4')} ROWS WITH TIES
   ) d
   ORDER BY id DESC
-  LIMIT $3`;
+  LIMIT $4`);
 
-const FIND = statement`${DELIVERIES} AND d.event = $2`;
+/** OFFSET makes the server run it once per webhook, and so read only that webhook's partition. */
+const LIST_OF_EVENTS =
+  newest(`${DELIVERIES} AND d.event = ANY ($4::text[]) AND ($5::text IS NULL OR d.state = $5)
+      AND ($6::boolean IS NULL OR $6 = (w.status = 'disabled'))
+    OFFSET 0`);
+
+const PLANT_EVENTS = statement`SELECT e.id
+  FROM unnest($1::int8[]) AS o(owner)
+  CROSS JOIN LATERAL (
+    SELECT id
+    FROM events
+    WHERE owner = o.owner AND plant = $2 AND type = 'plant.created' AND id < $3 AND id >= $4
+    ORDER BY id DESC
+    LIMIT ${unplanned('$5')}
+  ) e
+  ORDER BY e.id DESC
+  LIMIT $5`;
+
+const FIND = statement`SELECT d.state, d.attempts, d.due, d.leased, d.reason, e.*, ${IS_DISABLED} AS is_disabled
+    FROM deliveries d
+    ${EVENT}
+    WHERE ${OF_WEBHOOK} AND ${IS_VISIBLE} AND d.event = $2`;
 
 const ATTEMPTS = statement`SELECT at, duration_ms, address, status, excerpt, error
   FROM attempts d
@@ -161,13 +193,31 @@ const ATTEMPTS = statement`SELECT at, duration_ms, address, status, excerpt, err
 
 export function deliveryReads(database: Pick<Database, 'read'>, visible: VisibleOwners) {
   const { read } = database;
+
+  async function newestOf({ webhooks, state, from, events, limit }: NewestQuery): Promise<WebhookDelivery[]> {
+    const before = webhooks.map((bound) => bound.before ?? END);
+    const values = [webhooks.map(({ webhook }) => pathId(webhook)), before, from];
+    const ofState = [state && storedState(state), state && disabledWith(state)];
+    const rows = events
+      ? await read(LIST_OF_EVENTS, [...values, events, ...ofState])
+      : state === undefined
+        ? await read(LIST, [...values, limit])
+        : state === 'delivered'
+          ? await read(LIST_DELIVERED, [...values, limit])
+          : await read(LIST_UNDELIVERED, [...values, limit, ...ofState]);
+    return rows.map((row) => ({ ...deliveryOf(row), webhook: String(row.webhook) }));
+  }
+
   return {
-    async deliveries({ webhook, state, before = END, limit }: DeliveryQuery): Promise<Delivery[]> {
-      const values = [pathId(webhook), before, limit];
-      if (state === undefined) return (await read(LIST, values)).map(deliveryOf);
-      if (state === 'delivered') return (await read(LIST_DELIVERED, values)).map(deliveryOf);
-      const ofState = [...values, storedState(state), disabledWith(state)];
-      return (await read(LIST_UNDELIVERED, ofState)).map(deliveryOf);
+    async deliveries({ webhook, before, ...query }: DeliveryQuery): Promise<Delivery[]> {
+      const webhooks = [{ webhook, before }];
+      const found = await newestOf({ ...query, webhooks, from: BEGINNING, events: undefined });
+      return found.sort((one, other) => (one.event.id < other.event.id ? 1 : -1));
+    },
+    newest: newestOf,
+    async plantEvents({ viewer, plant, from, before = END, limit }: PlantEventsQuery): Promise<string[]> {
+      const rows = await read(PLANT_EVENTS, [await visible.of(viewer), `${plant}`, before, from, limit]);
+      return rows.map(({ id }) => String(id));
     },
     async delivery(webhook: string, event: string): Promise<Delivery | undefined> {
       const [row] = await read(FIND, [pathId(webhook), pathId(event)]);

@@ -1,4 +1,5 @@
 import type { AppError } from '../../../errors.ts';
+import { foldName } from '../../../plants/folded-name.ts';
 import { LAST_ASSIGNED_ID } from '../../../plants/plant.ts';
 import { fault, KEY_USED, USER_GONE } from '../../once.ts';
 import type { Statement } from '../engine/database.ts';
@@ -67,6 +68,7 @@ function inputOf({ plant, caller }: Create, n: number, delayMs: number) {
     owner,
     wanted: id?.toString(),
     name,
+    folded: foldName(name),
     tag,
     event,
     at,
@@ -119,7 +121,7 @@ const COUNT_PLANTS = statement`INSERT INTO plant_counts (owner, plants)
 const JUDGED = `input AS MATERIALIZED (
       SELECT *
       FROM json_to_recordset($1) AS i(
-        n int, owner int8, wanted int8, name text, tag text, event text, at int8, trace text, due int8, caller int8,
+        n int, owner int8, wanted int8, name text, folded text, tag text, event text, at int8, trace text, due int8, caller int8,
         request text, fingerprint text, status int, location text, appends_id boolean, body text,
         expires_at int8
       )
@@ -189,8 +191,8 @@ const FULL = `CASE WHEN NOT a.has_room AND (a.is_new OR NOT EXISTS (
 
 /** A plant whose id the client chose may exist; one with an assigned id must not. */
 const MADE = `chosen AS (
-      INSERT INTO plants (owner, id, name, tag, created_at)
-      SELECT owner, id, name, tag, at
+      INSERT INTO plants (owner, id, name, folded, tag, created_at)
+      SELECT owner, id, name, folded, tag, at
       FROM identified
       WHERE wanted IS NOT NULL AND is_new AND has_room
       ORDER BY owner, id, n
@@ -209,8 +211,8 @@ const MADE = `chosen AS (
         WHERE wanted IS NULL AND id IS NOT NULL
       )
     ), created AS (
-      INSERT INTO plants (owner, id, name, tag, created_at)
-      SELECT owner, id, name, tag, at
+      INSERT INTO plants (owner, id, name, folded, tag, created_at)
+      SELECT owner, id, name, folded, tag, at
       FROM made
       WHERE wanted IS NULL
       ORDER BY owner, id

@@ -1,17 +1,18 @@
 import { database as limits } from '../../../limits.ts';
-import type { PlantId } from '../../../plants/plant.ts';
-import type { PlantField } from '../../../plants/port.ts';
+import type { PlantField, Position } from '../../../plants/port.ts';
+import { FORWARD, inStretch, type OrderKind, PLACE_NAME } from '../../plant-orders.ts';
 import type { Stretch } from '../../visible-owners.ts';
 import type { Database, Row, Statement } from '../engine/database.ts';
 import { statementOf } from '../engine/statement.ts';
 
 /** Plants of one owner, as JSON objects separated by `SEPARATOR`. */
-type PagePart = { json: string; count: number; last: PlantId };
+type PagePart = { json: string; count: number; last: Position };
 
 /** Reads the first plants of a stretch; undefined if it is empty. */
 export type ReadPart = (
   stretch: Stretch,
   limit: number,
+  kind: OrderKind,
   fields: readonly PlantField[],
 ) => Promise<PagePart | undefined>;
 
@@ -28,14 +29,14 @@ type Asked = {
 /** Reads requested while others are in progress share one statement: a statement costs far more than its reads. */
 export function pageReads({ read }: Pick<Database, 'read'>, atOnce: number): ReadPart {
   const queues = new Map<string, ReadPart>();
-  return (stretch, limit, fields) => {
-    const key = fields.join();
+  return (stretch, limit, kind, fields) => {
+    const key = `${kind} ${fields.join()}`;
     let queue = queues.get(key);
     if (!queue) {
-      queue = queued(read, statementOf(pageSql(fields)), atOnce);
+      queue = queued(read, statementOf(pageSql(kind, fields)), atOnce);
       queues.set(key, queue);
     }
-    return queue(stretch, limit, fields);
+    return queue(stretch, limit, kind, fields);
   };
 }
 
@@ -57,15 +58,9 @@ function queued(read: Database['read'], statement: Statement, atOnce: number): R
   async function send(asked: Asked[]): Promise<void> {
     underWay++;
     try {
-      const input = asked.map(({ stretch: { owner, first, last }, limit }, n) => ({
-        n,
-        owner,
-        first: `${first}`,
-        last: `${last}`,
-        count: limit,
-      }));
+      const input = asked.map(({ stretch, limit }, n) => ({ ...inputOf(stretch, n), count: limit }));
       const rows = await read(statement, [JSON.stringify(input)]);
-      const parts = new Map(rows.map((row) => [Number(row.n), partOf(row)]));
+      const parts = new Map(rows.map((row) => [Number(row.n), partOf(row, asked)]));
       asked.forEach(({ resolve }, n) => {
         resolve(parts.get(n));
       });
@@ -83,16 +78,46 @@ function queued(read: Database['read'], statement: Statement, atOnce: number): R
   };
 }
 
-function partOf(row: Row): PagePart | undefined {
-  if (row.json === null) return undefined;
-  return { json: String(row.json), count: Number(row.count), last: BigInt(String(row.last)) };
+function partOf(row: Row, asked: readonly Asked[]): PagePart | undefined {
+  const owner = asked[Number(row.n)]?.stretch.owner;
+  if (row.json === null || owner === undefined) return undefined;
+  return { json: String(row.json), count: Number(row.count), last: positionOf(owner, row) };
 }
+
+/** From a row with the id as text and, in a list by name, the folded name. */
+export function positionOf(owner: number, { id, name }: Row): Position {
+  const place = { owner, id: BigInt(String(id)) };
+  return typeof name === 'string' ? { ...place, name } : place;
+}
+
+/** A stretch as an element of the array that `STRETCHES` reads. */
+export function inputOf({ owner, first, last, names }: Stretch, n: number) {
+  const input = { n, owner, first: `${first}`, last: `${last}` };
+  if (!names) return input;
+  return { ...input, first_name: names.first, last_name: names.last, most: `${names.most}` };
+}
+
+/** SQL: the stretches in the JSON array `$1`, as `q`. */
+export const STRETCHES = `json_to_recordset($1) AS q(
+      n int, owner int8, first int8, last int8, first_name text, last_name text, most int8, count int8
+    )`;
+
+/** SQL condition: the plants of the stretch `q`. */
+export const IN_STRETCH = (kind: OrderKind) =>
+  `owner = q.owner AND ${inStretch(kind, { first: 'q.first', last: 'q.last', firstName: 'q.first_name', lastName: 'q.last_name', most: 'q.most' })}`;
+
+/** The position of the last row. */
+export const LAST = {
+  id: 'max(id)::text AS id, NULL AS name',
+  descending: 'min(id)::text AS id, NULL AS name',
+  name: '(array_agg(id))[count(*)]::text AS id, max(folded) AS name',
+} as const;
 
 /**
  * JSON built by the server, with the members of `plantJson`: rows would cost far more here. An aggregate keeps the
  * order of its subquery (https://www.postgresql.org/docs/current/functions-aggregate.html).
  */
-export function pageSql(fields: readonly PlantField[]): string {
+export function pageSql(kind: OrderKind, fields: readonly PlantField[]): string {
   const members = (names: readonly PlantField[]) =>
     names.map((field) => `'"${field}":' || ${MEMBER[field]}`).join(` || ',' || `);
   const whole = `'{' || ${members(fields)} || '}'`;
@@ -100,15 +125,15 @@ export function pageSql(fields: readonly PlantField[]): string {
   const object = fields.includes('tag')
     ? `CASE WHEN tag IS NULL THEN '{' || ${members(withoutTag) || `''`} || '}' ELSE ${whole} END`
     : whole;
-  return `SELECT q.n, p.json, p.count, p.last
-    FROM json_to_recordset($1) AS q(n int, owner int8, first int8, last int8, count int8)
+  return `SELECT q.n, p.json, p.count, p.id, p.name
+    FROM ${STRETCHES}
     CROSS JOIN LATERAL (
-      SELECT string_agg(${object}, '${SEPARATOR}') AS json, count(*) AS count, max(id)::text AS last
+      SELECT string_agg(${object}, '${SEPARATOR}') AS json, count(*) AS count, ${LAST[kind]}
       FROM (
-        SELECT owner, id, name, tag
+        SELECT owner, id, name, ${PLACE_NAME[kind]} AS folded, tag
         FROM plants
-        WHERE owner = q.owner AND id BETWEEN q.first AND q.last
-        ORDER BY id
+        WHERE ${IN_STRETCH(kind)}
+        ORDER BY ${FORWARD[kind]}
         LIMIT q.count
       ) rows
     ) p`;

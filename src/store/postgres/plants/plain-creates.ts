@@ -1,3 +1,4 @@
+import { foldName } from '../../../plants/folded-name.ts';
 import { LAST_ASSIGNED_ID } from '../../../plants/plant.ts';
 import { USER_GONE } from '../../once.ts';
 import type { Bound, Row } from '../engine/database.ts';
@@ -21,7 +22,7 @@ export function bindPlain(commands: readonly Create[], delayMs: number): Bound {
   const input = commands.toReversed().map(({ plant: { owner, name, tag, event, at, trace } }) => {
     const behind = counts.get(owner) ?? 0;
     counts.set(owner, behind + 1);
-    return { behind, owner, name, tag, event, at, trace };
+    return { behind, owner, name, folded: foldName(name), tag, event, at, trace };
   });
   const values = [JSON.stringify(input), delayMs, [...counts.keys()], [...counts.values()]];
   return { statement: CREATE_PLAIN, values };
@@ -53,7 +54,9 @@ export function plainOutcomes(row: Row, commands: readonly Create[], announced: 
 /** An owner's last create gets the counter's new value, the one before it the id below, and so on. */
 const CREATE_PLAIN = statement`WITH input AS MATERIALIZED (
     SELECT *
-    FROM json_to_recordset($1) AS i(behind int, owner int8, name text, tag text, event text, at int8, trace text)
+    FROM json_to_recordset($1) AS i(
+      behind int, owner int8, name text, folded text, tag text, event text, at int8, trace text
+    )
   ), owners AS MATERIALIZED (
     SELECT u.id, c.count, ${HEEDS_COUNTERS}
     FROM unnest($3::int8[], $4::int8[]) AS c(owner, count)
@@ -65,8 +68,8 @@ const CREATE_PLAIN = statement`WITH input AS MATERIALIZED (
     FROM assigned s
     JOIN input i ON i.owner = s.owner AND s.last - i.behind <= ${LAST_ASSIGNED_ID}
   ), created AS (
-    INSERT INTO plants (owner, id, name, tag, created_at)
-    SELECT owner, id, name, tag, at
+    INSERT INTO plants (owner, id, name, folded, tag, created_at)
+    SELECT owner, id, name, folded, tag, at
     FROM made
   ), ${EFFECTS}
   SELECT (

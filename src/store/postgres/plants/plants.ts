@@ -1,10 +1,11 @@
 import type { PageQuery, PlantPage, Position } from '../../../plants/port.ts';
 import type { EndReads } from '../../list-end.ts';
+import { BACKWARD, FORWARD, kindOf, type OrderKind, PLACE_NAME } from '../../plant-orders.ts';
 import type { Stretch } from '../../visible-owners.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
 import type { Database, Statement } from '../engine/database.ts';
 import { statement } from '../engine/statement.ts';
-import { type ReadPart, SEPARATOR } from './page-reads.ts';
+import { IN_STRETCH, inputOf, LAST, positionOf, type ReadPart, SEPARATOR, STRETCHES } from './page-reads.ts';
 
 /** Reads one owner at a time: most viewers see only their own plants, and a page rarely spans three owners. */
 export function plantPages(readPart: ReadPart, visible: VisibleOwners) {
@@ -14,12 +15,12 @@ export function plantPages(readPart: ReadPart, visible: VisibleOwners) {
     let left = limit;
     for (const stretch of await visible.stretches(viewer, query)) {
       // One more than requested shows whether, and where, the list continues.
-      const part = await readPart(stretch, left + 1, fields);
+      const part = await readPart(stretch, left + 1, kindOf(query.order), fields);
       if (!part) continue;
       const { json, count, last } = part;
       if (count > left) {
         if (left > 0) parts.push(json.slice(0, json.lastIndexOf(SEPARATOR)));
-        return { json: parts.join(SEPARATOR), count: limit, next: { owner: stretch.owner, id: last } };
+        return { json: parts.join(SEPARATOR), count: limit, next: last };
       }
       parts.push(json);
       left -= count;
@@ -28,49 +29,81 @@ export function plantPages(readPart: ReadPart, visible: VisibleOwners) {
   };
 }
 
-/** The ends of the stretches, in order: rows with the number of the stretch and the id as text. */
-const ends = (end: 'min' | 'max') =>
-  statement`SELECT q.n, (
-      SELECT ${end}(id) FROM plants WHERE owner = q.owner AND id BETWEEN q.first AND q.last
-    )::text AS id
-    FROM json_to_recordset($1) AS q(n int, owner int8, first int8, last int8)
-    ORDER BY q.n`;
-const HIGHEST = ends('max');
-const LOWEST = ends('min');
-
-const COUNT = statement`SELECT count(*) AS count, max(id)::text AS id
-  FROM (
-    SELECT id
+/** Ordered like the partial index; `name-folding.ts` says why. */
+const UNFOLDED = statement`SELECT 1
+  FROM unnest($1::int8[]) AS o(owner)
+  CROSS JOIN LATERAL (
+    SELECT 1
     FROM plants
-    WHERE owner = $1 AND id BETWEEN $2 AND $3
+    WHERE owner = o.owner AND folded IS NULL
     ORDER BY id
-    LIMIT $4
-  ) ids`;
+    LIMIT 1
+  ) p
+  LIMIT 1`;
+
+/** Whether every plant that a viewer may read has its folded name (`PlantStore.hasNames`). */
+export function namesCheck({ read }: Pick<Database, 'read'>, visible: VisibleOwners) {
+  return async (viewer: number): Promise<boolean> =>
+    (await read(UNFOLDED, [await visible.of(viewer)])).length === 0;
+}
+
+/** One plant of each stretch, in order: rows with the number of the stretch and the position. */
+const ends = (kind: OrderKind, order: string) =>
+  statement`SELECT q.n, p.id::text AS id, p.name
+    FROM ${STRETCHES}
+    CROSS JOIN LATERAL (
+      SELECT id, ${PLACE_NAME[kind]} AS name
+      FROM plants
+      WHERE ${IN_STRETCH(kind)}
+      ORDER BY ${order}
+      LIMIT 1
+    ) p
+    ORDER BY q.n`;
+
+const counted = (kind: OrderKind) =>
+  statement`SELECT p.*
+    FROM ${STRETCHES}
+    CROSS JOIN LATERAL (
+      SELECT count(*) AS count, ${LAST[kind]}
+      FROM (
+        SELECT id, ${PLACE_NAME[kind]} AS folded
+        FROM plants
+        WHERE ${IN_STRETCH(kind)}
+        ORDER BY ${FORWARD[kind]}
+        LIMIT q.count
+      ) rows
+    ) p`;
+
+const statementsOf = (kind: OrderKind) => ({
+  first: ends(kind, FORWARD[kind]),
+  last: ends(kind, BACKWARD[kind]),
+  counted: counted(kind),
+});
+const STATEMENTS = {
+  id: statementsOf('id'),
+  descending: statementsOf('descending'),
+  name: statementsOf('name'),
+};
 
 export function endReads({ read }: Pick<Database, 'read'>, visible: VisibleOwners): EndReads {
   async function endsOf(stretches: readonly Stretch[], statement: Statement): Promise<Position[]> {
-    const input = stretches.map(({ owner, first, last }, n) => ({
-      n,
-      owner,
-      first: `${first}`,
-      last: `${last}`,
-    }));
-    const rows = await read(statement, [JSON.stringify(input)]);
-    return rows.flatMap(({ n, id }) => {
-      const owner = stretches[Number(n)]?.owner;
-      return owner === undefined || id === null ? [] : [{ owner, id: BigInt(String(id)) }];
+    const rows = await read(statement, [JSON.stringify(stretches.map(inputOf))]);
+    return rows.flatMap((row) => {
+      const owner = stretches[Number(row.n)]?.owner;
+      return owner === undefined ? [] : [positionOf(owner, row)];
     });
   }
 
   return {
     stretches: visible.stretches,
-    lastOfEach: (stretches) => endsOf(stretches, HIGHEST),
-    last: async (stretches) => (await endsOf(stretches, HIGHEST)).at(-1),
-    first: async (stretches) => (await endsOf(stretches, LOWEST))[0],
-    async count({ owner, first, last }, most) {
-      const [row] = await read(COUNT, [owner, `${first}`, `${last}`, most]);
+    highestOfEach: (stretches) => endsOf(stretches, STATEMENTS.id.last),
+    last: async (stretches, kind) => (await endsOf(stretches, STATEMENTS[kind].last)).at(-1),
+    first: async (stretches, kind) => (await endsOf(stretches, STATEMENTS[kind].first))[0],
+    async count(stretch, kind, most) {
+      const input = JSON.stringify([{ ...inputOf(stretch, 0), count: most }]);
+      const [row] = await read(STATEMENTS[kind].counted, [input]);
       if (typeof row?.id !== 'string') return undefined;
-      return { count: Number(row.count), last: { owner, id: BigInt(row.id) } };
+      return { count: Number(row.count), last: positionOf(stretch.owner, row) };
     },
     // The server counts, while this thread proceeds.
     async pause() {},

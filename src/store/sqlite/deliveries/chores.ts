@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { prepare } from '../engine/prepare.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
+import { ANY_UNFOLDED, nameFolding } from '../plants/name-folding.ts';
 import { expiries, keyExpiries } from './expiries.ts';
 import type { OutboxWrites } from './outbox.ts';
 import { userRemovals, webhookRemovals, withdrawals } from './removals.ts';
@@ -12,6 +13,7 @@ export function choreWrites(db: DatabaseSync, outbox: OutboxWrites) {
   const withdraw = withdrawals(db);
   const removeUsers = userRemovals(db);
   const removeKeys = keyExpiries(db);
+  const foldNames = nameFolding(db);
   return {
     advance({ now, limit }: { now: number; limit: number }): void {
       withdraw(limit);
@@ -19,6 +21,7 @@ export function choreWrites(db: DatabaseSync, outbox: OutboxWrites) {
       removeWebhooks(limit);
       removeUsers(limit);
       removeKeys(now, limit);
+      foldNames(limit);
     },
     removeExpired: expiries(db),
   };
@@ -30,7 +33,8 @@ export function choreReads(db: DatabaseSync, snapshot: Snapshot) {
        OR EXISTS (SELECT 1 FROM withdrawals)
        OR EXISTS (SELECT 1 FROM webhooks WHERE status = 'deleted')
        OR EXISTS (SELECT 1 FROM users WHERE deleted_at IS NOT NULL)
-       OR EXISTS (SELECT 1 FROM idempotency WHERE expires_at <= ?)`;
+       OR EXISTS (SELECT 1 FROM idempotency WHERE expires_at <= ?)
+       OR EXISTS (${ANY_UNFOLDED})`;
   return {
     hasChores: async (now: number): Promise<boolean> => snapshot.read(() => any.get(now) !== undefined),
   };

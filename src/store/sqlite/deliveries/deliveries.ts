@@ -5,12 +5,15 @@ import type {
   AttemptRecord,
   Delivery,
   DeliveryQuery,
+  NewestQuery,
+  PlantEventsQuery,
   RedeliverRequest,
   ReplayRequest,
+  WebhookDelivery,
   WebhookHealth,
 } from '../../../webhooks/port.ts';
 import { absentState, storedState } from '../../delivery-states.ts';
-import { behind, END, latest } from '../../event-ids.ts';
+import { BEGINNING, behind, END, latest } from '../../event-ids.ts';
 import { FEED_TYPES, KNOWN_TYPES, toAttempt, toDelivery } from '../../rows.ts';
 import { IS_VISIBLE, ownersVisibleTo } from '../access/shares.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
@@ -56,44 +59,27 @@ export function deliveryWrites(db: DatabaseSync, outbox: OutboxWrites) {
   };
 }
 
-export function deliveryReads(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners) {
-  const columns = `d.state, d.attempts, d.due, d.reason,
+const COLUMNS = `d.state, d.attempts, d.due, d.reason,
        e.id, e.type, e.created_at, CAST(e.plant AS TEXT) AS plant, e.name, e.tag`;
-  const events = `JOIN events e ON e.owner = d.owner AND e.id = d.event AND e.type IN (${KNOWN_TYPES})`;
-  const all = prepare(db)`SELECT ${columns}
+const EVENTS = `JOIN events e ON e.owner = d.owner AND e.id = d.event AND e.type IN (${KNOWN_TYPES})`;
+
+export function deliveryReads(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners) {
+  const one = prepare(db)`SELECT ${COLUMNS}
     FROM deliveries d
-    ${events}
-    WHERE d.webhook = ? AND d.event < ? AND ${IS_VISIBLE}
-    ORDER BY d.event DESC
-    LIMIT CAST(? AS INTEGER)`;
-  // Without statistics SQLite would scan the deliveries in every state.
-  const inState = prepare(db)`SELECT ${columns}
-    FROM deliveries d INDEXED BY deliveries_by_state
-    ${events}
-    WHERE d.webhook = ? AND d.state = ? AND d.event < ? AND ${IS_VISIBLE}
-    ORDER BY d.event DESC
-    LIMIT CAST(? AS INTEGER)`;
-  const one = prepare(db)`SELECT ${columns}
-    FROM deliveries d
-    ${events}
+    ${EVENTS}
     WHERE d.webhook = ? AND d.event = ? AND ${IS_VISIBLE}`;
   const attempts = prepare(db)`SELECT at, duration_ms, address, status, excerpt, error
     FROM attempts
     WHERE webhook = ? AND event = ?
     ORDER BY generation`;
   const isDisabled = disabledWebhooks(db);
+  const newest = newestDeliveries(db, snapshot);
 
   return {
-    deliveries: async ({ webhook, state, before: bound = END, limit }: DeliveryQuery): Promise<Delivery[]> =>
-      snapshot.read(() => {
-        const isHeld = isDisabled(webhook);
-        if (state === absentState(isHeld)) return [];
-        const rows =
-          state === undefined
-            ? all.all(webhook, bound, limit)
-            : inState.all(webhook, storedState(state), bound, limit);
-        return rows.map((row) => toDelivery(row, isHeld));
-      }),
+    deliveries: async ({ webhook, before, ...query }: DeliveryQuery): Promise<Delivery[]> =>
+      newest({ ...query, webhooks: [{ webhook, before }], from: BEGINNING, events: undefined }),
+    newest: async (query: NewestQuery): Promise<WebhookDelivery[]> => newest(query),
+    plantEvents: plantEvents(db, snapshot, visible),
     delivery: async (webhook: string, event: string): Promise<Delivery | undefined> =>
       snapshot.read(() => {
         const row = one.get(webhook, event);
@@ -102,6 +88,62 @@ export function deliveryReads(db: DatabaseSync, snapshot: Snapshot, visible: Vis
     attempts: async (webhook: string, event: string): Promise<AttemptRecord[]> =>
       snapshot.read(() => attempts.all(webhook, event).map(toAttempt)),
     ...deliveryCounts(db, snapshot, visible),
+  };
+}
+
+/** The newest deliveries of each of some webhooks. */
+function newestDeliveries(db: DatabaseSync, snapshot: Snapshot) {
+  const all = prepare(db)`SELECT ${COLUMNS}
+    FROM deliveries d
+    ${EVENTS}
+    WHERE d.webhook = ? AND d.event < ? AND d.event >= ? AND ${IS_VISIBLE}
+    ORDER BY d.event DESC
+    LIMIT CAST(? AS INTEGER)`;
+  // Without statistics SQLite would scan the deliveries in every state.
+  const inState = prepare(db)`SELECT ${COLUMNS}
+    FROM deliveries d INDEXED BY deliveries_by_state
+    ${EVENTS}
+    WHERE d.webhook = ? AND d.state = ? AND d.event < ? AND d.event >= ? AND ${IS_VISIBLE}
+    ORDER BY d.event DESC
+    LIMIT CAST(? AS INTEGER)`;
+  const ofEvents = prepare(db)`SELECT ${COLUMNS}
+    FROM deliveries d
+    ${EVENTS}
+    WHERE d.webhook = ? AND d.event IN (SELECT value FROM json_each(?)) AND d.event < ?
+      AND d.state = ifnull(?, d.state) AND ${IS_VISIBLE}`;
+  const isDisabled = disabledWebhooks(db);
+
+  return ({ webhooks, state, from, events, limit }: NewestQuery): WebhookDelivery[] => {
+    const stored = state === undefined ? null : storedState(state);
+    return snapshot.read(() =>
+      webhooks.flatMap(({ webhook, before = END }) => {
+        const isHeld = isDisabled(webhook);
+        if (state === absentState(isHeld)) return [];
+        const rows = events
+          ? ofEvents.all(webhook, JSON.stringify(events), before, stored)
+          : stored === null
+            ? all.all(webhook, before, from, limit)
+            : inState.all(webhook, stored, before, from, limit);
+        return rows.map((row) => ({ ...toDelivery(row, isHeld), webhook }));
+      }),
+    );
+  };
+}
+
+function plantEvents(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners) {
+  const ofPlant = prepare(db)`SELECT id
+    FROM events INDEXED BY events_by_plant
+    WHERE owner = ? AND plant = ? AND type = 'plant.created' AND id < ? AND id >= ?
+    ORDER BY id DESC
+    LIMIT CAST(? AS INTEGER)`;
+
+  return async ({ viewer, plant, from, before = END, limit }: PlantEventsQuery): Promise<string[]> => {
+    const owners = snapshot.read(() => visible.of(viewer));
+    const found = snapshot.read(() =>
+      owners.flatMap((owner) => ofPlant.all(owner, plant, before, from, limit)),
+    );
+    const ids = found.map(({ id }) => String(id)).sort();
+    return ids.reverse().slice(0, limit);
   };
 }
 

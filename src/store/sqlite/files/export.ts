@@ -76,7 +76,7 @@ const origins: Readonly<Record<string, Origin>> = {
     key: 'owner, id',
   },
   webhook_secrets: { columns: 'webhook created_at secret expires_at', key: 'webhook, created_at, secret' },
-  plants: { columns: 'owner id name tag created_at', key: 'owner, id' },
+  plants: { columns: 'owner id name folded tag created_at', key: 'owner, id' },
   events: {
     columns: 'owner id tx type plant name tag created_at trace',
     differing: { tx: '0' },

@@ -1,24 +1,26 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setImmediate } from 'node:timers/promises';
+import { foldName } from '../../../plants/folded-name.ts';
 import type { PlantId } from '../../../plants/plant.ts';
 import type { NewPlant, PageQuery, PlantField, PlantPage, Position } from '../../../plants/port.ts';
 import type { Trace } from '../../../tracing/port.ts';
 import { type EndReads, listEnd } from '../../list-end.ts';
 import type { Created } from '../../once.ts';
+import { BACKWARD, FORWARD, inStretch, kindOf, type OrderKind, PLACE_NAME } from '../../plant-orders.ts';
 import type { Stretch } from '../../visible-owners.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
 import { prepare } from '../engine/prepare.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
 import { plantCounts } from './plant-counts.ts';
-import { assignedIds, BIGINTS, bigintOf } from './plant-ids.ts';
+import { assignedIds, BIGINTS } from './plant-ids.ts';
 
 export function plantWrites(
   db: DatabaseSync,
   announce: (plant: NewPlant & { id: PlantId }) => void,
   most: number | undefined,
 ) {
-  const insert = prepare(db)`INSERT INTO plants (owner, id, name, tag, created_at)
-    VALUES (?, ?, ?, ?, ?)
+  const insert = prepare(db)`INSERT INTO plants (owner, id, name, folded, tag, created_at)
+    VALUES (?, ?, ?, ?, ?, ?)
     ON CONFLICT DO NOTHING`;
   const remove = db.prepare('DELETE FROM plants WHERE owner = ? AND id = ?');
   const exists = db.prepare('SELECT 1 FROM plants WHERE owner = ? AND id = ?');
@@ -40,8 +42,9 @@ export function plantWrites(
         // A client that repeats a create learns that it succeeded.
         return wanted !== undefined && exists.get(owner, wanted) ? null : 'full';
       }
+      const folded = foldName(name);
       let id = wanted ?? ids.next(owner);
-      while (id !== undefined && insert.run(owner, id, name, tag ?? null, at).changes === 0) {
+      while (id !== undefined && insert.run(owner, id, name, folded, tag ?? null, at).changes === 0) {
         if (wanted !== undefined) return null;
         id = ids.next(owner, id);
       }
@@ -66,29 +69,34 @@ export function plantWrites(
 
 export function plantReads(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners) {
   const pages = new Map<string, StatementSync>();
+  const unfolded = prepare(db)`SELECT 1
+    FROM plants INDEXED BY plants_unfolded
+    WHERE owner IN (SELECT value FROM json_each(?)) AND folded IS NULL
+    LIMIT 1`;
 
-  function statement(fields: readonly PlantField[]): StatementSync {
-    const key = fields.join();
+  function statement(kind: OrderKind, fields: readonly PlantField[]): StatementSync {
+    const key = `${kind} ${fields.join()}`;
     const known = pages.get(key);
     if (known) return known;
-    const prepared = db.prepare(pageSql(fields), { returnArrays: true });
+    const prepared = db.prepare(pageSql(kind, fields), { returnArrays: true });
     pages.set(key, prepared);
     return prepared;
   }
 
   function page(query: PageQuery): PlantPage {
     const { viewer, limit, fields } = query;
+    const prepared = statement(kindOf(query.order), fields);
     const parts: string[] = [];
     let left = limit;
-    for (const { owner, first, last } of visible.stretches(viewer, query)) {
+    for (const stretch of visible.stretches(viewer, query)) {
       // One more than requested shows whether, and where, the list continues.
-      const row = statement(fields).get(owner, first, last, left + 1);
+      const row = prepared.get(stretch.owner, ...valuesOf(stretch), left + 1);
       // `returnArrays` makes `get` return an array, which its declared type omits. An aggregate always has one row.
-      const [json, count, highest] = row as unknown as PageRow;
+      const [json, count, id, name] = row as unknown as PageRow;
       if (json === null) continue;
       if (count > left) {
         if (left > 0) parts.push(json.slice(0, json.lastIndexOf(SEPARATOR)));
-        return { json: parts.join(SEPARATOR), count: limit, next: { owner, id: BigInt(highest) } };
+        return { json: parts.join(SEPARATOR), count: limit, next: positionOf(stretch.owner, id, name) };
       }
       parts.push(json);
       left -= count;
@@ -98,55 +106,90 @@ export function plantReads(db: DatabaseSync, snapshot: Snapshot, visible: Visibl
 
   return {
     page: (query: PageQuery): PlantPage => snapshot.read(() => page(query)),
+    hasNames: (viewer: number): boolean =>
+      snapshot.read(() => unfolded.get(JSON.stringify(visible.of(viewer))) === undefined),
     end: listEnd(endReads(db, snapshot, visible)),
   };
 }
 
+function positionOf(owner: number, id: unknown, name: unknown): Position {
+  const place = { owner, id: BigInt(String(id)) };
+  return typeof name === 'string' ? { ...place, name } : place;
+}
+
+/** In the order of the parameters of `IN_STRETCH`. */
+function valuesOf({ first, last, names }: Stretch): (PlantId | string)[] {
+  return names ? [names.first, first, names.last, last, names.most] : [first, last];
+}
+
+const IN_STRETCH = (kind: OrderKind) =>
+  `owner = ? AND ${inStretch(kind, { first: '?', last: '?', firstName: '?', lastName: '?', most: '?' })}`;
+
+/** Without statistics SQLite would take the primary key for a list by name, and sort. */
+const PLANTS = { id: 'plants', descending: 'plants', name: 'plants INDEXED BY plants_by_name' } as const;
+
+/** The id of the last row, as text: a number would lose digits, and BigInt for every column costs more. */
+const LAST_ID = {
+  id: 'CAST(max(id) AS TEXT)',
+  descending: 'CAST(min(id) AS TEXT)',
+  name: `CAST(json_group_array(id) ->> '$[#-1]' AS TEXT)`,
+} as const;
+
 function endReads(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners): EndReads {
-  const range = 'FROM plants WHERE owner = ? AND id BETWEEN ? AND ?';
-  const highest = db.prepare(`SELECT max(id) AS id ${range}`, BIGINTS);
-  const lowest = db.prepare(`SELECT min(id) AS id ${range}`, BIGINTS);
-  const counted = db.prepare(
-    `SELECT count(*) AS count, max(id) AS id
-     FROM (SELECT id ${range} ORDER BY id LIMIT CAST(? AS INTEGER))`,
-    BIGINTS,
-  );
+  const statements = {
+    id: endStatements(db, 'id'),
+    descending: endStatements(db, 'descending'),
+    name: endStatements(db, 'name'),
+  };
 
   /** The first position that the statement finds in the stretches. */
   const find = (statement: StatementSync, stretches: readonly Stretch[]): Position | undefined =>
     snapshot.read(() => {
-      for (const { owner, first, last } of stretches) {
-        const id = bigintOf(statement.get(owner, first, last)?.id);
-        if (id !== undefined) return { owner, id };
+      for (const stretch of stretches) {
+        const row = statement.get(stretch.owner, ...valuesOf(stretch));
+        if (row) return positionOf(stretch.owner, row.id, row.name);
       }
       return undefined;
     });
 
   return {
     stretches: visible.stretches,
-    lastOfEach: (stretches) => stretches.flatMap((stretch) => find(highest, [stretch]) ?? []),
-    last: (stretches) => find(highest, stretches.toReversed()),
-    first: (stretches) => find(lowest, stretches),
-    count({ owner, first, last }, most) {
-      const { id, count } = snapshot.read(() => counted.get(owner, first, last, most)) ?? {};
-      const end = bigintOf(id);
-      return end === undefined ? undefined : { count: Number(count), last: { owner, id: end } };
+    highestOfEach: (stretches) => stretches.flatMap((stretch) => find(statements.id.last, [stretch]) ?? []),
+    last: (stretches, kind) => find(statements[kind].last, stretches.toReversed()),
+    first: (stretches, kind) => find(statements[kind].first, stretches),
+    count(stretch, kind, most) {
+      const row = snapshot.read(() =>
+        statements[kind].counted.get(stretch.owner, ...valuesOf(stretch), most),
+      );
+      if (row?.id == null) return undefined;
+      return { count: Number(row.count), last: positionOf(stretch.owner, row.id, row.name) };
     },
     pause: setImmediate,
+  };
+}
+
+function endStatements(db: DatabaseSync, kind: OrderKind) {
+  const found = `FROM ${PLANTS[kind]} WHERE ${IN_STRETCH(kind)}`;
+  const one = (order: string) =>
+    db.prepare(`SELECT id, ${PLACE_NAME[kind]} AS name ${found} ORDER BY ${order} LIMIT 1`, BIGINTS);
+  return {
+    first: one(FORWARD[kind]),
+    last: one(BACKWARD[kind]),
+    counted: prepare(db)`SELECT count(*) AS count, ${LAST_ID[kind]} AS id, max(folded) AS name
+      FROM (SELECT id, ${PLACE_NAME[kind]} AS folded ${found} ORDER BY ${FORWARD[kind]} LIMIT CAST(? AS INTEGER))`,
   };
 }
 
 /** White space to JSON. Within a plant JSON escapes line breaks, so the last separator precedes the last plant. */
 const SEPARATOR = ',\n';
 
-/** The last id is text: a number would lose digits, and BigInt for every column costs more. */
-type PageRow = [json: string | null, count: number, last: string];
+type PageRow = [json: string | null, count: number, id: string, name: string | null];
 
 /**
  * JSON built by SQLite, with the members of `plantJson`: converting rows here takes twice as long. Without the CAST,
  * SQLite would plan the statement anew for each bound limit, at twice the cost of running it.
  */
-function pageSql(fields: readonly PlantField[]): string {
+function pageSql(kind: OrderKind, fields: readonly PlantField[]): string {
   const members = (names: readonly PlantField[]) =>
     names.map((field) => `'${field}', ${MEMBER[field]}`).join(', ');
   const whole = `json_object(${members(fields)})`;
@@ -154,12 +197,12 @@ function pageSql(fields: readonly PlantField[]): string {
   const object = fields.includes('tag')
     ? `CASE WHEN tag IS NULL THEN ${withoutTag} ELSE ${whole} END`
     : whole;
-  return `SELECT group_concat(${object}, '${SEPARATOR}'), count(*), CAST(max(id) AS TEXT)
+  return `SELECT group_concat(${object}, '${SEPARATOR}'), count(*), ${LAST_ID[kind]}, max(folded)
     FROM (
-      SELECT owner, id, name, tag
-      FROM plants
-      WHERE owner = ? AND id BETWEEN ? AND ?
-      ORDER BY id
+      SELECT owner, id, name, ${PLACE_NAME[kind]} AS folded, tag
+      FROM ${PLANTS[kind]}
+      WHERE ${IN_STRETCH(kind)}
+      ORDER BY ${FORWARD[kind]}
       LIMIT CAST(? AS INTEGER)
     )`;
 }

@@ -1,0 +1,105 @@
+import type { PlantId } from '../plants/plant.ts';
+import { firstId } from '../runtime.ts';
+import { afterPause } from './delivery-operations.ts';
+import type { WebhooksContext } from './operations.ts';
+import type { DeliveryState, NewestQuery, WebhookDelivery } from './port.ts';
+
+/** Deliveries of all webhooks are ordered by event and then webhook, the last first. */
+export type DeliveryPlace = { event: string; webhook: string };
+
+export type AllDeliveriesRequest = {
+  owner: number;
+  /** Only deliveries of this webhook, in this state, of plants with this id. */
+  webhook: string | undefined;
+  state: DeliveryState | undefined;
+  plant: PlantId | undefined;
+  /** Only deliveries of events from and before these times, in milliseconds since the Unix epoch. */
+  since: number | undefined;
+  until: number | undefined;
+  /** Only deliveries after this place. */
+  after: DeliveryPlace | undefined;
+  limit: number;
+};
+
+export type AllDeliveries = {
+  deliveries: WebhookDelivery[];
+  /** The list continues after it; undefined at its end. */
+  next: DeliveryPlace | undefined;
+};
+
+/** A page of the deliveries of all of the owner's webhooks. Empty if the given one is not theirs. */
+export async function listAllDeliveries(
+  context: WebhooksContext,
+  request: AllDeliveriesRequest,
+): Promise<AllDeliveries> {
+  const { owner, state, plant, limit } = request;
+  const own = (await context.webhooks.webhooks(owner)).filter(
+    ({ id }) => request.webhook === undefined || request.webhook === id,
+  );
+  const webhooks = own.map(({ id }) => ({ webhook: id, before: boundOf(id, request) }));
+  if (webhooks.length === 0) return { deliveries: [], next: undefined };
+  // There were no events before 1970, and no ids for them.
+  const from = firstId('evt', Math.max(0, request.since ?? 0));
+  // Ask for one more to learn whether there is a next page.
+  const wanted = limit + 1;
+  const last = request.after && { ...request, after: { ...request.after, webhook: AFTER_ALL } };
+  const events =
+    plant === undefined
+      ? undefined
+      : await context.deliveries.plantEvents({
+          ...{ viewer: owner, plant, from, limit: wanted },
+          before: boundOf('', last ?? request),
+        });
+  const found = await newestOfAll(context, { webhooks, state, from, events, limit: wanted });
+  const pauses = new Map(own.map((webhook) => [webhook.id, webhook]));
+  const deliveries = found.slice(0, limit).map((one) => {
+    const webhook = pauses.get(one.webhook);
+    return webhook ? { ...one, ...afterPause(one, webhook) } : one;
+  });
+  const end = found.length > limit ? deliveries.at(-1) : undefined;
+  if (end) return { deliveries, next: placeOf(end) };
+  // The plant may have more events than were read.
+  const oldest = events?.length === wanted ? events.at(-1) : undefined;
+  return { deliveries, next: oldest === undefined ? undefined : { event: oldest, webhook: '' } };
+}
+
+/** Greater than every id of a webhook. */
+const AFTER_ALL = '~';
+
+/** Only a webhook's deliveries of earlier events are left; of the last event, too, if the webhook follows in the list. */
+function boundOf(webhook: string, { until, after }: Pick<AllDeliveriesRequest, 'until' | 'after'>) {
+  const end = until === undefined ? undefined : firstId('evt', Math.max(0, until));
+  if (!after) return end;
+  const bound = webhook < after.webhook ? `${after.event}0` : after.event;
+  return end !== undefined && end < bound ? end : bound;
+}
+
+/**
+ * The newest `limit`, in order. Reads a few of each webhook, and then a whole page only of those that may have more on
+ * this page.
+ */
+async function newestOfAll({ deliveries }: WebhooksContext, query: NewestQuery): Promise<WebhookDelivery[]> {
+  const { webhooks, limit, events } = query;
+  const few = events ? limit : Math.min(limit, Math.ceil(limit / webhooks.length) + 2);
+  const heads = (await deliveries.newest({ ...query, limit: few })).sort(lastFirst);
+  if (few === limit) return heads.slice(0, limit);
+  const end = heads[limit - 1];
+  const counts = new Map<string, number>();
+  for (const head of heads) {
+    if (!end || lastFirst(head, end) <= 0) counts.set(head.webhook, 1 + (counts.get(head.webhook) ?? 0));
+  }
+  const more = webhooks.filter(({ webhook }) => counts.get(webhook) === few);
+  if (more.length === 0) return heads.slice(0, limit);
+  const again = new Set(more.map(({ webhook }) => webhook));
+  const rest = await deliveries.newest({ ...query, webhooks: more });
+  return [...heads.filter(({ webhook }) => !again.has(webhook)), ...rest].sort(lastFirst).slice(0, limit);
+}
+
+function placeOf({ event, webhook }: WebhookDelivery): DeliveryPlace {
+  return { event: event.id, webhook };
+}
+
+function lastFirst(one: WebhookDelivery, other: WebhookDelivery): number {
+  if (one.event.id !== other.event.id) return one.event.id < other.event.id ? 1 : -1;
+  return one.webhook < other.webhook ? 1 : -1;
+}

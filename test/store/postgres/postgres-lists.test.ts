@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import pg from 'pg';
+import type { PostgresStore } from '../../../src/store/postgres/store.ts';
+import { makeDatabase, openStoreIn, type TestDatabase } from '../../../testkit/stores/postgres.ts';
+
+/** A page of a list reads few rows on PostgreSQL, however many the store has. */
+
+const PLANTS = 60_000;
+const HOOKS = 10;
+
+describe('pages of lists on PostgreSQL', () => {
+  let database: TestDatabase;
+  let store: PostgresStore;
+  let client: pg.Client;
+  before(async () => {
+    database = await makeDatabase();
+    store = await openStoreIn(database.url);
+    client = new pg.Client({ connectionString: database.url });
+    await client.connect();
+    await client.query(
+      `INSERT INTO users (name, created_at) VALUES ('ann', 0), ('bob', 0);
+       INSERT INTO plants (owner, id, name, folded, created_at)
+       SELECT 1, n, 'Alder ' || n % 1000, 'alder ' || n % 1000, 0 FROM generate_series(1, ${PLANTS}) n;
+       INSERT INTO webhooks (owner, id, url, status, private_key, public_key, created_at)
+       SELECT 1, 'wh_' || n, '', 'enabled', '', '', 0 FROM generate_series(0, ${HOOKS - 1}) n;
+       INSERT INTO events (owner, id, tx, type, plant, name, created_at)
+       SELECT 1, 'evt_' || lpad(n::text, 10, '0') || repeat('0', 16), 1, 'plant.created', n, 'Alder', 0 FROM generate_series(1, ${PLANTS}) n;
+       INSERT INTO deliveries (subscriber, webhook, event, owner, state, attempts, step, due, leased, fence)
+       SELECT 1, 'wh_' || plant % ${HOOKS}, id, 1, CASE plant % 7 WHEN 0 THEN 'failed' ELSE 'delivered' END, 1, 1, 0, false, 0
+       FROM events`,
+    );
+    await client.query('VACUUM ANALYZE');
+  });
+  after(async () => {
+    await client.end();
+    await store.close();
+    await database.drop();
+  });
+
+  /** How many rows of tables and indexes are read during it. */
+  async function readDuring(work: () => Promise<unknown>): Promise<number> {
+    const begin = await readSoFar();
+    await work();
+    return (await readSoFar()) - begin;
+  }
+
+  /** A session has reported all that it read when it has ended. */
+  async function readSoFar(): Promise<number> {
+    await store.close();
+    for (;;) {
+      const { rows } = await client.query(
+        `SELECT (
+           SELECT count(*)::int
+           FROM pg_stat_activity
+           WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()
+         ) AS others, (
+           SELECT sum(idx_tup_read)::int FROM pg_stat_user_indexes
+         ) + (
+           SELECT sum(seq_tup_read)::int FROM pg_stat_user_tables WHERE relname IN ('plants', 'events', 'deliveries')
+         ) AS read`,
+      );
+      if (rows[0].others > 0) continue;
+      store = await openStoreIn(database.url);
+      return rows[0].read;
+    }
+  }
+
+  const LIMIT = 20;
+  const page = { viewer: 1, from: undefined, through: undefined, limit: LIMIT, fields: ['id'] as const };
+
+  test('by name and in descending order, deep in the list and with a beginning that many names have', async () => {
+    for (const more of [
+      { order: { prefix: 'alder 5' } },
+      { order: { prefix: 'al' } },
+      { order: { prefix: 'zzz' } },
+      { order: { prefix: 'al' }, from: { owner: 1, name: 'alder 77', id: 30_077n } },
+      { order: 'descending' },
+      { order: 'descending', from: { owner: 1, id: 30_000n } },
+    ] as const) {
+      const read = await readDuring(() => store.plants.page({ ...page, ...more }));
+      assert.ok(read < 20 * LIMIT, `${JSON.stringify(more, (_, v) => String(v))}: ${read} rows`);
+    }
+  });
+
+  test('of the deliveries of all webhooks, in any state but delivered, and of one plant', async () => {
+    const webhooks = Array.from({ length: HOOKS }, (_, n) => ({ webhook: `wh_${n}`, before: undefined }));
+    const newest = { webhooks, from: '', state: undefined, events: undefined, limit: LIMIT };
+    for (const state of [undefined, 'failed'] as const) {
+      const read = await readDuring(() => store.deliveries.newest({ ...newest, state }));
+      assert.ok(read < 20 * LIMIT * HOOKS, `${state}: ${read} rows`);
+    }
+    const ofPlant = { viewer: 1, plant: 777n, from: '', before: undefined, limit: LIMIT };
+    const read = await readDuring(async () => {
+      const events = await store.deliveries.plantEvents(ofPlant);
+      assert.equal(events.length, 1);
+      assert.equal((await store.deliveries.newest({ ...newest, events })).length, 1);
+    });
+    assert.ok(read < 20 * HOOKS, `of a plant: ${read} rows`);
+  });
+});
