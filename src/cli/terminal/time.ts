@@ -1,4 +1,5 @@
 import { parseDateTime } from '../../webhooks/time.ts';
+import { refuseValue } from '../verb.ts';
 
 /** Milliseconds since the epoch as RFC 3339 in UTC, without fractions. */
 export function isoTime(ms: number): string {
@@ -38,4 +39,9 @@ export function parseSince(text: string, now: number): string | undefined {
   const duration = parseDuration(text);
   if (duration !== undefined) return new Date(Math.max(0, now - duration)).toISOString();
   return parseDateTime(text) === undefined ? undefined : text;
+}
+
+/** For a flag that satisfies `sinceRule`. */
+export function parseTime(text: string): string {
+  return parseSince(text, Date.now()) ?? refuseValue(sinceRule);
 }

@@ -3,16 +3,17 @@ import { InvalidArgumentError, Option } from 'commander';
 import type { Page } from '../../../packages/client/src/pages.ts';
 import { PlantStoreError } from '../../../packages/client/src/plant-store-error.ts';
 import { idempotency as limits } from '../../limits.ts';
-import { Id, MAX_ID, MIN_ID, type PlantId, parsePlantId, plantJson } from '../../plants/plant.ts';
+import { Id, type PlantId, parsePlantId, plantJson } from '../../plants/plant.ts';
 import { connect, type Service } from '../api.ts';
 import { isUnreachable } from '../api-failure.ts';
 import { type ApiFlags, readApi } from '../api-options.ts';
 import { Failure, messageOf } from '../failure.ts';
 import { plantImport } from '../import/plant-import.ts';
-import { pagesOf, parseLimit, printArray, printLines, printTable } from '../pages.ts';
+import { type PageQuery, pagesOf, parseLimit, printArray, printLines, printTable } from '../pages.ts';
 import { interrupted } from '../terminal/signals.ts';
 import { insist, outputAbandoned, print, say, shellWord, writeJson } from '../terminal/terminal.ts';
-import { argument, option, refuseValue, type Verbs } from '../verb.ts';
+import { argument, option, type Verbs } from '../verb.ts';
+import { parseId } from './ids.ts';
 import { plantExport } from './plant-export.ts';
 import type { ListedPlant } from './plant-formats.ts';
 
@@ -24,7 +25,14 @@ export const examples = [
 ];
 
 type CreateFlags = ApiFlags & { tag?: string; id?: PlantId; key?: string; json?: true };
-type ListFlags = ApiFlags & { limit?: number; tag?: string; json?: true; ids?: true };
+type ListFlags = ApiFlags & {
+  limit?: number;
+  tag?: string;
+  name?: string;
+  order?: 'desc';
+  json?: true;
+  ids?: true;
+};
 
 export const verbs: Verbs = {
   list: {
@@ -32,17 +40,21 @@ export const verbs: Verbs = {
     options: [
       option('--limit <number>', 'how many at most (default: all)', parseLimit),
       option('--tag <text>', 'only plants with this tag'),
+      option('--name <prefix>', 'only plants whose name starts with this, in any case, by name'),
+      new Option('--order <order>', 'desc: the highest id first').choices(['desc']).conflicts('name'),
       option('--json', 'print a JSON array of {id, name, tag, owner}; tag is absent if the plant has none'),
       new Option('--ids', 'print only the ids of your own plants, one per line').conflicts('json'),
     ],
     examples: [
       'plant list',
       'plant list --limit 20',
+      'plant list --name al',
+      'plant list --order desc --limit 20',
       'plant list --ids --tag Acer | xargs -r plant-store plant delete',
     ],
     isRemote: true,
     async run(flags: ListFlags) {
-      const { limit, tag, json, ids } = flags;
+      const { limit, tag, name, json, ids } = flags;
       const pages = wantedPages(connect(readApi(process.env, flags), { patience: {} }), flags);
       const headings = ['ID', 'NAME', 'TAG', 'OWNER'];
       const { isEmpty, hasMore } = await (ids
@@ -56,8 +68,9 @@ export const verbs: Verbs = {
               plant.owner,
             ]));
       if (isEmpty && !ids && !json) {
-        const none = tag === undefined ? 'No plants' : `No plants with the tag "${tag}"`;
-        say(`${none}. To create one: plant-store plant create NAME`);
+        const tagged = tag === undefined ? '' : ` with the tag "${tag}"`;
+        const named = name === undefined ? '' : ` whose name starts with "${name}"`;
+        say(`No plants${tagged}${named}. To create one: plant-store plant create NAME`);
       }
       if (hasMore && limit !== undefined) say('There are more: omit --limit to list all of them.');
     },
@@ -130,16 +143,14 @@ export const verbs: Verbs = {
 /** With `--ids`, only the user's own plants: for other verbs, ids mean only those. */
 async function* wantedPages(
   service: Service,
-  { limit = Number.POSITIVE_INFINITY, tag, ids }: ListFlags,
+  { limit = Number.POSITIVE_INFINITY, tag, ids, name, order }: ListFlags,
 ): AsyncGenerator<Page<ListedPlant>> {
   const signal = outputAbandoned();
-  if (tag === undefined && !ids) return yield* pagesOf(service.plants.page, { limit, signal });
+  const page = (query: PageQuery) => service.plants.page({ ...query, name, order });
+  if (tag === undefined && !ids) return yield* pagesOf(page, { limit, signal });
   const user = ids && (await service.user());
   let left = limit;
-  for await (const { items, next } of pagesOf(service.plants.page, {
-    limit: Number.POSITIVE_INFINITY,
-    signal,
-  })) {
+  for await (const { items, next } of pagesOf(page, { limit: Number.POSITIVE_INFINITY, signal })) {
     const own = user === undefined ? items : items.filter(({ owner }) => owner === user);
     const wanted = tag === undefined ? own : own.filter((plant) => plant.tag === tag);
     yield { items: wanted.slice(0, left), next: wanted.length > left ? (next ?? '') : undefined };
@@ -169,11 +180,6 @@ async function isRemoved({ plants }: Service, id: PlantId): Promise<boolean> {
 }
 
 const NO_SUCH_PLANT = 40401;
-
-function parseId(text: string): PlantId {
-  const id = /^(?:0|-?[1-9]\d{0,18})$/.test(text) ? BigInt(text) : undefined;
-  return id !== undefined && id >= MIN_ID && id <= MAX_ID ? id : refuseValue(Id.description);
-}
 
 function parseKey(text: string): string {
   if (/^[\x20-\x7e]+$/.test(text) && text.length <= limits.keyLength) return text;

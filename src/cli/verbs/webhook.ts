@@ -9,7 +9,7 @@ import { firstAttempt } from '../service/first-attempt.ts';
 import { ask, refuseWithoutTerminal } from '../terminal/question.ts';
 import { renderFields, renderTable } from '../terminal/table.ts';
 import { insist, print, printJson, say, shellWord } from '../terminal/terminal.ts';
-import { parseDuration, parseSince, sinceRule } from '../terminal/time.ts';
+import { parseDuration, parseTime, sinceRule } from '../terminal/time.ts';
 import { argument, option, refuseValue, required, type Verbs } from '../verb.ts';
 import { renderDelivery } from './delivery-view.ts';
 import { webhookId } from './ids.ts';
@@ -260,8 +260,4 @@ function rateOf(text: string): number | undefined {
 function parseOverlap(text: string): number {
   const seconds = text === '0' ? 0 : (parseDuration(text) ?? Number.NaN) / 1000;
   return seconds <= limits.overlapSeconds.most ? seconds : refuseValue(OVERLAP);
-}
-
-function parseTime(text: string): string {
-  return parseSince(text, Date.now()) ?? refuseValue(sinceRule);
 }

@@ -87,6 +87,26 @@ test('delivery list shows the newest first, as many as asked for, and says that 
   assert.equal(stderr, 'There are more: --all lists all of them, --limit a different number.\n');
 });
 
+test('delivery list without a webhook shows those of all, by state, plant and time, each with its webhook', async (t) => {
+  const { verb, webhook, plant } = await startRemote(t);
+  const ids = [await webhook(), await webhook()];
+  for (const id of ids) wordsOf(await verb('webhook', 'disable', id));
+  for (const name of ['Alder', 'Beech']) await plant(JSON.stringify({ name }));
+  const table = dataOf(await verb('delivery', 'list'));
+  assert.match(table, /^EVENT .* REASON +WEBHOOK\n/);
+  assert.equal(table.trim().split('\n').length, 5);
+  const webhooks = async (...flags: string[]) =>
+    JSON.parse(dataOf(await verb('delivery', 'list', '--json', ...flags))).map(
+      (one: { webhook: string }) => one.webhook,
+    );
+  const newestFirst = ids.toReversed();
+  assert.deepEqual(await webhooks('--state', 'held', '--since', '1h'), [...newestFirst, ...newestFirst]);
+  assert.deepEqual(await webhooks('--plant', '1'), newestFirst);
+  assert.deepEqual(await webhooks('--until', '2020-01-01T00:00:00Z'), []);
+  assert.deepEqual(await webhooks(String(ids[0]), '--plant', '2'), [ids[0]]);
+  assert.match(failureOf(await verb('delivery', 'list', 'wh_none')), /You have no webhook with this id/);
+});
+
 test('delivery list --all follows the pages to the end', async (t) => {
   const remote = await startRemote(t);
   const id = await remote.webhook();
@@ -139,8 +159,8 @@ test('a link to the public URL is followed on the URL in use, below its path', a
   const pages = pagesOf((page) => webhooks.deliveriesPage('wh_1', { ...page, state: 'held' }), { limit: 2 });
   assert.deepEqual(await Array.fromAsync(pages, ({ next }) => next), ['a+b', undefined]);
   assert.deepEqual(asked, [
-    '/store/webhooks/wh_1/deliveries?state=held&limit=2',
-    '/store/webhooks/wh_1/deliveries?state=held&limit=1&cursor=a%2Bb',
+    '/store/webhooks/wh_1/deliveries?limit=2&state=held',
+    '/store/webhooks/wh_1/deliveries?limit=1&cursor=a%2Bb&state=held',
   ]);
 });
 

@@ -46,6 +46,22 @@ test('a plant is created, listed and deleted, with all digits of its id', async 
   assert.equal(dataOf(await verb('plant', 'list', '--json')), '[]\n');
 });
 
+test('plant list finds names by their beginning, and lists the highest ids first', async (t) => {
+  const { verb } = await startRemote(t);
+  for (const name of ['Beech', 'alder', 'ALDER', 'Äpfel']) await verb('plant', 'create', name);
+  const ids = async (...flags: string[]) => dataOf(await verb('plant', 'list', '--ids', ...flags));
+  assert.equal(await ids('--name', 'AL'), '2\n3\n');
+  assert.equal(await ids('--name', 'äp'), '4\n');
+  assert.equal(await ids('--order', 'desc'), '4\n3\n2\n1\n');
+  assert.equal((await verb('plant', 'list', '--ids', '--order', 'desc', '--limit', '2')).stdout, '4\n3\n');
+  assert.match(
+    (await verb('plant', 'list', '--name', 'x')).stderr,
+    /^No plants whose name starts with "x"\./,
+  );
+  const both = await verb('plant', 'list', '--name', 'a', '--order', 'desc');
+  assert.equal(both.code, 2);
+});
+
 test('JSON tells an empty tag from none, and has all digits', async (t) => {
   const { verb } = await startRemote(t);
   const created = await verb('plant', 'create', 'Two\nlines', '--tag', '', '--id', MOST, '--json', '--quiet');
