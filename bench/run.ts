@@ -28,6 +28,7 @@ import { observed } from './sections/requests/observed.ts';
 import { overload } from './sections/requests/overload.ts';
 import { page } from './sections/requests/page.ts';
 import { retries } from './sections/requests/retries.ts';
+import { search } from './sections/requests/search.ts';
 import { slowClients } from './sections/requests/slow-clients.ts';
 import { slowDisk } from './sections/requests/slow-disk.ts';
 import { stalledReaders } from './sections/requests/stalled-readers.ts';
@@ -39,7 +40,7 @@ import { pinSelf } from './servers/tools.ts';
 /** `npm run bench`: measures the service against its references and prints one table. */
 
 const sections: Record<string, Section> = {
-  ...{ list, create, 'slow-disk': slowDisk, stream, page, start },
+  ...{ list, create, 'slow-disk': slowDisk, stream, page, search, start },
   ...{ deliver, arrival, neighbours, beside, backlog, duplicates, replay },
   ...{ auth, observed, retries, overload, 'slow-clients': slowClients },
   ...{ asked, 'stalled-readers': stalledReaders, postgres, 'postgres-deliver': postgresDeliver },

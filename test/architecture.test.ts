@@ -82,6 +82,7 @@ const ALLOWED_AROUND: Record<string, readonly string[]> = {
   'test/import': ['import'],
   'test/observability': [...SERVICE, 'http', 'observability', 'tracing', 'docs'],
   'test/packaging': [...SERVICE, 'docs', 'ops'],
+  'test/plants': ['plants'],
   'test/process': [...SERVICE, 'bench'],
   'test/security': [...SERVICE],
   'test/sender': [...SERVICE, 'sender', 'store/sqlite'],

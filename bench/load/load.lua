@@ -7,6 +7,14 @@ local function next_request()
   return requests[turn]
 end
 
+-- A different text in each body: neighbours in time are far apart in order.
+local count = 0
+local function spread_request()
+  count = count + 1
+  local text = string.format('%04x %d', count * 40503 % 65536, count)
+  return wrk.format(nil, nil, nil, (wrk.body:gsub('{spread}', text)))
+end
+
 function init(args)
   wrk.method = args[1]
   if args[2] ~= '' then
@@ -16,6 +24,7 @@ function init(args)
   for i = 3, #args do requests[#requests + 1] = wrk.format(nil, args[i]) end
   -- wrk sends a request that never changes without asking Lua for it, which costs it less.
   if #requests > 1 then request = next_request else wrk.path = args[3] end
+  if args[2]:find('{spread}', 1, true) then request = spread_request end
 end
 
 function done(summary, latency)

@@ -10,6 +10,7 @@ export type Load = {
   method: 'GET' | 'POST';
   /** Requested in turn. */
   paths: readonly [string, ...string[]];
+  /** Each request replaces `{spread}` in it by another text; autocannon does not. */
   body?: string;
   token?: string;
   connections: number;

@@ -89,7 +89,7 @@ const PAGE = {
     LIMIT $3`,
 };
 
-const SAME_PAGE = { name: 'same-page', text: pageSql(['name', 'tag']) };
+const SAME_PAGE = { name: 'same-page', text: pageSql('id', ['name', 'tag']) };
 
 type Route<T extends RouteGenericInterface> = RouteShorthandOptionsWithHandler<
   RawServerDefault,

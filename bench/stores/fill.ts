@@ -35,10 +35,13 @@ export function addPlants(dataDir: string, plants: number): void {
   db.exec('BEGIN');
   const numbers = `WITH RECURSIVE number (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM number WHERE id < ?)`;
   const owner = `(SELECT id FROM users WHERE name = 'admin')`;
+  // Versions with this column would be busy filling it.
+  const isFolded =
+    db.prepare(`SELECT 1 FROM pragma_table_info('plants') WHERE name = 'folded'`).get() !== undefined;
   db.prepare(
-    `INSERT INTO plants (owner, id, name, tag, created_at)
+    `INSERT INTO plants (owner, id, name, tag, created_at${isFolded ? ', folded' : ''})
      ${numbers}
-     SELECT ${owner}, id, plant_name(id), plant_tag(id), 0
+     SELECT ${owner}, id, plant_name(id), plant_tag(id), 0${isFolded ? ', lower(plant_name(id))' : ''}
      FROM number`,
   ).run(plants);
   db.prepare(

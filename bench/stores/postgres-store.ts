@@ -12,8 +12,8 @@ import { eventPrefix } from './fill.ts';
 export async function addPlantsIn(url: string, count: number): Promise<void> {
   await runSql(
     url,
-    `INSERT INTO plants (owner, id, name, tag, created_at)
-     SELECT 1, id, 'Plant ' || id, 'Species ' || id % 630, 0
+    `INSERT INTO plants (owner, id, name, folded, tag, created_at)
+     SELECT 1, id, 'Plant ' || id, 'plant ' || id, 'Species ' || id % 630, 0
      FROM generate_series(1, $1::int8) id`,
     [count],
   );

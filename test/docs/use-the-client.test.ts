@@ -21,6 +21,7 @@ const programs = blocks.map((block, i) => (i === 0 ? block : beginning + block))
 const written = [
   /^Plant 1 was added\.\n$/,
   /^$/,
+  /^0\n$/,
   /^$/,
   /^bigint true\n$/,
   /^$/,
