@@ -83,6 +83,12 @@ export function createRequests(options: PlantStoreOptions): Requests {
   };
 }
 
+/** A function that POSTs a body. */
+export const postsTo =
+  ({ read }: Pick<Requests, 'read'>) =>
+  <Body>(path: readonly string[], body: object, options: KeyedOptions = {}) =>
+    read<Body>({ ...options, method: 'POST', path, body: JSON.stringify(body) });
+
 function opener(base: string, { token, fetch = globalThis.fetch }: PlantStoreOptions): Requests['open'] {
   return async ({ method = 'GET', path, query, body, headers, idempotencyKey, signal = null }) => {
     const target = pathOf(path) + queryOf(query);

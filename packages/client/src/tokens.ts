@@ -1,4 +1,4 @@
-import type { CallOptions, KeyedOptions, Requests } from './requests.ts';
+import { type CallOptions, type KeyedOptions, postsTo, type Requests } from './requests.ts';
 import type { Token, TokenCreated, TokenInput, TokenRotated, TokenRotationInput } from './schemas.ts';
 
 /**
@@ -17,8 +17,7 @@ export type Tokens = {
 };
 
 export function tokensOf({ read }: Requests): Tokens {
-  const post = <Body>(path: readonly string[], body: object, options: KeyedOptions = {}) =>
-    read<Body>({ ...options, method: 'POST', path, body: JSON.stringify(body) });
+  const post = postsTo({ read });
   return {
     list: (options) => read({ ...options, path: ['tokens'] }),
     create: (token = {}, options) => post(['tokens'], token, options),

@@ -1,6 +1,6 @@
 import type { Int64Input } from './json.ts';
 import { type Page, pageOf, walk } from './pages.ts';
-import type { CallOptions, KeyedOptions, Requests } from './requests.ts';
+import { type CallOptions, type KeyedOptions, postsTo, type Requests } from './requests.ts';
 import type {
   Delivery,
   DeliveryWithHistory,
@@ -77,8 +77,7 @@ export type Webhooks = {
 
 /** The operations on webhooks. */
 export function webhooksOf({ send, read }: Requests): Webhooks {
-  const post = <Body>(path: readonly string[], body: object, options: KeyedOptions = {}) =>
-    read<Body>({ ...options, method: 'POST', path, body: JSON.stringify(body) });
+  const post = postsTo({ read });
 
   const page = async (
     path: readonly string[],
