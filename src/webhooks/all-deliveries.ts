@@ -80,7 +80,7 @@ function boundOf(webhook: string, { until, after }: Pick<AllDeliveriesRequest, '
  */
 async function newestOfAll({ deliveries }: WebhooksContext, query: NewestQuery): Promise<WebhookDelivery[]> {
   const { webhooks, limit, events } = query;
-  const few = events ? limit : Math.min(limit, Math.ceil(limit / webhooks.length) + 2);
+  const few = events ? limit : Math.min(limit, Math.ceil(limit / webhooks.length) + 1);
   const heads = (await deliveries.newest({ ...query, limit: few })).sort(lastFirst);
   if (few === limit) return heads.slice(0, limit);
   const end = heads[limit - 1];

@@ -153,14 +153,29 @@ const LIST_DELIVERED = newest(`${DELIVERIES} AND d.state = 'delivered'
     ${NEWEST_FIRST}`);
 
 /** `$5`: the stored state; `$6`: whether the webhook must be disabled. */
-const LIST_UNDELIVERED = newest(`SELECT *
+const UNDELIVERED = `${DELIVERIES} AND d.state = $5 AND ($6::boolean IS NULL OR $6 = (w.status = 'disabled'))`;
+
+/**
+ * Their index says in which moments they were created; the primary key has each moment's in order. The moment that the
+ * page before ended in may have any number, so it is not looked up.
+ */
+const LIST_UNDELIVERED = newest(`SELECT d.*
   FROM (
-    ${DELIVERIES} AND ${momentOf('d.event')} <= ${momentOf('q.before')} AND ${momentOf('d.event')} >= ${momentOf('$3')}
-      AND d.state = $5 AND ${IS_UNDELIVERED} AND ($6::boolean IS NULL OR $6 = (w.status = 'disabled'))
-    ORDER BY ${momentOf('d.event')} DESC
-    FETCH FIRST ${unplanned('$4')} ROWS WITH TIES
+    SELECT ${momentOf('q.before')} AS moment
+    UNION
+    SELECT ${momentOf('id')}
+    FROM (
+      ${UNDELIVERED} AND ${IS_UNDELIVERED}
+        AND ${momentOf('d.event')} < ${momentOf('q.before')} AND ${momentOf('d.event')} >= ${momentOf('$3')}
+      ORDER BY ${momentOf('d.event')} DESC
+      LIMIT ${unplanned('$4')}
+    ) newest
+  ) m
+  CROSS JOIN LATERAL (
+    ${UNDELIVERED} AND d.event >= m.moment AND d.event < m.moment || '~'
+    ${NEWEST_FIRST}
   ) d
-  ORDER BY id DESC
+  ORDER BY d.id DESC
   LIMIT $4`);
 
 /** OFFSET makes the server run it once per webhook, and so read only that webhook's partition. */
