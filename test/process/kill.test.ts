@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
-import { randomInt } from 'node:crypto';
 import { test } from 'node:test';
 import { checkListed, createUntilFailed, retryLost, type Sent } from '../../testkit/processes/creates.ts';
 import { makePlace, type Place } from '../../testkit/processes/place.ts';
 import { killSoon, type Server } from '../../testkit/processes/server.ts';
+import { seededRandom, testSeed } from '../../testkit/random/seeded.ts';
 import { type Receiver, startReceiver } from '../../testkit/receivers/receiver.ts';
 import { succeeded } from '../../testkit/service/answer.ts';
+
+/** When it kills. */
+const random = seededRandom(testSeed);
 
 const ROUNDS = 5;
 
@@ -55,7 +58,7 @@ test('a delivery interrupted by kill -9 is resent at the next start, with the sa
 test('a first start that is killed at any moment leaves a data folder that the next start can use', async (t) => {
   const place = await makePlace(t);
   for (let round = 0; round < ROUNDS; round++) {
-    await killSoon(place.dataDir, randomInt(50, 400));
+    await killSoon(place.dataDir, 50 + random() * 350);
   }
   const server = await place.serve();
   succeeded(await server.request('POST', '/plants', { body: { name: 'Alder' } }), 201);
@@ -67,10 +70,10 @@ async function subscribe(server: Server, receiver: Receiver): Promise<void> {
 
 /** Kills a little after an answer, at a random moment. */
 async function createUntilKilled(server: Server, sent: Sent[]): Promise<void> {
-  const last = randomInt(300);
+  const last = Math.trunc(random() * 300);
   let created = 0;
   await createUntilFailed(server, sent, () => {
-    if (created++ === last) setTimeout(() => void server.kill(), randomInt(10));
+    if (created++ === last) setTimeout(() => void server.kill(), Math.trunc(random() * 10));
   });
 }
 

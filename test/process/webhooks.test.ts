@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { randomInt } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { test } from 'node:test';
 import { firstId } from '../../src/runtime.ts';
@@ -7,8 +6,12 @@ import { createUntilFailed, type Sent } from '../../testkit/processes/creates.ts
 import { makePlace, type Place } from '../../testkit/processes/place.ts';
 import { manyPlants } from '../../testkit/processes/plants.ts';
 import type { Server } from '../../testkit/processes/server.ts';
+import { seededRandom, testSeed } from '../../testkit/random/seeded.ts';
 import { type Received, type Receiver, startReceiver } from '../../testkit/receivers/receiver.ts';
 import { succeeded } from '../../testkit/service/answer.ts';
+
+/** When it kills. */
+const random = seededRandom(testSeed);
 
 const ROUNDS = 3;
 /** Events older than the webhooks: several slices of a replay. */
@@ -48,7 +51,7 @@ test('after kill -9 in the middle of a replay every event of a plant arrives, wh
 function makeMoody(receiver: Receiver) {
   const moods = { mayHang: true, accepted: new Set<string>() };
   receiver.usually(({ headers }: Received, response: ServerResponse) => {
-    const mood = randomInt(40);
+    const mood = Math.trunc(random() * 40);
     if (mood === 0 && moods.mayHang) return;
     if (mood <= 4) {
       response.writeHead(500).end();
@@ -85,7 +88,7 @@ async function subscribeAndReplay(server: Server, { url }: Receiver): Promise<vo
 
 /** Kills soon, at a random moment. */
 async function createUntilKilled(server: Server, sent: Sent[]): Promise<void> {
-  setTimeout(() => void server.kill(), randomInt(150));
+  setTimeout(() => void server.kill(), Math.trunc(random() * 150));
   await createUntilFailed(server, sent);
 }
 

@@ -8,3 +8,6 @@ export function seededRandom(seed: number): () => number {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   };
 }
+
+/** What the tests choose at random depends on it: always the same, unless the environment names another. */
+export const testSeed = Number(process.env.SEED ?? 1);

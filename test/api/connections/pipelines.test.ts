@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
+import { seededRandom, testSeed } from '../../../testkit/random/seeded.ts';
 import { failed, succeeded } from '../../../testkit/service/answer.ts';
 import { startService } from '../../../testkit/service/service.ts';
 import { openRaw, type RawAnswer, type RawConnection } from '../../../testkit/sockets/raw-client.ts';
@@ -31,8 +32,7 @@ type Request = {
   removes?: number;
 };
 
-const seed = Number(process.env.PIPELINES_SEED ?? Math.trunc(Math.random() * 2 ** 31));
-const random = randomFrom(seed);
+const random = seededRandom(testSeed);
 const pick = <T>(...choices: T[]): T => choices[Math.trunc(random() * choices.length)] as T;
 
 let lastId = 0;
@@ -169,7 +169,7 @@ async function play(requests: Request[], halfCloses: boolean): Promise<void> {
   connection.close();
 }
 
-test(`each answer belongs to its request, and what follows the last one is not run (seed ${seed})`, async () => {
+test(`each answer belongs to its request, and what follows the last one is not run (seed ${testSeed})`, async () => {
   for (let n = 0; n < PIPELINES; n++) {
     const requests = Array.from({ length: Math.ceil(random() * 12) }, () => pick(...kinds)());
     const names = requests.map(({ name }) => name).join('; ');
@@ -182,14 +182,3 @@ test(`each answer belongs to its request, and what follows the last one is not r
     assert.deepEqual(new Set((listed as { id: number }[]).map(({ id }) => id)), plants, names);
   }
 });
-
-/** Mulberry32: numbers from 0 to 1 that the seed determines. */
-function randomFrom(start: number): () => number {
-  let state = start;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}

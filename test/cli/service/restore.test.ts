@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { randomInt } from 'node:crypto';
 import {
   chown,
   copyFile,
@@ -33,6 +32,10 @@ import {
   withStoreFolder,
 } from '../../../testkit/processes/program.ts';
 import { dataOf, failureOf, wordsOf } from '../../../testkit/processes/remote.ts';
+import { seededRandom, testSeed } from '../../../testkit/random/seeded.ts';
+
+/** When it kills. */
+const random = seededRandom(testSeed);
 
 test('a backup is restored in place of a store, which is kept and can be restored again', async () => {
   await withBackup(async (folder, file) => {
@@ -284,7 +287,7 @@ test('a restore killed at any instant leaves one complete store, the old or the 
     for (let n = 0; n < KILLS; n++) {
       const child = launch(['restore', file, '--data-dir', folder]);
       const ended = outcomeOf(child);
-      const timer = setTimeout(() => child.kill('SIGKILL'), randomInt(60, 260));
+      const timer = setTimeout(() => child.kill('SIGKILL'), 60 + random() * 200);
       await ended;
       clearTimeout(timer);
       const plants = plantsIn(storePath(folder));

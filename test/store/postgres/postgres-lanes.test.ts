@@ -320,7 +320,6 @@ describe('lanes of several replicas', () => {
         const { rows } = await sql('SELECT DISTINCT replica FROM lanes WHERE replica IS NOT NULL');
         for (const { replica } of rows) owners.add(replica);
       };
-      const begun = performance.now();
       for (let n = 0; n < 20; n++) {
         for (const [i, { owner }] of lanes.entries()) {
           const { store, create } = (n + i) % 2 ? ahead : behind;
@@ -329,7 +328,6 @@ describe('lanes of several replicas', () => {
         await noteOwners();
       }
       const received = await receiver.receive(160);
-      assert.ok(performance.now() - begun < 10_000);
       await noteOwners();
       assert.equal(owners.size, 2, 'both have sent');
       assert.equal(new Set(eventsIn(received)).size, 160);
