@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
-import { globSync, statSync } from 'node:fs';
+import { globSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { run } from 'node:test';
+import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { isQuick } from './quick.ts';
 import quietReporter from './reporter.ts';
@@ -22,6 +23,8 @@ const { values: flags, positionals: named } = parseArgs({
 });
 const workers = process.env.TEST_DATABASE_URL ? 1 : availableParallelism();
 const TIMEOUT_MS = 120_000;
+/** Files that run in one process: enough that none takes long. */
+const BUNDLES = 4;
 // Test processes share what Node compiled: stripping the types of the service takes 0.3 s of CPU.
 process.env.NODE_COMPILE_CACHE ??= join(root, 'node_modules', '.cache', 'node');
 
@@ -114,7 +117,26 @@ async function runTests(): Promise<boolean> {
 function testFiles(): string[] {
   if (named.length > 0) return named;
   const all = globSync('test/**/*.test.ts', { cwd: root }).sort(longestFirst);
-  return flags.quick ? all.filter((file) => isQuick(file)) : all;
+  const quick = all.filter((file) => isQuick(file));
+  if (flags.quick) return bundles('quick', quick);
+  const api = all.filter((file) => file.startsWith('test/api/') && !quick.includes(file));
+  const others = all.filter((file) => !quick.includes(file) && !api.includes(file));
+  return [...others, ...bundles('api', api), ...bundles('quick', quick)];
+}
+
+/**
+ * A few files that import the given ones, so that these share processes: to start Node and load the service takes most
+ * of the time of a small file.
+ */
+function bundles(name: string, files: string[]): string[] {
+  const folder = join(root, 'node_modules', '.cache', 'tests');
+  mkdirSync(folder, { recursive: true });
+  return Array.from({ length: BUNDLES }, (_, n) => {
+    const imports = files.filter((_file, i) => i % BUNDLES === n);
+    const bundle = join(folder, `${name}-${n + 1}.test.mjs`);
+    writeFileSync(bundle, imports.map((file) => `import '${pathToFileURL(join(root, file))}';\n`).join(''));
+    return bundle;
+  });
 }
 
 function longestFirst(one: string, other: string): number {
