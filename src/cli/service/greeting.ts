@@ -1,22 +1,29 @@
 import { ADMIN } from '../../access/bootstrap.ts';
+import type { Config } from '../../config/config.ts';
 import { version } from '../../config/package.ts';
 import { type Line, type Styled, shellWord } from '../terminal/terminal.ts';
 
 export type GreetingParts = {
   url: string;
-  place: string;
-  /** False for a replica that only sends webhooks. */
-  answersApi: boolean;
+  config: Config;
   /** Set only on the first start, and shown only then. */
   token: string | undefined;
 };
 
-export function greeting({ url, place, answersApi, token }: GreetingParts): Line[] {
+export function greeting({ url, config, token }: GreetingParts): Line[] {
+  const { databaseUrl, dataDir, roles } = config;
+  const answersApi = roles.has('api');
   const row = (label: string, text: string | Styled): Line => [
     '  ',
     { style: 'dim', text: label },
     '  ',
     text,
+  ];
+  const toPaste = (purpose: string, command: string): Line[] => [
+    '',
+    ['  ', { style: 'dim', text: `To ${purpose}:` }],
+    '',
+    `  ${command}`,
   ];
   const lines: Line[] = [
     '',
@@ -25,14 +32,16 @@ export function greeting({ url, place, answersApi, token }: GreetingParts): Line
     ...(answersApi
       ? [row('Console', `${url}/console`), row('API    ', url), row('Docs   ', `${url}/docs`)]
       : [row('Role   ', 'sends webhooks'), row('Ready  ', `${url}/readyz`)]),
-    row('Data   ', place),
+    row('Data   ', databaseUrl?.shown ?? dataDir),
   ];
   if (token !== undefined) {
     lines.push(row('Token  ', { style: 'green', text: token }));
     lines.push('', `  Keep the token: it signs you in as the user ${ADMIN} and is shown only once.`);
+  } else if (answersApi) {
+    const place = databaseUrl ? '' : ` --data-dir ${shellWord(dataDir)}`;
+    lines.push(...toPaste('create another token', `plant-store token create --user ${ADMIN}${place}`));
   }
-  if (answersApi)
-    lines.push('', ['  ', { style: 'dim', text: 'To create a plant:' }], '', `  ${curl(url, token)}`);
+  if (answersApi) lines.push(...toPaste('list your plants', curl(url, token)));
   lines.push('');
   return lines;
 }
@@ -41,6 +50,5 @@ export function greeting({ url, place, answersApi, token }: GreetingParts): Line
 function curl(url: string, token: string | undefined): string {
   const authorization =
     token === undefined ? '"Authorization: Bearer $TOKEN"' : shellWord(`Authorization: Bearer ${token}`);
-  const body = shellWord(JSON.stringify({ name: 'Alder', tag: 'Alnus' }));
-  return `curl -i ${shellWord(`${url}/plants`)} -H ${authorization} -H 'Content-Type: application/json' -d ${body}`;
+  return `curl ${shellWord(`${url}/plants`)} -H ${authorization}`;
 }

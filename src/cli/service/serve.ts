@@ -34,15 +34,18 @@ async function serveUntilStopped(config: Config): Promise<void> {
   const [{ createLog }, { startApp }] = await Promise.all([import('./log.ts'), import('../../app.ts')]);
   const log = await createLog(config);
   const runtime = systemRuntime(log);
-  const signal = stopSignal(runtime.clock);
+  const stopped = stopSignal(runtime.clock);
   const app = await startApp(config, runtime, { log, onFatal: die });
-  const place = config.databaseUrl?.shown ?? config.dataDir;
-  const answersApi = config.roles.has('api');
   // The first token is shown only once.
   const tell = app.firstToken === undefined ? say : insist;
-  tell(...greeting({ url: app.url, place, answersApi, token: app.firstToken }));
-  await signal;
+  tell(...greeting({ url: app.url, config, token: app.firstToken }));
+  const signal = await stopped;
+  // Ctrl+C comes from a person, SIGTERM from a supervisor.
+  const report = (message: string) =>
+    signal === 'SIGINT' ? say(`${message}.`) : log.info({ signal }, message.toLowerCase());
+  report('Stopping');
   await app.stop();
+  report('Stopped');
 }
 
 /** Ends at once, whatever is open: only a new start can find out the outcome of an unknown commit. */

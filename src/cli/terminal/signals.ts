@@ -3,16 +3,16 @@ import { processes } from '../../limits.ts';
 import { type Clock, silentLog, systemRuntime } from '../../runtime.ts';
 
 /**
- * Resolves at the first SIGTERM or SIGINT; a later one ends the process at once, with 128 plus its number. Signals
+ * Resolves with the first SIGTERM or SIGINT; a later one ends the process at once, with 128 plus its number. Signals
  * close together count as one: a terminal sends Ctrl+C to every process in it, and `npm` passes it on again.
  */
-export function stopSignal(clock: Clock): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
+export function stopSignal(clock: Clock): Promise<NodeJS.Signals> {
+  const { promise, resolve } = Promise.withResolvers<NodeJS.Signals>();
   let first: number | undefined;
 
   function onSignal(signal: NodeJS.Signals): void {
     first ??= clock.now();
-    resolve();
+    resolve(signal);
     if (clock.now() - first >= processes.signalEchoMs) process.exit(128 + constants.signals[signal]);
   }
 

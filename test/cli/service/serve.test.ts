@@ -35,7 +35,7 @@ async function whileServing(
   }
 }
 
-test('the first start says where console, API and docs are and shows a working token; later starts show none', async () => {
+test('the first start says where console, API and docs are and shows a token; later starts show how to create another', async () => {
   await withFolder(async (folder) => {
     let token = '';
     await whileServing(folder, {}, async (serving) => {
@@ -47,6 +47,8 @@ test('the first start says where console, API and docs are and shows a working t
       assert.doesNotMatch(serving.greeting, TOKEN);
       assert.match(serving.greeting, /Bearer \$TOKEN/);
       assert.equal(await statusFor(serving, token), 200);
+      const [, another = ''] = /plant-store (token create .+)/.exec(serving.greeting) ?? [];
+      assert.equal(await statusFor(serving, (await run(another.split(' '))).stdout.trim()), 200);
     });
   });
 });
@@ -73,16 +75,16 @@ test('LOG_FORMAT=pretty writes a log for people, LOG_LEVEL=silent none', async (
   });
 });
 
-test('the curl line of the greeting creates a plant', async (t) => {
+test('the curl line of the greeting lists the plants', async (t) => {
   if (spawnSync('curl', ['--version']).error) return t.skip('curl is not installed');
   await withFolder(async (folder) => {
     let token = '';
     await whileServing(folder, {}, async ({ greeting }) => {
       token = TOKEN.exec(greeting)?.[0] ?? '';
-      assert.match(await pasted(greeting), /^HTTP\/1\.1 201 [\s\S]*\{"name":"Alder","tag":"Alnus"\}$/);
+      assert.equal(await pasted(greeting), '[]');
     });
     await whileServing(folder, {}, async ({ greeting }) => {
-      assert.match(await pasted(greeting, { TOKEN: token }), /^HTTP\/1\.1 201 /);
+      assert.equal(await pasted(greeting, { TOKEN: token }), '[]');
     });
   });
 });
@@ -203,14 +205,23 @@ test('a second service on the same data folder ends with 1 and one line', async 
   });
 });
 
-for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-  test(`${signal} stops the service with 0, even if it arrives several times at once`, async () => {
+for (const [signal, where] of [
+  ['SIGTERM', 'the log'],
+  ['SIGINT', 'standard error'],
+] as const) {
+  test(`${signal} stops the service with 0 and two lines in ${where}, even if it arrives several times at once`, async () => {
     await withFolder(async (folder) => {
       const serving = await serve(folder);
       serving.child.kill(signal);
       serving.child.kill(signal);
-      const { code } = await serving.ended;
+      const { code, stdout, stderr } = await serving.ended;
       assert.equal(code, 0);
+      const logged = stdout.match(/(?<="level":30,.*"msg":")stopp(?:ing|ed)/g) ?? [];
+      const said = stderr.slice(serving.greeting.length);
+      assert.deepEqual(
+        [logged, said],
+        signal === 'SIGTERM' ? [['stopping', 'stopped'], ''] : [[], 'Stopping.\nStopped.\n'],
+      );
     });
   });
 }
