@@ -476,6 +476,8 @@ export const observability = {
 export const processes = {
   /** Signals to stop that arrive within this time count as one: a terminal and `npm` each send Ctrl+C. */
   signalEchoMs: 300,
+  /** How often to check whether the shell in which `npm` or `npx` runs the program has ended. */
+  parentCheckMs: 100,
   /** After a fatal failure: how long to keep listening, to answer requests already on their way. */
   lastRequestsMs: 50,
   /** After that, how long to wait for the answers in progress. */

@@ -227,6 +227,7 @@ export const bounds: Readonly<Record<LimitName, string>> = {
   'observability.webhooksRead': 'Other requests get their turn, then reading continues.',
   'observability.slowRequestMs': 'A line in the log, `slow request`.',
   'observability.slowLineMs': 'The line is omitted; the next one counts the omitted lines as `untold`.',
+  'processes.parentCheckMs': 'The program stops as after SIGTERM.',
   'processes.signalEchoMs': 'A later signal ends the process at once.',
   'backups.flushEveryMs': 'What was written since the last flush is flushed.',
 };

@@ -1,14 +1,18 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { get, type IncomingMessage, type ServerResponse } from 'node:http';
 import { connect } from 'node:net';
+import { join } from 'node:path';
 import { json } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { processes } from '../../src/limits.ts';
 import { makePlace } from '../../testkit/processes/place.ts';
 import { manyPlants } from '../../testkit/processes/plants.ts';
+import { outcomeOf, untilGreeted } from '../../testkit/processes/program.ts';
 import { type Server, TOKEN } from '../../testkit/processes/server.ts';
+import { killGroup } from '../../testkit/processes/shell.ts';
 import { startReceiver } from '../../testkit/receivers/receiver.ts';
 import { failed, succeeded } from '../../testkit/service/answer.ts';
 import { openRaw } from '../../testkit/sockets/raw-client.ts';
@@ -78,6 +82,27 @@ for (const [signal, exitCode] of [
     server.signal(signal);
     assert.equal((await server.ended).code, exitCode);
     assert.deepEqual(place.read('SELECT name FROM plants'), [{ name: 'Birch' }]);
+  });
+}
+
+for (const command of ['npm start', 'npx plant-store serve']) {
+  test(`"${command}" leaves no service behind when a supervisor sends SIGTERM to npm alone`, async (t) => {
+    const { folder, dataDir } = await makePlace(t);
+    const { PATH } = process.env;
+    const env = { PATH, HOME: folder, DATA_DIR: dataDir, PORT: '0', npm_config_update_notifier: 'false' };
+    const [program = '', ...args] = command.split(' ');
+    const child = spawn(program, args, {
+      cwd: join(import.meta.dirname, '..', '..'),
+      env,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    t.after(() => killGroup(child.pid, 'SIGKILL'));
+    const ended = outcomeOf(child);
+    await untilGreeted(child, ended);
+    child.kill('SIGTERM');
+    // The output ends when every process that writes to it has ended.
+    assert.match((await ended).stdout, /"signal":"SIGTERM","msg":"stopped"/);
   });
 }
 

@@ -76,7 +76,7 @@ export async function startServing(command: string, { folder, env }: Place): Pro
   };
 }
 
-function killGroup(pid: number | undefined, signal: NodeJS.Signals): void {
+export function killGroup(pid: number | undefined, signal: NodeJS.Signals): void {
   if (pid === undefined) return;
   try {
     process.kill(-pid, signal);

@@ -18,6 +18,13 @@ export function stopSignal(clock: Clock): Promise<NodeJS.Signals> {
 
   process.on('SIGTERM', onSignal);
   process.on('SIGINT', onSignal);
+  // npm and npx pass SIGTERM to the shell in which they run this program. Some shells, such as Debian's, end without
+  // passing it on; then only the program's new parent shows that it has to stop.
+  if (process.env.npm_command !== undefined) {
+    const { ppid } = process;
+    const check = () => first === undefined && process.ppid !== ppid && onSignal('SIGTERM');
+    setInterval(check, processes.parentCheckMs).unref();
+  }
   return promise;
 }
 
