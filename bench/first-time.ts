@@ -1,75 +1,49 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { chromium } from 'playwright-core';
+import { signIn } from '../testkit/browser/browser.ts';
 import { findChromium } from '../testkit/browser/chromium.ts';
-import { openShell, startServing } from '../testkit/processes/shell.ts';
-import { freePort } from '../testkit/sockets/free-port.ts';
+import { addPlant, blocksOf, environmentAt, startNewcomer } from '../testkit/processes/newcomer.ts';
 import { table } from './measure/report.ts';
 import { temporaryFolder } from './servers/cleanup.ts';
 
 /**
- * `node bench/first-time.ts`: follows the README as a first-time user with an empty home: clone, install, start,
- * paste the quick start up to the import, and look at the console. It measures the machine's time, without reading
- * and pasting.
+ * `node bench/first-time.ts`: follows the README as a first-time user with an empty home: clone, install, start, create
+ * the webhook, and add a plant in the console. It measures the machine's time, without reading and pasting.
  */
 
 const ROOT = join(import.meta.dirname, '..');
-const README = readFileSync(join(ROOT, 'README.md'), 'utf8');
-const [, quickStart = ''] = /^## Quick start\n(.*?)^## /ms.exec(README) ?? [];
-const blocks = (language: string) =>
-  [...quickStart.matchAll(new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\``, 'gms'))].map(
-    ([, text = '']) => text,
-  );
-const [receiver = ''] = blocks('js');
-const [start = '', prepare = '', subscribe = ''] = blocks('bash');
+const [start = '', create = '', subscribe = ''] = blocksOf(readFileSync(join(ROOT, 'README.md'), 'utf8'));
 
 await using cleanup = new AsyncDisposableStack();
 const steps: { step: string; seconds: number }[] = [];
 const home = temporaryFolder().path;
 const folder = join(temporaryFolder().path, 'plant-store');
-// Without npm's additions to the path of this program: the system's own Node and npm.
-const path = (process.env.PATH ?? '').split(delimiter).filter((entry) => !entry.includes('node_modules'));
-const env = { PATH: path.join(delimiter), HOME: home, PORT: '0' };
+const env = environmentAt(home);
 const run = (command: string, args: string[], cwd: string) =>
   execFileSync(command, args, { cwd, env, stdio: ['ignore', 'ignore', 'inherit'] });
 
 await step('git clone', async () => run('git', ['clone', '-q', ROOT, folder], home));
 await step('npm ci', async () => run('npm', ['ci'], folder));
-const place = { folder, env };
-const service = await step('npm start, until the token is shown', () => startServing(start, place));
-cleanup.defer(service.stop);
-const port = String(await freePort());
-const fill = (text: string) =>
-  text
-    .replaceAll('http://127.0.0.1:3000', service.url)
-    .replaceAll('pst_…', service.token)
-    .replaceAll('4000', port);
-const shell = openShell(place);
-cleanup.defer(shell.stop);
+const newcomer = await step('npm start, until the token is shown', () =>
+  startNewcomer(start.replace('npm ci && ', ''), { folder, env }),
+);
+cleanup.defer(newcomer.stop);
 await step('receiver and webhook', async () => {
-  writeFileSync(join(folder, 'receiver.mjs'), fill(receiver));
-  await shell.paste(fill(prepare));
-  await shell.paste(fill(subscribe));
+  await newcomer.paste(create);
+  await newcomer.paste(subscribe);
 });
 const launch = await findChromium();
 const browser = await chromium.launch({ ...launch, chromiumSandbox: false });
 cleanup.defer(() => browser.close());
-await step('console: sign in, add a plant, see it', async () => {
+await step('console: sign in, add a plant', async () => {
   const page = await browser.newPage();
-  await page.goto(`${service.url}/console`);
-  await page.getByLabel('Token', { exact: true }).fill(service.token);
-  await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.getByRole('link', { name: 'Plants' }).first().click();
-  await page.getByRole('button', { name: 'Add a plant' }).click();
-  await page.getByLabel('Name').fill('Rowan');
-  await page.getByRole('button', { name: 'Add', exact: true }).click();
-  await page.getByRole('cell', { name: 'Rowan', exact: true }).waitFor();
+  await page.goto(`${newcomer.service.url}/console`);
+  await signIn(page, newcomer.service.token);
+  await addPlant(page, { Name: 'Rowan' });
 });
-await step('its webhook, received and verified', async () => {
-  while (!readFileSync(join(folder, 'receiver.log'), 'utf8').includes('verified')) await pause(20);
-});
+await step('its webhook, received and verified', () => newcomer.verified(1));
 const total = steps.reduce((sum, { seconds }) => sum + seconds, 0);
 const rows = [...steps, { step: 'all of it', seconds: total }];
 console.log(

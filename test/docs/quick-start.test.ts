@@ -1,112 +1,53 @@
 import assert from 'node:assert/strict';
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, watch, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
-import { openShell, startServing } from '../../testkit/processes/shell.ts';
-import { freePort } from '../../testkit/sockets/free-port.ts';
+import { startBrowser } from '../../testkit/browser/browser.ts';
+import { addPlant, blocksOf, copyProject, startNewcomer } from '../../testkit/processes/newcomer.ts';
 
-const ROOT = join(import.meta.dirname, '..', '..');
-const README = readFileSync(join(ROOT, 'README.md'), 'utf8');
-const PLANTS = 630;
-const PATIENCE_MS = 20_000;
+const README = readFileSync(join(import.meta.dirname, '..', '..', 'README.md'), 'utf8');
+const INSTALL = 'npm ci && ';
 
-const quickStart = /^## Quick start\n(.*?)^## /ms.exec(README)?.[1] ?? '';
-const [receiver = ''] = blocks('js');
-const [response = ''] = blocks('http');
-const [start = '', ...pasted] = blocks('bash');
-
-test('the README names the two commands', () => {
-  for (const command of ['npm ci && npm start', 'npm ci && npm test']) {
-    assert.ok(README.includes(`\`\`\`bash\n${command}\n\`\`\``), command);
+test('the README names the two commands, and starts the service once', () => {
+  const commands = blocksOf(README).join('').split('\n');
+  for (const command of [`${INSTALL}npm start`, `${INSTALL}npm test`]) {
+    assert.equal(commands.filter((line) => line === command).length, 1, command);
   }
+  assert.equal(commands.filter((line) => line.includes('npm start')).length, 1);
 });
 
-test('the receiver of the README is the one among the examples, in 15 lines', () => {
-  assert.equal(receiver, readFileSync(join(ROOT, 'examples', 'receiver.mjs'), 'utf8'));
-  assert.equal(receiver.split('\n').filter((line) => line.trim() !== '').length, 15);
-});
-
-test('the quick start of the README, pasted block by block, verifies 630 plants', async () => {
+test('the quick start of the README, pasted block by block and with the console in a browser, works as written', async () => {
   await using cleanup = new AsyncDisposableStack();
-  const place = { folder: copyProject(), env: newcomersEnvironment() };
-  cleanup.defer(() => rmSync(place.folder, { recursive: true, force: true }));
-  const service = await startServing(start, place);
-  cleanup.defer(service.stop);
-  const port = await freePort();
-  const fill = (text: string) =>
-    text
-      .replaceAll('http://127.0.0.1:3000', service.url)
-      .replaceAll('pst_…', service.token)
-      .replaceAll('4000', String(port));
-  writeFileSync(join(place.folder, 'receiver.mjs'), fill(receiver));
-  const shell = openShell(place);
-  cleanup.defer(shell.stop);
+  const place = copyProject();
+  cleanup.defer(place.remove);
+  const browser = await startBrowser();
+  cleanup.defer(browser.stop);
+  const [start = '', create = '', subscribe = '', operate = '', count = '', look = '', end = '', tests] =
+    blocksOf(README);
+  assert.equal(tests, `${INSTALL}npm test\n`);
+  const newcomer = await startNewcomer(start.replace(INSTALL, ''), place);
+  cleanup.defer(newcomer.stop);
 
-  const [prepare = '', subscribe = '', operate = '', count = '', end = '', ...others] = pasted;
-  assert.deepEqual(others, []);
-  const created = await shell.paste(fill(prepare));
-  const [, status, location, body] = /^(.+)\n(.+)\n\n(.+)$/m.exec(response) ?? [];
+  const created = await newcomer.paste(create);
+  const [, response = ''] = /^```http\n(.*?)^```/ms.exec(README) ?? [];
+  const [status, location, , body] = response.split('\n');
   for (const line of [status, location, body]) assert.ok(created.includes(line ?? 'missing'), created);
-  await shell.paste(fill(subscribe));
-  const operated = await shell.paste(fill(operate));
+
+  await newcomer.paste(subscribe);
+  const operated = await newcomer.paste(operate);
+  assert.match(readFileSync(join(place.folder, 'stderr.log'), 'utf8'), /\b630 rows added \(/);
   assert.deepEqual(operated.match(/(?<=^HTTP\/1\.1 )\d+/gm), ['200', '200', '204']);
-  const listed = operated.match(/"name":"[^"]*"/g);
-  assert.equal(new Set(listed).size, 10, `${listed}`);
+  assert.deepEqual(
+    operated.match(/(?<="id":)\d+/g),
+    Array.from({ length: 10 }, (_, at) => String(at + 1)),
+  );
 
-  const log = join(place.folder, 'receiver.log');
-  await untilVerified(log, PLANTS);
-  assert.match(await shell.paste(fill(count)), /^630\nverified \{"id":\d+,"name":"/);
-  await shell.paste(fill(end));
-  const ids = readFileSync(log, 'utf8').match(/(?<=^verified \{"id":)\d+/gm);
-  assert.equal(new Set(ids).size, PLANTS);
+  const said = await newcomer.verified(630);
+  assert.equal(new Set(said.match(/(?<=^verified \{"id":)\d+/gm)).size, 630);
+  assert.equal(await newcomer.paste(count), '630\n');
+
+  await browser.visit(newcomer.service, {}, (page) => addPlant(page, { Name: 'Rowan' }));
+  await newcomer.verified(631);
+  assert.match(await newcomer.paste(look), /^verified \{"id":\d+,"name":"Rowan"\}\n$/);
+  await newcomer.paste(end);
 });
-
-function blocks(language: string): string[] {
-  const fenced = new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\``, 'gms');
-  return [...quickStart.matchAll(fenced)].map(([, text = '']) => text);
-}
-
-/** The part of a clone after `npm ci` that the quick start needs. */
-function copyProject(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'plant-store-quick-start-'));
-  for (const name of ['bin', 'src', 'packages', 'examples', 'package.json', '.npmrc']) {
-    cpSync(join(ROOT, name), join(folder, name), { recursive: true });
-  }
-  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
-  return folder;
-}
-
-/**
- * Excludes the npm that runs the tests, which puts its Node first on the PATH. Adds settings that do not affect the
- * README: a free port, and quick retries for deliveries sent before the receiver listens.
- */
-function newcomersEnvironment(): Record<string, string> {
-  const { PATH = '', HOME = '' } = process.env;
-  const path = PATH.split(delimiter).filter((entry) => !entry.includes('node_modules'));
-  return {
-    PATH: path.join(delimiter),
-    HOME,
-    PORT: '0',
-    WEBHOOK_RETRY_SCHEDULE: '0s,100ms,200ms,400ms,800ms,2s,4s',
-    // npx would first build the pages, which this test does not need.
-    npm_config_ignore_scripts: 'true',
-  };
-}
-
-async function untilVerified(log: string, count: number): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const verified = () => readFileSync(log, 'utf8').match(/^verified /gm)?.length ?? 0;
-  const check = () => {
-    if (verified() >= count) resolve();
-  };
-  const watcher = watch(log, check);
-  const late = setTimeout(() => reject(new Error(`${verified()} of ${count} are verified.`)), PATIENCE_MS);
-  try {
-    check();
-    await promise;
-  } finally {
-    clearTimeout(late);
-    watcher.close();
-  }
-}

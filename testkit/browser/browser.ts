@@ -12,10 +12,13 @@ export type TestBrowser = {
    * Opens the console in its own browser context and passes its page on. Fails when the browser complains: about a
    * script error, a violation of the Content-Security-Policy, or a request to another host.
    */
-  visit(service: Service, options: VisitOptions, use: (page: Page) => Promise<void>): Promise<void>;
+  visit(service: Console, options: VisitOptions, use: (page: Page) => Promise<void>): Promise<void>;
   /** May be called twice. */
   stop(): Promise<void>;
 };
+
+/** Of a service in this process or another. */
+type Console = Pick<Service, 'url' | 'token'>;
 
 export type VisitOptions = {
   /** Where in the console, such as `#/plants`. */
@@ -51,7 +54,7 @@ export async function startBrowser(): Promise<TestBrowser> {
 
 async function visit(
   browser: Browser,
-  service: Service,
+  service: Console,
   options: VisitOptions,
   use: (page: Page) => Promise<void>,
 ): Promise<void> {
@@ -92,7 +95,7 @@ export async function signIn(page: Page, token: string): Promise<void> {
 
 type Listening = { complaints: string[]; mayLoseConnection: boolean };
 
-function listen(page: Page, { url }: Service, { complaints, mayLoseConnection }: Listening): void {
+function listen(page: Page, { url }: Console, { complaints, mayLoseConnection }: Listening): void {
   page.on('pageerror', (error) => complaints.push(`an error in the script: ${error.stack}`));
   page.on('console', (message) => {
     const text = message.text();
