@@ -1,12 +1,13 @@
 import { existsSync, globSync, readFileSync, statSync } from 'node:fs';
-import { dirname, join, posix, relative } from 'node:path';
+import { dirname, join, posix, sep } from 'node:path';
 
 /** Where the project is. */
 export const root = join(import.meta.dirname, '..', '..');
 
 /** The Markdown that becomes pages, by path from the root of the project. */
 export function pageSources(): string[] {
-  return globSync(['*.md', 'docs/**/*.md', 'examples/*.md'], { cwd: root }).sort();
+  const found = globSync(['*.md', 'docs/**/*.md', 'examples/*.md'], { cwd: root });
+  return found.map((path) => path.replaceAll(sep, '/')).sort();
 }
 
 /** Without the comment at the head of generated pages. */
@@ -54,7 +55,7 @@ export function listingOf(source: string): string {
 
 /** From one file of the site to another. */
 export function linkTo(from: string, to: string): string {
-  return relative(dirname(from), to) || posix.basename(to);
+  return posix.relative(dirname(from), to) || posix.basename(to);
 }
 
 /** A build from fewer files, such as that of the image, shows fewer of them. */

@@ -39,8 +39,9 @@ export function compile(root: string): void {
 }
 
 function tsc(root: string, project: string, folder: string): void {
-  const command = join(root, 'node_modules', '.bin', 'tsc');
-  const { status, error } = spawnSync(command, ['-p', project, '--outDir', folder], {
+  // Not from `.bin`, where Windows has a batch file.
+  const compiler = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
+  const { status, error } = spawnSync(process.execPath, [compiler, '-p', project, '--outDir', folder], {
     cwd: root,
     stdio: ['ignore', 2, 2],
   });
