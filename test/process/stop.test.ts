@@ -88,8 +88,7 @@ for (const [signal, exitCode] of [
 for (const command of ['npm start', 'npx plant-store serve']) {
   test(`"${command}" leaves no service behind when a supervisor sends SIGTERM to npm alone`, async (t) => {
     const { folder, dataDir } = await makePlace(t);
-    const { PATH } = process.env;
-    const env = { PATH, HOME: folder, DATA_DIR: dataDir, PORT: '0', npm_config_update_notifier: 'false' };
+    const env = { PATH: process.env.PATH, HOME: folder, DATA_DIR: dataDir, PORT: '0' };
     const [program = '', ...args] = command.split(' ');
     const child = spawn(program, args, {
       cwd: join(import.meta.dirname, '..', '..'),

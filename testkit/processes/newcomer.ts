@@ -50,7 +50,7 @@ export function copyProject(): Place & { remove(): void } {
 /** Without what the npm that runs this program adds to the path: its Node. */
 export function environmentAt(home: string): Record<string, string> {
   const path = (process.env.PATH ?? '').split(delimiter).filter((entry) => !entry.includes('node_modules'));
-  return { PATH: path.join(delimiter), HOME: home, PORT: '0', npm_config_update_notifier: 'false' };
+  return { PATH: path.join(delimiter), HOME: home, PORT: '0' };
 }
 
 export async function startNewcomer(start: string, place: Place): Promise<Newcomer> {
