@@ -86,7 +86,9 @@ export function createTarget({ allowed, resolve, lookupMs = delivery.lookupMs }:
       for (const { address } of addresses) {
         const rule = ruleAgainst(url.protocol, address, allowed);
         if (rule === 'scheme') throw refusedBy(rule);
-        if (rule !== undefined) throw new TargetRefused(rule, `Its host has ${addressRules[rule].is}.`);
+        if (rule === undefined) continue;
+        const advice = 'The operator can allow it in WEBHOOK_ALLOWED_NETWORKS.';
+        throw new TargetRefused(rule, `Its host has ${addressRules[rule].is}. ${advice}`);
       }
       return admitted;
     },

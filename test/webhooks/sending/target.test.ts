@@ -197,6 +197,13 @@ for (const [url, rule] of refused) {
   });
 }
 
+test('a refused address names the setting that would allow it', async () => {
+  await assert.rejects(
+    targetWith().check('https://inside.example/'),
+    /has a private network address\. The operator can allow it in WEBHOOK_ALLOWED_NETWORKS\.$/,
+  );
+});
+
 const accepted = [
   'https://public.example/',
   'https://public.example',
