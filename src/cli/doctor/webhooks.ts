@@ -3,17 +3,23 @@ import type { AllowedNetworks } from '../../webhooks/sending/addresses.ts';
 import { reasonOf } from '../../webhooks/sending/attempt.ts';
 import { connect } from '../../webhooks/sending/connect.ts';
 import { createResolve } from '../../webhooks/sending/resolver.ts';
-import { createTarget, type Target } from '../../webhooks/sending/target.ts';
+import { createTarget, type Target, TargetRefused } from '../../webhooks/sending/target.ts';
 import { checks as limits } from '../limits.ts';
 import { type Finding, ok, warning } from './check.ts';
 
-export type Receiver = { webhook: string; url: string };
+export type Receiver = {
+  webhook: string;
+  url: string;
+  /** Whether the service's last attempt succeeded. */
+  isHealthy: boolean;
+};
 
 const NAME = 'Webhooks';
 
 /**
  * Checks that receivers can be connected to, by the rules for deliveries. Sends no request, and connects only once to a
- * receiver that several webhooks share.
+ * receiver that several webhooks share. The service may have other settings than this command: a receiver that only
+ * these refuse can be reached if the service's last attempt succeeded.
  */
 export async function checkReceivers(
   receivers: readonly Receiver[],
@@ -26,10 +32,13 @@ export async function checkReceivers(
   const left = byPlace.values();
 
   async function worker(): Promise<void> {
-    for (const [, [first, ...others]] of left) {
+    for (const [, group] of left) {
+      const [first, ...others] = group;
       if (first === undefined) continue;
-      const reason = await reasonAgainst(target, first.url);
-      if (reason !== undefined) findings.push(unreachable(first, others.length, reason));
+      const error = await errorOf(target, first.url);
+      const isReached = error instanceof TargetRefused && group.some(({ isHealthy }) => isHealthy);
+      if (error === undefined || isReached) continue;
+      findings.push(unreachable(first, others.length, error));
     }
   }
 
@@ -39,12 +48,14 @@ export async function checkReceivers(
   return well === 0 ? findings : [ok(NAME, summary), ...findings];
 }
 
-function unreachable({ webhook, url }: Receiver, others: number, reason: string): Finding {
+function unreachable({ webhook, url }: Receiver, others: number, error: unknown): Finding {
   const more = others === 0 ? '' : ` and of ${others} more webhooks`;
   return warning(
     NAME,
-    `the receiver of ${webhook}${more} cannot be reached: ${placeOf(url)}: ${reason.replace(/\.$/, '')}`,
-    "Tell the webhook's owner. Its deliveries wait and are retried.",
+    `the receiver of ${webhook}${more} cannot be reached: ${placeOf(url)}: ${reasonOf(error).replace(/\.$/, '')}`,
+    error instanceof TargetRefused
+      ? 'Run doctor with the settings of serve: it judges by its own WEBHOOK_ALLOWED_NETWORKS.'
+      : "Tell the webhook's owner. Its deliveries wait and are retried.",
   );
 }
 
@@ -54,10 +65,11 @@ function placeOf(url: string): string {
 }
 
 /** Why connecting fails; undefined when it works. */
-async function reasonAgainst(target: Target, text: string): Promise<string | undefined> {
+async function errorOf(target: Target, text: string): Promise<unknown> {
   let socket: Socket | undefined;
-  const { promise, resolve } = Promise.withResolvers<string | undefined>();
-  const timer = setTimeout(resolve, limits.answerMs, `No connection within ${limits.answerMs / 1000} s.`);
+  const { promise, resolve } = Promise.withResolvers<unknown>();
+  const late = Object.assign(new Error('no connection'), { code: 'ETIMEDOUT' });
+  const timer = setTimeout(resolve, limits.answerMs, late);
   try {
     const url = target.read(text);
     socket = connect(
@@ -71,11 +83,11 @@ async function reasonAgainst(target: Target, text: string): Promise<string | und
         onTry() {},
         onSession() {},
       },
-      (...[error]) => resolve(error === null ? undefined : reasonOf(error)),
+      (...[error]) => resolve(error ?? undefined),
     );
     return await promise;
   } catch (error) {
-    return reasonOf(error);
+    return error;
   } finally {
     clearTimeout(timer);
     socket?.on('error', () => {}).destroy();

@@ -13,6 +13,8 @@ import { parseNetworks } from '../../../src/webhooks/sending/addresses.ts';
 import { addPlants } from '../../../testkit/processes/backed-up-store.ts';
 import { run, serve, withFolder, withStoreFolder } from '../../../testkit/processes/program.ts';
 import { startReceiver } from '../../../testkit/receivers/receiver.ts';
+import { ownerOf } from '../../../testkit/service/owner.ts';
+import { startService } from '../../../testkit/service/service.ts';
 import { freePort } from '../../../testkit/sockets/free-port.ts';
 import { makeDatabase } from '../../../testkit/stores/postgres.ts';
 
@@ -144,7 +146,7 @@ test('doctor connects to the receivers of webhooks by the rules of deliveries, a
       { webhook: 'wh_3', url: `${gone}/hook` },
       { webhook: 'wh_4', url: 'https://10.0.0.1/hook' },
       { webhook: 'wh_5', url: 'https://no-such-host.invalid/hook' },
-    ],
+    ].map((one) => ({ ...one, isHealthy: false })),
     parseNetworks('127.0.0.0/8'),
   );
   const texts = found.map(({ verdict, text }) => `${verdict}: ${text}`).sort();
@@ -154,6 +156,23 @@ test('doctor connects to the receivers of webhooks by the rules of deliveries, a
   assert.match(texts[3] ?? '', /wh_5 .*(?:name|connection)/);
   assert.doesNotMatch(texts.join(), /secret|\/hook/);
   assert.equal(receiver.received.length, 0);
+});
+
+test('doctor does not warn of a receiver that the service reaches with other settings', async (t) => {
+  const receiver = await startReceiver();
+  t.after(receiver.stop);
+  const service = await startService({ WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' });
+  t.after(service.stop);
+  const owner = ownerOf(service, service.token);
+  const id = await owner.subscribe(receiver);
+  const check = async () => {
+    const { of } = await examine({ DATA_DIR: service.dataDir, PORT: String(service.port) });
+    return of('Webhooks').map(({ verdict, text }) => `${verdict}: ${text}`);
+  };
+  assert.match((await check()).join(), /^warning: .*WEBHOOK_ALLOWED_NETWORKS/);
+  await owner.create(1);
+  await owner.settled(id);
+  assert.deepEqual(await check(), ['ok: 1 of 1 receiver can be reached']);
 });
 
 test('doctor checks a database: its version, store, connections and clock', async (t: TestContext) => {

@@ -13,7 +13,8 @@ export type DatabaseGlance = {
   now: number;
   /** Undefined without a store in the database. */
   schema: { applied: number; known: number; isTooNew: boolean } | undefined;
-  receivers: { webhook: string; url: string }[];
+  /** `isHealthy`: the last attempt succeeded. */
+  receivers: { webhook: string; url: string; isHealthy: boolean }[];
 };
 
 const SERVER = statement`SELECT current_setting('server_version') AS version,
@@ -25,7 +26,10 @@ const SERVER = statement`SELECT current_setting('server_version') AS version,
 
 const SCHEMA = statement`SELECT max(version) AS applied, max(compatible_from) AS oldest_program FROM migrations`;
 
-const RECEIVERS = statement`SELECT id, url FROM webhooks WHERE status = 'enabled' ORDER BY id`;
+const RECEIVERS = statement`SELECT id, url, last_success_at > coalesce(last_failure_at, 0) AS is_healthy
+  FROM webhooks
+  WHERE status = 'enabled'
+  ORDER BY id`;
 
 export async function inspectDatabase({ read }: Pick<Database, 'read'>): Promise<DatabaseGlance> {
   const [server = {}] = await read(SERVER);
@@ -46,6 +50,6 @@ function schemaOf(row: Row) {
   return { applied: Number(row.applied), known, isTooNew: Number(row.oldest_program) > known };
 }
 
-function toReceiver({ id, url }: Row) {
-  return { webhook: String(id), url: String(url) };
+function toReceiver({ id, url, is_healthy: healthy }: Row) {
+  return { webhook: String(id), url: String(url), isHealthy: healthy === true };
 }

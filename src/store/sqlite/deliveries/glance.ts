@@ -6,7 +6,8 @@ import type { Schema } from '../engine/migrate.ts';
 import { fileSize } from '../files/file-size.ts';
 import { storeSchema } from '../files/inspect.ts';
 
-export type Receiver = { webhook: string; url: string };
+/** `isHealthy`: the last attempt succeeded. */
+export type Receiver = { webhook: string; url: string; isHealthy: boolean };
 
 /** What can be read quickly from a store, without changing it. */
 export type Glance = {
@@ -29,13 +30,24 @@ export function glanceAt(path: string): Glance {
          FROM users`,
       )
       .get()?.at;
-    const receivers = db.prepare(`SELECT id, url FROM webhooks WHERE status = 'enabled' ORDER BY id`).all();
+    const receivers = db
+      .prepare(
+        `SELECT id, url, last_success_at > coalesce(last_failure_at, 0) AS is_healthy
+         FROM webhooks
+         WHERE status = 'enabled'
+         ORDER BY id`,
+      )
+      .all();
     return {
       schema: storeSchema(db),
       bytes: fileSize(path),
       logBytes: fileSize(`${path}-wal`),
       newestEventAt: typeof newest === 'number' ? newest : undefined,
-      receivers: receivers.map(({ id, url }) => ({ webhook: String(id), url: String(url) })),
+      receivers: receivers.map(({ id, url, is_healthy: healthy }) => ({
+        webhook: String(id),
+        url: String(url),
+        isHealthy: healthy === 1,
+      })),
     };
   } finally {
     db.close();
