@@ -45,6 +45,17 @@ test('the overview shows activity and what needs attention, in numbers and chart
     await tile('Delivered').getByText('6', { exact: true }).waitFor();
     const chart = page.getByRole('img', { name: /^New plants by hour: 6 in total/ });
     await chart.waitFor();
+    const value = page.locator('.chart-value').first();
+    const hour = page.getByRole('slider', { name: 'New plants by hour, hour' });
+    assert.match(await value.innerText(), /^6 in total/);
+    await hour.press('End');
+    assert.match(await value.innerText(), /Plants: 6$/);
+    await hour.press('ArrowLeft');
+    assert.match(await value.innerText(), /Plants: 0$/);
+    await hour.blur();
+    await hour.hover({ position: { x: 1, y: 5 } });
+    assert.match(await value.innerText(), /Plants: 0$/);
+    assert.deepEqual(await page.locator('.chart-scale').first().innerText(), '10\n5\n0');
     await inspect(page, 'overview');
 
     await page.getByText('Show as a table').first().press('Enter');

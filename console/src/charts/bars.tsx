@@ -1,3 +1,4 @@
+import { useSignal } from '@preact/signals';
 import { Table } from '../components/table.tsx';
 import { count } from '../format.ts';
 
@@ -19,30 +20,57 @@ const days = new Intl.DateTimeFormat('en', {
   hourCycle: 'h23',
 });
 
-/** Bars by hour, as a picture and as a table that can be opened. */
+/** Bars by hour, as a picture and as a table that can be opened. Pointer and arrow keys choose an hour to read. */
 export function Bars({ title, series, bars }: BarsProps) {
-  const most = Math.max(0, ...bars.map(sumOf));
-  const top = ceilingOf(most);
+  const chosen = useSignal<number | undefined>(undefined);
+  const top = ceilingOf(Math.max(0, ...bars.map(sumOf)));
+  const last = bars.length - 1;
+  const at = chosen.value === undefined ? undefined : Math.min(chosen.value, last);
+  const hour = at === undefined ? undefined : bars[at];
+  const choose = (next: number | undefined) => {
+    chosen.value = next;
+  };
   return (
     <figure class="chart">
       <figcaption>
         <h2>{title}</h2>
         {series.length > 1 && <Legend series={series} />}
       </figcaption>
+      <p class="chart-value">{hour ? readingOf(hour, series) : summaryOf(bars)}</p>
       <div class="chart-plot">
-        <span class="chart-top">{count(top)}</span>
-        <svg
-          viewBox={`0 0 ${Math.max(1, bars.length)} ${HEIGHT}`}
-          preserveAspectRatio="none"
-          role="img"
-          aria-label={summaryOf(title, bars)}
-        >
-          {bars.map((bar, at) => (
-            <Column key={bar.from} bar={bar} at={at} top={top} series={series} />
+        <div class="chart-scale" aria-hidden="true">
+          {[top, top / 2, 0].map((value) => (
+            <span key={value}>{count(value)}</span>
           ))}
-        </svg>
+        </div>
+        <div class="chart-area">
+          <svg
+            viewBox={`0 0 ${bars.length} ${HEIGHT}`}
+            preserveAspectRatio="none"
+            role="img"
+            aria-label={`${title}: ${summaryOf(bars)}`}
+          >
+            {bars.map((bar, place) => (
+              <Column key={bar.from} {...{ bar, top, series, place }} isChosen={place === at} />
+            ))}
+          </svg>
+          <input
+            type="range"
+            aria-label={`${title}, hour`}
+            aria-valuetext={readingOf(hour ?? bars[last], series)}
+            max={last}
+            value={at ?? last}
+            onInput={({ currentTarget }) => choose(Number(currentTarget.value))}
+            onFocus={({ currentTarget }) => choose(Number(currentTarget.value))}
+            onPointerMove={({ offsetX, currentTarget }) =>
+              choose(Math.max(0, Math.floor((offsetX / currentTarget.offsetWidth) * bars.length)))
+            }
+            onPointerLeave={() => choose(undefined)}
+            onBlur={() => choose(undefined)}
+          />
+        </div>
+        <HourMarks bars={bars} />
       </div>
-      <HourMarks bars={bars} />
       <details>
         <summary>Show as a table</summary>
         <Table
@@ -63,7 +91,9 @@ export function Bars({ title, series, bars }: BarsProps) {
   );
 }
 
-function Column({ bar, at, top, series }: { bar: Bar; at: number; top: number; series: readonly Series[] }) {
+type ColumnProps = { bar: Bar; place: number; top: number; series: readonly Series[]; isChosen: boolean };
+
+function Column({ bar, place, top, series, isChosen }: ColumnProps) {
   let below = 0;
   const parts = bar.values.map((value, index) => {
     // Any value above zero must be visible.
@@ -71,14 +101,11 @@ function Column({ bar, at, top, series }: { bar: Bar; at: number; top: number; s
     below += height;
     return { look: series[index]?.look, height, y: HEIGHT - below };
   });
-  const values = series.map(({ name }, index) => `${name}: ${count(bar.values[index] ?? 0)}`);
   return (
     <g>
-      <title>{`${days.format(new Date(bar.from))} · ${values.join(' · ')}`}</title>
-      {/* The whole column reacts to the pointer. */}
-      <rect class="chart-space" x={at} y={0} width={1} height={HEIGHT} />
+      {isChosen && <rect class="chart-chosen" x={place} y={0} width={1} height={HEIGHT} />}
       {parts.map(({ look, height, y }) => (
-        <rect key={look} class={`chart-${look}`} x={at + GAP / 2} y={y} width={1 - GAP} height={height} />
+        <rect key={look} class={`chart-${look}`} x={place + GAP / 2} y={y} width={1 - GAP} height={height} />
       ))}
     </g>
   );
@@ -99,14 +126,15 @@ function Legend({ series }: { series: readonly Series[] }) {
   );
 }
 
+/** The hours of the day that divide by six; of a few bars every hour. */
 function HourMarks({ bars }: { bars: readonly Bar[] }) {
-  const places = new Set([0, 0.25, 0.5, 0.75].map((part) => Math.floor(part * bars.length)));
+  const step = bars.length > 6 ? 6 : 1;
   return (
     <div class="chart-hours" aria-hidden="true">
       {bars.map(
         ({ from }, at) =>
-          places.has(at) && (
-            <span key={from} style={{ left: `${(100 * at) / bars.length}%` }}>
+          new Date(from).getHours() % step === 0 && (
+            <span key={from} style={{ left: `${(100 * (at + 0.5)) / bars.length}%` }}>
               {hours.format(new Date(from))}
             </span>
           ),
@@ -115,19 +143,25 @@ function HourMarks({ bars }: { bars: readonly Bar[] }) {
   );
 }
 
-function summaryOf(title: string, bars: readonly Bar[]): string {
+function readingOf(bar: Bar | undefined, series: readonly Series[]): string {
+  if (!bar) return '';
+  const values = series.map(({ name }, index) => `${name}: ${count(bar.values[index] ?? 0)}`);
+  return `${days.format(new Date(bar.from))} · ${values.join(' · ')}`;
+}
+
+function summaryOf(bars: readonly Bar[]): string {
   const total = bars.reduce((sum, bar) => sum + sumOf(bar), 0);
-  if (total === 0) return `${title}: none`;
+  if (total === 0) return 'none';
   const busiest = bars.reduce((one, other) => (sumOf(other) > sumOf(one) ? other : one));
-  return `${title}: ${count(total)} in total, most at ${hours.format(new Date(busiest.from))}, ${count(sumOf(busiest))}`;
+  return `${count(total)} in total, most at ${hours.format(new Date(busiest.from))}, ${count(sumOf(busiest))}`;
 }
 
 function sumOf({ values }: Bar): number {
   return values.reduce((sum, value) => sum + value, 0);
 }
 
-/** The round number at the top of the scale: 1, 2 or 5 with zeros, not below the value. */
+/** The round number at the top of the scale: 2, 4 or 10 with zeros, so that half of it is whole, too. */
 function ceilingOf(value: number): number {
   const power = 10 ** Math.floor(Math.log10(Math.max(1, value)));
-  return ([1, 2, 5].find((step) => step * power >= value) ?? 10) * power;
+  return ([2, 4].find((step) => step * power >= value) ?? 10) * power;
 }
