@@ -7,10 +7,13 @@ export function codeOf(error: unknown): number | undefined {
 
 /** What went wrong, in a sentence. */
 export function sentenceOf(error: unknown): string {
-  if (error instanceof PlantStoreError) {
-    return error.status === undefined ? 'The service cannot be reached.' : error.message;
-  }
+  if (isUnreachable(error)) return 'The service cannot be reached.';
   return error instanceof Error ? error.message : String(error);
+}
+
+/** Whether the service did not answer. */
+export function isUnreachable(error: unknown): boolean {
+  return error instanceof PlantStoreError && error.status === undefined;
 }
 
 /** Whether the error says that the object does not exist (any more). */

@@ -48,6 +48,7 @@ test('an unavailable service is reported, and failed loads are retried when it i
       await inspect(page, 'plants-add-failed');
       second = await startService({ PORT: port, BOOTSTRAP_TOKEN: token });
       await page.getByText('The service does not answer.').waitFor({ state: 'detached' });
+      await page.getByRole('dialog').getByText('cannot be reached').waitFor({ state: 'detached' });
       await page.getByRole('button', { name: 'Add', exact: true }).click();
       await page.getByRole('cell', { name: 'Alder', exact: true }).waitFor();
     });

@@ -1,9 +1,8 @@
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import { sentenceOf } from '../failure.ts';
 import { Button } from './button.tsx';
 import { Dialog } from './dialog.tsx';
-import { Notice } from './notice.tsx';
+import { FailureNotice } from './notice.tsx';
 
 type ConfirmProps = {
   title: string;
@@ -34,7 +33,7 @@ export function Confirm({ title, children, verb, act, onClose }: ConfirmProps) {
   return (
     <Dialog title={title} onClose={onClose} isLocked={isBusy.value}>
       <div class="dialog-body">{children}</div>
-      {error.value !== undefined && <Notice kind="bad">{sentenceOf(error.value)}</Notice>}
+      <FailureNotice failure={error} />
       <footer>
         <Button onClick={onClose} autofocus {...(isBusy.value ? { refusal: 'In progress.' } : {})}>
           Cancel

@@ -1,4 +1,7 @@
+import { type Signal, useSignalEffect } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
+import { recoveries } from '../connection.ts';
+import { isUnreachable, sentenceOf } from '../failure.ts';
 import { Icon } from './icon.tsx';
 
 type NoticeProps = {
@@ -18,4 +21,12 @@ export function Notice({ kind, children, actions }: NoticeProps) {
       {actions && <div class="notice-actions">{actions}</div>}
     </div>
   );
+}
+
+/** Why the last attempt in a dialog failed. An unreachable service is no longer reported once it answers. */
+export function FailureNotice({ failure }: { failure: Signal<unknown> }) {
+  useSignalEffect(() => {
+    if (recoveries.value > 0 && isUnreachable(failure.peek())) failure.value = undefined;
+  });
+  return failure.value === undefined ? null : <Notice kind="bad">{sentenceOf(failure.value)}</Notice>;
 }

@@ -1,9 +1,8 @@
 import { Button } from '../components/button.tsx';
 import { Dialog } from '../components/dialog.tsx';
 import { Field } from '../components/field.tsx';
-import { Notice } from '../components/notice.tsx';
+import { FailureNotice } from '../components/notice.tsx';
 import { type DraftErrors, type DraftText, fieldOf, readDraft } from '../draft.ts';
-import { sentenceOf } from '../failure.ts';
 import { useForm } from '../form.ts';
 import { store } from '../session.ts';
 import { toast } from '../toasts.ts';
@@ -26,7 +25,7 @@ export function PlantForm({ onAdded, onClose }: { onAdded(): void; onClose(): vo
   return (
     <Dialog title="Add a plant" onClose={onClose} isLocked={isBusy.value}>
       <form ref={element} onSubmit={submit} noValidate>
-        {failure.value !== undefined && <Notice kind="bad">{sentenceOf(failure.value)}</Notice>}
+        <FailureNotice failure={failure} />
         <Field
           label="Name"
           value={text.value.name}

@@ -4,8 +4,7 @@ import { useRef } from 'preact/hooks';
 import { Button } from '../components/button.tsx';
 import { Dialog } from '../components/dialog.tsx';
 import { Choice } from '../components/field.tsx';
-import { Notice } from '../components/notice.tsx';
-import { sentenceOf } from '../failure.ts';
+import { FailureNotice } from '../components/notice.tsx';
 import { hold } from '../hold.ts';
 import { randomKey } from '../keys.ts';
 
@@ -57,7 +56,7 @@ export function Rotation<Made>({ title, what, rotate, shown, onClose, children }
   return (
     <Dialog title={title} onClose={onClose} isLocked={isBusy.value}>
       <div class="dialog-body">
-        {failure.value !== undefined && <Notice kind="bad">{sentenceOf(failure.value)}</Notice>}
+        <FailureNotice failure={failure} />
         {children}
         <Choice
           label="Keep the old one for"

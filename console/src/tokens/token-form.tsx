@@ -3,8 +3,7 @@ import type { TokenInput } from '../../../packages/client/src/client.ts';
 import { Button } from '../components/button.tsx';
 import { Dialog } from '../components/dialog.tsx';
 import { Checkbox, Choice, Field } from '../components/field.tsx';
-import { Notice } from '../components/notice.tsx';
-import { sentenceOf } from '../failure.ts';
+import { FailureNotice } from '../components/notice.tsx';
 import { type FieldErrors, useForm } from '../form.ts';
 import { hold } from '../hold.ts';
 import { may, type Scope, store } from '../session.ts';
@@ -64,7 +63,7 @@ function TokenForm({ made, onCreated, onClose }: FormProps) {
   return (
     <Dialog title="Create a token" onClose={onClose} isLocked={isBusy.value}>
       <form ref={element} onSubmit={submit} noValidate>
-        {failure.value !== undefined && <Notice kind="bad">{sentenceOf(failure.value)}</Notice>}
+        <FailureNotice failure={failure} />
         <Field
           label="Label"
           isOptional

@@ -4,8 +4,7 @@ import type { Webhook } from '../../../packages/client/src/client.ts';
 import { Button } from '../components/button.tsx';
 import { Dialog } from '../components/dialog.tsx';
 import { Choice, Field } from '../components/field.tsx';
-import { Notice } from '../components/notice.tsx';
-import { sentenceOf } from '../failure.ts';
+import { FailureNotice } from '../components/notice.tsx';
 import { counted } from '../format.ts';
 import { randomKey } from '../keys.ts';
 import { store } from '../session.ts';
@@ -79,7 +78,7 @@ export function Replay({ webhook: { id }, hoursBack = '24', onChanged, onClose }
   return (
     <Dialog title="Replay" onClose={onClose} isLocked={isBusy.value}>
       <form onSubmit={replay} noValidate>
-        {failure.value !== undefined && <Notice kind="bad">{sentenceOf(failure.value)}</Notice>}
+        <FailureNotice failure={failure} />
         <p>Receivers that deduplicate by event id process nothing twice.</p>
         <Choice label="Send again" value={what.value} options={WHAT} onChange={choose(what)} autofocus />
         <Choice label="Since" value={hours.value} options={SINCE} onChange={choose(hours)} />

@@ -1,8 +1,7 @@
 import { Button } from '../components/button.tsx';
 import { Dialog } from '../components/dialog.tsx';
 import { Field } from '../components/field.tsx';
-import { Notice } from '../components/notice.tsx';
-import { sentenceOf } from '../failure.ts';
+import { FailureNotice } from '../components/notice.tsx';
 import { useForm } from '../form.ts';
 import { errorsOf, refusedField, type WebhookText } from '../webhook-draft.ts';
 
@@ -27,7 +26,7 @@ export function WebhookForm({ title, verb, text: before, save, onClose }: Webhoo
   return (
     <Dialog title={title} onClose={onClose} isLocked={isBusy.value}>
       <form ref={element} onSubmit={submit} noValidate>
-        {failure.value !== undefined && <Notice kind="bad">{sentenceOf(failure.value)}</Notice>}
+        <FailureNotice failure={failure} />
         <Field
           label="URL"
           hint="Every new plant is sent there by POST."
