@@ -33,9 +33,11 @@ export function Plants() {
 
   const actions = (
     <>
-      <ButtonLink href={href('/plants/import')} icon="upload">
-        Import
-      </ButtonLink>
+      {refusal === undefined && (
+        <ButtonLink href={href('/plants/import')} icon="upload">
+          Import
+        </ButtonLink>
+      )}
       <Button look="primary" icon="add" refusal={refusal} onClick={() => (isAdding.value = true)}>
         Add a plant
       </Button>
