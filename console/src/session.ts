@@ -22,6 +22,11 @@ export function may(scope: Scope): boolean {
   return session.value?.scopes.has(scope) ?? false;
 }
 
+/** Why a button that needs a scope cannot be pressed, if the token lacks it. */
+export function refusalFor(scope: Scope): string | undefined {
+  return may(scope) ? undefined : `Your token lacks the scope ${scope}.`;
+}
+
 /** The client of the signed-in user. Pages are only shown while somebody is signed in. */
 export function store(): PlantStore {
   const current = session.peek();

@@ -2,8 +2,16 @@ import { useSignal } from '@preact/signals';
 import { toast } from '../toasts.ts';
 import { Icon } from './icon.tsx';
 
-/** Copies a text. `what` names it: "Copy the secret". */
-export function CopyButton({ text, what }: { text: string; what: string }) {
+type CopyButtonProps = {
+  text: string;
+  /** Names it: "Copy the secret". */
+  what: string;
+  /** Shows the name beside the icon, too. */
+  isNamed?: boolean;
+};
+
+/** Copies a text. */
+export function CopyButton({ text, what, isNamed = false }: CopyButtonProps) {
   const isCopied = useSignal(false);
   async function copy(): Promise<void> {
     try {
@@ -20,12 +28,13 @@ export function CopyButton({ text, what }: { text: string; what: string }) {
   return (
     <button
       type="button"
-      class="icon-button copy"
+      class={isNamed ? 'button copy' : 'icon-button copy'}
       aria-label={`Copy ${what}`}
       title={`Copy ${what}`}
       onClick={copy}
     >
       <Icon name={isCopied.value ? 'check' : 'copy'} />
+      {isNamed && <span>Copy {what}</span>}
       <span role="status" class="copied">
         {isCopied.value ? 'Copied' : ''}
       </span>

@@ -7,8 +7,14 @@ const now = signal(Date.now());
 let shown = 0;
 let ticking: ReturnType<typeof setInterval> | undefined;
 
+type TimeProps = {
+  at: string | number;
+  /** It is still to come: once the time has passed it is "now". */
+  isAhead?: boolean;
+};
+
 /** How long ago, or how soon; on hover the exact time. */
-export function Time({ at }: { at: string | number }) {
+export function Time({ at, isAhead = false }: TimeProps) {
   useEffect(() => {
     shown += 1;
     ticking ??= setInterval(() => (now.value = Date.now()), 1_000);
@@ -21,7 +27,8 @@ export function Time({ at }: { at: string | number }) {
   }, []);
   const exact = new Date(at);
   // The clock stops while no time is shown.
-  const text = fromNow(exact, Math.max(now.value, Date.now()));
+  const current = Math.max(now.value, Date.now());
+  const text = isAhead && exact.getTime() < current ? 'now' : fromNow(exact, current);
   return (
     <time dateTime={exact.toISOString()} title={dateAndTime(exact)}>
       {text}

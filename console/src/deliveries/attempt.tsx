@@ -5,11 +5,19 @@ import { duration } from '../format.ts';
 
 type Attempt = DeliveryWithHistory['history'][number];
 
+type AttemptLineProps = {
+  attempt: Attempt;
+  /** 1 for the first attempt of the delivery. */
+  number: number;
+  /** Whether to show the response at first. */
+  isOpen: boolean;
+};
+
 /** One request to the receiver and its response. */
-export function AttemptLine({ attempt }: { attempt: Attempt }) {
+export function AttemptLine({ attempt, number, isOpen }: AttemptLineProps) {
   const { at, durationMs, address, status, excerpt, error } = attempt;
   return (
-    <li>
+    <li value={number}>
       <p class="attempt-head">
         <AttemptBadge attempt={attempt} />
         <Time at={at} />
@@ -20,7 +28,7 @@ export function AttemptLine({ attempt }: { attempt: Attempt }) {
       </p>
       {error !== undefined && <p>{error}</p>}
       {excerpt !== undefined && excerpt !== '' && (
-        <details>
+        <details open={isOpen}>
           <summary>The response began with</summary>
           <pre>
             <code>{excerpt}</code>

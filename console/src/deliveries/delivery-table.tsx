@@ -29,9 +29,9 @@ function columnsFor(webhook: string): readonly Column<Delivery>[] {
       ),
     },
     { title: 'State', cell: (delivery) => <StateBadge shown={shownDelivery(delivery)} /> },
-    { title: 'Happened', cell: ({ createdAt }) => <Time at={createdAt} /> },
+    { title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
     { title: 'Attempts', kind: 'number', cell: ({ attempts }) => attempts },
-    { title: 'Next', cell: ({ nextAttemptAt }) => nextAttemptAt && <Time at={nextAttemptAt} /> },
+    { title: 'Next', cell: ({ nextAttemptAt }) => nextAttemptAt && <Time at={nextAttemptAt} isAhead /> },
     { title: 'Reason', cell: ({ reason }) => reason && <span class="reason">{reason}</span> },
   ];
 }

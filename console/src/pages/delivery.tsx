@@ -1,18 +1,19 @@
 import { useSignal } from '@preact/signals';
-import type { DeliveryWithHistory } from '../../../packages/client/src/client.ts';
-import { Button } from '../components/button.tsx';
+import type { DeliveryWithHistory, Webhook } from '../../../packages/client/src/client.ts';
+import { Button, ButtonLink } from '../components/button.tsx';
 import { CopyButton } from '../components/copy-button.tsx';
 import { Page } from '../components/page.tsx';
 import { StateBadge } from '../components/state-badge.tsx';
 import { Loaded } from '../components/states.tsx';
 import { Time } from '../components/time.tsx';
 import { AttemptLine } from '../deliveries/attempt.tsx';
+import { bodyOf, curlOf } from '../deliveries/request.ts';
 import { sentenceOf } from '../failure.ts';
 import { dateAndTime } from '../format.ts';
 import { useRefresh } from '../refresh.ts';
 import { useResource } from '../resource.ts';
 import { href } from '../router.ts';
-import { may, store } from '../session.ts';
+import { refusalFor, store } from '../session.ts';
 import { toast } from '../toasts.ts';
 import { shownDelivery } from '../webhook-state.ts';
 import '../styles/deliveries.css';
@@ -21,11 +22,13 @@ const REFRESH_MS = 2_000;
 
 /** One event for one webhook, with every attempt. */
 export function Delivery({ webhook, event }: { webhook: string; event: string }) {
-  const delivery = useResource(`${webhook} ${event}`, (signal) =>
-    store().webhooks.delivery(webhook, event, { signal }),
-  );
-  const { value } = delivery.state.value;
-  useRefresh(delivery, value?.state === 'pending' ? REFRESH_MS : Number.POSITIVE_INFINITY);
+  const loaded = useResource(`${webhook} ${event}`, async (signal) => {
+    const { get, delivery } = store().webhooks;
+    const [one, target] = await Promise.all([delivery(webhook, event, { signal }), get(webhook, { signal })]);
+    return { delivery: one, webhook: target };
+  });
+  const value = loaded.state.value.value?.delivery;
+  useRefresh(loaded, value?.state === 'pending' ? REFRESH_MS : Number.POSITIVE_INFINITY);
   const isBusy = useSignal(false);
 
   async function redeliver(): Promise<void> {
@@ -33,7 +36,7 @@ export function Delivery({ webhook, event }: { webhook: string; event: string })
     try {
       await store().webhooks.redeliver(webhook, event);
       toast('Sending it again now.');
-      await delivery.reload();
+      await loaded.reload();
     } catch (error) {
       toast(sentenceOf(error), { kind: 'failed' });
     } finally {
@@ -41,30 +44,30 @@ export function Delivery({ webhook, event }: { webhook: string; event: string })
     }
   }
 
-  const refusal = may('webhooks:write') ? undefined : 'Your token lacks the scope webhooks:write.';
+  const refusal = refusalFor('webhooks:write');
   return (
     <Page
       title={titleOf(value)}
       back={{ href: href('/deliveries', { webhook }), label: 'Deliveries' }}
       actions={
         value && (
-          <Button icon="refresh" isBusy={isBusy.value} refusal={refusal} onClick={() => void redeliver()}>
-            Send again
-          </Button>
+          <>
+            <Button icon="refresh" isBusy={isBusy.value} refusal={refusal} onClick={() => void redeliver()}>
+              Send again
+            </Button>
+            <ButtonLink icon="webhooks" href={href(`/webhooks/${webhook}`)}>
+              View webhook
+            </ButtonLink>
+          </>
         )
       }
     >
-      <Loaded resource={delivery} what="delivery">
+      <Loaded resource={loaded} what="delivery">
         {(one) => (
           <div class="stack">
-            <Facts delivery={one} webhook={webhook} />
-            <Attempts delivery={one} />
-            <section class="card" aria-labelledby="body">
-              <h2 id="body">What was sent</h2>
-              <pre>
-                <code>{bodyOf(one)}</code>
-              </pre>
-            </section>
+            <Facts {...one} />
+            <Attempts delivery={one.delivery} />
+            <Payload {...one} />
           </div>
         )}
       </Loaded>
@@ -77,7 +80,9 @@ function titleOf(delivery: DeliveryWithHistory | undefined): string {
   return delivery.type === 'plant.test' ? 'Test event' : delivery.plant.name;
 }
 
-function Facts({ delivery, webhook }: { delivery: DeliveryWithHistory; webhook: string }) {
+type OneDelivery = { delivery: DeliveryWithHistory; webhook: Webhook };
+
+function Facts({ delivery, webhook }: OneDelivery) {
   const { event, createdAt, nextAttemptAt, state, reason } = delivery;
   return (
     <section class="card">
@@ -86,25 +91,25 @@ function Facts({ delivery, webhook }: { delivery: DeliveryWithHistory; webhook: 
         <dd>
           <StateBadge shown={shownDelivery(delivery)} />
         </dd>
-        {reason !== undefined && <dt>Why</dt>}
+        {reason !== undefined && <dt>Reason</dt>}
         {reason !== undefined && <dd>{reason}</dd>}
-        <dt>Happened</dt>
+        <dt>Created</dt>
         <dd>
           <Time at={createdAt} />, {dateAndTime(createdAt)}
         </dd>
         {state === 'pending' && <dt>Next attempt</dt>}
         {state === 'pending' && (
-          <dd>{nextAttemptAt ? <Time at={nextAttemptAt} /> : 'in progress, or when the pause is over'}</dd>
+          <dd>
+            {nextAttemptAt ? <Time at={nextAttemptAt} isAhead /> : 'in progress, or when the pause is over'}
+          </dd>
         )}
         <dt>Event</dt>
         <dd class="copyable">
           <code>{event}</code>
           <CopyButton text={event} what="the event id" />
         </dd>
-        <dt>Webhook</dt>
-        <dd>
-          <a href={href(`/webhooks/${webhook}`)}>{webhook}</a>
-        </dd>
+        <dt>URL</dt>
+        <dd>{webhook.url}</dd>
       </dl>
     </section>
   );
@@ -120,18 +125,29 @@ function Attempts({ delivery: { history, attempts } }: { delivery: DeliveryWithH
           {attempts} were made; the newest {history.length} are kept.
         </p>
       )}
-      <ol class="attempts" reversed={history.length > 1}>
-        {history.toReversed().map((attempt) => (
-          <AttemptLine key={attempt.at} attempt={attempt} />
+      <ol class="attempts">
+        {history.toReversed().map((attempt, at) => (
+          <AttemptLine key={attempt.at} attempt={attempt} number={attempts - at} isOpen={at === 0} />
         ))}
       </ol>
     </section>
   );
 }
 
-/** The body of the request. Ids over 2^53 keep every digit. */
-function bodyOf({ plant: { id, name, tag } }: DeliveryWithHistory): string {
-  const members = [`"id": ${id}`, `"name": ${JSON.stringify(name)}`];
-  if (tag !== undefined) members.push(`"tag": ${JSON.stringify(tag)}`);
-  return `{\n  ${members.join(',\n  ')}\n}`;
+function Payload({ delivery, webhook }: OneDelivery) {
+  const body = bodyOf(delivery);
+  return (
+    <section class="card" aria-labelledby="payload">
+      <div class="section-head">
+        <h2 id="payload">Payload</h2>
+        <div class="actions">
+          <CopyButton text={body} what="payload" isNamed />
+          <CopyButton text={curlOf(webhook.url, delivery)} what="as curl" isNamed />
+        </div>
+      </div>
+      <pre>
+        <code>{body}</code>
+      </pre>
+    </section>
+  );
 }
