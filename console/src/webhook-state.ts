@@ -1,4 +1,4 @@
-import { hasFailedLast, isFailing } from '../../packages/client/src/attention.ts';
+import { hasFailedLast } from '../../packages/client/src/attention.ts';
 import type { Delivery, Webhook } from '../../packages/client/src/client.ts';
 import type { IconName } from './components/icon.tsx';
 
@@ -10,17 +10,16 @@ export function shownWebhook(webhook: Webhook, now: number): Shown {
   const { status, disabledReason, pausedUntil, lastSuccessAt } = webhook;
   if (disabledReason !== undefined) return { text: 'Disabled by the service', kind: 'bad', icon: 'alert' };
   if (status === 'disabled') return { text: 'Disabled', kind: 'plain', icon: 'pause' };
-  if (isFailing(webhook)) return { text: 'Failing', kind: 'bad', icon: 'alert' };
   if (pausedUntil !== undefined && Date.parse(pausedUntil) > now) {
     return { text: 'Paused by its receiver', kind: 'warn', icon: 'clock' };
   }
-  if (hasFailedLast(webhook)) return { text: 'Last attempt failed', kind: 'warn', icon: 'alert' };
+  if (hasFailedLast(webhook)) return { text: 'Failing', kind: 'bad', icon: 'alert' };
   if (lastSuccessAt === undefined) return { text: 'Nothing sent yet', kind: 'info', icon: 'clock' };
-  return { text: 'Working', kind: 'good', icon: 'check' };
+  return { text: 'Healthy', kind: 'good', icon: 'check' };
 }
 
 const STATES: Record<Delivery['state'], Shown> = {
-  pending: { text: 'Pending', kind: 'info', icon: 'clock' },
+  pending: { text: 'Waiting', kind: 'info', icon: 'clock' },
   held: { text: 'Held', kind: 'warn', icon: 'pause' },
   delivered: { text: 'Delivered', kind: 'good', icon: 'check' },
   failed: { text: 'Failed', kind: 'bad', icon: 'alert' },

@@ -17,12 +17,16 @@ test('of several webhooks the most urgent come first, with what is wrong and wha
       { ...WELL, pausedUntil: '2026-11-21T12:00:00Z' },
       { ...WELL, failed: 2 },
       { ...WELL, status: 'disabled', waiting: 3 },
-      { ...WELL, ...FAILED_LAST, waiting: 1, oldestWaitingAge: 2 },
+      { ...WELL, ...FAILED_LAST, waiting: 1, oldestWaitingAge: 2, pausedUntil: '2026-11-21T12:05:00Z' },
       { ...WELL, status: 'disabled', disabledReason: 'It is gone.', waiting: 1 },
     ),
     [
       ['bad', 'The service disabled it: It is gone. 1 delivery is held.', 'enable'],
-      ['bad', 'The last attempt failed. 1 delivery is waiting.', 'look'],
+      [
+        'bad',
+        'The last attempt failed. Its receiver requested a pause until 2026-11-21T12:05:00Z. 1 delivery is waiting.',
+        'look',
+      ],
       ['warn', 'It is disabled. 3 deliveries are held.', 'enable'],
       ['warn', '2 deliveries failed for good.', 'replay'],
       ['warn', 'Its receiver requested a pause until 2026-11-21T12:00:00Z.', 'look'],

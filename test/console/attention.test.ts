@@ -31,7 +31,7 @@ test('a webhook whose deliveries failed for good is not shown as healthy, and ca
   await browser.visit(service, { token, at: '#/deliveries?state=failed' }, async (page) => {
     await page.getByRole('link', { name: 'Alder' }).waitFor();
     await page.getByRole('link', { name: 'Webhooks' }).click();
-    await page.getByText('Last attempt failed', { exact: true }).waitFor();
+    await page.getByText('Failing', { exact: true }).waitFor();
     await page.getByRole('link', { name: 'Overview' }).click();
     await page.getByText('The last attempt failed. 1 delivery failed for good.').waitFor();
     await inspect(page, 'overview-given-up');
@@ -40,7 +40,7 @@ test('a webhook whose deliveries failed for good is not shown as healthy, and ca
     await page.getByRole('button', { name: 'Replay what failed, The broken one' }).press('Enter');
     await page.getByRole('dialog').getByRole('button', { name: 'Replay' }).press('Enter');
     await page.getByText('1 event is sent again.').waitFor();
-    await page.getByText('Nothing: every webhook works.').waitFor();
+    await page.getByText('Nothing: every webhook is healthy.').waitFor();
   });
 });
 
@@ -52,7 +52,7 @@ test('a disabled webhook can be enabled from the overview, and the focus is not 
   await browser.visit(service, { token }, async (page) => {
     await page.getByText('It is disabled. 1 delivery is held.').waitFor();
     await page.getByRole('button', { name: 'Enable, The shop' }).press('Enter');
-    await page.getByText('Nothing: every webhook works.').waitFor();
+    await page.getByText('Nothing: every webhook is healthy.').waitFor();
     assert.equal(await page.locator(':focus').innerText(), 'Needs attention');
   });
 });

@@ -128,7 +128,7 @@ test('a change leaves fields alone that others changed meanwhile', async () => {
   const token = await service.tokenFor('two of us');
   const { id } = await create('/webhooks', token, { url: `${receiver.url}/old` });
   await browser.visit(service, { token, at: `#/webhooks/${id}`, hasClock: true }, async (page) => {
-    await page.getByRole('button', { name: 'Change' }).click();
+    await page.getByRole('button', { name: 'Edit' }).click();
     await change(token, id, { url: `${receiver.url}/new` });
     await page.clock.runFor(A_WHILE_MS);
     await page.locator('dd', { hasText: '/new' }).waitFor();

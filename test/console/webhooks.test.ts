@@ -78,7 +78,7 @@ test('a webhook is disabled, changed, rotated, replayed and deleted on its page'
     await button(page, 'Enable').click();
     await button(page, 'Disable').waitFor();
 
-    await button(page, 'Change').click();
+    await button(page, 'Edit').click();
     await page.getByLabel('Rate').fill('0');
     await button(page, 'Save').click();
     await page.getByText('A rate is a whole number from 1 to 1000.').waitFor();
@@ -105,6 +105,28 @@ test('a webhook is disabled, changed, rotated, replayed and deleted on its page'
   });
 });
 
+test('a failing webhook explains itself on its page, and nothing is under the tab bar', async (t) => {
+  const broken = await startReceiver();
+  t.after(broken.stop);
+  broken.usually({ status: 500, body: 'out of order' });
+  const token = await service.tokenFor('eva');
+  const { id } = await webhookOf(token, broken.url, 'The broken one');
+  succeeded(await service.request('POST', '/plants', { token, body: { name: 'Alder' } }), 201);
+  await broken.receive(1);
+  await browser.visit(service, { token, at: `#/webhooks/${id}` }, async (page) => {
+    await page.getByText('Failing', { exact: true }).waitFor();
+    await page.getByText('The last attempt failed. 1 delivery is waiting.').waitFor();
+    await page.getByText('500', { exact: true }).waitFor();
+    await page.getByText('out of order').waitFor();
+    await page.getByText('Failure rate of the last hour: 100 %, 1 of 1 deliveries.').waitFor();
+    await page.getByRole('table', { name: 'Deliveries' }).getByRole('link', { name: 'Alder' }).waitFor();
+    await inspect(page, 'webhook-failing');
+    await page.setViewportSize({ width: 390, height: 740 });
+    await button(page, 'Delete').click();
+    await page.getByRole('dialog').waitFor();
+  });
+});
+
 test('a missing webhook is reported', async () => {
   await browser.visit(service, { at: '#/webhooks/wh_none' }, async (page) => {
     await page.getByText('You have no webhook with this id.').waitFor();
@@ -125,7 +147,7 @@ test('each dialog works by keyboard, and the focus returns to where it was', asy
   const { id } = await webhookOf(token, receiver.url, 'The garden');
   await browser.visit(service, { token, at: `#/webhooks/${id}` }, async (page) => {
     for (const [opener, begin, ...order] of [
-      ['Change', 'URL', 'Description optional', 'Rate optional', 'Cancel', 'Save'],
+      ['Edit', 'URL', 'Description optional', 'Rate optional', 'Cancel', 'Save'],
       ['Replay', 'Send again', 'Since', 'Cancel', 'Replay'],
       ['Rotate the secret', 'Keep the old one for', 'Cancel', 'Rotate'],
       ['Delete', 'Cancel', 'Delete'],

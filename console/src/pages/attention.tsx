@@ -8,7 +8,7 @@ import { Icon } from '../components/icon.tsx';
 import { sentenceOf } from '../failure.ts';
 import { counted } from '../format.ts';
 import { href } from '../router.ts';
-import { may, store } from '../session.ts';
+import { refusalFor, store } from '../session.ts';
 import { toast } from '../toasts.ts';
 import { Replay } from '../webhooks/replay.tsx';
 
@@ -32,7 +32,7 @@ export function Attention({ concerns, hasWebhooks, onChanged }: AttentionProps) 
       {concerns.length === 0 ? (
         <p class="all-well">
           <Icon name="check" />
-          {hasWebhooks ? 'Nothing: every webhook works.' : 'Nothing. There is no webhook yet.'}
+          {hasWebhooks ? 'Nothing: every webhook is healthy.' : 'Nothing. There is no webhook yet.'}
         </p>
       ) : (
         <ul>
@@ -75,7 +75,7 @@ type LineProps = { concern: Concern<Webhook>; replay(): void; onEnabled(): void 
 
 function Line({ concern: { webhook, kind, problem, step }, replay, onEnabled }: LineProps) {
   const name = webhook.description ?? webhook.url;
-  const refusal = may('webhooks:write') ? undefined : 'Your token lacks the scope webhooks:write.';
+  const refusal = refusalFor('webhooks:write');
   return (
     <li>
       <Badge kind={kind} icon="alert">

@@ -65,7 +65,7 @@ function OfWebhook({ webhooks, chosen }: { webhooks: readonly Webhook[]; chosen:
           }}
         />
         <ButtonLink look="quiet" href={href(`/webhooks/${chosen.id}`)}>
-          To the webhook
+          View webhook
         </ButtonLink>
       </div>
       <DeliveryList key={`${chosen.id} ${state}`} webhook={chosen.id} state={state} isLive={isLive.value} />

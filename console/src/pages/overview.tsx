@@ -5,7 +5,7 @@ import { ButtonLink } from '../components/button.tsx';
 import { Notice } from '../components/notice.tsx';
 import { Page } from '../components/page.tsx';
 import { Empty, Loaded, NoScope } from '../components/states.tsx';
-import { count, counted, duration } from '../format.ts';
+import { count, counted, dateAndTime, duration } from '../format.ts';
 import { useRefresh } from '../refresh.ts';
 import { useResource } from '../resource.ts';
 import { href } from '../router.ts';
@@ -91,7 +91,7 @@ function Beginning() {
 }
 
 function Everything({ news: { hours, webhooks }, onChanged }: { news: News; onChanged(): void }) {
-  const concerns = needingAttention(webhooks);
+  const concerns = needingAttention(webhooks, dateAndTime);
   return (
     <div class="overview">
       <Tiles hours={hours} webhooks={webhooks} />

@@ -9,7 +9,7 @@ import { Time } from '../components/time.tsx';
 import { codeOf } from '../failure.ts';
 import { useResource } from '../resource.ts';
 import { Rotation } from '../secrets/rotation.tsx';
-import { may, store } from '../session.ts';
+import { refusalFor, store } from '../session.ts';
 import { toast } from '../toasts.ts';
 import { ShowToken, withToken } from '../tokens/new-token.tsx';
 import { CreateToken } from '../tokens/token-form.tsx';
@@ -21,7 +21,7 @@ type Task = { what: 'create' } | { what: 'rotate' | 'revoke'; token: Token };
 export function Tokens() {
   const task = useSignal<Task | undefined>(undefined);
   const tokens = useResource('tokens', (signal) => store().tokens.list({ signal }));
-  const refusal = may('tokens:write') ? undefined : 'Your token lacks the scope tokens:write.';
+  const refusal = refusalFor('tokens:write');
   const create = (
     <Button look="primary" icon="add" refusal={refusal} onClick={() => (task.value = { what: 'create' })}>
       Create a token

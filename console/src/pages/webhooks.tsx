@@ -11,7 +11,7 @@ import { hold } from '../hold.ts';
 import { useRefresh } from '../refresh.ts';
 import { useResource } from '../resource.ts';
 import { href } from '../router.ts';
-import { may, store } from '../session.ts';
+import { refusalFor, store } from '../session.ts';
 import { inputOf, type WebhookText } from '../webhook-draft.ts';
 import { shownWebhook } from '../webhook-state.ts';
 import { NewSecret } from '../webhooks/new-secret.tsx';
@@ -25,7 +25,7 @@ export function Webhooks() {
   const isCreating = useSignal(false);
   const webhooks = useResource('webhooks', (signal) => store().webhooks.list({ signal }));
   useRefresh(webhooks, REFRESH_MS);
-  const refusal = may('webhooks:write') ? undefined : 'Your token lacks the scope webhooks:write.';
+  const refusal = refusalFor('webhooks:write');
   const create = (
     <Button look="primary" icon="add" refusal={refusal} onClick={() => (isCreating.value = true)}>
       Create a webhook

@@ -22,7 +22,7 @@ const STATES = ['failed', 'delivered'] as const;
 const WHAT = [
   { value: '', label: 'every event, including delivered ones' },
   { value: 'failed', label: 'only what failed' },
-  { value: 'delivered', label: 'only what arrived' },
+  { value: 'delivered', label: 'only what was delivered' },
 ];
 
 type ReplayProps = {

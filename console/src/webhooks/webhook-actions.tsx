@@ -3,7 +3,7 @@ import type { Webhook } from '../../../packages/client/src/client.ts';
 import { Button } from '../components/button.tsx';
 import { sentenceOf } from '../failure.ts';
 import { go, place } from '../router.ts';
-import { may, store } from '../session.ts';
+import { refusalFor, store } from '../session.ts';
 import { toast } from '../toasts.ts';
 import type { Task } from './webhook-task.tsx';
 
@@ -14,11 +14,11 @@ type WebhookActionsProps = {
   begin(task: Task): void;
 };
 
-/** The actions on a webhook, in the order in which they are needed. */
+/** The actions on a webhook, in the order in which they are needed. Deleting it is apart from them. */
 export function WebhookActions({ webhook, onChanged, begin }: WebhookActionsProps) {
   const busyWith = useSignal<'test' | 'switch' | undefined>(undefined);
   const isEnabled = webhook.status === 'enabled';
-  const refusal = may('webhooks:write') ? undefined : 'Your token lacks the scope webhooks:write.';
+  const refusal = refusalFor('webhooks:write');
 
   async function run(what: 'test' | 'switch', work: () => Promise<void>): Promise<void> {
     busyWith.value = what;
@@ -50,32 +50,27 @@ export function WebhookActions({ webhook, onChanged, begin }: WebhookActionsProp
     });
 
   return (
-    <section class="card" aria-label="Actions">
-      <div class="actions">
-        <Button icon="play" refusal={refusal} isBusy={busyWith.value === 'test'} onClick={() => void test()}>
-          Send a test
-        </Button>
-        <Button
-          icon={isEnabled ? 'pause' : 'play'}
-          refusal={refusal}
-          isBusy={busyWith.value === 'switch'}
-          onClick={() => void toggle()}
-        >
-          {isEnabled ? 'Disable' : 'Enable'}
-        </Button>
-        <Button icon="refresh" refusal={refusal} onClick={() => begin('replay')}>
-          Replay
-        </Button>
-        <Button icon="edit" refusal={refusal} onClick={() => begin('change')}>
-          Change
-        </Button>
-        <Button icon="key" refusal={refusal} onClick={() => begin('rotate')}>
-          Rotate the secret
-        </Button>
-        <Button icon="trash" look="danger" refusal={refusal} onClick={() => begin('delete')}>
-          Delete
-        </Button>
-      </div>
-    </section>
+    <>
+      <Button icon="play" refusal={refusal} isBusy={busyWith.value === 'test'} onClick={() => void test()}>
+        Send a test
+      </Button>
+      <Button
+        icon={isEnabled ? 'pause' : 'play'}
+        refusal={refusal}
+        isBusy={busyWith.value === 'switch'}
+        onClick={() => void toggle()}
+      >
+        {isEnabled ? 'Disable' : 'Enable'}
+      </Button>
+      <Button icon="refresh" refusal={refusal} onClick={() => begin('replay')}>
+        Replay
+      </Button>
+      <Button icon="edit" refusal={refusal} onClick={() => begin('edit')}>
+        Edit
+      </Button>
+      <Button icon="key" refusal={refusal} onClick={() => begin('rotate')}>
+        Rotate the secret
+      </Button>
+    </>
   );
 }

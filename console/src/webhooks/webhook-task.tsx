@@ -12,18 +12,18 @@ import { SecretRotation } from './rotation.tsx';
 import { WebhookForm } from './webhook-form.tsx';
 
 /** The actions with a dialog. */
-export type Task = 'change' | 'replay' | 'rotate' | 'delete';
+export type Task = 'edit' | 'replay' | 'rotate' | 'delete';
 
 type TaskProps = { webhook: Webhook; onChanged(): void; onClose(): void };
 
 export function WebhookTask({ task, ...props }: TaskProps & { task: Task }) {
-  if (task === 'change') return <Change {...props} />;
+  if (task === 'edit') return <Edit {...props} />;
   if (task === 'replay') return <Replay {...props} />;
   if (task === 'rotate') return <SecretRotation {...props} />;
   return <Delete {...props} />;
 }
 
-function Change({ webhook, onChanged, onClose }: TaskProps) {
+function Edit({ webhook, onChanged, onClose }: TaskProps) {
   // The values when the form opened, so that changes by others are not reverted.
   const before = useRef(webhook).current;
   async function save(text: WebhookText): Promise<void> {
@@ -33,7 +33,7 @@ function Change({ webhook, onChanged, onClose }: TaskProps) {
     onClose();
   }
   return (
-    <WebhookForm title="Change the webhook" verb="Save" text={textOf(before)} save={save} onClose={onClose} />
+    <WebhookForm title="Edit the webhook" verb="Save" text={textOf(before)} save={save} onClose={onClose} />
   );
 }
 

@@ -25,11 +25,15 @@ const LATE_SECONDS = 60;
 /**
  * The webhooks that need attention, the most urgent first. One that its owner disabled counts only if it holds
  * deliveries.
+ * @param timeText shows a time (RFC 3339); by default as it is
  */
-export function needingAttention<W extends WebhookHealth>(webhooks: readonly W[]): Concern<W>[] {
+export function needingAttention<W extends WebhookHealth>(
+  webhooks: readonly W[],
+  timeText: (time: string) => string = String,
+): Concern<W>[] {
   return webhooks
     .flatMap((webhook) => {
-      const trouble = troubleOf(webhook);
+      const trouble = troubleOf(webhook, timeText);
       return trouble ? [{ webhook, ...trouble }] : [];
     })
     .sort((a, b) => a.rank - b.rank)
@@ -41,13 +45,15 @@ type Trouble = Omit<Concern<unknown>, 'webhook'> & {
   rank: number;
 };
 
-function troubleOf(webhook: WebhookHealth): Trouble | undefined {
+function troubleOf(webhook: WebhookHealth, timeText: (time: string) => string): Trouble | undefined {
   const { status, disabledReason, pausedUntil, failed, waiting, oldestWaitingAge: age = 0 } = webhook;
   const held = waiting > 0 ? `${counted(waiting, 'delivery is', 'deliveries are')} held.` : '';
   const oldest = age < LATE_SECONDS ? '' : `, the oldest for ${roughly(age)}`;
   const waits = waiting > 0 ? `${counted(waiting, 'delivery is', 'deliveries are')} waiting${oldest}.` : '';
   const lost = failed > 0 ? `${counted(failed, 'delivery', 'deliveries')} failed for good.` : '';
   const lastFailed = hasFailedLast(webhook) ? 'The last attempt failed.' : '';
+  const pause =
+    pausedUntil === undefined ? '' : `Its receiver requested a pause until ${timeText(pausedUntil)}.`;
   const enable: Step = { do: 'enable' };
   const lookAtWaiting: Step = { do: 'look', at: 'pending' };
 
@@ -55,11 +61,9 @@ function troubleOf(webhook: WebhookHealth): Trouble | undefined {
     return trouble(0, enable, `The service disabled it: ${disabledReason}`, held);
   }
   if (status === 'disabled') return waiting > 0 ? trouble(2, enable, 'It is disabled.', held) : undefined;
-  if (isFailing(webhook)) return trouble(1, lookAtWaiting, lastFailed, waits, lost);
+  if (waiting > 0 && lastFailed !== '') return trouble(1, lookAtWaiting, lastFailed, pause, waits, lost);
   if (failed > 0) return trouble(3, { do: 'replay' }, lastFailed, lost, waits);
-  if (pausedUntil !== undefined) {
-    return trouble(4, lookAtWaiting, `Its receiver requested a pause until ${pausedUntil}.`, waits);
-  }
+  if (pause !== '') return trouble(4, lookAtWaiting, pause, waits);
   if (oldest !== '') return trouble(5, lookAtWaiting, waits);
   return lastFailed === '' ? undefined : trouble(6, { do: 'look', at: undefined }, lastFailed);
 }
@@ -67,11 +71,6 @@ function troubleOf(webhook: WebhookHealth): Trouble | undefined {
 function trouble(rank: number, step: Step, ...sentences: string[]): Trouble {
   const problem = sentences.filter((sentence) => sentence !== '').join(' ');
   return { rank, kind: rank < 2 ? 'bad' : 'warn', step, problem };
-}
-
-/** Whether the last attempt failed and deliveries are waiting. */
-export function isFailing(webhook: WebhookHealth): boolean {
-  return webhook.waiting > 0 && hasFailedLast(webhook);
 }
 
 /** Whether the last attempt failed. */
