@@ -1,4 +1,7 @@
+import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
+import { sentenceOf } from '../failure.ts';
+import { toast } from '../toasts.ts';
 import { Icon, type IconName } from './icon.tsx';
 
 type ButtonProps = {
@@ -39,6 +42,24 @@ export function Button(props: ButtonProps) {
       <span>{children}</span>
     </button>
   );
+}
+
+type WorkButtonProps = Omit<ButtonProps, 'onClick' | 'isBusy'> & { work(): Promise<void> };
+
+/** A button that is busy while its work lasts, and reports a failure of it at the edge of the page. */
+export function WorkButton({ work, ...props }: WorkButtonProps) {
+  const isBusy = useSignal(false);
+  async function run(): Promise<void> {
+    isBusy.value = true;
+    try {
+      await work();
+    } catch (error) {
+      toast(sentenceOf(error), { kind: 'failed' });
+    } finally {
+      isBusy.value = false;
+    }
+  }
+  return <Button {...props} isBusy={isBusy.value} onClick={() => void run()} />;
 }
 
 type IconButtonProps = Pick<ButtonProps, 'onClick' | 'refusal'> & { icon: IconName; label: string };

@@ -3,9 +3,8 @@ import { useRef } from 'preact/hooks';
 import type { Concern } from '../../../packages/client/src/attention.ts';
 import type { Webhook } from '../../../packages/client/src/client.ts';
 import { Badge } from '../components/badge.tsx';
-import { Button, ButtonLink } from '../components/button.tsx';
+import { Button, ButtonLink, WorkButton } from '../components/button.tsx';
 import { Icon } from '../components/icon.tsx';
-import { sentenceOf } from '../failure.ts';
 import { counted } from '../format.ts';
 import { href } from '../router.ts';
 import { refusalFor, store } from '../session.ts';
@@ -113,28 +112,19 @@ function Line({ concern: { webhook, kind, problem, step }, replay, onEnabled }: 
 type EnableProps = { webhook: Webhook; refusal: string | undefined; onEnabled(): void };
 
 function Enable({ webhook, refusal, onEnabled }: EnableProps) {
-  const isBusy = useSignal(false);
   async function enable(): Promise<void> {
-    isBusy.value = true;
-    try {
-      await store().webhooks.update(webhook.id, { enabled: true });
-      toast('The webhook is enabled. Waiting deliveries are sent now.');
-      onEnabled();
-    } catch (error) {
-      toast(sentenceOf(error), { kind: 'failed' });
-    } finally {
-      isBusy.value = false;
-    }
+    await store().webhooks.update(webhook.id, { enabled: true });
+    toast('The webhook is enabled. Waiting deliveries are sent now.');
+    onEnabled();
   }
   return (
-    <Button
+    <WorkButton
       icon="play"
       label={`Enable, ${webhook.description ?? webhook.url}`}
       refusal={refusal}
-      isBusy={isBusy.value}
-      onClick={() => void enable()}
+      work={enable}
     >
       Enable
-    </Button>
+    </WorkButton>
   );
 }

@@ -1,6 +1,5 @@
-import { useSignal } from '@preact/signals';
 import type { DeliveryWithHistory, Webhook } from '../../../packages/client/src/client.ts';
-import { Button, ButtonLink } from '../components/button.tsx';
+import { ButtonLink, WorkButton } from '../components/button.tsx';
 import { CopyButton } from '../components/copy-button.tsx';
 import { Page } from '../components/page.tsx';
 import { StateBadge } from '../components/state-badge.tsx';
@@ -8,7 +7,6 @@ import { Loaded } from '../components/states.tsx';
 import { Time } from '../components/time.tsx';
 import { AttemptLine } from '../deliveries/attempt.tsx';
 import { bodyOf, curlOf } from '../deliveries/request.ts';
-import { sentenceOf } from '../failure.ts';
 import { dateAndTime } from '../format.ts';
 import { useRefresh } from '../refresh.ts';
 import { useResource } from '../resource.ts';
@@ -29,19 +27,11 @@ export function Delivery({ webhook, event }: { webhook: string; event: string })
   });
   const value = loaded.state.value.value?.delivery;
   useRefresh(loaded, value?.state === 'pending' ? REFRESH_MS : Number.POSITIVE_INFINITY);
-  const isBusy = useSignal(false);
 
   async function redeliver(): Promise<void> {
-    isBusy.value = true;
-    try {
-      await store().webhooks.redeliver(webhook, event);
-      toast('Sending it again now.');
-      await loaded.reload();
-    } catch (error) {
-      toast(sentenceOf(error), { kind: 'failed' });
-    } finally {
-      isBusy.value = false;
-    }
+    await store().webhooks.redeliver(webhook, event);
+    toast('Sending it again now.');
+    await loaded.reload();
   }
 
   const refusal = refusalFor('webhooks:write');
@@ -52,9 +42,9 @@ export function Delivery({ webhook, event }: { webhook: string; event: string })
       actions={
         value && (
           <>
-            <Button icon="refresh" isBusy={isBusy.value} refusal={refusal} onClick={() => void redeliver()}>
+            <WorkButton icon="refresh" refusal={refusal} work={redeliver}>
               Send again
-            </Button>
+            </WorkButton>
             <ButtonLink icon="webhooks" href={href(`/webhooks/${webhook}`)}>
               View webhook
             </ButtonLink>

@@ -1,7 +1,5 @@
-import { useSignal } from '@preact/signals';
 import type { Webhook } from '../../../packages/client/src/client.ts';
-import { Button } from '../components/button.tsx';
-import { sentenceOf } from '../failure.ts';
+import { Button, WorkButton } from '../components/button.tsx';
 import { go, place } from '../router.ts';
 import { refusalFor, store } from '../session.ts';
 import { toast } from '../toasts.ts';
@@ -16,52 +14,34 @@ type WebhookActionsProps = {
 
 /** The actions on a webhook, in the order in which they are needed. Deleting it is apart from them. */
 export function WebhookActions({ webhook, onChanged, begin }: WebhookActionsProps) {
-  const busyWith = useSignal<'test' | 'switch' | undefined>(undefined);
   const isEnabled = webhook.status === 'enabled';
   const refusal = refusalFor('webhooks:write');
 
-  async function run(what: 'test' | 'switch', work: () => Promise<void>): Promise<void> {
-    busyWith.value = what;
-    try {
-      await work();
-    } catch (error) {
-      toast(sentenceOf(error), { kind: 'failed' });
-    } finally {
-      busyWith.value = undefined;
-    }
+  async function test(): Promise<void> {
+    const { event } = await store().webhooks.test(webhook.id);
+    const show = () => go(`/deliveries/${webhook.id}/${event}`);
+    // Stay where the user is if they have navigated meanwhile.
+    if (place.peek().path === `/webhooks/${webhook.id}`) show();
+    else toast('The test event is on its way.', { action: { label: 'Show', run: show } });
   }
 
-  const test = () =>
-    run('test', async () => {
-      const { event } = await store().webhooks.test(webhook.id);
-      const show = () => go(`/deliveries/${webhook.id}/${event}`);
-      // Stay where the user is if they have navigated meanwhile.
-      if (place.peek().path === `/webhooks/${webhook.id}`) show();
-      else toast('The test event is on its way.', { action: { label: 'Show', run: show } });
-    });
-  const toggle = () =>
-    run('switch', async () => {
-      onChanged(await store().webhooks.update(webhook.id, { enabled: !isEnabled }));
-      toast(
-        isEnabled
-          ? 'The webhook is disabled. Deliveries are held.'
-          : 'The webhook is enabled. Waiting deliveries are sent now.',
-      );
-    });
+  async function toggle(): Promise<void> {
+    onChanged(await store().webhooks.update(webhook.id, { enabled: !isEnabled }));
+    toast(
+      isEnabled
+        ? 'The webhook is disabled. Deliveries are held.'
+        : 'The webhook is enabled. Waiting deliveries are sent now.',
+    );
+  }
 
   return (
     <>
-      <Button icon="play" refusal={refusal} isBusy={busyWith.value === 'test'} onClick={() => void test()}>
+      <WorkButton icon="play" refusal={refusal} work={test}>
         Send a test
-      </Button>
-      <Button
-        icon={isEnabled ? 'pause' : 'play'}
-        refusal={refusal}
-        isBusy={busyWith.value === 'switch'}
-        onClick={() => void toggle()}
-      >
+      </WorkButton>
+      <WorkButton icon={isEnabled ? 'pause' : 'play'} refusal={refusal} work={toggle}>
         {isEnabled ? 'Disable' : 'Enable'}
-      </Button>
+      </WorkButton>
       <Button icon="refresh" refusal={refusal} onClick={() => begin('replay')}>
         Replay
       </Button>
