@@ -44,7 +44,7 @@ function AttemptBadge({ attempt: { status, error } }: { attempt: Attempt }) {
   if (status === undefined) {
     return (
       <Badge kind="bad" icon="alert">
-        No answer
+        No response
       </Badge>
     );
   }

@@ -9,6 +9,7 @@ import { positionIn } from '../pages-of-list.ts';
 import { useRefresh } from '../refresh.ts';
 import { useResource } from '../resource.ts';
 import { store } from '../session.ts';
+import { shownDelivery } from '../webhook-state.ts';
 import { DeliveryTable } from './delivery-table.tsx';
 import { type Live, useLive } from './live.ts';
 
@@ -114,7 +115,10 @@ function LiveNote({ connection, isLive, isMoving }: LiveNoteProps) {
 
 function NoDeliveries({ state, isBeyond }: { state: Delivery['state'] | undefined; isBeyond: boolean }) {
   if (isBeyond) return <Empty icon="deliveries" title="No more deliveries here" />;
-  if (state !== undefined) return <Empty icon="deliveries" title={`No delivery is ${state}`} />;
+  if (state !== undefined)
+    return (
+      <Empty icon="deliveries" title={`No delivery is ${shownDelivery({ state }).text.toLowerCase()}`} />
+    );
   return (
     <Empty icon="deliveries" title="No deliveries yet">
       Add a plant, or send a test event from the page of the webhook.

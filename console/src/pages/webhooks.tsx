@@ -66,7 +66,7 @@ const COLUMNS: readonly Column<Webhook>[] = [
     ),
   },
   { title: 'State', cell: (webhook) => <StateBadge shown={shownWebhook(webhook, Date.now())} /> },
-  { title: 'Delivered', cell: ({ lastSuccessAt }) => lastSuccessAt && <Time at={lastSuccessAt} /> },
+  { title: 'Last delivered', cell: ({ lastSuccessAt }) => lastSuccessAt && <Time at={lastSuccessAt} /> },
   {
     title: 'Waiting',
     cell: ({ waiting, oldestWaitingAge }) => (

@@ -50,7 +50,7 @@ export function WebhookForm({ title, verb, text: before, save, onClose }: Webhoo
         <Field
           label="Rate"
           isOptional
-          hint="The most attempts per second. Leave it empty for no limit."
+          hint="The most attempts per second. Empty means unlimited."
           value={text.value.rate}
           onInput={change('rate')}
           error={errors.value.rate}

@@ -28,7 +28,7 @@ function Edit({ webhook, onChanged, onClose }: TaskProps) {
   const before = useRef(webhook).current;
   async function save(text: WebhookText): Promise<void> {
     await store().webhooks.update(before.id, changeOf(before, text));
-    toast('The webhook was changed.');
+    toast('The webhook was saved.');
     onChanged();
     onClose();
   }
