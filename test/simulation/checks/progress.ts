@@ -112,9 +112,12 @@ export function watchProgress(ground: Ground, replicas: readonly Replica[]): Pro
       (one) => one.isAsked && one !== row,
     );
     if (others.length > 0 || witness.sends().some(isTaken)) return;
+    // A read finds only a few, and with the slowest store the next read may be late.
+    const isBefore = (send: Send) => send.isAsked && send.webhook === webhook.id && send.at >= at;
+    const isSent = witness.sends().some(isTheirs);
+    if (!isSent && witness.sends().some(isBefore)) return;
     judged.asked++;
-    if (!witness.sends().some(isTheirs))
-      witness.fail(`${event} was asked for, but not sent to ${webhook.id}`);
+    if (!isSent) witness.fail(`${event} was asked for, but not sent to ${webhook.id}`);
   }
 
   time.at(time.now(), look);
