@@ -105,7 +105,13 @@ async function checkOther(lane: Lane, draft: Draft, other: Other): Promise<void>
     const whole = await sendPlain(lane, draft, operation);
     const head = await ground.send(client, { ...draft, method: 'HEAD' }, operation);
     const seen = ({ status, headers }: Answered) =>
-      [status, headers.get('content-type'), headers.get('link'), headers.get('cache-control')].join();
+      [
+        status,
+        headers.get('content-type'),
+        headers.get('link'),
+        headers.get('etag'),
+        headers.get('cache-control'),
+      ].join();
     if (seen(whole) !== seen(head)) throw mismatch(lane, 'HEAD answers other than GET', draft, head);
     const length = head.headers.get('content-length');
     const again = await sendPlain(lane, draft, operation);

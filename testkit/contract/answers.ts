@@ -35,7 +35,7 @@ export function codeOf({ status, text }: RawAnswer): ErrorCode | undefined {
   return status < 400 || text === '' ? undefined : JSON.parse(text).error;
 }
 
-const TELLING = ['location', 'link', 'www-authenticate', 'retry-after'];
+const TELLING = ['etag', 'location', 'link', 'www-authenticate', 'retry-after'];
 
 /** The header fields that a failure of this status has in every operation. */
 const ALWAYS: Readonly<Record<number, readonly string[]>> = {

@@ -2,9 +2,10 @@ import type { FastifyInstance } from 'fastify';
 import { http as limits } from '../../limits.ts';
 
 /** What a script may send and read beyond the fields that every script may. */
-const SENT = 'authorization, content-type, idempotency-key, last-event-id, traceparent, tracestate';
+const SENT =
+  'authorization, content-type, idempotency-key, if-none-match, last-event-id, traceparent, tracestate';
 const READ =
-  'idempotent-replayed, link, location, ratelimit, ratelimit-policy, retry-after, www-authenticate, x-request-id';
+  'etag, idempotent-replayed, link, location, ratelimit, ratelimit-policy, retry-after, www-authenticate, x-request-id';
 
 /**
  * Lets scripts of pages from these origins call the API (CORS, https://fetch.spec.whatwg.org/#http-cors-protocol). They

@@ -12,7 +12,7 @@ import {
   sharedFailures,
   sharedHeaders,
 } from './openapi-failures.ts';
-import type { Operation, Operations, Schema } from './operation.ts';
+import { IF_NONE_MATCH, type Operation, type Operations, type Schema, type Success } from './operation.ts';
 import { plantsOperations } from './plants-routes.ts';
 import { tokensOperations } from './tokens-routes.ts';
 import { webhooksOperations } from './webhooks-routes.ts';
@@ -118,8 +118,16 @@ function describe(operationId: string, operation: Operation) {
     ...(body
       ? { requestBody: { required: !('default' in body), content: { 'application/json': { schema: body } } } }
       : {}),
-    responses: { [success.status]: answerOf(success), ...referToFailures(operation) },
+    responses: {
+      [success.status]: answerOf(success),
+      ...(operation.headers === IF_NONE_MATCH ? { 304: answerOf(unchanged(success)) } : {}),
+      ...referToFailures(operation),
+    },
   };
+}
+
+function unchanged({ headers = {} }: Success): Success {
+  return { status: 304, description: 'The `ETag` in `If-None-Match` is still the current one.', headers };
 }
 
 function parametersOf({ method, path = {}, query, headers = {} }: Operation) {
@@ -139,7 +147,7 @@ function parameter(name: string, place: string, { description, ...schema }: Sche
   return { name, in: place, description, ...form, schema };
 }
 
-function answerOf({ description, schema, type = 'application/json', headers = {} }: Operation['success']) {
+function answerOf({ description, schema, type = 'application/json', headers = {} }: Success) {
   const own = Object.entries(headers).map(([name, text]) => [
     name,
     { description: text, schema: { type: 'string' } },

@@ -78,6 +78,14 @@ export function pathText(description: string) {
   return { type: 'string', description } as const;
 }
 
+/** The header of an operation that answers 304 when the client has the same already. */
+export const IF_NONE_MATCH = {
+  'If-None-Match': {
+    type: 'string',
+    description: 'the `ETag` of an earlier answer: if nothing has changed, the answer is 304, without a body',
+  },
+} as const;
+
 /** The query parameter `cursor` of a list that links to its next page. */
 export const PAGE_CURSOR = {
   type: 'string',

@@ -19,8 +19,9 @@ import {
 } from '../../plants/plant.ts';
 import { type ListOrder, type PlantField, plantFields } from '../../plants/port.ts';
 import { openPosition, sealPosition } from '../request/cursor.ts';
+import { etagOf, isUnchanged } from '../request/etag.ts';
 import { callerOf, sendAnswer } from '../request/idempotency.ts';
-import { type Operations, PAGE_CURSOR } from './operation.ts';
+import { IF_NONE_MATCH, type Operations, PAGE_CURSOR } from './operation.ts';
 import { answerJson, type RouteContext } from './route.ts';
 
 const MAX_LIMIT = 2 ** 31 - 1;
@@ -94,12 +95,14 @@ export const plantsOperations = {
       "owner's name and id. `name` finds plants by the beginning of their name, `order=desc` lists the newest ids first. " +
       'A page takes the same time however many plants there are.',
     tag: 'Plants',
+    headers: IF_NONE_MATCH,
     query: ListQuery,
     success: {
       status: 200,
       description: 'The plants.',
       schema: { type: 'array', items: ListedPlant },
       headers: {
+        ETag: 'Changes with the list and its `Link`. Absent from a long list, which is streamed.',
         Link: 'With `limit`, when there are more: the URL of the next page, as `<…>; rel="next"`.',
       },
     },
@@ -161,12 +164,20 @@ function listHandler({ plants, sendParts, basePath, cursors }: RouteContext) {
     const from = cursor === undefined ? undefined : openPosition(cursors, cursor, viewer, order);
     const { json, next } = await listPlants(plants, { viewer, order, from, limit, fields });
 
-    answerJson(reply);
+    // A browser may keep the list, but asks each time whether it is still the same.
+    reply.header('cache-control', 'no-cache');
+    let link = '';
     if (next) {
       const place = `limit=${limit}&cursor=${sealPosition(cursors, next, viewer, order)}`;
-      reply.header('link', `<${basePath}/plants?${place}${chosenIn(request.query)}>; rel="next"`);
+      link = `<${basePath}/plants?${place}${chosenIn(request.query)}>; rel="next"`;
+      reply.header('link', link);
     }
-    if (typeof json === 'string') return json;
+    if (typeof json === 'string') {
+      const etag = etagOf(link + json);
+      reply.header('etag', etag);
+      return isUnchanged(request, etag) ? reply.code(304).send() : answerJson(reply).send(json);
+    }
+    answerJson(reply);
     // A HEAD would read the whole list only to discard it.
     if (request.method === 'HEAD') return Readable.from([], { objectMode: false });
     return sendParts(json, request, reply);

@@ -195,3 +195,18 @@ test('deliveries of all webhooks, by webhook, state, plant and time', async () =
     );
   }
 });
+
+test('a list that the client has already is answered 304', async () => {
+  const ann = await twins.user('ann of tags');
+  await grow(ann, NAMES);
+  for (const query of ['', '?limit=3', '?limit=3&name=al&fields=id,owner']) {
+    const etag = placeholder('etag', await twins.ask(ann, { line: `GET /plants${query}` }));
+    const fields = [`If-None-Match: W/${etag}`];
+    assert.match(await twins.ask(ann, { line: `GET /plants${query}`, fields }), /^304\n/);
+    await twins.ask(ann, plant({ name: 'Alder' }));
+    assert.match(
+      await twins.ask(ann, { line: `GET /plants${query}`, fields }),
+      query === '' ? /^200\n/ : /^[23]/,
+    );
+  }
+});

@@ -38,7 +38,10 @@ export type Asked = {
 export const plant = (members: object): Asked => ({ line: 'POST /plants', body: JSON.stringify(members) });
 
 /** The first placeholder of a kind in an answer, in the form for requests. */
-export function placeholder(kind: 'wh' | 'evt' | 'tok' | 'token' | 'cursor', answer: string): string {
+export function placeholder(
+  kind: 'wh' | 'evt' | 'tok' | 'token' | 'cursor' | 'etag',
+  answer: string,
+): string {
   return `{${new RegExp(`${kind}#\\d+`).exec(answer)?.[0]}}`;
 }
 
@@ -162,6 +165,7 @@ const KINDS: readonly [kind: string, pattern: RegExp][] = [
   ['tok', /\btok_[0-9a-z]{26}\b/g],
   ['token', /\bpst_[0-9A-Za-z]{38}\b/g],
   ['key', /\bwhpk_[\w+/=]+/g],
+  ['etag', /^"[\w-]{27}"$/g],
   ['cursor', /(?<=cursor=|"cursor":"|^id: )[\w.#-]+\.[\w-]+/gm],
 ];
 
