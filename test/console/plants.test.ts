@@ -3,9 +3,10 @@ import { after, test } from 'node:test';
 import { startBrowser } from '../../testkit/browser/browser.ts';
 import { inspect } from '../../testkit/browser/inspect.ts';
 import { succeeded } from '../../testkit/service/answer.ts';
+import { scrape } from '../../testkit/service/scrape.ts';
 import { startService } from '../../testkit/service/service.ts';
 
-const service = await startService();
+const service = await startService({ METRICS_PORT: '0' });
 after(() => service.stop());
 const browser = await startBrowser();
 after(() => browser.stop());
@@ -81,6 +82,26 @@ test('plants can be paged through, and deleted after confirmation', async () => 
     await page.getByRole('button', { name: 'First' }).click();
     await page.getByRole('cell', { name: 'Plant 1', exact: true }).waitFor();
   });
+});
+
+test('a list that has not changed is not sent again: the browser asks with its tag', async () => {
+  const token = await service.tokenFor('returning');
+  succeeded(await service.request('POST', '/plants', { token, body: { name: 'Alder' } }), 201);
+  await browser.visit(service, { at: '#/plants', token }, async (page) => {
+    for (let visits = 0; visits < 2; visits++) {
+      await page.getByRole('cell', { name: 'Alder', exact: true }).waitFor();
+      await page.evaluate("location.hash = '#/tokens'");
+      await page.getByRole('heading', { name: 'Tokens' }).first().waitFor();
+      await page.evaluate("location.hash = '#/plants'");
+    }
+    await page.getByRole('cell', { name: 'Alder', exact: true }).waitFor();
+  });
+  const { value } = await scrape(service.metricsUrl ?? '');
+  const unchanged = value('plant_store_http_request_duration_seconds_count', {
+    route: '/plants',
+    code: '304',
+  });
+  assert.ok(unchanged !== undefined && unchanged >= 2, `${unchanged} lists were unchanged`);
 });
 
 test('an id stays on one line where the table is narrow', async () => {

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { FromSchema } from 'json-schema-to-ts';
 import { AppError } from '../../errors.ts';
 import { foldName } from '../../plants/folded-name.ts';
+import { type KeptLists, keptLists } from '../../plants/kept-lists.ts';
 import { listPlants } from '../../plants/list.ts';
 import { createPlant, deletePlant } from '../../plants/operations.ts';
 import {
@@ -125,6 +126,7 @@ export const plantsOperations = {
 export function plantsRoutes(app: FastifyInstance, context: RouteContext): void {
   const { basePath, routeOf } = context;
   const plants = { store: context.plants, runtime: context.runtime };
+  const lists = keptLists<WholeList>(context.plants.stamp);
 
   app.route<{ Body: PlantInput }>({
     ...routeOf(plantsOperations.createPlant),
@@ -143,7 +145,13 @@ export function plantsRoutes(app: FastifyInstance, context: RouteContext): void 
 
   app.route<{ Querystring: ListQuery }>({
     ...routeOf(plantsOperations.listPlants),
-    handler: listHandler(context),
+    // Before the query is read: it was valid when the list was kept.
+    preValidation({ principal, originalUrl }, reply, done) {
+      const kept = lists.find(principal.user.id, originalUrl);
+      if (kept) answerWhole(reply, kept);
+      else done();
+    },
+    handler: listHandler(context, lists),
   });
 
   app.route<{ Params: { id: string } }>({
@@ -156,32 +164,44 @@ export function plantsRoutes(app: FastifyInstance, context: RouteContext): void 
   });
 }
 
-function listHandler({ plants, sendParts, basePath, cursors }: RouteContext) {
+/** A list that is held in memory, as it is answered. */
+type WholeList = { json: string; link: string; etag: string };
+
+function listHandler({ plants, sendParts, basePath, cursors }: RouteContext, lists: KeptLists<WholeList>) {
   return async (request: FastifyRequest<{ Querystring: ListQuery }>, reply: FastifyReply) => {
     const { limit, cursor, fields = DEFAULT_FIELDS } = request.query;
     const order = orderOf(request.query);
     const viewer = request.principal.user.id;
     const from = cursor === undefined ? undefined : openPosition(cursors, cursor, viewer, order);
+    const keep = lists.keeper(viewer, request.originalUrl);
     const { json, next } = await listPlants(plants, { viewer, order, from, limit, fields });
 
-    // A browser may keep the list, but asks each time whether it is still the same.
-    reply.header('cache-control', 'no-cache');
     let link = '';
     if (next) {
       const place = `limit=${limit}&cursor=${sealPosition(cursors, next, viewer, order)}`;
       link = `<${basePath}/plants?${place}${chosenIn(request.query)}>; rel="next"`;
-      reply.header('link', link);
     }
     if (typeof json === 'string') {
-      const etag = etagOf(link + json);
-      reply.header('etag', etag);
-      return isUnchanged(request, etag) ? reply.code(304).send() : answerJson(reply).send(json);
+      const list = { json, link, etag: etagOf(link + json) };
+      keep?.(list, json);
+      return answerWhole(reply, list);
     }
-    answerJson(reply);
+    answerJson(withListHeaders(reply, link));
     // A HEAD would read the whole list only to discard it.
     if (request.method === 'HEAD') return Readable.from([], { objectMode: false });
     return sendParts(json, request, reply);
   };
+}
+
+function answerWhole(reply: FastifyReply, { json, link, etag }: WholeList): FastifyReply {
+  withListHeaders(reply, link).header('etag', etag);
+  return isUnchanged(reply.request, etag) ? reply.code(304).send() : answerJson(reply).send(json);
+}
+
+function withListHeaders(reply: FastifyReply, link: string): FastifyReply {
+  if (link !== '') reply.header('link', link);
+  // A browser may keep the list, but asks each time whether it is still the same.
+  return reply.header('cache-control', 'no-cache');
 }
 
 function orderOf({ name, order }: ListQuery): ListOrder {

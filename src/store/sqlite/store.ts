@@ -33,6 +33,7 @@ import type { Command, WriteName, WriterRules, Writes } from './engine/writer.ts
 import { inlineWriter, threadWriter, type Writer } from './engine/writer-client.ts';
 import { idempotencyReads } from './plants/idempotency.ts';
 import { plantReads } from './plants/plants.ts';
+import { createVersions, type Versions, versionReads } from './plants/versions.ts';
 
 type SqliteOptions = WriterRules & {
   path: string;
@@ -61,7 +62,8 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   const db = openConnection(options.path);
   migrate(db, options.clock.now(), options.beforeMigration);
   const { path, deliveryDelayMs, maxPlantsPerUser, measures } = options;
-  const rules = { deliveryDelayMs, maxPlantsPerUser };
+  const versions = createVersions();
+  const rules = { deliveryDelayMs, maxPlantsPerUser, versions };
   const files = options.writer === 'thread' ? storeFiles(lookAtFiles(path)) : undefined;
   const watch = watchStore({ path, db, files, log: options.log ?? silentLog, onFatal: options.onFatal });
   const thread = files && threadWriter({ path, files: files.known, rules }, { died: watch.end, beside });
@@ -79,7 +81,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   const visible = visibleOwners(db, snapshot, epoch);
   const lanes = laneReads(db);
   const findWork = () => snapshot.read(() => lanes.findWork(undefined, 1));
-  const parts: Parts = { db, snapshot, epoch, visible, submit, command };
+  const parts: Parts = { db, snapshot, epoch, visible, versions, submit, command };
   const deliveries = deliveryReads(db, snapshot, visible);
   const { webhooks: webhooksReading } = storeReads(db, snapshot);
   const newest = prepare(db)`SELECT max((SELECT max(id) FROM events WHERE owner = users.id)) AS id
@@ -146,11 +148,13 @@ type Parts = ReturnType<typeof submitTo> & {
   snapshot: Snapshot;
   epoch: () => number;
   visible: VisibleOwners;
+  versions: Versions;
 };
 
 type DeliveryReads = ReturnType<typeof deliveryReads>;
 
-function plantStore({ db, snapshot, visible, submit }: Parts, maxPlantsPerUser?: number): PlantStore {
+function plantStore(parts: Parts, maxPlantsPerUser?: number): PlantStore {
+  const { db, snapshot, visible, submit } = parts;
   const plants = plantReads(db, snapshot, visible);
   return {
     async create(plant, caller) {
@@ -162,6 +166,7 @@ function plantStore({ db, snapshot, visible, submit }: Parts, maxPlantsPerUser?:
     delete: (owner, id, caller) => submit(caller, COMMAND_BYTES, 'deletePlant', owner, id),
     page: async (query) => plants.page(query),
     hasNames: async (viewer) => plants.hasNames(viewer),
+    stamp: versionReads(db, parts),
     end: plants.end,
   };
 }

@@ -34,6 +34,16 @@ export async function list(
   person: Person,
   { limit, order, fields }: Of<'list'>,
 ): Promise<void> {
+  await listOnce(stage, person, { limit, order, fields });
+  // Requested so often that the service keeps it.
+  await listOnce(stage, person, KEPT_LIST);
+}
+
+const KEPT_LIST: Listed = { limit: 3, order: undefined, fields: ['id', 'name', 'owner'] };
+
+type Listed = Pick<Of<'list'>, 'limit' | 'order' | 'fields'>;
+
+async function listOnce(stage: Stage, person: Person, { limit, order, fields }: Listed): Promise<void> {
   const size = limit === undefined ? '' : `&limit=${limit}`;
   const query = `fields=${fields.join()}${size}${orderIn(order)}`;
   const answer = await ask(stage, person, { operation: 'listPlants', path: '/plants', query });

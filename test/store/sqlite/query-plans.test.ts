@@ -15,6 +15,7 @@ import { createSnapshot } from '../../../src/store/sqlite/engine/snapshot.ts';
 import { createWriter } from '../../../src/store/sqlite/engine/writer.ts';
 import { idempotencyReads } from '../../../src/store/sqlite/plants/idempotency.ts';
 import { plantReads } from '../../../src/store/sqlite/plants/plants.ts';
+import { createVersions } from '../../../src/store/sqlite/plants/versions.ts';
 
 /** How SQLite runs the statements of webhooks: none may take longer as the store grows. */
 
@@ -71,7 +72,7 @@ test('a list continues where the previous page ended, without reading earlier ro
 function statementsMade(): string[] {
   const prepare = mock.method(db, 'prepare');
   const snapshot = createSnapshot(db, { readFailed: (error) => error });
-  createWriter(db, { deliveryDelayMs: 0, maxPlantsPerUser: 1 });
+  createWriter(db, { deliveryDelayMs: 0, maxPlantsPerUser: 1, versions: createVersions() });
   const epoch = accessEpoch(db, snapshot);
   const visible = visibleOwners(db, snapshot, epoch);
   for (const reads of [activityReads, deliveryReads, eventReads]) reads(db, snapshot, visible);

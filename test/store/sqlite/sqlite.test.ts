@@ -5,46 +5,81 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
+import { inspect } from 'node:util';
+import { keptLists } from '../../../src/plants/kept-lists.ts';
+import type { PlantPage, PlantStore } from '../../../src/plants/port.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/store.ts';
 import { given } from '../../../testkit/stores/given.ts';
 import { lanesOf } from '../../../testkit/stores/lanes.ts';
-import { storeConformance } from '../conformance/conformance.ts';
+import { type Adapter, storeConformance } from '../conformance/conformance.ts';
 
 const clock = { now: Date.now };
 
-storeConformance({
-  name: 'SQLite',
-  async open() {
-    const folder = mkdtempSync(join(tmpdir(), 'plant-store-'));
-    const path = join(folder, 'plant-store.db');
-    const store = await openSqliteStore({
-      path,
-      writer: 'thread',
-      clock,
-      deliveryDelayMs: 0,
-      onFatal(error) {
-        throw error;
-      },
-    });
-    const lanes = await lanesOf(store);
-    return {
-      store,
-      lanes: lanes.store,
-      async change(sql) {
-        const db = new DatabaseSync(path, { timeout: 5000 });
-        db.exec(`PRAGMA ignore_check_constraints = ON; ${sql}`);
-        db.close();
-        // Reads in one turn of the event loop share a snapshot.
-        await setImmediate();
-      },
-      async drop() {
-        await lanes.close();
-        await store.close();
-        rmSync(folder, { recursive: true });
-      },
-    };
-  },
-});
+/** The bytes of kept lists: more than all take, hardly one, none. */
+for (const most of [Infinity, 1_500, 0]) storeConformance(sqlite(most));
+
+function sqlite(most: number): Adapter {
+  return { name: `SQLite, with at most ${most} bytes of kept lists,`, open: () => openKeeping(most) };
+}
+
+async function openKeeping(most: number): ReturnType<Adapter['open']> {
+  const folder = mkdtempSync(join(tmpdir(), 'plant-store-'));
+  const path = join(folder, 'plant-store.db');
+  const store = await openSqliteStore({
+    path,
+    writer: 'thread',
+    clock,
+    deliveryDelayMs: 0,
+    onFatal(error) {
+      throw error;
+    },
+  });
+  const plants = keeping(store.plants, most);
+  const lanes = await lanesOf(store);
+  return {
+    store: { ...store, plants: plants.kept },
+    lanes: lanes.store,
+    async change(sql) {
+      const db = new DatabaseSync(path, { timeout: 5000 });
+      db.exec(`PRAGMA ignore_check_constraints = ON; ${sql}`);
+      db.close();
+      // Reads in one turn of the event loop share a snapshot.
+      await setImmediate();
+    },
+    async drop() {
+      await lanes.close();
+      await store.close();
+      rmSync(folder, { recursive: true });
+      assert.equal(plants.found() > 0, most > 0);
+    },
+  };
+}
+
+/** Keeps every page, answers with what is kept, and compares that with what the store has. */
+function keeping(plants: PlantStore, most: number) {
+  const lists = keptLists<PlantPage>(plants.stamp, most);
+  let found = 0;
+  const kept: PlantStore = {
+    ...plants,
+    async page(query) {
+      const key = inspect(query, { depth: null, maxArrayLength: null, maxStringLength: null });
+      const find = async () => {
+        const known = lists.find(query.viewer, key);
+        if (!known) return undefined;
+        assert.deepEqual(known, await plants.page(query));
+        found++;
+        return known;
+      };
+      const known = await find();
+      if (known) return known;
+      const keep = lists.keeper(query.viewer, key) ?? lists.keeper(query.viewer, key);
+      const page = await plants.page(query);
+      keep?.(page, page.json);
+      return (await find()) ?? page;
+    },
+  };
+  return { kept, found: () => found };
+}
 
 test('the newest event is known, so that ids continue after it', async () => {
   const store = await openSqliteStore({

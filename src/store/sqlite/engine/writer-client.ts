@@ -5,7 +5,7 @@ import { threadEnvironment } from '../../../runtime.ts';
 import { outcomeUnknown, unavailable } from '../../failures.ts';
 import { COMMIT_FAILED, StoreFailure } from './failure.ts';
 import { fromPlain } from './plain-errors.ts';
-import { type Command, createWriter, type Executed, type WriterRules } from './writer.ts';
+import { type Command, createWriter, type Executed, type WriterParts } from './writer.ts';
 import { settle, type WriterReply } from './writer-reply.ts';
 import type { WriterMessage, WriterNews, WriterOptions } from './writer-thread.ts';
 
@@ -27,7 +27,7 @@ export type WriterEvents = {
   beside(error: AppError | undefined): void;
 };
 
-export function inlineWriter(db: DatabaseSync, rules: WriterRules): Writer {
+export function inlineWriter(db: DatabaseSync, rules: WriterParts): Writer {
   const execute = createWriter(db, rules);
   return { execute: async (commands) => execute(commands), close: async () => {} };
 }

@@ -8,7 +8,7 @@ import { openConnection } from './connection.ts';
 import { toPlain } from './plain-errors.ts';
 import { keepSizeRecord } from './size-record.ts';
 import { type KnownFile, type StoreFiles, storeFiles } from './store-files.ts';
-import { type Command, createWriter, type WriterRules } from './writer.ts';
+import { type Command, createWriter, type WriterParts } from './writer.ts';
 import { replyTo, type WriterReply } from './writer-reply.ts';
 
 /**
@@ -16,7 +16,7 @@ import { replyTo, type WriterReply } from './writer-reply.ts';
  * the next batch. The main thread and the sender thread each send one batch at a time, so they take turns.
  */
 
-export type WriterOptions = { path: string; files: readonly KnownFile[]; rules: WriterRules };
+export type WriterOptions = { path: string; files: readonly KnownFile[]; rules: WriterParts };
 
 /** A batch of commands, a connection of the sender thread, or the end. */
 export type WriterMessage = Command[] | { sender: MessagePort } | 'close';

@@ -14,6 +14,7 @@ import { outcomeWrites } from '../deliveries/outcomes.ts';
 import { webhookWrites } from '../deliveries/webhooks.ts';
 import { idempotencyWrites } from '../plants/idempotency.ts';
 import { plantWrites } from '../plants/plants.ts';
+import { type Versions, versionWrites } from '../plants/versions.ts';
 import { countLogPages } from './checkpoint.ts';
 import { COMMIT_FAILED, explain, isDamage, isEnvironment, isUnknownOutcome } from './failure.ts';
 import type { StoreFiles } from './store-files.ts';
@@ -39,6 +40,8 @@ export type WriterRules = {
   /** The most plants a user may have; undefined for no limit. */
   maxPlantsPerUser?: number | undefined;
 };
+
+export type WriterParts = WriterRules & { versions: Versions };
 
 type Shared = {
   forgetUsers(): void;
@@ -74,17 +77,18 @@ function createWrites(db: DatabaseSync, { outbox, plants, keys, forgetUsers }: S
  */
 export function createWriter(
   db: DatabaseSync,
-  rules: WriterRules,
+  { versions, ...rules }: WriterParts,
   files?: StoreFiles,
 ): (commands: Command[]) => Executed {
   const outbox = outboxWrites(db, rules.deliveryDelayMs);
-  const plants = plantWrites(db, outbox.announce, rules.maxPlantsPerUser);
+  const lists = versionWrites(db, versions);
+  const plants = plantWrites(db, { ...outbox, ...lists }, rules.maxPlantsPerUser);
   const keys = idempotencyWrites(db);
   const users = activeUsers(db);
   const writes = createWrites(db, { outbox, plants, keys, forgetUsers: users.forget });
   const begin = db.prepare('BEGIN IMMEDIATE');
   const commit = db.prepare('COMMIT');
-  const logPages = countLogPages(db);
+  const countPages = countLogPages(db);
   /** A write was refused. No write is tried while it would be, so that nothing is done for certain. */
   let refused: unknown;
 
@@ -98,6 +102,7 @@ export function createWriter(
 
   function transaction(commands: Command[]): Executed {
     begin.run();
+    lists.begin();
     users.forget();
     plants.forgetIds();
     outbox.forgetSubscriptions();
@@ -106,15 +111,20 @@ export function createWriter(
     plants.writeIds();
     // SQLite would fill the missing part of the log with a hole, and data after a hole is never read.
     if (files?.isLogCut()) throw LOG_CUT;
+    const logPages = lists.around(commitAndCount);
+    // The commit went into files that nobody can find: fail before reporting success.
+    const lost = files?.lossAfterCommit(db, logPages);
+    if (lost) throw outcomeUnknown(FILES_LOST, lost);
+    return { outcomes, failures: [], announced: outbox.takeAnnounced() };
+  }
+
+  function commitAndCount(): number {
     try {
       commit.run();
     } catch (error) {
       throw isUnknownOutcome(error) ? outcomeUnknown(COMMIT_FAILED, commitFailure(error)) : error;
     }
-    // The commit went into files that nobody can find: fail before reporting success.
-    const lost = files?.lossAfterCommit(db, logPages());
-    if (lost) throw outcomeUnknown(FILES_LOST, lost);
-    return { outcomes, failures: [], announced: outbox.takeAnnounced() };
+    return countPages();
   }
 
   /** A file system that refuses writes looks like a failing disk; the process continues, for its reads. */

@@ -2,21 +2,23 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setImmediate } from 'node:timers/promises';
 import { foldName } from '../../../plants/folded-name.ts';
 import type { PlantId } from '../../../plants/plant.ts';
-import type { NewPlant, PageQuery, PlantField, PlantPage, Position } from '../../../plants/port.ts';
+import type { PageQuery, PlantField, PlantPage, Position } from '../../../plants/port.ts';
 import type { Trace } from '../../../tracing/port.ts';
 import { type EndReads, listEnd } from '../../list-end.ts';
 import type { Created } from '../../once.ts';
 import { BACKWARD, FORWARD, inStretch, kindOf, type OrderKind, PLACE_NAME } from '../../plant-orders.ts';
 import type { Stretch } from '../../visible-owners.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
+import type { OutboxWrites } from '../deliveries/outbox.ts';
 import { prepare } from '../engine/prepare.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
 import { plantCounts } from './plant-counts.ts';
 import { assignedIds, BIGINTS } from './plant-ids.ts';
+import type { VersionWrites } from './versions.ts';
 
 export function plantWrites(
   db: DatabaseSync,
-  announce: (plant: NewPlant & { id: PlantId }) => void,
+  { announce, touch }: Pick<OutboxWrites, 'announce'> & Pick<VersionWrites, 'touch'>,
   most: number | undefined,
 ) {
   const insert = prepare(db)`INSERT INTO plants (owner, id, name, folded, tag, created_at)
@@ -49,12 +51,14 @@ export function plantWrites(
         id = ids.next(owner, id);
       }
       if (id === undefined) return 'spent';
+      touch(owner);
       counts?.added(owner);
       announce({ owner, id, name, tag, event, at, trace });
       return id;
     },
     delete(owner: number, id: PlantId): boolean {
       if (remove.run(owner, id).changes === 0) return false;
+      touch(owner);
       counts?.removed(owner);
       return true;
     },
