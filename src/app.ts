@@ -16,7 +16,7 @@ import { database, http as limits, processes } from './limits.ts';
 import type { Metrics } from './observability/metrics.ts';
 import type { Measures } from './observability/port.ts';
 import { type Clock, createIds, type Runtime } from './runtime.ts';
-import { type Sending, startSending } from './sender/client.ts';
+import { type Sending, startSending } from './sender/supervisor.ts';
 import { requireWritable } from './store/sqlite/engine/connection.ts';
 import { recoverStore } from './store/sqlite/files/durable-log.ts';
 import { fileSize } from './store/sqlite/files/file-size.ts';

@@ -2,8 +2,8 @@ import { observability as limits } from '../limits.ts';
 import { type Clock, type Log, timeOfId } from '../runtime.ts';
 import { type CountedKey, one } from './counts.ts';
 import type { QueueReading, SendingReading, SizeReading, StoreReadings } from './port.ts';
+import { seldom } from './rare-reading.ts';
 import type { Sample, Samples } from './registry.ts';
-import { seldom } from './seldom.ts';
 
 /** Where the gauges are read. A missing part, such as the dispatcher of a replica without one, has none. */
 export type Sources = {
@@ -15,7 +15,7 @@ export type Sources = {
 
 type Parts = { clock: Clock; log: Log; version: string };
 
-/** The values read on demand. Each is in memory or read rarely (`seldom.ts`). */
+/** The values read on demand. Each is in memory or read rarely (`rare-reading.ts`). */
 export function createGauges(sources: Sources, { clock, log, version }: Parts): Omit<Samples, CountedKey> {
   async function queues(): Promise<readonly QueueReading[]> {
     const sending = await sources.sending?.();

@@ -6,7 +6,7 @@ import type { Clock } from '../runtime.ts';
 import type { ChoreStore, DeliveryStore, EventStore, WebhookStore } from '../webhooks/port.ts';
 import type { LaneDoor } from './lane-door.ts';
 
-/** The keys that protect cursors (`http/cursor.ts`). */
+/** The keys that protect cursors (`http/request/cursor.ts`). */
 export type CursorKeys = {
   /** 256 bits, in hexadecimal. */
   secret: string;

@@ -10,7 +10,7 @@ import {
   storePath,
 } from '../../config/config.ts';
 import type { DatabaseUrl } from '../../config/database-url.ts';
-import { isServed, removeEmptyLog } from '../../store/sqlite/deliveries/glance.ts';
+import { isServed, removeEmptyLog } from '../../store/sqlite/files/summary.ts';
 import { print, printJson, say } from '../terminal/terminal.ts';
 import { option, settingOptions, type Verb } from '../verb.ts';
 import type { Finding, Verdict } from './check.ts';

@@ -1,8 +1,8 @@
 import { existsSync, statSync } from 'node:fs';
-import { type Glance, glanceAt } from '../../store/sqlite/deliveries/glance.ts';
 import { fileSize } from '../../store/sqlite/files/file-size.ts';
 import { quickCheck } from '../../store/sqlite/files/quick-check.ts';
 import { aliasesOf } from '../../store/sqlite/files/restore.ts';
+import { type Glance, glanceAt } from '../../store/sqlite/files/summary.ts';
 import { checks as limits } from '../limits.ts';
 import { sqliteReason } from '../service/store-failure.ts';
 import { sizeText } from '../service/whole-progress.ts';

@@ -9,7 +9,7 @@ import { type CopySource, type CopyTarget, copyStore, type VerifiedTable } from 
 import { requestOf } from '../../store/postgres/plants/idempotency.ts';
 import { refuseLostDatabase } from '../../store/sqlite/engine/connection.ts';
 import { sqliteCode } from '../../store/sqlite/engine/failure.ts';
-import { openExport } from '../../store/sqlite/files/export.ts';
+import { openExport } from '../../store/sqlite/files/copy-source.ts';
 import { lockForServing } from '../../store/sqlite/files/lock.ts';
 import { Failure } from '../failure.ts';
 import { renderTable } from '../terminal/table.ts';
@@ -110,7 +110,7 @@ function lock(path: string): () => void {
 }
 
 async function openTarget({ databaseUrl, databasePooler }: StoreConfig): Promise<CopyTarget> {
-  const { openImport } = await import('../../store/postgres/engine/import.ts');
+  const { openImport } = await import('../../store/postgres/engine/copy-target.ts');
   if (!databaseUrl) throw new Error('no database');
   const { clock, log } = systemRuntime(silentLog);
   return openImport({ url: databaseUrl, pooled: databasePooler === 'transaction', now: clock.now(), log });

@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, realpathSync, rmdirSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { silentLog, systemRuntime } from '../../runtime.ts';
-import { isServed } from '../../store/sqlite/deliveries/glance.ts';
 import { giveToOwnerOf, type Restored, restoreStore } from '../../store/sqlite/files/restore.ts';
+import { isServed } from '../../store/sqlite/files/summary.ts';
 import { DamagedStore } from '../../store/sqlite/files/whole-store.ts';
 import { Failure } from '../failure.ts';
 import { insist, printJson, say, shellWord } from '../terminal/terminal.ts';

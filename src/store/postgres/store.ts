@@ -7,9 +7,9 @@ import type { Clock, Log } from '../../runtime.ts';
 import type { ChoreStore } from '../../webhooks/port.ts';
 import { bytesWith, COMMAND_BYTES } from '../batch.ts';
 import { listEnd } from '../list-end.ts';
-import { type Created, createOutcome } from '../once.ts';
 import { toCursorKeys } from '../rows.ts';
 import type { CursorKeys, Store } from '../store.ts';
+import { type Created, createOutcome } from '../write-outcomes.ts';
 import { addShare, removeShare, shareReads } from './access/shares.ts';
 import {
   createToken,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { parseDatabaseUrl } from '../../../src/config/database-url.ts';
 import { silentLog } from '../../../src/runtime.ts';
 import { laneReads } from '../../../src/store/postgres/deliveries/lanes.ts';
-import { recordOutcomes } from '../../../src/store/postgres/deliveries/records.ts';
+import { recordOutcomes } from '../../../src/store/postgres/deliveries/outcomes.ts';
 import { openDatabase, type Statement } from '../../../src/store/postgres/engine/database.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/store.ts';
 import { lanesOf } from '../../../testkit/stores/lanes.ts';

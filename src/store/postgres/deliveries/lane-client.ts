@@ -8,7 +8,7 @@ import { createDatabaseClock } from '../replicas/database-clock.ts';
 import { type LaneLeases, startLeases } from '../replicas/lane-owners.ts';
 import type { News } from '../replicas/news.ts';
 import { laneReads } from './lanes.ts';
-import { recordOutcomes } from './records.ts';
+import { recordOutcomes } from './outcomes.ts';
 
 /** What the sender thread learns: of this replica's commits, and of hints from others. */
 type LaneNews = { work: readonly Work[]; changed: readonly string[] };

@@ -3,7 +3,7 @@ import { database as limits } from '../../../limits.ts';
 import type { EndedBatch, Measures, QueueReading } from '../../../observability/port.ts';
 import { type Clock, steadyClock } from '../../../runtime.ts';
 import { COMMAND_BYTES, groupCommit } from '../../batch.ts';
-import { refuseUndone } from '../../once.ts';
+import { refuseUndone } from '../../write-outcomes.ts';
 import { alone, type Command, goTogether, type Work, type Write } from './writer.ts';
 
 /** Queues the commands of requests for the writer. */

@@ -1,7 +1,7 @@
 import { AppError } from '../../../errors.ts';
 import type { Caller } from '../../../idempotency/port.ts';
 import type { BatchResult } from '../../batch.ts';
-import { fault, KEY_USED } from '../../once.ts';
+import { fault, KEY_USED } from '../../write-outcomes.ts';
 import { forCaller } from '../plants/idempotency.ts';
 import { type Announced, nothingAnnounced } from '../replicas/announced.ts';
 import type { Bound, Database, Query, Row } from './database.ts';

@@ -1,6 +1,6 @@
 import type { Caller } from '../../../idempotency/port.ts';
 import type { NewPlant } from '../../../plants/port.ts';
-import type { Created, KEY_USED, USER_GONE } from '../../once.ts';
+import type { Created, KEY_USED, USER_GONE } from '../../write-outcomes.ts';
 
 export type Create = { plant: NewPlant; caller: Caller | undefined };
 

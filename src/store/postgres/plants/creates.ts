@@ -1,7 +1,7 @@
 import type { AppError } from '../../../errors.ts';
 import { foldName } from '../../../plants/folded-name.ts';
 import { LAST_ASSIGNED_ID } from '../../../plants/plant.ts';
-import { fault, KEY_USED, USER_GONE } from '../../once.ts';
+import { fault, KEY_USED, USER_GONE } from '../../write-outcomes.ts';
 import type { Statement } from '../engine/database.ts';
 import { statement } from '../engine/statement.ts';
 import type { Batched } from '../engine/writer.ts';

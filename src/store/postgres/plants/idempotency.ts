@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Caller, KeptRecord, Once, RequestKey } from '../../../idempotency/port.ts';
-import { KEY_USED, USER_GONE } from '../../once.ts';
 import { toKeptRecord } from '../../rows.ts';
+import { KEY_USED, USER_GONE } from '../../write-outcomes.ts';
 import type { Bound, Database, Query, Statement } from '../engine/database.ts';
 
 /** What a key belongs to, as stored in the table. */

@@ -1,6 +1,6 @@
 import type { Caller } from '../../../idempotency/port.ts';
 import type { PlantId } from '../../../plants/plant.ts';
-import { USER_GONE } from '../../once.ts';
+import { USER_GONE } from '../../write-outcomes.ts';
 import { statement } from '../engine/statement.ts';
 import type { Batched } from '../engine/writer.ts';
 

@@ -3,7 +3,7 @@ import { AppError } from '../../../errors.ts';
 import type { Once } from '../../../idempotency/port.ts';
 import type { BatchResult } from '../../batch.ts';
 import { outcomeUnknown, unavailable } from '../../failures.ts';
-import { fault, USER_GONE } from '../../once.ts';
+import { fault, USER_GONE } from '../../write-outcomes.ts';
 import { shareWrites } from '../access/shares.ts';
 import { tokenWrites } from '../access/tokens.ts';
 import { activeUsers, userWrites } from '../access/users.ts';

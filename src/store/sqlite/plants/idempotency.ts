@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { KeptRecord, Once, RequestKey } from '../../../idempotency/port.ts';
-import { KEY_USED } from '../../once.ts';
 import { toKeptRecord } from '../../rows.ts';
+import { KEY_USED } from '../../write-outcomes.ts';
 import { prepare } from '../engine/prepare.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
 

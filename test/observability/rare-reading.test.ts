@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test';
 import { observability as limits } from '../../src/limits.ts';
 import { createGauges } from '../../src/observability/gauges.ts';
 import type { WebhooksReading } from '../../src/observability/port.ts';
-import { seldom } from '../../src/observability/seldom.ts';
+import { seldom } from '../../src/observability/rare-reading.ts';
 import { firstId, silentLog } from '../../src/runtime.ts';
 
 /** Time that passes only when the test says so. */
