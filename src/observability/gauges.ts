@@ -2,7 +2,7 @@ import { observability as limits } from '../limits.ts';
 import { type Clock, type Log, timeOfId } from '../runtime.ts';
 import { type CountedKey, one } from './counts.ts';
 import type { QueueReading, SendingReading, SizeReading, StoreReadings } from './port.ts';
-import { seldom } from './rare-reading.ts';
+import { readRarely } from './rare-reading.ts';
 import type { Sample, Samples } from './registry.ts';
 
 /** Where the gauges are read. A missing part, such as the dispatcher of a replica without one, has none. */
@@ -52,7 +52,7 @@ function laneGauges(sources: Sources) {
 /** Reports ages as of the time of reading. */
 function webhookGauges(sources: Sources, clock: Clock, log: Log) {
   const madeAt = performance.now();
-  const reading = seldom(
+  const reading = readRarely(
     async () => {
       const now = clock.now();
       const found = await sources.store?.webhooks(now);
@@ -83,7 +83,7 @@ function webhookGauges(sources: Sources, clock: Clock, log: Log) {
 
 /** An outdated size is left out, because a scraper could not tell that it is outdated. */
 function sizeGauges(sources: Sources, log: Log) {
-  const reading = seldom(
+  const reading = readRarely(
     async () => sources.store?.size(),
     complain(log, 'could not read the size of the store'),
   );

@@ -9,7 +9,7 @@ export type LastRead<T> = { value: T; at: number };
  * new value and otherwise gets the last one: undefined when there is none.
  * @param onFailure called with the first of consecutive failures
  */
-export function seldom<T>(
+export function readRarely<T>(
   read: () => Promise<T>,
   onFailure: (error: unknown) => void,
 ): () => Promise<LastRead<T> | undefined> {

@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test';
 import { observability as limits } from '../../src/limits.ts';
 import { createGauges } from '../../src/observability/gauges.ts';
 import type { WebhooksReading } from '../../src/observability/port.ts';
-import { seldom } from '../../src/observability/rare-reading.ts';
+import { readRarely } from '../../src/observability/rare-reading.ts';
 import { firstId, silentLog } from '../../src/runtime.ts';
 
 /** Time that passes only when the test says so. */
@@ -16,7 +16,7 @@ function steered(t: TestContext) {
 test('costly values are read on request only, and again only after a while', async (t) => {
   const time = steered(t);
   let reads = 0;
-  const latest = seldom(async () => ++reads, assert.ifError);
+  const latest = readRarely(async () => ++reads, assert.ifError);
   assert.equal(reads, 0);
   assert.deepEqual(await Promise.all([latest(), latest()]), Array(2).fill({ value: 1, at: 0 }));
   time.now = limits.readEveryMs - 1;
@@ -28,7 +28,7 @@ test('costly values are read on request only, and again only after a while', asy
 test('slow readings are repeated less often', async (t) => {
   const time = steered(t);
   let reads = 0;
-  const latest = seldom(async () => {
+  const latest = readRarely(async () => {
     time.now += limits.readEveryMs;
     return ++reads;
   }, assert.ifError);
@@ -43,7 +43,7 @@ test('a failed reading keeps the last value with its age, and only the first of 
   const time = steered(t);
   const told: unknown[] = [];
   let fails = false;
-  const latest = seldom(
+  const latest = readRarely(
     async () => {
       if (fails) throw new Error('no');
       return 1;
@@ -61,7 +61,7 @@ test('a failed reading keeps the last value with its age, and only the first of 
 
 test('a scrape does not wait for a reading that hangs', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
-  const hanging = seldom(() => new Promise<number>(() => {}), assert.ifError)();
+  const hanging = readRarely(() => new Promise<number>(() => {}), assert.ifError)();
   t.mock.timers.tick(limits.readMs);
   assert.equal(await hanging, undefined);
 });

@@ -2,7 +2,7 @@ import type { StoreConfig } from '../../config/config.ts';
 import type { DatabaseUrl } from '../../config/database-url.ts';
 import { database as databaseLimits } from '../../limits.ts';
 import { silentLog } from '../../runtime.ts';
-import type { DatabaseGlance } from '../../store/postgres/engine/inspect.ts';
+import type { DatabaseSummary } from '../../store/postgres/engine/inspect.ts';
 import { databaseFailure } from '../service/database-failure.ts';
 import { type Finding, ok, problem, reasonIn, warning } from './check.ts';
 import { compareClocks } from './machine.ts';
@@ -11,8 +11,8 @@ const NAME = 'Database';
 /** The oldest supported PostgreSQL. */
 const OLDEST = 15;
 
-/** What inspecting the database found; the glance is undefined when that failed. */
-export type DatabaseLook = { findings: Finding[]; glance: DatabaseGlance | undefined };
+/** What inspecting the database found; the summary is undefined when that failed. */
+export type DatabaseLook = { findings: Finding[]; summary: DatabaseSummary | undefined };
 
 /** @param connections that a replica may open; undefined when the setting is invalid */
 export async function lookAtDatabase(
@@ -32,18 +32,18 @@ export async function lookAtDatabase(
   });
   try {
     const askedAt = Date.now();
-    const glance = await inspectDatabase(database);
+    const summary = await inspectDatabase(database);
     const tookMs = Date.now() - askedAt;
-    const clock = compareClocks('the database', askedAt + tookMs / 2 - glance.now, tookMs / 2);
+    const clock = compareClocks('the database', askedAt + tookMs / 2 - summary.now, tookMs / 2);
     return {
-      findings: [serverOf(url, glance), schemaOf(glance), ...connectionsOf(glance, connections), clock],
-      glance,
+      findings: [serverOf(url, summary), schemaOf(summary), ...connectionsOf(summary, connections), clock],
+      summary,
     };
   } catch (error) {
     const failure = databaseFailure(error, url);
     return {
       findings: [problem(NAME, reasonIn(failure), 'Until then the service answers 503.')],
-      glance: undefined,
+      summary: undefined,
     };
   } finally {
     await database.close();
@@ -51,13 +51,13 @@ export async function lookAtDatabase(
 }
 
 /** Called once the server that accepts writes was reached. */
-function serverOf({ shown }: DatabaseUrl, { version }: DatabaseGlance): Finding {
+function serverOf({ shown }: DatabaseUrl, { version }: DatabaseSummary): Finding {
   if (Number.parseInt(version, 10) >= OLDEST)
     return ok(NAME, `${shown}: PostgreSQL ${version}, accepts writes`);
   return problem(NAME, `PostgreSQL ${version} is too old`, `Use PostgreSQL ${OLDEST} or newer.`);
 }
 
-function schemaOf({ schema }: DatabaseGlance): Finding {
+function schemaOf({ schema }: DatabaseSummary): Finding {
   if (schema === undefined) {
     const advice = 'The first start creates it, as does plant-store migrate.';
     return warning('Store', 'the database has none', advice);
@@ -76,7 +76,7 @@ function schemaOf({ schema }: DatabaseGlance): Finding {
 const LISTENING = 1;
 
 function connectionsOf(
-  { mostConnections, mostOfRole, connections: open }: DatabaseGlance,
+  { mostConnections, mostOfRole, connections: open }: DatabaseSummary,
   wanted: number | undefined,
 ) {
   const most = mostOfRole === -1 ? mostConnections : Math.min(mostConnections, mostOfRole);

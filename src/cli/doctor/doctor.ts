@@ -83,18 +83,18 @@ async function examineFolder(
   add(folder);
   const path = storePath(dataDir);
   const hadLog = existsSync(`${path}-wal`);
-  const { findings, glance } = lookAtStore(path);
+  const { findings, summary } = lookAtStore(path);
   // A missing or unreadable folder explains everything else.
-  if (folder[0]?.verdict !== 'ok' && glance === undefined) {
+  if (folder[0]?.verdict !== 'ok' && summary === undefined) {
     if (config) add(await checkService(config, false));
     return undefined;
   }
   add(findings);
-  if (glance) add(await checkIntegrity(path));
-  if (glance && !hadLog) removeEmptyLog(path);
-  if (glance) add(checkClock(glance.newestEventAt, Date.now()));
+  if (summary) add(await checkIntegrity(path));
+  if (summary && !hadLog) removeEmptyLog(path);
+  if (summary) add(checkClock(summary.newestEventAt, Date.now()));
   if (config) add(await checkService(config, isServed(join(dataDir, 'serving.lock'))));
-  return glance?.receivers;
+  return summary?.receivers;
 }
 
 async function examineDatabase(
@@ -103,9 +103,9 @@ async function examineDatabase(
   config: Config | undefined,
   add: Add,
 ): Promise<readonly Receiver[] | undefined> {
-  const { findings, glance } = await lookAtDatabase(url, place, config?.databaseConnections);
+  const { findings, summary } = await lookAtDatabase(url, place, config?.databaseConnections);
   add(findings);
-  return glance?.receivers;
+  return summary?.receivers;
 }
 
 function valid<T>(read: () => T): T | undefined {

@@ -2,7 +2,7 @@ import { existsSync, statSync } from 'node:fs';
 import { fileSize } from '../../store/sqlite/files/file-size.ts';
 import { quickCheck } from '../../store/sqlite/files/quick-check.ts';
 import { aliasesOf } from '../../store/sqlite/files/restore.ts';
-import { type Glance, glanceAt } from '../../store/sqlite/files/summary.ts';
+import { readSummary, type StoreSummary } from '../../store/sqlite/files/summary.ts';
 import { checks as limits } from '../limits.ts';
 import { sqliteReason } from '../service/store-failure.ts';
 import { sizeText } from '../service/whole-progress.ts';
@@ -14,19 +14,19 @@ const RESTORE =
   'Stop the service, keep a copy of the folder, and restore a backup: plant-store restore FILE.';
 
 /** What inspecting the embedded store found, and what later checks need; undefined when it cannot be read. */
-export type StoreLook = { findings: Finding[]; glance: Glance | undefined };
+export type StoreLook = { findings: Finding[]; summary: StoreSummary | undefined };
 
 export function lookAtStore(path: string): StoreLook {
   if (!existsSync(path) && fileSize(`${path}-wal`) === 0) {
     const advice =
       'The first start creates it: plant-store serve. If you expected a store here, check DATA_DIR.';
-    return { findings: [warning(NAME, `none at ${path}`, advice)], glance: undefined };
+    return { findings: [warning(NAME, `none at ${path}`, advice)], summary: undefined };
   }
   try {
-    const glance = glanceAt(path);
-    return { findings: [schemaOf(glance), ...filesOf(path, glance)], glance };
+    const summary = readSummary(path);
+    return { findings: [schemaOf(summary), ...filesOf(path, summary)], summary };
   } catch (error) {
-    return { findings: [unreadable(path, error)], glance: undefined };
+    return { findings: [unreadable(path, error)], summary: undefined };
   }
 }
 
@@ -45,7 +45,7 @@ function unreadable(path: string, error: unknown): Finding {
   return problem(NAME, `${path} cannot be read: ${reason}`, RESTORE);
 }
 
-function schemaOf({ schema: { applied, known }, bytes, logBytes }: Glance): Finding {
+function schemaOf({ schema: { applied, known }, bytes, logBytes }: StoreSummary): Finding {
   if (applied === known) return ok(NAME, `schema ${applied}, ${sizeText(bytes + logBytes)} on disk`);
   return warning(
     NAME,
@@ -54,7 +54,7 @@ function schemaOf({ schema: { applied, known }, bytes, logBytes }: Glance): Find
   );
 }
 
-function filesOf(path: string, { logBytes }: Glance): Finding[] {
+function filesOf(path: string, { logBytes }: StoreSummary): Finding[] {
   const findings: Finding[] = [];
   const { mode } = statSync(path);
   if (process.platform !== 'win32' && (mode & 0o077) !== 0) {

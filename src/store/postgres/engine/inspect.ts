@@ -2,7 +2,7 @@ import { readMigrations } from '../../migrations.ts';
 import type { Database, Row } from './database.ts';
 import { statement } from './statement.ts';
 
-export type DatabaseGlance = {
+export type DatabaseSummary = {
   version: string;
   /** The most connections that the server, and this role, may have; -1 for no limit. */
   mostConnections: number;
@@ -31,7 +31,7 @@ const RECEIVERS = statement`SELECT id, url, last_success_at > coalesce(last_fail
   WHERE status = 'enabled'
   ORDER BY id`;
 
-export async function inspectDatabase({ read }: Pick<Database, 'read'>): Promise<DatabaseGlance> {
+export async function inspectDatabase({ read }: Pick<Database, 'read'>): Promise<DatabaseSummary> {
   const [server = {}] = await read(SERVER);
   const isMade = server.is_made === true;
   return {

@@ -10,7 +10,7 @@ import { storeSchema } from '../files/inspect.ts';
 export type Receiver = { webhook: string; url: string; isHealthy: boolean };
 
 /** What can be read quickly from a store, without changing it. */
-export type Glance = {
+export type StoreSummary = {
   schema: Schema;
   bytes: number;
   logBytes: number;
@@ -21,7 +21,7 @@ export type Glance = {
 };
 
 /** @throws errors of SQLite; Error for a foreign database or a newer store */
-export function glanceAt(path: string): Glance {
+export function readSummary(path: string): StoreSummary {
   const db = openConnection(path, { readOnly: true });
   try {
     const newest = db
