@@ -16,13 +16,13 @@ const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const UNBIASED = 248;
 
 export const labelRule = `at most ${access.labelLength} characters, without control characters or lone surrogates`;
-/** The same as a JSON Schema's pattern, but for the length. Not `\\p{Cc}`, which not all languages support. */
-export const LABEL_TEXT = '^[^\\u0000-\\u001F\\u007F-\\u009F\\uD800-\\uDFFF]*$';
-const LABEL = new RegExp(LABEL_TEXT, 'u');
+/** The control characters as a JSON Schema's pattern. Not `\\p{Cc}`, which not all languages support. */
+export const LABEL_TEXT = '^[^\\x00-\\x1F\\x7F-\\x9F]*$';
+const LABEL = new RegExp(LABEL_TEXT);
 
 /** Whether a text satisfies `labelRule`. */
 export function isLabel(text: string): boolean {
-  return LABEL.test(text) && [...text].length <= access.labelLength;
+  return LABEL.test(text) && text.isWellFormed() && [...text].length <= access.labelLength;
 }
 
 /**

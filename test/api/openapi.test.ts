@@ -154,6 +154,18 @@ test('every reference of the document resolves, and every component is reference
   assert.deepEqual(all.sort(), [...used].sort());
 });
 
+test('a pattern accepts emoji, in regular expressions of code points and of UTF-16 units', () => {
+  const patterns = [...JSON.stringify(document).matchAll(/"pattern":("(?:[^"\\]|\\.)*")/g)];
+  assert.ok(patterns.length > 0);
+  for (const [, text = ''] of patterns) {
+    for (const flags of ['', 'u']) {
+      for (const sprout of ['🌱', '🌱 sprout'])
+        assert.match(sprout, new RegExp(JSON.parse(text), flags), text);
+    }
+    assert.doesNotMatch(text, /u(?:000[AD]|202[89])/i, 'generators write line breaks as such');
+  }
+});
+
 test('each failure is described once', () => {
   for (const [method, path] of operations) {
     for (const [status, answer] of Object.entries<Json>(document.paths[path][method].responses)) {

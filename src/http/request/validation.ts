@@ -29,6 +29,12 @@ function createAjv(): Ajv {
     keywords: [
       // Written by `asRead`.
       { keyword: 'bigint', validate: (_: true, value: unknown) => typeof value === 'bigint', errors: false },
+      {
+        keyword: 'wellFormed',
+        type: 'string',
+        validate: (_: true, text: string) => text.isWellFormed(),
+        errors: false,
+      },
     ],
   });
 }
@@ -75,9 +81,13 @@ function queryValidator(ajv: Ajv, schema: Schema) {
   };
 }
 
-/** What the JSON reader returns as bigint, the document calls an integer of format int64. */
+/**
+ * What the JSON reader returns as bigint, the document calls an integer of format int64. It passes lone surrogates,
+ * which SQLite would change and PostgreSQL rejects.
+ */
 function asRead(schema: Schema): Schema {
   if (schema.type === 'integer' && schema.format === 'int64') return { bigint: true };
+  if (schema.pattern !== undefined) return { ...schema, wellFormed: true };
   const properties = propertiesOf(schema);
   if (Object.keys(properties).length === 0) return schema;
   const read = Object.entries(properties).map(([name, member]) => [name, asRead(member)]);
