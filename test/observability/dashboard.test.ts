@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -10,6 +11,7 @@ import { selectorsOf } from './promql.ts';
 
 /** The dashboard and the alerts use only metrics and labels that a service exports. */
 
+const ROOT = join(import.meta.dirname, '..', '..');
 /** Labels that Prometheus adds to each sample. */
 const ADDED = ['job', 'instance'];
 /** Prometheus's own metric: whether the last scrape succeeded. */
@@ -42,6 +44,29 @@ test('each alert uses metrics and labels that a service exports', () => {
   const queries = alertQueries();
   assert.ok(queries.length > 10, `${queries.length} alerts`);
   assert.deepEqual(queries.flatMap(problemsOf), []);
+});
+
+test('each alert selects its job, so that the metrics of other programs do not raise it', () => {
+  for (const { where, expr } of alertQueries()) {
+    for (const { metric, matchers } of selectorsOf(expr).selectors) {
+      const jobs = matchers.filter(({ label, operator }) => label === 'job' && operator === '=');
+      assert.deepEqual(
+        jobs.map(({ value }) => value),
+        ['plant-store'],
+        `${where}: ${metric}`,
+      );
+    }
+  }
+});
+
+test('alerts are raised when targets are gone or down, and when no replica sends', {
+  skip: spawnSync('promtool', ['--version']).error && 'promtool is not installed',
+}, () => {
+  const { status, stderr } = spawnSync('promtool', ['test', 'rules', 'ops/alerts-test.yaml'], {
+    cwd: ROOT,
+    encoding: 'utf8',
+  });
+  assert.equal(status, 0, stderr);
 });
 
 test('a metric, a label or a value that is not exported would be detected', () => {
@@ -141,5 +166,5 @@ function problemsOf({ where, expr }: Query): string[] {
 }
 
 function read(file: string): string {
-  return readFileSync(join(import.meta.dirname, '..', '..', file), 'utf8');
+  return readFileSync(join(ROOT, file), 'utf8');
 }
