@@ -1,6 +1,10 @@
 # The service alone. ops/compose.yaml and ops/kubernetes.yaml run it; docs/how-to/install.md says how to build it.
 
-FROM node:26-slim AS build
+# Pin what you build from: --build-arg NODE=node:26-slim@sha256:…, where `docker buildx imagetools inspect node:26-slim`
+# shows the digest.
+ARG NODE=node:26-slim
+
+FROM $NODE AS build
 WORKDIR /plant-store
 COPY package.json package-lock.json .npmrc ./
 COPY packages/client/package.json packages/client/
@@ -10,7 +14,11 @@ COPY . .
 # The image can make traces: their packages, which are optional elsewhere, stay.
 RUN npm run build && npm pkg delete devDependencies peerDependenciesMeta workspaces && npm prune --ignore-scripts
 
-FROM node:26-slim
+FROM $NODE
+LABEL org.opencontainers.image.title="Plant Store" \
+  org.opencontainers.image.description="Create, list and delete plants over HTTP, and announce every new plant through a webhook." \
+  org.opencontainers.image.version=1.0.0 \
+  org.opencontainers.image.licenses=MIT
 WORKDIR /opt/plant-store
 # Owned by root: the service cannot change its own program.
 COPY --from=build /plant-store/node_modules node_modules

@@ -27,13 +27,15 @@ const KINDS: Record<string, string> = {
   ConfigMap: 'core/v1',
   Deployment: 'apps/v1',
   HorizontalPodAutoscaler: 'autoscaling/v2',
+  NetworkPolicy: 'networking/v1',
   PodDisruptionBudget: 'policy/v1',
   Service: 'core/v1',
 };
 
 test('every resource for Kubernetes has only members that Kubernetes knows', (t) => {
-  assert.deepEqual([...new Set(resources.map(({ kind }) => kind))].sort(), Object.keys(KINDS));
-  assert.equal(typeErrorsOf(t, resources), '');
+  const known = resources.filter(({ kind }) => kind !== 'ServiceMonitor');
+  assert.deepEqual([...new Set(known.map(({ kind }) => kind))].sort(), Object.keys(KINDS));
+  assert.equal(typeErrorsOf(t, known), '');
 });
 
 test('an unknown member, and a number instead of a string, would be found', (t) => {
@@ -46,19 +48,24 @@ test('an unknown member, and a number instead of a string, would be found', (t) 
   );
 });
 
-test('a Deployment, a Service and a budget select the pods of the Deployments', () => {
+test('each resource selects the pods of one Deployment, or with metrics and network of both', () => {
   const pods = deployments().map(({ spec }) => spec.template);
-  const selectors = resources.flatMap(({ kind, spec }) =>
-    kind === 'Service' ? [spec.selector] : spec?.selector ? [spec.selector.matchLabels] : [],
-  );
-  assert.equal(selectors.length, 5);
-  for (const selector of selectors) {
-    const selected = pods.filter(({ metadata }) =>
-      Object.entries(selector).every(([name, value]) => metadata.labels[name] === value),
-    );
-    assert.equal(selected.length, 1, JSON.stringify(selector));
-  }
+  const counts = resources.flatMap(({ kind, spec }) => {
+    const selector = spec?.podSelector ?? spec?.selector;
+    if (selector === undefined || kind === 'ServiceMonitor') return [];
+    return selectedBy(selector.matchLabels ?? selector, pods).length;
+  });
+  assert.deepEqual(counts, [1, 1, 1, 1, 1, 2, 2]);
   for (const { spec } of pods) assert.equal(spec.securityContext.runAsNonRoot, true);
+});
+
+test('the ServiceMonitor selects the Service of the metrics, and names the job that the alerts expect', () => {
+  const { spec } = resources.find(({ kind }) => kind === 'ServiceMonitor');
+  const services = resources.filter(({ kind }) => kind === 'Service');
+  const [service, ...others] = selectedBy(spec.selector.matchLabels, services);
+  assert.deepEqual(others, []);
+  assert.equal(service.spec.ports[0].name, spec.endpoints[0].port);
+  assert.equal(service.metadata.labels[spec.jobLabel], 'plant-store');
 });
 
 test('the compose file is valid by its schema', () => {
@@ -153,6 +160,12 @@ function typeErrorsOf(t: TestContext, given: readonly Record<string, unknown>[])
   writeFileSync(file, lines.join('\n'));
   const options = ['--noEmit', '--strict', '--skipLibCheck', '--module', 'preserve', '--types', ''];
   return spawnSync('tsc', [...options, file], { encoding: 'utf8', cwd: dirname(file) }).stdout;
+}
+
+function selectedBy(labels: Record<string, string>, among: typeof resources) {
+  return among.filter(({ metadata }) =>
+    Object.entries(labels).every(([name, value]) => metadata.labels[name] === value),
+  );
 }
 
 function deployments() {

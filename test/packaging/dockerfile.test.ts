@@ -14,21 +14,31 @@ const stages = read('Dockerfile')
   .replace(/^#.*\n/gm, '')
   .replaceAll('\\\n', ' ')
   .split(/^(?=FROM )/m)
-  .filter((stage) => stage.trim() !== '')
   .map((stage) => stage.trim().split(/\n+/));
-const [build = [], image = []] = stages;
+const [[base] = [], build = [], image = [], ...others] = stages;
 
 test('there are two stages, and build tools are not in the image', () => {
-  assert.equal(stages.length, 2);
+  assert.deepEqual(others, []);
   assert.match(build[0] ?? '', /^FROM \S+ AS build$/);
   for (const line of image.filter((line) => line.startsWith('COPY ')))
     assert.match(line, /^COPY --from=build /);
   assert.ok(!image.some((line) => /\bnpm\b/.test(line)));
 });
 
-test("the base images have the program's major version of Node", () => {
+test("both stages have the program's major version of Node, which can be pinned by its digest", () => {
   const needed = /NEEDED = (\d+)/.exec(read('bin/plant-store'))?.[1];
-  for (const [from = ''] of stages) assert.match(from, new RegExp(`^FROM node:${needed}-slim\\b`));
+  assert.equal(base, `ARG NODE=node:${needed}-slim`);
+  assert.deepEqual([build[0], image[0]], ['FROM $NODE AS build', 'FROM $NODE']);
+});
+
+test('the labels of the image say what package.json says', () => {
+  const [, labels = ''] = /^LABEL (.*)/m.exec(image.join('\n')) ?? [];
+  const found = [...labels.matchAll(/image\.(\w+)=("[^"]*"|\S+)/g)].map(([, name, value = '']) => [
+    name,
+    value.replaceAll('"', ''),
+  ]);
+  const { description, version, license: licenses } = manifest;
+  assert.deepEqual(Object.fromEntries(found), { title: 'Plant Store', description, version, licenses });
 });
 
 test('the image has the packages for traces, and none for development', (t) => {
