@@ -1,4 +1,5 @@
 import { STATUS_CODES } from 'node:http';
+import { errorNames } from '../../packages/client/src/error-names.ts';
 import { catalogue, type ErrorCode, statusOf } from '../../src/errors.ts';
 import { pathTemplate } from '../../src/http/routes/openapi.ts';
 import { failuresOf, type Operation } from '../../src/http/routes/operation.ts';
@@ -14,7 +15,8 @@ Every failure, whatever part of the service it comes from, has a body of this fo
 \`\`\`
 
 \`error\` is the HTTP status × 100 + a number; its meaning never changes, so programs may rely on it. \`message\` is one
-sentence for a person and may be worded differently tomorrow. Headers of their own: \`WWW-Authenticate\` (401, 403 and
+sentence for a person and may be worded differently tomorrow. The name after each code below is the \`code\` of the
+[client's](../how-to/use-the-client.md#failures) errors. Headers of their own: \`WWW-Authenticate\` (401, 403 and
 40005), \`Allow\` (405), \`Retry-After\` (429 and 503), and \`X-Request-Id\`: quote it, the
 [log](../how-to/observe.md#the-log) has it. Only what is refused before it is read as a request has no id.
 
@@ -35,7 +37,11 @@ export function errorsPage(operations: readonly Operation[]): string {
       const answering = operations.filter((operation) => failuresOf(operation).includes(error));
       const names = answering.map((operation) => code(`${operation.method} ${pathTemplate(operation)}`));
       const isAny = answering.length === operations.length;
-      return [code(String(error)), catalogue[error], isAny ? 'any' : names.join(', ')];
+      return [
+        `${code(String(error))} ${errorNames[error]}`,
+        catalogue[error],
+        isAny ? 'any' : names.join(', '),
+      ];
     });
     return `## ${status} ${STATUS_CODES[status] ?? ''}\n\n${table(['error', 'Meaning', 'Operations'], rows)}`;
   });

@@ -16,8 +16,7 @@ export function explained(error: unknown, asked: Asked): unknown {
   if (!(error instanceof PlantStoreError)) return error;
   // Found while reading the answer.
   if (error.cause instanceof Failure) return error.cause;
-  const { error: code, status, retryAfter, cause } = error;
-  return new PlantStoreError(sentenceOf(error, asked), { error: code, status, retryAfter, cause });
+  return new PlantStoreError(sentenceOf(error, asked), error);
 }
 
 /** Describes an answer other than 2xx to a request that the client did not send. */

@@ -7,8 +7,10 @@ import {
   type PlantWith,
   verifyWebhook,
 } from '../../packages/client/src/client.ts';
+import { errorNames } from '../../packages/client/src/error-names.ts';
 import type { NewPlant } from '../../packages/client/src/schemas.ts';
 import type { NewPlant as VerifiedPlant } from '../../packages/client/src/verify-webhook.ts';
+import { catalogue } from '../../src/errors.ts';
 import { startReceiver } from '../../testkit/receivers/receiver.ts';
 import { eventually } from '../../testkit/service/eventually.ts';
 import { type Service, startService } from '../../testkit/service/service.ts';
@@ -154,12 +156,21 @@ test('the plant of a verified webhook is the plant of an event', () => {
   assert.equal(again, verified);
 });
 
-test('a failure has the code, the status and the sentence of the service', async () => {
+test('the user, the scopes and the end of the token are known', async () => {
+  const token = await service.tokenFor('asks', { scopes: ['plants:read'], expiresInMs: 3_600_000 });
+  const { expiresAt, ...me } = await new PlantStore({ url: service.url, token }).me();
+  assert.deepEqual(me, { user: 'asks', scopes: ['plants:read'] });
+  assert.ok(Date.parse(String(expiresAt)) > Date.now());
+});
+
+test('a failure has the code, the name, the status, the id and the sentence of the service', async () => {
   const { plants } = await clientOf('fails');
   await plants.create({ id: 1, name: 'Alder' });
   await assert.rejects(plants.create({ id: 1, name: 'Birch' }), (error) => {
     assert.ok(error instanceof PlantStoreError && error instanceof Error);
     assert.deepEqual([error.name, error.error, error.status], ['PlantStoreError', 40900, 409]);
+    assert.equal(error.code, 'plant-exists');
+    assert.match(error.requestId ?? '', /^\w+/);
     assert.match(error.message, /already/);
     return true;
   });
@@ -167,6 +178,11 @@ test('a failure has the code, the status and the sentence of the service', async
   await assert.rejects(plants.create({ name: '' }), { error: 40002 });
   // @ts-expect-error a plant has no colour, and the service says so
   await assert.rejects(plants.create({ name: 'Birch', colour: 'white' }), { error: 40002 });
+});
+
+test('every code of the catalogue has a name of its own', () => {
+  assert.deepEqual(Object.keys(errorNames), Object.keys(catalogue));
+  assert.equal(new Set(Object.values(errorNames)).size, Object.keys(catalogue).length);
 });
 
 test('a token may be a function, which is asked for every attempt', async () => {

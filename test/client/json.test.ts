@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { parsed } from '../../packages/client/src/answers.ts';
 import { integerOf, integerText, readJson } from '../../packages/client/src/json.ts';
 
 test('an integer of 64 bits is a number if exact, otherwise a bigint, wherever it occurs', () => {
@@ -31,5 +32,8 @@ test("a runtime without access to a number's source refuses a large integer rath
     parse(text, reviver && ((name, value) => reviver(name, value))),
   );
   assert.deepEqual(readJson('[7,"9007199254740993"]'), [7, '9007199254740993']);
-  assert.throws(() => readJson('[9007199254740993]'), TypeError);
+  const refusal = { name: 'RangeError', message: /an id beyond 2\^53/ };
+  assert.throws(() => readJson('[9007199254740993]'), refusal);
+  // The answers of a service say the same, rather than that it is no plant store.
+  assert.throws(() => parsed('http://plants', 200, '{"id":9007199254740993}'), refusal);
 });

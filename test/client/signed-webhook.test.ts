@@ -44,6 +44,18 @@ test('everything the service signs is verified, under each live secret and the p
     { numRuns: 100 },
   ));
 
+test('a runtime that cannot read an id exactly says so, rather than round it', async (t) => {
+  const secrets = [newSecret(randomBytes)] as const;
+  const keys = { secrets, privateKey: newKeyPair(randomBytes).privateKey };
+  const { headers, body } = signed('evt_1', '{"id":9007199254740993}', keys);
+  const { parse } = JSON;
+  t.mock.method(JSON, 'parse', (text: string, reviver: (name: string, value: unknown) => unknown) =>
+    parse(text, (name, value) => reviver(name, value)),
+  );
+  const refusal = { name: 'RangeError', message: /an id beyond 2\^53/ };
+  await assert.rejects(verifyWebhook(headers, body, secrets[0], { now }), refusal);
+});
+
 test('a request with any flipped bit is refused', () =>
   fc.assert(
     fc.asyncProperty(ids, bodies, fc.nat(), fc.boolean(), async (id, body, position, symmetric) => {

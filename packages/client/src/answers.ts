@@ -3,7 +3,7 @@ import { PlantStoreError } from './plant-store-error.ts';
 
 /** Turns the service's response into a value or an error. `base` is the URL of the service. */
 
-/** @throws PlantStoreError for invalid JSON */
+/** @throws like `parsed` */
 export async function jsonOf(base: string, response: Response): Promise<unknown> {
   const { status } = response;
   const text = await response.text().catch((cause) => {
@@ -12,12 +12,15 @@ export async function jsonOf(base: string, response: Response): Promise<unknown>
   return status === 204 ? undefined : parsed(base, status, text);
 }
 
-/** @throws PlantStoreError for invalid JSON */
+/**
+ * @throws PlantStoreError for invalid JSON
+ * @throws RangeError for an id that this runtime cannot read exactly
+ */
 export function parsed(base: string, status: number, text: string): unknown {
   try {
     return readJson(text);
   } catch (cause) {
-    throw foreign(base, { status, cause });
+    throw cause instanceof RangeError ? cause : foreign(base, { status, cause });
   }
 }
 
@@ -37,8 +40,9 @@ type Thrown = { message?: string; code?: string };
 export async function refused(base: string, path: string, response: Response): Promise<PlantStoreError> {
   const { status, headers } = response;
   // The only response below 400 that gets here is a redirect, whose status and target a browser hides.
-  if (status < 400) return redirected(base, path, { status, location: headers.get('location') });
-  const fields = { status, retryAfter: secondsUntil(headers.get('retry-after')) };
+  if (status < 400) return redirected(base, path, response);
+  const requestId = headers.get('x-request-id') ?? undefined;
+  const fields = { status, requestId, retryAfter: secondsUntil(headers.get('retry-after')) };
   try {
     // These members are read from whatever the body contains.
     const { error, message } = readJson(await response.text()) as { error: unknown; message: unknown };
@@ -51,11 +55,8 @@ export async function refused(base: string, path: string, response: Response): P
   return foreign(base, fields);
 }
 
-function redirected(
-  base: string,
-  path: string,
-  { status, location }: { status: number; location: string | null },
-): PlantStoreError {
+function redirected(base: string, path: string, { status, headers }: Response): PlantStoreError {
+  const location = headers.get('location');
   // If the target ends in the same path, the rest of it is the `url` to use.
   const place = location?.endsWith(path) ? location.slice(0, -path.length) : location;
   return new PlantStoreError(

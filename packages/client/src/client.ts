@@ -6,10 +6,11 @@
 import { type Events, eventsOf } from './events.ts';
 import { type Plants, plantsOf } from './plants.ts';
 import { type CallOptions, createRequests, type PlantStoreOptions, type Requests } from './requests.ts';
-import type { ActiveHour } from './schemas.ts';
+import type { ActiveHour, Me } from './schemas.ts';
 import { type Tokens, tokensOf } from './tokens.ts';
 import { type Webhooks, webhooksOf } from './webhooks.ts';
 
+export type { ErrorName } from './error-names.ts';
 export type { StreamedEvent, StreamOptions } from './event-stream.ts';
 export type { EventListOptions, EventPage, Events } from './events.ts';
 export type { Int64, Int64Input } from './json.ts';
@@ -44,6 +45,11 @@ export class PlantStore {
     this.webhooks = webhooksOf(this.#requests);
     this.events = eventsOf(this.#requests);
     this.tokens = tokensOf(this.#requests);
+  }
+
+  /** The user of the token, what it may do, and until when. Needs no scope. */
+  me(options?: CallOptions): Promise<Me> {
+    return this.#requests.read({ ...options, path: ['me'] });
   }
 
   /**

@@ -1,4 +1,5 @@
 import { type StreamedEvent, type StreamOptions, streamEvents } from './event-stream.ts';
+import { walk } from './pages.ts';
 import type { CallOptions, Requests } from './requests.ts';
 import type { PlantEvent } from './schemas.ts';
 
@@ -38,14 +39,13 @@ export function eventsOf(requests: Requests): Events {
     return { items, cursor };
   };
 
-  async function* list({ pageSize: limit = 1000, ...options }: Parameters<Events['list']>[0] = {}) {
-    for (let { cursor } = options; ; ) {
-      const { items, cursor: next } = await page({ ...options, limit, cursor });
-      yield* items;
-      if (items.length < limit) return;
-      cursor = next;
-    }
-  }
-
-  return { page, list, stream: (options = {}) => streamEvents(requests, options) };
+  return {
+    page,
+    list: ({ pageSize: limit = 1000, cursor: start, ...options } = {}) =>
+      walk(async (cursor = start) => {
+        const { items, cursor: next } = await page({ ...options, limit, cursor });
+        return { items, next: items.length < limit ? undefined : next };
+      }),
+    stream: (options = {}) => streamEvents(requests, options),
+  };
 }

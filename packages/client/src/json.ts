@@ -1,3 +1,5 @@
+import { exactInteger } from './verify-webhook.ts';
+
 /** A 64-bit integer: a number while that is exact, else a bigint. */
 export type Int64 = number | bigint;
 
@@ -7,19 +9,11 @@ export type Int64Input = number | bigint | string;
 /**
  * Parses JSON without losing a digit.
  * @throws SyntaxError for invalid JSON
- * @throws TypeError for an integer beyond `Number.MAX_SAFE_INTEGER` when `JSON.parse` does not support source text
+ * @throws RangeError for an integer beyond `Number.MAX_SAFE_INTEGER` when `JSON.parse` does not support source text
  */
 export function readJson(text: string): unknown {
   // Every integer beyond a number's precision has at least 16 digits. A reviver makes parsing several times slower.
   return /\d{16}/.test(text) ? JSON.parse(text, exactInteger) : JSON.parse(text);
-}
-
-function exactInteger(_name: string, value: unknown, context?: { source?: string }): unknown {
-  if (!Number.isInteger(value) || Number.isSafeInteger(value)) return value;
-  if (context?.source === undefined) {
-    throw new TypeError("This runtime's JSON.parse cannot read integers beyond 2^53 exactly.");
-  }
-  return BigInt(context.source);
 }
 
 /**

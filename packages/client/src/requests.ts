@@ -139,10 +139,9 @@ function pathOf(parts: readonly string[]): string {
 
 /** The query of the given parameters, with its question mark. */
 function queryOf(parameters: Record<string, unknown> = {}): string {
-  const given = Object.entries(parameters).flatMap(([name, value]) =>
-    value === undefined ? [] : [[name, String(value)]],
-  );
-  return given.length > 0 ? `?${new URLSearchParams(given)}` : '';
+  const given = Object.entries(parameters).filter(([, value]) => value !== undefined);
+  // Its constructor makes every value a string, as a query needs.
+  return given.length > 0 ? `?${new URLSearchParams(given as [string, string][])}` : '';
 }
 
 /** @throws TypeError for a text that no header can carry; the error of `Headers` would reveal the token */

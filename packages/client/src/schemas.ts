@@ -193,6 +193,16 @@ export type ActiveHour = {
   waiting: number;
 };
 
+/** Who the token acts for, and what it may do. */
+export type Me = {
+  /** the name of the user */
+  user: string;
+  /** what the token may do */
+  scopes: Scope[];
+  /** when the token expires; absent if it never does */
+  expiresAt?: string;
+};
+
 /** What a token may do. */
 export type Scope =
   | 'plants:read'

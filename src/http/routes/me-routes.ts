@@ -4,6 +4,7 @@ import type { Operations } from './operation.ts';
 import { answerJson, type RouteContext } from './route.ts';
 
 const Me = {
+  $id: 'Me',
   type: 'object',
   required: ['user', 'scopes'],
   properties: {
@@ -15,6 +16,7 @@ const Me = {
       description: 'when the token expires; absent if it never does',
     },
   },
+  description: 'Who the token acts for, and what it may do.',
 } as const;
 
 export const meOperations = {
