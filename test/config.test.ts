@@ -139,6 +139,23 @@ test('the data folder becomes absolute, and the store is a file in it', () => {
   assert.equal(storePath(dataDir), join(dataDir, 'plant-store.db'));
 });
 
+test('a database URL may be in a file, for every verb that works on the store', () => {
+  const text = 'postgres://ann:canary@db-1/plants';
+  for (const end of ['', '\n', '\r\n']) {
+    const env = { DATABASE_URL_FILE: fileWith(text + end) };
+    assert.equal(readConfig(env).databaseUrl?.text, text);
+    assert.equal(readStoreConfig(env, {}).databaseUrl?.text, text);
+  }
+  const both = { DATABASE_URL: text, DATABASE_URL_FILE: fileWith(text) };
+  assert.deepEqual(problemsOf(both), ['DATABASE_URL, DATABASE_URL_FILE: Both are set; only one may be.']);
+  for (const content of ['ann:canary', `${text}\n${text}`]) {
+    const [problem = ''] = problemsOf({ DATABASE_URL_FILE: fileWith(content) });
+    assert.match(problem, /^DATABASE_URL_FILE: The database URL must have the form/);
+    assert.doesNotMatch(problem, /canary/);
+  }
+  assert.match(problemsOf({ DATABASE_URL_FILE: join(folder, 'missing') }).join(), /cannot be read/);
+});
+
 test('a database URL names the hosts of a database, and a problem with it repeats no password', () => {
   const { databaseUrl } = readConfig({ DATABASE_URL: 'postgres://ann:canary@db-1,db-2:6000/plants' });
   assert.deepEqual(databaseUrl?.hosts, [

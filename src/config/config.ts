@@ -2,7 +2,10 @@ import { join } from 'node:path';
 import { roles, type SettingName, settings, type Values } from './settings.ts';
 
 /** The operator's settings. Frozen, and passed in; nothing below `cli/` reads the environment. */
-export type Config = Omit<Values, 'bootstrapTokenFile'>;
+export type Config = Omit<Values, (typeof files)[keyof typeof files]>;
+
+/** The settings whose value may be in a file, and the settings that name it. */
+const files = { bootstrapToken: 'bootstrapTokenFile', databaseUrl: 'databaseUrlFile' } as const;
 
 /** The command line's values, by setting. */
 export type Flags = { readonly [K in SettingName]?: string };
@@ -24,14 +27,10 @@ export class ConfigError extends Error {
  * Throws `ConfigError`.
  */
 export function readConfig(env: Environment, flags: Flags = {}): Config {
+  const apart: readonly string[] = Object.values(files);
   // `settings` has exactly these keys.
-  const names = Object.keys(settings) as SettingName[];
-  const { values, problems } = read(names, env, flags);
-  const { bootstrapTokenFile, ...others } = values;
-  const config = { ...others, bootstrapToken: values.bootstrapToken ?? bootstrapTokenFile };
-  if (given('bootstrapToken', env, flags) && given('bootstrapTokenFile', env, flags)) {
-    problems.push('BOOTSTRAP_TOKEN, BOOTSTRAP_TOKEN_FILE: Both are set; only one may be.');
-  }
+  const names = Object.keys(settings).filter((name) => !apart.includes(name)) as (keyof Config)[];
+  const { values: config, problems } = read(names, env, flags);
   if ((config.jwtIssuer === undefined) !== (config.jwtAudience === undefined)) {
     problems.push('JWT_ISSUER, JWT_AUDIENCE: Only one is set; accepting JWTs needs both.');
   }
@@ -73,7 +72,7 @@ export function storePath(dataDir: string): string {
 function read<K extends SettingName>(names: readonly K[], env: Environment, flags: Flags) {
   const problems: string[] = [];
 
-  function parsed(name: K): unknown {
+  function parsed(name: SettingName): unknown {
     const value = given(name, env, flags);
     if (value === undefined) return settings[name].default;
     try {
@@ -84,8 +83,18 @@ function read<K extends SettingName>(names: readonly K[], env: Environment, flag
     }
   }
 
+  const fileFor: { readonly [N in SettingName]?: SettingName } = files;
+  function chosen(name: K): unknown {
+    const file = fileFor[name];
+    if (file === undefined) return parsed(name);
+    if (given(name, env, flags) && given(file, env, flags)) {
+      problems.push(`${settings[name].env}, ${settings[file].env}: Both are set; only one may be.`);
+    }
+    return parsed(name) ?? parsed(file);
+  }
+
   // Each value is the parsed setting of that name.
-  const values = Object.fromEntries(names.map((name) => [name, parsed(name)])) as Pick<Values, K>;
+  const values = Object.fromEntries(names.map((name) => [name, chosen(name)])) as Pick<Values, K>;
   return { values, problems };
 }
 

@@ -7,6 +7,7 @@ import { parseAttributes, parseEndpoint, parseHeaders, parseRatio } from './trac
 import {
   bootstrapTokenForm,
   choice,
+  inFile,
   parseBootstrapToken,
   parseCount,
   parseFolder,
@@ -18,7 +19,6 @@ import {
   parseRate,
   parseText,
   rateForm,
-  readBootstrapToken,
 } from './values.ts';
 
 const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
@@ -72,6 +72,11 @@ export const settings = {
       'A PostgreSQL database that holds the store, instead of the data folder: postgres://user:password@host:5432/name. ' +
       'Separate several hosts with commas; the service uses the one that accepts writes.',
     parse: parseDatabaseUrl,
+  }),
+  databaseUrlFile: setting('DATABASE_URL_FILE', {
+    takes: '<file>',
+    description: 'A file that holds what DATABASE_URL would, such as a mounted secret.',
+    parse: inFile(parseDatabaseUrl),
   }),
   databaseConnections: setting('DATABASE_CONNECTIONS', {
     takes: '<number>',
@@ -166,7 +171,7 @@ export const settings = {
   bootstrapTokenFile: setting('BOOTSTRAP_TOKEN_FILE', {
     takes: '<file>',
     description: `A file that holds a token for the user admin, ${bootstrapTokenForm}.`,
-    parse: readBootstrapToken,
+    parse: inFile(parseBootstrapToken),
   }),
   /** JWTs are accepted with both an issuer and an audience. */
   jwtIssuer: setting('JWT_ISSUER', {

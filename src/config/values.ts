@@ -120,9 +120,9 @@ export function parseBootstrapToken(text: string): string {
   return text;
 }
 
-/** The token in a file, without a trailing line break. */
-export function readBootstrapToken(file: string): string {
-  return parseBootstrapToken(readText(file).replace(/\r?\n$/, ''));
+/** Parses the text of a file, without a trailing line break. */
+export function inFile<T>(parse: (text: string) => T): (file: string) => T {
+  return (file) => parse(readText(file).replace(/\r?\n$/, ''));
 }
 
 function readText(file: string): string {
@@ -130,6 +130,6 @@ function readText(file: string): string {
     return readFileSync(file, 'utf8');
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new Error(`The file with the bootstrap token cannot be read: ${reason}.`, { cause });
+    throw new Error(`The file cannot be read: ${reason}.`, { cause });
   }
 }

@@ -45,7 +45,7 @@ async function run({ from, to, databasePooler, json }: CopyFlags): Promise<void>
   const flags = databasePooler === undefined ? {} : { databasePooler };
   if (to !== undefined) refuseTarget(to);
   const config = readStoreConfig(
-    to === undefined ? process.env : { ...process.env, DATABASE_URL: to },
+    to === undefined ? process.env : { ...process.env, DATABASE_URL: to, DATABASE_URL_FILE: '' },
     flags,
   );
   if (config.databaseUrl === undefined) {
