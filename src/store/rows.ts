@@ -131,9 +131,10 @@ export function toEvent(row: Row): PlantEvent {
  * @param row with state, attempts, due, leased and reason, and the columns of `toEvent`
  * @param isDisabled whether the webhook is disabled
  */
-export function toDelivery(row: Row, isDisabled: boolean): Delivery {
+export function toDelivery(row: Row, webhook: string, isDisabled: boolean): Delivery {
   const state = stateOf(row.state, isDisabled);
   return {
+    webhook,
     event: toEvent(row),
     state,
     attempts: Number(row.attempts),

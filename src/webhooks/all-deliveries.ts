@@ -2,7 +2,7 @@ import type { PlantId } from '../plants/plant.ts';
 import { firstId } from '../runtime.ts';
 import { afterPause } from './delivery-operations.ts';
 import type { WebhooksContext } from './operations.ts';
-import type { DeliveryState, NewestQuery, WebhookDelivery } from './port.ts';
+import type { Delivery, DeliveryState, NewestQuery } from './port.ts';
 
 /** Deliveries of all webhooks are ordered by event and then webhook, the last first. */
 export type DeliveryPlace = { event: string; webhook: string };
@@ -22,7 +22,7 @@ export type AllDeliveriesRequest = {
 };
 
 export type AllDeliveries = {
-  deliveries: WebhookDelivery[];
+  deliveries: Delivery[];
   /** The list continues after it; undefined at its end. */
   next: DeliveryPlace | undefined;
 };
@@ -54,7 +54,7 @@ export async function listAllDeliveries(
   const pauses = new Map(own.map((webhook) => [webhook.id, webhook]));
   const deliveries = found.slice(0, limit).map((one) => {
     const webhook = pauses.get(one.webhook);
-    return webhook ? { ...one, ...afterPause(one, webhook) } : one;
+    return webhook ? afterPause(one, webhook) : one;
   });
   const end = found.length > limit ? deliveries.at(-1) : undefined;
   if (end) return { deliveries, next: placeOf(end) };
@@ -78,7 +78,7 @@ function boundOf(webhook: string, { until, after }: Pick<AllDeliveriesRequest, '
  * The newest `limit`, in order. Reads a few of each webhook, and then a whole page only of those that may have more on
  * this page.
  */
-async function newestOfAll({ deliveries }: WebhooksContext, query: NewestQuery): Promise<WebhookDelivery[]> {
+async function newestOfAll({ deliveries }: WebhooksContext, query: NewestQuery): Promise<Delivery[]> {
   const { webhooks, limit, events } = query;
   const few = events ? limit : Math.min(limit, Math.ceil(limit / webhooks.length) + 1);
   const heads = (await deliveries.newest({ ...query, limit: few })).sort(lastFirst);
@@ -95,11 +95,11 @@ async function newestOfAll({ deliveries }: WebhooksContext, query: NewestQuery):
   return [...heads.filter(({ webhook }) => !again.has(webhook)), ...rest].sort(lastFirst).slice(0, limit);
 }
 
-function placeOf({ event, webhook }: WebhookDelivery): DeliveryPlace {
+function placeOf({ event, webhook }: Delivery): DeliveryPlace {
   return { event: event.id, webhook };
 }
 
-function lastFirst(one: WebhookDelivery, other: WebhookDelivery): number {
+function lastFirst(one: Delivery, other: Delivery): number {
   if (one.event.id !== other.event.id) return one.event.id < other.event.id ? 1 : -1;
   return one.webhook < other.webhook ? 1 : -1;
 }

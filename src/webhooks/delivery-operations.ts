@@ -30,9 +30,7 @@ export async function listDeliveries(
   const webhook = await findWebhook(context, owner, query.webhook);
   // Ask for one more to learn whether there is a next page.
   const found = await context.deliveries.deliveries({ ...query, limit: limit + 1 });
-  const deliveries = found
-    .slice(0, limit)
-    .map(({ webhook: _, ...delivery }) => afterPause(delivery, webhook));
+  const deliveries = found.slice(0, limit).map((delivery) => afterPause(delivery, webhook));
   return { deliveries, next: found.length > limit ? deliveries.at(-1)?.event.id : undefined };
 }
 
@@ -103,9 +101,9 @@ function waiting(
   due: number,
   webhook: Webhook,
 ): Delivery {
-  if (webhook.status === 'disabled')
-    return { event, attempts, reason, state: 'held', nextAttemptAt: undefined };
-  return afterPause({ event, attempts, reason, state: 'pending', nextAttemptAt: due }, webhook);
+  const delivery = { webhook: webhook.id, event, attempts, reason };
+  if (webhook.status === 'disabled') return { ...delivery, state: 'held', nextAttemptAt: undefined };
+  return afterPause({ ...delivery, state: 'pending', nextAttemptAt: due }, webhook);
 }
 
 async function findDelivery(

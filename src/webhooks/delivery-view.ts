@@ -16,9 +16,9 @@ const AttemptView = {
   },
 } as const;
 
-const required = ['event', 'type', 'plant', 'state', 'attempts', 'createdAt'] as const;
+const required = ['webhook', 'event', 'type', 'plant', 'state', 'attempts', 'createdAt'] as const;
 const properties = {
-  webhook: { type: 'string', description: 'the id of the webhook; only in lists over all webhooks' },
+  webhook: { type: 'string', description: 'the id of the webhook' },
   event: EventId,
   type: EventType,
   plant: PlantCreatedPayload,

@@ -40,7 +40,7 @@ export interface DeliveryStore {
   /** Newest first. */
   deliveries(query: DeliveryQuery): Promise<Delivery[]>;
   /** The newest deliveries of each webhook, at most `limit` of each, in any order. */
-  newest(query: NewestQuery): Promise<WebhookDelivery[]>;
+  newest(query: NewestQuery): Promise<Delivery[]>;
   /** The newest events that announced plants with this id to the viewer, newest first. */
   plantEvents(query: PlantEventsQuery): Promise<string[]>;
   delivery(webhook: string, event: string): Promise<Delivery | undefined>;
@@ -163,8 +163,7 @@ export type PlantEvent = {
 };
 
 export type Delivery = {
-  /** Only in lists over several webhooks. */
-  webhook?: string;
+  webhook: string;
   event: PlantEvent;
   state: DeliveryState;
   /** Attempts that were made. */
@@ -185,8 +184,6 @@ export type DeliveryQuery = {
   before: string | undefined;
   limit: number;
 };
-
-export type WebhookDelivery = Delivery & { webhook: string };
 
 export type NewestQuery = Pick<DeliveryQuery, 'state' | 'limit'> & {
   /** Each with the bound of `DeliveryQuery`. */

@@ -100,8 +100,8 @@ export type RotatedSecret = {
 
 /** One event on its way to one webhook. */
 export type Delivery = {
-  /** the id of the webhook; only in lists over all webhooks */
-  webhook?: string;
+  /** the id of the webhook */
+  webhook: string;
   /** the id of the event: the `webhook-id` of its deliveries */
   event: string;
   /** what happened; `plant.test` is a test that its owner requested */

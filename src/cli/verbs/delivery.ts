@@ -62,7 +62,7 @@ export const verbs: Verbs = {
       });
       const [headings, row] =
         webhook === undefined
-          ? [[...deliveryHeadings, 'WEBHOOK'], (one: Delivery) => [...deliveryRow(one), one.webhook ?? '']]
+          ? [[...deliveryHeadings, 'WEBHOOK'], (one: Delivery) => [...deliveryRow(one), one.webhook]]
           : [deliveryHeadings, deliveryRow];
       const { isEmpty, hasMore } = await (flags.json
         ? printArray(pages, prettyJson)

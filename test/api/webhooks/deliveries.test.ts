@@ -37,7 +37,8 @@ test('a test event is signed and sent like any other, and is not in the feed', (
     const answer = await testWebhook(client, id);
     const { createdAt, event, ...made } = succeeded(answer, 202) as DeliveryAnswer;
     const { state, attempts, nextAttemptAt, ...rest } = made;
-    assert.deepEqual(rest, { type: 'plant.test', plant: { id: 0, name: 'Test plant', tag: 'test' } });
+    const plant = { id: 0, name: 'Test plant', tag: 'test' };
+    assert.deepEqual(rest, { webhook: id, type: 'plant.test', plant });
     assert.equal(answer.headers.get('location'), `/webhooks/${id}/deliveries/${event}`);
 
     const [request] = await receiver.receive(1);

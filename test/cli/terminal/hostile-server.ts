@@ -17,6 +17,7 @@ const plant = { id: 7, name: HOSTILE, tag: HOSTILE, owner: HOSTILE };
 const attempt = { at: HOSTILE, durationMs: 3, address: HOSTILE };
 
 const delivery = {
+  webhook: HOSTILE,
   event: HOSTILE,
   type: HOSTILE,
   state: HOSTILE,

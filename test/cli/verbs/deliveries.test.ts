@@ -135,6 +135,7 @@ test('a link to the public URL is followed on the URL in use, below its path', a
   const at = '2026-11-21T09:00:00Z';
   const plant = { id: 7, name: 'Alder' };
   const delivery = {
+    webhook: 'wh_1',
     event: 'evt_1',
     type: 'plant.created',
     state: 'held',

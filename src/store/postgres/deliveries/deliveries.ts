@@ -7,7 +7,6 @@ import type {
   PlantEventsQuery,
   RedeliverRequest,
   ReplayRequest,
-  WebhookDelivery,
 } from '../../../webhooks/port.ts';
 import { absentState, storedState } from '../../delivery-states.ts';
 import { BEGINNING, END } from '../../event-ids.ts';
@@ -209,7 +208,7 @@ const ATTEMPTS = statement`SELECT at, duration_ms, address, status, excerpt, err
 export function deliveryReads(database: Pick<Database, 'read'>, visible: VisibleOwners) {
   const { read } = database;
 
-  async function newestOf({ webhooks, state, from, events, limit }: NewestQuery): Promise<WebhookDelivery[]> {
+  async function newestOf({ webhooks, state, from, events, limit }: NewestQuery): Promise<Delivery[]> {
     const before = webhooks.map((bound) => bound.before ?? END);
     const values = [webhooks.map(({ webhook }) => pathId(webhook)), before, from];
     const ofState = [state && storedState(state), state && disabledWith(state)];
@@ -220,7 +219,7 @@ export function deliveryReads(database: Pick<Database, 'read'>, visible: Visible
         : state === 'delivered'
           ? await read(LIST_DELIVERED, [...values, limit])
           : await read(LIST_UNDELIVERED, [...values, limit, ...ofState]);
-    return rows.map((row) => ({ ...deliveryOf(row), webhook: String(row.webhook) }));
+    return rows.map((row) => deliveryOf(row, String(row.webhook)));
   }
 
   return {
@@ -236,7 +235,7 @@ export function deliveryReads(database: Pick<Database, 'read'>, visible: Visible
     },
     async delivery(webhook: string, event: string): Promise<Delivery | undefined> {
       const [row] = await read(FIND, [pathId(webhook), pathId(event)]);
-      return row && deliveryOf(row);
+      return row && deliveryOf(row, webhook);
     },
     attempts: async (webhook: string, event: string): Promise<AttemptRecord[]> =>
       (await read(ATTEMPTS, [pathId(webhook), pathId(event)])).map(toAttempt),
@@ -245,6 +244,6 @@ export function deliveryReads(database: Pick<Database, 'read'>, visible: Visible
   };
 }
 
-function deliveryOf(row: Row): Delivery {
-  return toDelivery(row, row.is_disabled === true);
+function deliveryOf(row: Row, webhook: string): Delivery {
+  return toDelivery(row, webhook, row.is_disabled === true);
 }

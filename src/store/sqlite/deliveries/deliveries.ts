@@ -9,7 +9,6 @@ import type {
   PlantEventsQuery,
   RedeliverRequest,
   ReplayRequest,
-  WebhookDelivery,
   WebhookHealth,
 } from '../../../webhooks/port.ts';
 import { absentState, storedState } from '../../delivery-states.ts';
@@ -78,12 +77,12 @@ export function deliveryReads(db: DatabaseSync, snapshot: Snapshot, visible: Vis
   return {
     deliveries: async ({ webhook, before, ...query }: DeliveryQuery): Promise<Delivery[]> =>
       newest({ ...query, webhooks: [{ webhook, before }], from: BEGINNING, events: undefined }),
-    newest: async (query: NewestQuery): Promise<WebhookDelivery[]> => newest(query),
+    newest: async (query: NewestQuery): Promise<Delivery[]> => newest(query),
     plantEvents: plantEvents(db, snapshot, visible),
     delivery: async (webhook: string, event: string): Promise<Delivery | undefined> =>
       snapshot.read(() => {
         const row = one.get(webhook, event);
-        return row && toDelivery(row, isDisabled(webhook));
+        return row && toDelivery(row, webhook, isDisabled(webhook));
       }),
     attempts: async (webhook: string, event: string): Promise<AttemptRecord[]> =>
       snapshot.read(() => attempts.all(webhook, event).map(toAttempt)),
@@ -113,7 +112,7 @@ function newestDeliveries(db: DatabaseSync, snapshot: Snapshot) {
       AND d.state = ifnull(?, d.state) AND ${IS_VISIBLE}`;
   const isDisabled = disabledWebhooks(db);
 
-  return ({ webhooks, state, from, events, limit }: NewestQuery): WebhookDelivery[] => {
+  return ({ webhooks, state, from, events, limit }: NewestQuery): Delivery[] => {
     const stored = state === undefined ? null : storedState(state);
     return snapshot.read(() =>
       webhooks.flatMap(({ webhook, before = END }) => {
@@ -124,7 +123,7 @@ function newestDeliveries(db: DatabaseSync, snapshot: Snapshot) {
           : stored === null
             ? all.all(webhook, before, from, limit)
             : inState.all(webhook, stored, before, from, limit);
-        return rows.map((row) => ({ ...toDelivery(row, isHeld), webhook }));
+        return rows.map((row) => toDelivery(row, webhook, isHeld));
       }),
     );
   };
