@@ -14,14 +14,21 @@ export type CsvReader = {
   push(text: string): CsvRecord[];
   /** The last record, which needs no line break at its end. Call it once, after the last piece. */
   end(): CsvRecord[];
+  /** What separates the cells, once the first record is read. */
+  delimiter(): Delimiter | undefined;
 };
 
+export type Delimiter = ',' | ';' | '\t';
+
 /**
- * Reads CSV (RFC 4180): commas, double quotes, lines that end in LF or CRLF. Skips empty lines. A record with wrong
- * quotes has a problem, and reading resumes at the next line, so that one mistake costs one row.
+ * Reads CSV (RFC 4180): commas, double quotes, lines that end in LF or CRLF. If the first record has a semicolon or a
+ * tab before any comma, that separates all cells instead: spreadsheets write them where numbers have decimal commas.
+ * Skips empty lines. A record with wrong quotes has a problem, and reading resumes at the next line, so that one mistake
+ * costs one row.
  * @param longest the most characters in a record
  */
 export function createCsvReader(longest: number): CsvReader {
+  let delimiter: Delimiter | undefined;
   let text = '';
   /** Where the next record begins, in `text` and in the file. */
   let at = 0;
@@ -30,12 +37,13 @@ export function createCsvReader(longest: number): CsvReader {
   function take(isLast: boolean): CsvRecord[] {
     const records: CsvRecord[] = [];
     while (at < text.length) {
-      const found = readRecord(text, at, isLast || text.length - at > longest);
+      const found = readRecord(text, at, { isWhole: isLast || text.length - at > longest, delimiter });
       if (found === undefined) break;
       if (found.end - at > longest) throw tooLong(line, longest);
       const { cells, problem } = found;
       if (problem !== undefined) records.push({ line, cells, problem });
       else if (cells.length !== 1 || cells[0] !== '' || found.isQuoted) records.push({ line, cells });
+      if (records.length > 0) delimiter ??= found.delimiter;
       line += found.lines;
       at = found.end;
     }
@@ -51,6 +59,7 @@ export function createCsvReader(longest: number): CsvReader {
       return take(false);
     },
     end: () => take(true),
+    delimiter: () => delimiter,
   };
 }
 
@@ -65,34 +74,52 @@ type Found = {
   problem?: string;
   /** Whether it has a quoted cell: `""` alone is a record, an empty line is not. */
   isQuoted: boolean;
+  delimiter: Delimiter;
   /** The index after its line break. */
   end: number;
   /** Its number of line breaks, including the last. */
   lines: number;
 };
 
-/** A cell, quoted or not, and its separator, which is empty at the end of the text. */
-const CELL = /(?:"([^"]*(?:""[^"]*)*)"|([^",\n]*?))(,|\r?\n|$)/y;
+/** A cell, quoted or not, and what follows it: a delimiter, a line break, or nothing at the end of the text. */
+const CELL = {
+  ',': /(?:"([^"]*(?:""[^"]*)*)"|([^",\n]*?))(,|\r?\n|$)/y,
+  ';': /(?:"([^"]*(?:""[^"]*)*)"|([^";\n]*?))(;|\r?\n|$)/y,
+  '\t': /(?:"([^"]*(?:""[^"]*)*)"|([^"\t\n]*?))(\t|\r?\n|$)/y,
+} as const;
 /** A quoted cell that may continue after the end of the text. */
 const CUT = /"[^"]*(?:""[^"]*)*(?:"\r)?$/y;
 
 const QUOTES_RULE =
   'The double quotes are wrong. Put the whole value in double quotes, and write each double quote in it twice.';
 
-/** Undefined when the record may continue after the end of the text. `isWhole`: no more text follows. */
-function readRecord(text: string, start: number, isWhole: boolean): Found | undefined {
+type Place = {
+  /** Whether no more text follows. */
+  isWhole: boolean;
+  /** By default, the record tells. */
+  delimiter: Delimiter | undefined;
+};
+
+/** Undefined when the record may continue after the end of the text. */
+function readRecord(text: string, start: number, { isWhole, delimiter: known }: Place): Found | undefined {
   const end = text.indexOf('\n', start) + 1 || (isWhole ? text.length : 0);
   if (end === 0) return undefined;
   const lineBreak = text[end - 1] !== '\n' ? 0 : text[end - 2] === '\r' ? 2 : 1;
   const line = text.slice(start, end - lineBreak);
-  if (!line.includes('"')) return { cells: line.split(','), isQuoted: false, end, lines: 1 };
+  const delimiter = known ?? delimiterOf(line);
+  if (!line.includes('"')) {
+    return { cells: line.split(delimiter), isQuoted: false, delimiter, end, lines: 1 };
+  }
 
-  const broken = (problem: string): Found => ({ cells: [line], problem, isQuoted: true, end, lines: 1 });
+  const broken = (problem: string): Found => {
+    return { cells: [line], problem, isQuoted: true, delimiter, end, lines: 1 };
+  };
+  const cell = CELL[delimiter];
   const cells: string[] = [];
   let at = start;
   for (;;) {
-    CELL.lastIndex = CUT.lastIndex = at;
-    const found = CELL.exec(text);
+    cell.lastIndex = CUT.lastIndex = at;
+    const found = cell.exec(text);
     if (found === null) {
       if (!CUT.test(text)) return broken(QUOTES_RULE);
       return isWhole ? broken('This line opens a double quote that is never closed.') : undefined;
@@ -100,17 +127,27 @@ function readRecord(text: string, start: number, isWhole: boolean): Found | unde
     const [{ length }, quoted, plain = '', separator] = found;
     cells.push(quoted?.replaceAll('""', '"') ?? plain);
     at += length;
-    if (separator === ',') continue;
+    if (separator === delimiter) continue;
     if (separator === '' && !isWhole) return undefined;
-    return { cells, isQuoted: true, end: at, lines: text.slice(start, at).split('\n').length - 1 };
+    const lines = text.slice(start, at).split('\n').length - 1;
+    return { cells, isQuoted: true, delimiter, end: at, lines };
   }
 }
 
-const NEEDS_QUOTES = /[",\r\n]|^\s|\s$/;
+/** What stands first: the names of the columns contain no delimiter. */
+function delimiterOf(line: string): Delimiter {
+  const [first] = /[,;\t]/.exec(line) ?? [];
+  return first === ';' || first === '\t' ? first : ',';
+}
 
-/** A record as text, with an LF at its end (not RFC 4180's CRLF). */
-export function csvLine(cells: readonly string[]): string {
-  const written = cells.map((cell) => (NEEDS_QUOTES.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell));
+/** Also leading and trailing blanks, which some readers trim. */
+const NEEDS_QUOTES = /["\r\n]|^\s|\s$/;
+
+/** A record as text, with an LF at its end (not RFC 4180's CRLF). Formulas are not escaped. */
+export function csvLine(cells: readonly string[], delimiter: Delimiter = ','): string {
+  const written = cells.map((cell) =>
+    NEEDS_QUOTES.test(cell) || cell.includes(delimiter) ? `"${cell.replaceAll('"', '""')}"` : cell,
+  );
   // A single empty cell would be an empty line, which is not a record.
-  return `${written.length === 1 && written[0] === '' ? '""' : written.join()}\n`;
+  return `${written.length === 1 && written[0] === '' ? '""' : written.join(delimiter)}\n`;
 }

@@ -23,13 +23,14 @@ const REPORTED = ['line', 'error'] as const;
 
 const BYTE_ORDER_MARK = /^\uFEFF/;
 
-/** Reads the first row of a table. Throws an `Error` whose message is a sentence for a person. */
+/** Reads the first row of a table, in any case. Throws an `Error` whose message is a sentence for a person. */
 export function columnsOf(header: readonly string[]): Columns {
-  const titles = header.map((cell, index) => (index === 0 ? cell.replace(BYTE_ORDER_MARK, '') : cell).trim());
+  const names = header.map((cell, index) => (index === 0 ? cell.replace(BYTE_ORDER_MARK, '') : cell).trim());
+  const titles = names.map((name) => name.toLowerCase());
   const known: readonly string[] = [...MEMBERS, ...REPORTED];
   for (const [index, title] of titles.entries()) {
     if (!known.includes(title)) {
-      throw new Error(`Column ${index + 1} is named ${shown(title)}. ${HEADER_RULE}`);
+      throw new Error(`Column ${index + 1} is named ${shown(names[index] ?? title)}. ${HEADER_RULE}`);
     }
     if (titles.indexOf(title) < index) throw new Error(`The column "${title}" appears twice. ${HEADER_RULE}`);
   }
@@ -54,7 +55,7 @@ export function rowOf(columns: Columns, cells: readonly string[], line: number):
   if (cells.length !== columns.count) {
     return {
       line,
-      problem: `The row has ${count(cells.length, 'cell')}, but the first line names ${count(columns.count, 'column')}. Put a value with a comma in double quotes.`,
+      problem: `The row has ${count(cells.length, 'cell')}, but the first line names ${count(columns.count, 'column')}. Put a value with a delimiter in double quotes.`,
     };
   }
   const cell = (index: number | undefined) => (index === undefined ? '' : (cells[index] ?? ''));

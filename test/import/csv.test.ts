@@ -24,6 +24,19 @@ test('each record has the line where it begins, even after multi-line values', (
   ]);
 });
 
+test('the first record tells whether commas, semicolons or tabs separate the cells', () => {
+  const cells = (text: string) => read(text).map((record) => record.cells);
+  assert.deepEqual(cells('\na;b\n1,5;"x;y"'), [
+    ['a', 'b'],
+    ['1,5', 'x;y'],
+  ]);
+  assert.deepEqual(cells('a\tb\n1;\t"x\ty"'), [
+    ['a', 'b'],
+    ['1;', 'x\ty'],
+  ]);
+  assert.deepEqual(cells('name\nOak; red'), [['name'], ['Oak; red']]);
+});
+
 test('a record with wrong quotes has a problem, and the next line is read normally', () => {
   const problems = read('5" pot,x\n"a"b,x\ngood,x\n"never,x\nlast,x').map(({ line, cells, problem }) => ({
     line,
@@ -53,7 +66,7 @@ test('a record that is too long is refused with its line', () => {
 });
 
 test('any text gives the same records wherever it is split', () => {
-  const text = fc.string({ unit: fc.constantFrom('a', '"', ',', '\r', '\n'), maxLength: 40 });
+  const text = fc.string({ unit: fc.constantFrom('a', '"', ',', ';', '\t', '\r', '\n'), maxLength: 40 });
   const cuts = (length: number) => fc.array(fc.nat(length), { maxLength: 5 });
   const cutText = text.chain((whole) => fc.tuple(fc.constant(whole), cuts(whole.length)));
   fc.assert(
@@ -64,15 +77,17 @@ test('any text gives the same records wherever it is split', () => {
 
 test('a well-formed text is read like csv-parse reads it', () => {
   const cell = fc.string({
-    unit: fc.constantFrom('a', 'é', '"', ',', '\r\n', '\n', ' ', '\u{1f331}'),
+    unit: fc.constantFrom('a', 'é', '"', ',', ';', '\t', '\r\n', '\n', ' ', '\u{1f331}'),
     maxLength: 6,
   });
-  const table = fc.array(fc.array(cell, { minLength: 2, maxLength: 3 }), { minLength: 1, maxLength: 6 });
+  const table = fc.array(fc.array(cell, { minLength: 2, maxLength: 3 }), { maxLength: 6 });
+  const [delimiters, lineBreaks] = [fc.constantFrom(',', ';', '\t'), fc.constantFrom('\n', '\r\n')];
   fc.assert(
-    fc.property(table, fc.constantFrom('\n', '\r\n'), (rows, lineBreak) => {
-      const text = rows.map((cells) => csvLine(cells).replace(/\n$/, lineBreak)).join('');
+    fc.property(table, delimiters, lineBreaks, (below, delimiter, record_delimiter) => {
+      const rows = [['id', 'name'], ...below];
+      const text = rows.map((cells) => csvLine(cells, delimiter).replace(/\n$/, record_delimiter)).join('');
       const cells = read(text).map((record) => record.cells);
-      assert.deepEqual(cells, parse(text, { relax_column_count: true, record_delimiter: lineBreak }));
+      assert.deepEqual(cells, parse(text, { relax_column_count: true, delimiter, record_delimiter }));
       assert.deepEqual(cells, rows);
     }),
     { numRuns: 500 },

@@ -4,8 +4,8 @@ import { columnsOf, rowOf, rowOfJson } from '../../src/import/rows.ts';
 
 const all = columnsOf(['id', 'name', 'tag']);
 
-test('columns may be in any order, with a byte order mark and blanks around their names', () => {
-  const columns = columnsOf(['\uFEFF tag', 'name ', 'id']);
+test('columns may be in any order and case, with a byte order mark and blanks around their names', () => {
+  const columns = columnsOf(['\uFEFF TAG', 'Name ', 'id']);
   assert.deepEqual(rowOf(columns, ['Alnus', 'Alder', '7'], 2), {
     line: 2,
     draft: { id: 7n, name: 'Alder', tag: 'Alnus' },

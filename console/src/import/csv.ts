@@ -1,4 +1,4 @@
-import { type CsvRecord, createCsvReader } from '../../../src/import/csv.ts';
+import { createCsvReader, type Delimiter } from '../../../src/import/csv.ts';
 import { type Columns, columnsOf, type Row, reportedCells, rowOf } from '../../../src/import/rows.ts';
 
 /** The plant of a row, its name, and its cells for a report. */
@@ -7,6 +7,7 @@ export type FileRow = { row: Row; name: string; reported: readonly string[] };
 export type PlantFile = {
   name: string;
   columns: Columns;
+  delimiter: Delimiter | undefined;
   rows: readonly FileRow[];
   /** Equal for equal content. It proves nothing. */
   fingerprint: string;
@@ -28,7 +29,8 @@ export async function readPlantFile(file: File): Promise<PlantFile> {
     );
   }
   const text = decode(await file.arrayBuffer());
-  const [header, ...records] = recordsOf(text);
+  const reader = createCsvReader(MOST_CHARACTERS);
+  const [header, ...records] = [...reader.push(text), ...reader.end()];
   if (!header)
     throw new Error('The file is empty. Its first line must name the columns, such as: id,name,tag');
   if (header.problem !== undefined) throw new Error(`The first line cannot be read. ${header.problem}`);
@@ -38,7 +40,7 @@ export async function readPlantFile(file: File): Promise<PlantFile> {
     name: cells[problem === undefined ? columns.name : 0] ?? '',
     reported: reportedCells(columns, cells, problem !== undefined),
   }));
-  return { name: file.name, columns, rows, fingerprint: fingerprintOf(text) };
+  return { name: file.name, columns, delimiter: reader.delimiter(), rows, fingerprint: fingerprintOf(text) };
 }
 
 function decode(bytes: ArrayBuffer): string {
@@ -47,12 +49,6 @@ function decode(bytes: ArrayBuffer): string {
   } catch (cause) {
     throw new Error('The file is not UTF-8. Save it as "CSV UTF-8" and choose it again.', { cause });
   }
-}
-
-/** Every record except empty lines, with the line where it begins. */
-function recordsOf(text: string): CsvRecord[] {
-  const reader = createCsvReader(MOST_CHARACTERS);
-  return [...reader.push(text), ...reader.end()];
 }
 
 /** FNV-1a, twice 32 bits: enough to distinguish the few files that a person imports. */

@@ -3,10 +3,10 @@ import type { PlantFile } from './csv.ts';
 import type { FailedRow } from './job.ts';
 
 /** The failed rows as CSV: the original cells with line and error. You can correct and import the file as it is. */
-export function csvOf({ columns }: PlantFile, failed: readonly FailedRow[]): string {
+export function csvOf({ columns, delimiter }: PlantFile, failed: readonly FailedRow[]): string {
   const header = [...columns.own.map(({ title }) => title), 'line', 'error'];
   const rows = failed.map(({ line, reported, problem }) => [...reported, String(line), problem]);
-  return [header, ...rows].map(csvLine).join('');
+  return [header, ...rows].map((cells) => csvLine(cells, delimiter)).join('');
 }
 
 /** Makes the browser save a text as a file. */

@@ -37,7 +37,7 @@ export function ImportChoice({ onChoose, error, isBusy }: ChoiceProps) {
             id={id}
             class="hidden"
             type="file"
-            accept=".csv,text/csv"
+            accept=".csv,.tsv,text/csv"
             onChange={(event) => {
               take(event.currentTarget.files);
               // Allows choosing the same file again once it is corrected.
@@ -60,6 +60,7 @@ export function ImportChoice({ onChoose, error, isBusy }: ChoiceProps) {
             The first line names the columns: <code>name</code>, and if you like <code>id</code> and{' '}
             <code>tag</code>, in any order.
           </li>
+          <li>Commas, semicolons or tabs separate the values.</li>
           <li>A plant without an id gets the next free one.</li>
           <li>You see a preview before anything is sent.</li>
         </ul>

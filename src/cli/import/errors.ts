@@ -19,7 +19,7 @@ export type ErrorReport = {
   end(isDone: boolean): void;
 };
 
-const HEADER = /^(?:(?:id|name|tag),)+line,error\n/;
+const HEADER = /^(?:(?:id|name|tag)[,;\t])+line[,;\t]error\n/;
 
 /**
  * Throws a `Failure` when a report exists: someone may be correcting it. Removes what an earlier run with the same rows
@@ -56,10 +56,10 @@ export function createErrorReport(path: string): ErrorReport {
   let place = draft;
 
   return {
-    add({ row, cells, titles }, error) {
-      const text = csvLine([...cells(), String(row.line), visible(error)]);
+    add({ row, cells, titles, delimiter }, error) {
+      const text = csvLine([...cells(), String(row.line), visible(error)], delimiter);
       try {
-        const header = fd === undefined ? csvLine([...titles, 'line', 'error']) : '';
+        const header = fd === undefined ? csvLine([...titles, 'line', 'error'], delimiter) : '';
         // `wx` follows no link and appends to nobody else's file.
         fd ??= openSync(draft, 'wx', 0o600);
         writeFileSync(fd, header + text);

@@ -6,7 +6,8 @@ import { promisify } from 'node:util';
 import { Failure } from '../failure.ts';
 import { imports } from '../limits.ts';
 import { systemReasonOrCode } from '../service/system-failure.ts';
-import { createRowReader, type ImportFormat, type ImportRow } from './rows.ts';
+import type { PlantFormat } from '../verbs/plant-formats.ts';
+import { createRowReader, type ImportRow } from './rows.ts';
 
 /** What one pass over the whole file found, so that nothing in it surprises a running import. */
 export type ImportFile = {
@@ -55,7 +56,7 @@ export function endWith(stopping: AbortSignal, bytes: Readable): Readable {
 export async function inspect(
   bytes: Bytes,
   name: string,
-  format: ImportFormat,
+  format: PlantFormat,
   onRows: (rows: readonly ImportRow[]) => void,
 ): Promise<ImportFile> {
   const hash = createHash('sha256');
@@ -82,7 +83,7 @@ async function* hashed(bytes: Bytes, hash: Hash): Bytes {
  *
  * @param name the file, as messages show it
  */
-export async function* rowsOf(bytes: Bytes, name: string, format: ImportFormat): AsyncGenerator<ImportRow[]> {
+export async function* rowsOf(bytes: Bytes, name: string, format: PlantFormat): AsyncGenerator<ImportRow[]> {
   const reader = createRowReader(format);
   const decoder = new TextDecoder('utf-8', { fatal: true });
   try {

@@ -6,15 +6,15 @@ import { stopSignal } from '../terminal/signals.ts';
 import { insist, isQuiet, printJson, say } from '../terminal/terminal.ts';
 import { durationRule, parseDuration, roughDuration } from '../terminal/time.ts';
 import { argument, option, refuseValue, type Verb } from '../verb.ts';
+import { formatOf, type PlantFormat, plantFormats } from '../verbs/plant-formats.ts';
 import { bytesOf, inspect, isRereadable } from './file.ts';
-import { type ImportFormat, importFormats } from './rows.ts';
 import type { ImportFlags } from './work.ts';
 
 export const plantImport: Verb = {
   description: 'add the plants in a file, each exactly once',
-  arguments: [argument('<file>', 'a .csv, .ndjson or .json file; - is standard input')],
+  arguments: [argument('<file>', 'a .csv, .tsv, .ndjson or .json file; - is standard input')],
   options: [
-    option('--format <format>', "the file's format, regardless of its name").choices(importFormats),
+    option('--format <format>', "the file's format, regardless of its name").choices(plantFormats),
     option('--dry-run', 'check the file and send nothing'),
     option('--errors <file>', 'where to write failed rows (default: FILE.errors.csv)'),
     option('--again', 'add every row, even rows that an earlier import of this file added'),
@@ -35,8 +35,9 @@ export const plantImport: Verb = {
     'plant import plants.csv --dry-run',
     'plant import - --format ndjson < plants.ndjson',
   ],
-  notes: `The first line of a CSV file names the columns: name and, optionally, id and tag, in any order. The other formats
-contain objects {"name", "id"?, "tag"?}: one on each line of .ndjson, an array in .json.
+  notes: `The first line of a CSV file names the columns: name and, optionally, id and tag, in any order and case. Commas,
+semicolons or tabs separate the values, as in that line. The other formats contain objects {"name", "id"?, "tag"?}: one
+on each line of .ndjson, an array in .json.
 
 Ctrl+C stops the import once the pending requests are answered. To continue, even after a crash, run the same command
 again: within 24 hours, no row is added twice. Until the import is done, FILE.import marks that it started.
@@ -49,7 +50,12 @@ when every row was added, and 1 otherwise.`,
 
 async function run(given: ImportFlags, file: string): Promise<void> {
   const flags: ImportFlags = isQuiet() ? { ...given, quiet: true } : given;
-  const format = flags.format ?? formatOf(file);
+  const format = flags.format ?? formatOf(file.replace(/\.tsv$/i, '.csv'));
+  if (format === undefined) {
+    throw new ConfigError([
+      `The format of ${file === '-' ? 'standard input' : file} is unknown. Pass --format: ${plantFormats.join(', ')}.`,
+    ]);
+  }
   const isStream = file === '-' || !isRereadable(file);
   if (flags.dryRun) {
     if (!(await check(file, format, flags))) process.exitCode = 1;
@@ -66,7 +72,7 @@ async function run(given: ImportFlags, file: string): Promise<void> {
 }
 
 /** Checks a file and prints its problems. Returns whether it has none. */
-async function check(file: string, format: ImportFormat, { quiet, json }: ImportFlags): Promise<boolean> {
+async function check(file: string, format: PlantFormat, { quiet, json }: ImportFlags): Promise<boolean> {
   const bytes = file === '-' ? process.stdin : bytesOf(file);
   let failed = 0;
   const { rows } = await inspect(bytes, file === '-' ? 'Standard input' : file, format, (some) => {
@@ -82,15 +88,6 @@ async function check(file: string, format: ImportFormat, { quiet, json }: Import
     say(`${rows} rows read, ${failed === 0 ? 'all valid' : `${failed} invalid`}. Nothing was sent.`);
   }
   return failed === 0;
-}
-
-function formatOf(file: string): ImportFormat {
-  const ending = file.slice(file.lastIndexOf('.') + 1).toLowerCase();
-  const format = importFormats.find((known) => known === ending);
-  if (format !== undefined) return format;
-  throw new ConfigError([
-    `The format of ${file === '-' ? 'standard input' : file} is unknown. Pass --format: ${importFormats.join(', ')}.`,
-  ]);
 }
 
 function parseConcurrency(text: string): number {

@@ -1,12 +1,10 @@
 import { AppError } from '../../errors.ts';
-import { createCsvReader } from '../../import/csv.ts';
+import { createCsvReader, type Delimiter } from '../../import/csv.ts';
 import { createArrayReader, createLinesReader, type JsonReader, type JsonText } from '../../import/json.ts';
 import { type Columns, columnsOf, type Row, reportedCells, rowOf, rowOfJson } from '../../import/rows.ts';
 import { type JsonValue, parseJson } from '../../json/json.ts';
 import { imports } from '../limits.ts';
-
-export const importFormats = ['csv', 'ndjson', 'json'] as const;
-export type ImportFormat = (typeof importFormats)[number];
+import type { PlantFormat } from '../verbs/plant-formats.ts';
 
 export type ImportRow = {
   /** Its position among the rows, from 1: the same on every read. */
@@ -15,6 +13,8 @@ export type ImportRow = {
   /** Its cells for an error report, without the columns that an earlier report added. */
   cells(): readonly string[];
   titles: readonly string[];
+  /** Of the report; a file's own. */
+  delimiter?: Delimiter | undefined;
 };
 
 /** Takes the text of a file in pieces. Both methods throw an `Error` with a sentence for an unreadable file. */
@@ -24,7 +24,7 @@ export type RowReader = {
 };
 
 /** A reader that holds no more than one row. */
-export function createRowReader(format: ImportFormat): RowReader {
+export function createRowReader(format: PlantFormat): RowReader {
   if (format === 'csv') return createTableReader();
   return createObjectReader(
     format === 'json' ? createArrayReader(imports.rowLength) : createLinesReader(imports.rowLength),
@@ -49,7 +49,7 @@ function createTableReader(): RowReader {
       const known = columns;
       const row = problem === undefined ? rowOf(known, cells, line) : { line, problem };
       const reported = () => reportedCells(known, cells, problem !== undefined);
-      rows.push({ number: ++number, row, cells: reported, titles });
+      rows.push({ number: ++number, row, cells: reported, titles, delimiter: reader.delimiter() });
     }
     return rows;
   }

@@ -8,17 +8,17 @@ import { Failure } from '../failure.ts';
 import { imports } from '../limits.ts';
 import { showProgress } from '../terminal/progress.ts';
 import { say } from '../terminal/terminal.ts';
+import type { PlantFormat } from '../verbs/plant-formats.ts';
 import { createErrorReport, prepareReport } from './errors.ts';
 import { bytesOf, endWith, type ImportFile, inspect, pipedBytes, rowsOf } from './file.ts';
 import { createMarker, type Marker, readMarker, removeMarker } from './marker.ts';
 import { showImportProgress } from './progress.ts';
-import type { ImportFormat } from './rows.ts';
 import { FORGOTTEN, type ImportCounts, runImport } from './run.ts';
 import { createSender } from './sender.ts';
 import { type ImportSummary, printSummary, saySummary } from './summary.ts';
 
 export type ImportFlags = ApiFlags & {
-  format?: ImportFormat;
+  format?: PlantFormat;
   dryRun?: true;
   errors?: string;
   again?: true;
@@ -32,7 +32,7 @@ export type ImportFlags = ApiFlags & {
 export type ImportOrder = {
   /** `-` is standard input. */
   file: string;
-  format: ImportFormat;
+  format: PlantFormat;
   flags: ImportFlags;
   api: Api;
   /** Aborted to send no more rows. */

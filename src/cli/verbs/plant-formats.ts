@@ -1,4 +1,5 @@
 import type { PlantField, PlantWith } from '../../../packages/client/src/plants.ts';
+import { csvLine } from '../../import/csv.ts';
 import { plantJson } from '../../plants/plant.ts';
 
 export type ListedPlant = PlantWith<PlantField>;
@@ -41,13 +42,6 @@ export function formatOf(file: string): PlantFormat | undefined {
   return plantFormats.find((format) => format === (ending === 'jsonl' ? 'ndjson' : ending));
 }
 
-/** RFC 4180, but rows end with a line feed alone. Formulas are not escaped. */
 function csvRow({ id, name, tag = '', owner }: ListedPlant, withOwner: boolean): string {
-  const cells = withOwner ? [name, tag, owner] : [name, tag];
-  return `${[String(id), ...cells.map(csvCell)].join(',')}\n`;
-}
-
-/** Also quotes leading and trailing blanks, which some readers trim. */
-function csvCell(text: string): string {
-  return /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  return csvLine([String(id), name, tag, ...(withOwner ? [owner] : [])]);
 }

@@ -16,6 +16,9 @@ const PROGRAM = fileURLToPath(new URL('../../../bin/plant-store', import.meta.ur
 const forms: Readonly<Record<string, string>> = {
   'a.csv':
     '\uFEFFtag,name,id\r\n"Alnus, Mill.",Alder,9007199254740993\r\n,"the ""red"" one",\r\nx,\u{1f331},-5\r\n',
+  'german.csv':
+    '\uFEFFName;TAG;Id\r\nAlder;Alnus, Mill.;9007199254740993\r\n"the ""red"" one";;\r\n\u{1f331};x;-5\r\n',
+  'a.tsv': 'name\ttag\tid\nAlder\tAlnus, Mill.\t9007199254740993\n"the ""red"" one"\t\t\n\u{1f331}\tx\t-5\n',
   'a.ndjson':
     '{"id":9007199254740993,"name":"Alder","tag":"Alnus, Mill."}\n\n{"name":"the \\"red\\" one"}\n{"id":-5.0,"name":"\\ud83c\\udf31","tag":"x"}',
   'a.json':
@@ -56,7 +59,7 @@ test('failed rows go to a report that can be corrected and imported', async (t) 
       '"4,5"" pot,",6,"The double quotes are wrong. Put the whole value in double quotes, and write each double quote in it twice."',
       '1,Alder,,2,You already have a plant with the id 1; nothing was changed. (error 40900)',
       '3,,Quercus,5,There is no name.',
-      '5,a,b,c,7,"The row has 4 cells, but the first line names 3 columns. Put a value with a comma in double quotes."',
+      '5,a,b,c,7,"The row has 4 cells, but the first line names 3 columns. Put a value with a delimiter in double quotes."',
     ]);
 
     const again = await load(report);
@@ -77,6 +80,17 @@ test('failed rows go to a report that can be corrected and imported', async (t) 
       { id: 6, name: 'Fir' },
       { id: 11, name: 'Alder' },
     ]);
+  });
+});
+
+test('the report of a file with semicolons has semicolons, too', async (t) => {
+  await withImport(t, async ({ write, load }) => {
+    const file = write('p.csv', 'ID;Name\n1;\n');
+    assert.match(wordsOf(await load(file), 1), /^0 rows added, 1 failed/);
+    const report = readFileSync(`${file}.errors.csv`, 'utf8');
+    assert.equal(report, 'id;name;line;error\n1;;2;There is no name.\n');
+    const mended = write('mended.csv', report.replace('1;;', '1;Alder;'));
+    assert.match(wordsOf(await load(mended), 0), /^1 row added/);
   });
 });
 
@@ -252,7 +266,7 @@ const unreadable: readonly { name: string; text: string | Buffer; says: RegExp }
   },
   { name: 'empty.csv', text: '', says: /The file is empty; its first line must name the columns/ },
   { name: 'none.csv', text: 'id,tag\n1,x\n', says: /There is no column "name"/ },
-  { name: 'semicolons.csv', text: 'id;name\n1;x\n', says: /Column 1 is named "id;name"/ },
+  { name: 'bars.csv', text: 'id|name\n1|x\n', says: /Column 1 is named "id\|name"/ },
   {
     name: 'long.csv',
     text: `name\n${'a'.repeat(100_000)}`,
