@@ -3,10 +3,10 @@ import { createReadStream, fstatSync, open, statSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { addAbortSignal, type Readable } from 'node:stream';
 import { promisify } from 'node:util';
+import type { PlantFormat } from '../export/formats.ts';
 import { Failure } from '../failure.ts';
 import { imports } from '../limits.ts';
 import { systemReasonOrCode } from '../service/system-failure.ts';
-import type { PlantFormat } from '../verbs/plant-formats.ts';
 import { createRowReader, type ImportRow } from './rows.ts';
 
 /** What one pass over the whole file found, so that nothing in it surprises a running import. */

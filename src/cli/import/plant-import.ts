@@ -1,12 +1,12 @@
 import { ConfigError } from '../../config/config.ts';
 import { silentLog, systemRuntime } from '../../runtime.ts';
 import { readApi } from '../api-options.ts';
+import { formatOf, type PlantFormat, plantFormats } from '../export/formats.ts';
 import { imports } from '../limits.ts';
 import { stopSignal } from '../terminal/signals.ts';
 import { insist, isQuiet, printJson, say } from '../terminal/terminal.ts';
 import { durationRule, parseDuration, roughDuration } from '../terminal/time.ts';
 import { argument, option, refuseValue, type Verb } from '../verb.ts';
-import { formatOf, type PlantFormat, plantFormats } from '../verbs/plant-formats.ts';
 import { bytesOf, inspect, isRereadable } from './file.ts';
 import type { ImportFlags } from './work.ts';
 

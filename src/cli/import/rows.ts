@@ -3,8 +3,8 @@ import { createCsvReader, type Delimiter } from '../../import/csv.ts';
 import { createArrayReader, createLinesReader, type JsonReader, type JsonText } from '../../import/json.ts';
 import { type Columns, columnsOf, type Row, reportedCells, rowOf, rowOfJson } from '../../import/rows.ts';
 import { type JsonValue, parseJson } from '../../json/json.ts';
+import type { PlantFormat } from '../export/formats.ts';
 import { imports } from '../limits.ts';
-import type { PlantFormat } from '../verbs/plant-formats.ts';
 
 export type ImportRow = {
   /** Its position among the rows, from 1: the same on every read. */

@@ -7,6 +7,8 @@ import { Id, type PlantId, parsePlantId, plantJson } from '../../plants/plant.ts
 import { connect, type Service } from '../api.ts';
 import { isUnreachable } from '../api-failure.ts';
 import { type ApiFlags, readApi } from '../api-options.ts';
+import type { ListedPlant } from '../export/formats.ts';
+import { plantExport } from '../export/plant-export.ts';
 import { Failure, messageOf } from '../failure.ts';
 import { plantImport } from '../import/plant-import.ts';
 import { type PageQuery, pagesOf, parseLimit, printArray, printLines, printTable } from '../pages.ts';
@@ -14,8 +16,6 @@ import { interrupted } from '../terminal/signals.ts';
 import { insist, outputAbandoned, print, say, shellWord, writeJson } from '../terminal/terminal.ts';
 import { argument, option, type Verbs } from '../verb.ts';
 import { parseId } from './ids.ts';
-import { plantExport } from './plant-export.ts';
-import type { ListedPlant } from './plant-formats.ts';
 
 export const examples = [
   'plant list',

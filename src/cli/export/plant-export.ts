@@ -17,8 +17,8 @@ import {
   writeJson,
 } from '../terminal/terminal.ts';
 import { argument, option, type Verb } from '../verb.ts';
-import { type Exported, exportPlants, type Whose } from './plant-export-walk.ts';
-import { formatOf, type PlantFormat, plantFormats, plantWriter } from './plant-formats.ts';
+import { formatOf, type PlantFormat, plantFormats, plantWriter } from './formats.ts';
+import { type Exported, exportPlants, type Whose } from './walk.ts';
 
 type ExportFlags = ApiFlags & { format?: PlantFormat; owner?: string; shared?: true };
 

@@ -1,6 +1,6 @@
 import type { Page } from '../../../packages/client/src/pages.ts';
 import { Failure } from '../failure.ts';
-import type { ListedPlant, PlantWriter } from './plant-formats.ts';
+import type { ListedPlant, PlantWriter } from './formats.ts';
 
 /** All plants that the user may read, or those of one owner: the user, or someone who shares with them. */
 export type Whose = 'all' | { owner: string; isUser: boolean };
