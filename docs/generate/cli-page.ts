@@ -10,7 +10,8 @@ page is the complete reference.
 - \`serve\`, \`user\`, \`token\`, \`share\`, \`backup\` and \`doctor\` work on the store, even while servers run on it;
   \`restore\` requires that none runs. The store is in the data folder or, with \`DATABASE_URL\`, in a PostgreSQL database,
   which \`migrate\` and \`copy\` are for.
-- \`plant\`, \`webhook\`, \`delivery\`, \`listen\` and \`status\` talk to a running service, from anywhere.
+- \`plant\`, \`webhook\`, \`delivery\`, \`event\`, \`listen\`, \`status\` and \`whoami\` talk to a running service, from
+  anywhere.
 
 ## Where the service is, and as whom
 

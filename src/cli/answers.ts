@@ -24,7 +24,7 @@ const text = { type: 'string' };
 
 /** What the verbs read from each answer, by request. */
 const SCHEMAS: readonly (readonly [request: RegExp, schema: Schema])[] = [
-  [/^GET me$/, objectOf({ user: text })],
+  [/^GET me$/, objectOf({ user: text, scopes: listOf(text), expiresAt: text }, 'scopes', 'expiresAt')],
   [/^GET plants$/, listOf(objectOf({ id: Id, name: Name, tag: Tag, owner: text }, 'tag'))],
   [/^GET tokens$/, listOf(TokenView)],
   [/^POST tokens$/, TokenCreated],
@@ -37,6 +37,7 @@ const SCHEMAS: readonly (readonly [request: RegExp, schema: Schema])[] = [
   [/\/deliveries$/, listOf(DeliveryView)],
   [/^GET .*\/deliveries\/[^/]+$/, DeliveryWithHistory],
   [/\/(?:test|redeliver)$/, DeliveryView],
+  [/^GET events$/, objectOf({ events: listOf(EventView), cursor: text })],
   [/^GET events\/stream$/, EventView],
 ];
 

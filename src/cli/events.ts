@@ -1,31 +1,70 @@
-import type { StreamedEvent } from '../../packages/client/src/event-stream.ts';
+import type { Page } from '../../packages/client/src/pages.ts';
 import { PlantStoreError } from '../../packages/client/src/plant-store-error.ts';
+import type { PlantEvent } from '../../packages/client/src/schemas.ts';
 import type { Service } from './api.ts';
 import type { Api } from './api-options.ts';
+import { requests } from './limits.ts';
+import { type PageQuery, pagesOf } from './pages.ts';
 
-export type FollowOptions = {
+export type EventOptions = {
+  /** RFC 3339. The feed's cursors know no times, so earlier events are read and skipped. */
+  since?: string | undefined;
   signal: AbortSignal;
+};
+
+/**
+ * The events up to now, oldest first.
+ *
+ * @param limit events in all; Infinity for all
+ * @param onPage called with the cursor after each page
+ */
+export function eventPages(
+  { events }: Service,
+  { since, signal, limit }: EventOptions & { limit: number },
+  onPage: (cursor: string) => void = () => {},
+): AsyncGenerator<Page<PlantEvent>> {
+  const first = since === undefined ? Number.NEGATIVE_INFINITY : Date.parse(since);
+  const ask = async ({ limit: left, ...query }: PageQuery): Promise<Page<PlantEvent>> => {
+    const { items, cursor } = await events.page({ ...query, limit: requests.pageItems });
+    onPage(cursor);
+    // An unreadable time counts as late: better shown than lost.
+    const wanted = items.filter(({ createdAt }) => !(Date.parse(createdAt) < first));
+    const isEnd = items.length < requests.pageItems && wanted.length <= left;
+    return { items: wanted.slice(0, left), next: isEnd ? undefined : cursor };
+  };
+  return pagesOf(ask, { limit, signal });
+}
+
+export type FollowOptions = EventOptions & {
   /** Called with a message for the person: the stream is open, lost, or may have missed events. */
   onChange(message: string): void;
 };
 
 /**
- * Yields the service's events from now on, in order, each exactly once as long as the service still knows the latest
- * one received.
+ * Yields the service's events from now or an earlier time on, in order, each exactly once as long as the service still
+ * knows the latest one received.
  *
  * @throws when the first connection fails, or a later one fails permanently
  */
 export async function* followEvents(
   api: Api,
   service: Service,
-  { signal, onChange }: FollowOptions,
-): AsyncGenerator<StreamedEvent> {
+  { since, signal, onChange }: FollowOptions,
+): AsyncGenerator<PlantEvent> {
+  let after: string | undefined;
+  if (since !== undefined) {
+    const pages = eventPages(service, { since, signal, limit: Number.POSITIVE_INFINITY }, (cursor) => {
+      after = cursor;
+    });
+    for await (const { items } of pages) yield* items;
+  }
   // The cast stops TypeScript from narrowing what the callbacks change.
   let state = 'new' as 'new' | 'open' | 'lost' | 'forgotten';
   let failure: PlantStoreError | undefined;
   do {
     const ending = new AbortController();
     const events = service.events.stream({
+      after,
       signal: AbortSignal.any([signal, ending.signal]),
       onOpen() {
         if (state === 'new') onChange(`Listening to ${api.url}. Press Ctrl+C to stop.`);
@@ -45,12 +84,13 @@ export async function* followEvents(
       },
     });
     try {
-      yield* events;
+      for await (const { cursor: _, ...event } of events) yield event;
     } catch (error) {
       if (!(error instanceof PlantStoreError) || error.error !== 40007 || state !== 'lost') {
         throw service.explain(error);
       }
       state = 'forgotten';
+      after = undefined;
     }
   } while (state === 'forgotten' && !signal.aborted);
   if (state === 'new' && failure) throw service.explain(failure);

@@ -29,11 +29,13 @@ const groups: Readonly<Record<string, Group>> = {
     plant: ['list, create, delete, import and export plants', () => import('./verbs/plant.ts')],
     webhook: ['create, list, test and change webhooks', () => import('./verbs/webhook.ts')],
     delivery: ['list, show and resend deliveries', () => import('./verbs/delivery.ts')],
+    event: ['list and watch events', () => import('./verbs/event.ts')],
     listen: [
       'show new plants as they arrive and forward them to your receiver',
       () => import('./verbs/listen.ts'),
     ],
     status: ['show the health of a service and of your webhooks', () => import('./verbs/status.ts')],
+    whoami: ['show the user and the scopes of your token', () => import('./verbs/whoami.ts')],
     login: ["save a service's URL and a token", () => import('./verbs/login.ts')],
     logout: ['forget a saved URL and token', () => import('./verbs/logout.ts')],
   },
@@ -42,6 +44,7 @@ const groups: Readonly<Record<string, Group>> = {
       'print a script that completes verbs and options in your shell',
       () => import('./completion/completion.ts'),
     ],
+    version: ['print the version', () => import('./verbs/version.ts')],
     openapi: ['print the OpenAPI document', () => import('./verbs/openapi.ts')],
   },
 };

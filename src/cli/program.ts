@@ -26,7 +26,7 @@ export function emptyProgram(): Command {
         'plant import plants.csv',
         'user create ann',
         'token create --user ann --expires-in 90d',
-        'listen --forward-to http://localhost:4000/hook',
+        'listen --forward-to localhost:4000/hook',
         'token create --help',
       ),
     );

@@ -9,6 +9,7 @@ const WORDS: readonly (readonly string[])[] = [
   ['update', 'edit', 'change'],
   ['redeliver', 'retry', 'resend'],
   ['serve', 'start', 'run', 'server'],
+  ['watch', 'tail', 'follow', 'stream'],
   ['status', 'health', 'ping'],
   ['backup', 'dump'],
   ['migrate', 'upgrade'],

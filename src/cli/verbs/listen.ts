@@ -22,38 +22,44 @@ import {
   say,
   writeJson,
 } from '../terminal/terminal.ts';
+import { parseTime, sinceRule } from '../terminal/time.ts';
 import { option, refuseValue, type Verb } from '../verb.ts';
 import type { Forwarder } from './forward.ts';
 
-type ListenFlags = ApiFlags & { forwardTo?: string; secret?: string; json?: true };
+type ListenFlags = ApiFlags & { forwardTo?: string; secret?: string; since?: string; json?: true };
 
-const FORWARD_RULE = 'an http or https URL such as http://localhost:4000/hook';
+const FORWARD_RULE = 'an http or https URL such as http://localhost:4000/hook, or localhost:4000 for short';
 const SECRET_RULE = 'whsec_ and base64 of 24 to 64 bytes, as "webhook create" shows it';
+
+export const followOptions = () => [
+  option('--since <time>', `start with the events since then: ${sinceRule} (default: now)`, parseTime),
+  option('--json', 'print each event as a JSON object on a line of its own'),
+];
 
 export const verb: Verb = {
   options: [
-    option('--forward-to <url>', `send each event to ${FORWARD_RULE}, signed like a delivery`, parseTarget),
+    option('--forward-to <url>', `send each event, signed like a delivery, to ${FORWARD_RULE}`, parseTarget),
     option(
       '--secret <secret>',
       'the signing secret: whsec_… (SECRET, default: a new one, which is printed)',
       parseSecret,
     ),
-    option('--json', 'print each event as a JSON object on a line of its own'),
+    ...followOptions(),
   ],
   examples: [
     'listen',
-    'listen --forward-to http://localhost:4000/hook',
+    'listen --forward-to localhost:4000/hook --since 10m',
     'listen --json | jq --unbuffered -r .plant.name',
   ],
-  notes: `Prints events from now on, until Ctrl+C. If the connection breaks, it resumes where it was. With --forward-to, each event is
+  notes: `Prints events until Ctrl+C. If the connection breaks, it resumes where it was. With --forward-to, each event is
 sent once, in order, to a receiver on your machine or anywhere else; the answer follows on the same line, or on standard
 error with --json. Set the secret in SECRET, where the example receivers read it, rather than pass --secret: every user of
 the machine can read a command line.`,
   isRemote: true,
-  run,
+  run: follow,
 };
 
-async function run(flags: ListenFlags): Promise<void> {
+export async function follow(flags: ListenFlags): Promise<void> {
   if (flags.secret !== undefined && flags.forwardTo === undefined) {
     throw new Misuse('--secret requires --forward-to');
   }
@@ -65,7 +71,8 @@ async function run(flags: ListenFlags): Promise<void> {
   const forwarder = await forwarderFor(flags, api, runtime);
   signal.addEventListener('abort', () => void forwarder?.stop());
   try {
-    for await (const { cursor: _, ...event } of followEvents(api, connect(api), { signal, onChange: say })) {
+    const { since } = flags;
+    for await (const event of followEvents(api, connect(api), { since, signal, onChange: say })) {
       await (flags.json ? showJson(event, forwarder) : showLine(event, forwarder));
       if (signal.aborted) break;
     }
@@ -120,34 +127,36 @@ async function forwarded(event: PlantEvent | undefined, forwarder: Forwarder): P
   return { style, text: error === undefined ? note : `${note}: ${error}` };
 }
 
-/** Prints what the receiver verifies with. */
+/** Prints what the receiver verifies with, each on a line of its own: a double click selects nothing else. */
 async function forwarderFor(flags: ListenFlags, api: Api, runtime: Runtime): Promise<Forwarder | undefined> {
   const { forwardTo: url } = flags;
   if (url === undefined) return undefined;
   const { createForwarder } = await import('./forward.ts');
   const { secret, named } = secretFor(flags, process.env, runtime);
   const { privateKey, publicKey } = newKeyPair(runtime.random);
-  say(`Forwarding to ${url}. Verify with ${named},`);
-  say(`or with the public key ${publicKey}.`);
+  const [what, ...shown] = named;
+  say(`Forwarding to ${url}. Verify with ${what}`, ...shown, 'or with the public key', publicKey);
   return createForwarder({ url, keys: { secrets: [secret], privateKey }, source: api.url, runtime });
 }
 
-/** The signing secret, and how to name it to a person. Throws a `ConfigError` that does not contain the secret. */
+/** The signing secret, and the lines that name it to a person. Throws a `ConfigError` that does not contain the secret. */
 function secretFor(
   { secret: given }: ListenFlags,
   env: Environment,
   { random }: Runtime,
-): { secret: string; named: string } {
-  if (given !== undefined) return { secret: given, named: 'your secret' };
+): { secret: string; named: readonly string[] } {
+  if (given !== undefined) return { secret: given, named: ['your secret'] };
   if (env.SECRET) {
     if (!isSecret(env.SECRET)) throw new ConfigError([`SECRET: It must be ${SECRET_RULE}.`]);
-    return { secret: env.SECRET, named: 'the secret in SECRET' };
+    return { secret: env.SECRET, named: ['the secret in SECRET'] };
   }
   const secret = newSecret(random);
-  return { secret, named: `the secret ${secret}` };
+  return { secret, named: ['the secret', secret] };
 }
 
-function parseTarget(text: string): string {
+/** A host with a port alone means http. */
+function parseTarget(given: string): string {
+  const text = /^[^/@]+:\d+(?:\/|$)/.test(given) ? `http://${given}` : given;
   const url = /\s/.test(text) ? null : URL.parse(text);
   if (url === null || !/^https?:$/.test(url.protocol)) {
     return refuseValue(FORWARD_RULE);

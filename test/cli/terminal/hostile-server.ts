@@ -119,8 +119,9 @@ function answer(request: IncomingMessage, response: ServerResponse, listeners: S
 }
 
 function bodyOf(path: string): unknown {
-  if (path === '/me') return { user: HOSTILE };
+  if (path === '/me') return { user: HOSTILE, scopes: [HOSTILE], expiresAt: HOSTILE };
   if (path === '/plants') return [plant];
+  if (path === '/events') return { events: [{ ...delivery, id: HOSTILE }], cursor: HOSTILE };
   if (path === '/webhooks') return [webhook];
   if (path === '/tokens') return [token];
   if (path.endsWith('/deliveries')) return [delivery, { ...delivery, nextAttemptAt: HOSTILE }];

@@ -41,8 +41,11 @@ const VERBS: readonly (readonly [verb: string, args: readonly string[], json?: '
   ['token list', ['--own'], 'json'],
   ['token rotate', ['--own', TOKEN]],
   ['token revoke', ['--own', TOKEN]],
+  ['event list', [], 'json'],
+  ['event watch', [], 'json'],
   ['listen', [], 'json'],
   ['status', [], 'json'],
+  ['whoami', [], 'json'],
   ['login', ['--token-stdin']],
 ];
 

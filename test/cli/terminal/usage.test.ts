@@ -5,13 +5,9 @@ import { test } from 'node:test';
 import manifest from '../../../package.json' with { type: 'json' };
 import { launch, run, withStoreFolder } from '../../../testkit/processes/program.ts';
 
-test('--version prints the version alone', async () => {
-  assert.deepEqual(await run(['--version']), {
-    code: 0,
-    signal: null,
-    stdout: `${manifest.version}\n`,
-    stderr: '',
-  });
+test('version and --version print the version alone', async () => {
+  const expected = { code: 0, signal: null, stdout: `${manifest.version}\n`, stderr: '' };
+  assert.deepEqual([await run(['version']), await run(['--version'])], [expected, expected]);
 });
 
 const wrong: readonly { args: readonly string[]; says: RegExp }[] = [
@@ -65,7 +61,7 @@ const wrong: readonly { args: readonly string[]; says: RegExp }[] = [
   },
   { args: ['delivery', 'list', 'wh_1', '--limit', '0'], says: /an integer from 1 to 999999999/ },
   { args: ['delivery', 'list', 'wh_1', '--limit', '5', '--all'], says: /'--all' cannot be used with/ },
-  { args: ['listen', '--forward-to', 'localhost:4000/hook'], says: /an http or https URL such as/ },
+  { args: ['listen', '--forward-to', 'localhost/hook'], says: /an http or https URL such as/ },
   { args: ['listen', '--forward-to', 'http://a:b@localhost/'], says: /must not contain a user name/ },
   {
     args: ['listen', '--secret', 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'],

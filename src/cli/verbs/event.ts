@@ -1,0 +1,52 @@
+import { connect } from '../api.ts';
+import { type ApiFlags, readApi } from '../api-options.ts';
+import { eventPages } from '../events.ts';
+import { parseLimit, printArray, printTable } from '../pages.ts';
+import { prettyJson } from '../terminal/json.ts';
+import { outputAbandoned, say } from '../terminal/terminal.ts';
+import { parseTime, sinceRule } from '../terminal/time.ts';
+import { option, type Verbs } from '../verb.ts';
+import { follow, followOptions } from './listen.ts';
+
+export const examples = ['event list --since 2h', 'event watch'];
+
+type ListFlags = ApiFlags & { since?: string; limit?: number; json?: true };
+
+/** As wide as their widest cells, so that the pages of a long list line up. */
+const headings = ['EVENT'.padEnd(30), 'TYPE'.padEnd(13), 'CREATED'.padEnd(24), 'PLANT', 'NAME', 'TAG'];
+
+export const verbs: Verbs = {
+  list: {
+    description: 'list the events of the plants you may read, oldest first',
+    options: [
+      option('--since <time>', `only events since then: ${sinceRule}`, parseTime),
+      option('--limit <number>', 'how many at most (default: all)', parseLimit),
+      option('--json', 'print a JSON array'),
+    ],
+    examples: ['event list --since 2h', "event list --json | jq -r '.[].plant.name'"],
+    isRemote: true,
+    async run({ since, limit = Number.POSITIVE_INFINITY, json, ...flags }: ListFlags) {
+      const service = connect(readApi(process.env, flags), { patience: {} });
+      const pages = eventPages(service, { since, limit, signal: outputAbandoned() });
+      const { isEmpty, hasMore } = await (json
+        ? printArray(pages, prettyJson)
+        : printTable(pages, headings, ({ id, type, createdAt, plant: { id: plant, name, tag = '' } }) => [
+            id,
+            type,
+            createdAt,
+            String(plant),
+            name,
+            tag,
+          ]));
+      if (isEmpty && !json) say('No events found.');
+      if (hasMore) say('There are more: omit --limit to list all of them.');
+    },
+  },
+  watch: {
+    description: 'print events as they arrive; listen also forwards them to a receiver',
+    options: followOptions(),
+    examples: ['event watch', 'event watch --since 10m --json | jq --unbuffered -r .plant.name'],
+    isRemote: true,
+    run: follow,
+  },
+};
