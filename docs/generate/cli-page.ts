@@ -36,10 +36,10 @@ off, \`FORCE_COLOR\` turns it on elsewhere.
 
 | Exit code | |
 |---|---|
-| 0 | Success. Also \`serve\` after SIGTERM or SIGINT, and \`listen\` after Ctrl+C. |
+| 0 | Success. Also \`serve\` after SIGTERM or SIGINT. |
 | 1 | Failure, perhaps partial: standard error says what failed and what to do. |
 | 2 | Wrong usage or a wrong setting. Nothing was done. |
-| 128 + a signal's number | A second signal ended the program before it had stopped. |`;
+| 128 + a signal's number | A signal stopped it: 130 after Ctrl+C. \`serve\` only after a second signal, before it had stopped. |`;
 
 /** The help of the program and of every verb, as the program prints it. */
 export async function cliPage(): Promise<string> {

@@ -3,7 +3,7 @@ import { constants, lstatSync } from 'node:fs';
 import { type FileHandle, open, readlink, realpath, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { isatty } from 'node:tty';
-import { replaceFile } from '../store/sqlite/files/durable-files.ts';
+import { placeFile, replaceFile } from '../store/sqlite/files/durable-files.ts';
 import { Failure } from './failure.ts';
 import { systemReasonOrCode } from './service/system-failure.ts';
 
@@ -15,6 +15,8 @@ type Work = (write: Write, isTerminal: boolean) => Promise<void>;
 export type FileOptions = {
   /** Permissions; by default the previous file's or, for a new file, the system's default. */
   mode?: number;
+  /** Whether it may replace a file; otherwise, throws a `Failure`. */
+  replaces: boolean;
 };
 
 /**
@@ -22,9 +24,12 @@ export type FileOptions = {
  * is on disk before the draft gets the name, so a crash never leaves half a file. A link stays a link. Pipes, devices
  * and files that the process has open already are written directly.
  */
-export async function writeAtomically(path: string, { mode }: FileOptions, work: Work): Promise<void> {
+export async function writeAtomically(path: string, options: FileOptions, work: Work): Promise<void> {
   const target = await targetOf(path);
-  if (target.isPlain) return replace(target.path, mode ?? target.mode, work);
+  if (target.isPlain) {
+    if (target.mode !== undefined && !options.replaces) throw thereAlready(path);
+    return replace(target.path, { mode: target.mode, ...options }, work);
+  }
   // Append, to keep what a shell or another command wrote there.
   const file = await open(target.path, constants.O_WRONLY | constants.O_APPEND);
   try {
@@ -45,6 +50,10 @@ export function refuseForeignLink(path: string): void {
   throw new Failure(`${path} is a link created by another user. Pass the file itself.`);
 }
 
+export function thereAlready(path: string): Failure {
+  return new Failure(`${path} already exists. Choose another file, or replace it with --force.`);
+}
+
 /** Explains a failed system call, and adds advice; returns any other error unchanged. */
 export function unwritable(path: string, error: unknown, advice: string): unknown {
   if (!(error instanceof Error) || !('syscall' in error) || !('code' in error)) return error;
@@ -57,13 +66,16 @@ function draftOf(path: string): string {
   return join(dirname(path), `.${basename(path)}.${randomUUID()}.part`);
 }
 
-async function replace(path: string, mode: number | undefined, work: Work): Promise<void> {
+type Replacing = { mode: number | undefined; replaces: boolean };
+
+async function replace(path: string, { mode, replaces }: Replacing, work: Work): Promise<void> {
   const draft = draftOf(path);
   const file = await open(draft, 'wx', mode);
   try {
     if (mode !== undefined) await file.chmod(mode);
     await workOn(file, work);
-    replaceFile(draft, path);
+    if (replaces) replaceFile(draft, path);
+    else if (!placeFile(draft, path)) throw thereAlready(path);
   } catch (error) {
     await rm(draft, { force: true });
     throw error;

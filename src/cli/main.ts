@@ -50,8 +50,8 @@ const groups: Readonly<Record<string, Group>> = {
 };
 
 /**
- * Runs the command line and sets the exit code: 0 done, 1 failed, 2 wrong usage. Standard output gets only data;
- * messages go to standard error.
+ * Runs the command line and sets the exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted. Standard output gets
+ * only data; messages go to standard error.
  *
  * @param args the arguments after the program's name
  */
@@ -63,7 +63,8 @@ export async function main(args: readonly string[]): Promise<void> {
   } catch (error) {
     // Commander has already reported wrong usage.
     if (!(error instanceof CommanderError)) insist(...messageOf(error));
-    process.exitCode = exitCodeOf(error);
+    // A verb that a signal stops may fail, too.
+    process.exitCode ||= exitCodeOf(error);
   }
 }
 

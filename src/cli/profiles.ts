@@ -63,7 +63,7 @@ export async function changeProfiles(
       const profiles = new Map(readProfiles(env));
       change(profiles);
       const text = JSON.stringify({ profiles: Object.fromEntries(profiles) }, null, 2);
-      await writeAtomically(path, { mode: 0o600 }, (write) => write(`${text}\n`));
+      await writeAtomically(path, { mode: 0o600, replaces: true }, (write) => write(`${text}\n`));
     });
   } catch (error) {
     throw unwritable(path, error, 'Nothing was saved.');

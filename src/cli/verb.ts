@@ -71,12 +71,21 @@ export function refuseValue(rule: string): never {
   throw new InvalidArgumentError(`It must be ${rule}.`);
 }
 
+/** For a file or folder: `-` would mean a stream. */
+export function parseFile(text: string): string {
+  return text === '-' ? refuseValue('a name, and - is not one; for a file of that name: ./-') : text;
+}
+
 /** The flag of a setting, with the description from the table of settings. */
 export function settingOption(name: SettingName): Option {
   const { flag, description, env, defaultText } = settings[name];
   if (flag === undefined) throw new Error(`${env} has no flag`);
   const otherwise = defaultText === undefined ? '' : `, default: ${defaultText}`;
-  return new Option(flag, `${description} (${env}${otherwise})`);
+  return option(
+    flag,
+    `${description} (${env}${otherwise})`,
+    flag.endsWith('<folder>') ? parseFile : undefined,
+  );
 }
 
 export function settingOptions(): Option[] {

@@ -40,7 +40,8 @@ export async function shownOnTerminal(
   return shownBy(input === undefined ? command : `printf %s ${shellWord(input)} | ${command}`, env);
 }
 
-function commandOf(args: readonly string[]): string {
+/** The shell command of a verb. */
+export function commandOf(args: readonly string[]): string {
   return [process.execPath, PROGRAM, ...args].map(shellWord).join(' ');
 }
 

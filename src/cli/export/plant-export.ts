@@ -20,7 +20,7 @@ import { argument, option, type Verb } from '../verb.ts';
 import { formatOf, type PlantFormat, plantFormats, plantWriter } from './formats.ts';
 import { type Exported, exportPlants, type Whose } from './walk.ts';
 
-type ExportFlags = ApiFlags & { format?: PlantFormat; owner?: string; shared?: true };
+type ExportFlags = ApiFlags & { format?: PlantFormat; owner?: string; shared?: true; force?: true };
 
 async function run(flags: ExportFlags, name?: string): Promise<void> {
   const file = OUTPUT.includes(name) ? undefined : name;
@@ -50,7 +50,11 @@ async function run(flags: ExportFlags, name?: string): Promise<void> {
     const toOutput = format === 'csv' ? writeCsv : writeJson;
     const exported = await (file === undefined
       ? walk(toOutput)
-      : toFile(file, walk, { signal, safe: format === 'csv' ? safeCsv : safeJson }));
+      : toFile(file, walk, {
+          signal,
+          safe: format === 'csv' ? safeCsv : safeJson,
+          replaces: flags.force ?? false,
+        }));
     progress.end();
     // An aborted export exported nothing.
     if (!signal.aborted) sayWhat(exported, { file, whose, format });
@@ -69,14 +73,15 @@ export const plantExport: Verb = {
       '--shared',
       'all plants you may read, with a column for the owner; plant import does not accept it',
     ).conflicts('owner'),
+    option('--force', 'replace an existing file'),
   ],
   examples: [
     'plant export plants.csv',
-    'plant export plants.ndjson --quiet',
+    'plant export plants.ndjson --force --quiet',
     'plant export --format ndjson | gzip > plants.ndjson.gz',
     'plant export everything.csv --shared',
   ],
-  notes: `The file gets its name, and replaces an older one, once it is complete and on disk. If the connection breaks, the export
+  notes: `The file gets its name once it is complete and on disk; until then, an existing file stays. If the connection breaks, the export
 resumes where it was. CSV cannot tell an empty tag from none; ndjson and json contain everything exactly.`,
   isRemote: true,
   run,
@@ -88,10 +93,10 @@ const OUTPUT: readonly (string | undefined)[] = [undefined, '-', '/dev/stdout', 
 async function toFile(
   file: string,
   walk: (write: Write) => Promise<Exported>,
-  { signal, safe }: { signal: AbortSignal; safe(text: string): string },
+  { signal, safe, replaces }: { signal: AbortSignal; safe(text: string): string; replaces: boolean },
 ): Promise<Exported> {
   let exported: Exported | undefined;
-  await writeAtomically(file, {}, async (write, isTerminal) => {
+  await writeAtomically(file, { replaces }, async (write, isTerminal) => {
     exported = await walk(isTerminal ? (text) => write(safe(text)) : write);
     if (signal.aborted) throw new Failure(`The export was stopped. ${file} is unchanged.`);
   }).catch((error) => {

@@ -3,10 +3,10 @@ import { silentLog, systemRuntime } from '../../runtime.ts';
 import { readApi } from '../api-options.ts';
 import { formatOf, type PlantFormat, plantFormats } from '../export/formats.ts';
 import { imports } from '../limits.ts';
-import { stopSignal } from '../terminal/signals.ts';
+import { abortOnSignal } from '../terminal/signals.ts';
 import { insist, isQuiet, printJson, say } from '../terminal/terminal.ts';
 import { durationRule, parseDuration, roughDuration } from '../terminal/time.ts';
-import { argument, option, refuseValue, type Verb } from '../verb.ts';
+import { argument, option, parseFile, refuseValue, type Verb } from '../verb.ts';
 import { bytesOf, inspect, isRereadable } from './file.ts';
 import type { ImportFlags } from './work.ts';
 
@@ -16,7 +16,7 @@ export const plantImport: Verb = {
   options: [
     option('--format <format>', "the file's format, regardless of its name").choices(plantFormats),
     option('--dry-run', 'check the file and send nothing'),
-    option('--errors <file>', 'where to write failed rows (default: FILE.errors.csv)'),
+    option('--errors <file>', 'where to write failed rows (default: FILE.errors.csv)', parseFile),
     option('--again', 'add every row, even rows that an earlier import of this file added'),
     option(
       '--concurrency <count>',
@@ -43,7 +43,7 @@ Ctrl+C stops the import once the pending requests are answered. To continue, eve
 again: within 24 hours, no row is added twice. Until the import is done, FILE.import marks that it started.
 
 A failed row does not stop the others: it goes to FILE.errors.csv, which you can correct and import. The exit code is 0
-when every row was added, and 1 otherwise.`,
+when every row was added, 130 after Ctrl+C, and 1 otherwise.`,
   isRemote: true,
   run,
 };
@@ -64,11 +64,11 @@ async function run(given: ImportFlags, file: string): Promise<void> {
   const api = readApi(process.env, flags);
   const stopping = new AbortController();
   const { clock } = systemRuntime(silentLog);
-  void stopSignal(clock).then(() => stopping.abort());
+  abortOnSignal(stopping);
   const order = { file, format, flags, api, stopping, clock };
   // Loaded here because its HTTP client is as large as all other plant verbs together.
   const { importFile, importStream } = await import('./work.ts');
-  if (!(await (isStream ? importStream : importFile)(order))) process.exitCode = 1;
+  if (!(await (isStream ? importStream : importFile)(order))) process.exitCode ||= 1;
 }
 
 /** Checks a file and prints its problems. Returns whether it has none. */

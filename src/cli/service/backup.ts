@@ -8,10 +8,10 @@ import { sqliteCode } from '../../store/sqlite/engine/failure.ts';
 import { backUp } from '../../store/sqlite/files/backup.ts';
 import { fileSize } from '../../store/sqlite/files/file-size.ts';
 import { storeSchema } from '../../store/sqlite/files/inspect.ts';
-import { refuseForeignLink } from '../atomic-file.ts';
+import { refuseForeignLink, thereAlready } from '../atomic-file.ts';
 import { Failure } from '../failure.ts';
 import { printJson, say, shellWord } from '../terminal/terminal.ts';
-import { argument, option, settingOption, type Verb } from '../verb.ts';
+import { argument, option, parseFile, settingOption, type Verb } from '../verb.ts';
 import { type EmbeddedStore, embeddedStore, fileFailure } from './embedded-store.ts';
 import type { StoreFlags } from './store.ts';
 import { showWholeProgress, sizeText } from './whole-progress.ts';
@@ -19,7 +19,7 @@ import { showWholeProgress, sizeText } from './whole-progress.ts';
 type BackupFlags = StoreFlags & { force?: true; json?: true };
 
 export const verb: Verb = {
-  arguments: [argument('<file>', 'the backup to write')],
+  arguments: [argument('<file>', 'the backup to write', parseFile)],
   options: [
     settingOption('dataDir'),
     option('--force', 'replace an existing file'),
@@ -127,10 +127,6 @@ function refuseTarget(to: string, { path }: EmbeddedStore, { force }: BackupFlag
   if (!existsSync(dirname(to))) {
     throw new Failure(`There is no folder ${dirname(to)}. Create it, or choose a file elsewhere.`);
   }
-}
-
-function thereAlready(to: string): Failure {
-  return new Failure(`${to} already exists. Choose another file, or replace it with --force.`);
 }
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;

@@ -6,7 +6,7 @@ import { isServed } from '../../store/sqlite/files/summary.ts';
 import { DamagedStore } from '../../store/sqlite/files/whole-store.ts';
 import { Failure } from '../failure.ts';
 import { insist, printJson, say, shellWord } from '../terminal/terminal.ts';
-import { argument, option, settingOption, type Verb } from '../verb.ts';
+import { argument, option, parseFile, settingOption, type Verb } from '../verb.ts';
 import { type EmbeddedStore, embeddedStore, fileFailure, lockAgainstServers } from './embedded-store.ts';
 import type { StoreFlags } from './store.ts';
 import { showWholeProgress } from './whole-progress.ts';
@@ -14,7 +14,7 @@ import { showWholeProgress } from './whole-progress.ts';
 type RestoreFlags = StoreFlags & { json?: true };
 
 export const verb: Verb = {
-  arguments: [argument('<file>', 'the backup to restore')],
+  arguments: [argument('<file>', 'the backup to restore', parseFile)],
   options: [
     settingOption('dataDir'),
     option('--json', 'print JSON: {path, before, plants, waiting, revived}'),

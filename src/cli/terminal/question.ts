@@ -1,3 +1,4 @@
+import { constants } from 'node:os';
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import { Misuse } from '../failure.ts';
@@ -44,6 +45,10 @@ export function startQuestions(): Questions {
   // At once: text pasted after the end of the line may be a secret.
   terminal.on('line', () => {
     isShown = false;
+  });
+  terminal.on('SIGINT', () => {
+    process.exitCode = 128 + constants.signals.SIGINT;
+    terminal.close();
   });
   terminal.on('close', () => {
     isClosed = true;

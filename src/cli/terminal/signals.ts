@@ -13,7 +13,7 @@ export function stopSignal(clock: Clock): Promise<NodeJS.Signals> {
   function onSignal(signal: NodeJS.Signals): void {
     first ??= clock.now();
     resolve(signal);
-    if (clock.now() - first >= processes.signalEchoMs) process.exit(128 + constants.signals[signal]);
+    if (clock.now() - first >= processes.signalEchoMs) process.exit(exitCodeAfter(signal));
   }
 
   process.on('SIGTERM', onSignal);
@@ -28,11 +28,28 @@ export function stopSignal(clock: Clock): Promise<NodeJS.Signals> {
   return promise;
 }
 
-/** Aborted by Ctrl+C, SIGTERM and the end of the terminal: finish what was started, and start nothing new. */
+/** What a shell reports for a process that the signal ends: 130 for Ctrl+C. */
+function exitCodeAfter(signal: NodeJS.Signals): number {
+  return 128 + constants.signals[signal];
+}
+
+/**
+ * Aborts at Ctrl+C and SIGTERM: finish what was started, and start nothing new. The exit code is then that of the
+ * signal.
+ */
+export function abortOnSignal(stopping: AbortController): void {
+  void stopSignal(systemRuntime(silentLog).clock).then((signal) => abort(stopping, signal));
+}
+
+/** Aborted also by the end of the terminal. */
 export function interrupted(): AbortSignal {
   const stopping = new AbortController();
-  const stop = () => stopping.abort();
-  void stopSignal(systemRuntime(silentLog).clock).then(stop);
-  process.on('SIGHUP', stop);
+  abortOnSignal(stopping);
+  process.on('SIGHUP', (signal) => abort(stopping, signal));
   return stopping.signal;
+}
+
+function abort(stopping: AbortController, signal: NodeJS.Signals): void {
+  process.exitCode = exitCodeAfter(signal);
+  stopping.abort();
 }

@@ -12,7 +12,7 @@ import { type Api, type ApiFlags, readApi } from '../api-options.ts';
 import { followEvents } from '../events.ts';
 import { Failure, Misuse } from '../failure.ts';
 import { exactJson } from '../terminal/json.ts';
-import { stopSignal } from '../terminal/signals.ts';
+import { abortOnSignal } from '../terminal/signals.ts';
 import {
   type Line,
   outputAbandoned,
@@ -66,7 +66,7 @@ export async function follow(flags: ListenFlags): Promise<void> {
   const api = readApi(process.env, flags);
   const runtime = systemRuntime(silentLog);
   const stopping = new AbortController();
-  void stopSignal(runtime.clock).then(() => stopping.abort());
+  abortOnSignal(stopping);
   const signal = AbortSignal.any([stopping.signal, outputAbandoned()]);
   const forwarder = await forwarderFor(flags, api, runtime);
   signal.addEventListener('abort', () => void forwarder?.stop());

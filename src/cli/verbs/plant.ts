@@ -174,7 +174,7 @@ async function isRemoved({ plants }: Service, id: PlantId): Promise<boolean> {
   } catch (error) {
     if (!(error instanceof PlantStoreError) || error.error !== NO_SUCH_PLANT) throw error;
     insist(...messageOf(error));
-    process.exitCode = 1;
+    process.exitCode ||= 1;
     return false;
   }
 }

@@ -30,7 +30,8 @@ export const verb: Verb = {
   options: [option('--json', 'print JSON: {url, alive, ready, plants, webhooks}')],
   examples: ['status', 'status --url https://plants.example.org --json'],
   notes: `Shows whether a service is alive and ready, and how fast it answers. With a token, it also shows the health of your
-webhooks: first those that need attention, with what to do. The exit code is 1 when the service is not ready.`,
+webhooks: first those that need attention, with what to do. The exit code is 1 when the service is not ready, and when the
+token opens neither plants nor webhooks.`,
   isRemote: true,
   run,
 };
@@ -38,7 +39,8 @@ webhooks: first those that need attention, with what to do. The exit code is 1 w
 async function run(flags: StatusFlags): Promise<void> {
   const { api, hasToken } = apiOf(flags);
   const found = await look(api, hasToken);
-  if (found.ready?.ok !== true) process.exitCode = 1;
+  const isRefused = found.plants?.ok === false && typeof found.webhooks === 'string';
+  if (found.ready?.ok !== true || isRefused) process.exitCode = 1;
   if (flags.json) printJson(found);
   else show(found, hasToken);
 }

@@ -71,6 +71,10 @@ const wrong: readonly { args: readonly string[]; says: RegExp }[] = [
     args: ['listen', '--forward-to', 'http://localhost/', '--secret', 'whsec_short'],
     says: /It must be whsec_ and base64 of 24 to 64 bytes/,
   },
+  { args: ['backup', '-'], says: /It must be a name, and - is not one/ },
+  { args: ['restore', '-'], says: /It must be a name/ },
+  { args: ['user', 'list', '--data-dir', '-'], says: /It must be a name/ },
+  { args: ['plant', 'import', 'p.csv', '--errors', '-'], says: /It must be a name/ },
   { args: ['user', 'list', '--data-dir', ''], says: /^error: --data-dir: The folder must be a path\.\n$/ },
 ];
 

@@ -143,15 +143,25 @@ test('an export that fails or is stopped leaves the file unchanged, and no other
   await withFolder(async (folder) => {
     const file = join(folder, 'p.csv');
     await writeFile(file, 'before');
-    assert.match(failureOf(await run(['plant', 'export', file], env)), /\(error 40101\)/);
+    assert.match(
+      failureOf(await run(['plant', 'export', file], env)),
+      /p\.csv already exists\. Choose another file, or replace it with --force\.$/,
+    );
+    const force = ['plant', 'export', file, '--force'];
+    assert.match(failureOf(await run(force, env)), /\(error 40101\)/);
     fate = 'hang';
-    for (const signal of ['SIGINT', 'SIGHUP'] as const) {
+    for (const [signal, code] of [
+      ['SIGINT', 130],
+      ['SIGHUP', 129],
+    ] as const) {
       hanging = Promise.withResolvers();
-      const child = launch(['plant', 'export', file], env);
+      const child = launch(force, env);
       const ended = outcomeOf(child);
       await hanging.promise;
       child.kill(signal);
-      assert.match(failureOf(await ended), /The export was stopped\. .*p\.csv is unchanged\.$/);
+      const outcome = await ended;
+      assert.equal(outcome.code, code);
+      assert.match(outcome.stderr, /^error: The export was stopped\. .*p\.csv is unchanged\.\n$/);
       assert.deepEqual([await readdir(folder), await readFile(file, 'utf8')], [['p.csv'], 'before']);
     }
   });
@@ -176,7 +186,7 @@ test('a link stays a link, a private file private, and a pipe a pipe', async (t)
     const at = (name: string) => join(folder, name);
     await symlink('real.csv', at('link.csv'));
     await writeFile(at('real.csv'), 'before', { mode: 0o600 });
-    wordsOf(await verb('plant', 'export', at('link.csv'), '--format', 'csv'));
+    wordsOf(await verb('plant', 'export', at('link.csv'), '--force'));
     assert.equal(await readlink(at('link.csv')), 'real.csv');
     assert.match(await readFile(at('real.csv'), 'utf8'), /^id,name,tag\n/);
     assert.equal((await stat(at('real.csv'))).mode & 0o777, 0o600);

@@ -27,12 +27,12 @@ async function startLater(t: TestContext): Promise<Record<string, string>> {
   return { PLANT_STORE_URL: `http://127.0.0.1:${address.port}`, PLANT_STORE_TOKEN: 'x' };
 }
 
-/** The first two lines of a `listen` that then exits with 0. */
+/** The first two lines of a `listen` that Ctrl+C then ends. */
 async function linesOf(env: Record<string, string>, ...flags: string[]): Promise<string[]> {
   const listening = watch(['listen', ...flags], env);
   const lines = await listening.lines(2);
   listening.signal('SIGINT');
-  assert.equal((await listening.ended).code, 0);
+  assert.equal((await listening.ended).code, 130);
   return lines;
 }
 
@@ -56,7 +56,7 @@ for (const flags of [[], ['--json']]) {
     const [first] = await listening.lines(2);
     listening.signal('SIGINT');
     const { code, stdout, stderr } = await listening.ended;
-    assert.equal(code, 0);
+    assert.equal(code, 130);
     const note = '-> not forwarded: This version of plant-store does not know this type of event.';
     assert.equal(first, flags.length === 0 ? `${SHOWN}  ${note}` : UNKNOWN);
     assert.ok((flags.length === 0 ? stdout : stderr).includes(`${note}\n`));

@@ -33,7 +33,7 @@ test('each new plant is a line with its time, event, id, name and tag', async (t
 
   listening.signal('SIGINT');
   const { code, stdout, stderr } = await listening.ended;
-  assert.equal(code, 0);
+  assert.equal(code, 130);
   assert.equal(stdout, `${first}\n${second}\n`);
   assert.equal(stderr, `Listening to ${service.url}. Press Ctrl+C to stop.\n`);
 });
@@ -192,7 +192,7 @@ test('events are forwarded one at a time and in order', async (t) => {
   assert.equal(most, 1);
 });
 
-test('Ctrl+C ends listen with 0 while a receiver hangs', async (t) => {
+test('Ctrl+C ends listen with 130 while a receiver hangs', async (t) => {
   const { env, plant, receiver } = await startRemote(t);
   const listening = await listen(t, env, '--forward-to', receiver.url);
   receiver.usually('hang');
@@ -200,7 +200,7 @@ test('Ctrl+C ends listen with 0 while a receiver hangs', async (t) => {
   await receiver.receive(1);
   listening.signal('SIGINT');
   const { code, stdout } = await listening.ended;
-  assert.equal(code, 0);
+  assert.equal(code, 130);
   assert.match(stdout, /Alder {2}-> no answer \(\d+ ms\): Stopped listening\.\n$/);
 });
 
@@ -227,7 +227,7 @@ for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
     );
     listening.signal('SIGINT');
     const { code, stderr } = await listening.ended;
-    assert.equal(code, 0);
+    assert.equal(code, 130);
     assert.match(
       stderr,
       /^Listening to .*\nThe (?:event stream broke|service ended the event stream)\. Reconnecting\.\nConnected again\.\n$/,

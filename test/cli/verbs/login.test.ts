@@ -6,7 +6,7 @@ import { launch, type Outcome, outcomeOf, run, withFolder } from '../../../testk
 import { dataOf, failureOf, startRemote, wordsOf } from '../../../testkit/processes/remote.ts';
 import { startCuttingProxy } from '../../../testkit/service/cutting-proxy.ts';
 import { freePort } from '../../../testkit/sockets/free-port.ts';
-import { noTerminal, onTerminal } from '../on-terminal.ts';
+import { commandOf, noTerminal, onTerminal, shownBy } from '../on-terminal.ts';
 
 /** Runs a verb with this standard input. */
 function runWith(input: string, args: readonly string[], env: Record<string, string>): Promise<Outcome> {
@@ -223,14 +223,19 @@ test('on a terminal the token is asked for, and not shown', { skip: noTerminal()
   });
 });
 
-test('Ctrl+C at a question of login ends it without a request', { skip: noTerminal() }, async (t) => {
+test('Ctrl+C at a question of login ends it without a request, and with 130', {
+  skip: noTerminal(),
+}, async (t) => {
   const { service } = await startRemote(t);
   const proxy = await startCuttingProxy(t, service.url, () => 'pass');
   await withFolder(async (home) => {
     const env = { HOME: home, PLANT_STORE_URL: proxy.url };
-    for (const keys of ['\u0003', '\u0004', '\r\u0003']) {
-      const shown = await onTerminal(['login'], { env, at: 'Where is the service?', keys });
-      assert.match(shown, /\nerror: Nothing was saved\.\r\n$/);
+    const at = 'Where is the service?';
+    for (const [keys, code] of Object.entries({ '\u0003': 130, '\u0004': 1, '\r\u0003': 130 })) {
+      const shown = await shownBy(`${commandOf(['login'])}; echo $?`, env, (child, seen, before) => {
+        if (seen.includes(at) && !before.includes(at)) child.stdin.write(keys);
+      });
+      assert.match(shown, new RegExp(`\\nerror: Nothing was saved\\.\\r\\n${code}\\r\\n$`));
     }
     assert.deepEqual([proxy.seen, await readdir(home)], [[], []]);
   });

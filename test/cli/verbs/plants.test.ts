@@ -218,7 +218,7 @@ test('a deletion interrupted while it waits says what was deleted', async (t) =>
   await deleting.said(/Retrying for/);
   deleting.signal('SIGINT');
   const { code, stderr } = await deleting.ended;
-  assert.equal(code, 1);
+  assert.equal(code, 130);
   assert.match(stderr, /\nDeleted 1 of 3\.\nerror: The service is overloaded\. \(error 50300\)\n$/);
 });
 

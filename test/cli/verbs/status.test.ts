@@ -47,9 +47,9 @@ test('status ends with 1 when nothing answers', async () => {
   assert.deepEqual([alive.ok, ready], [false, undefined]);
 });
 
-test('status says that a token is refused', async (t) => {
+test('status says that a token is refused, and ends with 1', async (t) => {
   const { service } = await startRemote(t);
   const { code, stdout } = await run(['status', '--url', service.url, '--token', 'pst_no']);
-  assert.equal(code, 0);
+  assert.equal(code, 1);
   assert.match(stdout, /Plants {4}cannot be read: .*40101/);
 });
