@@ -42,13 +42,20 @@ export function define(command: Command, verb: Verb): Command {
   });
 }
 
+/** The only values of an option, or the elements of a list with commas. */
+export type FixedValues = { choices: readonly string[]; isList?: true };
+
+/** An option that checks fixed values itself. The shell offers them. */
+export type CompletedOption = Option & { values?: FixedValues | undefined };
+
 /** @param parse throws `InvalidArgumentError`; without it the value is a string */
 export function option<T>(
   flags: string,
   description: string,
   parse?: (text: string, before: T) => T,
-): Option {
-  const made = new Option(flags, description);
+  values?: FixedValues,
+): CompletedOption {
+  const made = Object.assign(new Option(flags, description), { values });
   return parse ? made.argParser(parse) : made;
 }
 
@@ -78,13 +85,14 @@ export function parseFile(text: string): string {
 
 /** The flag of a setting, with the description from the table of settings. */
 export function settingOption(name: SettingName): Option {
-  const { flag, description, env, defaultText } = settings[name];
+  const { flag, description, env, defaultText, choices } = settings[name];
   if (flag === undefined) throw new Error(`${env} has no flag`);
   const otherwise = defaultText === undefined ? '' : `, default: ${defaultText}`;
   return option(
     flag,
     `${description} (${env}${otherwise})`,
     flag.endsWith('<folder>') ? parseFile : undefined,
+    choices && { choices },
   );
 }
 

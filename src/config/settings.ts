@@ -36,6 +36,8 @@ export type Setting<T> = {
   default: T;
   /** The default as the help and the reference show it; undefined when there is none. */
   defaultText: string | undefined;
+  /** All values, if they are few. */
+  choices: readonly string[] | undefined;
   /** Throws an `Error` whose message is a sentence with the rule. */
   parse(text: string): T;
 };
@@ -95,7 +97,7 @@ export const settings = {
     takes: '<roles>',
     description:
       'What this replica does: api (answer requests), dispatch (send webhooks, clean up), or both.',
-    parse: parseRoles,
+    parse: Object.assign(parseRoles, { choices: [...roles, roles.join()] }),
     default: roles.join(),
   }),
   /** Without a trailing slash. */
@@ -287,7 +289,7 @@ type Form<T> = {
   /** The placeholder of its flag; absent for a secret, since everybody can see a command line. */
   takes?: string;
   description: string;
-  parse(text: string): T;
+  parse: ((text: string) => T) & { choices?: readonly string[] };
   /** As a user would write it. */
   default?: string;
   /** What happens without it, if no value describes that. */
@@ -304,6 +306,7 @@ function setting<T>(env: string, form: Form<T>): Setting<T | undefined> {
     description,
     default: text === undefined ? undefined : parse(text),
     defaultText: text || otherwise,
+    choices: parse.choices,
     parse,
   };
 }

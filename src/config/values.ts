@@ -99,12 +99,13 @@ export function parseText(what: string): (text: string) => string {
   };
 }
 
-export function choice<T extends string>(what: string, values: readonly T[]): (text: string) => T {
-  return (text) => {
-    const value = values.find((each) => each === text);
+export function choice<T extends string>(what: string, choices: readonly T[]) {
+  function parse(text: string): T {
+    const value = choices.find((each) => each === text);
     if (value !== undefined) return value;
-    throw new Error(`The ${what} must be one of ${values.join(', ')}, not ${JSON.stringify(text)}.`);
-  };
+    throw new Error(`The ${what} must be one of ${choices.join(', ')}, not ${JSON.stringify(text)}.`);
+  }
+  return Object.assign(parse, { choices });
 }
 
 const { min, max } = access.bootstrapTokenLength;

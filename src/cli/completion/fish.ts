@@ -34,7 +34,8 @@ function offer(values: Values): string {
   if (values === 'anything') return '';
   if (values === 'file') return '-F';
   if (values === 'profile') return `-a ${quoted(`(${PROFILES})`)}`;
-  return `-a ${quoted(values.choices.join(' '))}`;
+  const words = values.choices.join(' ');
+  return `-a ${quoted(values.isList ? `(__fish_complete_list , 'string split " " "${words}"')` : words)}`;
 }
 
 /** In fish quotes, a backslash escapes only a quote or another backslash. */

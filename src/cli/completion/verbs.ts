@@ -1,7 +1,8 @@
-import type { Argument, Command, Option } from 'commander';
+import type { Argument, Command } from 'commander';
+import type { CompletedOption, FixedValues } from '../verb.ts';
 
 /** The values that complete at one place. */
-export type Values = { choices: readonly string[] } | 'profile' | 'file' | 'anything';
+export type Values = FixedValues | 'profile' | 'file' | 'anything';
 
 /** A verb as a shell sees it; also a group of verbs, and the program itself. */
 export type KnownVerb = {
@@ -44,7 +45,7 @@ export function placesOf(verbs: readonly KnownVerb[]): { place: string; values: 
 
 export const PROFILES = "plant-store login --list 2>/dev/null | awk 'NR > 1 { print $1 }'";
 
-function optionOf(option: Option): VerbOption {
+function optionOf(option: CompletedOption): VerbOption {
   const { short, long, description, required, optional } = option;
   return {
     flags: [short, long].filter((flag) => flag !== undefined),
@@ -53,7 +54,8 @@ function optionOf(option: Option): VerbOption {
   };
 }
 
-function valuesOfOption({ long, flags, argChoices }: Option): Values {
+function valuesOfOption({ long, flags, argChoices, values }: CompletedOption): Values {
+  if (values) return values;
   if (argChoices) return { choices: argChoices };
   if (long === '--profile') return 'profile';
   return /[<[](?:file|path|folder)[>\]]/.test(flags) ? 'file' : 'anything';

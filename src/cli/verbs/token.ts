@@ -39,6 +39,7 @@ export const verbs: Verbs = {
         '--scopes <list>',
         `what it may do, comma-separated (default: ${scopes.join(',')})`,
         parseScopes,
+        { choices: scopes, isList: true },
       ),
       option('--expires-in <duration>', `${durationRule} (default: never)`, parseExpiry),
       settingOption('dataDir'),

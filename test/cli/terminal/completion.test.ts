@@ -13,25 +13,30 @@ const PROGRAM = fileURLToPath(new URL('../../../bin/plant-store', import.meta.ur
 /** Sources the script, and prints what bash would offer after the words, one line for each list. */
 const ASK = `source "$1"; shift
 for line in "$@"; do
-  eval "COMP_WORDS=($line)"; COMP_CWORD=$((\${#COMP_WORDS[@]} - 1)); COMPREPLY=()
+  COMP_LINE=$line COMP_POINT=\${#line} COMPREPLY=()
   _plant_store
   echo "\${COMPREPLY[*]}"
 done`;
 
 const expected: Readonly<Record<string, string>> = {
   'plant-store pla': 'plant',
-  "plant-store plant ''": 'list create delete import export',
-  "plant-store plant export --format ''": 'csv ndjson json',
-  'plant-store plant export --format = nd': 'ndjson',
+  'plant-store plant ': 'list create delete import export',
+  'plant-store plant export --format ': 'csv ndjson json',
+  'plant-store plant export --format=nd': 'ndjson',
   'plant-store plant export --sha': '--shared',
   'plant-store plant list --qu': '--quiet',
   'plant-store --quiet delivery list wh_1 --state f': 'failed',
-  "plant-store completion ''": 'bash zsh fish',
-  "plant-store plant list --profile ''": 'home work',
+  'plant-store completion ': 'bash zsh fish',
+  'plant-store plant list --profile ': 'home work',
   'plant-store webhook list --profile w': 'work',
   'plant-store token show --profile w': '',
-  "plant-store plant create ''": '',
-  "plant-store token create --label ''": '',
+  'plant-store plant create ': '',
+  'plant-store token create --label ': '',
+  'plant-store serve --log-level=de': 'debug',
+  'plant-store serve --roles ': 'api dispatch api,dispatch',
+  // bash replaces only what follows the last colon.
+  'plant-store token create --scopes plants:': 'read write',
+  'plant-store token create --scopes plants:read,tok': 'read,tokens:read read,tokens:write',
 };
 
 test('bash completes verbs, options, their values and the names of profiles', async () => {
@@ -64,6 +69,8 @@ for (const shell of ['zsh', 'fish']) {
     assert.match(script, /list your plants by id, then plants that others share with you/);
     assert.match(script, /'?plant export'?/);
     assert.match(script, /'?csv'? '?ndjson'? '?json'?/);
+    // zsh runs the file as a function of its name at the first completion, which is to offer something, too.
+    if (shell === 'zsh') assert.match(script, /funcstack\[1\]\} == _plant-store \]\]; then _plant_store/);
   });
 }
 
