@@ -9,6 +9,7 @@ import {
   type Requests,
 } from '../../packages/client/src/requests.ts';
 import { mayPass, pauseAfter, type Retrying, retried } from '../../packages/client/src/retries.ts';
+import type { Me } from '../../packages/client/src/schemas.ts';
 import { type Tokens, tokensOf } from '../../packages/client/src/tokens.ts';
 import { type Webhooks, webhooksOf } from '../../packages/client/src/webhooks.ts';
 import { refuseUnknown } from './answers.ts';
@@ -24,8 +25,7 @@ export type Service = {
   events: Events;
   tokens: Tokens;
   read: Requests['read'];
-  /** The name of the token's user. */
-  user(): Promise<string>;
+  me(): Promise<Me>;
   /** Turns what `events.stream` throws into what the other methods throw. */
   explain(error: unknown): unknown;
   /** Whether the latest answer repeats the one to an earlier request with the same key. */
@@ -106,7 +106,7 @@ export function connect(
     events: eventsOf(requests),
     tokens: tokensOf(requests),
     read: requests.read,
-    user: async () => (await requests.read<{ user: string }>({ path: ['me'] })).user,
+    me: () => requests.read<Me>({ path: ['me'] }),
     explain,
     isReplay: () => newest.has('idempotent-replayed'),
   };

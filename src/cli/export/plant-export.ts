@@ -31,7 +31,7 @@ async function run(flags: ExportFlags, name?: string): Promise<void> {
     ]);
   }
   const service = connect(readApi(process.env, flags), { patience: {} });
-  const user = await service.user();
+  const { user } = await service.me();
   const whose: Whose = flags.shared
     ? 'all'
     : { owner: flags.owner ?? user, isUser: (flags.owner ?? user) === user };

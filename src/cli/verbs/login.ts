@@ -122,7 +122,7 @@ async function tokenFromInput(): Promise<string> {
 /** Returns the token's user. Throws a `Failure` unless the service accepts the token. */
 async function check(api: Api): Promise<string> {
   try {
-    return await connect(api).user();
+    return (await connect(api).me()).user;
   } catch (error) {
     if (!(error instanceof PlantStoreError) || error.status !== 401) throw error;
     throw new Failure(

@@ -148,7 +148,7 @@ async function* wantedPages(
   const signal = outputAbandoned();
   const page = (query: PageQuery) => service.plants.page({ ...query, name, order });
   if (tag === undefined && !ids) return yield* pagesOf(page, { limit, signal });
-  const user = ids && (await service.user());
+  const user = ids && (await service.me()).user;
   let left = limit;
   for await (const { items, next } of pagesOf(page, { limit: Number.POSITIVE_INFINITY, signal })) {
     const own = user === undefined ? items : items.filter(({ owner }) => owner === user);
