@@ -87,7 +87,7 @@ export const list = {
   oldCursorMs: 24 * HOUR,
   /** Ids to count in one turn of the event loop for a list with a large `limit`: about a millisecond. */
   countedPlants: 20_000,
-  /** Answered lists kept in memory: some 10,000 pages of 20 plants. */
+  /** Lists kept in memory, with the embedded store only: some 10,000 pages of 20 plants. */
   keptBytes: 32 * MIB,
   /** Requests for lists to remember, so that only a list that is requested again is kept: 16 KiB. */
   rememberedLists: 4_096,

@@ -35,7 +35,8 @@ export const outcomes: Readonly<Record<string, Outcome>> = {
     final: samePlants,
   },
   listPlants: {
-    judge(_lane, { query }, answer) {
+    judge(_lane, { draft, query }, answer) {
+      if (draft.fields.includes('If-None-Match: *')) return expectStatus(answer, 304);
       const { limit = Number.POSITIVE_INFINITY, fields = 'name,tag', cursor } = query;
       const from = cursor === undefined ? 0 : 2;
       const listed = inOrder(query);
