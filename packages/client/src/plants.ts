@@ -22,6 +22,8 @@ export type PlantListOptions<Field extends PlantField> = CallOptions & {
   name?: string | undefined;
   /** `desc` for descending ids. Not together with `name`. */
   order?: 'desc' | undefined;
+  /** The first page begins at the user's own plant with this id, or where it would be. Not together with `name`. */
+  from?: Int64Input | undefined;
 };
 
 /** The store of plants. */
@@ -51,8 +53,10 @@ const ALL_FIELDS = 'id,name,tag,owner';
 
 /** The operations on plants. */
 export function plantsOf({ send }: Requests): Plants {
-  const page: Plants['page'] = async ({ fields = ALL_FIELDS, limit = 100, signal, ...rest } = {}) =>
-    pageOf(await send({ path: ['plants'], query: { ...rest, fields, limit }, signal }));
+  const page: Plants['page'] = async ({ fields = ALL_FIELDS, limit = 100, from, signal, ...rest } = {}) => {
+    const begin = rest.cursor === undefined ? { from } : {};
+    return pageOf(await send({ path: ['plants'], query: { ...rest, ...begin, fields, limit }, signal }));
+  };
 
   return {
     async create({ id: wanted, ...plant }, options) {

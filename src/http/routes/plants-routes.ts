@@ -18,7 +18,7 @@ import {
   plantJson,
   TEXT,
 } from '../../plants/plant.ts';
-import { type ListOrder, type PlantField, plantFields } from '../../plants/port.ts';
+import { type ListOrder, type PlantField, type Position, plantFields } from '../../plants/port.ts';
 import { openPosition, sealPosition } from '../request/cursor.ts';
 import { etagOf, isUnchanged } from '../request/etag.ts';
 import { callerOf, sendAnswer } from '../request/idempotency.ts';
@@ -27,6 +27,11 @@ import { answerJson, type RouteContext } from './route.ts';
 
 const MAX_LIMIT = 2 ** 31 - 1;
 const DEFAULT_FIELDS: readonly PlantField[] = ['name', 'tag'];
+
+const From = {
+  ...Id,
+  description: `${Id.description}: the list begins at your plant with this id, or where it would be. Not together with name or cursor`,
+} as const;
 
 const ListQuery = {
   type: 'object',
@@ -50,6 +55,7 @@ const ListQuery = {
       enum: ['desc'],
       description: 'desc: by descending id; without it, ascending. Not together with name',
     },
+    from: From,
     fields: {
       type: 'array',
       items: { enum: plantFields },
@@ -60,7 +66,7 @@ const ListQuery = {
   },
   additionalProperties: false,
 } as const;
-type ListQuery = FromSchema<typeof ListQuery>;
+type ListQuery = FromSchema<typeof ListQuery, { deserialize: [{ pattern: typeof From; output: PlantId }] }>;
 
 export const plantsOperations = {
   createPlant: {
@@ -169,10 +175,10 @@ type WholeList = { json: string; link: string; etag: string };
 
 function listHandler({ plants, sendParts, basePath, cursors }: RouteContext, lists: KeptLists<WholeList>) {
   return async (request: FastifyRequest<{ Querystring: ListQuery }>, reply: FastifyReply) => {
-    const { limit, cursor, fields = DEFAULT_FIELDS } = request.query;
+    const { limit, fields = DEFAULT_FIELDS } = request.query;
     const order = orderOf(request.query);
     const viewer = request.principal.user.id;
-    const from = cursor === undefined ? undefined : openPosition(cursors, cursor, viewer, order);
+    const from = beginOf(request.query, viewer, (cursor) => openPosition(cursors, cursor, viewer, order));
     const keep = lists.keeper(viewer, request.originalUrl);
     const { json, next } = await listPlants(plants, { viewer, order, from, limit, fields });
 
@@ -208,6 +214,16 @@ function orderOf({ name, order }: ListQuery): ListOrder {
   if (name === undefined) return order === 'desc' ? 'descending' : 'id';
   if (order === undefined) return { prefix: foldName(name) };
   throw new AppError(40003, 'The query parameters "name" and "order" exclude each other; use one of them.');
+}
+
+function beginOf(
+  { cursor, name, from }: ListQuery,
+  viewer: number,
+  open: (cursor: string) => Position,
+): Position | undefined {
+  if (from === undefined) return cursor === undefined ? undefined : open(cursor);
+  if (cursor === undefined && name === undefined) return { owner: viewer, id: from };
+  throw new AppError(40003, 'The query parameter "from" excludes "cursor" and "name".');
 }
 
 /** The parameters that the next page repeats. */

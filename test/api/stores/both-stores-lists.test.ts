@@ -95,6 +95,32 @@ test('descending ids come in pages and in one answer, own plants first', async (
   }
 });
 
+test('a list begins at an id, whether or not there is a plant with it, and continues by cursor', async () => {
+  const [ann, bob] = [await twins.user('ann of beginnings'), await twins.user('bob of beginnings')];
+  for (const id of [-3, 2, 4, 6]) await twins.ask(ann, plant({ id, name: 'Alder' }));
+  await twins.ask(bob, plant({ id: 1, name: 'Birch' }));
+  await twins.share(bob, ann);
+  await twins.askUntil(ann, { line: 'GET /plants?fields=owner' }, /bob/);
+  for (const [query, ids] of [
+    ['from=4', [4, 6, 1]],
+    ['from=3', [4, 6, 1]],
+    ['from=3&order=desc', [2, -3, 1]],
+    ['from=-9223372036854775808', [-3, 2, 4, 6, 1]],
+    ['from=9223372036854775807', [1]],
+  ] as const) {
+    for (const limit of [1, 2, 100]) {
+      const found = itemsOf(await twins.pages(ann, `/plants?${query}&limit=${limit}&fields=id`));
+      assert.deepEqual(
+        found.map(({ id }) => id),
+        ids,
+      );
+    }
+  }
+  for (const query of ['from=7.0', 'from=', 'from=9223372036854775808', 'from=1&name=a', 'from=1&cursor=x']) {
+    assert.match(await twins.ask(ann, { line: `GET /plants?${query}` }), /"error":40003/);
+  }
+});
+
 test('long lists in every order are streamed whole, and in pages of hundreds', async () => {
   const ann = await twins.user('ann of long lists');
   for (let made = 0; made < 450; made += 50) {

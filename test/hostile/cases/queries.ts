@@ -141,6 +141,8 @@ const REPEATED = [
   'fields=id,name&fields=id',
   'name=a&order=desc',
   'order=desc&name=',
+  'from=1&name=a',
+  'from=1&cursor=a',
 ];
 
 const UNKNOWN = [
@@ -218,6 +220,7 @@ const RIGHT = [
   'fields=id&fields=name',
   'fields=id,name&limit=1&fields=owner',
   'order=desc&limit=1',
+  'from=-5&order=desc',
   'order=%64esc&fields=id',
   'fields=id&limit=1',
   '',
