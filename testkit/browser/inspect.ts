@@ -7,9 +7,12 @@ import type { Page } from 'playwright-core';
 const { SCREENSHOTS } = process.env;
 const WCAG = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
 const WIDTHS = [360, 1600] as const;
+/** The narrowest and the widest screen, and where the layout changes. */
+const OTHER_WIDTHS = [320, 768, 999, 1000, 1200, 2560] as const;
 
 /**
- * Inspects the page on a narrow and a wide screen, light and dark: axe finds nothing and nothing overflows at the side.
+ * Inspects the page on a narrow and a wide screen, light and dark: axe finds nothing. On screens of all sizes nothing
+ * overflows at the side, and tables split no words.
  * Writes screenshots to `build/screenshots`.
  */
 export async function inspect(page: Page, name: string): Promise<void> {
@@ -22,6 +25,10 @@ export async function inspect(page: Page, name: string): Promise<void> {
       await takePicture(page, what);
       assert.deepEqual(await violations(page, colorScheme), [], what);
     }
+    await assertFits(page, name);
+  }
+  for (const width of OTHER_WIDTHS) {
+    await page.setViewportSize({ width, height: 900 });
     await assertFits(page, name);
   }
   await page.emulateMedia({ colorScheme: 'light' });
@@ -51,7 +58,24 @@ async function assertFits(page: Page, name: string): Promise<void> {
     );
     assert.ok(!isTooWide, `${name}: something is cut off at the side of the dialog at ${width}`);
   }
+  assert.deepEqual(await page.evaluate(SPLIT_WORDS), [], `${name} splits words at ${width}`);
 }
+
+/** Script for the page: the words of tables that stand on two lines. Longer ones may have to. */
+const SPLIT_WORDS = `[...document.querySelectorAll('table.table :is(th, td)')].flatMap((cell) => {
+  const split = [];
+  const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const { currentNode: node } = texts;
+    for (const { 0: word, index } of node.data.matchAll(/(?<!\\S)[\\p{L}\\p{N}]{1,14}(?!\\S)/gu)) {
+      const range = document.createRange();
+      range.setStart(node, index);
+      range.setEnd(node, index + word.length);
+      if (new Set([...range.getClientRects()].map(({ top }) => top)).size > 1) split.push(word);
+    }
+  }
+  return split;
+})`;
 
 function widthOf(page: Page): Promise<number> {
   return page.locator('html').evaluate(({ scrollWidth }: { scrollWidth: number }) => scrollWidth);
