@@ -5,7 +5,14 @@ import { isHeld } from './hold.ts';
  * A location in the console: `#/webhooks/wh_1?state=failed` has the path `/webhooks/wh_1` and the query
  * `state=failed`.
  */
-export type Place = { path: string; query: URLSearchParams };
+export type Place = {
+  path: string;
+  query: URLSearchParams;
+  /** The cursors of the pages before this page of a list, '' for the first; none if a link led here. */
+  earlier: readonly string[];
+};
+
+type Query = Record<string, string | undefined>;
 
 const hash = signal(location.hash);
 let moves = 0;
@@ -30,21 +37,34 @@ export function hasMoved(): boolean {
 }
 
 /** The address of a location, for `href`. Omits undefined query values. */
-export function href(path: string, query: Record<string, string | undefined> = {}): string {
+export function href(path: string, query: Query = {}): string {
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) if (value !== undefined) search.set(name, value);
   return `#${path}${search.size > 0 ? `?${search}` : ''}`;
 }
 
-export function go(path: string, query?: Record<string, string | undefined>): void {
+export function go(path: string, query?: Query): void {
   location.hash = href(path, query);
   arrive();
 }
 
-/** Changes the query without a history entry, for filters. */
-export function refine(query: Record<string, string | undefined>): void {
-  history.replaceState(null, '', href(place.peek().path, query));
+/** Changes the query of a list, which begins again. Adds no history entry: Back leaves the list, not its filters. */
+export function refine(changes: Query): void {
+  history.replaceState(null, '', changed({ ...changes, cursor: undefined, page: undefined }));
   hash.value = location.hash;
+}
+
+/** Turns to a page of a list. The history remembers the cursors of the pages before it, also across a reload. */
+export function turn(page: number, cursor: string | undefined, earlier: readonly string[]): void {
+  const isFirst = cursor === undefined;
+  history.pushState(earlier, '', changed({ cursor, page: isFirst ? undefined : String(page) }));
+  hash.value = location.hash;
+  scrollTo(0, 0);
+}
+
+function changed(changes: Query): string {
+  const { path, query } = place.peek();
+  return href(path, { ...Object.fromEntries(query), ...changes });
 }
 
 /** The values of `:names` in a pattern like `/webhooks/:id`; undefined when the path does not match. */
@@ -64,7 +84,8 @@ export function match(pattern: string, path: string): Record<string, string> | u
 function parse(text: string): Place {
   const [path = '', search = ''] = text.replace(/^#/, '').split('?', 2);
   const plain = path.replace(/\/+$/, '');
-  return { path: plain === '' ? '/' : decode(plain), query: new URLSearchParams(search) };
+  const earlier = Array.isArray(history.state) ? history.state : [];
+  return { path: plain === '' ? '/' : decode(plain), query: new URLSearchParams(search), earlier };
 }
 
 /** A path with a broken escape matches no page: it is kept as it is, for the "not found" page. */

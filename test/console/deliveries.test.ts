@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { after, test } from 'node:test';
+import type { Page } from 'playwright-core';
 import { bodyOf, curlOf } from '../../console/src/deliveries/request.ts';
 import { startBrowser } from '../../testkit/browser/browser.ts';
 import { inspect } from '../../testkit/browser/inspect.ts';
@@ -34,9 +35,9 @@ test('deliveries appear as they happen, and stand still while a person reads', a
 
     await page.getByLabel('Live').uncheck();
     await create('/plants', token, { name: 'Birch' });
-    await page.getByRole('button', { name: 'Show 1 new' }).waitFor();
+    await page.getByRole('button', { name: 'Refresh: there may be changes' }).waitFor();
     assert.equal(await page.getByRole('link', { name: 'Birch' }).count(), 0);
-    await page.getByRole('button', { name: 'Show 1 new' }).click();
+    await page.getByRole('button', { name: 'Refresh: there may be changes' }).click();
     await page.getByRole('link', { name: 'Birch' }).waitFor();
     await inspect(page, 'deliveries');
   });
@@ -48,7 +49,6 @@ test('a failed delivery shows every attempt, and can be resent', async () => {
   await create('/webhooks', token, { url: receiver.url, description: 'The broken one' });
   await create('/plants', token, { name: 'Alder', id: 7 });
   await browser.visit(service, { token, at: '#/deliveries' }, async (page) => {
-    await page.getByLabel('State').selectOption('failed');
     await page.getByRole('link', { name: 'Alder' }).click();
     await page.getByText('500', { exact: true }).waitFor();
     await page.getByText('out of order').waitFor();
@@ -101,6 +101,55 @@ test('the curl command is one command for a shell, whatever the plant is called'
   assert.deepEqual(words, ['--globoff', url, ...headers, '--data-raw', bodyOf(delivery)]);
   assert.match(bodyOf(delivery), /^\{"id":9007199254740993,"name":"'/);
 });
+
+test('one list has the deliveries of all webhooks, opens on what failed, and can be filtered', async () => {
+  const token = await service.tokenFor('dora');
+  receiver.usually({ status: 204 });
+  await create('/webhooks', token, { url: receiver.url, description: 'The shop' });
+  await create('/webhooks', token, { url: 'http://127.0.0.1:9/hook', description: 'The calendar' });
+  await create('/plants', token, { name: 'Alder', id: 1 });
+  await create('/plants', token, { name: 'Birch', id: 2 });
+  await untilFailed(token, 2);
+  await browser.visit(service, { token, at: '#/deliveries' }, async (page) => {
+    const rows = page.locator('tbody tr');
+    const state = page.getByLabel('State');
+    await rows.nth(1).waitFor();
+    assert.deepEqual(await texts(page, 'Webhook'), ['The calendar', 'The calendar']);
+    assert.equal(await state.inputValue(), 'failed');
+    await inspect(page, 'deliveries-all-failed');
+
+    await state.selectOption('All');
+    await rows.nth(3).waitFor();
+    assert.deepEqual((await texts(page, 'Plant')).sort(), ['Alder', 'Alder', 'Birch', 'Birch']);
+    await inspect(page, 'deliveries-all');
+    await page.getByLabel('Plant id').fill('2');
+    await rows.nth(2).waitFor({ state: 'detached' });
+    assert.deepEqual(await texts(page, 'Plant'), ['Birch', 'Birch']);
+    await page.getByLabel('Webhook').selectOption('The shop');
+    await page.getByRole('columnheader', { name: 'Webhook' }).waitFor({ state: 'detached' });
+    await page.getByRole('link', { name: 'View webhook' }).waitFor();
+
+    await page.getByLabel('From').fill('2000-01-01T00:00');
+    await page.getByLabel('Until').fill('2000-01-02T00:00');
+    await page.getByRole('heading', { name: 'No delivery matches' }).waitFor();
+    assert.match(page.url(), /since=2000-01-01T00%3A00&until=2000-01-02T00%3A00$/);
+    await inspect(page, 'deliveries-none-match');
+    await page.getByRole('link', { name: 'Show all deliveries' }).click();
+    await rows.nth(3).waitFor();
+  });
+});
+
+/** The cells of a column. */
+function texts(page: Page, column: string): Promise<string[]> {
+  return page.locator(`td[data-title="${column}"]`).allInnerTexts();
+}
+
+async function untilFailed(token: string, count: number): Promise<void> {
+  for (let failed = 0; failed < count; ) {
+    const { text } = await service.request('GET', '/deliveries?state=failed', { token });
+    failed = JSON.parse(text).length;
+  }
+}
 
 test('without a webhook the deliveries page links to where to create one', async () => {
   const token = await service.tokenFor('carl');

@@ -81,14 +81,14 @@ test('a stream that was briefly refused resumes', async () => {
   });
 });
 
-test('with a filter, or on a later page, no possibly wrong number is shown', async () => {
+test('with a filter that may exclude them, changes are only said to be possible', async () => {
   const token = await tokenWithWebhook('carl');
   await browser.visit(service, { token, at: '#/deliveries?state=failed' }, async (page) => {
     await page.locator('.live-on').waitFor();
     await page.getByLabel('Live').uncheck();
     await create('/plants', token, { name: 'Alder' });
     await page.getByRole('button', { name: 'Refresh: there may be changes' }).click();
-    await page.getByRole('heading', { name: 'No delivery is failed' }).waitFor();
+    await page.getByRole('heading', { name: 'No delivery matches' }).waitFor();
     await page.getByRole('button', { name: 'Refresh' }).waitFor({ state: 'detached' });
   });
 });
@@ -99,11 +99,11 @@ test('changes while the page was not live are shown as soon as it is again', asy
     await page.locator('.live-on').waitFor();
     await page.getByLabel('Live').uncheck();
     await create('/plants', token, { name: 'Alder' });
-    await page.getByRole('button', { name: 'Show 1 new' }).waitFor();
+    await page.getByRole('button', { name: 'Refresh' }).waitFor();
     await page.getByLabel('Live').check();
     await page.getByRole('link', { name: 'Alder' }).waitFor();
     await page.getByLabel('Live').uncheck();
-    assert.equal(await page.getByRole('button', { name: 'Show 1 new' }).count(), 0);
+    assert.equal(await page.getByRole('button', { name: 'Refresh' }).count(), 0);
   });
 });
 
@@ -111,7 +111,7 @@ test('a link to the deliveries of a deleted webhook shows no other webhook', asy
   const token = await tokenWithWebhook('eva');
   await browser.visit(service, { token, at: '#/deliveries?webhook=wh_gone' }, async (page) => {
     await page.getByRole('heading', { name: 'This webhook does not exist' }).waitFor();
-    await page.getByRole('link', { name: 'Deliveries of another webhook' }).click();
+    await page.getByRole('link', { name: 'Deliveries of all webhooks' }).click();
     await page.getByLabel('Webhook').waitFor();
   });
 });

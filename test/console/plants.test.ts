@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { after, test } from 'node:test';
-import { startBrowser } from '../../testkit/browser/browser.ts';
+import type { Locator, Page } from 'playwright-core';
+import { signIn, startBrowser } from '../../testkit/browser/browser.ts';
 import { inspect } from '../../testkit/browser/inspect.ts';
 import { succeeded } from '../../testkit/service/answer.ts';
 import { scrape } from '../../testkit/service/scrape.ts';
@@ -58,29 +60,131 @@ test('a taken id is reported at the id field', async () => {
   });
 });
 
+async function grow(
+  token: string,
+  plants: readonly { id: number; name: string; tag?: string }[],
+): Promise<void> {
+  for (const body of plants) succeeded(await service.request('POST', '/plants', { token, body }), 201);
+}
+
+/** Plants with the ids and numbers from 1. */
+function numbered(count: number): { id: number; name: string; tag: string }[] {
+  return Array.from({ length: count }, (_, at) => ({ id: at + 1, name: `Plant ${at + 1}`, tag: 'Tagged' }));
+}
+
+function cell(page: Page, name: string): Locator {
+  return page.getByRole('cell', { name, exact: true });
+}
+
 test('plants can be paged through, and deleted after confirmation', async () => {
   const token = await service.tokenFor('collector');
-  for (let id = 1; id <= 60; id++) {
-    succeeded(
-      await service.request('POST', '/plants', { token, body: { id, name: `Plant ${id}`, tag: 'Tagged' } }),
-      201,
-    );
-  }
+  await grow(token, numbered(60));
   await browser.visit(service, { at: '#/plants', token }, async (page) => {
-    await page.getByRole('cell', { name: 'Plant 50', exact: true }).waitFor();
+    await cell(page, 'Plant 50').waitFor();
     await inspect(page, 'plants');
     await page.getByRole('button', { name: 'Next' }).click();
     await page.getByText('Page 2').waitFor();
-    await page.getByRole('cell', { name: 'Plant 60', exact: true }).waitFor();
+    await cell(page, 'Plant 60').waitFor();
+    await inspect(page, 'plants-second');
     await page.getByRole('button', { name: 'Delete Plant 60, plant 60' }).click();
     await page.getByRole('dialog', { name: 'Delete Plant 60?' }).waitFor();
     await inspect(page, 'plants-delete');
     await page.getByRole('button', { name: 'Delete', exact: true }).click();
     await page.getByText('Plant 60 was deleted.').waitFor();
     await page.getByRole('dialog').waitFor({ state: 'detached' });
-    assert.equal(await page.getByRole('cell', { name: 'Plant 60', exact: true }).count(), 0);
+    assert.equal(await cell(page, 'Plant 60').count(), 0);
     await page.getByRole('button', { name: 'First' }).click();
-    await page.getByRole('cell', { name: 'Plant 1', exact: true }).waitFor();
+    await cell(page, 'Plant 1').waitFor();
+  });
+});
+
+test('page, order and search survive reload and Back', async () => {
+  const token = await service.tokenFor('returner');
+  await grow(token, numbered(120));
+  await browser.visit(service, { at: '#/plants', token: null }, async (page) => {
+    await page.getByLabel('Keep until this tab closes').check();
+    await signIn(page, token);
+    await page.getByLabel('Order').selectOption('Newest first');
+    await cell(page, 'Plant 120').waitFor();
+    for (const name of ['Plant 70', 'Plant 20']) {
+      await page.getByRole('button', { name: 'Next' }).click();
+      await cell(page, name).waitFor();
+    }
+    await page.reload();
+    await page.getByText('Page 3').waitFor();
+    await cell(page, 'Plant 20').waitFor();
+    await page.getByRole('button', { name: 'Previous' }).click();
+    await cell(page, 'Plant 70').waitFor();
+    await page.goBack();
+    await cell(page, 'Plant 20').waitFor();
+
+    await page.getByLabel('Search').fill('PLANT 11');
+    await cell(page, 'Plant 2').waitFor({ state: 'detached' });
+    await page.getByRole('link', { name: 'Webhooks' }).click();
+    await page.getByRole('heading', { name: 'No webhooks yet' }).waitFor();
+    await page.goBack();
+    await cell(page, 'Plant 119').waitFor();
+    assert.equal(await page.getByLabel('Search').inputValue(), 'PLANT 11');
+    await page.getByLabel('Search').fill('x');
+    await page.getByRole('heading', { name: 'No plant matches' }).waitFor();
+    await inspect(page, 'plants-none-found');
+    await page.getByRole('button', { name: 'Show all plants' }).click();
+    await page.getByLabel('Jump to').fill('117');
+    await cell(page, 'Plant 120').waitFor();
+    assert.equal(await page.locator('tbody tr').count(), 4);
+    await page.getByLabel('Jump to').fill('121');
+    await page.getByRole('heading', { name: 'No plant matches' }).waitFor();
+  });
+});
+
+test('a page that was opened by its link leads to the next and the first, but to no unknown one', async () => {
+  const token = await service.tokenFor('linker');
+  await grow(token, numbered(120));
+  let at = '';
+  await browser.visit(service, { at: '#/plants', token }, async (page) => {
+    await page.getByRole('button', { name: 'Next' }).click();
+    await page.getByText('Page 2').waitFor();
+    at = new URL(page.url()).hash;
+  });
+  await browser.visit(service, { at, token }, async (page) => {
+    await page.getByText('Page 2').waitFor();
+    const previous = page.getByRole('button', { name: 'Previous' });
+    assert.equal(await previous.getAttribute('title'), 'A link led here; begin at the first page.');
+    await cell(page, 'Plant 51').waitFor();
+    await page.getByRole('button', { name: 'Next' }).click();
+    await cell(page, 'Plant 101').waitFor();
+    await page.getByText('Page 3').waitFor();
+    await previous.click();
+    await cell(page, 'Plant 51').waitFor();
+    await page.getByRole('button', { name: 'First' }).click();
+    await cell(page, 'Plant 1').waitFor();
+  });
+});
+
+test('own plants are exported as CSV, to a file on disk where the browser allows that', async () => {
+  const token = await service.tokenFor('exporter');
+  await grow(token, [...numbered(1_001), { id: 5_000, name: 'Crab, "apple"' }]);
+  await browser.visit(service, { at: '#/plants', token }, async (page) => {
+    // The dialog that asks for a place is the browser's own, and out of reach of a test.
+    await page.evaluate('window.showSaveFilePicker = undefined');
+    const download = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Export CSV' }).click();
+    const lines = readFileSync(await (await download).path(), 'utf8').split('\n');
+    assert.deepEqual(lines.slice(0, 2), ['id,name,tag', '1,Plant 1,Tagged']);
+    assert.deepEqual(lines.slice(1_001), ['1001,Plant 1001,Tagged', '5000,"Crab, ""apple""",', '']);
+    await page.getByText('1,002 plants exported').waitFor();
+
+    await page.evaluate(`window.showSaveFilePicker = async ({ suggestedName }) =>
+      (await navigator.storage.getDirectory()).getFileHandle(suggestedName, { create: true })`);
+    await page.getByLabel('Search').fill('crab');
+    await cell(page, 'Plant 1').waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Export CSV' }).click();
+    await page.getByText('1 plant exported').waitFor();
+    const saved = await page.evaluate(`navigator.storage.getDirectory()
+      .then((folder) => folder.getFileHandle('plants.csv'))
+      .then((handle) => handle.getFile())
+      .then((file) => file.text())`);
+    assert.equal(saved, 'id,name,tag\n5000,"Crab, ""apple""",\n');
   });
 });
 

@@ -11,7 +11,7 @@ type FieldProps = {
   error?: string | undefined;
   hint?: string;
   isOptional?: boolean;
-  type?: 'text' | 'password' | 'url' | 'datetime-local';
+  type?: 'text' | 'search' | 'password' | 'url' | 'datetime-local';
   inputMode?: 'numeric' | 'text' | 'url';
   autocomplete?: string;
   placeholder?: string;
@@ -100,7 +100,7 @@ type ChoiceProps = {
 export function Choice({ label, value, options, onChange, autofocus }: ChoiceProps) {
   const id = useId();
   return (
-    <div class="field choice">
+    <div class="field">
       <label for={id}>{label}</label>
       <select
         id={id}

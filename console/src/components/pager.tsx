@@ -1,39 +1,37 @@
-import type { Signal } from '@preact/signals';
-import type { Position } from '../pages-of-list.ts';
+import { place, turn } from '../router.ts';
 import { Button } from './button.tsx';
 
 type PagerProps = {
-  position: Signal<Position>;
   /** The cursor of the next page, if there is one. */
   next: string | undefined;
   isLoading: boolean;
 };
 
-/** First, previous, next: cursors only lead forward, so those of earlier pages are remembered. */
-export function Pager({ position, next, isLoading }: PagerProps) {
-  const { cursors } = position.value;
-  if (cursors.length === 0 && next === undefined) return null;
-  const turn = (wanted: readonly string[]) => {
-    position.value = { cursors: wanted };
-    scrollTo(0, 0);
-  };
-  const atStart = cursors.length === 0 ? 'This is the first page.' : undefined;
+/** First, previous, next: cursors only lead forward, so the history remembers those of earlier pages. */
+export function Pager({ next, isLoading }: PagerProps) {
+  const { query, earlier } = place.value;
+  const cursor = query.get('cursor') ?? '';
+  const page = cursor === '' ? 1 : Number(query.get('page')) || 2;
+  if (page === 1 && next === undefined) return null;
+  const atStart = page === 1 ? 'This is the first page.' : undefined;
+  const isLost = !atStart && earlier.length === 0 ? 'A link led here; begin at the first page.' : undefined;
   const atEnd = next === undefined && !isLoading ? 'This is the last page.' : undefined;
   const turnOn = () => {
-    if (next !== undefined && !isLoading) turn([...cursors, next]);
+    if (next !== undefined && !isLoading) turn(page + 1, next, [...earlier, cursor]);
   };
+  const turnBack = () => turn(page - 1, earlier.at(-1) || undefined, earlier.slice(0, -1));
   return (
     <nav class="pager" aria-label="Pages">
-      <Button icon="first" look="quiet" refusal={atStart} onClick={() => turn([])}>
+      <Button icon="first" refusal={atStart} onClick={() => turn(1, undefined, [])}>
         First
       </Button>
-      <Button icon="previous" look="quiet" refusal={atStart} onClick={() => turn(cursors.slice(0, -1))}>
+      <Button icon="previous" refusal={atStart ?? isLost} onClick={turnBack}>
         Previous
       </Button>
       <span class="pager-place" role="status">
-        Page {cursors.length + 1}
+        Page {page}
       </span>
-      <Button icon="next" look="quiet" refusal={atEnd} onClick={turnOn}>
+      <Button icon="next" refusal={atEnd} onClick={turnOn}>
         Next
       </Button>
     </nav>

@@ -1,15 +1,15 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
-import type { Delivery } from '../../../packages/client/src/client.ts';
-import { Button } from '../components/button.tsx';
+import type { Webhook } from '../../../packages/client/src/client.ts';
+import type { AllDeliveriesOptions } from '../../../packages/client/src/webhooks.ts';
+import { Button, ButtonLink } from '../components/button.tsx';
 import { Pager } from '../components/pager.tsx';
-import { Empty, Loaded } from '../components/states.tsx';
-import { count, duration } from '../format.ts';
-import { positionIn } from '../pages-of-list.ts';
+import { Empty, Loaded, NothingHere } from '../components/states.tsx';
+import { duration } from '../format.ts';
 import { useRefresh } from '../refresh.ts';
 import { useResource } from '../resource.ts';
+import { href, place, refine } from '../router.ts';
 import { store } from '../session.ts';
-import { shownDelivery } from '../webhook-state.ts';
 import { DeliveryTable } from './delivery-table.tsx';
 import { type Live, useLive } from './live.ts';
 
@@ -19,82 +19,62 @@ const REFRESH_MS = 5_000;
 /** Events come in bursts; one refresh serves all of them. */
 const GATHER_MS = 400;
 
-export type DeliveryListProps = { webhook: string; state: Delivery['state'] | undefined; isLive: boolean };
-
-/** Changes not yet shown. `isWhole` is false when some were not counted or may not match the filter. */
-type Unseen = { events: number; isWhole: boolean };
-
-const NOTHING: Unseen = { events: 0, isWhole: true };
+export type DeliveryListProps = {
+  /** Those whose deliveries are listed. */
+  webhooks: readonly Webhook[];
+  filter: AllDeliveriesOptions;
+  isLive: boolean;
+};
 
 /**
- * The deliveries of a webhook, newest first. While live, new ones appear at the top of the first page. Otherwise the
- * list only announces them, so that nothing moves while somebody reads.
+ * Deliveries, newest first. While live, new ones appear at the top of the first page. Otherwise the list only announces
+ * changes, so that nothing moves while somebody reads.
  */
-export function DeliveryList({ webhook, state, isLive }: DeliveryListProps) {
-  const position = positionIn(`deliveries ${webhook} ${state ?? ''}`);
-  const cursor = position.value.cursors.at(-1);
-  const unseen = useSignal(NOTHING);
-  const list = useResource(`${webhook} ${state} ${cursor}`, (signal) =>
-    store().webhooks.deliveriesPage(webhook, { state, limit: PAGE, cursor, signal }),
-  );
+export function DeliveryList({ webhooks, filter, isLive }: DeliveryListProps) {
+  const cursor = place.value.query.get('cursor') ?? undefined;
+  const hasChanged = useSignal(false);
+  const list = useResource(JSON.stringify([filter, cursor]), (signal) => {
+    hasChanged.value = false;
+    return store().webhooks.allDeliveriesPage({ ...filter, limit: PAGE, cursor, signal });
+  });
+  const { value, isLoading } = list.state.value;
   const isMoving = isLive && cursor === undefined;
   // One at a time: if each burst restarted loading, it would never finish.
-  const showSoon: () => void = useSoon(() => (list.state.peek().isLoading ? showSoon() : void show()));
-  const connection = useLive({
-    onEvent: () => note({ isWhole: true }),
-    onGap: () => note({ isWhole: false }),
-  });
+  const showSoon: () => void = useSoon(() => (list.state.peek().isLoading ? showSoon() : void list.reload()));
+  const note = () => {
+    hasChanged.value = true;
+    if (isMoving) showSoon();
+  };
+  const connection = useLive({ onEvent: note, onGap: note });
   useRefresh(list, isMoving ? REFRESH_MS : Number.POSITIVE_INFINITY);
   useEffect(() => {
-    if (isMoving && unseen.peek().events > 0) void show();
+    if (isMoving && hasChanged.peek()) void list.reload();
   }, [isMoving]);
-  const hasUnseen = !isMoving && unseen.value.events > 0;
-
-  function note({ isWhole }: Pick<Unseen, 'isWhole'>): void {
-    const { events, isWhole: wasWhole } = unseen.value;
-    unseen.value = { events: events + 1, isWhole: wasWhole && isWhole && state === undefined };
-    if (isMoving) showSoon();
-  }
-
-  function show(): Promise<void> {
-    unseen.value = NOTHING;
-    return list.reload();
-  }
+  const isAnnounced = !isMoving && hasChanged.value;
 
   return (
     <>
       <div class="live">
         <p role="status">
           <LiveNote connection={connection.value} isLive={isLive} isMoving={isMoving} />
-          {/* Read out once, not with every event. */}
-          {hasUnseen && <span class="hidden">. There may be changes.</span>}
+          {isAnnounced && <span class="hidden">. There may be changes.</span>}
         </p>
-        {hasUnseen && (
-          <Button icon="refresh" onClick={showFirst}>
-            {unseen.value.isWhole
-              ? `Show ${count(unseen.value.events)} new`
-              : 'Refresh: there may be changes'}
+        {isAnnounced && (
+          <Button icon="refresh" onClick={() => (cursor === undefined ? void list.reload() : refine({}))}>
+            Refresh: there may be changes
           </Button>
         )}
       </div>
       <Loaded resource={list} what="deliveries">
-        {({ items }) =>
-          items.length > 0 ? (
-            <DeliveryTable webhook={webhook} deliveries={items} />
-          ) : (
-            <NoDeliveries state={state} isBeyond={cursor !== undefined} />
-          )
-        }
+        {({ items, next }) => {
+          if (items.length > 0) return <DeliveryTable webhooks={webhooks} deliveries={items} />;
+          if (cursor ?? next) return <NothingHere icon="deliveries" what="deliveries" />;
+          return <NoDeliveries isFiltered={Object.values(filter).some((one) => one !== undefined)} />;
+        }}
       </Loaded>
-      <Pager position={position} next={list.state.value.value?.next} isLoading={list.state.value.isLoading} />
+      <Pager next={value?.next} isLoading={isLoading} />
     </>
   );
-
-  function showFirst(): void {
-    if (cursor === undefined) void show();
-    unseen.value = NOTHING;
-    position.value = { cursors: [] };
-  }
 }
 
 type LiveNoteProps = { connection: Live; isLive: boolean; isMoving: boolean };
@@ -113,15 +93,23 @@ function LiveNote({ connection, isLive, isMoving }: LiveNoteProps) {
   );
 }
 
-function NoDeliveries({ state, isBeyond }: { state: Delivery['state'] | undefined; isBeyond: boolean }) {
-  if (isBeyond) return <Empty icon="deliveries" title="No more deliveries here" />;
-  if (state !== undefined)
+function NoDeliveries({ isFiltered }: { isFiltered: boolean }) {
+  if (isFiltered) {
     return (
-      <Empty icon="deliveries" title={`No delivery is ${shownDelivery({ state }).text.toLowerCase()}`} />
+      <Empty
+        icon="deliveries"
+        title="No delivery matches"
+        actions={<ButtonLink href={href('/deliveries', { state: 'all' })}>Show all deliveries</ButtonLink>}
+      />
     );
+  }
   return (
-    <Empty icon="deliveries" title="No deliveries yet">
-      Add a plant, or send a test event from the page of the webhook.
+    <Empty
+      icon="deliveries"
+      title="No deliveries yet"
+      actions={<ButtonLink href={href('/plants')}>Add a plant</ButtonLink>}
+    >
+      Add a plant, or send a test event from the page of a webhook.
     </Empty>
   );
 }

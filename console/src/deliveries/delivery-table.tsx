@@ -1,33 +1,49 @@
-import type { Delivery } from '../../../packages/client/src/client.ts';
+import type { Delivery, Webhook } from '../../../packages/client/src/client.ts';
 import { StateBadge } from '../components/state-badge.tsx';
 import { type Column, Table } from '../components/table.tsx';
 import { Time } from '../components/time.tsx';
 import { href } from '../router.ts';
 import { shownDelivery } from '../webhook-state.ts';
 
-/** Deliveries of one webhook, each linked to its attempts. */
-export function DeliveryTable({ webhook, deliveries }: { webhook: string; deliveries: readonly Delivery[] }) {
+type DeliveryTableProps = {
+  deliveries: readonly Delivery[];
+  /** The webhook of deliveries that do not name theirs. */
+  webhook?: string | undefined;
+  /** For their names, in a list over several. */
+  webhooks?: readonly Webhook[];
+};
+
+/** Deliveries, each linked to its attempts. */
+export function DeliveryTable({ deliveries, webhook, webhooks = [] }: DeliveryTableProps) {
   return (
     <Table
       caption="Deliveries"
-      columns={columnsFor(webhook)}
+      columns={columnsFor(webhook, webhooks)}
       rows={deliveries}
-      keyOf={({ event }) => event}
+      keyOf={({ webhook: id, event }) => `${id} ${event}`}
     />
   );
 }
 
-function columnsFor(webhook: string): readonly Column<Delivery>[] {
+function columnsFor(webhook: string | undefined, webhooks: readonly Webhook[]): readonly Column<Delivery>[] {
+  const names = new Map(webhooks.map(({ id, url, description }) => [id, description ?? url]));
+  const ofWebhook: Column<Delivery> = {
+    title: 'Webhook',
+    cell: ({ webhook: id = '' }) => (
+      <a class="clamped" href={href(`/webhooks/${id}`)}>
+        {names.get(id) ?? id}
+      </a>
+    ),
+  };
   return [
     {
       title: 'Plant',
       kind: 'name',
-      cell: ({ event, type, plant }) => (
-        <a href={href(`/deliveries/${webhook}/${event}`)}>
-          {type === 'plant.test' ? 'Test event' : plant.name}
-        </a>
+      cell: ({ webhook: id = webhook, event, type, plant }) => (
+        <a href={href(`/deliveries/${id}/${event}`)}>{type === 'plant.test' ? 'Test event' : plant.name}</a>
       ),
     },
+    ...(webhooks.length > 1 ? [ofWebhook] : []),
     { title: 'State', cell: (delivery) => <StateBadge shown={shownDelivery(delivery)} /> },
     { title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
     { title: 'Attempts', kind: 'number', cell: ({ attempts }) => attempts },

@@ -9,9 +9,9 @@ export function csvOf({ columns, delimiter }: PlantFile, failed: readonly Failed
   return [header, ...rows].map((cells) => csvLine(cells, delimiter)).join('');
 }
 
-/** Makes the browser save a text as a file. */
-export function download(name: string, text: string): void {
-  const url = URL.createObjectURL(new Blob([text], { type: 'text/csv' }));
+/** Makes the browser save a CSV file. */
+export function download(name: string, ...parts: BlobPart[]): void {
+  const url = URL.createObjectURL(new Blob(parts, { type: 'text/csv' }));
   const link = document.createElement('a');
   link.href = url;
   link.download = name;

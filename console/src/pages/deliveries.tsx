@@ -1,7 +1,8 @@
 import { useSignal } from '@preact/signals';
-import type { Delivery, Webhook } from '../../../packages/client/src/client.ts';
+import { hasFailedLast } from '../../../packages/client/src/attention.ts';
+import type { DeliveryState, Webhook } from '../../../packages/client/src/client.ts';
 import { ButtonLink } from '../components/button.tsx';
-import { Checkbox, Choice } from '../components/field.tsx';
+import { Checkbox, Choice, Field } from '../components/field.tsx';
 import { Page } from '../components/page.tsx';
 import { Empty, Loaded } from '../components/states.tsx';
 import { DeliveryList } from '../deliveries/delivery-list.tsx';
@@ -12,17 +13,19 @@ import { shownDelivery } from '../webhook-state.ts';
 import '../styles/deliveries.css';
 
 const STATES = ['pending', 'held', 'delivered', 'failed'] as const;
+/** In the address; without a state the list opens on what fails. */
+const ALL = 'all';
 
-/** The deliveries of a webhook, live. */
+/** The deliveries of all webhooks, or of one, live. */
 export function Deliveries() {
   const webhooks = useResource('webhooks', (signal) => store().webhooks.list({ signal }));
   return (
-    <Page title="Deliveries" lead="Every new plant on its way to a webhook, newest first.">
+    <Page title="Deliveries" lead="Every new plant on its way to your webhooks, newest first.">
       <Loaded resource={webhooks} what="webhooks">
         {(list) => {
           const wanted = place.value.query.get('webhook');
-          const chosen = wanted === null ? list[0] : list.find(({ id }) => id === wanted);
-          if (chosen) return <OfWebhook webhooks={list} chosen={chosen} />;
+          const chosen = list.filter(({ id }) => wanted === null || id === wanted);
+          if (chosen.length > 0) return <Filtered webhooks={list} chosen={chosen} />;
           return list.length > 0 ? <NoSuchWebhook /> : <NoWebhooks />;
         }}
       </Loaded>
@@ -30,33 +33,45 @@ export function Deliveries() {
   );
 }
 
-function OfWebhook({ webhooks, chosen }: { webhooks: readonly Webhook[]; chosen: Webhook }) {
+type FilteredProps = { webhooks: readonly Webhook[]; chosen: readonly Webhook[] };
+
+function Filtered({ webhooks, chosen }: FilteredProps) {
   const isLive = useSignal(true);
-  const state = STATES.find((one) => one === place.value.query.get('state'));
-  const choose = (webhook: string, of: Delivery['state'] | undefined) => refine({ webhook, state: of });
+  const { query } = place.value;
+  const asked = query.get('state');
+  const state = asked === null ? failingState(chosen) : STATES.find((one) => one === asked);
+  const text = (name: string) => query.get(name) ?? '';
+  const change = (name: string) => (value: string) => refine({ [name]: value || undefined });
   return (
     <>
       <div class="filters">
         <Choice
           label="Webhook"
-          value={chosen.id}
-          options={webhooks.map(({ id, url, description }) => ({ value: id, label: description ?? url }))}
-          onChange={(id) => choose(id, state)}
+          value={text('webhook')}
+          options={[
+            { value: '', label: 'All' },
+            ...webhooks.map(({ id, url, description }) => ({ value: id, label: description ?? url })),
+          ]}
+          onChange={change('webhook')}
         />
         <Choice
           label="State"
-          value={state ?? ''}
+          value={state ?? ALL}
           options={[
-            { value: '', label: 'All' },
+            { value: ALL, label: 'All' },
             ...STATES.map((one) => ({ value: one, label: shownDelivery({ state: one }).text })),
           ]}
-          onChange={(value) =>
-            choose(
-              chosen.id,
-              STATES.find((one) => one === value),
-            )
-          }
+          onChange={change('state')}
         />
+        <Field
+          label="Plant id"
+          type="search"
+          inputMode="numeric"
+          value={text('plant')}
+          onInput={change('plant')}
+        />
+        <Field label="From" type="datetime-local" value={text('since')} onInput={change('since')} />
+        <Field label="Until" type="datetime-local" value={text('until')} onInput={change('until')} />
         <Checkbox
           label="Live"
           isChecked={isLive.value}
@@ -64,13 +79,37 @@ function OfWebhook({ webhooks, chosen }: { webhooks: readonly Webhook[]; chosen:
             isLive.value = isOn;
           }}
         />
-        <ButtonLink look="quiet" href={href(`/webhooks/${chosen.id}`)}>
-          View webhook
-        </ButtonLink>
+        {text('webhook') && (
+          <ButtonLink look="quiet" href={href(`/webhooks/${text('webhook')}`)}>
+            View webhook
+          </ButtonLink>
+        )}
       </div>
-      <DeliveryList key={`${chosen.id} ${state}`} webhook={chosen.id} state={state} isLive={isLive.value} />
+      <DeliveryList
+        webhooks={chosen}
+        isLive={isLive.value}
+        filter={{
+          webhook: query.get('webhook') ?? undefined,
+          state,
+          plant: query.get('plant') ?? undefined,
+          since: instant(query.get('since')),
+          until: instant(query.get('until')),
+        }}
+      />
     </>
   );
+}
+
+/** What failed for good, or else what keeps failing; undefined for everything. */
+function failingState(webhooks: readonly Webhook[]): DeliveryState | undefined {
+  if (webhooks.some(({ failed }) => failed > 0)) return 'failed';
+  return webhooks.some((webhook) => webhook.waiting > 0 && hasFailedLast(webhook)) ? 'pending' : undefined;
+}
+
+/** The address has a time as it is typed, in the zone of the browser. */
+function instant(typed: string | null): string | undefined {
+  const at = new Date(typed ?? Number.NaN);
+  return Number.isNaN(at.getTime()) ? undefined : at.toISOString();
 }
 
 /** Showing another webhook instead would be mistaken for it. */
@@ -79,7 +118,7 @@ function NoSuchWebhook() {
     <Empty
       icon="webhooks"
       title="This webhook does not exist"
-      actions={<ButtonLink href={href('/deliveries')}>Deliveries of another webhook</ButtonLink>}
+      actions={<ButtonLink href={href('/deliveries')}>Deliveries of all webhooks</ButtonLink>}
     >
       It was deleted together with its deliveries, or the address is mistyped.
     </Empty>

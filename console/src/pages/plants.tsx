@@ -1,65 +1,82 @@
 import { useSignal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
 import { Badge } from '../components/badge.tsx';
 import { Button, ButtonLink, IconButton } from '../components/button.tsx';
 import { Confirm } from '../components/confirm.tsx';
+import { Choice, Field } from '../components/field.tsx';
 import { Page } from '../components/page.tsx';
 import { Pager } from '../components/pager.tsx';
-import { Empty, Loaded } from '../components/states.tsx';
+import { Empty, Loaded, NothingHere } from '../components/states.tsx';
 import { type Column, Table } from '../components/table.tsx';
 import { codeOf } from '../failure.ts';
-import { positionIn } from '../pages-of-list.ts';
+import { ExportButton } from '../plants/export.tsx';
 import { useResource } from '../resource.ts';
-import { href } from '../router.ts';
+import { href, place, refine } from '../router.ts';
 import { may, session, store } from '../session.ts';
 import { toast } from '../toasts.ts';
 import { PlantForm } from './plant-form.tsx';
 
 /** Enough to look through; more would be slow to render on a phone. */
 const PAGE = 50;
+const ORDERS = [
+  { value: '', label: 'By id' },
+  { value: 'desc', label: 'Newest first' },
+];
 
 type ListedPlant = { id: number | bigint; name: string; tag?: string; owner: string };
 
 /** The plants that the user has access to: their own, then those that others share with them. */
 export function Plants() {
-  const position = positionIn('plants');
+  const { query } = place.value;
   const isAdding = useSignal(false);
   const doomed = useSignal<ListedPlant | undefined>(undefined);
-  const cursor = position.value.cursors.at(-1);
-  const plants = useResource(`from ${cursor ?? 'the first'}`, (signal) =>
-    store().plants.page({ limit: PAGE, cursor, signal }),
+  const text = (name: string) => query.get(name) ?? undefined;
+  const [name, cursor] = [text('name'), text('cursor')];
+  const order = text('order') === 'desc' ? ('desc' as const) : undefined;
+  const wanted = { name, order, from: text('from') };
+  const plants = useResource(JSON.stringify([wanted, cursor]), (signal) =>
+    store().plants.page({ ...wanted, limit: PAGE, cursor, signal }),
   );
   const { value, isLoading } = plants.state.value;
   const refusal = may('plants:write') ? undefined : 'Your token lacks the scope plants:write.';
 
-  const actions = (
-    <>
-      {refusal === undefined && (
-        <ButtonLink href={href('/plants/import')} icon="upload">
-          Import
-        </ButtonLink>
-      )}
-      <Button look="primary" icon="add" refusal={refusal} onClick={() => (isAdding.value = true)}>
-        Add a plant
-      </Button>
-    </>
+  const imports = refusal === undefined && (
+    <ButtonLink href={href('/plants/import')} icon="upload">
+      Import
+    </ButtonLink>
   );
   return (
-    <Page title="Plants" lead="Yours and those that others share with you." actions={actions}>
+    <Page
+      title="Plants"
+      lead="Yours and those that others share with you."
+      actions={
+        <>
+          <ExportButton query={wanted} />
+          {imports}
+          <Button look="primary" icon="add" refusal={refusal} onClick={() => (isAdding.value = true)}>
+            Add a plant
+          </Button>
+        </>
+      }
+    >
+      <PlantFilters />
       <Loaded resource={plants} what="plants">
-        {({ items }) =>
-          items.length > 0 ? (
-            <Table
-              caption="Plants"
-              columns={columns(refusal, (plant) => (doomed.value = plant))}
-              rows={items}
-              keyOf={({ owner, id }) => `${owner} ${id}`}
-            />
-          ) : (
-            <NoPlants isBeyond={cursor !== undefined} />
-          )
-        }
+        {({ items, next }) => {
+          if (items.length > 0) {
+            return (
+              <Table
+                caption="Plants"
+                columns={columns(refusal, (plant) => (doomed.value = plant))}
+                rows={items}
+                keyOf={({ owner, id }) => `${owner} ${id}`}
+              />
+            );
+          }
+          if (cursor ?? next) return <NothingHere icon="plants" what="plants" />;
+          return <NoPlants isFiltered={(name ?? wanted.from) !== undefined} actions={imports} />;
+        }}
       </Loaded>
-      <Pager position={position} next={value?.next} isLoading={isLoading} />
+      <Pager next={value?.next} isLoading={isLoading} />
       {isAdding.value && (
         <PlantForm onAdded={() => void plants.reload()} onClose={() => (isAdding.value = false)} />
       )}
@@ -107,10 +124,50 @@ function columns(refusal: string | undefined, remove: (plant: ListedPlant) => vo
   ];
 }
 
-function NoPlants({ isBeyond }: { isBeyond: boolean }) {
-  if (isBeyond) return <Empty icon="plants" title="No more plants here" />;
+function PlantFilters() {
+  const { query } = place.value;
+  const name = query.get('name') ?? '';
   return (
-    <Empty icon="plants" title="No plants yet">
+    <div class="filters">
+      <Field
+        label="Search"
+        placeholder="Beginning of a name"
+        type="search"
+        value={name}
+        onInput={(text) => refine({ name: text || undefined, order: undefined, from: undefined })}
+      />
+      {name === '' && (
+        <>
+          <Field
+            label="Jump to"
+            placeholder="Id"
+            type="search"
+            inputMode="numeric"
+            value={query.get('from') ?? ''}
+            onInput={(from) => refine({ from: from || undefined })}
+          />
+          <Choice
+            label="Order"
+            value={query.get('order') ?? ''}
+            options={ORDERS}
+            onChange={(order) => refine({ order: order || undefined })}
+          />
+        </>
+      )}
+    </div>
+  );
+}
+
+type NoPlantsProps = { isFiltered: boolean; actions: ComponentChildren };
+
+function NoPlants({ isFiltered, actions }: NoPlantsProps) {
+  if (isFiltered) {
+    const showAll = () => refine({ name: undefined, from: undefined });
+    const all = <Button onClick={showAll}>Show all plants</Button>;
+    return <Empty icon="plants" title="No plant matches" actions={all} />;
+  }
+  return (
+    <Empty icon="plants" title="No plants yet" actions={actions}>
       Add the first one, or import a file of them. Your webhooks announce every new plant.
     </Empty>
   );

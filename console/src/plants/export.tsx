@@ -1,0 +1,94 @@
+import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import type { PlantField, PlantListOptions } from '../../../packages/client/src/client.ts';
+import { csvLine } from '../../../src/import/csv.ts';
+import { Button } from '../components/button.tsx';
+import { sentenceOf } from '../failure.ts';
+import { count, counted } from '../format.ts';
+import { download } from '../import/failed-rows.ts';
+import { may, session, store } from '../session.ts';
+import { toast } from '../toasts.ts';
+
+/** As many plants as a list has at most in one answer without parts. */
+const PAGE = 1_000;
+const FILE = 'plants.csv';
+
+type PlantQuery = Pick<PlantListOptions<PlantField>, 'name' | 'order' | 'from'>;
+type Out = Pick<FileSystemWritableFileStream, 'write' | 'close' | 'abort'>;
+/** Not in every browser, and over https only (https://wicg.github.io/file-system-access/). */
+type FilePicker = { showSaveFilePicker?(options: { suggestedName: string }): Promise<FileSystemFileHandle> };
+
+/** Saves the user's own plants of a list as CSV that the import reads. Stops when the page is left. */
+export function ExportButton({ query }: { query: PlantQuery }) {
+  const running = useSignal<AbortController | undefined>(undefined);
+  const written = useSignal(0);
+  useEffect(() => () => running.peek()?.abort(), []);
+
+  async function run(): Promise<void> {
+    const controller = new AbortController();
+    let out: Out | undefined;
+    running.value = controller;
+    written.value = 0;
+    try {
+      out = await openFile();
+      await write(out, query, controller.signal, (plants) => {
+        written.value += plants;
+      });
+      toast(`${counted(written.value, 'plant')} exported to a file.`);
+    } catch (error) {
+      await out?.abort();
+      const wasStopped = error instanceof DOMException && error.name === 'AbortError';
+      if (!wasStopped) toast(sentenceOf(error), { kind: 'failed' });
+    } finally {
+      running.value = undefined;
+    }
+  }
+
+  const current = running.value;
+  const refusal = may('plants:read') ? undefined : 'Your token lacks the scope plants:read.';
+  return current ? (
+    <Button icon="stop" onClick={() => current.abort()}>
+      Stop at {count(written.value)}
+    </Button>
+  ) : (
+    <Button icon="download" refusal={refusal} onClick={() => void run()}>
+      Export CSV
+    </Button>
+  );
+}
+
+async function write(
+  out: Out,
+  query: PlantQuery,
+  signal: AbortSignal,
+  onWritten: (plants: number) => void,
+): Promise<void> {
+  let cursor: string | undefined;
+  await out.write(csvLine(['id', 'name', 'tag']));
+  do {
+    const { items, next } = await store().plants.page({ ...query, limit: PAGE, cursor, signal });
+    const own = items.filter(({ owner }) => owner === session.value?.user);
+    await out.write(own.map(({ id, name, tag = '' }) => csvLine([String(id), name, tag])).join(''));
+    onWritten(own.length);
+    // Those that others share follow all of the user's own.
+    cursor = own.length === items.length ? next : undefined;
+  } while (cursor !== undefined);
+  await out.close();
+}
+
+/** Writes to a file on disk where the browser lets a page do that; else it collects the parts, and downloads them. */
+async function openFile(): Promise<Out> {
+  // The types of TypeScript lack it.
+  const { showSaveFilePicker } = window as FilePicker;
+  if (showSaveFilePicker) return (await showSaveFilePicker({ suggestedName: FILE })).createWritable();
+  const parts: BlobPart[] = [];
+  return {
+    async write(part) {
+      parts.push(new Blob([String(part)]));
+    },
+    async close() {
+      download(FILE, ...parts);
+    },
+    async abort() {},
+  };
+}
