@@ -1,8 +1,8 @@
-import { Shell } from './components/shell.tsx';
 import { SignIn } from './pages/sign-in.tsx';
 import { place } from './router.ts';
 import { pageAt } from './routes.tsx';
 import { isRestoring, session } from './session.ts';
+import { Shell } from './shell/shell.tsx';
 
 /** The page for the current address, once signed in. Signing in keeps the address. */
 export function App() {

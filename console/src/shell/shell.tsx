@@ -1,12 +1,12 @@
 import type { ComponentChildren } from 'preact';
 import { useRef } from 'preact/hooks';
+import { IconButton } from '../components/button.tsx';
+import { Icon, type IconName } from '../components/icon.tsx';
+import { Logo } from '../components/logo.tsx';
+import { Toasts } from '../components/toasts.tsx';
 import { apiUrl, outage } from '../connection.ts';
 import { href, place } from '../router.ts';
 import { session, signOut } from '../session.ts';
-import { IconButton } from './button.tsx';
-import { Icon, type IconName } from './icon.tsx';
-import { Logo } from './logo.tsx';
-import { Toasts } from './toasts.tsx';
 
 const SECTIONS: readonly { path: string; label: string; icon: IconName }[] = [
   { path: '/', label: 'Overview', icon: 'overview' },
