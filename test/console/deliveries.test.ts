@@ -129,6 +129,7 @@ test('one list has the deliveries of all webhooks, opens on what failed, and can
     await page.getByRole('columnheader', { name: 'Webhook' }).waitFor({ state: 'detached' });
     await page.getByRole('link', { name: 'View webhook' }).waitFor();
 
+    await page.getByRole('button', { name: 'Choose times' }).click();
     await page.getByLabel('From').fill('2000-01-01T00:00');
     await page.getByLabel('Until').fill('2000-01-02T00:00');
     await page.getByRole('heading', { name: 'No delivery matches' }).waitFor();

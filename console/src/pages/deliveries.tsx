@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { hasFailedLast } from '../../../packages/client/src/attention.ts';
 import type { DeliveryState, Webhook } from '../../../packages/client/src/client.ts';
-import { ButtonLink } from '../components/button.tsx';
+import { Button, ButtonLink } from '../components/button.tsx';
 import { Checkbox, Choice, Field } from '../components/field.tsx';
 import { Page } from '../components/page.tsx';
 import { Empty, Loaded } from '../components/states.tsx';
@@ -40,38 +40,10 @@ function Filtered({ webhooks, chosen }: FilteredProps) {
   const { query } = place.value;
   const asked = query.get('state');
   const state = asked === null ? failingState(chosen) : STATES.find((one) => one === asked);
-  const text = (name: string) => query.get(name) ?? '';
-  const change = (name: string) => (value: string) => refine({ [name]: value || undefined });
   return (
     <>
       <div class="filters">
-        <Choice
-          label="Webhook"
-          value={text('webhook')}
-          options={[
-            { value: '', label: 'All' },
-            ...webhooks.map(({ id, url, description }) => ({ value: id, label: description ?? url })),
-          ]}
-          onChange={change('webhook')}
-        />
-        <Choice
-          label="State"
-          value={state ?? ALL}
-          options={[
-            { value: ALL, label: 'All' },
-            ...STATES.map((one) => ({ value: one, label: shownDelivery({ state: one }).text })),
-          ]}
-          onChange={change('state')}
-        />
-        <Field
-          label="Plant id"
-          type="search"
-          inputMode="numeric"
-          value={text('plant')}
-          onInput={change('plant')}
-        />
-        <Field label="From" type="datetime-local" value={text('since')} onInput={change('since')} />
-        <Field label="Until" type="datetime-local" value={text('until')} onInput={change('until')} />
+        <Filters webhooks={webhooks} state={state} />
         <Checkbox
           label="Live"
           isChecked={isLive.value}
@@ -79,11 +51,6 @@ function Filtered({ webhooks, chosen }: FilteredProps) {
             isLive.value = isOn;
           }}
         />
-        {text('webhook') && (
-          <ButtonLink look="quiet" href={href(`/webhooks/${text('webhook')}`)}>
-            View webhook
-          </ButtonLink>
-        )}
       </div>
       <DeliveryList
         webhooks={chosen}
@@ -96,6 +63,62 @@ function Filtered({ webhooks, chosen }: FilteredProps) {
           until: instant(query.get('until')),
         }}
       />
+    </>
+  );
+}
+
+type FiltersProps = { webhooks: readonly Webhook[]; state: DeliveryState | undefined };
+
+function Filters({ webhooks, state }: FiltersProps) {
+  const { query } = place.value;
+  const hasTimes = useSignal(query.has('since') || query.has('until'));
+  const text = (name: string) => query.get(name) ?? '';
+  const change = (name: string) => (value: string) => refine({ [name]: value || undefined });
+  const toggleTimes = () => {
+    hasTimes.value = !hasTimes.value;
+    if (!hasTimes.value) refine({ since: undefined, until: undefined });
+  };
+  return (
+    <>
+      <Choice
+        label="Webhook"
+        value={text('webhook')}
+        options={[
+          { value: '', label: 'All' },
+          ...webhooks.map(({ id, url, description }) => ({ value: id, label: description ?? url })),
+        ]}
+        onChange={change('webhook')}
+      />
+      <Choice
+        label="State"
+        value={state ?? ALL}
+        options={[
+          { value: ALL, label: 'All' },
+          ...STATES.map((one) => ({ value: one, label: shownDelivery({ state: one }).text })),
+        ]}
+        onChange={change('state')}
+      />
+      <Field
+        label="Plant id"
+        type="search"
+        inputMode="numeric"
+        value={text('plant')}
+        onInput={change('plant')}
+      />
+      {hasTimes.value && (
+        <>
+          <Field label="From" type="datetime-local" value={text('since')} onInput={change('since')} />
+          <Field label="Until" type="datetime-local" value={text('until')} onInput={change('until')} />
+        </>
+      )}
+      <Button icon="clock" onClick={toggleTimes}>
+        {hasTimes.value ? 'Any time' : 'Choose times'}
+      </Button>
+      {text('webhook') && (
+        <ButtonLink look="quiet" href={href(`/webhooks/${text('webhook')}`)}>
+          View webhook
+        </ButtonLink>
+      )}
     </>
   );
 }
