@@ -208,6 +208,32 @@ test('a list that has not changed is not sent again: the browser asks with its t
   assert.ok(unchanged !== undefined && unchanged >= 2, `${unchanged} lists were unchanged`);
 });
 
+test('keys search, add and list themselves, but not while somebody types or has turned them off', async () => {
+  const token = await service.tokenFor('typist');
+  await browser.visit(service, { at: '#/plants', token }, async (page) => {
+    const list = page.getByRole('dialog', { name: 'Keyboard shortcuts' });
+    const form = page.getByRole('dialog', { name: 'Add a plant' });
+    await page.getByRole('heading', { name: 'No plants yet' }).waitFor();
+    await page.keyboard.press('/');
+    await page.keyboard.type('n?/');
+    assert.equal(await page.getByLabel('Search').inputValue(), 'n?/');
+    await page.getByRole('heading', { name: 'Plants', exact: true }).click();
+    await page.keyboard.press('n');
+    await form.waitFor();
+    await page.keyboard.press('Escape');
+    await form.waitFor({ state: 'detached' });
+    await page.keyboard.press('?');
+    await list.waitFor();
+    await inspect(page, 'shortcuts');
+    await list.getByLabel('Use these keys').uncheck();
+    await page.keyboard.press('Escape');
+    await list.waitFor({ state: 'detached' });
+    await page.keyboard.press('?');
+    await page.keyboard.press('n');
+    assert.equal(await page.getByRole('dialog').count(), 0);
+  });
+});
+
 test('an id stays on one line where the table is narrow', async () => {
   const token = await service.tokenFor('reader of tablets');
   const name = 'A name that is long enough to take all the room that there is, and then some more of it';

@@ -17,22 +17,24 @@ type ButtonProps = {
   refusal?: string | undefined;
   /** The screen reader text that replaces the children when there is no room for words. */
   label?: string;
+  /** A key of `Shortcuts`. */
+  'aria-keyshortcuts'?: string;
   autofocus?: boolean;
 };
 
 /** A button that stays reachable by keyboard while disabled, and says why. */
 export function Button(props: ButtonProps) {
-  const { children, onClick, look, icon, type = 'button', isBusy, refusal, label, autofocus } = props;
+  const { children, onClick, look, icon, type = 'button', isBusy, refusal, label, ...rest } = props;
   const isRefused = isBusy === true || refusal !== undefined;
   return (
     <button
+      {...rest}
       type={type}
       class={`button ${look ?? ''}`}
       aria-label={label}
       aria-disabled={isRefused || undefined}
       aria-busy={isBusy}
       title={refusal}
-      autofocus={autofocus}
       onClick={(event) => {
         if (isRefused) event.preventDefault();
         else onClick?.();

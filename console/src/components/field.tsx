@@ -17,6 +17,8 @@ type FieldProps = {
   placeholder?: string;
   inputRef?: Ref<HTMLInputElement>;
   autofocus?: boolean;
+  /** A key of `Shortcuts`. */
+  'aria-keyshortcuts'?: string;
 };
 
 /** An input with its label, and its error below it, which is read out with it. */

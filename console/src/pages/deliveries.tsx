@@ -101,6 +101,7 @@ function Filters({ webhooks, state }: FiltersProps) {
       <Field
         label="Plant id"
         type="search"
+        aria-keyshortcuts="/"
         inputMode="numeric"
         value={text('plant')}
         onInput={change('plant')}

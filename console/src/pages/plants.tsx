@@ -53,7 +53,13 @@ export function Plants() {
         <>
           <ExportButton query={wanted} />
           {imports}
-          <Button look="primary" icon="add" refusal={refusal} onClick={() => (isAdding.value = true)}>
+          <Button
+            look="primary"
+            icon="add"
+            aria-keyshortcuts="n"
+            refusal={refusal}
+            onClick={() => (isAdding.value = true)}
+          >
             Add a plant
           </Button>
         </>
@@ -133,6 +139,7 @@ function PlantFilters() {
         label="Search"
         placeholder="Beginning of a name"
         type="search"
+        aria-keyshortcuts="/"
         value={name}
         onInput={(text) => refine({ name: text || undefined, order: undefined, from: undefined })}
       />

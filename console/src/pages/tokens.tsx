@@ -23,13 +23,20 @@ export function Tokens() {
   const tokens = useResource('tokens', (signal) => store().tokens.list({ signal }));
   const refusal = refusalFor('tokens:write');
   const create = (
-    <Button look="primary" icon="add" refusal={refusal} onClick={() => (task.value = { what: 'create' })}>
+    <Button
+      look="primary"
+      icon="add"
+      aria-keyshortcuts="n"
+      refusal={refusal}
+      onClick={() => (task.value = { what: 'create' })}
+    >
       Create a token
     </Button>
   );
   const props = { onChanged: () => void tokens.reload(), onClose: () => (task.value = undefined) };
+  const isEmpty = tokens.state.value.value?.length === 0;
   return (
-    <Page title="Tokens" lead="Your programs act for you with them." actions={create}>
+    <Page title="Tokens" lead="Your programs act for you with them." actions={!isEmpty && create}>
       <Loaded resource={tokens} what="tokens">
         {(list) =>
           list.length > 0 ? (
@@ -40,7 +47,7 @@ export function Tokens() {
               keyOf={({ id }) => id}
             />
           ) : (
-            <Empty icon="key" title="No tokens yet">
+            <Empty icon="key" title="No tokens yet" actions={create}>
               Give each program a token of its own, with no more than it needs. You can then revoke one
               without stopping the others.
             </Empty>

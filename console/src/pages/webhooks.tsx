@@ -27,18 +27,29 @@ export function Webhooks() {
   useRefresh(webhooks, REFRESH_MS);
   const refusal = refusalFor('webhooks:write');
   const create = (
-    <Button look="primary" icon="add" refusal={refusal} onClick={() => (isCreating.value = true)}>
+    <Button
+      look="primary"
+      icon="add"
+      aria-keyshortcuts="n"
+      refusal={refusal}
+      onClick={() => (isCreating.value = true)}
+    >
       Create a webhook
     </Button>
   );
+  const isEmpty = webhooks.state.value.value?.length === 0;
   return (
-    <Page title="Webhooks" lead="They tell other programs about every new plant." actions={create}>
+    <Page
+      title="Webhooks"
+      lead="They tell other programs about every new plant."
+      actions={!isEmpty && create}
+    >
       <Loaded resource={webhooks} what="webhooks">
         {(list) =>
           list.length > 0 ? (
             <Table caption="Webhooks" columns={COLUMNS} rows={list} keyOf={({ id }) => id} />
           ) : (
-            <Empty icon="webhooks" title="No webhooks yet">
+            <Empty icon="webhooks" title="No webhooks yet" actions={create}>
               A webhook is a URL of yours. Every plant added from then on is signed and sent there, with
               retries until it arrives.
             </Empty>

@@ -7,6 +7,7 @@ import { Toasts } from '../components/toasts.tsx';
 import { apiUrl, outage } from '../connection.ts';
 import { href, place } from '../router.ts';
 import { session, signOut } from '../session.ts';
+import { Shortcuts, ShortcutsButton } from './shortcuts.tsx';
 
 const SECTIONS: readonly { path: string; label: string; icon: IconName }[] = [
   { path: '/', label: 'Overview', icon: 'overview' },
@@ -40,6 +41,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
       <main ref={main} tabIndex={-1}>
         <Outage />
         {children}
+        <Shortcuts />
       </main>
       <Toasts />
     </div>
@@ -68,6 +70,7 @@ function Account() {
         <span class="user" title="You are signed in as this user">
           {session.value?.user}
         </span>
+        <ShortcutsButton />
         <IconButton icon="leave" label="Sign out" onClick={() => signOut()} />
       </div>
     </div>

@@ -1,0 +1,66 @@
+import { signal, useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import { IconButton } from '../components/button.tsx';
+import { Dialog } from '../components/dialog.tsx';
+import { Checkbox } from '../components/field.tsx';
+
+/** The first two are for the field or button of the page with that `aria-keyshortcuts`. */
+const SHORTCUTS = new Map([
+  ['/', 'Search on this page'],
+  ['n', 'Add a plant, or create a webhook or token'],
+  ['?', 'Show this list'],
+]);
+
+/** Kept until the tab closes: who speaks to the browser can turn single keys off (WCAG 2.2, 2.1.4). */
+const OFF = 'plant-store.shortcuts-off';
+
+const isShown = signal(false);
+
+export function ShortcutsButton() {
+  return <IconButton icon="keyboard" label="Shortcuts" onClick={() => (isShown.value = true)} />;
+}
+
+/** Follows the shortcuts, except while somebody types or a dialog is open, and lists them. */
+export function Shortcuts() {
+  const isOn = useSignal(sessionStorage.getItem(OFF) === null);
+  useEffect(() => {
+    addEventListener('keydown', press);
+    return () => removeEventListener('keydown', press);
+  }, []);
+
+  function press(event: KeyboardEvent): void {
+    const { key, target } = event;
+    const isTyping = target instanceof Element && target.matches('input, select, textarea');
+    const isOther = event.ctrlKey || event.metaKey || event.altKey || !SHORTCUTS.has(key);
+    if (isOther || isTyping || !isOn.peek() || document.querySelector('dialog[open]')) return;
+    if (key === '?') isShown.value = true;
+    const element = document.querySelector<HTMLElement>(`[aria-keyshortcuts="${key}"]`);
+    if (element instanceof HTMLInputElement) element.focus();
+    else element?.click();
+    // The browser would type the key into the field, or search the page.
+    event.preventDefault();
+  }
+
+  function turn(on: boolean): void {
+    isOn.value = on;
+    if (on) sessionStorage.removeItem(OFF);
+    else sessionStorage.setItem(OFF, 'yes');
+  }
+
+  if (!isShown.value) return null;
+  return (
+    <Dialog title="Keyboard shortcuts" onClose={() => (isShown.value = false)}>
+      <div class="dialog-body">
+        <dl class="facts">
+          {[...SHORTCUTS].map(([key, does]) => [
+            <dt key={key}>
+              <kbd>{key}</kbd>
+            </dt>,
+            <dd key={does}>{does}</dd>,
+          ])}
+        </dl>
+        <Checkbox label="Use these keys" isChecked={isOn.value} onChange={turn} />
+      </div>
+    </Dialog>
+  );
+}
