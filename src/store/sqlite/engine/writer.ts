@@ -91,6 +91,7 @@ export function createWriter(
   const countPages = countLogPages(db);
   /** A write was refused. No write is tried while it would be, so that nothing is done for certain. */
   let refused: unknown;
+  let isCommitted = false;
 
   function run([name, user, once, ...args]: Command): unknown {
     // The token was checked at the start of the request, which may be long ago.
@@ -101,6 +102,7 @@ export function createWriter(
   }
 
   function transaction(commands: Command[]): Executed {
+    isCommitted = false;
     begin.run();
     lists.begin();
     users.forget();
@@ -124,6 +126,7 @@ export function createWriter(
     } catch (error) {
       throw isUnknownOutcome(error) ? outcomeUnknown(COMMIT_FAILED, commitFailure(error)) : error;
     }
+    isCommitted = true;
     return countPages();
   }
 
@@ -150,6 +153,7 @@ export function createWriter(
       if (db.isTransaction) db.exec('ROLLBACK');
       plants.forgetCounts();
       if (error instanceof AppError) throw error;
+      if (isCommitted) throw outcomeUnknown(COMMIT_FAILED, commitFailure(error));
       if (error === LOG_CUT) return again(commands);
       if (isEnvironment(error)) throw unavailable(error);
       return commands.length === 1 ? failedWith(fault(error)) : oneByOne(commands);
