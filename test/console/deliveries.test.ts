@@ -72,7 +72,7 @@ test('a failed delivery shows every attempt, and can be resent', async () => {
 });
 
 test('an attempt that is due is not in the past, and what was not sent yet is not called sent', async () => {
-  const token = await service.tokenFor('dora');
+  const token = await service.tokenFor('erin');
   await create('/webhooks', token, { url: receiver.url });
   await create('/plants', token, { name: 'Alder' });
   await browser.visit(service, { token, at: '#/deliveries' }, async (page) => {
