@@ -1,5 +1,5 @@
 import { openapiDocument, operations } from '../../src/http/routes/openapi.ts';
-import { cliPage } from './cli-page.ts';
+import { cliPages } from './cli-pages.ts';
 import { clientSchemas } from './client-schemas.ts';
 import { configurationPage } from './configuration-page.ts';
 import { envExample } from './env-example.ts';
@@ -18,11 +18,15 @@ export async function referencePages(): Promise<ReadonlyMap<string, string>> {
     ['docs/reference/configuration.md', page('src/config/settings.ts', configurationPage())],
     ['docs/reference/limits.md', page('src/limits.ts', limitsPage())],
     ['docs/reference/metrics.md', page('src/observability/catalogue.ts', await metricsPage())],
-    ['docs/reference/cli.md', page('the help of each verb', await cliPage())],
+    ...below(await cliPages(), 'the help of each verb'),
     ['packages/client/src/schemas.ts', clientSchemas(document)],
     ['.env.example', envExample()],
     ['docs/reference/openapi.json', `${JSON.stringify(document, null, 2)}\n`],
   ]);
+}
+
+function below(pages: ReadonlyMap<string, string>, source: string) {
+  return [...pages].map(([name, text]) => [`docs/reference/${name}`, page(source, text)] as const);
 }
 
 function page(source: string, text: string): string {

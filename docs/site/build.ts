@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { readContents, readDecisions } from './contents.ts';
+import { readContents } from './contents.ts';
 import { type Around, type Assets, layout } from './layout.ts';
 import { codeBlock, type Rendered, render } from './markdown.ts';
 import { copyOf, listingOf, pageOf, pageSources, readSource, root } from './sources.ts';
@@ -18,7 +18,7 @@ export function buildSite(folder: string): void {
   const write = writerInto(folder);
   const pages = pageSources().map((source) => ({ source, ...render(source, readSource(source)) }));
   const assets = writeAssets(write, pages);
-  const around = { groups: readContents(), decisions: readDecisions(), assets };
+  const around = { groups: readContents(), assets };
   for (const page of pages)
     write(pageOf(page.source), layout({ ...page, path: pageOf(page.source) }, around));
   const files = new Map(pages.flatMap(({ files }) => files).map((file) => [JSON.stringify(file), file]));

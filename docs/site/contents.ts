@@ -1,11 +1,12 @@
 import { readSource, targetOf } from './sources.ts';
 
-export type Entry = { source: string; label: string };
+export type Entry = { source: string; label: string; below: Entry[] };
 export type Group = { label: string; entries: Entry[] };
 
-/** Where the tables of contents stand: the pages themselves say their order. */
+/** Where the table of contents stands: the pages themselves say their order. */
 export const CONTENTS = 'docs/README.md';
-export const DECISIONS = 'docs/decisions/README.md';
+/** Pages that list others, which stand below them in the contents. */
+const INDEXES = ['docs/decisions/README.md', 'docs/reference/cli.md'];
 
 /** The groups of pages, in the order of the table of contents: a heading each, and the first link of each item. */
 export function readContents(): Group[] {
@@ -17,17 +18,14 @@ export function readContents(): Group[] {
   });
 }
 
-/** The decisions, in their order. */
-export function readDecisions(): Entry[] {
-  return entriesIn(DECISIONS, readSource(DECISIONS));
-}
-
 function entriesIn(source: string, text: string): Entry[] {
   const items = text.matchAll(/^- \[([^\]]+)\]\(([^)]+)\)(.*)$/gm);
   return [...items].flatMap(([, name = '', link = '', rest = '']) => {
     const target = targetOf(source, link);
     // A decision is known by number and name.
     const label = (/^\d+$/.test(name) ? `${name}${rest}` : name).replaceAll('`', '');
-    return target.kind === 'page' ? [{ source: target.source, label }] : [];
+    if (target.kind !== 'page') return [];
+    const below = INDEXES.includes(target.source) ? entriesIn(target.source, readSource(target.source)) : [];
+    return [{ source: target.source, label, below }];
   });
 }

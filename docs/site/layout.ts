@@ -1,10 +1,10 @@
-import { CONTENTS, DECISIONS, type Entry, type Group } from './contents.ts';
+import { CONTENTS, type Entry, type Group } from './contents.ts';
 import type { Heading } from './markdown.ts';
 import { linkTo, pageOf } from './sources.ts';
 
 /** The files that every page loads, by where they are in the site. */
 export type Assets = { css: string; js: string; icon: string; index: string };
-export type Around = { groups: Group[]; decisions: Entry[]; assets: Assets };
+export type Around = { groups: Group[]; assets: Assets };
 export type PageParts = {
   /** Where it is in the site. */
   path: string;
@@ -59,17 +59,20 @@ ${contentsNav(page.headings)}</div>
 `;
 }
 
-function pagesNav({ path, source }: PageParts, { groups, decisions }: Around): string {
-  const item = (entry: Entry, inside = '') => {
+/** The groups can be folded; that of the page is open, and at the start of the site all are. */
+function pagesNav({ path, source }: PageParts, { groups }: Around): string {
+  const holds = (entry: Entry): boolean => entry.source === source || entry.below.some(holds);
+  const item = (entry: Entry): string => {
     const current = entry.source === source ? ' aria-current="page"' : '';
-    return `<li><a href="${linkTo(path, pageOf(entry.source))}"${current}>${escapeText(entry.label)}</a>${inside}</li>\n`;
+    const below = holds(entry) ? listOf(entry.below) : '';
+    return `<li><a href="${linkTo(path, pageOf(entry.source))}"${current}>${escapeText(entry.label)}</a>${below}</li>\n`;
   };
-  const isDecision = decisions.some((entry) => entry.source === source) || source === DECISIONS;
-  const below = isDecision ? `<ul>\n${decisions.map((entry) => item(entry)).join('')}</ul>` : '';
+  const listOf = (entries: Entry[]) =>
+    entries.length === 0 ? '' : `<ul>\n${entries.map(item).join('')}</ul>`;
   return groups
     .map(({ label, entries }) => {
-      const items = entries.map((entry) => item(entry, entry.source === DECISIONS ? below : ''));
-      return `<h2>${escapeText(label)}</h2>\n<ul>\n${items.join('')}</ul>\n`;
+      const isOpen = source === CONTENTS || entries.some(holds);
+      return `<details${isOpen ? ' open' : ''}>\n<summary>${escapeText(label)}</summary>\n${listOf(entries)}</details>\n`;
     })
     .join('');
 }
@@ -95,10 +98,8 @@ function contentsNav(headings: Heading[]): string {
 }
 
 /** The pages before and after it, in the order of the contents. */
-function turnNav({ path, source }: PageParts, { groups, decisions }: Around): string {
-  const order = groups.flatMap(({ entries }) =>
-    entries.flatMap((entry) => (entry.source === DECISIONS ? [entry, ...decisions] : [entry])),
-  );
+function turnNav({ path, source }: PageParts, { groups }: Around): string {
+  const order = groups.flatMap(({ entries }) => entries.flatMap((entry) => [entry, ...entry.below]));
   const at = order.findIndex((entry) => entry.source === source);
   const link = (entry: Entry | undefined, rel: 'prev' | 'next', label: string) =>
     entry

@@ -32,6 +32,7 @@ for (const path of [
   'how-to/receive-webhooks.html',
   'reference/webhooks.html',
   'reference/errors.html',
+  'reference/cli/plant.html',
   'decisions/index.html',
   'files/examples/receiver.mjs.html',
 ]) {
@@ -96,6 +97,7 @@ test('on a narrow screen a button shows the pages and the sections', async () =>
       assert.match(page.url(), /#8-clean-up$/);
       await page.getByRole('button', { name: 'Pages' }).click();
       await inspect(page, 'docs-pages');
+      await pages.getByText('Hear about new plants').click();
       await pages.getByRole('link', { name: 'Receive webhooks' }).click();
       await page.getByRole('heading', { name: 'Receive webhooks', level: 1 }).waitFor();
     },

@@ -5,7 +5,7 @@ import { dirname, join, normalize } from 'node:path';
 import { after, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { buildSite } from '../../docs/site/build.ts';
-import { CONTENTS, readContents, readDecisions } from '../../docs/site/contents.ts';
+import { CONTENTS, type Entry, readContents } from '../../docs/site/contents.ts';
 import { render } from '../../docs/site/markdown.ts';
 import { pageSources } from '../../docs/site/sources.ts';
 
@@ -17,8 +17,10 @@ const pages = new Map(
 );
 
 test('every page is in the table of contents once', () => {
-  const listed = [...readContents().flatMap(({ entries }) => entries), ...readDecisions()];
-  assert.deepEqual([CONTENTS, ...listed.map(({ source }) => source)].sort(), pageSources());
+  const sourcesIn = (entries: Entry[]): string[] =>
+    entries.flatMap(({ source, below }) => [source, ...sourcesIn(below)]);
+  const listed = readContents().flatMap(({ entries }) => sourcesIn(entries));
+  assert.deepEqual([CONTENTS, ...listed].sort(), pageSources());
 });
 
 test('every link and file of a page exists, and so does every fragment', () => {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -70,9 +70,10 @@ function comparable(json: string): unknown {
 }
 
 test('this test covers all verbs that talk to a service', () => {
-  const page = readFileSync(new URL('../../../docs/reference/cli.md', import.meta.url), 'utf8');
-  const sections = page.split(/^## plant-store ?/m).slice(1);
-  const talking = sections
+  const folder = new URL('../../../docs/reference/cli/', import.meta.url);
+  const pages = readdirSync(folder).map((name) => readFileSync(new URL(name, folder), 'utf8'));
+  const talking = pages
+    .flatMap((page) => page.split(/^##? plant-store /m).slice(1))
     .filter((text) => text.includes('--url <url>'))
     .map((text) => text.split('\n', 1)[0]);
   assert.deepEqual(VERBS.map(([verb]) => verb).toSorted(), talking.toSorted());

@@ -4,8 +4,8 @@ import { promisify } from 'node:util';
 
 const INTRODUCTION = `# Command line
 
-In the project's folder, run \`npx plant-store\`. [Use the command line](../how-to/use-the-command-line.md) is a tour; this
-page is the complete reference.
+In the project's folder, run \`npx plant-store\`. [Use the command line](../how-to/use-the-command-line.md) is a tour; this is
+the complete reference, with a page for each command.
 
 - \`serve\`, \`user\`, \`token\`, \`share\`, \`backup\` and \`doctor\` work on the store, even while servers run on it;
   \`restore\` requires that none runs. The store is in the data folder or, with \`DATABASE_URL\`, in a PostgreSQL database,
@@ -41,20 +41,41 @@ off, \`FORCE_COLOR\` turns it on elsewhere.
 | 2 | Wrong usage or a wrong setting. Nothing was done. |
 | 128 + a signal's number | A signal stopped it: 130 after Ctrl+C. \`serve\` only after a second signal, before it had stopped. |`;
 
-/** The help of the program and of every verb, as the program prints it. */
-export async function cliPage(): Promise<string> {
-  const sections = (await helpOf([])).map(
-    ({ verb, help }) => `## ${verb}\n\n\`\`\`text\n${help.trim()}\n\`\`\``,
+/** The index of the commands and a page for each, with the help of its verbs as the program prints it. */
+export async function cliPages(): Promise<Map<string, string>> {
+  const [program, ...sections] = await helpOf([]);
+  const pages = Map.groupBy(sections, ({ verb: [noun = ''] }) => noun);
+  const items = [...pages].map(
+    ([noun, [first]]) => `- [\`${noun}\`](cli/${noun}.md): ${descriptionIn(first?.help)}`,
   );
-  return [INTRODUCTION, ...sections].join('\n\n');
+  const index = [INTRODUCTION, '## Commands', items.join('\n'), '## Help', block(program?.help)];
+  return new Map([
+    ['cli.md', index.join('\n\n')],
+    ...[...pages].map(([noun, group]): [string, string] => [`cli/${noun}.md`, nounPage(group)]),
+  ]);
 }
 
-type Section = { verb: string; help: string };
+function nounPage(sections: readonly Section[]): string {
+  return sections
+    .map(({ verb, help }, n) => `${n === 0 ? '#' : '##'} plant-store ${verb.join(' ')}\n\n${block(help)}`)
+    .join('\n\n');
+}
+
+function block(help = ''): string {
+  return `\`\`\`text\n${help.trim()}\n\`\`\``;
+}
+
+/** The second paragraph. */
+function descriptionIn(help = ''): string {
+  return help.split('\n\n')[1]?.replaceAll('\n', ' ') ?? '';
+}
+
+type Section = { verb: readonly string[]; help: string };
 
 async function helpOf(verb: readonly string[]): Promise<Section[]> {
   const help = await run([...verb, '--help']);
   const below = await Promise.all(verbsIn(help).map((name) => helpOf([...verb, name])));
-  return [{ verb: ['plant-store', ...verb].join(' '), help }, ...below.flat()];
+  return [{ verb, help }, ...below.flat()];
 }
 
 /** The names under the "Commands" headings of a help text. */
