@@ -1,8 +1,8 @@
 import { STATUS_CODES } from 'node:http';
 import { errorNames } from '../../packages/client/src/error-names.ts';
 import { catalogue, type ErrorCode, statusOf } from '../../src/errors.ts';
-import { pathTemplate } from '../../src/http/routes/openapi.ts';
-import { failuresOf, type Operation } from '../../src/http/routes/operation.ts';
+import { failuresOf, type Operations } from '../../src/http/routes/operation.ts';
+import { fileOf, requestLine } from './operation-pages.ts';
 import { code, table } from './table.ts';
 
 const INTRODUCTION = `# Errors
@@ -25,17 +25,20 @@ nobody knows whether the write took place: repeat it with the same \`id\`; 40900
 fault of the service: report the request id that the message gives. Every other one comes again until the request is
 changed.`;
 
-const OPERATIONS = `The last column names the operations whose description in [openapi.json](openapi.json) lists the code. "any" are all that
+const OPERATIONS = `The last column names the operations that return the code. "any" are all that
 need a token. Where it is empty, the code is answered before an operation is known (no such path, no such method, a
 request that cannot be read), or is kept for a part of the service that is still to come.`;
 
-export function errorsPage(operations: readonly Operation[]): string {
+export function errorsPage(all: Operations): string {
+  const operations = Object.entries(all);
   // Object.keys returns strings; the catalogue's keys are these numbers.
   const codes = Object.keys(catalogue).map((key) => Number(key) as ErrorCode);
   const sections = [...Map.groupBy(codes, statusOf)].map(([status, group]) => {
     const rows = group.map((error) => {
-      const answering = operations.filter((operation) => failuresOf(operation).includes(error));
-      const names = answering.map((operation) => code(`${operation.method} ${pathTemplate(operation)}`));
+      const answering = operations.filter(([, operation]) => failuresOf(operation).includes(error));
+      const names = answering.map(
+        ([id, operation]) => `[${code(requestLine(operation))}](operations/${fileOf(id)})`,
+      );
       const isAny = answering.length === operations.length;
       return [
         `${code(String(error))} ${errorNames[error]}`,

@@ -6,6 +6,7 @@ import { envExample } from './env-example.ts';
 import { errorsPage } from './errors-page.ts';
 import { limitsPage } from './limits-page.ts';
 import { metricsPage } from './metrics-page.ts';
+import { operationPages } from './operation-pages.ts';
 
 /**
  * Generates the reference pages, by path from the root of the project. The OpenAPI document is exactly what
@@ -14,11 +15,12 @@ import { metricsPage } from './metrics-page.ts';
 export async function referencePages(): Promise<ReadonlyMap<string, string>> {
   const document = openapiDocument();
   return new Map([
-    ['docs/reference/errors.md', page('src/errors.ts', errorsPage(Object.values(operations)))],
+    ['docs/reference/errors.md', page('src/errors.ts', errorsPage(operations))],
     ['docs/reference/configuration.md', page('src/config/settings.ts', configurationPage())],
     ['docs/reference/limits.md', page('src/limits.ts', limitsPage())],
     ['docs/reference/metrics.md', page('src/observability/catalogue.ts', await metricsPage())],
     ...below(await cliPages(), 'the help of each verb'),
+    ...below(operationPages(operations), 'src/http/routes/'),
     ['packages/client/src/schemas.ts', clientSchemas(document)],
     ['.env.example', envExample()],
     ['docs/reference/openapi.json', `${JSON.stringify(document, null, 2)}\n`],

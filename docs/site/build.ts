@@ -1,65 +1,85 @@
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, extname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
+import { build } from 'vite';
+import { operations } from '../../src/http/routes/openapi.ts';
+import { fileOf } from '../generate/operation-pages.ts';
 import { readContents } from './contents.ts';
 import { type Around, type Assets, layout } from './layout.ts';
 import { codeBlock, type Rendered, render } from './markdown.ts';
-import { copyOf, listingOf, pageOf, pageSources, readSource, root } from './sources.ts';
+import { copyOf, listingOf, OPERATION, pageOf, pageSources, readSource, root } from './sources.ts';
+import { tryIt } from './try-it.ts';
 
 /**
  * `node docs/site/build.ts` makes the documentation into pages in `build/docs`, which the service serves at `/docs`. What
  * they say stands in the Markdown alone.
  */
 const built = join(root, 'build', 'docs');
+/** With a compressed copy of each smaller file, too, the package would be a third larger. */
+const SMALL_CHARACTERS = 16_384;
 
-export function buildSite(folder: string): void {
+export async function buildSite(folder: string): Promise<void> {
   rmSync(folder, { recursive: true, force: true });
   const write = writerInto(folder);
   const pages = pageSources().map((source) => ({ source, ...render(source, readSource(source)) }));
-  const assets = writeAssets(write, pages);
+  const assets = await writeAssets(write, pages);
   const around = { groups: readContents(), assets };
-  for (const page of pages)
-    write(pageOf(page.source), layout({ ...page, path: pageOf(page.source) }, around));
+  const trials = new Map(
+    Object.entries(operations).map(([id, operation]) => [OPERATION + fileOf(id), tryIt(operation)]),
+  );
+  for (const page of pages) {
+    const trial = trials.get(page.source) ?? '';
+    const html = page.html.replace('<h2', () => `${trial}<h2`);
+    writeCompressed(write, pageOf(page.source), layout({ ...page, html, path: pageOf(page.source) }, around));
+  }
   const files = new Map(pages.flatMap(({ files }) => files).map((file) => [JSON.stringify(file), file]));
   for (const file of files.values()) {
     if (file.kind === 'copy') write(copyOf(file.source), readFileSync(join(root, file.source)));
-    if (file.kind === 'listing') write(listingOf(file.source), listing(file.source, around));
+    if (file.kind === 'listing') {
+      writeCompressed(write, listingOf(file.source), listing(file.source, around));
+    }
   }
-  writeApiReference(write);
-}
-
-/** The interactive reference, as Swagger UI makes it of the service's document: `api/`. */
-function writeApiReference(write: Write): void {
-  const ours = join(import.meta.dirname, 'api');
-  const library = join(root, 'node_modules', '@fastify', 'swagger-ui', 'static');
-  const copy = (from: string, name: string) => write(`api/${name}`, readFileSync(join(from, name)));
-  for (const name of ['index.html', 'page.css', 'start.js']) copy(ours, name);
-  for (const name of ['swagger-ui.css', 'swagger-ui-bundle.js']) copy(library, name);
-  copy(join(import.meta.dirname, 'assets'), 'icon.svg');
 }
 
 /** A page that shows a file as it is. */
 function listing(source: string, around: Around): string {
   const text = readFileSync(join(root, source), 'utf8');
-  const html = `<h1><code>${source}</code></h1>\n${codeBlock(text, '')}`;
+  const html = `<h1><code>${source}</code></h1>\n${codeBlock(text, extname(source).slice(1))}`;
   return layout({ path: listingOf(source), title: source, html, headings: [], source }, around);
 }
 
-function writeAssets(write: Write, pages: readonly (Rendered & { source: string })[]): Assets {
+type Page = Rendered & { source: string };
+
+async function writeAssets(write: Write, pages: readonly Page[]): Promise<Assets> {
   const asset = (name: string) => readFileSync(join(import.meta.dirname, 'assets', name), 'utf8');
   const pictures = new Map(pages.flatMap((page) => [...page.pictures]));
+  const icon = asset('icon.svg');
+  const index = gzipSync(JSON.stringify(searchIndex(pages)));
+  const css = [asset('site.css'), ...pictures.values()].join('\n');
   return {
-    css: writeCompressed(write, 'site.css', [asset('site.css'), ...pictures.values()].join('\n')),
-    js: writeCompressed(write, 'site.js', asset('site.js')),
-    icon: writeHashed(write, 'icon.svg', asset('icon.svg')),
-    // Large, and seldom asked for: in the package and on its way only compressed; `site.js` unpacks it.
-    index: writeHashed(write, 'index.json.gz', gzipSync(JSON.stringify(searchIndex(pages)))),
+    css: writeCompressed(write, hashed('site.css', css), css),
+    js: await writeScript(write),
+    icon: write(hashed('icon.svg', icon), icon),
+    // Large, and seldom asked for: in the package and on its way only compressed; `search.js` unpacks it.
+    index: write(hashed('index.json.gz', index), index),
   };
 }
 
-/** For `assets/site.js`: each section with where it is, and what it says. */
-function searchIndex(pages: readonly (Rendered & { source: string })[]) {
+/** One file, of all that it imports. */
+async function writeScript(write: Write): Promise<string> {
+  const built = await build({
+    configFile: false,
+    logLevel: 'warn',
+    build: { write: false, rolldownOptions: { input: join(import.meta.dirname, 'assets', 'site.js') } },
+  });
+  const [chunk] = 'output' in built ? built.output : [];
+  if (chunk?.type !== 'chunk') throw new Error('Vite made no script.');
+  return writeCompressed(write, hashed('site.js', chunk.code), chunk.code);
+}
+
+/** For `assets/search.js`: each section with where it is, and what it says. */
+function searchIndex(pages: readonly Page[]) {
   return pages.flatMap(({ source, title, sections }) =>
     sections.map(({ id, heading, text }) => ({
       url: pageOf(source) + (id === '' ? '' : `#${id}`),
@@ -70,29 +90,28 @@ function searchIndex(pages: readonly (Rendered & { source: string })[]) {
   );
 }
 
-/** Into `assets/`, where a file never changes: its name has a hash of what is in it. */
-function writeHashed(write: Write, name: string, content: string | Buffer): string {
+/** In `assets/`, where a file never changes: its name has a hash of what is in it. */
+function hashed(name: string, content: string | Buffer): string {
   const hash = createHash('sha256').update(content).digest('hex').slice(0, 10);
-  const path = `assets/${name.replace('.', `-${hash}.`)}`;
-  write(path, content);
-  return path;
+  return `assets/${name.replace('.', `-${hash}.`)}`;
 }
 
-/** With `x.gz` beside it, so that the service compresses nothing. */
-function writeCompressed(write: Write, name: string, content: string): string {
-  const path = writeHashed(write, name, content);
-  write(`${path}.gz`, gzipSync(content));
-  return path;
+/** With `x.gz` beside it, so that the service compresses nothing. A small file has none. */
+function writeCompressed(write: Write, path: string, content: string): string {
+  if (content.length > SMALL_CHARACTERS) write(`${path}.gz`, gzipSync(content));
+  return write(path, content);
 }
 
-type Write = (path: string, content: string | Buffer) => void;
+/** Returns the path. */
+type Write = (path: string, content: string | Buffer) => string;
 
 function writerInto(folder: string): Write {
   return (path, content) => {
     const file = join(folder, path);
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, content);
+    return path;
   };
 }
 
-if (import.meta.main) buildSite(built);
+if (import.meta.main) await buildSite(built);

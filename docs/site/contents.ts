@@ -1,4 +1,4 @@
-import { readSource, targetOf } from './sources.ts';
+import { OPERATIONS, readSource, targetOf } from './sources.ts';
 
 export type Entry = { source: string; label: string; below: Entry[] };
 export type Group = { label: string; entries: Entry[] };
@@ -6,7 +6,7 @@ export type Group = { label: string; entries: Entry[] };
 /** Where the table of contents stands: the pages themselves say their order. */
 export const CONTENTS = 'docs/README.md';
 /** Pages that list others, which stand below them in the contents. */
-const INDEXES = ['docs/decisions/README.md', 'docs/reference/cli.md'];
+const INDEXES = ['docs/decisions/README.md', OPERATIONS, 'docs/reference/cli.md'];
 
 /** The groups of pages, in the order of the table of contents: a heading each, and the first link of each item. */
 export function readContents(): Group[] {
@@ -19,7 +19,7 @@ export function readContents(): Group[] {
 }
 
 function entriesIn(source: string, text: string): Entry[] {
-  const items = text.matchAll(/^- \[([^\]]+)\]\(([^)]+)\)(.*)$/gm);
+  const items = text.matchAll(/^(?:-|\|) \[([^\]]+)\]\(([^)]+)\)(.*)$/gm);
   return [...items].flatMap(([, name = '', link = '', rest = '']) => {
     const target = targetOf(source, link);
     // A decision is known by number and name.

@@ -38,7 +38,7 @@ export function layout(page: PageParts, around: Around): string {
 <header class="top">
 <button type="button" class="menu" popovertarget="pages">Pages</button>
 <a class="brand" href="${home}" aria-label="Plant Store, documentation">${LOGO}<span>Plant Store</span></a>
-<div class="search" role="search" hidden>
+<div class="search" role="search">
 <label class="hidden" for="query">Search the documentation</label>
 <input id="query" type="search" placeholder="Search  /" autocomplete="off" spellcheck="false">
 <p class="hidden" role="status"></p>

@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module';
 import markdownIt, { type MarkdownIt, type RendererRule, type StateCore, type Token } from 'markdown-it';
 import { inlinePicture, sizeOf } from './pictures.ts';
 import { copyOf, linkTo, listingOf, pageOf, type Target, targetOf } from './sources.ts';
@@ -18,6 +19,13 @@ export type Rendered = {
 };
 
 type Env = Rendered & { source: string };
+
+type Highlighter = {
+  getLanguage(name: string): unknown;
+  highlight(text: string, options: { language: string }): { value: string };
+};
+// Its own types bring those of browsers, which differ from Node's.
+const hljs: Highlighter = createRequire(import.meta.url)('highlight.js/lib/common');
 
 const markdown: MarkdownIt = markdownIt({ typographer: false, linkify: false });
 markdown.core.ruler.push('anchors', nameHeadings);
@@ -127,10 +135,15 @@ function plainText(token: Token | undefined): string {
     .join('');
 }
 
-/** A block of code, with its language; in a dialogue with a terminal it can be told what is typed. */
+/** A block of code, highlighted if its language is known. In a dialogue with a terminal, what is typed is marked. */
 export function codeBlock(text: string, language: string): string {
-  const code = language === 'console' ? dialogue(text) : escapeHtml(text);
-  return `<div class="code" data-language="${escapeHtml(language)}"><pre tabindex="0"><code>${code}</code></pre></div>\n`;
+  const code = language === 'console' ? dialogue(text) : highlight(text, language);
+  const button = '<button type="button" class="copy">Copy</button>';
+  return `<div class="code"><pre tabindex="0"><code>${code}</code></pre>${button}</div>\n`;
+}
+
+function highlight(text: string, language: string): string {
+  return hljs.getLanguage(language) ? hljs.highlight(text, { language }).value : escapeHtml(text);
 }
 
 function dialogue(text: string): string {
@@ -144,13 +157,29 @@ function dialogue(text: string): string {
       isCommand = isTyped && line.endsWith('\\');
       if (!isTyped) return `<span class="answer">${escapeHtml(line)}</span>\n`;
       const prompt = isFirst ? '<span class="prompt">$ </span>' : '';
-      return `${prompt}<span class="typed">${escapeHtml(isFirst ? line.slice(2) : line)}</span>\n`;
+      return `${prompt}<span class="typed">${highlight(isFirst ? line.slice(2) : line, 'bash')}</span>\n`;
     })
     .join('');
 }
 
+/** Consecutive blocks that have a label after their language, such as `bash curl`, become tabs, without a script. */
+function fence(tokens: readonly Token[], n: number): string {
+  const wordsAt = (at: number) => (tokens[at]?.type === 'fence' ? tokens[at].info.trim().split(' ') : []);
+  const labelAt = (at: number) => wordsAt(at)[1];
+  const [language = ''] = wordsAt(n);
+  const block = codeBlock(tokens[n]?.content ?? '', language);
+  const label = labelAt(n);
+  if (label === undefined) return block;
+  let first = n;
+  while (labelAt(first - 1) !== undefined) first--;
+  const checked = first === n ? ' checked' : '';
+  const tab = `<label><input type="radio" name="tabs-${first}" value="${label}"${checked}>${label}</label>${block}`;
+  const start = first === n ? '<div class="tabs" role="group" aria-label="Examples">\n' : '';
+  return start + tab + (labelAt(n + 1) === undefined ? '</div>\n' : '');
+}
+
 const rules: Record<string, RendererRule> = {
-  fence: (tokens, n) => codeBlock(tokens[n]?.content ?? '', tokens[n]?.info.trim() ?? ''),
+  fence,
   link_open: (tokens, n, options, _env, self) =>
     tokens[n]?.hidden ? '' : self.renderToken(tokens, n, options),
   table_open: () => '<div class="table" role="group" aria-label="Table" tabindex="0"><table>\n',

@@ -15,10 +15,18 @@ export function readSource(source: string): string {
   return readFileSync(join(root, source), 'utf8').replace(/^<!--.*?-->\s*/s, '');
 }
 
+/** The index of the operations, which is at `/docs/api` as the contract says, and the folder of their pages. */
+export const OPERATIONS = 'docs/reference/operations.md';
+export const OPERATION = 'docs/reference/operations/';
+
 /** The file of a page within the site. The table of contents is where the site begins. */
 export function pageOf(source: string): string {
   if (source === 'README.md') return 'plant-store.html';
-  const path = source.replace(/^docs\//, '').replace(/README\.md$/, 'index.md');
+  if (source === OPERATIONS) return 'api/index.html';
+  const path = source
+    .replace(OPERATION, 'api/')
+    .replace(/^docs\//, '')
+    .replace(/README\.md$/, 'index.md');
   return path.replace(/\.md$/, '.html').toLowerCase();
 }
 

@@ -35,32 +35,8 @@ test('the front page redirects a browser', async () => {
   assert.match(next.headers.get('content-type') ?? '', /^text\/html/);
 });
 
-test('the reference loads under a strict policy, from this service only', async () => {
-  const answer = await page('/docs/api/');
-  assert.equal(answer.status, 200);
-  const policy = answer.headers.get('content-security-policy') ?? '';
-  const directives = new Map(
-    policy.split(';').map((directive) => {
-      const [name = '', ...sources] = directive.trim().split(/\s+/);
-      return [name, sources];
-    }),
-  );
-  assert.deepEqual(directives.get('default-src'), ["'none'"]);
-  assert.deepEqual(directives.get('script-src'), ["'self'"]);
-  assert.deepEqual(directives.get('connect-src'), ["'self'"]);
-  assert.deepEqual(directives.get('frame-ancestors'), ["'none'"]);
-  assert.ok(!directives.has('upgrade-insecure-requests'), 'the page is served over plain http too');
-  assert.doesNotMatch(policy, /https?:|\*|unsafe-eval/);
-  assert.equal(answer.headers.get('x-content-type-options'), 'nosniff');
-
-  const html = answer.text;
-  assert.doesNotMatch(html, /<script(?![^>]*\bsrc=)/, 'an inline script would not run');
-  assert.doesNotMatch(html, /\son[a-z]+\s*=/, 'an inline handler would not run');
-  assert.doesNotMatch(html, /(?:src|href)="(?:https?:)?\/\//, 'another host would not be reached');
-});
-
 test('console and documentation load under a policy without anything inline, from this service only', async () => {
-  for (const path of ['/console/', '/docs/', '/docs/tutorial.html', '/docs/how-to/tokens.html']) {
+  for (const path of ['/console/', '/docs/', '/docs/tutorial', '/docs/how-to/tokens.html', '/docs/api/']) {
     const answer = await page(path);
     assert.equal(answer.status, 200, path);
     const policy = answer.headers.get('content-security-policy') ?? '';
@@ -69,6 +45,7 @@ test('console and documentation load under a policy without anything inline, fro
       "script-src 'self'",
       "style-src 'self'",
       "frame-ancestors 'none'",
+      "require-trusted-types-for 'script'",
     ]) {
       assert.ok(policy.split('; ').includes(rule), `${path}: ${rule}`);
     }
@@ -88,13 +65,15 @@ test('a documentation file with a hash in its name may be cached forever, and is
   assert.equal(answer.status, 200);
   assert.match(answer.headers.get('cache-control') ?? '', /immutable/);
   assert.equal(answer.headers.get('content-encoding'), 'gzip');
-  assert.match(await answer.text(), /^\/\/ What the pages of the documentation do/);
+  assert.match(await answer.text(), /navigator\.clipboard/);
 });
 
-test('the documentation starts at /docs, and a missing page is not a fault', async () => {
-  const answer = await page('/docs');
-  assert.equal(answer.status, 302);
-  assert.equal(answer.headers.get('location'), '/docs/');
+test('the documentation starts at /docs, its API at /docs/api, and a missing page is not a fault', async () => {
+  for (const path of ['/docs', '/docs/api']) {
+    const answer = await page(path);
+    assert.equal(answer.status, 302);
+    assert.equal(answer.headers.get('location'), `${path}/`);
+  }
   for (const path of [
     '/docs/none.html',
     '/docs/how-to',
@@ -103,17 +82,6 @@ test('the documentation starts at /docs, and a missing page is not a fault', asy
     '/docs/%2e%2e/x',
   ]) {
     failed(await exchange(service.port, head(`GET ${path} HTTP/1.1`, 'Host: x')), 40400);
-  }
-});
-
-test('everything that the reference loads exists', async () => {
-  assert.equal((await page('/docs/api')).headers.get('location'), '/docs/api/');
-  const { text } = await page('/docs/api/');
-  const links = [...text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, link = '']) => link);
-  assert.ok(links.length > 4);
-  for (const link of [...links, '../../openapi.json']) {
-    const { pathname } = new URL(link, `${service.url}/docs/api/`);
-    assert.equal((await page(pathname)).status, 200, pathname);
   }
 });
 
@@ -132,7 +100,7 @@ test('no file outside of the reference is served, and no file name causes a faul
     '%00',
     '.%00./x',
     'a%2f',
-    'page.css/x',
+    'index.html/x',
     'x'.repeat(5000),
   ];
   for (const name of [...outside, ...odd]) {
@@ -153,7 +121,7 @@ test('conditions and ranges of a request for a file cause no fault', async () =>
     'Range: bytes=99999999-',
     'Range: x',
   ]) {
-    const answer = await exchange(service.port, head('GET /docs/api/page.css HTTP/1.1', 'Host: x', field));
+    const answer = await exchange(service.port, head('GET /docs/api/index.html HTTP/1.1', 'Host: x', field));
     assert.ok(answer.status < 500, `${field}: ${answer.text}`);
     if (answer.status >= 400) failed(answer, JSON.parse(answer.text).error);
   }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { examples } from '../../docs/generate/operation-examples.ts';
 import { referencePages } from '../../docs/generate/pages.ts';
 import manifest from '../../package.json' with { type: 'json' };
 
@@ -33,11 +34,27 @@ test('the decisions are numbered without a gap and listed in their index', () =>
   );
 });
 
-test('the table of operations names every operation of the OpenAPI document, and no other', () => {
-  const { paths }: { paths: Record<string, object> } = JSON.parse(read('docs/reference/openapi.json'));
-  const operations = Object.entries(paths).flatMap(([path, methods]) =>
-    Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+test('every operation has examples, and they name only parameters, verbs and flags that exist', () => {
+  const { paths }: { paths: Record<string, Record<string, Operation>> } = JSON.parse(
+    read('docs/reference/openapi.json'),
   );
-  const listed = read('docs/reference/operations.md').matchAll(/^\| `([A-Z]+ [^`]+)` \|/gm);
-  assert.deepEqual([...listed].map(([, operation]) => operation).sort(), operations.sort());
+  const operations = Object.values(paths).flatMap((methods) => Object.values(methods));
+  assert.deepEqual(Object.keys(examples).sort(), operations.map(({ operationId }) => operationId).sort());
+  for (const { operationId, parameters = [] } of operations) {
+    const { query, cli } = examples[operationId] ?? {};
+    const names = parameters.map(({ name }) => name);
+    const unknown = [...new URLSearchParams(query).keys()].filter((name) => !names.includes(name));
+    assert.deepEqual([...unknown, ...(cli === undefined ? [] : unknownIn(cli))], [], operationId);
+  }
 });
+
+type Operation = { operationId: string; parameters?: { name?: string }[] };
+
+/** The verb or the flags of a command that the reference does not have. */
+function unknownIn(command: string): string[] {
+  const [verb = ''] = /^[a-z]+(?: [a-z]+)?/.exec(command) ?? [];
+  const page = read(`docs/reference/cli/${verb.split(' ')[0]}.md`);
+  const help = page.split(/^##? plant-store /m).find((text) => text.startsWith(`${verb}\n`));
+  if (help === undefined) return [verb];
+  return [...command.matchAll(/--[a-z-]+/g)].map(String).filter((flag) => !help.includes(`${flag} `));
+}

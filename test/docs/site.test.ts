@@ -11,7 +11,7 @@ import { pageSources } from '../../docs/site/sources.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'plant-store-site-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
-buildSite(folder);
+await buildSite(folder);
 const pages = new Map(
   globSync('**/*.html', { cwd: folder }).map((page) => [page, readFileSync(join(folder, page), 'utf8')]),
 );
@@ -74,7 +74,20 @@ test('a link to a test becomes text, one to an example a page with its lines', (
   const { html, files } = render('docs/x.md', '[held](../test/x.test.ts), [r](../examples/receiver.mjs)');
   assert.equal(html, '<p>held, <a href="files/examples/receiver.mjs.html">r</a></p>\n');
   assert.deepEqual(files, [{ kind: 'listing', source: 'examples/receiver.mjs' }]);
-  assert.match(pages.get('files/examples/receiver.mjs.html') ?? '', /createHmac\(&#39;|createHmac\('/);
+  assert.match(pages.get('files/examples/receiver.mjs.html') ?? '', /createHmac/);
+});
+
+test('blocks of code are highlighted by classes; with labels they are tabs, of which the first is chosen', () => {
+  const { html } = render(
+    'docs/x.md',
+    '```bash curl\ncurl x\n```\n\n```ts Client\nawait x;\n```\n\n```text\nx\n```\n',
+  );
+  assert.match(html, /<span class="hljs-keyword">await<\/span>/);
+  assert.deepEqual(html.match(/<input[^>]*>/g), [
+    '<input type="radio" name="tabs-0" value="curl" checked>',
+    '<input type="radio" name="tabs-0" value="Client">',
+  ]);
+  assert.match(html, /<\/div>\n<\/div>\n<div class="code"><pre tabindex="0"><code>x\n<\/code>/);
 });
 
 test('a photo is copied, and its place reserved while it loads', () => {
@@ -91,7 +104,7 @@ test('a column without a heading gets no heading, and the typed part of a dialog
   assert.equal(table.match(/<th>/g)?.length, 1);
   const dialogue = render('docs/x.md', '```console\n$ a \\\n  b\nanswer\n```\n').html;
   assert.deepEqual(
-    [...dialogue.matchAll(/class="(\w+)">([^<]*)</g)].map(([, kind, text]) => [kind, text]),
+    [...dialogue.matchAll(/<span class="(\w+)">([^<]*)</g)].map(([, kind, text]) => [kind, text]),
     [
       ['prompt', '$ '],
       ['typed', 'a \\'],
@@ -115,8 +128,7 @@ function leadsSomewhere(page: string, link: string): boolean {
   if (/^https?:/.test(link)) return true;
   const [path = '', fragment] = link.split('#');
   const found = path === '' ? page : normalize(join(dirname(page), path));
-  // Pages of the service outside the site.
-  if (/^(?:\.\.\/console|api)\/$/.test(found)) return true;
+  if (found === '../console/' || found === 'api/') return true;
   if (!existsSync(join(folder, found)) || !statSync(join(folder, found)).isFile()) return false;
   return fragment === undefined || (pages.get(found) ?? '').includes(` id="${fragment}"`);
 }

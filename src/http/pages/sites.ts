@@ -5,44 +5,26 @@ import type { FastifyInstance } from 'fastify';
 import { packageFolder } from '../../config/package.ts';
 import { AppError } from '../../errors.ts';
 
-/** The policy of all our pages: no inline code, and nothing from other servers. */
-const STRICT = [
-  "default-src 'none'",
-  "style-src 'self'",
-  "img-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-];
-
-/** For the interactive reference, whose library sets style attributes. */
-const REFERENCE = [
+/** The policy of all pages: no inline code, and nothing from other servers. */
+const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
-  "style-src 'self' 'unsafe-inline'",
-  "img-src 'self' data:",
-  "font-src 'self'",
+  "style-src 'self'",
+  "img-src 'self'",
   "connect-src 'self'",
   "base-uri 'none'",
   "form-action 'none'",
   "frame-ancestors 'none'",
-];
+  "require-trusted-types-for 'script'",
+].join('; ');
 
-/**
- * The console at `/console`, the documentation at `/docs`, and the interactive reference at `/docs/api`.
- * `npm run prepare` builds them.
- */
+/** The console at `/console` and the documentation at `/docs`. `npm run prepare` builds them. */
 export async function serveSites(app: FastifyInstance, basePath: string): Promise<void> {
-  const console = { path: '/console', folder: built('console') };
-  const docs = { path: '/docs', folder: built('docs') };
-  const talksToTheApi = ["script-src 'self'", "connect-src 'self'", "require-trusted-types-for 'script'"];
-  await serveSite(app, { ...console, policy: [...STRICT, ...talksToTheApi] }, basePath);
-  await serveSite(app, { ...docs, policy: [...STRICT, "script-src 'self'", "connect-src 'self'"] }, basePath);
-  await serveSite(app, { path: '/docs/api', folder: built('docs/api'), policy: REFERENCE }, basePath);
-}
-
-function built(name: string): string {
-  return join(packageFolder, 'build', name);
+  for (const name of ['console', 'docs']) {
+    await serveSite(app, { path: `/${name}`, folder: join(packageFolder, 'build', name) }, basePath);
+  }
+  // Links on the page are relative to the folder.
+  app.get('/docs/api', (_request, reply) => reply.redirect(`${basePath}/docs/api/`));
 }
 
 export type Site = {
@@ -50,24 +32,26 @@ export type Site = {
   path: string;
   /** The folder of built files. Those in `assets/` have a hash in their name, so they never change. */
   folder: string;
-  /** The directives of the Content-Security-Policy. */
-  policy: readonly string[];
 };
 
-/** Serves built files. If a file `x` has a sibling `x.br` or `x.gz`, clients that accept it get that. */
+/**
+ * Serves built files. If a file `x` has a sibling `x.br` or `x.gz`, clients that accept it get that. A page `x.html` is
+ * also `x`.
+ */
 export async function serveSite(
   app: FastifyInstance,
-  { path, folder, policy }: Site,
+  { path, folder }: Site,
   basePath: string,
 ): Promise<void> {
   app.get(path, (_request, reply) => reply.redirect(`${basePath}${path}/`));
   if (!existsSync(join(folder, 'index.html'))) return answerNotBuilt(app, path);
   await app.register(async (scope) => {
-    applyPageRules(scope, policy);
+    applyPageRules(scope);
     await scope.register(fastifyStatic, {
       root: folder,
       prefix: `${path}/`,
       preCompressed: true,
+      extensions: ['html'],
       dotfiles: 'ignore',
       setHeaders(reply, file) {
         const isHashed = file.startsWith(join(folder, 'assets') + sep);
@@ -85,11 +69,10 @@ function answerNotBuilt(app: FastifyInstance, path: string): void {
   });
 }
 
-/** The rules for every page and file of this scope, in addition to the Content-Security-Policy of its pages. */
-export function applyPageRules(scope: FastifyInstance, policy: readonly string[]): void {
-  const joined = policy.join('; ');
+/** The rules for every page and file of this scope. */
+function applyPageRules(scope: FastifyInstance): void {
   scope.addHook('onSend', (_request, reply, payload, done) => {
-    reply.header('content-security-policy', joined);
+    reply.header('content-security-policy', POLICY);
     reply.header('x-content-type-options', 'nosniff');
     reply.header('referrer-policy', 'no-referrer');
     done(null, payload);
