@@ -66,7 +66,7 @@ async function writeAssets(write: Write, pages: readonly Page[]): Promise<Assets
   };
 }
 
-/** One file, of all that it imports. */
+/** One file, with the library that searches. */
 async function writeScript(write: Write): Promise<string> {
   const built = await build({
     configFile: false,

@@ -107,6 +107,24 @@ test('the search finds a section by its words, by keyboard alone, and opens it',
   });
 });
 
+for (const [typed, first] of [
+  ['40900', /^(?:409 Conflict|Create a plant)/],
+  ['GET /plants', /^List plants GET \/plants/],
+  ['pagination', /cursor/i],
+  ['healthcheck', /^Health/],
+  ['dead letter', /^Redeliver an event/],
+  ['rotate secrte', /secret/i],
+] as const) {
+  test(`the search finds "${typed}"`, async () => {
+    await read('', async (page) => {
+      await page.getByLabel('Search').fill(typed);
+      const found = page.locator('.found a').first();
+      await found.waitFor();
+      assert.match(await found.innerText(), first);
+    });
+  });
+}
+
 test('the button that copies covers no code', async () => {
   const covered = `[...document.querySelectorAll('.code')].filter(({ children: [code, button] }) =>
     code.getBoundingClientRect().right > button.getBoundingClientRect().left).length`;

@@ -1,3 +1,18 @@
+import MiniSearch from 'minisearch';
+
+/** What people type, and what the documentation calls it. */
+const SYNONYMS = {
+  pagination: 'cursor link',
+  paging: 'cursor link',
+  healthcheck: 'health readyz',
+  'dead letter': 'redeliver',
+  dlq: 'redeliver',
+  'api key': 'token',
+  'rate limit': '42900',
+  docker: 'container',
+  k8s: 'kubernetes',
+  sse: 'stream',
+};
 const MOST_FOUND = 12;
 const EXCERPT = 150;
 const { base, index } = document.body.dataset;
@@ -37,15 +52,12 @@ export function offerSearch() {
   });
 
   function load() {
-    loading ??= fetch(index).then(({ body }) =>
-      new Response(body.pipeThrough(new DecompressionStream('gzip'))).json(),
-    );
+    loading ??= loadIndex();
     return loading;
   }
 
   async function update() {
-    const words = wordsIn(input.value);
-    if (words.length === 0) {
+    if (input.value.trim() === '') {
       list.hidden = true;
       status.textContent = '';
       return;
@@ -58,9 +70,12 @@ export function offerSearch() {
       show([make('li', 'The search could not be loaded. Type on to try again.')]);
       return;
     }
-    const found = find(sections, words);
+    const query = queryOf(input.value);
+    const exact = sections.search(query);
+    // With a slip in it, a word may be any that is close; longer ones may have two.
+    const found = (exact.length > 0 ? exact : sections.search(query, { fuzzy: 0.3 })).slice(0, MOST_FOUND);
     status.textContent = found.length === 1 ? '1 place found' : `${found.length} places found`;
-    show(found.length > 0 ? found.map((section) => item(section, words)) : [make('li', 'Nothing is found.')]);
+    show(found.length > 0 ? found.map(item) : [make('li', 'Nothing is found.')]);
   }
 
   function show(items) {
@@ -69,37 +84,40 @@ export function offerSearch() {
   }
 }
 
-function wordsIn(text) {
-  return text.toLowerCase().split(/\s+/).filter(Boolean);
+/** Every section of the pages; those that people use stand before those that explain. */
+async function loadIndex() {
+  const { body } = await fetch(index);
+  const sections = await new Response(body.pipeThrough(new DecompressionStream('gzip'))).json();
+  const search = new MiniSearch({
+    idField: 'url',
+    fields: ['heading', 'page', 'text'],
+    storeFields: ['heading', 'page', 'text'],
+    searchOptions: {
+      boost: { heading: 4, page: 2 },
+      boostDocument: (url) =>
+        /^(?:api|reference)\/(?!limits)/.test(url) ? 1.5 : /^(?:how-to|tutorial)/.test(url) ? 1.3 : 1,
+      prefix: true,
+    },
+  });
+  // In parts, so that typing does not wait.
+  await search.addAllAsync(sections, { chunkSize: 100 });
+  return search;
 }
 
-/** The sections that have every word, those first that have them in their headings. */
-function find(sections, words) {
-  const score = ({ page, heading, text }) => {
-    const [ofPage, ofHeading, inText] = [page, heading, text].map((part) => part.toLowerCase());
-    let sum = 0;
-    for (const word of words) {
-      const found = (ofHeading.includes(word) ? 8 : 0) + (ofPage.includes(word) ? 5 : 0);
-      const times = inText.split(word).length - 1;
-      if (found + times === 0) return 0;
-      sum += found + Math.min(times, 4) + (ofHeading === word ? 8 : 0);
-    }
-    return sum;
-  };
-  return sections
-    .map((section) => ({ section, score: score(section) }))
-    .filter(({ score }) => score > 0)
-    .sort((a, b) => b.score - a.score)
-    .slice(0, MOST_FOUND)
-    .map(({ section }) => section);
+/** All words together; or, for what the documentation calls otherwise, all words of that. */
+function queryOf(text) {
+  const typed = text.trim().toLowerCase();
+  const others = Object.keys(SYNONYMS).filter((name) => typed.includes(name));
+  const queries = [typed, ...others.map((name) => typed.replace(name, SYNONYMS[name]))];
+  return { combineWith: 'OR', queries: queries.map((query) => ({ combineWith: 'AND', queries: [query] })) };
 }
 
-function item({ url, page, heading, text }, words) {
-  const link = make('a', '', { href: base + url });
+function item({ id, page, heading, text, terms }) {
+  const link = make('a', '', { href: base + id });
   link.append(make('strong', heading));
   if (heading !== page) link.append(make('small', page));
   const excerpt = make('span', '');
-  excerpt.append(...marked(around(text, words), words));
+  excerpt.append(...marked(around(text, terms), terms));
   link.append(excerpt);
   const entry = make('li', '');
   entry.append(link);
