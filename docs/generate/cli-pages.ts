@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 
 const INTRODUCTION = `# Command line
 
-In the project's folder, run \`npx plant-store\`. [Use the command line](../how-to/use-the-command-line.md) is a tour; this is
+In the project's folder, run \`bin/plant-store\`. [Use the command line](../how-to/use-the-command-line.md) is a tour; this is
 the complete reference, with a page for each command.
 
 - \`serve\`, \`user\`, \`token\`, \`share\`, \`backup\` and \`doctor\` work on the store, even while servers run on it;

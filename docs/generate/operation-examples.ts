@@ -7,7 +7,7 @@ import type { PlantStore } from '../../packages/client/src/client.ts';
 export type Example = {
   /** For `curl`. */
   query?: string;
-  /** After `npx plant-store`; absent when no verb does this alone. */
+  /** After `plant-store`; absent when no verb does this alone. */
   cli?: string;
   /** Its source is the example. */
   client?: (store: PlantStore) => Promise<unknown>;

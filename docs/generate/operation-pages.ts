@@ -123,7 +123,7 @@ function exampleTabs(id: string, operation: Operation): string[] {
   const block = (info: string, text: string) => `\`\`\`${info}\n${text}\n\`\`\``;
   return [
     block('bash curl', curlOf(operation, query)),
-    ...(cli ? [block('bash CLI', `npx plant-store ${cli}`)] : []),
+    ...(cli ? [block('bash CLI', `plant-store ${cli}`)] : []),
     ...(client ? [block('ts Client', sourceOf(client))] : []),
   ];
 }

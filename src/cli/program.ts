@@ -32,7 +32,7 @@ export function emptyProgram(): Command {
     );
   // The examples omit npx, so say under every verb that a checkout needs it.
   const place = process.env.npm_command === 'exec' ? 'afterAll' : 'after';
-  program.addHelpText(place, '\nIn a checkout of the project, run: npx plant-store');
+  program.addHelpText(place, '\nIn a checkout of the project, run: bin/plant-store');
   return program.hook('preAction', () => {
     if (program.opts<{ quiet?: true }>().quiet) beQuiet();
   });

@@ -72,7 +72,7 @@ test('a scope that the token lacks is named, and actions that need it are not of
   const hooker = await service.tokenFor('hooker', { scopes: ['webhooks:read'] });
   await browser.visit(service, { at: '#/plants', token: hooker }, async (page) => {
     await page.getByRole('heading', { name: 'Your token gives no access to the plants' }).waitFor();
-    await page.getByText('npx plant-store token create --user hooker --scopes plants:read').waitFor();
+    await page.getByText('plant-store token create --user hooker --scopes plants:read').waitFor();
     await inspect(page, 'plants-no-scope');
   });
 });

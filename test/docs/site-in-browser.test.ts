@@ -142,7 +142,7 @@ test('a code block can be copied; of a terminal dialogue, only the typed part', 
     const copied = await page.evaluate('navigator.clipboard.readText()');
     assert.match(
       String(copied),
-      /^npx plant-store user create ann\nnpx plant-store user create bob\nnpx [^\n]+$/,
+      /^plant-store user create ann\nplant-store user create bob\nplant-store [^\n]+$/,
     );
   });
 });

@@ -84,7 +84,7 @@ export function NoScope({ scope, what }: { scope: string; what: string }) {
         can create one:
       </p>
       <pre>
-        <code>{`npx plant-store token create --user ${session.value?.user} --scopes ${scope}`}</code>
+        <code>{`plant-store token create --user ${session.value?.user} --scopes ${scope}`}</code>
       </pre>
     </div>
   );

@@ -1,7 +1,6 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
-import type { Webhook } from '../../../packages/client/src/client.ts';
-import type { AllDeliveriesOptions } from '../../../packages/client/src/webhooks.ts';
+import type { AllDeliveriesOptions, Webhook } from '../../../packages/client/src/client.ts';
 import { Button, ButtonLink } from '../components/button.tsx';
 import { Pager } from '../components/pager.tsx';
 import { Empty, Loaded, NothingHere } from '../components/states.tsx';

@@ -67,7 +67,7 @@ export function SignIn() {
           <summary>Where do I get a token?</summary>
           <p>The first start of the service prints one, once. The operator can create more:</p>
           <pre>
-            <code>npx plant-store token create --user NAME</code>
+            <code>plant-store token create --user NAME</code>
           </pre>
         </details>
       </div>

@@ -28,7 +28,7 @@ export {
   type WebhookRefusal,
   WebhookVerificationError,
 } from './verify-webhook.ts';
-export type { DeliveryListOptions, DeliveryState, Webhooks } from './webhooks.ts';
+export type { AllDeliveriesOptions, DeliveryListOptions, DeliveryState, Webhooks } from './webhooks.ts';
 
 /** A plant store, on behalf of the token's user. */
 export class PlantStore {
