@@ -15,6 +15,13 @@ local function spread_request()
   return wrk.format(nil, nil, nil, (wrk.body:gsub('{spread}', text)))
 end
 
+-- Another number in each path, spread over a range: no list is requested twice soon, so none is kept in memory.
+local function numbered_request()
+  count = count + 1
+  local path = wrk.path:gsub('{id%%(%d+)}', function(range) return string.format('%d', count * 104729 % tonumber(range) + 1) end)
+  return wrk.format(nil, path)
+end
+
 function init(args)
   wrk.method = args[1]
   if args[2] ~= '' then
@@ -24,6 +31,7 @@ function init(args)
   for i = 3, #args do requests[#requests + 1] = wrk.format(nil, args[i]) end
   -- wrk sends a request that never changes without asking Lua for it, which costs it less.
   if #requests > 1 then request = next_request else wrk.path = args[3] end
+  if args[3]:find('{id%', 1, true) then request = numbered_request end
   if args[2]:find('{spread}', 1, true) then request = spread_request end
 end
 

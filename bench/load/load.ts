@@ -8,10 +8,12 @@ import { isInstalled, LOAD_CORE, pinned } from '../servers/tools.ts';
 /** Requests sent as fast as they are answered, over a fixed number of connections. */
 export type Load = {
   method: 'GET' | 'POST';
-  /** Requested in turn. */
+  /** Requested in turn. Each request replaces `{id%N}` in the only path by another number from 1 to N, with wrk. */
   paths: readonly [string, ...string[]];
   /** Each request replaces `{spread}` in it by another text; autocannon does not. */
   body?: string;
+  /** Such as `If-None-Match: *`. */
+  header?: string;
   token?: string;
   connections: number;
 };
@@ -42,12 +44,13 @@ export async function sendLoad(url: string, load: Load, seconds: number): Promis
 type Measured = Omit<LoadResult, 'cpuSeconds'>;
 
 async function wrk(url: string, load: Load, seconds: number): Promise<Measured> {
-  const { method, paths, body, token, connections } = load;
+  const { method, paths, body, header, token, connections } = load;
   const script = fileURLToPath(new URL('load.lua', import.meta.url));
   const output = await run([
     'wrk',
     ...['-t', '1', '-c', String(connections), '-d', `${seconds}s`, '--timeout', '10s', '-s', script],
     ...headerArguments(token),
+    ...(header === undefined ? [] : ['-H', header]),
     ...[url, '--', method, body ?? '', ...paths],
   ]);
   const result = /^RESULT (.*)$/m.exec(output)?.[1];
@@ -57,13 +60,14 @@ async function wrk(url: string, load: Load, seconds: number): Promise<Measured> 
 }
 
 async function autocannon(url: string, load: Load, seconds: number): Promise<Measured> {
-  const { method, paths, body, token, connections } = load;
+  const { method, paths, body, header, token, connections } = load;
   const output = await run([
     process.execPath,
     fileURLToPath(import.meta.resolve('autocannon')),
     ...['--json', '-n', '-c', String(connections), '-d', String(seconds), '-m', method],
     ...(body === undefined ? [] : ['-b', body, '-H', 'content-type: application/json']),
     ...headerArguments(token),
+    ...(header === undefined ? [] : ['-H', header]),
     // It asks for one path only.
     url + paths[0],
   ]);

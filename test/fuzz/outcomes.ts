@@ -351,8 +351,10 @@ async function sameWebhooks(lane: Lane): Promise<string | undefined> {
 }
 
 /** Ids of the plants, as the list has them. */
-function inOrder({ name, order }: Readonly<Record<string, string>>): readonly string[] {
-  if (order === 'desc') return PLANTS.toReversed();
-  if (name === undefined) return PLANTS;
+function inOrder({ name, order, from }: Readonly<Record<string, string>>): readonly string[] {
+  const isIn = (id: string) =>
+    from === undefined || (order === 'desc' ? BigInt(id) <= BigInt(from) : BigInt(id) >= BigInt(from));
+  if (order === 'desc') return PLANTS.filter(isIn).toReversed();
+  if (name === undefined) return PLANTS.filter(isIn);
   return 'plant'.startsWith(name.toLowerCase()) ? [...PLANTS].sort() : [];
 }

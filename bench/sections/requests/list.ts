@@ -24,6 +24,13 @@ export async function list(bench: Bench): Promise<Report> {
       { name: 'list: service', server: service, load },
       ...(before ? [{ name: 'list: version before', server: before, load }] : []),
       { name: 'list: bare node:http', server: bare, load },
+      // Each of these lists begins with the first plant, and is requested once.
+      {
+        name: 'list: read from the store',
+        server: service,
+        load: { ...load, paths: ['/plants?limit=20&from=-{id%1000000000}'] },
+      },
+      { name: 'list: 304', server: service, load: { ...load, header: 'If-None-Match: *' } },
     ],
     roundsOf(bench),
   );
@@ -34,7 +41,19 @@ export async function list(bench: Bench): Promise<Report> {
         name: `GET /plants?limit=20, ${CONNECTIONS} connections, against bare node:http`,
         unit: '×',
         values: ratios(loads, ['list: service', 'list: bare node:http']),
+        target: { atLeast: 0.8 },
+      },
+      {
+        name: 'the same, read from the store each time',
+        unit: '×',
+        values: ratios(loads, ['list: read from the store', 'list: bare node:http']),
         target: { atLeast: 0.6 },
+      },
+      {
+        name: 'the same, answered 304',
+        unit: '×',
+        values: ratios(loads, ['list: 304', 'list: bare node:http']),
+        target: { atLeast: 0.85 },
       },
       ...againstBefore(loads, 'list'),
     ],

@@ -56,8 +56,8 @@ export async function search(bench: Bench): Promise<Report> {
     ['PostgreSQL', onPostgres],
   ] as const) {
     for (const [what, path] of [
-      [`names in ${count} plants`, '/plants?name=PLANT%2077&limit=20'],
-      [`newest of ${count} plants`, '/plants?order=desc&limit=20'],
+      [`names in ${count} plants`, `/plants?name=PLANT%20{id%${count}}&limit=20`],
+      [`newest of ${count} plants`, `/plants?order=desc&limit=20&from={id%${count}}`],
       [`deliveries of ${WEBHOOKS} webhooks, ${count} deliveries`, '/deliveries?limit=20'],
       [`the same, held ones`, '/deliveries?state=held&limit=20'],
     ] as const) {

@@ -54,8 +54,8 @@ const ALL_FIELDS = 'id,name,tag,owner';
 /** The operations on plants. */
 export function plantsOf({ send }: Requests): Plants {
   const page: Plants['page'] = async ({ fields = ALL_FIELDS, limit = 100, from, signal, ...rest } = {}) => {
-    const begin = rest.cursor === undefined ? { from } : {};
-    return pageOf(await send({ path: ['plants'], query: { ...rest, ...begin, fields, limit }, signal }));
+    const query = { ...rest, from: rest.cursor ? undefined : from, fields, limit };
+    return pageOf(await send({ path: ['plants'], query, signal }));
   };
 
   return {

@@ -72,6 +72,7 @@ function validQuery(
     name: ['', 'p', 'PLANT', 'plANT', 'x'],
     webhook: [...webhooks, 'wh_none'],
     plant: [...PLANTS, '3'],
+    from: [...PLANTS, '3'],
     since: TIMES,
     until: TIMES,
     cursor: [cursors[listOf(operation)]],
@@ -115,7 +116,7 @@ function coherent(id: string, params: Query, query: Query, { webhooks }: Fixture
     return { params, query: limit === undefined ? { cursor } : { cursor, limit } };
   }
   if (id === 'listPlants' && (query.cursor ?? query.name) !== undefined) {
-    const { order: _, name, ...others } = query;
+    const { order: _order, from: _from, name, ...others } = query;
     return { params, query: name === undefined || query.cursor !== undefined ? others : { ...others, name } };
   }
   if (id === 'listDeliveries' && query.cursor !== undefined) {
