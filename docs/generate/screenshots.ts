@@ -36,7 +36,7 @@ try {
   await request('POST', '/plants', token, { name: 'Tulip tree', tag: 'Liriodendron tulipifera' });
   await take(token, '#/', 'console-overview');
   await take(token, '#/plants', 'console-plants');
-  await take(token, '#/deliveries', 'console-deliveries');
+  await take(token, '#/deliveries?state=all', 'console-deliveries');
 } finally {
   await browser.stop();
   await service.stop();
