@@ -22,16 +22,16 @@ test('the tutorial, with each block pasted and the console in a browser, works a
   const paste = () => newcomer.paste(blocks.next().value ?? '');
 
   await browser.visit(newcomer.service, {}, async (page) => {
-    await addPlant(page, { Name: 'Alder', Tag: 'Alnus', Id: '2000' });
+    await addPlant(page, { Name: 'Alder', Tag: 'Alnus', Id: '5000' });
 
     await paste();
-    assert.match(await paste(), /^HTTP\/1\.1 201 Created\r?\nlocation: \/plants\/2001\r?\n/);
+    assert.match(await paste(), /^HTTP\/1\.1 201 Created\r?\nlocation: \/plants\/5001\r?\n/);
     assert.equal(await paste(), shown('ID    NAME'));
 
     await paste();
-    assert.equal(await paste(), '2002\n');
+    assert.equal(await paste(), '5002\n');
     await newcomer.verified(1);
-    assert.equal(await paste(), shown('verified {"id":2002'));
+    assert.equal(await paste(), shown('verified {"id":5002'));
 
     await paste();
     await newcomer.verified(631);
