@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -140,4 +140,47 @@ test('commands of the main thread and the sender thread take turns', async (t) =
   ]);
   // More than one only while the other thread's next command is on its way.
   assert.ok(Math.max(most.main, most.sender) < 50, JSON.stringify(most));
+});
+
+test('a page that cannot be read counts as unreadable until it can be, though others are in memory', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'plant-store-'));
+  const path = join(folder, 'plant-store.db');
+  const said: string[] = [];
+  const say = (_details: object, message: string) => void said.push(message);
+  const store = await openSqliteStore({
+    path,
+    writer: 'thread',
+    clock,
+    deliveryDelayMs: 0,
+    log: { debug: say, info: say, warn: say, error: say },
+    onFatal: assert.ifError,
+  });
+  t.after(async () => {
+    await store.close();
+    rmSync(folder, { recursive: true });
+  });
+  // Another connection commits, so the store's reads the file again.
+  const db = new DatabaseSync(path);
+  db.exec(`UPDATE meta SET value = value + 1 WHERE name = 'access_epoch'; PRAGMA wal_checkpoint(FULL)`);
+  const place = db
+    .prepare(`SELECT (rootpage - 1) * page_size AS at, page_size AS bytes
+      FROM sqlite_schema, pragma_page_size WHERE name = 'meta'`)
+    .get();
+  db.close();
+  const [at, bytes] = [Number(place?.at), Number(place?.bytes)];
+  const fd = openSync(path, 'r+');
+  const page = Buffer.alloc(bytes);
+  readSync(fd, page, 0, bytes, at);
+  writeSync(fd, Buffer.alloc(bytes, 0xa5), 0, bytes, at);
+
+  await setImmediate();
+  for (let i = 0; i < 3; i++) assert.throws(() => store.check());
+  assert.equal(said.length, 1);
+  assert.match(said[0] ?? '', /cannot be used/);
+
+  writeSync(fd, page, 0, bytes, at);
+  closeSync(fd);
+  store.check();
+  assert.equal(said.length, 2);
+  assert.equal(said[1], 'the store is readable again');
 });

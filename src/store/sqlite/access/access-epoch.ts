@@ -7,8 +7,9 @@ export function accessEpoch(db: DatabaseSync, snapshot: Snapshot): () => number 
   const known = { generation: -1, epoch: -1 };
   const read = () => {
     if (known.generation !== snapshot.generation()) {
-      known.generation = snapshot.generation();
       known.epoch = Number(query.get()?.value);
+      // After the read, which may fail.
+      known.generation = snapshot.generation();
     }
     return known.epoch;
   };

@@ -70,6 +70,8 @@ export function watchStore({ path, db, files, log, onFatal }: WatchOptions): Wat
 
   function tryAgain(query: () => unknown): void {
     try {
+      // Empties the page cache: what is read from memory says nothing about the disk.
+      db.exec('PRAGMA shrink_memory');
       query();
     } catch (error) {
       if (isEnvironment(error)) note('reads', failureOf(error));

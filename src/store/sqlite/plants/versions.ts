@@ -85,8 +85,8 @@ export function versionReads(
 
   function lookForOthers(): void {
     if (generation === snapshot.generation()) return;
-    generation = snapshot.generation();
     const now = dataVersion();
+    generation = snapshot.generation();
     if (now === known) return;
     known = now;
     // SQLite tells the length of the log between transactions only.
