@@ -32,7 +32,7 @@ the embedded store ${limits.webhooksRead} in one turn of the event loop, on Post
 /** The metrics of the client library, as a service exports them. */
 export async function metricsPage(): Promise<string> {
   const own = Object.values<Metric>(catalogue);
-  const rows = own.map(({ name, type, labels, of, help }) => [
+  const rows = own.map(({ name, type, labels = [], of = 'replica', help }) => [
     code(name),
     type,
     labels.map(code).join(', '),

@@ -10,9 +10,10 @@ export type MetricType = 'counter' | 'gauge' | 'histogram';
 export type Metric = {
   name: string;
   type: MetricType;
-  labels: readonly string[];
-  /** Whether each replica reports its own share, or every replica reports the same for the whole store. */
-  of: 'replica' | 'store';
+  /** None by default. */
+  labels?: readonly string[];
+  /** `store`: every replica reports the same, for the whole store. By default each reports its own share. */
+  of?: 'store';
   help: string;
   /** For a histogram: upper bounds, in the unit of the name. */
   buckets?: readonly number[];
@@ -25,7 +26,6 @@ export const catalogue = {
     name: 'plant_store_http_request_duration_seconds',
     type: 'histogram',
     labels: ['method', 'route', 'code'],
-    of: 'replica',
     help:
       'From the arrival of a request to the end of its response, by the pattern of its route. The route is "none" if ' +
       'no route matched: an unknown path, an unsupported method, or a request refused before it was read. The code ' +
@@ -36,29 +36,22 @@ export const catalogue = {
   requestsUnderWay: {
     name: 'plant_store_http_requests_under_way',
     type: 'gauge',
-    labels: [],
-    of: 'replica',
     help: 'Requests in progress, including open event streams.',
   },
   connections: {
     name: 'plant_store_http_connections',
     type: 'gauge',
-    labels: [],
-    of: 'replica',
     help: 'Open client connections.',
   },
   errors: {
     name: 'plant_store_http_errors_total',
     type: 'counter',
     labels: ['error'],
-    of: 'replica',
     help: 'Error responses, by the code in their body. Excludes /healthz and /readyz.',
   },
   listsReset: {
     name: 'plant_store_http_lists_reset_total',
     type: 'counter',
-    labels: [],
-    of: 'replica',
     help:
       'List responses reset because too many readers had stalled and theirs for longest: the limit is ' +
       `${list.readersPerToken} per token, ${list.readers} in total.`,
@@ -67,7 +60,6 @@ export const catalogue = {
     name: 'plant_store_commit_commands',
     type: 'histogram',
     labels: ['queue'],
-    of: 'replica',
     help: 'Commands per commit.',
     buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000],
   },
@@ -75,7 +67,6 @@ export const catalogue = {
     name: 'plant_store_commit_duration_seconds',
     type: 'histogram',
     labels: ['queue'],
-    of: 'replica',
     help: 'From the start of a batch of commands until all of it is on disk or has failed.',
     buckets: [0.0005, ...DURATIONS],
   },
@@ -83,7 +74,6 @@ export const catalogue = {
     name: 'plant_store_write_queue_wait_seconds',
     type: 'histogram',
     labels: ['queue'],
-    of: 'replica',
     help: 'How long the first command of each batch waited until the batch began.',
     buckets: DURATIONS,
   },
@@ -91,21 +81,18 @@ export const catalogue = {
     name: 'plant_store_write_queue_commands',
     type: 'gauge',
     labels: ['queue'],
-    of: 'replica',
     help: `Commands that wait for a commit; writes are refused (50300) from ${writes.queuedCommands} on.`,
   },
   queueAge: {
     name: 'plant_store_write_queue_age_seconds',
     type: 'gauge',
     labels: ['queue'],
-    of: 'replica',
     help: `How long the oldest waiting command has waited; writes are refused (50300) beyond ${writes.queueAgeMs / 1000} s.`,
   },
   writeFailures: {
     name: 'plant_store_write_failures_total',
     type: 'counter',
     labels: ['error'],
-    of: 'replica',
     help:
       'Commands that failed because of the store: 50302 nothing was done, 50301 the outcome is unknown, 50000 a ' +
       'fault of the service.',
@@ -114,7 +101,6 @@ export const catalogue = {
     name: 'plant_store_delivery_attempts_total',
     type: 'counter',
     labels: ['outcome'],
-    of: 'replica',
     help:
       'Delivery attempts: delivered, retrying (failed, will be retried), failed (for good, after the last attempt), ' +
       'not_made (no request was sent).',
@@ -123,22 +109,18 @@ export const catalogue = {
     name: 'plant_store_delivery_attempt_duration_seconds',
     type: 'histogram',
     labels: ['outcome'],
-    of: 'replica',
     help: "From the lookup of the receiver's name to the end of its response.",
     buckets: [...DURATIONS, 15],
   },
   deliveriesUnderWay: {
     name: 'plant_store_deliveries_under_way',
     type: 'gauge',
-    labels: [],
-    of: 'replica',
     help: `Deliveries in flight, at most ${delivery.inAll}.`,
   },
   lanes: {
     name: 'plant_store_delivery_lanes',
     type: 'gauge',
     labels: ['state'],
-    of: 'replica',
     help:
       'Webhooks limited to one attempt at a time: silent (the last attempt got no complete response), failing (several ' +
       'attempts failed in a row; further ones are spaced out). Excludes webhooks without an attempt for ' +
@@ -147,15 +129,11 @@ export const catalogue = {
   pauses: {
     name: 'plant_store_webhook_pauses_total',
     type: 'counter',
-    labels: [],
-    of: 'replica',
     help: 'Pauses that receivers requested with Retry-After.',
   },
   disabled: {
     name: 'plant_store_webhooks_disabled_total',
     type: 'counter',
-    labels: [],
-    of: 'replica',
     help: 'Webhooks that the service disabled because their receiver is gone or has failed for days.',
   },
   webhooks: {
@@ -177,7 +155,6 @@ export const catalogue = {
   overdue: {
     name: 'plant_store_overdue_delivery_age_seconds',
     type: 'gauge',
-    labels: [],
     of: 'store',
     help:
       'How overdue the longest-waiting delivery is, excluding pauses; 0 when nothing ' +
@@ -186,8 +163,6 @@ export const catalogue = {
   readingAge: {
     name: 'plant_store_webhook_reading_age_seconds',
     type: 'gauge',
-    labels: [],
-    of: 'replica',
     help:
       'The age of the three metrics about webhooks and waiting deliveries, which are read at most every ' +
       `${observability.readEveryMs / 1000} s. Counts from the start of the service until the first successful read.`,
@@ -195,29 +170,24 @@ export const catalogue = {
   storeSize: {
     name: 'plant_store_size_bytes',
     type: 'gauge',
-    labels: [],
     of: 'store',
     help: 'The size of the store on disk, including its write-ahead log; for PostgreSQL, of the database.',
   },
   storeFree: {
     name: 'plant_store_disk_free_bytes',
     type: 'gauge',
-    labels: [],
     of: 'store',
     help: 'Free space on the file system of the data folder. Absent with PostgreSQL, whose disk is elsewhere.',
   },
   loopActive: {
     name: 'plant_store_event_loop_active_seconds_total',
     type: 'counter',
-    labels: [],
-    of: 'replica',
     help: 'Busy time of the main thread. Its rate is the utilisation; at 1 the thread is saturated.',
   },
   buildInfo: {
     name: 'plant_store_build_info',
     type: 'gauge',
     labels: ['version', 'node', 'store'],
-    of: 'replica',
     help: 'Always 1; its labels give the versions of the service and of Node, and the kind of store.',
   },
 } as const satisfies Record<string, Metric>;

@@ -165,7 +165,7 @@ test('pipelined requests on one connection count once each, and leave no listene
 
 test('every metric of the catalogue is exported, with its type and only its own labels', async () => {
   const found = await service.scrape();
-  for (const { name, type, labels } of Object.values<Metric>(catalogue)) {
+  for (const { name, type, labels = [] } of Object.values<Metric>(catalogue)) {
     assert.equal(found.types.get(name), type, name);
     const series = type === 'histogram' ? `${name}_bucket` : name;
     const own = type === 'histogram' ? [...labels, 'le'] : labels;
