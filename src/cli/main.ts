@@ -1,6 +1,6 @@
 import { type Command, CommanderError } from 'commander';
 import { exitCodeOf, messageOf } from './failure.ts';
-import { emptyProgram, reportTyposFirst } from './program.ts';
+import { emptyProgram } from './program.ts';
 import { ignoreBrokenPipes, insist } from './terminal/terminal.ts';
 import { meantArgs } from './unknown-verb.ts';
 import { define, examplesFirst, type Verb, type Verbs } from './verb.ts';
@@ -85,6 +85,5 @@ async function createProgram(args: readonly string[]): Promise<Command> {
       for (const [below, verb] of Object.entries(loaded.verbs)) define(command.command(below), verb);
     }
   }
-  reportTyposFirst(program, args);
   return program;
 }

@@ -56,39 +56,3 @@ function wrapped(text: string): string {
 function fill(paragraph: string, width: number): string {
   return new Help().boxWrap(paragraph, width);
 }
-
-/** Reports an unknown option before a missing one: in `token create --usr ann` the name is wrong. Nothing runs then. */
-export function reportTyposFirst(program: Command, args: readonly string[]): void {
-  const verb = verbOf(program, args);
-  if (!hasUnknownOption(verb, args)) return;
-  for (const option of verb.options) option.makeOptionMandatory(false);
-}
-
-function verbOf(program: Command, args: readonly string[]): Command {
-  let verb = program;
-  for (const arg of args) {
-    if (arg.startsWith('-')) continue;
-    const below = verb.commands.find((command) => command.name() === arg);
-    if (below === undefined) return verb;
-    verb = below;
-  }
-  return verb;
-}
-
-function hasUnknownOption(verb: Command, args: readonly string[]): boolean {
-  const known = verb.createHelp().visibleOptions(verb);
-  for (let above = verb.parent; above; above = above.parent) known.push(...above.options);
-  let isValue = false;
-  for (const arg of args) {
-    if (isValue) {
-      isValue = false;
-      continue;
-    }
-    if (arg === '--') return false;
-    if (!arg.startsWith('--')) continue;
-    const option = known.find(({ long }) => long === arg.split('=', 1)[0]);
-    if (option === undefined) return true;
-    isValue = option.required && !arg.includes('=');
-  }
-  return false;
-}

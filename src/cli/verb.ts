@@ -34,6 +34,7 @@ export function define(command: Command, verb: Verb): Command {
     // Commander passes the arguments, the flags and the command.
     const [flags, command] = given.slice(-2);
     try {
+      refuseMissing(command.options, flags);
       await run(flags, ...given.slice(0, -2), command);
     } catch (error) {
       if (!(error instanceof Misuse)) throw error;
@@ -42,11 +43,20 @@ export function define(command: Command, verb: Verb): Command {
   });
 }
 
+/** Commander itself would report a missing option before an unknown one; in `share add --ownr ann` the name is wrong. */
+function refuseMissing(options: readonly DeclaredOption[], flags: Readonly<Record<string, unknown>>): void {
+  const missing = options.find((each) => each.isRequired && flags[each.attributeName()] === undefined);
+  if (missing) throw new Misuse(`required option '${missing.flags}' not specified`);
+}
+
 /** The only values of an option, or the elements of a list with commas. */
 export type FixedValues = { choices: readonly string[]; isList?: true };
 
-/** An option that checks fixed values itself. The shell offers them. */
-export type CompletedOption = Option & { values?: FixedValues | undefined };
+export type DeclaredOption = Option & {
+  /** Of an option that checks fixed values itself. The shell offers them. */
+  values?: FixedValues | undefined;
+  isRequired?: true;
+};
 
 /** @param parse throws `InvalidArgumentError`; without it the value is a string */
 export function option<T>(
@@ -54,13 +64,13 @@ export function option<T>(
   description: string,
   parse?: (text: string, before: T) => T,
   values?: FixedValues,
-): CompletedOption {
+): DeclaredOption {
   const made = Object.assign(new Option(flags, description), { values });
   return parse ? made.argParser(parse) : made;
 }
 
 export function required<T>(flags: string, description: string, parse?: (text: string) => T): Option {
-  return option(flags, description, parse).makeOptionMandatory();
+  return Object.assign(option(flags, description, parse), { isRequired: true });
 }
 
 /** @param parse as for `option` */

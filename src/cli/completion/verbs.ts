@@ -1,5 +1,5 @@
 import type { Argument, Command } from 'commander';
-import type { CompletedOption, FixedValues } from '../verb.ts';
+import type { DeclaredOption, FixedValues } from '../verb.ts';
 
 /** The values that complete at one place. */
 export type Values = FixedValues | 'profile' | 'file' | 'anything';
@@ -45,7 +45,7 @@ export function placesOf(verbs: readonly KnownVerb[]): { place: string; values: 
 
 export const PROFILES = "plant-store login --list 2>/dev/null | awk 'NR > 1 { print $1 }'";
 
-function optionOf(option: CompletedOption): VerbOption {
+function optionOf(option: DeclaredOption): VerbOption {
   const { short, long, description, required, optional } = option;
   return {
     flags: [short, long].filter((flag) => flag !== undefined),
@@ -54,7 +54,7 @@ function optionOf(option: CompletedOption): VerbOption {
   };
 }
 
-function valuesOfOption({ long, flags, argChoices, values }: CompletedOption): Values {
+function valuesOfOption({ long, flags, argChoices, values }: DeclaredOption): Values {
   if (values) return values;
   if (argChoices) return { choices: argChoices };
   if (long === '--profile') return 'profile';
