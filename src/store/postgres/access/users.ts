@@ -1,52 +1,35 @@
 import type { Belongings, User } from '../../../access/port.ts';
 import { toBelongings, toUser } from '../../rows.ts';
 import { deleteWebhooksOf, disableWebhooksOf, enableWebhooksOf } from '../deliveries/user-webhooks.ts';
-import type { Database, Query, Row, Statement } from '../engine/database.ts';
+import type { Database, Query, Row } from '../engine/database.ts';
+import { statement } from '../engine/statement.ts';
 import type { Work } from '../engine/writer.ts';
 import { removeSharesOf } from './shares.ts';
 
 const COLUMNS = 'id, name, created_at, disabled_at';
 
-const FIND: Statement = {
-  name: 'users-find',
-  text: `SELECT ${COLUMNS}
-    FROM users
-    WHERE name = $1 AND deleted_at IS NULL`,
-};
+const FIND = statement`SELECT ${COLUMNS}
+  FROM users
+  WHERE name = $1 AND deleted_at IS NULL`;
 
 /** Uses no number of the sequence if the name is taken, unless others create the same user concurrently. */
-const INSERT: Statement = {
-  name: 'users-insert',
-  text: `INSERT INTO users (name, created_at)
-    SELECT $1, $2
-    WHERE NOT EXISTS (SELECT 1 FROM users WHERE name = $1)
-    ON CONFLICT (name) DO NOTHING
-    RETURNING ${COLUMNS}`,
-};
+const INSERT = statement`INSERT INTO users (name, created_at)
+  SELECT $1, $2
+  WHERE NOT EXISTS (SELECT 1 FROM users WHERE name = $1)
+  ON CONFLICT (name) DO NOTHING
+  RETURNING ${COLUMNS}`;
 
 /** Writes for the user also lock the row, so they run before or after the holder of this lock. */
-const LOCK: Statement = {
-  name: 'users-lock',
-  text: `${FIND.text}
-    FOR UPDATE`,
-};
+const LOCK = statement`${FIND.text}
+  FOR UPDATE`;
 
-const SET_DISABLED: Statement = {
-  name: 'users-set-disabled',
-  text: 'UPDATE users SET disabled_at = $1 WHERE id = $2',
-};
+const SET_DISABLED = statement`UPDATE users SET disabled_at = $1 WHERE id = $2`;
 
-const SET_DELETED: Statement = {
-  name: 'users-set-deleted',
-  text: `UPDATE users
-    SET deleted_at = $1, deleted_tx = pg_current_xact_id(), name = NULL
-    WHERE id = $2`,
-};
+const SET_DELETED = statement`UPDATE users
+  SET deleted_at = $1, deleted_tx = pg_current_xact_id(), name = NULL
+  WHERE id = $2`;
 
-const DROP_TOKENS: Statement = {
-  name: 'users-drop-tokens',
-  text: 'DELETE FROM tokens WHERE user_id = $1',
-};
+const DROP_TOKENS = statement`DELETE FROM tokens WHERE user_id = $1`;
 
 export function createUser({ name, at }: { name: string; at: number }): Work<User | undefined> {
   return async (query) => firstUser(await query(INSERT, [name, at]));
@@ -94,23 +77,17 @@ export function deleteUser(name: string, at: number): Work<boolean> {
   };
 }
 
-const ALL: Statement = {
-  name: 'users-all',
-  text: `SELECT ${COLUMNS}
-    FROM users
-    WHERE deleted_at IS NULL
-    ORDER BY name`,
-};
+const ALL = statement`SELECT ${COLUMNS}
+  FROM users
+  WHERE deleted_at IS NULL
+  ORDER BY name`;
 
-const BELONGINGS: Statement = {
-  name: 'users-belongings',
-  text: `SELECT (SELECT count(*) FROM plants WHERE owner = u.id) AS plants,
-      (SELECT count(*) FROM webhooks WHERE owner = u.id AND status <> 'deleted') AS webhooks,
-      (SELECT count(*) FROM tokens WHERE user_id = u.id) AS tokens,
-      (SELECT count(*) FROM shares WHERE owner = u.id) + (SELECT count(*) FROM shares WHERE viewer = u.id) AS shares
-    FROM users u
-    WHERE u.name = $1 AND u.deleted_at IS NULL`,
-};
+const BELONGINGS = statement`SELECT (SELECT count(*) FROM plants WHERE owner = u.id) AS plants,
+    (SELECT count(*) FROM webhooks WHERE owner = u.id AND status <> 'deleted') AS webhooks,
+    (SELECT count(*) FROM tokens WHERE user_id = u.id) AS tokens,
+    (SELECT count(*) FROM shares WHERE owner = u.id) + (SELECT count(*) FROM shares WHERE viewer = u.id) AS shares
+  FROM users u
+  WHERE u.name = $1 AND u.deleted_at IS NULL`;
 
 export function userReads({ read }: Pick<Database, 'read'>) {
   return {

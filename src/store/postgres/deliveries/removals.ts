@@ -1,5 +1,5 @@
 import { behind } from '../../event-ids.ts';
-import type { Query, Row, Statement } from '../engine/database.ts';
+import type { Query, Row } from '../engine/database.ts';
 import { statement } from '../engine/statement.ts';
 import type { Announced } from '../replicas/announced.ts';
 
@@ -95,8 +95,7 @@ export async function userRemoval(limit: number, query: Query, announced: Announ
   for (const part of USER_PARTS) if ((await query(part, [row.id, limit])).length === limit) return;
   const removed: Row[] = await query(REMOVE_USER, [row.id]);
   if (removed.length === 0) return;
-  await query(FORGET_FEED, [row.id]);
-  for (const table of FORGET_COUNTS) await query(table, [row.id]);
+  for (const table of FORGET) await query(table, [row.id]);
   announced.access = true;
 }
 
@@ -108,16 +107,15 @@ const FIRST_USER = statement`SELECT id
       AND NOT EXISTS (SELECT 1 FROM withdrawals x WHERE x.owner = u.id) DESC, id
   LIMIT 1`;
 
-const USER_PARTS: readonly Statement[] = [
-  ['plants', 'owner', 'id'],
-  ['events', 'owner', 'id'],
-  ['idempotency', 'user_id', 'request'],
-].map(([table, owner, id]) => ({
-  name: `removals-${table}`,
-  text: `DELETE FROM ${table}
-    WHERE ${owner} = $1 AND ${id} IN (SELECT ${id} FROM ${table} WHERE ${owner} = $1 ORDER BY ${id} LIMIT $2)
-    RETURNING 1`,
-}));
+const someOf = (table: string, owner: string, id: string) => statement`DELETE FROM ${table}
+  WHERE ${owner} = $1 AND ${id} IN (SELECT ${id} FROM ${table} WHERE ${owner} = $1 ORDER BY ${id} LIMIT $2)
+  RETURNING 1`;
+
+const USER_PARTS = [
+  someOf('plants', 'owner', 'id'),
+  someOf('events', 'owner', 'id'),
+  someOf('idempotency', 'user_id', 'request'),
+];
 
 const REMOVE_USER = statement`DELETE FROM users
   WHERE id = $1 AND deleted_tx < pg_snapshot_xmin(pg_current_snapshot())
@@ -127,8 +125,6 @@ const REMOVE_USER = statement`DELETE FROM users
     AND NOT EXISTS (SELECT 1 FROM events WHERE owner = $1)
   RETURNING 1`;
 
-const FORGET_FEED = statement`DELETE FROM removed_events WHERE owner = $1`;
-
-const FORGET_COUNTS: readonly Statement[] = ['plant_counts', 'assigned_ids', 'ids_without_counter'].map(
-  (table) => ({ name: `removals-${table}`, text: `DELETE FROM ${table} WHERE owner = $1` }),
+const FORGET = ['removed_events', 'plant_counts', 'assigned_ids', 'ids_without_counter'].map(
+  (table) => statement`DELETE FROM ${table} WHERE owner = $1`,
 );

@@ -2,19 +2,17 @@ import { createHash } from 'node:crypto';
 import type { Caller, KeptRecord, Once, RequestKey } from '../../../idempotency/port.ts';
 import { toKeptRecord } from '../../rows.ts';
 import { KEY_USED, USER_GONE } from '../../write-outcomes.ts';
-import type { Bound, Database, Query, Statement } from '../engine/database.ts';
+import type { Bound, Database, Query } from '../engine/database.ts';
+import { statement } from '../engine/statement.ts';
 
 /** What a key belongs to, as stored in the table. */
 export function requestOf({ method, path, key }: RequestKey): string {
   return createHash('sha256').update(`${method}\n${path}\n${key}`).digest('hex');
 }
 
-const REMOVE_OVER: Statement = {
-  name: 'idempotency-remove-over',
-  text: `DELETE FROM idempotency k
-    USING json_to_recordset($1) AS i(user_id int8, request text, at int8)
-    WHERE k.user_id = i.user_id AND k.request = i.request AND k.expires_at <= i.at`,
-};
+const REMOVE_OVER = statement`DELETE FROM idempotency k
+  USING json_to_recordset($1) AS i(user_id int8, request text, at int8)
+  WHERE k.user_id = i.user_id AND k.request = i.request AND k.expires_at <= i.at`;
 
 /** Removes the expired records of these keys. */
 export function removeOver(requests: readonly Once[]): Bound {
@@ -22,21 +20,12 @@ export function removeOver(requests: readonly Once[]): Bound {
   return { statement: REMOVE_OVER, values: [JSON.stringify(keys)] };
 }
 
-const ACTIVE: Statement = {
-  name: 'users-active',
-  text: 'SELECT 1 FROM users WHERE id = $1 AND disabled_at IS NULL AND deleted_at IS NULL FOR SHARE',
-};
+const ACTIVE = statement`SELECT 1 FROM users WHERE id = $1 AND disabled_at IS NULL AND deleted_at IS NULL FOR SHARE`;
 
-const EXISTS: Statement = {
-  name: 'idempotency-exists',
-  text: 'SELECT 1 FROM idempotency WHERE user_id = $1 AND request = $2',
-};
+const EXISTS = statement`SELECT 1 FROM idempotency WHERE user_id = $1 AND request = $2`;
 
-const INSERT: Statement = {
-  name: 'idempotency-insert',
-  text: `INSERT INTO idempotency (user_id, request, fingerprint, status, location, body, expires_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-};
+const INSERT = statement`INSERT INTO idempotency (user_id, request, fingerprint, status, location, body, expires_at)
+  VALUES ($1, $2, $3, $4, $5, $6, $7)`;
 
 /**
  * Runs work, unless its caller is disabled or deleted or its key has a record; records the answer if the work had an
@@ -65,19 +54,13 @@ function recordOf(once: Once): unknown[] {
   return [once.user, requestOf(once), once.fingerprint, status, location ?? null, body, once.expiresAt];
 }
 
-const FIND: Statement = {
-  name: 'idempotency-find',
-  text: `SELECT fingerprint, status, location, body
-    FROM idempotency
-    WHERE user_id = $1 AND request = $2 AND expires_at > $3`,
-};
+const FIND = statement`SELECT fingerprint, status, location, body
+  FROM idempotency
+  WHERE user_id = $1 AND request = $2 AND expires_at > $3`;
 
-const KEEP: Statement = {
-  name: 'idempotency-keep',
-  text: `${INSERT.text}
-    ON CONFLICT DO NOTHING
-    RETURNING 1`,
-};
+const KEEP = statement`${INSERT.text}
+  ON CONFLICT DO NOTHING
+  RETURNING 1`;
 
 /** Records the answer to a request that changed nothing; false, without a change, if an unexpired record exists. */
 export function keepAnswer(once: Once): (query: Query) => Promise<boolean> {
