@@ -2,7 +2,6 @@ import type { Runtime } from '../runtime.ts';
 import type { AccessStore } from './port.ts';
 import { scopes } from './scopes.ts';
 import { createToken, hashToken } from './tokens.ts';
-import { createUser } from './users.ts';
 
 /** The user of the first token and of the bootstrap token. */
 export const ADMIN = 'admin';
@@ -32,7 +31,7 @@ export async function bootstrap(
 
   const made = await store.tokens();
   if (made.length > 0) return { token: undefined };
-  await createUser({ store, runtime }, ADMIN);
+  await store.createUser({ name: ADMIN, at: runtime.clock.now() });
   const first = await createToken({ store, runtime }, { user: ADMIN, label: 'first run', scopes });
   return { token: first?.token };
 }

@@ -3,7 +3,7 @@ import type { Scope } from './scopes.ts';
 
 /** What access needs from a store. */
 export interface AccessStore {
-  /** Undefined when the name is taken. */
+  /** The name satisfies `isUserName`. Undefined when it is taken. */
   createUser(user: { name: string; at: number }): Promise<User | undefined>;
   /** The user of this name, created if missing. */
   ensureUser(user: { name: string; at: number }): Promise<User>;
@@ -23,7 +23,7 @@ export interface AccessStore {
    */
   deleteUser(name: string, at: number): Promise<boolean>;
 
-  /** Lets the viewer read all plants of the owner. */
+  /** Lets the viewer, another user, read all plants of the owner, including future ones. */
   addShare(share: NewShare, most: number): Promise<ShareOutcome>;
   /**
    * Takes effect at once for every list, feed and delivery; pending deliveries to the viewer's webhooks are dropped

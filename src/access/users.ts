@@ -1,7 +1,7 @@
 import { AppError } from '../errors.ts';
 import { access } from '../limits.ts';
 import type { Runtime } from '../runtime.ts';
-import type { AccessStore, User } from './port.ts';
+import type { AccessStore } from './port.ts';
 
 export const userNameRule =
   `1 to ${access.userNameLength} characters, without control characters or lone surrogates, ` +
@@ -22,14 +22,6 @@ export function disabledUser(): AppError {
   return new AppError(40101, 'The user of the token is disabled.');
 }
 
-/** Creates a user whose name satisfies `isUserName`. Undefined when the name is taken. */
-export async function createUser(
-  { store, runtime }: { store: AccessStore; runtime: Runtime },
-  name: string,
-): Promise<User | undefined> {
-  return store.createUser({ name, at: runtime.clock.now() });
-}
-
 /**
  * Disables a user, or enables them again. `as before`: nothing changed. The tokens of a disabled user are refused,
  * and their webhooks hold all pending and new deliveries. Enabling undoes it.
@@ -43,15 +35,4 @@ export async function setUserDisabled(
   if (user && (user.disabledAt !== undefined) === isDisabled) return 'as before';
   const isThere = await store.setUserDisabled(name, isDisabled, runtime.clock.now());
   return isThere ? 'changed' : 'no user';
-}
-
-/**
- * Deletes a user; their plants and events are then removed slice by slice (`AccessStore.deleteUser`). False when
- * there is no such user.
- */
-export async function deleteUser(
-  { store, runtime }: { store: AccessStore; runtime: Runtime },
-  name: string,
-): Promise<boolean> {
-  return store.deleteUser(name, runtime.clock.now());
 }

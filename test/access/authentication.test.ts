@@ -5,7 +5,6 @@ import { createAuthenticate } from '../../src/access/authentication.ts';
 import { bootstrap } from '../../src/access/bootstrap.ts';
 import type { TokenUse } from '../../src/access/port.ts';
 import { createToken, hashToken, mintToken } from '../../src/access/tokens.ts';
-import { createUser } from '../../src/access/users.ts';
 import { AppError } from '../../src/errors.ts';
 import type { Runtime } from '../../src/runtime.ts';
 import { silentLog, systemRuntime } from '../../src/runtime.ts';
@@ -24,7 +23,7 @@ describe('authentication', () => {
       deliveryDelayMs: 0,
       onFatal: assert.fail,
     });
-    await createUser({ store: store.access, runtime }, 'rosa');
+    await store.access.createUser({ name: 'rosa', at: runtime.clock.now() });
   });
   after(() => store.close());
 

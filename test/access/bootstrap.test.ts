@@ -3,7 +3,6 @@ import { test } from 'node:test';
 import { bootstrap } from '../../src/access/bootstrap.ts';
 import { scopes } from '../../src/access/scopes.ts';
 import { hashToken } from '../../src/access/tokens.ts';
-import { createUser } from '../../src/access/users.ts';
 import { withAccess } from './access.ts';
 
 const CHOSEN = 'chosen-by-the-operator-0123456789abcdef';
@@ -34,7 +33,7 @@ test('later runs create no token, even if the first one was revoked', async () =
 
 test('a first run interrupted between user and token is completed by the next one', async () => {
   await withAccess(async (parts) => {
-    await createUser(parts, 'admin');
+    await parts.store.createUser({ name: 'admin', at: parts.runtime.clock.now() });
     assert.ok((await bootstrap(parts, undefined)).token);
     assert.equal((await parts.store.users()).length, 1);
   });

@@ -4,7 +4,6 @@ import { createAuthenticate } from '../../src/access/authentication.ts';
 import { bootstrap } from '../../src/access/bootstrap.ts';
 import { createVerifyJwt } from '../../src/access/jwt.ts';
 import { createToken } from '../../src/access/tokens.ts';
-import { createUser } from '../../src/access/users.ts';
 import { identityProvider as limits } from '../../src/limits.ts';
 import { type Runtime, silentLog, systemRuntime } from '../../src/runtime.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
@@ -73,7 +72,7 @@ describe('the user of a JWT', () => {
 
   test('is the existing user of that name', async () => {
     const { check } = openAuthenticate();
-    const made = await createUser({ store: store.access, runtime }, 'rosa');
+    const made = await store.access.createUser({ name: 'rosa', at: runtime.clock.now() });
     const principal = await check(await provider.token('rosa'));
     assert.deepEqual(principal.user, { id: made?.id, name: 'rosa' });
   });

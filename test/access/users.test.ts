@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createUser, isUserName } from '../../src/access/users.ts';
+import { isUserName } from '../../src/access/users.ts';
 import { withAccess } from './access.ts';
 
 test('a user name has 1 to 255 code points', () => {
@@ -29,11 +29,12 @@ test('a user name has no control character, no lone surrogate, and no white spac
 
 test('a taken name creates no second user', async () => {
   await withAccess(async ({ store, runtime }) => {
-    const first = await createUser({ store, runtime }, 'ann');
+    const at = runtime.clock.now();
+    const first = await store.createUser({ name: 'ann', at });
     assert.equal(first?.name, 'ann');
-    assert.equal(first?.createdAt, runtime.clock.now());
-    assert.equal(await createUser({ store, runtime }, 'ann'), undefined);
-    assert.equal((await createUser({ store, runtime }, 'Ann'))?.name, 'Ann');
+    assert.equal(first?.createdAt, at);
+    assert.equal(await store.createUser({ name: 'ann', at }), undefined);
+    assert.equal((await store.createUser({ name: 'Ann', at }))?.name, 'Ann');
     assert.equal((await store.users()).length, 2);
   });
 });

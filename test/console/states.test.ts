@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { addShare } from '../../src/access/shares.ts';
 import { startBrowser } from '../../testkit/browser/browser.ts';
 import { inspect } from '../../testkit/browser/inspect.ts';
 import { succeeded } from '../../testkit/service/answer.ts';
@@ -80,7 +79,7 @@ test('a scope that the token lacks is named, and actions that need it are not of
 test('a shared plant is marked, and cannot be deleted', async () => {
   const [owner, viewer] = [await service.tokenFor('olga'), await service.tokenFor('victor')];
   await service.beside(({ store, runtime }) =>
-    addShare({ store: store.access, runtime }, { owner: 'olga', viewer: 'victor' }),
+    store.access.addShare({ owner: 'olga', viewer: 'victor', at: runtime.clock.now() }, 100),
   );
   succeeded(await service.request('POST', '/plants', { token: owner, body: { name: 'Oak' } }), 201);
   succeeded(

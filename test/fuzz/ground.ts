@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { scopes as allScopes, type Scope } from '../../src/access/scopes.ts';
 import { createToken } from '../../src/access/tokens.ts';
-import { createUser } from '../../src/access/users.ts';
 import { problemOf } from '../../testkit/contract/answers.ts';
 import { type Operation, readDocument } from '../../testkit/contract/document.ts';
 import { type Parts, type Service, startService } from '../../testkit/service/service.ts';
@@ -61,7 +60,7 @@ export async function startGround(kind: FuzzedStore): Promise<Ground> {
   const receiver = await startReceiver();
   const operations = readDocument((await service.request('GET', '/openapi.json', { token: null })).text);
   const tester = 'whoever asks what the service knows';
-  await createUser(access, tester);
+  await store.access.createUser({ name: tester, at: runtime.clock.now() });
   let numbers = 0;
 
   /** Waits until the service has noticed direct changes; the embedded store does at once. */
@@ -84,7 +83,7 @@ export async function startGround(kind: FuzzedStore): Promise<Ground> {
     store,
     now: runtime.clock.now,
     async newUser(name) {
-      await createUser(access, name);
+      await store.access.createUser({ name, at: runtime.clock.now() });
     },
     async newToken(user, scopes = allScopes, expiresInMs = undefined) {
       const made = await createToken(access, { user, label: '', scopes, expiresInMs });

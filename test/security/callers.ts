@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict';
 import { type Scope, scopes } from '../../src/access/scopes.ts';
-import { addShare } from '../../src/access/shares.ts';
 import { createToken } from '../../src/access/tokens.ts';
-import { createUser, deleteUser } from '../../src/access/users.ts';
 import type { Parts, Service } from '../../testkit/service/service.ts';
 import { type Outcome, type Row, refusals } from './matrix.ts';
 import { untilChoresAreDone } from './rows.ts';
@@ -44,15 +42,15 @@ async function makeTokens(parts: Parts) {
     deleted: await tokenOf(parts, 'deleted'),
     without: await tokensWithout(parts),
   };
-  const access = { store: store.access, runtime };
-  await store.access.revokeToken(tokens.revoked.id, runtime.clock.now());
+  const at = runtime.clock.now();
+  await store.access.revokeToken(tokens.revoked.id, at);
   for (const viewer of ['viewer', 'former viewer', 'disabled', 'deleted']) {
-    assert.equal(await addShare(access, { owner: OWNER, viewer }), 'shared');
+    assert.equal(await store.access.addShare({ owner: OWNER, viewer, at }, 100), 'shared');
   }
-  assert.equal(await addShare(access, { owner: 'shown', viewer: OWNER }), 'shared');
+  assert.equal(await store.access.addShare({ owner: 'shown', viewer: OWNER, at }, 100), 'shared');
   assert.ok(await store.access.removeShare({ owner: OWNER, viewer: 'former viewer' }));
-  assert.ok(await store.access.setUserDisabled('disabled', true, runtime.clock.now()));
-  assert.ok(await deleteUser(access, 'deleted'));
+  assert.ok(await store.access.setUserDisabled('disabled', true, at));
+  assert.ok(await store.access.deleteUser('deleted', at));
   return tokens;
 }
 
@@ -73,7 +71,7 @@ async function tokenOf(
   options: { scopes?: readonly Scope[]; expiresInMs?: number } = {},
 ): Promise<{ id: string; token: string }> {
   const access = { store: store.access, runtime };
-  await createUser(access, user);
+  await store.access.createUser({ name: user, at: runtime.clock.now() });
   const made = await createToken(access, { user, label: '', scopes, ...options });
   if (made === undefined) throw new Error(`There is no user ${user}.`);
   return made;

@@ -4,7 +4,6 @@ import { mkdir } from 'node:fs/promises';
 import type { TestContext } from 'node:test';
 import { scopes } from '../../src/access/scopes.ts';
 import { createToken } from '../../src/access/tokens.ts';
-import { createUser } from '../../src/access/users.ts';
 import type { Environment } from '../../src/config/config.ts';
 import { type IdentityProvider, startIdentityProvider } from '../../testkit/identity/identity-provider.ts';
 import { makePlace, type Place } from '../../testkit/processes/place.ts';
@@ -75,7 +74,7 @@ async function opaqueTokens({ dataDir }: Place): Promise<Pick<Stage, 'revoked'> 
   await mkdir(dataDir);
   return beside(dataDir, async ({ store, runtime }) => {
     const access = { store: store.access, runtime };
-    await createUser(access, USER);
+    await store.access.createUser({ name: USER, at: runtime.clock.now() });
     const [good, revoked] = [
       await createToken(access, { user: USER, label: '', scopes }),
       await createToken(access, { user: USER, label: '', scopes }),

@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { scopes as allScopes, type Scope } from '../../src/access/scopes.ts';
 import { createToken } from '../../src/access/tokens.ts';
-import { createUser } from '../../src/access/users.ts';
 import { startApp } from '../../src/app.ts';
 import { type Environment, readConfig, storePath } from '../../src/config/config.ts';
 import type { DatabaseUrl } from '../../src/config/database-url.ts';
@@ -157,7 +156,7 @@ async function openDatabase(url: DatabaseUrl): Promise<Parts> {
 
 async function tokenFor({ store, runtime }: Parts, user: string, options: TokenOptions): Promise<string> {
   const access = { store: store.access, runtime };
-  await createUser(access, user);
+  await store.access.createUser({ name: user, at: runtime.clock.now() });
   const made = await createToken(access, { user, label: '', scopes: allScopes, ...options });
   if (made === undefined) throw new Error(`There is no user ${user}.`);
   return made.token;

@@ -1,5 +1,4 @@
 import type { ShareOutcome } from '../../access/port.ts';
-import { addShare, sharesBetween } from '../../access/shares.ts';
 import { access } from '../../limits.ts';
 import { Failure, Misuse } from '../failure.ts';
 import { type StoreFlags, withStore } from '../service/store.ts';
@@ -30,7 +29,14 @@ export const verbs: Verbs = {
     options: both(),
     examples: ['share add --owner ann --viewer bob'],
     async run(flags: ShareFlags) {
-      say(sharedInWords(await withStore(flags, (parts) => addShare(parts, flags)), flags));
+      const { owner, viewer } = flags;
+      if (owner === viewer) {
+        throw new Misuse('users can always read their own plants; pass another user as --viewer');
+      }
+      const outcome = await withStore(flags, ({ store, runtime }) =>
+        store.addShare({ owner, viewer, at: runtime.clock.now() }, access.sharesPerUser),
+      );
+      say(sharedInWords(outcome, flags));
     },
   },
   list: {
@@ -43,11 +49,15 @@ export const verbs: Verbs = {
     ],
     examples: ['share list', 'share list --viewer bob', `share list --json | jq -r '.[].viewer'`],
     async run({ owner, viewer, json, ...flags }: ListFlags) {
-      const stored = await withStore(flags, async (parts) => {
-        await refuseUnknownUsers(parts.store, owner, viewer);
-        return sharesBetween(parts, { owner, viewer });
+      const stored = await withStore(flags, async ({ store }) => {
+        await refuseUnknownUsers(store, owner, viewer);
+        return store.shares();
       });
-      const shares = stored.map((share) => ({ ...share, createdAt: isoTime(share.createdAt) }));
+      const shares = stored
+        .filter(
+          (share) => (owner ?? share.owner) === share.owner && (viewer ?? share.viewer) === share.viewer,
+        )
+        .map((share) => ({ ...share, createdAt: isoTime(share.createdAt) }));
       if (json) return printJson(shares);
       if (shares.length === 0) return say('No shares found.');
       const rows = shares.map((share) => [share.owner, share.viewer, share.createdAt]);
@@ -72,11 +82,9 @@ export const verbs: Verbs = {
 };
 
 /** Throws when the share could not be added. */
-function sharedInWords(outcome: ShareOutcome | 'same user', { owner, viewer }: ShareFlags): string {
+function sharedInWords(outcome: ShareOutcome, { owner, viewer }: ShareFlags): string {
   const most = access.sharesPerUser;
   switch (outcome) {
-    case 'same user':
-      throw new Misuse('users can always read their own plants; pass another user as --viewer');
     case 'shared':
       return `The user "${viewer}" can now read the plants of "${owner}".`;
     case 'shared before':

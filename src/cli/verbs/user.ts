@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type Argument, InvalidArgumentError } from 'commander';
 import { ADMIN } from '../../access/bootstrap.ts';
 import type { AccessStore, Belongings, User } from '../../access/port.ts';
-import { createUser, deleteUser, isUserName, setUserDisabled, userNameRule } from '../../access/users.ts';
+import { isUserName, setUserDisabled, userNameRule } from '../../access/users.ts';
 import { chores as bounds } from '../../limits.ts';
 import { Failure } from '../failure.ts';
 import { type StoreFlags, type StoreParts, withStore } from '../service/store.ts';
@@ -24,9 +24,10 @@ export const verbs: Verbs = {
     options: [settingOption('dataDir')],
     examples: ['user create ann', "user create 'Ann Example' --data-dir /srv/plants"],
     async run(flags: StoreFlags, name: string) {
-      await withStore(flags, async (parts) => {
-        if (!(await createUser(parts, name))) throw new Failure(`The user "${name}" already exists.`);
-      });
+      const user = await withStore(flags, ({ store, runtime }) =>
+        store.createUser({ name, at: runtime.clock.now() }),
+      );
+      if (user === undefined) throw new Failure(`The user "${name}" already exists.`);
       say(
         `Created the user "${name}". To create a token: plant-store token create --user ${shellWord(name)}`,
       );
@@ -90,7 +91,8 @@ export const verbs: Verbs = {
       if (belongings === undefined) throw unknownUser(name);
       if (!flags.yes) await confirm(name, belongings);
       await withStore(flags, async (parts) => {
-        if (!(await deleteUser(parts, name))) throw unknownUser(name);
+        const isDeleted = await parts.store.deleteUser(name, parts.runtime.clock.now());
+        if (!isDeleted) throw unknownUser(name);
         await removeRest(parts);
       });
       say(`Deleted the user "${name}" and everything they had (${counts(belongings)}).`);

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { addShare } from '../../../src/access/shares.ts';
 import { eventually } from '../../../testkit/service/eventually.ts';
 import { type Service, startService } from '../../../testkit/service/service.ts';
 import { openRaw, type RawAnswer } from '../../../testkit/sockets/raw-client.ts';
@@ -81,7 +80,7 @@ export async function startTwins(): Promise<Twins> {
     async share(owner, viewer) {
       await onBoth(({ service }) =>
         service.beside(({ store, runtime }) =>
-          addShare({ store: store.access, runtime }, { owner: owner.name, viewer: viewer.name }),
+          store.access.addShare({ owner: owner.name, viewer: viewer.name, at: runtime.clock.now() }, 100),
         ),
       );
     },
