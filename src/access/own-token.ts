@@ -43,29 +43,39 @@ export const TokenInput = {
 } as const;
 export type TokenInput = FromSchema<typeof TokenInput>;
 
-const USUAL_OVERLAP = limits.tokenOverlapMs.default / 1000;
-const MOST_OVERLAP = limits.tokenOverlapMs.most / 1000;
-
-/** The body of `POST /tokens/{id}/rotate`, which may be absent. */
-export const TokenRotationInput = {
-  $id: 'TokenRotationInput',
-  type: 'object',
-  properties: {
-    overlap: {
-      type: 'integer',
-      minimum: 0,
-      maximum: MOST_OVERLAP,
-      description:
-        `an integer from 0 to ${MOST_OVERLAP}: for how many seconds the old token keeps working; ` +
-        `without it, ${USUAL_OVERLAP}`,
-      examples: [USUAL_OVERLAP],
-    },
-  },
-  additionalProperties: false,
-  default: {},
-  description: 'How the old token ends.',
-} as const;
+/** The body of `POST /tokens/{id}/rotate`. */
+export const TokenRotationInput = rotationInput('TokenRotationInput', 'token', 'working', {
+  default: limits.tokenOverlapMs.default / 1000,
+  most: limits.tokenOverlapMs.most / 1000,
+});
 export type TokenRotationInput = FromSchema<typeof TokenRotationInput>;
+
+/**
+ * The body of a request for a new token or secret, which may be absent.
+ */
+export function rotationInput(
+  $id: string,
+  noun: string,
+  keeps: string,
+  { default: usual, most }: { default: number; most: number },
+) {
+  return {
+    $id,
+    type: 'object',
+    properties: {
+      overlap: {
+        type: 'integer',
+        minimum: 0,
+        maximum: most,
+        description: `an integer from 0 to ${most}: for how many seconds the old ${noun} keeps ${keeps}; without it, ${usual}`,
+        examples: [usual],
+      },
+    },
+    additionalProperties: false,
+    default: {},
+    description: `How the old ${noun} ends.`,
+  } as const;
+}
 
 const required = ['id', 'label', 'scopes', 'createdAt'] as const;
 const properties = {

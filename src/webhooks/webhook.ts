@@ -1,4 +1,5 @@
 import type { FromSchema } from 'json-schema-to-ts';
+import { rotationInput } from '../access/own-token.ts';
 import { delivery } from '../limits.ts';
 import { TEXT } from '../plants/plant.ts';
 import type { Webhook, WebhookHealth } from './port.ts';
@@ -60,27 +61,8 @@ export const WebhookPatch = {
 } as const;
 export type WebhookPatch = FromSchema<typeof WebhookPatch>;
 
-const { default: USUAL_OVERLAP, most: MOST_OVERLAP } = delivery.overlapSeconds;
-
-/** The body of `POST /webhooks/{id}/rotate-secret`, which may be absent. */
-export const RotationInput = {
-  $id: 'RotationInput',
-  type: 'object',
-  properties: {
-    overlap: {
-      type: 'integer',
-      minimum: 0,
-      maximum: MOST_OVERLAP,
-      description:
-        `an integer from 0 to ${MOST_OVERLAP}: for how many seconds the old secret keeps signing; ` +
-        `without it, ${USUAL_OVERLAP}`,
-      examples: [USUAL_OVERLAP],
-    },
-  },
-  additionalProperties: false,
-  default: {},
-  description: 'How the old secret ends.',
-} as const;
+/** The body of `POST /webhooks/{id}/rotate-secret`. */
+export const RotationInput = rotationInput('RotationInput', 'secret', 'signing', delivery.overlapSeconds);
 export type RotationInput = FromSchema<typeof RotationInput>;
 
 const Secret = {
