@@ -1,20 +1,36 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import {
+  createTraceState,
   ROOT_CONTEXT,
   type Span as SdkSpan,
   type Tracer as SdkTracer,
+  type SpanContext,
   SpanKind,
   SpanStatusCode,
+  TraceFlags,
   trace,
 } from '@opentelemetry/api';
 import { defaultResource, resourceFromAttributes } from '@opentelemetry/resources';
-import { TracerProvider } from '@opentelemetry/sdk-trace';
+import {
+  AlwaysOffSampler,
+  AlwaysOnSampler,
+  ParentBasedSampler,
+  type Sampler,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from '@opentelemetry/sdk-trace';
 import { tracing as limits } from '../limits.ts';
 import type { Runtime } from '../runtime.ts';
 import { type Collector, exportTo } from './export.ts';
-import { placeOf, traceAt } from './place.ts';
-import type { Attributes, SamplerName, Span, Trace, Tracer } from './port.ts';
-import { samplerOf } from './sampler.ts';
+import {
+  type Attributes,
+  readTraceparent,
+  type SamplerName,
+  type Span,
+  type Trace,
+  type Tracer,
+  traceHeaders,
+} from './port.ts';
 
 /** Traces, by OpenTelemetry. Loaded only with a collector; nothing else imports its packages. */
 
@@ -26,16 +42,9 @@ export type TracingOptions = Collector & {
   service: { name: string; version: string; attributes: Readonly<Record<string, string>> };
 };
 
-export type Tracing = {
-  tracer: Tracer;
-  /** Exports the ended spans, for a short time at most. May be called twice. */
-  stop(): Promise<void>;
-};
+export type Tracing = ReturnType<typeof openTracing>;
 
-export function openTracing(
-  options: TracingOptions,
-  { log, random }: Pick<Runtime, 'log' | 'random'>,
-): Tracing {
+export function openTracing(options: TracingOptions, { log, random }: Pick<Runtime, 'log' | 'random'>) {
   const { name, version, attributes } = options.service;
   const provider = new TracerProvider({
     resource: defaultResource().merge(
@@ -62,8 +71,20 @@ export function openTracing(
   let stopping: Promise<void> | undefined;
   return {
     tracer: tracerOn(provider.getTracer('plant-store', version)),
+    /** Exports the ended spans, for a short time at most. May be called twice. */
     stop: () => (stopping ??= shutDown()),
   };
+}
+
+/** @param ratio of traces, for ratio samplers */
+function samplerOf(name: SamplerName, ratio: number): Sampler {
+  const parents = 'parentbased_';
+  // Without the prefix, the name is one of the others.
+  if (name.startsWith(parents)) {
+    return new ParentBasedSampler({ root: samplerOf(name.slice(parents.length) as SamplerName, ratio) });
+  }
+  if (name === 'always_off') return new AlwaysOffSampler();
+  return name === 'traceidratio' ? new TraceIdRatioBasedSampler(ratio) : new AlwaysOnSampler();
 }
 
 const KINDS = { server: SpanKind.SERVER, client: SpanKind.CLIENT };
@@ -71,8 +92,8 @@ const KINDS = { server: SpanKind.SERVER, client: SpanKind.CLIENT };
 function tracerOn(sdk: SdkTracer): Tracer {
   return {
     begin(kind, name, from, attributes) {
-      const place = from === undefined ? undefined : placeOf(from);
-      const context = place ? trace.setSpanContext(ROOT_CONTEXT, place) : ROOT_CONTEXT;
+      const parent = from === undefined ? undefined : spanContextOf(from);
+      const context = parent ? trace.setSpanContext(ROOT_CONTEXT, parent) : ROOT_CONTEXT;
       const span = sdk.startSpan(name, { kind: KINDS[kind] }, context);
       if (!span.isRecording()) return unkept(traceAt(span.spanContext()));
       span.setAttributes(given(attributes));
@@ -108,4 +129,23 @@ function given(attributes: Attributes): Record<string, string | number> {
   const all: Record<string, string | number> = {};
   for (const [name, value] of Object.entries(attributes)) if (value !== undefined) all[name] = value;
   return all;
+}
+
+/** Parses a trace context; undefined for an invalid one, whose sender then counts as having none. */
+export function spanContextOf(trace: Trace): SpanContext | undefined {
+  const { traceparent, tracestate } = traceHeaders(trace);
+  const read = readTraceparent(traceparent);
+  if (!read) return undefined;
+  const { traceId, spanId, flags } = read;
+  const context: SpanContext = { traceId, spanId, traceFlags: flags & TraceFlags.SAMPLED, isRemote: true };
+  // A longer one may be dropped (§3.3.1.5). The parser keeps only entries that are valid in a header.
+  if (tracestate === undefined || tracestate.length > limits.stateLength) return context;
+  return { ...context, traceState: createTraceState(tracestate) };
+}
+
+/** The text of a trace context. */
+export function traceAt({ traceId, spanId, traceFlags, traceState }: SpanContext): Trace {
+  const flags = traceFlags & TraceFlags.SAMPLED ? '01' : '00';
+  const state = traceState?.serialize();
+  return `00-${traceId}-${spanId}-${flags}${state ? ` ${state}` : ''}`;
 }
