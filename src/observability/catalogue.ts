@@ -5,11 +5,9 @@ import { delivery, list, observability, writes } from '../limits.ts';
  * values are bounded: they never contain a user, a webhook, a path or text from a client.
  */
 
-export type MetricType = 'counter' | 'gauge' | 'histogram';
-
 export type Metric = {
   name: string;
-  type: MetricType;
+  type: 'counter' | 'gauge' | 'histogram';
   /** None by default. */
   labels?: readonly string[];
   /** `store`: every replica reports the same, for the whole store. By default each reports its own share. */

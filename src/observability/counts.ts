@@ -1,5 +1,5 @@
 import { catalogue as errors } from '../errors.ts';
-import { catalogue, type MetricKey } from './catalogue.ts';
+import { catalogue } from './catalogue.ts';
 import {
   type AttemptEnd,
   attemptEnds,
@@ -8,25 +8,8 @@ import {
   type QueueName,
   queueNames,
 } from './port.ts';
-import type { Sample, Samples } from './registry.ts';
+import type { Sample } from './registry.ts';
 import { createTally, type Tally } from './tally.ts';
-
-/** The metrics that are counted as events happen; the others are read on demand. */
-export type CountedKey = Extract<
-  MetricKey,
-  | 'requestDuration'
-  | 'requestsUnderWay'
-  | 'errors'
-  | 'listsReset'
-  | 'commitCommands'
-  | 'commitDuration'
-  | 'queueWait'
-  | 'writeFailures'
-  | 'attempts'
-  | 'attemptDuration'
-  | 'pauses'
-  | 'disabled'
->;
 
 /** The status of a request whose client left; no response has it. */
 const LEFT = 499;
@@ -34,7 +17,8 @@ const METHODS = new Set(['GET', 'HEAD', 'POST', 'PATCH', 'DELETE', 'OPTIONS']);
 /** Faults of the store or the service: the only failures of a command that count. */
 const STORE_FAULTS = [50000, 50301, 50302] as const;
 
-export function createCounts(): { measures: Measures; samples: Pick<Samples, CountedKey> } {
+/** The metrics that are counted as events happen; the others are read on demand. */
+export function createCounts() {
   const requests = requestTallies();
   const commits = commitTallies();
   const attempts = attemptTallies();
@@ -69,7 +53,7 @@ export function createCounts(): { measures: Measures; samples: Pick<Samples, Cou
       webhookDisabled() {
         webhooks.disabled++;
       },
-    },
+    } satisfies Measures,
     samples: {
       requestDuration: requests.samples,
       requestsUnderWay: () => one(underWay),

@@ -1,9 +1,9 @@
 import { observability as limits } from '../limits.ts';
 import { type Clock, type Log, timeOfId } from '../runtime.ts';
-import { type CountedKey, one } from './counts.ts';
+import { one } from './counts.ts';
 import type { QueueReading, SendingReading, SizeReading, StoreReadings } from './port.ts';
 import { readRarely } from './rare-reading.ts';
-import type { Sample, Samples } from './registry.ts';
+import type { Sample } from './registry.ts';
 
 /** Where the gauges are read. A missing part, such as the dispatcher of a replica without one, has none. */
 export type Sources = {
@@ -16,7 +16,7 @@ export type Sources = {
 type Parts = { clock: Clock; log: Log; version: string };
 
 /** The values read on demand. Each is in memory or read rarely (`rare-reading.ts`). */
-export function createGauges(sources: Sources, { clock, log, version }: Parts): Omit<Samples, CountedKey> {
+export function createGauges(sources: Sources, { clock, log, version }: Parts) {
   async function queues(): Promise<readonly QueueReading[]> {
     const sending = await sources.sending?.();
     return [...(sources.store?.queues() ?? []), ...(sending ? [sending.queue] : [])];
@@ -64,7 +64,7 @@ function webhookGauges(sources: Sources, clock: Clock, log: Log) {
         overdue: age(dueSince, now),
       };
     },
-    complain(log, 'could not read the state of the webhooks'),
+    (err) => log.warn({ err }, 'could not read the state of the webhooks'),
   );
   return {
     webhooks: async () => by('status', (await reading())?.value.status ?? {}),
@@ -85,7 +85,7 @@ function webhookGauges(sources: Sources, clock: Clock, log: Log) {
 function sizeGauges(sources: Sources, log: Log) {
   const reading = readRarely(
     async () => sources.store?.size(),
-    complain(log, 'could not read the size of the store'),
+    (err) => log.warn({ err }, 'could not read the size of the store'),
   );
   async function sample(part: keyof SizeReading): Promise<Sample[]> {
     const { value, at } = (await reading()) ?? { value: undefined, at: 0 };
@@ -93,10 +93,6 @@ function sizeGauges(sources: Sources, log: Log) {
     return read === undefined || performance.now() - at > limits.staleSizeMs ? [] : one(read);
   }
   return { storeSize: () => sample('bytes'), storeFree: () => sample('freeBytes') };
-}
-
-function complain(log: Log, what: string): (error: unknown) => void {
-  return (err) => log.warn({ err }, what);
 }
 
 function by(label: string, values: Record<string, number>): Sample[] {

@@ -5,13 +5,6 @@ import type { Registry } from 'prom-client';
 import { AppError, errorBody } from '../errors.ts';
 import { observability as limits } from '../limits.ts';
 
-export type MetricsServer = {
-  /** The URL of /metrics. */
-  url: string;
-  /** Ends open requests. May be called twice. */
-  stop(): Promise<void>;
-};
-
 /**
  * Serves /metrics on its own port, which only scrapers should reach. Requests to it can hardly slow the service: it
  * allows few connections, one request on each, and collects metrics at most once a second.
@@ -19,7 +12,7 @@ export type MetricsServer = {
 export async function serveMetrics(
   { port, host }: { port: number; host: string },
   registry: Pick<Registry, 'metrics' | 'contentType'>,
-): Promise<MetricsServer> {
+) {
   const text = freshText(() => registry.metrics());
   const server = createServer(
     {
@@ -46,8 +39,10 @@ export async function serveMetrics(
   await once(server, 'listening');
   let stopping: Promise<unknown> | undefined;
   return {
+    /** The URL of /metrics. */
     url: urlOf(server.address(), host),
-    async stop() {
+    /** Ends open requests. May be called twice. */
+    async stop(): Promise<void> {
       stopping ??= once(server.close(), 'close');
       server.closeAllConnections();
       await stopping;

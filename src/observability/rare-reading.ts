@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { observability as limits } from '../limits.ts';
 
-/** The last value read, and when, by a clock that never goes back. */
-export type LastRead<T> = { value: T; at: number };
+/** When it was read, by a clock that never goes back. */
+type LastRead<T> = { value: T; at: number };
 
 /**
  * Reads an expensive value rarely: at most a twentieth of the time, and only on demand. A caller waits briefly for a
