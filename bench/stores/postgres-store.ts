@@ -1,6 +1,6 @@
 import { parseDatabaseUrl } from '../../src/config/database-url.ts';
 import { silentLog, systemRuntime } from '../../src/runtime.ts';
-import { FEED_TX } from '../../src/store/postgres/deliveries/feed.ts';
+import { FEED_TX } from '../../src/store/postgres/deliveries/events.ts';
 import { openPostgresStore } from '../../src/store/postgres/store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { runSql } from '../servers/postgres.ts';

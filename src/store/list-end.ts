@@ -2,7 +2,7 @@ import { list as limits } from '../limits.ts';
 import { MIN_ID } from '../plants/plant.ts';
 import type { EndQuery, Ends, ListEnd, Position } from '../plants/port.ts';
 import { kindOf, type OrderKind } from './plant-orders.ts';
-import { type Bounds, placeAfter, type Stretch } from './visible-owners.ts';
+import { type Bounds, positionAfter, type Stretch } from './visible-owners.ts';
 
 type Maybe<T> = T | Promise<T>;
 
@@ -43,7 +43,7 @@ export function listEnd(reads: EndReads): (query: EndQuery) => Promise<ListEnd> 
     { viewer, order = 'id' }: EndQuery,
     last: Position,
   ): Promise<Position | undefined> {
-    const after = placeAfter(order, last);
+    const after = positionAfter(order, last);
     const stretches = await reads.stretches(viewer, { order, from: after ?? last });
     const rest = after ? stretches : stretches.filter(({ owner }) => owner !== last.owner);
     return reads.first(rest, kindOf(order));

@@ -13,7 +13,7 @@ export type VisibleOwners = {
 export type Owner = { id: number; name: string };
 
 /**
- * Plants of one owner, inclusive: ids from the lowest to the highest in either order or, by name, places from the first
+ * Plants of one owner, inclusive: ids from the lowest to the highest in either order or, by name, positions from the first
  * to the last, without ids above `most`.
  */
 export type Stretch = {
@@ -47,8 +47,8 @@ export function stretchesOf(
   nameOf: (owner: number) => string | undefined,
 ): readonly Stretch[] {
   if (!from && !through && !ends && typeof order === 'string') return whole;
-  const start = from ? placeOf(owners, from.owner, nameOf) : { index: 0, isThere: false };
-  const end = through ? placeOf(owners, through.owner, nameOf) : { index: owners.length, isThere: false };
+  const start = from ? ownerAt(owners, from.owner, nameOf) : { index: 0, isThere: false };
+  const end = through ? ownerAt(owners, through.owner, nameOf) : { index: owners.length, isThere: false };
   const covered = owners.slice(start.index, end.isThere ? end.index + 1 : end.index);
   return covered.flatMap(({ id: owner }) => {
     const most = ends ? ends.get(owner) : MAX_ID;
@@ -78,8 +78,8 @@ function rangeOf(
 /** Sorts after whatever a folded name has after a prefix. */
 const AFTER_NAMES = '\u{10FFFF}'.repeat(MAX_FOLDED + 1);
 
-/** The first place after a plant; undefined if its owner has none. */
-export function placeAfter(order: ListOrder, { owner, id, name }: Position): Position | undefined {
+/** The first position after a plant; undefined if its owner has none. */
+export function positionAfter(order: ListOrder, { owner, id, name }: Position): Position | undefined {
   if (order === 'descending') return id === MIN_ID ? undefined : { owner, id: id - 1n };
   if (id < MAX_ID) return { owner, id: id + 1n, ...(name === undefined ? {} : { name }) };
   // No name has a NUL.
@@ -87,7 +87,7 @@ export function placeAfter(order: ListOrder, { owner, id, name }: Position): Pos
 }
 
 /** The index of an owner or, if they no longer share, of the owner who would follow them. */
-function placeOf(
+function ownerAt(
   owners: readonly Owner[],
   id: number,
   nameOf: (owner: number) => string | undefined,

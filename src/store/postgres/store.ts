@@ -21,7 +21,7 @@ import {
 } from './access/tokens.ts';
 import { createUser, deleteUser, ensureUser, setUserDisabled, userReads } from './access/users.ts';
 import { type VisibleOwners, visibleOwners } from './access/visible-owners.ts';
-import { choreReads, choreWrites } from './deliveries/chores.ts';
+import { advance, choreReads, removeExpired } from './deliveries/chores.ts';
 import { createTest, deliveryReads, redeliver, startReplay } from './deliveries/deliveries.ts';
 import { eventReads } from './deliveries/events.ts';
 import { createLaneDoor } from './deliveries/lane-client.ts';
@@ -210,7 +210,6 @@ function webhookStores({
 }
 
 function choreStore({ database, queues }: Pick<Parts, 'database' | 'queues'>): ChoreStore {
-  const { advance, removeExpired } = choreWrites();
   return {
     ...choreReads(database),
     advance: (request) => queues.slice(advance(request)),

@@ -4,7 +4,7 @@ import { setImmediate } from 'node:timers/promises';
 import pg from 'pg';
 import type { Caller } from '../../../src/idempotency/port.ts';
 import type { Lanes } from '../../../src/store/lane-door.ts';
-import { FEED_TX } from '../../../src/store/postgres/deliveries/feed.ts';
+import { FEED_TX } from '../../../src/store/postgres/deliveries/events.ts';
 import { AT, type Given, given } from '../../../testkit/stores/given.ts';
 import { lanesOf } from '../../../testkit/stores/lanes.ts';
 import { fencesOf, makeDatabase, openStoreIn, type TestDatabase } from '../../../testkit/stores/postgres.ts';

@@ -10,9 +10,8 @@ import type {
 } from '../../../access/port.ts';
 import { toToken } from '../../rows.ts';
 import type { Database, Query } from '../engine/database.ts';
-import { statement } from '../engine/statement.ts';
+import { pathId, statement } from '../engine/statement.ts';
 import type { Work } from '../engine/writer.ts';
-import { pathId } from '../plants/path-ids.ts';
 import type { Announced } from '../replicas/announced.ts';
 import { ensure } from './users.ts';
 

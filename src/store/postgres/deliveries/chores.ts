@@ -4,32 +4,31 @@ import { LOCKS } from '../engine/locks.ts';
 import { statement } from '../engine/statement.ts';
 import type { Work } from '../engine/writer.ts';
 import { FIRST_UNFOLDED, nameFolding } from '../plants/name-folding.ts';
-import { expirySlice, keyExpiry } from './expiries.ts';
+import { expirySlice, REMOVE_KEYS } from './expiries.ts';
 import { userRemoval, webhookRemoval, withdrawal } from './removals.ts';
 import { replaySlice, type SliceBounds } from './replays.ts';
 
 const LOCK = statement`SELECT pg_try_advisory_xact_lock($1::int, $2::int) AS is_mine`;
 
 /** Long work in slices, on one replica at a time: the others leave it to that one. */
-export function choreWrites() {
-  return {
-    advance:
-      (bounds: SliceBounds): Work<void> =>
-      async (query, announced) => {
-        if (!(await isMine(query))) return;
-        await withdrawal(bounds.limit, query);
-        await replaySlice(bounds, query, announced);
-        await webhookRemoval(bounds.limit, query);
-        await userRemoval(bounds.limit, query, announced);
-        await keyExpiry(bounds.now, bounds.limit, query);
-        await nameFolding(bounds.limit, query);
-      },
-    removeExpired:
-      (request: ExpiryRequest): Work<ExpiryPosition | undefined> =>
-      async (query) =>
-        // Another replica is working: this one continues from here, and repeats only a check.
-        (await isMine(query)) ? expirySlice(request, query) : (request.from ?? { owner: 0, event: '' }),
+export function advance(bounds: SliceBounds): Work<void> {
+  const { now, limit } = bounds;
+  return async (query, announced) => {
+    if (!(await isMine(query))) return;
+    await withdrawal(limit, query);
+    await replaySlice(bounds, query, announced);
+    await webhookRemoval(limit, query);
+    await userRemoval(limit, query, announced);
+    await query(REMOVE_KEYS, [now, limit]);
+    await nameFolding(limit, query);
   };
+}
+
+/** The same for what has expired. */
+export function removeExpired(request: ExpiryRequest): Work<ExpiryPosition | undefined> {
+  return async (query) =>
+    // Another replica is working: this one continues from here, and repeats only a check.
+    (await isMine(query)) ? expirySlice(request, query) : (request.from ?? { owner: 0, event: '' });
 }
 
 async function isMine(query: Query): Promise<boolean> {

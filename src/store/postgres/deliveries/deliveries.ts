@@ -14,9 +14,8 @@ import { KNOWN_TYPES, toAttempt, toDelivery } from '../../rows.ts';
 import { IS_VISIBLE } from '../access/shares.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
 import type { Database, Row } from '../engine/database.ts';
-import { statement } from '../engine/statement.ts';
+import { pathId, statement } from '../engine/statement.ts';
 import type { Work } from '../engine/writer.ts';
-import { pathId } from '../plants/path-ids.ts';
 import { activityReads } from './activity.ts';
 import { deliveryCounts } from './delivery-counts.ts';
 import {
@@ -27,7 +26,7 @@ import {
   OF_WEBHOOK,
   unplanned,
 } from './delivery-states.ts';
-import { FEED_TX } from './feed.ts';
+import { FEED_TX } from './events.ts';
 import { lockWebhook } from './webhooks.ts';
 
 /** The lock keeps a webhook that is being deleted from getting an event that its removal would miss. */

@@ -5,8 +5,7 @@ import { behind } from '../../event-ids.ts';
 import { FEED_TYPES } from '../../rows.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
 import type { Database, Row } from '../engine/database.ts';
-import { statement } from '../engine/statement.ts';
-import { pathId } from '../plants/path-ids.ts';
+import { pathId, statement } from '../engine/statement.ts';
 import {
   disabledWith,
   IS_DISABLED,

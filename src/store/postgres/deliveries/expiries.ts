@@ -171,7 +171,8 @@ const REMOVE_EVENTS = statement`WITH removed AS (
   SET tx = excluded.tx, event = excluded.event
   WHERE (excluded.tx, excluded.event) > (r.tx, r.event)`;
 
-const REMOVE_KEYS = statement`DELETE FROM idempotency k
+/** Removes some of the expired answers to requests with a key. */
+export const REMOVE_KEYS = statement`DELETE FROM idempotency k
   USING (
     SELECT user_id, request
     FROM idempotency
@@ -180,8 +181,3 @@ const REMOVE_KEYS = statement`DELETE FROM idempotency k
     LIMIT $2
   ) o
   WHERE k.user_id = o.user_id AND k.request = o.request AND k.expires_at <= $1`;
-
-/** Removes some of the expired answers to requests with a key. */
-export async function keyExpiry(now: number, limit: number, query: Query): Promise<void> {
-  await query(REMOVE_KEYS, [now, limit]);
-}

@@ -26,22 +26,9 @@ export async function recordOutcomes(
   const lock = { statement: LOCK, values: [webhooks, replica] };
   const [, ...results] = await write([lock, ...parts.flatMap(bind)]);
   const recorded: Recorded[] = [];
-  // Only `RECORD` returns rows.
-  for (const { n, result } of results.flat()) recorded[Number(n)] = resultOf(result);
+  // Only `RECORD` returns rows, each with one of these results.
+  for (const { n, result } of results.flat()) recorded[Number(n)] = result as Recorded;
   return recorded;
-}
-
-function resultOf(result: unknown): Recorded {
-  switch (result) {
-    case 'settled':
-    case 'anew':
-    case 'late':
-    case 'gone':
-    case 'lost':
-      return result;
-    default:
-      throw new Error(`An outcome has the unknown result ${result}.`);
-  }
 }
 
 type Input = ReturnType<typeof inputOf>;

@@ -2,22 +2,23 @@ import { USER_DISABLED } from '../../../access/users.ts';
 import type { Query } from '../engine/database.ts';
 import { statement } from '../engine/statement.ts';
 import type { Announced } from '../replicas/announced.ts';
-import { changeWebhook, deleted } from './webhooks.ts';
+import { changeWebhook, DELETION, deleted } from './webhooks.ts';
 
-/** Changes all webhooks of a user. They are locked in id order, as everywhere that locks several. */
-
-const DISABLE_OF = statement`WITH found AS MATERIALIZED (
+/** Changes webhooks of a user. They are locked in id order, as everywhere that locks several. */
+const changeOf = (isMeant: string, changes: string) => statement`WITH found AS MATERIALIZED (
     SELECT id
     FROM webhooks
-    WHERE owner = $1 AND status = 'enabled'
+    WHERE owner = $1 AND ${isMeant}
     ORDER BY id
     FOR NO KEY UPDATE
   )
   UPDATE webhooks w
-  SET status = 'disabled', disabled_reason = $2
+  SET ${changes}
   FROM found f
   WHERE w.owner = $1 AND w.id = f.id
   RETURNING w.id`;
+
+const DISABLE_OF = changeOf(`status = 'enabled'`, `status = 'disabled', disabled_reason = $2`);
 
 export async function disableWebhooksOf(owner: number, query: Query, announced: Announced): Promise<void> {
   for (const { id } of await query(DISABLE_OF, [owner, USER_DISABLED])) announced.changed.push(String(id));
@@ -40,18 +41,7 @@ export async function enableWebhooksOf(
   }
 }
 
-const MARK_DELETED_OF = statement`WITH found AS MATERIALIZED (
-    SELECT id
-    FROM webhooks
-    WHERE owner = $1 AND status <> 'deleted'
-    ORDER BY id
-    FOR NO KEY UPDATE
-  )
-  UPDATE webhooks w
-  SET status = 'deleted', deleted_tx = pg_current_xact_id(), private_key = ''
-  FROM found f
-  WHERE w.owner = $1 AND w.id = f.id
-  RETURNING w.id`;
+const MARK_DELETED_OF = changeOf(`status <> 'deleted'`, DELETION);
 
 export async function deleteWebhooksOf(owner: number, query: Query, announced: Announced): Promise<void> {
   await deleted(await query(MARK_DELETED_OF, [owner]), query, announced);

@@ -7,9 +7,8 @@ import type {
 } from '../../../webhooks/port.ts';
 import { toWebhook } from '../../rows.ts';
 import type { Database, Query, Row } from '../engine/database.ts';
-import { statement } from '../engine/statement.ts';
+import { pathId, statement } from '../engine/statement.ts';
 import type { Work } from '../engine/writer.ts';
-import { pathId } from '../plants/path-ids.ts';
 import type { Announced } from '../replicas/announced.ts';
 import { momentOf } from './delivery-states.ts';
 
@@ -110,8 +109,10 @@ export function changeWebhook(owner: number, id: string, change: WebhookChange):
   };
 }
 
+export const DELETION = `status = 'deleted', deleted_tx = pg_current_xact_id(), private_key = ''`;
+
 const MARK_DELETED = statement`UPDATE webhooks
-  SET status = 'deleted', deleted_tx = pg_current_xact_id(), private_key = ''
+  SET ${DELETION}
   WHERE owner = $1 AND id = $2 AND status <> 'deleted'
   RETURNING id`;
 

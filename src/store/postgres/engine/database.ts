@@ -58,42 +58,34 @@ export function openDatabase(options: DatabaseOptions): Database {
   });
   const begin = { text: options.pooled ? BEGIN_WITH_SETTINGS : BEGIN, query_timeout: limits.answerMs };
 
+  const queryOn =
+    (client: pg.PoolClient): Query =>
+    async (statement, values = []) =>
+      (await send(client, toQuery({ statement, values }))).rows;
+
+  function run<T>(work: (client: pg.PoolClient) => Promise<T>, mayBegin = () => true): Promise<T> {
+    const attempt = (client: pg.PoolClient) => {
+      if (!mayBegin()) throw unavailable(TOO_LATE);
+      return work(client);
+    };
+    return translated(() => again(() => use(attempt)));
+  }
+
   return {
-    read(statement, values = []) {
-      const query = toQuery({ statement, values });
-      return translated(() => again(() => use(async (client) => (await send(client, query)).rows)));
-    },
-    write(statements, mayBegin = ALWAYS) {
+    read: (statement, values) => run((client) => queryOn(client)(statement, values)),
+    write(statements, mayBegin) {
       const queries = statements.map(toQuery);
       // A single statement is its own transaction.
       const all = queries.length === 1 && !options.pooled ? queries : [begin, ...queries, COMMIT];
-      return translated(() =>
-        again(() =>
-          use((client) => {
-            if (!mayBegin()) throw unavailable(TOO_LATE);
-            return committed(client, () => sendAll(client, all));
-          }),
-        ),
-      );
+      return run((client) => committed(client, () => sendAll(client, all)), mayBegin);
     },
-    transaction(work, mayBegin = ALWAYS) {
-      return translated(() =>
-        again(() =>
-          use((client) => {
-            if (!mayBegin()) throw unavailable(TOO_LATE);
-            const query: Query = async (statement, values = []) =>
-              (await send(client, toQuery({ statement, values }))).rows;
-            return interactive(client, begin, () => work(query));
-          }),
-        ),
-      );
-    },
+    transaction: (work, mayBegin) =>
+      run((client) => interactive(client, begin, () => work(queryOn(client))), mayBegin),
     primaryUrl: url,
     close,
   };
 }
 
-const ALWAYS = () => true;
 const TOO_LATE = new Error('Nobody is waiting for the transaction any more.');
 
 const COMMIT: TimedQuery = { text: 'COMMIT', query_timeout: limits.answerMs };

@@ -25,22 +25,10 @@ export type DatabaseOptions = {
 /** The library's types omit the timeout for a response. */
 export type TimedQuery = pg.QueryConfig & { query_timeout: number };
 
-/** The server that accepts writes, among those in the URL, and the connections to it. */
-export type Primary = {
-  /**
-   * Runs work with an exclusive connection.
-   * @throws AppError 50302 without a server, 50300 when all connections stay busy for too long
-   */
-  use<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T>;
-  /** The URL of the server that accepts writes, for an additional connection. */
-  url(): Promise<string>;
-  /** Waits for running work. May be called twice. */
-  close(): Promise<void>;
-};
-
 type Server = { host: Host; pool: pg.Pool };
 
-export function createPrimary(options: DatabaseOptions): Primary {
+/** The server that accepts writes, among those in the URL, and the connections to it. */
+export function createPrimary(options: DatabaseOptions) {
   const { url, connections, log } = options;
   const slots = createSlots(connections, limits.waitMs);
   let hosts: readonly Host[] = url.hosts;
@@ -49,6 +37,10 @@ export function createPrimary(options: DatabaseOptions): Primary {
   let closing: Promise<void> | undefined;
   const left = new Set<Promise<void>>();
 
+  /**
+   * Runs work with an exclusive connection.
+   * @throws AppError 50302 without a server, 50300 when all connections stay busy for too long
+   */
   async function use<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
     const giveBack = await slots.take().catch(refuseCrowd);
     try {
@@ -142,7 +134,9 @@ export function createPrimary(options: DatabaseOptions): Primary {
 
   return {
     use,
+    /** The URL of the server that accepts writes, for an additional connection. */
     url: async () => url.urlFor((server ?? (await find())).host),
+    /** Waits for running work. May be called twice. */
     close: () => (closing ??= close()),
   };
 }

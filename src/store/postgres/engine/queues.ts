@@ -6,19 +6,10 @@ import { COMMAND_BYTES, groupCommit } from '../../batch.ts';
 import { refuseUndone } from '../../write-outcomes.ts';
 import { alone, type Command, goTogether, type Work, type Write } from './writer.ts';
 
-/** Queues the commands of requests for the writer. */
-export type Queues = {
-  submit(command: Command, bytes: number, caller?: Caller): Promise<unknown>;
-  /** Runs a request's work as a transaction of its own. */
-  run<T>(work: Work<T>, caller?: Caller, hadEffect?: (outcome: T) => boolean): Promise<T>;
-  /** Runs a slice of long work outside the queues, which must not wait for it. */
-  slice<T>(work: Work<T>): Promise<T>;
-  isFull(): boolean;
-  reading(): QueueReading;
-  close(): Promise<void>;
-};
+export type Queues = ReturnType<typeof createQueues>;
 
-export function createQueues(write: Write, clock: Clock, measures?: Measures): Queues {
+/** Queues the commands of requests for the writer. */
+export function createQueues(write: Write, clock: Clock, measures?: Measures) {
   const steady = steadyClock(clock);
   const requests = groupCommit<Command>(write, steady, {
     goTogether,
@@ -26,15 +17,17 @@ export function createQueues(write: Write, clock: Clock, measures?: Measures): Q
     gathering: { many: limits.gatherMany, pauseMs: limits.gatherMs },
     patience: { beginMs: limits.beginMs, answerMs: limits.writeMs, checkMs: limits.lateCheckMs },
   });
-  const submit: Queues['submit'] = (command, bytes, caller) =>
+  const submit = (command: Command, bytes: number, caller?: Caller) =>
     requests.submit(command, bytes, 'bounded', caller).then(refuseUndone);
 
   return {
     submit,
+    /** Runs a request's work as a transaction of its own. */
     async run<T>(work: Work<T>, caller?: Caller, hadEffect?: (outcome: T) => boolean) {
       // The outcome is what the work returns; `submit` throws when nothing was done.
       return (await submit(alone(work, caller, hadEffect), COMMAND_BYTES, caller)) as T;
     },
+    /** Runs a slice of long work outside the queues, which must not wait for it. */
     async slice<T>(work: Work<T>) {
       const { outcomes, failures } = await write([alone(work, undefined)], () => true);
       if (failures[0]) throw failures[0].error;
@@ -42,7 +35,7 @@ export function createQueues(write: Write, clock: Clock, measures?: Measures): Q
       return outcomes[0] as T;
     },
     isFull: requests.isFull,
-    reading: () => ({ queue: 'writes', ...requests.waiting() }),
+    reading: (): QueueReading => ({ queue: 'writes', ...requests.waiting() }),
     close: requests.close,
   };
 }

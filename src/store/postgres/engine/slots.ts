@@ -1,10 +1,5 @@
 /** Limits the slots in use; waiters are served in order, within `waitMs`. */
-type Slots = {
-  /** Resolves with a function that releases the slot. */
-  take(): Promise<() => void>;
-};
-
-export function createSlots(count: number, waitMs: number): Slots {
+export function createSlots(count: number, waitMs: number) {
   const waiting: { take(): void }[] = [];
   let free = count;
 
@@ -23,7 +18,8 @@ export function createSlots(count: number, waitMs: number): Slots {
   }
 
   return {
-    take() {
+    /** Resolves with a function that releases the slot. */
+    take(): Promise<() => void> {
       if (free > 0) {
         free--;
         return Promise.resolve(slot());

@@ -13,3 +13,8 @@ export function statement(
 export function statementOf(text: string): Statement {
   return { name: hash('sha256', text, 'base64url').slice(0, 22), text };
 }
+
+/** PostgreSQL rejects text with a NUL, so no id contains one: such an id becomes NULL, which equals nothing. */
+export function pathId(text: string): string | null {
+  return text.includes('\0') ? null : text;
+}

@@ -1,5 +1,12 @@
-import { FEED_TX } from '../deliveries/feed.ts';
+import type { Caller } from '../../../idempotency/port.ts';
+import type { NewPlant } from '../../../plants/port.ts';
+import type { Created, KEY_USED, USER_GONE } from '../../write-outcomes.ts';
+import { FEED_TX } from '../deliveries/events.ts';
 import type { Announced } from '../replicas/announced.ts';
+
+export type Create = { plant: NewPlant; caller: Caller | undefined };
+
+export type CreateResult = Created | typeof USER_GONE | typeof KEY_USED;
 
 /**
  * The events, counts and deliveries of new plants: parts of a WITH after `made`, the plants with owner, id, name, tag,

@@ -7,8 +7,14 @@ import { statement } from '../engine/statement.ts';
 import type { Batched } from '../engine/writer.ts';
 import type { Announced } from '../replicas/announced.ts';
 import { ASSIGNED, HEEDS_COUNTERS, lockCounters, stepOver } from './assigned-ids.ts';
-import type { Create, CreateResult } from './create-command.ts';
-import { announceLanes, EFFECTS, LANES, type LaneRow } from './create-effects.ts';
+import {
+  announceLanes,
+  type Create,
+  type CreateResult,
+  EFFECTS,
+  LANES,
+  type LaneRow,
+} from './create-effects.ts';
 import { removeOver, requestOf } from './idempotency.ts';
 import { arePlain, bindPlain, plainOutcomes } from './plain-creates.ts';
 

@@ -86,8 +86,8 @@ function partOf(row: Row, asked: readonly Asked[]): PagePart | undefined {
 
 /** From a row with the id as text and, in a list by name, the folded name. */
 export function positionOf(owner: number, { id, name }: Row): Position {
-  const place = { owner, id: BigInt(String(id)) };
-  return typeof name === 'string' ? { ...place, name } : place;
+  const position = { owner, id: BigInt(String(id)) };
+  return typeof name === 'string' ? { ...position, name } : position;
 }
 
 /** A stretch as an element of the array that `STRETCHES` reads. */

@@ -5,8 +5,14 @@ import type { Bound, Row } from '../engine/database.ts';
 import { statement } from '../engine/statement.ts';
 import type { Announced } from '../replicas/announced.ts';
 import { ASSIGNED, HEEDS_COUNTERS } from './assigned-ids.ts';
-import type { Create, CreateResult } from './create-command.ts';
-import { announceLanes, EFFECTS, LANES, type LaneRow } from './create-effects.ts';
+import {
+  announceLanes,
+  type Create,
+  type CreateResult,
+  EFFECTS,
+  LANES,
+  type LaneRow,
+} from './create-effects.ts';
 
 /** Whether all creates are by the owner, without id or key. The general statement takes the server twice as long. */
 export function arePlain(commands: readonly Create[]): boolean {

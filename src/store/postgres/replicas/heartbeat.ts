@@ -1,30 +1,18 @@
 import { database as limits } from '../../../limits.ts';
-import type { Clock, Log } from '../../../runtime.ts';
+import type { Log } from '../../../runtime.ts';
 import { LACKING } from '../access/rights.ts';
 import type { Database } from '../engine/database.ts';
 import { statement } from '../engine/statement.ts';
 import { createDatabaseClock, DATABASE_TIME } from './database-clock.ts';
 
-/** Watches whether the store answers and is usable, and whether any replica changed tokens, users or shares. */
-export type Heartbeat = {
-  /**
-   * Changes whenever they do, and with every call while the store has not answered for long: nobody may rely on it
-   * then.
-   */
-  epoch(): number;
-  clock: Clock;
-  /** Checks now: after a change by this replica, or a hint of one. */
-  beat(): Promise<void>;
-  /** Throws the error of the last check. */
-  check(): void;
-  stop(): void;
-};
+export type Heartbeat = Awaited<ReturnType<typeof startHeartbeat>>;
 
 const LOOK = statement`SELECT value AS epoch, ${DATABASE_TIME} AS time, ${LACKING} AS lacking
   FROM meta
   WHERE name = 'access_epoch'`;
 
-export async function startHeartbeat({ read }: Pick<Database, 'read'>, log: Log): Promise<Heartbeat> {
+/** Watches whether the store answers and is usable, and whether any replica changed tokens, users or shares. */
+export async function startHeartbeat({ read }: Pick<Database, 'read'>, log: Log) {
   const clock = createDatabaseClock(() => performance.now());
   let known = -1;
   /** A local number that stands for the known epoch; given only to callers. */
@@ -61,6 +49,7 @@ export async function startHeartbeat({ read }: Pick<Database, 'read'>, log: Log)
     underWay = undefined;
   }
 
+  /** Checks now: after a change by this replica, or a hint of one. */
   function beat(): Promise<void> {
     // A running check may have read before the change.
     if (underWay) again = true;
@@ -74,13 +63,18 @@ export async function startHeartbeat({ read }: Pick<Database, 'read'>, log: Log)
   const timer = setInterval(() => void (underWay ?? beat()), limits.heartbeatMs);
 
   return {
-    epoch() {
+    /**
+     * Changes whenever access does, and with every call while the store has not answered for long: nobody may rely on
+     * it then.
+     */
+    epoch(): number {
       if (performance.now() - heardAt > limits.trustedMs) given++;
       return given;
     },
     clock,
     beat,
-    check() {
+    /** Throws the error of the last check. */
+    check(): void {
       if (failure) throw failure;
       if (performance.now() - heardAt > limits.trustedMs) throw new Error('The database does not answer.');
     },

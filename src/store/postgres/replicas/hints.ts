@@ -7,15 +7,6 @@ import type { TimedQuery } from '../engine/primary.ts';
 import { statement } from '../engine/statement.ts';
 import { type Announced, type Lane, nothingAnnounced } from './announced.ts';
 
-/**
- * Tells other replicas what a transaction announced, and hears them (`NOTIFY`, `LISTEN`). Hints may get lost: receivers
- * also check from time to time.
- */
-export type Hints = {
-  send(announced: Announced): void;
-  close(): Promise<void>;
-};
-
 export type HintsOptions = {
   database: Database;
   log: Log;
@@ -31,7 +22,11 @@ const NOTIFY = statement`SELECT pg_notify('${CHANNEL}', message) FROM unnest($1:
 /** The sender, to recognize its own hints, and what it announced. */
 type Message = [sender: string, announced: Announced];
 
-export function createHints(options: HintsOptions, sender: string): Hints {
+/**
+ * Tells other replicas what a transaction announced, and hears them (`NOTIFY`, `LISTEN`). Hints may get lost: receivers
+ * also check from time to time.
+ */
+export function createHints(options: HintsOptions, sender: string) {
   const { database, log } = options;
   const ear = options.listens ? listen(options, sender) : undefined;
   let pending = nothingAnnounced();
@@ -52,7 +47,7 @@ export function createHints(options: HintsOptions, sender: string): Hints {
   }
 
   return {
-    send(announced) {
+    send(announced: Announced): void {
       pending.lanes.push(...announced.lanes);
       pending.owners.push(...announced.owners);
       pending.changed.push(...announced.changed);
@@ -60,7 +55,7 @@ export function createHints(options: HintsOptions, sender: string): Hints {
       if (!isEmpty(pending))
         timer ??= setTimeout(flush, Math.max(0, sentAt + limits.hintMs - performance.now()));
     },
-    async close() {
+    async close(): Promise<void> {
       clearTimeout(timer);
       if (timer) flush();
       await sending;
