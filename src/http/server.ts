@@ -99,7 +99,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   acceptExpectations(app.server);
   closeStalledReaders(app.server, steadyClock(options.runtime.clock));
   finishAnswersFirst(app.server, options.drain);
-  shareConnections(app.server, { places: limits.connections, trusted: options.trustProxy });
+  shareConnections(app.server, limits.connections, options.trustProxy);
 
   const document = openapiDocument(options.publicUrl);
   const admission = admissionOf(options);
@@ -111,7 +111,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     stillAdmits: (scope, request) => isStillAdmitted(options.authenticate, scope, request),
   };
   await app.register(async (api) => {
-    healthRoutes(api, options);
+    healthRoutes(api, options.checkStore);
     if (!options.answersApi) return;
     plantsRoutes(api, context);
     webhooksRoutes(api, context);
@@ -121,7 +121,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     activityRoutes(api, context);
     meRoutes(api, context);
     tokensRoutes(api, context);
-    pagesRoutes(api, { basePath, document });
+    pagesRoutes(api, basePath, document);
   });
   if (options.answersApi) await serveSites(app, basePath);
   return app;

@@ -18,8 +18,8 @@ afterEach(async () => {
   await once(server, 'close');
 });
 
-async function listen(places: number, trusted = ''): Promise<void> {
-  shareConnections(server, { places, trusted: parseNetworks(trusted) });
+async function listen(most: number, trusted = ''): Promise<void> {
+  shareConnections(server, most, parseNetworks(trusted));
   server.listen(0, '0.0.0.0');
   await once(server, 'listening');
 }

@@ -7,14 +7,9 @@ export type CountedWindow = {
   endsAt: number;
 };
 
-export type CountedWindows = {
-  /** The open window of this key. */
-  find(key: string): CountedWindow | undefined;
-  /** Counts one more, in a new window if none is open. */
-  count(key: string): CountedWindow;
-};
+export type CountedWindows = ReturnType<typeof countWindows>;
 
-export type WindowOptions = {
+type WindowOptions = {
   lengthMs: number;
   /** The most keys to remember. */
   most: number;
@@ -26,11 +21,12 @@ export type WindowOptions = {
  * Counts by key, in windows of equal length. When there are too many keys, a key with one of the smallest counts is
  * forgotten. So a flood of keys with few events each does not displace keys near or over a limit.
  */
-export function countWindows({ lengthMs, most, clock }: WindowOptions): CountedWindows {
+export function countWindows({ lengthMs, most, clock }: WindowOptions) {
   const windows = new Map<string, CountedWindow>();
   /** Keys by the logarithm of their count, to find those with a small count quickly. */
   const levels: Set<string>[] = [];
 
+  /** The open window of this key. */
   function find(key: string): CountedWindow | undefined {
     const window = windows.get(key);
     return window !== undefined && clock.now() < window.endsAt ? window : undefined;
@@ -58,6 +54,7 @@ export function countWindows({ lengthMs, most, clock }: WindowOptions): CountedW
     for (const key of ended.length > 0 ? ended : fronts.slice(0, 1)) forget(key);
   }
 
+  /** Counts one more, in a new window if none is open. */
   function count(key: string): CountedWindow {
     const window = find(key) ?? begin(key);
     const level = levelOf(++window.count);

@@ -1,21 +1,8 @@
-/** A queue that processes as much at a time as fits into a time slice. */
-export type PacedQueue<Item> = {
-  push(item: Item): void;
-  size(): number;
-  /** The item that has waited longest. */
-  oldest(): Item | undefined;
-  /** How many items run in a slice of this many milliseconds. */
-  perSlice(plannedMs: number): number;
-  /** Starts that many items, but at most `most`. */
-  begin(plannedMs: number, most?: number): void;
-  /** Call when everything they do at once is done, promises included. The duration sets how many run next time. */
-  end(): void;
-  /** Removes the newest waiting items, keeping this many. */
-  cut(keep: number): Item[];
-};
-
-/** `now` is in milliseconds of a clock that never goes back; `go` starts an item. */
-export function createPacedQueue<Item>(now: () => number, go: (item: Item) => void): PacedQueue<Item> {
+/**
+ * A queue that processes as much at a time as fits into a time slice. `now` is in milliseconds of a clock that never goes
+ * back; `go` starts an item.
+ */
+export function createPacedQueue<Item>(now: () => number, go: (item: Item) => void) {
   /** Started items become undefined, because they may reference much memory. */
   let items: (Item | undefined)[] = [];
   /** The index in `items` of the first waiting item; the same index and the time at the start of the slice. */
@@ -25,16 +12,19 @@ export function createPacedQueue<Item>(now: () => number, go: (item: Item) => vo
   /** Items per millisecond. */
   let pace = FIRST_PACE;
 
+  /** How many items run in a slice of this many milliseconds. */
   function perSlice(plannedMs: number): number {
     return Math.max(1, Math.ceil(pace * plannedMs));
   }
 
   return {
-    push: (item) => void items.push(item),
+    push: (item: Item) => void items.push(item),
     size: () => items.length - next,
-    oldest: () => items[next],
+    /** The item that has waited longest. */
+    oldest: (): Item | undefined => items[next],
     perSlice,
-    begin(plannedMs, most = Infinity) {
+    /** Starts that many items, but at most `most`. */
+    begin(plannedMs: number, most = Infinity): void {
       if (next === items.length) return;
       begun = now();
       const end = Math.min(items.length, next + Math.min(perSlice(plannedMs), most));
@@ -45,7 +35,8 @@ export function createPacedQueue<Item>(now: () => number, go: (item: Item) => vo
         go(item);
       }
     },
-    end() {
+    /** Call when everything they do at once is done, promises included. The duration sets how many run next time. */
+    end(): void {
       const served = next - from;
       if (served > 0) pace = averagePace(pace, served / (now() - begun));
       if (next === items.length) items = [];
@@ -57,8 +48,8 @@ export function createPacedQueue<Item>(now: () => number, go: (item: Item) => vo
       from = 0;
       next = 0;
     },
-    // These have not started.
-    cut: (keep) => items.splice(next + keep) as Item[],
+    /** Removes the newest waiting items, which have not started, keeping this many. */
+    cut: (keep: number) => items.splice(next + keep) as Item[],
   };
 }
 

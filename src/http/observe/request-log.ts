@@ -35,24 +35,20 @@ export function slowLines(now: () => number): (write: (untold: { untold?: number
   };
 }
 
-/** Logs ended requests: all of them at `debug`, slow ones at `info`. */
-export type RequestLog = {
-  /** Whether the level logs anything. */
-  tellsAny: boolean;
-  /** Whether a request of this duration is logged, so that most need not be described. */
-  tells(durationMs: number): boolean;
-  tell(request: FastifyRequest, ended: EndedRequest): void;
-};
-
-/** Logs a route's pattern instead of the requested path: paths and queries may contain anything. */
-export function createRequestLog(log: FastifyBaseLogger, now: () => number): RequestLog {
+/**
+ * Logs ended requests: all of them at `debug`, slow ones at `info`. Logs a route's pattern instead of the requested path:
+ * paths and queries may contain anything.
+ */
+export function createRequestLog(log: FastifyBaseLogger, now: () => number) {
   const tellsAll = log.level === 'debug' || log.level === 'trace';
   const tellSlow = slowLines(now);
 
   return {
+    /** Whether the level logs anything. */
     tellsAny: tellsAll || log.level === 'info',
-    tells: (durationMs) => tellsAll || durationMs >= limits.slowRequestMs,
-    tell(request, ended) {
+    /** Whether a request of this duration is logged, so that most need not be described. */
+    tells: (durationMs: number) => tellsAll || durationMs >= limits.slowRequestMs,
+    tell(request: FastifyRequest, ended: EndedRequest): void {
       if (ended.durationMs >= limits.slowRequestMs && !isEndless(request))
         tellSlow((untold) => log.info({ ...aboutOf(request, ended), ...untold }, 'slow request'));
       else if (tellsAll) log.debug(aboutOf(request, ended), 'a request ended');

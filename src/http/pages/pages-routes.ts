@@ -2,13 +2,11 @@ import type { FastifyInstance } from 'fastify';
 import { retryLater } from '../../errors.ts';
 import { answerJson } from '../routes/route.ts';
 
-export type HealthContext = {
-  /** Throws when the store cannot answer. */
-  checkStore(): void;
-};
-
-/** Liveness and readiness. */
-export function healthRoutes(app: FastifyInstance, { checkStore }: HealthContext): void {
+/**
+ * Liveness and readiness.
+ * @param checkStore throws when the store cannot answer
+ */
+export function healthRoutes(app: FastifyInstance, checkStore: () => void): void {
   app.get('/healthz', (_request, reply) => answerJson(reply).send('{"status":"alive"}'));
   app.get('/readyz', (_request, reply) => {
     try {
@@ -20,10 +18,8 @@ export function healthRoutes(app: FastifyInstance, { checkStore }: HealthContext
   });
 }
 
-export type PagesContext = { basePath: string; document: object };
-
 /** The other paths that need no token: the redirect to the console, and the OpenAPI document. */
-export function pagesRoutes(app: FastifyInstance, { basePath, document }: PagesContext): void {
+export function pagesRoutes(app: FastifyInstance, basePath: string, document: object): void {
   app.get('/', (_request, reply) => reply.redirect(`${basePath}/console`));
   const text = JSON.stringify(document);
   app.get('/openapi.json', (_request, reply) => answerJson(reply).send(text));

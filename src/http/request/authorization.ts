@@ -34,14 +34,10 @@ export function requireScope({ admit, countRequest }: Admission, scope: Scope | 
       if (found instanceof Promise) found.then(goOn, done);
       else goOn(found);
     } catch (error) {
-      done(asError(error));
+      // Nothing but errors is thrown.
+      done(error as Error);
     }
   };
-}
-
-/** Only errors are thrown; the types do not say so. */
-function asError(error: unknown): Error {
-  return error instanceof Error ? error : new Error('authentication failed', { cause: error });
 }
 
 /**

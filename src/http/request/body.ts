@@ -21,9 +21,8 @@ export function acceptJsonOnly(app: FastifyInstance): void {
         done(null, bytes.length === 0 ? undefined : parseObject(bytes));
       } catch (refusal) {
         const isKeyed = request.method === 'POST' && request.headers['idempotency-key'] !== undefined;
-        if (!(refusal instanceof AppError) || !isKeyed) {
-          return done(refusal instanceof Error ? refusal : new Error('unreadable', { cause: refusal }));
-        }
+        // Nothing but errors is thrown.
+        if (!(refusal instanceof AppError) || !isKeyed) return done(refusal as Error);
         // Check the key first: the refusal may be a repeat, or the key used for another request.
         request.unreadable = refusal;
         done(null, undefined);

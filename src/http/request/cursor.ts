@@ -10,13 +10,13 @@ import type { Clock } from '../../runtime.ts';
 export type CursorOrigin = { list: string; user: number };
 
 /**
- * A cursor is a place in a list, sealed with the list, the user and the store's key. It grants no access, since every
+ * A cursor is a position in a list, sealed with the list, the user and the store's key. It grants no access, since every
  * query checks access itself. But a client that could forge one would learn from the answers which users exist.
  */
 export type Cursors = {
-  seal(place: string, origin: CursorOrigin): string;
+  seal(position: string, origin: CursorOrigin): string;
   /**
-   * The place of a cursor.
+   * The position of a cursor.
    * @throws AppError 40007
    */
   open(cursor: string, origin: CursorOrigin): string;
@@ -46,8 +46,8 @@ export function createCursors({ secret, oldKey, oldUntil, retentionDays, clock }
    * Cached: the first pages of lists are requested again and again, and a MAC takes a tenth of the time of a short
    * page.
    */
-  function seal(place: string, { list, user }: CursorOrigin): string {
-    const text = `${user} ${place} ${list}`;
+  function seal(position: string, { list, user }: CursorOrigin): string {
+    const text = `${user} ${position} ${list}`;
     const known = sealed.get(text);
     if (known !== undefined) return known;
     const made = createHmac('sha256', key).update(text).digest('base64url').slice(0, KEPT);
@@ -56,23 +56,23 @@ export function createCursors({ secret, oldKey, oldUntil, retentionDays, clock }
     sealed.set(text, made);
     return made;
   }
-  const checksum = (place: string, { list, user }: CursorOrigin) =>
-    String(crc32(`${list} ${oldKey}.${user}.${place}`));
+  const checksum = (position: string, { list, user }: CursorOrigin) =>
+    String(crc32(`${list} ${oldKey}.${user}.${position}`));
   const oldTakenUntil = ({ list }: CursorOrigin) =>
     oldUntil + (list === EVENTS ? retentionDays * DAY : limits.oldCursorMs);
 
   return {
-    seal(place, origin) {
+    seal(position, origin) {
       const isOld = clock.now() < oldUntil;
-      return `${place}.${isOld ? checksum(place, origin) : seal(place, origin)}`;
+      return `${position}.${isOld ? checksum(position, origin) : seal(position, origin)}`;
     },
     open(cursor, origin) {
       const end = cursor.lastIndexOf('.');
-      const place = cursor.slice(0, Math.max(0, end));
+      const position = cursor.slice(0, Math.max(0, end));
       const proof = cursor.slice(end + 1);
-      if (PLACE.test(place)) {
-        if (areEqual(proof, seal(place, origin))) return place;
-        if (proof === checksum(place, origin) && clock.now() < oldTakenUntil(origin)) return place;
+      if (POSITION.test(position)) {
+        if (areEqual(proof, seal(position, origin))) return position;
+        if (proof === checksum(position, origin) && clock.now() < oldTakenUntil(origin)) return position;
       }
       throw noCursor();
     },
@@ -92,8 +92,8 @@ export function sealPosition(
 
 /** @throws AppError 40007 */
 export function openPosition(cursors: Cursors, cursor: string, user: number, order: ListOrder): Position {
-  const place = cursors.open(cursor, { list: listOf(order), user });
-  const [, owner, id, coded] = PLANTS_PLACE.exec(place) ?? [];
+  const text = cursors.open(cursor, { list: listOf(order), user });
+  const [, owner, id, coded] = PLANTS_POSITION.exec(text) ?? [];
   // Anyone can compute the checksum of the old form, so its content may be anything.
   if (!owner || !id || BigInt(id) < MIN_ID || BigInt(id) > MAX_ID) throw noCursor();
   const position = { owner: Number(owner), id: BigInt(id) };
@@ -105,9 +105,9 @@ export function openPosition(cursors: Cursors, cursor: string, user: number, ord
 
 const DAY = 24 * 60 * 60 * 1000;
 /** The URL limits its length. */
-const PLACE = /^[\w.-]+$/;
+const POSITION = /^[\w.-]+$/;
 /** Owner, id and, in a list by name, the folded name. */
-const PLANTS_PLACE = /^(\d{1,15})\.(0|-?[1-9]\d{0,18})(?:\.([\w-]*))?$/;
+const PLANTS_POSITION = /^(\d{1,15})\.(0|-?[1-9]\d{0,18})(?:\.([\w-]*))?$/;
 
 /** Each order, and each prefix, is a list of its own. */
 function listOf(order: ListOrder): string {
@@ -115,7 +115,7 @@ function listOf(order: ListOrder): string {
   return order === 'id' ? 'plants' : 'plants descending';
 }
 
-/** Cached MACs: 200 KiB. Longer places, those by name, are not cached. */
+/** Cached MACs: 200 KiB. Longer positions, those by name, are not cached. */
 const REMEMBERED = 1_000;
 const REMEMBERED_LENGTH = 200;
 /** How many characters of a MAC are kept: 132 bits (RFC 2104 §5). */

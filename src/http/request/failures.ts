@@ -1,5 +1,5 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
-import { AppError, type ErrorCode, errorBody } from '../../errors.ts';
+import { AppError, errorBody } from '../../errors.ts';
 import type { Measures } from '../../observability/port.ts';
 import { closeAfterAnswers } from '../admission/closing.ts';
 import { asksHealth } from '../admission/door.ts';
@@ -52,14 +52,9 @@ function toAppError(error: unknown, request: FailedRequest): AppError {
   if (known) return known();
   if (request.raw.destroyed && !request.raw.complete) return new AppError(40000, 'The request ended early.');
   request.log.error({ err: error, ...linesOf(request) }, 'a request failed');
-  return fault(request.id);
+  return new AppError(50000, `Something went wrong on our side. Quote the request id ${request.id}.`);
 }
 
 function isFastifyError(error: unknown): error is FastifyError {
   return error instanceof Error && 'code' in error && typeof error.code === 'string';
-}
-
-function fault(requestId: string): AppError {
-  const code: ErrorCode = 50000;
-  return new AppError(code, `Something went wrong on our side. Quote the request id ${requestId}.`);
 }

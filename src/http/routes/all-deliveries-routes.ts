@@ -4,12 +4,11 @@ import { AppError } from '../../errors.ts';
 import { feeds as limits } from '../../limits.ts';
 import { Id, type PlantId } from '../../plants/plant.ts';
 import { type DeliveryPlace, listAllDeliveries } from '../../webhooks/all-deliveries.ts';
-import { DeliveryView, deliveryJson } from '../../webhooks/delivery-view.ts';
-import { deliveryStates } from '../../webhooks/port.ts';
+import { deliveryJson } from '../../webhooks/delivery-view.ts';
 import { DateTime } from '../../webhooks/replay.ts';
 import { parseDateTime } from '../../webhooks/time.ts';
 import { noCursor } from '../request/cursor.ts';
-import { type Operations, PAGE_CURSOR, pageLimit } from './operation.ts';
+import { DELIVERIES, type Operations, PAGE_CURSOR, pageLimit, STATE } from './operation.ts';
 import { answerJson, type RouteContext } from './route.ts';
 
 const Filters = {
@@ -17,10 +16,7 @@ const Filters = {
     type: 'string',
     description: 'the id of a webhook: only its deliveries; without it, of all webhooks',
   },
-  state: {
-    enum: deliveryStates,
-    description: `one of ${deliveryStates.join(', ')}: only deliveries in this state; without it, all`,
-  },
+  state: STATE,
   plant: { ...Id, description: `${Id.description}: only deliveries of plants with this id` },
   since: { ...DateTime, description: `${DateTime.description}: only deliveries of events from this time on` },
   until: { ...DateTime, description: `${DateTime.description}: only deliveries of events before this time` },
@@ -47,14 +43,7 @@ export const allDeliveriesOperations = {
       'the same time however many deliveries there are, and may have fewer than `limit` although there are more.',
     tag: 'Deliveries',
     query: ListQuery,
-    success: {
-      status: 200,
-      description: 'The deliveries.',
-      schema: { type: 'array', items: DeliveryView },
-      headers: {
-        Link: 'When there are more: the URL of the next page, as `<…>; rel="next"`.',
-      },
-    },
+    success: DELIVERIES,
     failures: [40007],
   },
 } satisfies Operations;
@@ -83,7 +72,7 @@ function listHandler({ webhooks, basePath, cursors }: RouteContext) {
       ...{ owner, webhook, state, plant, limit },
       since: timeIn('since', query.since),
       until: timeIn('until', query.until),
-      after: cursor === undefined ? undefined : placeIn(cursors.open(cursor, origin)),
+      after: cursor === undefined ? undefined : positionIn(cursors.open(cursor, origin)),
     });
 
     answerJson(reply);
@@ -96,8 +85,8 @@ function listHandler({ webhooks, basePath, cursors }: RouteContext) {
   };
 }
 
-function placeIn(place: string): DeliveryPlace {
-  const [, event, webhook] = /^(\w+)\.(\w*)$/.exec(place) ?? [];
+function positionIn(position: string): DeliveryPlace {
+  const [, event, webhook] = /^(\w+)\.(\w*)$/.exec(position) ?? [];
   if (event === undefined || webhook === undefined) throw noCursor();
   return { event, webhook };
 }

@@ -1,6 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { FromSchema } from 'json-schema-to-ts';
-import type { KeptAnswer } from '../../idempotency/port.ts';
 import { feeds as limits } from '../../limits.ts';
 import { getDelivery, listDeliveries, redeliver, testWebhook } from '../../webhooks/delivery-operations.ts';
 import {
@@ -9,10 +8,18 @@ import {
   deliveryJson,
   deliveryWithHistoryJson,
 } from '../../webhooks/delivery-view.ts';
-import { type Delivery, deliveryStates } from '../../webhooks/port.ts';
+import type { Delivery } from '../../webhooks/port.ts';
 import { ReplayInput, replay } from '../../webhooks/replay.ts';
 import { callerOf, sendAnswer } from '../request/idempotency.ts';
-import { EmptyInput, type Operations, PAGE_CURSOR, pageLimit, pathText } from './operation.ts';
+import {
+  DELIVERIES,
+  EmptyInput,
+  type Operations,
+  PAGE_CURSOR,
+  pageLimit,
+  pathText,
+  STATE,
+} from './operation.ts';
 import { answerJson, type RouteContext } from './route.ts';
 
 type OfWebhook = { id: string };
@@ -23,10 +30,7 @@ const OF_DELIVERY = { ...OF_WEBHOOK, event: pathText('the id of the event') };
 const ListQuery = {
   type: 'object',
   properties: {
-    state: {
-      enum: deliveryStates,
-      description: `one of ${deliveryStates.join(', ')}: only deliveries in this state; without it, all`,
-    },
+    state: STATE,
     limit: pageLimit('deliveries'),
     cursor: PAGE_CURSOR,
   },
@@ -62,14 +66,7 @@ export const deliveriesOperations = {
     tag: 'Deliveries',
     query: ListQuery,
     path: OF_WEBHOOK,
-    success: {
-      status: 200,
-      description: 'The deliveries.',
-      schema: { type: 'array', items: DeliveryView },
-      headers: {
-        Link: 'When there are more: the URL of the next page, as `<…>; rel="next"`.',
-      },
-    },
+    success: DELIVERIES,
     failures: [40007, 40402],
   },
   getDelivery: {
@@ -128,32 +125,19 @@ export const deliveriesOperations = {
 
 /** What was sent to a webhook, what is pending, and how to send it again. */
 export function deliveriesRoutes(app: FastifyInstance, context: RouteContext): void {
-  testRoute(app, context);
-  listRoute(app, context);
-  getRoute(app, context);
-  redeliverRoute(app, context);
-  replayRoute(app, context);
-}
-
-function testRoute(app: FastifyInstance, context: RouteContext): void {
   const { webhooks, routeOf } = context;
-  app.route<{ Params: OfWebhook }>({
-    ...routeOf(deliveriesOperations.testWebhook),
-    async handler(request, reply) {
-      const { id } = request.params;
-      const answer = (delivery: Delivery) => accepted(context, id, delivery);
-      const delivery = await testWebhook(webhooks, request.principal.user.id, id, (result) =>
-        callerOf(request, () => answer(result)),
-      );
-      return sendAnswer(reply, answer(delivery));
-    },
-  });
-}
-
-function listRoute(app: FastifyInstance, context: RouteContext): void {
+  sendingRoutes(app, context);
   app.route<{ Params: OfWebhook; Querystring: ListQuery }>({
-    ...context.routeOf(deliveriesOperations.listDeliveries),
+    ...routeOf(deliveriesOperations.listDeliveries),
     handler: listHandler(context),
+  });
+  app.route<{ Params: OfDelivery }>({
+    ...routeOf(deliveriesOperations.getDelivery),
+    async handler({ params, principal }, reply) {
+      const { delivery, attempts } = await getDelivery(webhooks, principal.user.id, params.id, params.event);
+      answerJson(reply);
+      return deliveryWithHistoryJson(delivery, attempts);
+    },
   });
 }
 
@@ -180,33 +164,34 @@ function listHandler({ webhooks, basePath, cursors }: RouteContext) {
   };
 }
 
-function getRoute(app: FastifyInstance, { webhooks, routeOf }: RouteContext): void {
-  app.route<{ Params: OfDelivery }>({
-    ...routeOf(deliveriesOperations.getDelivery),
-    async handler({ params, principal }, reply) {
-      const { delivery, attempts } = await getDelivery(webhooks, principal.user.id, params.id, params.event);
-      answerJson(reply);
-      return deliveryWithHistoryJson(delivery, attempts);
+function sendingRoutes(app: FastifyInstance, { webhooks, basePath, routeOf }: RouteContext): void {
+  const accepted = (id: string) => (delivery: Delivery) => ({
+    status: 202,
+    location: `${basePath}/webhooks/${id}/deliveries/${delivery.event.id}`,
+    body: deliveryJson(delivery),
+  });
+  app.route<{ Params: OfWebhook }>({
+    ...routeOf(deliveriesOperations.testWebhook),
+    async handler(request, reply) {
+      const { id } = request.params;
+      const answer = accepted(id);
+      const delivery = await testWebhook(webhooks, request.principal.user.id, id, (result) =>
+        callerOf(request, () => answer(result)),
+      );
+      return sendAnswer(reply, answer(delivery));
     },
   });
-}
-
-function redeliverRoute(app: FastifyInstance, context: RouteContext): void {
-  const { webhooks, routeOf } = context;
   app.route<{ Params: OfDelivery }>({
     ...routeOf(deliveriesOperations.redeliver),
     async handler(request, reply) {
       const { id, event } = request.params;
-      const answer = (delivery: Delivery) => accepted(context, id, delivery);
+      const answer = accepted(id);
       const delivery = await redeliver(webhooks, request.principal.user.id, id, event, (result) =>
         callerOf(request, () => answer(result)),
       );
       return sendAnswer(reply, answer(delivery));
     },
   });
-}
-
-function replayRoute(app: FastifyInstance, { webhooks, routeOf }: RouteContext): void {
   app.route<{ Params: OfWebhook; Body: ReplayInput }>({
     ...routeOf(deliveriesOperations.replay),
     async handler(request, reply) {
@@ -222,12 +207,4 @@ function replayRoute(app: FastifyInstance, { webhooks, routeOf }: RouteContext):
       return sendAnswer(reply, answer(count));
     },
   });
-}
-
-function accepted({ basePath }: RouteContext, webhook: string, delivery: Delivery): KeptAnswer {
-  return {
-    status: 202,
-    location: `${basePath}/webhooks/${webhook}/deliveries/${delivery.event.id}`,
-    body: deliveryJson(delivery),
-  };
 }

@@ -141,10 +141,10 @@ function parametersOf({ method, path = {}, query, headers = {} }: Operation) {
   ];
 }
 
-function parameter(name: string, place: string, { description, ...schema }: Schema) {
+function parameter(name: string, location: string, { description, ...schema }: Schema) {
   // Generated clients repeat the parameter. One parameter with commas is accepted, too.
   const form = schema.type === 'array' ? { style: 'form', explode: true } : {};
-  return { name, in: place, description, ...form, schema };
+  return { name, in: location, description, ...form, schema };
 }
 
 function answerOf({ description, schema, type = 'application/json', headers = {} }: Success) {

@@ -1,6 +1,8 @@
 import type { Scope } from '../../access/scopes.ts';
 import type { ErrorCode } from '../../errors.ts';
 import { feeds } from '../../limits.ts';
+import { DeliveryView } from '../../webhooks/delivery-view.ts';
+import { deliveryStates } from '../../webhooks/port.ts';
 
 /** A JSON Schema as plain data. With an `$id`, it appears in the OpenAPI document once, under this name. */
 export type Schema = { readonly [keyword: string]: unknown };
@@ -84,6 +86,20 @@ export const IF_NONE_MATCH = {
     type: 'string',
     description: 'the `ETag` of an earlier answer: if nothing has changed, the answer is 304, without a body',
   },
+} as const;
+
+/** The query parameter `state` of a list of deliveries. */
+export const STATE = {
+  enum: deliveryStates,
+  description: `one of ${deliveryStates.join(', ')}: only deliveries in this state; without it, all`,
+} as const;
+
+/** A page of deliveries. */
+export const DELIVERIES = {
+  status: 200,
+  description: 'The deliveries.',
+  schema: { type: 'array', items: DeliveryView },
+  headers: { Link: 'When there are more: the URL of the next page, as `<…>; rel="next"`.' },
 } as const;
 
 /** The query parameter `cursor` of a list that links to its next page. */

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { FromSchema } from 'json-schema-to-ts';
@@ -20,7 +21,6 @@ import {
 } from '../../plants/plant.ts';
 import { type ListOrder, type PlantField, type Position, plantFields } from '../../plants/port.ts';
 import { openPosition, sealPosition } from '../request/cursor.ts';
-import { etagOf, isUnchanged } from '../request/etag.ts';
 import { callerOf, sendAnswer } from '../request/idempotency.ts';
 import { IF_NONE_MATCH, type Operations, PAGE_CURSOR } from './operation.ts';
 import { answerJson, type RouteContext } from './route.ts';
@@ -184,8 +184,8 @@ function listHandler({ plants, sendParts, basePath, cursors }: RouteContext, lis
 
     let link = '';
     if (next) {
-      const place = `limit=${limit}&cursor=${sealPosition(cursors, next, viewer, order)}`;
-      link = `<${basePath}/plants?${place}${chosenIn(request.query)}>; rel="next"`;
+      const query = `limit=${limit}&cursor=${sealPosition(cursors, next, viewer, order)}`;
+      link = `<${basePath}/plants?${query}${chosenIn(request.query)}>; rel="next"`;
     }
     if (typeof json === 'string') {
       const list = { json, link, etag: etagOf(link + json) };
@@ -202,6 +202,20 @@ function listHandler({ plants, sendParts, basePath, cursors }: RouteContext, lis
 function answerWhole(reply: FastifyReply, { json, link, etag }: WholeList): FastifyReply {
   withListHeaders(reply, link).header('etag', etag);
   return isUnchanged(reply.request, etag) ? reply.code(304).send() : answerJson(reply).send(json);
+}
+
+/** A strong entity tag (RFC 9110 §8.8.3), the same after a restart. SHA-1 is the fastest that Node has for a page. */
+function etagOf(text: string): string {
+  return `"${hash('sha1', text, 'base64url')}"`;
+}
+
+/**
+ * Whether `If-None-Match` names the tag (RFC 9110 §13.1.2). No tag contains a quotation mark, so ours is found in any
+ * list exactly when it is an element; the weak comparison ignores a `W/`.
+ */
+function isUnchanged({ headers }: FastifyRequest, etag: string): boolean {
+  const known = headers['if-none-match'];
+  return known !== undefined && (known === '*' || known.includes(etag));
 }
 
 function withListHeaders(reply: FastifyReply, link: string): FastifyReply {

@@ -18,6 +18,7 @@ import {
   WebhookInput,
   WebhookPatch,
   WebhookView,
+  type WebhookWithHealth,
 } from '../../webhooks/webhook.ts';
 import { callerOf, sendAnswer } from '../request/idempotency.ts';
 import { type Operations, pathText } from './operation.ts';
@@ -107,15 +108,47 @@ export const webhooksOperations = {
 
 /** Webhooks and their secrets. */
 export function webhooksRoutes(app: FastifyInstance, context: RouteContext): void {
-  createRoute(app, context);
-  listRoute(app, context);
-  getRoute(app, context);
-  changeRoute(app, context);
-  deleteRoute(app, context);
-  rotateRoute(app, context);
+  const { webhooks, runtime, routeOf } = context;
+  const json = (found: WebhookWithHealth) => JSON.stringify(viewOf(found, runtime.clock.now()));
+  secretRoutes(app, context);
+  app.route({
+    ...routeOf(webhooksOperations.listWebhooks),
+    async handler({ principal }, reply) {
+      const found = await listWebhooks(webhooks, principal.user.id);
+      answerJson(reply);
+      return `[${found.map(json).join()}]`;
+    },
+  });
+  app.route<{ Params: Params }>({
+    ...routeOf(webhooksOperations.getWebhook),
+    async handler({ params, principal }, reply) {
+      const found = await getWebhook(webhooks, principal.user.id, params.id);
+      answerJson(reply);
+      return json(found);
+    },
+  });
+  app.route<{ Params: Params; Body: WebhookPatch }>({
+    ...routeOf(webhooksOperations.changeWebhook),
+    async handler(request, reply) {
+      const { params, body, principal } = request;
+      const caller = callerOf(request);
+      const changed = await changeWebhook(webhooks, principal.user.id, params.id, body, caller);
+      answerJson(reply);
+      return json(changed);
+    },
+  });
+  app.route<{ Params: Params }>({
+    ...routeOf(webhooksOperations.deleteWebhook),
+    async handler(request, reply) {
+      const { params, principal } = request;
+      await deleteWebhook(webhooks, principal.user.id, params.id, callerOf(request));
+      return reply.code(204).send();
+    },
+  });
 }
 
-function createRoute(app: FastifyInstance, { webhooks, runtime, routeOf, basePath }: RouteContext): void {
+/** Those whose answer contains a secret. */
+function secretRoutes(app: FastifyInstance, { webhooks, runtime, routeOf, basePath }: RouteContext): void {
   app.route<{ Body: WebhookInput }>({
     ...routeOf(webhooksOperations.createWebhook),
     async handler(request, reply) {
@@ -131,56 +164,6 @@ function createRoute(app: FastifyInstance, { webhooks, runtime, routeOf, basePat
       return sendAnswer(reply.header('cache-control', 'no-store'), answer(created));
     },
   });
-}
-
-function listRoute(app: FastifyInstance, { webhooks, runtime, routeOf }: RouteContext): void {
-  app.route({
-    ...routeOf(webhooksOperations.listWebhooks),
-    async handler({ principal }, reply) {
-      const found = await listWebhooks(webhooks, principal.user.id);
-      const now = runtime.clock.now();
-      answerJson(reply);
-      return JSON.stringify(found.map((webhook) => viewOf(webhook, now)));
-    },
-  });
-}
-
-function getRoute(app: FastifyInstance, { webhooks, runtime, routeOf }: RouteContext): void {
-  app.route<{ Params: Params }>({
-    ...routeOf(webhooksOperations.getWebhook),
-    async handler({ params, principal }, reply) {
-      const found = await getWebhook(webhooks, principal.user.id, params.id);
-      answerJson(reply);
-      return JSON.stringify(viewOf(found, runtime.clock.now()));
-    },
-  });
-}
-
-function changeRoute(app: FastifyInstance, { webhooks, runtime, routeOf }: RouteContext): void {
-  app.route<{ Params: Params; Body: WebhookPatch }>({
-    ...routeOf(webhooksOperations.changeWebhook),
-    async handler(request, reply) {
-      const { params, body, principal } = request;
-      const caller = callerOf(request);
-      const changed = await changeWebhook(webhooks, principal.user.id, params.id, body, caller);
-      answerJson(reply);
-      return JSON.stringify(viewOf(changed, runtime.clock.now()));
-    },
-  });
-}
-
-function deleteRoute(app: FastifyInstance, { webhooks, routeOf }: RouteContext): void {
-  app.route<{ Params: Params }>({
-    ...routeOf(webhooksOperations.deleteWebhook),
-    async handler(request, reply) {
-      const { params, principal } = request;
-      await deleteWebhook(webhooks, principal.user.id, params.id, callerOf(request));
-      return reply.code(204).send();
-    },
-  });
-}
-
-function rotateRoute(app: FastifyInstance, { webhooks, routeOf }: RouteContext): void {
   app.route<{ Params: Params; Body: RotationInput }>({
     ...routeOf(webhooksOperations.rotateSecret),
     async handler(request, reply) {
