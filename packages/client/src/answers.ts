@@ -58,9 +58,9 @@ export async function refused(base: string, path: string, response: Response): P
 function redirected(base: string, path: string, { status, headers }: Response): PlantStoreError {
   const location = headers.get('location');
   // If the target ends in the same path, the rest of it is the `url` to use.
-  const place = location?.endsWith(path) ? location.slice(0, -path.length) : location;
+  const target = location?.endsWith(path) ? location.slice(0, -path.length) : location;
   return new PlantStoreError(
-    `${base} redirects ${place ? `to ${place}` : 'elsewhere'}: use that as url if it is the service.`,
+    `${base} redirects ${target ? `to ${target}` : 'elsewhere'}: use that as url if it is the service.`,
     { status },
   );
 }

@@ -1,12 +1,6 @@
 import { type ErrorName, errorNames } from './error-names.ts';
 
-export type PlantStoreErrorFields = {
-  error?: number | undefined;
-  status?: number | undefined;
-  requestId?: string | undefined;
-  retryAfter?: number | undefined;
-  cause?: unknown;
-};
+type Fields = Partial<Pick<PlantStoreError, 'error' | 'status' | 'requestId' | 'retryAfter' | 'cause'>>;
 
 const names: Readonly<Record<number, ErrorName>> = errorNames;
 
@@ -24,10 +18,7 @@ export class PlantStoreError extends Error {
   /** In how many seconds to try again, if the response says so. */
   readonly retryAfter: number | undefined;
 
-  constructor(
-    message: string,
-    { error = 0, status, requestId, retryAfter, cause }: PlantStoreErrorFields = {},
-  ) {
+  constructor(message: string, { error = 0, status, requestId, retryAfter, cause }: Fields = {}) {
     super(message, cause === undefined ? undefined : { cause });
     this.error = error || undefined;
     this.code = names[error];
