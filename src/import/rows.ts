@@ -99,7 +99,7 @@ function isKnown(member: string): boolean {
 
 const NAME_RULE = `The name must be ${Name.description}.`;
 const TAG_RULE = `The tag must be ${Tag.description}.`;
-const ID_RULE = `The id must be ${rangeText()}, written with digits only, such as 7 or -5.`;
+const ID_RULE = `The id must be a 64-bit integer (${MIN_ID} to ${MAX_ID}), written with digits only, such as 7 or -5.`;
 
 const NAME_PATTERN = new RegExp(Name.pattern, 'u');
 const TAG_PATTERN = new RegExp(Tag.pattern, 'u');
@@ -132,10 +132,6 @@ function parseId(text: string): bigint | null {
   } catch {
     return null;
   }
-}
-
-function rangeText(): string {
-  return `a 64-bit integer (${MIN_ID} to ${MAX_ID})`;
 }
 
 function count(number: number, noun: string): string {
