@@ -1,4 +1,4 @@
-import { type KnownVerb, PROFILES, placesOf, type Values } from './verbs.ts';
+import { completedFlags, type KnownVerb, PROFILES, pathsOf, quoted, type Values } from './verbs.ts';
 
 /** For bash 3.2 and later; completes files from 4.0. While you type, it runs only the command that lists profiles. */
 export function bashCompletion(verbs: readonly KnownVerb[]): string {
@@ -13,13 +13,13 @@ _plant_store() {
   for ((i = 1; i < \${#words[@]}; i++)); do
     longer="\${verb:+$verb }\${words[i]}"
     case $longer in
-      ${anyOf(verbs.filter(({ path }) => path !== '').map(({ path }) => path))}) verb=$longer ;;
+      ${pathsOf(verbs).map(quoted).join(' | ')}) verb=$longer ;;
     esac
   done
   COMPREPLY=()
   case "\${verb:+$verb }$before" in
-${placesOf(verbs)
-  .map(({ place, values }) => `    ${quoted(place)}) ${offer(values)}; return ;;`)
+${completedFlags(verbs)
+  .map(({ flag, values }) => `    ${quoted(flag)}) ${offer(values)}; return ;;`)
   .join('\n')}
   esac
   case $verb in
@@ -53,12 +53,4 @@ function offer(values: Values): string {
 
 function compgen(words: string): string {
   return `COMPREPLY=($(compgen -W ${quoted(words)} -- "$word"))`;
-}
-
-function anyOf(texts: readonly string[]): string {
-  return texts.map(quoted).join(' | ');
-}
-
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
 }

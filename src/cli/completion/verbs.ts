@@ -1,7 +1,7 @@
 import type { Argument, Command } from 'commander';
 import type { DeclaredOption, FixedValues } from '../verb.ts';
 
-/** The values that complete at one place. */
+/** The values that complete an argument or an option. */
 export type Values = FixedValues | 'profile' | 'file' | 'anything';
 
 /** A verb as a shell sees it; also a group of verbs, and the program itself. */
@@ -35,12 +35,22 @@ export function verbsOf(command: Command, path = ''): KnownVerb[] {
 }
 
 /** The values of each flag, by verb and flag: `plant export --format`. */
-export function placesOf(verbs: readonly KnownVerb[]): { place: string; values: Values }[] {
+export function completedFlags(verbs: readonly KnownVerb[]): { flag: string; values: Values }[] {
   return verbs.flatMap(({ path, options }) =>
     options.flatMap(({ flags, values }) =>
-      values === undefined ? [] : flags.map((flag) => ({ place: `${path} ${flag}`.trim(), values })),
+      values === undefined ? [] : flags.map((flag) => ({ flag: `${path} ${flag}`.trim(), values })),
     ),
   );
+}
+
+/** The paths of all verbs below the program. */
+export function pathsOf(verbs: readonly KnownVerb[]): string[] {
+  return verbs.map(({ path }) => path).filter((path) => path !== '');
+}
+
+/** Quotes text for bash and zsh. */
+export function quoted(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
 export const PROFILES = "plant-store login --list 2>/dev/null | awk 'NR > 1 { print $1 }'";

@@ -1,4 +1,4 @@
-import { type KnownVerb, PROFILES, placesOf, type Values } from './verbs.ts';
+import { completedFlags, type KnownVerb, PROFILES, pathsOf, quoted, type Values } from './verbs.ts';
 
 /**
  * For a file `_plant-store` in zsh's `fpath`, which the first completion runs as a function of that name, or to source
@@ -13,15 +13,12 @@ _plant_store() {
   for ((i = 2; i < CURRENT; i++)); do
     longer="\${verb:+$verb }\${words[i]}"
     case $longer in
-      (${verbs
-        .filter(({ path }) => path !== '')
-        .map(({ path }) => quoted(path))
-        .join('|')}) verb=$longer ;;
+      (${pathsOf(verbs).map(quoted).join('|')}) verb=$longer ;;
     esac
   done
   case "\${verb:+$verb }$before" in
-${placesOf(verbs)
-  .map(({ place, values }) => `    (${quoted(place)}) ${offer(values)}; return ;;`)
+${completedFlags(verbs)
+  .map(({ flag, values }) => `    (${quoted(flag)}) ${offer(values)}; return ;;`)
   .join('\n')}
   esac
   case $verb in
@@ -51,8 +48,4 @@ function offer(values: Values): string {
 
 function described(word: string, description: string): string {
   return quoted(`${word.replaceAll(':', '\\:')}:${description}`);
-}
-
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
 }
