@@ -53,16 +53,16 @@ export function readApi(env: Environment, flags: ApiFlags): Api {
   const saved = findProfile(env, flags);
   // `--profile` overrides the environment.
   const set: Environment = flags.profile === undefined ? env : {};
-  const place = given('--url', flags.url) ??
+  const service = given('--url', flags.url) ??
     given('PLANT_STORE_URL', set.PLANT_STORE_URL || undefined) ??
     given(titleOf(saved), saved?.url) ?? { from: '', text: DEFAULT_URL };
-  const url = parseUrl(place.text);
+  const url = parseUrl(service.text);
   const token =
     given('--token', flags.token) ??
     given('PLANT_STORE_TOKEN', set.PLANT_STORE_TOKEN || undefined) ??
     given(titleOf(saved), saved && parseUrl(saved.url) === url ? saved.token : undefined);
   const problems: string[] = [];
-  if (url === undefined) problems.push(`${place.from}: It must be ${URL_RULE}.`);
+  if (url === undefined) problems.push(`${service.from}: It must be ${URL_RULE}.`);
   if (token !== undefined && !isToken(token.text)) problems.push(`${token.from}: ${TOKEN_RULE}`);
   // Only a valid URL tells whether the profile's token is for it.
   if (token === undefined && url !== undefined) {

@@ -67,29 +67,21 @@ export function connect(
 
     async function attempt(): Promise<ApiAnswer<Body>> {
       const answer = await plain.send<Body>({ ...request, idempotencyKey }).catch((error: unknown) => {
-        throw explain(error, method);
+        failure = explain(error, method);
+        throw failure;
       });
       refuseUnknown(request, answer.body);
       isKnown = true;
       return answer;
     }
 
-    return retried(
-      () =>
-        attempt().catch((error: unknown) => {
-          failure = error;
-          throw error;
-        }),
-      {
-        signal: patience?.stopping,
-        waitAfter: patience
-          ? waitsOf(patience, (error) => isKnown || !isUnreachable(error))
-          : () => undefined,
-        gone: method === 'DELETE' ? { body: undefined as Body, headers: new Headers() } : undefined,
-      },
-    ).catch((error: unknown) => {
+    return retried(attempt, {
+      signal: patience?.stopping,
+      waitAfter: patience ? waitsOf(patience, (error) => isKnown || !isUnreachable(error)) : () => undefined,
+      gone: method === 'DELETE' ? { body: undefined as Body, headers: new Headers() } : undefined,
+    }).catch((error: unknown) => {
       // After an abort, the latest failure says more than the abort.
-      throw failure ?? error;
+      throw error === patience?.stopping?.reason ? failure : error;
     });
   };
 

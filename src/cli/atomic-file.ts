@@ -5,7 +5,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { isatty } from 'node:tty';
 import { placeFile, replaceFile } from '../store/sqlite/files/durable-files.ts';
 import { Failure } from './failure.ts';
-import { systemReasonOrCode } from './service/system-failure.ts';
+import { codeOf, systemReasonOrCode } from './service/system-failure.ts';
 
 export type Write = (text: string) => Promise<void>;
 
@@ -99,7 +99,7 @@ const OPEN = /^\/(?:dev\/(?:fd\/|std(?:out|err)$)|proc\/[^/]+\/fd\/)/;
 async function targetOf(path: string): Promise<Target> {
   if (!OPEN.test(path)) refuseForeignLink(path);
   const stats = await stat(path).catch((error) => {
-    if (!isOf(error, 'ENOENT')) throw error;
+    if (codeOf(error) !== 'ENOENT') throw error;
   });
   if (stats === undefined) {
     const aim = await readlink(path).catch(() => undefined);
@@ -107,8 +107,4 @@ async function targetOf(path: string): Promise<Target> {
   }
   if (!stats.isFile() || OPEN.test(path)) return { path, isPlain: false };
   return { path: await realpath(path), isPlain: true, mode: stats.mode & 0o777 };
-}
-
-function isOf(error: unknown, ...codes: readonly string[]): boolean {
-  return error instanceof Error && 'code' in error && codes.includes(String(error.code));
 }

@@ -37,7 +37,10 @@ const groups: Readonly<Record<string, Group>> = {
     status: ['show the health of a service and of your webhooks', () => import('./verbs/status.ts')],
     whoami: ['show the user and the scopes of your token', () => import('./verbs/whoami.ts')],
     login: ["save a service's URL and a token", () => import('./verbs/login.ts')],
-    logout: ['forget a saved URL and token', () => import('./verbs/logout.ts')],
+    logout: [
+      'forget a saved URL and token',
+      async () => ({ verb: (await import('./verbs/login.ts')).logout }),
+    ],
   },
   'Other commands:': {
     completion: [

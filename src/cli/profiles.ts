@@ -6,6 +6,7 @@ import { ConfigError, type Environment } from '../config/config.ts';
 import { unwritable, writeAtomically } from './atomic-file.ts';
 import { Failure } from './failure.ts';
 import { profiles as limits } from './limits.ts';
+import { codeOf } from './service/system-failure.ts';
 
 /** A service and the token that `login` saved for it. The token goes to no other service. */
 export type Profile = {
@@ -87,7 +88,7 @@ async function takeLock(lock: string): Promise<void> {
     try {
       return await (await open(lock, 'wx', 0o600)).close();
     } catch (error) {
-      if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+      if (codeOf(error) !== 'EEXIST') throw error;
     }
     if (performance.now() > deadline) {
       throw new Failure(
@@ -103,7 +104,7 @@ function textOf(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    if (codeOf(error) === 'ENOENT') return undefined;
     const reason = error instanceof Error ? error.message : String(error);
     throw new ConfigError([`${path}: Cannot be read: ${reason}`]);
   }

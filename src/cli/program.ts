@@ -31,8 +31,8 @@ export function emptyProgram(): Command {
       ),
     );
   // The examples omit npx, so say under every verb that a checkout needs it.
-  const place = process.env.npm_command === 'exec' ? 'afterAll' : 'after';
-  program.addHelpText(place, '\nIn a checkout of the project, run: bin/plant-store');
+  const position = process.env.npm_command === 'exec' ? 'afterAll' : 'after';
+  program.addHelpText(position, '\nIn a checkout of the project, run: bin/plant-store');
   return program.hook('preAction', () => {
     if (program.opts<{ quiet?: true }>().quiet) beQuiet();
   });
@@ -49,10 +49,6 @@ function wrapped(text: string): string {
   const width = columnsOf('output');
   const paragraphs = text.replaceAll(/^(\S.*)\n(?=\S)/gm, '$1 ').split('\n');
   return paragraphs
-    .map((paragraph) => (paragraph.startsWith(' ') ? paragraph : fill(paragraph, width)))
+    .map((paragraph) => (paragraph.startsWith(' ') ? paragraph : new Help().boxWrap(paragraph, width)))
     .join('\n');
-}
-
-function fill(paragraph: string, width: number): string {
-  return new Help().boxWrap(paragraph, width);
 }

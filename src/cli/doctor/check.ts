@@ -12,13 +12,11 @@ export function ok(name: string, text: string): Finding {
   return { name, verdict: 'ok', text };
 }
 
-export function warning(name: string, text: string, advice: string): Finding {
-  return { name, verdict: 'warning', text, advice };
-}
-
-export function problem(name: string, text: string, advice: string): Finding {
-  return { name, verdict: 'problem', text, advice };
-}
+const withAdvice =
+  (verdict: Verdict) =>
+  (name: string, text: string, advice: string): Finding => ({ name, verdict, text, advice });
+export const warning = withAdvice('warning');
+export const problem = withAdvice('problem');
 
 /** The message of an error without its full stop, to use inside a sentence. */
 export function reasonIn(error: unknown): string {

@@ -4,6 +4,7 @@ import { database as databaseLimits } from '../../limits.ts';
 import { silentLog } from '../../runtime.ts';
 import type { DatabaseSummary } from '../../store/postgres/engine/inspect.ts';
 import { databaseFailure } from '../service/database-failure.ts';
+import { counted } from '../terminal/terminal.ts';
 import { type Finding, ok, problem, reasonIn, warning } from './check.ts';
 import { compareClocks } from './machine.ts';
 
@@ -11,15 +12,16 @@ const NAME = 'Database';
 /** The oldest supported PostgreSQL. */
 const OLDEST = 15;
 
-/** What inspecting the database found; the summary is undefined when that failed. */
-export type DatabaseLook = { findings: Finding[]; summary: DatabaseSummary | undefined };
-
-/** @param connections that a replica may open; undefined when the setting is invalid */
+/**
+ * Also returns what later checks need; undefined when the database cannot be read.
+ *
+ * @param connections that a replica may open; undefined when the setting is invalid
+ */
 export async function lookAtDatabase(
   url: DatabaseUrl,
   { databasePooler }: StoreConfig,
   connections: number | undefined,
-): Promise<DatabaseLook> {
+): Promise<{ findings: Finding[]; summary: DatabaseSummary | undefined }> {
   const [{ openDatabase }, { inspectDatabase }] = await Promise.all([
     import('../../store/postgres/engine/database.ts'),
     import('../../store/postgres/engine/inspect.ts'),
@@ -83,7 +85,7 @@ function connectionsOf(
   const text = `${open} of ${most} are open`;
   if (wanted === undefined) return [ok('Connections', text)];
   const replicas = Math.floor(most / (wanted + LISTENING));
-  const more = `${text}; DATABASE_CONNECTIONS=${wanted} allows ${replicas} ${replicas === 1 ? 'replica' : 'replicas'}`;
+  const more = `${text}; DATABASE_CONNECTIONS=${wanted} allows ${counted(replicas, 'replica')}`;
   if (replicas > 1) return [ok('Connections', more)];
   const advice =
     "Lower DATABASE_CONNECTIONS, or raise max_connections or the role's limit: a rolling update needs two.";

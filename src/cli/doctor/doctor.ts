@@ -11,14 +11,13 @@ import {
 } from '../../config/config.ts';
 import type { DatabaseUrl } from '../../config/database-url.ts';
 import { isServed, removeEmptyLog } from '../../store/sqlite/files/summary.ts';
-import { print, printJson, say } from '../terminal/terminal.ts';
+import { counted, print, printJson, say } from '../terminal/terminal.ts';
 import { option, settingOptions, type Verb } from '../verb.ts';
 import type { Finding, Verdict } from './check.ts';
 import { lookAtDatabase } from './database.ts';
 import { checkFolder } from './folder.ts';
 import { checkClock, checkNode, checkSettings } from './machine.ts';
-import { checkProvider } from './provider.ts';
-import { checkService } from './service.ts';
+import { checkProvider, checkService } from './service.ts';
 import { checkIntegrity, lookAtStore } from './store.ts';
 import { checkReceivers, type Receiver } from './webhooks.ts';
 
@@ -59,12 +58,12 @@ async function examine(flags: Flags, tell: (finding: Finding) => void): Promise<
   add(checkNode());
   add(checkSettings(process.env, flags));
   const config = valid(() => readConfig(process.env, flags));
-  const place = config ?? valid(() => readStoreConfig(process.env, flags));
+  const store = config ?? valid(() => readStoreConfig(process.env, flags));
   // Without valid settings the store cannot be found; the findings say which are wrong.
-  if (place === undefined) return findings;
-  const receivers = place.databaseUrl
-    ? await examineDatabase(place.databaseUrl, place, config, add)
-    : await examineFolder(place, config, add);
+  if (store === undefined) return findings;
+  const receivers = store.databaseUrl
+    ? await examineDatabase(store.databaseUrl, store, config, add)
+    : await examineFolder(store, config, add);
   if (config === undefined) return findings;
   add(await checkProvider(config));
   if (receivers !== undefined) add(await checkReceivers(receivers, config.webhookAllowedNetworks));
@@ -99,11 +98,11 @@ async function examineFolder(
 
 async function examineDatabase(
   url: DatabaseUrl,
-  place: StoreConfig,
+  store: StoreConfig,
   config: Config | undefined,
   add: Add,
 ): Promise<readonly Receiver[] | undefined> {
-  const { findings, summary } = await lookAtDatabase(url, place, config?.databaseConnections);
+  const { findings, summary } = await lookAtDatabase(url, store, config?.databaseConnections);
   add(findings);
   return summary?.receivers;
 }
@@ -127,8 +126,4 @@ function show({ name, verdict, text, advice }: Finding): void {
   const { text: mark, colour } = marks[verdict];
   print([{ style: colour, text: mark }, '  ', { style: 'bold', text: name }, `: ${text}`]);
   if (advice !== undefined) print(`         ${advice}`);
-}
-
-function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }

@@ -1,6 +1,6 @@
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
 import { checks as limits } from '../limits.ts';
-import { sizeText } from '../service/whole-progress.ts';
+import { sizeText } from '../terminal/progress.ts';
 import { shellWord } from '../terminal/terminal.ts';
 import { type Finding, ok, problem, reasonIn, warning } from './check.ts';
 

@@ -1,7 +1,9 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
+import { createKeySource } from '../../access/jwt-documents.ts';
 import type { Config } from '../../config/config.ts';
 import { checks as limits } from '../limits.ts';
+import { counted } from '../terminal/terminal.ts';
 import { type Finding, ok, problem, reasonIn, warning } from './check.ts';
 import { compareClocks } from './machine.ts';
 
@@ -86,6 +88,28 @@ async function checkPublicUrl(publicUrl: string): Promise<Finding[]> {
   return findings;
 }
 
+export async function checkProvider({ jwtIssuer, jwtJwksUrl }: Config): Promise<Finding[]> {
+  if (jwtIssuer === undefined) return [];
+  const name = 'Identity provider';
+  const location = { issuer: jwtIssuer, jwksUrl: jwtJwksUrl };
+  try {
+    const { keys } = await createKeySource(location, new AbortController().signal, limits.answerMs)();
+    const count = Array.isArray(keys) ? keys.length : 0;
+    if (count > 0) return [ok(name, `${jwtIssuer} serves ${counted(count, 'key')}`)];
+    return [
+      warning(
+        name,
+        `${jwtIssuer} serves no keys`,
+        'No JWT is accepted: check the provider and JWT_JWKS_URL.',
+      ),
+    ];
+  } catch (error) {
+    const advice =
+      'After a restart no JWT is accepted: check JWT_ISSUER, JWT_JWKS_URL and the connection to the provider.';
+    return [warning(name, `${jwtIssuer} does not serve its keys: ${networkReason(error)}`, advice)];
+  }
+}
+
 async function ask(url: string): Promise<string | { status: number; date: string | null }> {
   try {
     const { status, headers, body } = await fetch(url, {
@@ -95,7 +119,12 @@ async function ask(url: string): Promise<string | { status: number; date: string
     await body?.cancel();
     return { status, date: headers.get('date') };
   } catch (error) {
-    const { cause } = error instanceof Error ? error : {};
-    return reasonIn(cause instanceof Error && cause.message !== '' ? cause : error);
+    return networkReason(error);
   }
+}
+
+/** `fetch` keeps the reason in the cause. */
+function networkReason(error: unknown): string {
+  const { cause } = error instanceof Error ? error : {};
+  return reasonIn(cause instanceof Error && cause.message !== '' ? cause : error);
 }

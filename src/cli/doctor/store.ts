@@ -5,7 +5,7 @@ import { aliasesOf } from '../../store/sqlite/files/restore.ts';
 import { readSummary, type StoreSummary } from '../../store/sqlite/files/summary.ts';
 import { checks as limits } from '../limits.ts';
 import { sqliteReason } from '../service/store-failure.ts';
-import { sizeText } from '../service/whole-progress.ts';
+import { sizeText } from '../terminal/progress.ts';
 import { shellWord } from '../terminal/terminal.ts';
 import { type Finding, ok, problem, reasonIn, warning } from './check.ts';
 
@@ -13,10 +13,8 @@ const NAME = 'Store';
 const RESTORE =
   'Stop the service, keep a copy of the folder, and restore a backup: plant-store restore FILE.';
 
-/** What inspecting the embedded store found, and what later checks need; undefined when it cannot be read. */
-export type StoreLook = { findings: Finding[]; summary: StoreSummary | undefined };
-
-export function lookAtStore(path: string): StoreLook {
+/** Also returns what later checks need; undefined when the embedded store cannot be read. */
+export function lookAtStore(path: string): { findings: Finding[]; summary: StoreSummary | undefined } {
   if (!existsSync(path) && fileSize(`${path}-wal`) === 0) {
     const advice =
       'The first start creates it: plant-store serve. If you expected a store here, check DATA_DIR.';

@@ -5,6 +5,7 @@ import { connect } from '../../webhooks/sending/connect.ts';
 import { createResolve } from '../../webhooks/sending/resolver.ts';
 import { createTarget, type Target, TargetRefused } from '../../webhooks/sending/target.ts';
 import { checks as limits } from '../limits.ts';
+import { counted } from '../terminal/terminal.ts';
 import { type Finding, ok, warning } from './check.ts';
 
 export type Receiver = {
@@ -27,9 +28,9 @@ export async function checkReceivers(
 ): Promise<Finding[]> {
   if (receivers.length === 0) return [ok(NAME, 'none are enabled')];
   const target = createTarget({ allowed, resolve: createResolve() });
-  const byPlace = [...Map.groupBy(receivers, ({ url }) => placeOf(url))];
+  const byOrigin = [...Map.groupBy(receivers, ({ url }) => originOf(url))];
   const findings: Finding[] = [];
-  const left = byPlace.values();
+  const left = byOrigin.values();
 
   async function worker(): Promise<void> {
     for (const [, group] of left) {
@@ -43,8 +44,8 @@ export async function checkReceivers(
   }
 
   await Promise.all(Array.from({ length: limits.together }, worker));
-  const well = byPlace.length - findings.length;
-  const summary = `${well} of ${byPlace.length} ${byPlace.length === 1 ? 'receiver' : 'receivers'} can be reached`;
+  const well = byOrigin.length - findings.length;
+  const summary = `${well} of ${counted(byOrigin.length, 'receiver')} can be reached`;
   return well === 0 ? findings : [ok(NAME, summary), ...findings];
 }
 
@@ -52,7 +53,7 @@ function unreachable({ webhook, url }: Receiver, others: number, error: unknown)
   const more = others === 0 ? '' : ` and of ${others} more webhooks`;
   return warning(
     NAME,
-    `the receiver of ${webhook}${more} cannot be reached: ${placeOf(url)}: ${reasonOf(error).replace(/\.$/, '')}`,
+    `the receiver of ${webhook}${more} cannot be reached: ${originOf(url)}: ${reasonOf(error).replace(/\.$/, '')}`,
     error instanceof TargetRefused
       ? 'Run doctor with the settings of serve: it judges by its own WEBHOOK_ALLOWED_NETWORKS.'
       : "Tell the webhook's owner. Its deliveries wait and are retried.",
@@ -60,7 +61,7 @@ function unreachable({ webhook, url }: Receiver, others: number, error: unknown)
 }
 
 /** Without path and query, which may contain a secret. */
-function placeOf(url: string): string {
+function originOf(url: string): string {
   return URL.parse(url)?.origin ?? url;
 }
 

@@ -8,6 +8,7 @@ import { pagesOf } from '../pages.ts';
 import { showProgress } from '../terminal/progress.ts';
 import { interrupted } from '../terminal/signals.ts';
 import {
+  counted,
   isOutputShown,
   outputAbandoned,
   safeCsv,
@@ -110,9 +111,7 @@ type Telling = { file: string | undefined; whose: Whose; format: PlantFormat };
 
 function sayWhat({ count, others, emptyTags }: Exported, { file, whose, format }: Telling): void {
   const of = whose === 'all' ? '' : ` of "${whose.owner}"`;
-  say(
-    `Exported ${count} ${count === 1 ? 'plant' : 'plants'}${of}${file === undefined ? '' : ` to ${file}`}.`,
-  );
+  say(`Exported ${counted(count, 'plant')}${of}${file === undefined ? '' : ` to ${file}`}.`);
   if (others)
     say('Others share plants with you: --shared exports those too, --owner NAME those of one user.');
   if (format === 'csv' && emptyTags > 0) {

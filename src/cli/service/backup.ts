@@ -10,11 +10,11 @@ import { fileSize } from '../../store/sqlite/files/file-size.ts';
 import { storeSchema } from '../../store/sqlite/files/inspect.ts';
 import { refuseForeignLink, thereAlready } from '../atomic-file.ts';
 import { Failure } from '../failure.ts';
+import { showWholeProgress, sizeText } from '../terminal/progress.ts';
 import { printJson, say, shellWord } from '../terminal/terminal.ts';
 import { argument, option, parseFile, settingOption, type Verb } from '../verb.ts';
 import { type EmbeddedStore, embeddedStore, fileFailure } from './embedded-store.ts';
 import type { StoreFlags } from './store.ts';
-import { showWholeProgress, sizeText } from './whole-progress.ts';
 
 type BackupFlags = StoreFlags & { force?: true; json?: true };
 

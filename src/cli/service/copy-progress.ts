@@ -4,9 +4,7 @@ import { barOf } from '../terminal/progress.ts';
 import { isWatched, replaceLine, say } from '../terminal/terminal.ts';
 import { roughDuration } from '../terminal/time.ts';
 
-export type CopyProgress = CopyReport & {
-  end(): void;
-};
+type CopyProgress = CopyReport & { end(): void };
 
 const WORDS = { copy: 'Copying', verify: 'Comparing' } as const;
 const EVERY_MS = 100;

@@ -1,5 +1,5 @@
 import { existsSync, statSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { InvalidArgumentError } from 'commander';
 import { ConfigError, readStoreConfig, type StoreConfig, storePath } from '../../config/config.ts';
 import { parseDatabaseUrl } from '../../config/database-url.ts';
@@ -8,15 +8,14 @@ import { silentLog, systemRuntime } from '../../runtime.ts';
 import { type CopySource, type CopyTarget, copyStore, type VerifiedTable } from '../../store/copy.ts';
 import { requestOf } from '../../store/postgres/plants/idempotency.ts';
 import { refuseLostDatabase } from '../../store/sqlite/engine/connection.ts';
-import { sqliteCode } from '../../store/sqlite/engine/failure.ts';
 import { openExport } from '../../store/sqlite/files/copy-source.ts';
-import { lockForServing } from '../../store/sqlite/files/lock.ts';
 import { Failure } from '../failure.ts';
 import { renderTable } from '../terminal/table.ts';
 import { print, printJson, say } from '../terminal/terminal.ts';
 import { option, required, settingOption, type Verb } from '../verb.ts';
 import { showCopyProgress } from './copy-progress.ts';
 import { onDatabase } from './database-failure.ts';
+import { lockAgainstServers } from './embedded-store.ts';
 
 type CopyFlags = { from: string; to?: string; databasePooler?: string; json?: true };
 
@@ -88,24 +87,13 @@ function brokenOff(error: AppError): Failure {
 async function withLockedSource<T>(path: string, work: (source: CopySource) => Promise<T>): Promise<T> {
   refuseLostDatabase(path);
   if (!existsSync(path)) throw new Failure(`There is no store at ${path}.`);
-  const unlock = lock(path);
+  const refusal = `A server is running on the store ${path}, and the copy would miss what it writes.`;
+  const unlock = lockAgainstServers(dirname(path), refusal);
   try {
     const source = openExport({ path, now: systemRuntime(silentLog).clock.now(), requestOf });
     return await work(source).finally(source.close);
   } finally {
     unlock();
-  }
-}
-
-function lock(path: string): () => void {
-  try {
-    return lockForServing(join(dirname(path), 'serving.lock'));
-  } catch (cause) {
-    if (sqliteCode(cause) !== undefined) throw cause;
-    throw new Failure(
-      `A server is running on the store ${path}, and the copy would miss what it writes. Stop it first.`,
-      { cause },
-    );
   }
 }
 
@@ -117,13 +105,13 @@ async function openTarget({ databaseUrl, databasePooler }: StoreConfig): Promise
 }
 
 function parseSource(text: string): string {
-  const [, place] = /^sqlite:(.+)$/.exec(text) ?? [];
-  if (place === undefined) {
+  const [, path] = /^sqlite:(.+)$/.exec(text) ?? [];
+  if (path === undefined) {
     throw new InvalidArgumentError(
       "It must be sqlite: plus a data folder or the store's file, such as sqlite:/var/lib/plant-store.",
     );
   }
-  const named = resolve(place);
+  const named = resolve(path);
   return statSync(named, { throwIfNoEntry: false })?.isFile() ? named : storePath(named);
 }
 

@@ -21,7 +21,7 @@ export function databaseFailure(error: unknown, url: DatabaseUrl): unknown {
   const reasons = findings.map(({ reason }, i) => {
     // Each host was tried, in the order of the URL.
     const host = errors.length > 1 ? url.hosts[i] : undefined;
-    return host ? `${placeOf(host)}: ${reason}` : reason;
+    return host ? `${addressOf(host)}: ${reason}` : reason;
   });
   const advice = new Set(findings.map((finding) => finding.advice));
   const message = `The database ${url.shown} cannot be used: ${reasons.join('; ')}. ${[...advice].join(' ')}`;
@@ -73,7 +73,7 @@ function asksForTls({ hosts: [host], urlFor }: DatabaseUrl): boolean {
   return host !== undefined && new URL(urlFor(host)).searchParams.has('sslmode');
 }
 
-function placeOf({ host, port }: Host): string {
+function addressOf({ host, port }: Host): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 

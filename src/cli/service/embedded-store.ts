@@ -22,13 +22,17 @@ export function embeddedStore(flags: StoreFlags, verb: 'backup' | 'restore'): Em
   return { dataDir, path: storePath(dataDir) };
 }
 
-/** Keeps servers off a data folder. Returns how to release it. */
-export function lockAgainstServers({ dataDir }: EmbeddedStore): () => void {
+/**
+ * Keeps servers off a data folder. Returns how to release it.
+ *
+ * @param refusal why the verb fails while a server runs there
+ */
+export function lockAgainstServers(dataDir: string, refusal: string): () => void {
   try {
     return lockForServing(join(dataDir, 'serving.lock'));
   } catch (cause) {
     if (sqliteCode(cause) !== undefined) throw cause;
-    throw new Failure(`A server is running on the data folder ${dataDir}. Stop it first.`, { cause });
+    throw new Failure(`${refusal} Stop it first.`, { cause });
   }
 }
 

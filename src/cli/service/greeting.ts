@@ -3,14 +3,8 @@ import type { Config } from '../../config/config.ts';
 import { version } from '../../config/package.ts';
 import { type Line, type Styled, shellWord } from '../terminal/terminal.ts';
 
-export type GreetingParts = {
-  url: string;
-  config: Config;
-  /** Set only on the first start, and shown only then. */
-  token: string | undefined;
-};
-
-export function greeting({ url, config, token }: GreetingParts): Line[] {
+/** @param token set only on the first start, and shown only then */
+export function greeting(url: string, config: Config, token: string | undefined): Line[] {
   const { databaseUrl, dataDir, roles } = config;
   const answersApi = roles.has('api');
   const row = (label: string, text: string | Styled): Line => [
@@ -38,8 +32,8 @@ export function greeting({ url, config, token }: GreetingParts): Line[] {
     lines.push(row('Token  ', { style: 'green', text: token }));
     lines.push('', `  Keep the token: it signs you in as the user ${ADMIN} and is shown only once.`);
   } else if (answersApi) {
-    const place = databaseUrl ? '' : ` --data-dir ${shellWord(dataDir)}`;
-    lines.push(...toPaste('create another token', `plant-store token create --user ${ADMIN}${place}`));
+    const folder = databaseUrl ? '' : ` --data-dir ${shellWord(dataDir)}`;
+    lines.push(...toPaste('create another token', `plant-store token create --user ${ADMIN}${folder}`));
   }
   if (answersApi) lines.push(...toPaste('list your plants', curl(url, token)));
   lines.push('');

@@ -1,15 +1,15 @@
 import { existsSync, mkdirSync, realpathSync, rmdirSync, rmSync, statSync } from 'node:fs';
-import { basename, dirname, join, relative, resolve, sep } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { silentLog, systemRuntime } from '../../runtime.ts';
 import { giveToOwnerOf, type Restored, restoreStore } from '../../store/sqlite/files/restore.ts';
 import { isServed } from '../../store/sqlite/files/summary.ts';
 import { DamagedStore } from '../../store/sqlite/files/whole-store.ts';
 import { Failure } from '../failure.ts';
+import { showWholeProgress } from '../terminal/progress.ts';
 import { insist, printJson, say, shellWord } from '../terminal/terminal.ts';
 import { argument, option, parseFile, settingOption, type Verb } from '../verb.ts';
 import { type EmbeddedStore, embeddedStore, fileFailure, lockAgainstServers } from './embedded-store.ts';
 import type { StoreFlags } from './store.ts';
-import { showWholeProgress } from './whole-progress.ts';
 
 type RestoreFlags = StoreFlags & { json?: true };
 
@@ -117,7 +117,7 @@ async function inFolder<T>(store: EmbeddedStore, work: () => Promise<T>): Promis
       unlock();
     }
   } catch (error) {
-    for (const folder of made.toReversed()) removeEmpty(folder);
+    for (const folder of made) removeEmpty(folder);
     throw error;
   }
 }
@@ -129,13 +129,16 @@ function removeEmpty(folder: string): void {
   } catch {}
 }
 
-/** Creates the folder and its parents. Returns the new ones, the outermost first. */
+/** Creates the folder and its parents. Returns the new ones, the innermost first. */
 function makeFolder({ dataDir }: EmbeddedStore): string[] {
   try {
     const made = mkdirSync(dataDir, { recursive: true, mode: 0o700 });
     if (made === undefined) return [];
     const first = resolve(made);
-    const folders = foldersBetween(first, resolve(dataDir));
+    const folders: string[] = [];
+    for (let folder = resolve(dataDir); folder.length >= first.length; folder = dirname(folder)) {
+      folders.push(folder);
+    }
     giveToOwnerOf(dirname(first), folders);
     return folders;
   } catch (error) {
@@ -143,18 +146,12 @@ function makeFolder({ dataDir }: EmbeddedStore): string[] {
   }
 }
 
-/** Both folders and those between them, the outermost first. */
-function foldersBetween(outer: string, inner: string): string[] {
-  const folders = [outer];
-  for (const name of relative(outer, inner).split(sep).filter(Boolean)) {
-    folders.push(join(folders.at(-1) ?? outer, name));
-  }
-  return folders;
-}
-
 function lockFolder(store: EmbeddedStore, lockPath: string): () => void {
   try {
-    const unlock = lockAgainstServers(store);
+    const unlock = lockAgainstServers(
+      store.dataDir,
+      `A server is running on the data folder ${store.dataDir}.`,
+    );
     // At once: even after a failed restore the service must be able to take the lock.
     giveToOwnerOf(store.dataDir, [lockPath]);
     return unlock;

@@ -38,7 +38,7 @@ async function serveUntilStopped(config: Config): Promise<void> {
   const app = await startApp(config, runtime, { log, onFatal: die });
   // The first token is shown only once.
   const tell = app.firstToken === undefined ? say : insist;
-  tell(...greeting({ url: app.url, config, token: app.firstToken }));
+  tell(...greeting(app.url, config, app.firstToken));
   const signal = await stopped;
   // Ctrl+C comes from a person, SIGTERM from a supervisor.
   const report = (message: string) =>

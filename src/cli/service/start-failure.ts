@@ -2,11 +2,12 @@ import type { Config } from '../../config/config.ts';
 import { Failure } from '../failure.ts';
 import { databaseFailure } from './database-failure.ts';
 import { storeFailure } from './store-failure.ts';
+import { codeOf } from './system-failure.ts';
 
-type Explain = (at: Place) => string;
+type Explain = (at: Address) => string;
 
 /** Where the service was to listen, and the flags for it. */
-type Place = { port: number; host: string; portFlag: string; hostFlag: string };
+type Address = { port: number; host: string; portFlag: string; hostFlag: string };
 
 /** By Node's code of a failed system call. */
 const systemFailures: Readonly<Record<string, Explain>> = {
@@ -22,25 +23,23 @@ export function startFailure(error: unknown, config: Config): unknown {
   if (!(error instanceof Error)) return error;
   const ofDatabase = config.databaseUrl && databaseFailure(error, config.databaseUrl);
   if (ofDatabase instanceof Failure) return ofDatabase;
-  const { code, syscall } = systemError(error);
+  const code = codeOf(error) ?? '';
   const explain = systemFailures[code];
-  const place = placeOf(error, config);
-  if (explain) return new Failure(explain(place), { cause: error });
-  if (syscall === 'listen')
-    return new Failure(`Cannot listen on port ${place.port} of ${place.host}: ${code}.`, { cause: error });
+  const address = addressOf(error, config);
+  if (explain) return new Failure(explain(address), { cause: error });
+  if ('syscall' in error && error.syscall === 'listen')
+    return new Failure(`Cannot listen on port ${address.port} of ${address.host}: ${code}.`, {
+      cause: error,
+    });
   return storeFailure(error, config.dataDir);
 }
 
 /** Node names the port, or the host that does not resolve. */
-function placeOf(error: Error, { port, host, metricsPort, metricsHost }: Config): Place {
+function addressOf(error: Error, { port, host, metricsPort, metricsHost }: Config): Address {
   const isOfMetrics =
     ('port' in error && error.port === metricsPort) ||
     ('hostname' in error && error.hostname === metricsHost && metricsHost !== host);
   return isOfMetrics && metricsPort !== undefined
     ? { port: metricsPort, host: metricsHost, portFlag: '--metrics-port', hostFlag: '--metrics-host' }
     : { port, host, portFlag: '--port', hostFlag: '--host' };
-}
-
-function systemError(error: NodeJS.ErrnoException) {
-  return { code: error.code ?? '', syscall: error.syscall ?? '' };
 }

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { storePath } from '../../config/config.ts';
 import { sqliteCode } from '../../store/sqlite/engine/failure.ts';
 import { Failure } from '../failure.ts';
-import { systemAdvice, systemReason, systemReasonOrCode } from './system-failure.ts';
+import { codeOf, systemAdvice, systemReason, systemReasonOrCode } from './system-failure.ts';
 
 const RESTORE =
   'Keep a copy of the data folder, then restore a backup: plant-store restore FILE. For details, run plant-store doctor.';
@@ -74,8 +74,4 @@ function refusalOf(folder: string): unknown {
 
 function nearestFolder(path: string): string {
   return existsSync(path) || path === dirname(path) ? path : nearestFolder(dirname(path));
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : '';
 }

@@ -49,8 +49,7 @@ export function systemReason(error: unknown): string | undefined {
 
 /** The same, or the error code when no reason is known. */
 export function systemReasonOrCode(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
-  return systemReason(error) ?? code;
+  return systemReason(error) ?? codeOf(error) ?? String(error);
 }
 
 /** What to do when it is a file of the store; undefined for other errors. */
@@ -59,5 +58,10 @@ export function systemAdvice(error: unknown): string | undefined {
 }
 
 function wordsOf(error: unknown): Words | undefined {
-  return error instanceof Error && 'code' in error ? words[String(error.code)] : undefined;
+  return words[codeOf(error) ?? ''];
+}
+
+/** The code of a failed system call, such as `ENOENT`; undefined for other errors. */
+export function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error ? String(error.code) : undefined;
 }

@@ -17,19 +17,11 @@ export async function ask(question: string): Promise<string> {
   return answer ?? '';
 }
 
-/** Asks one question after another. Text typed or pasted ahead answers the next one, and is not shown before it. */
-export type Questions = {
-  /**
-   * The answer, trimmed; undefined when the person ends the input (Ctrl+D) or interrupts (Ctrl+C).
-   *
-   * @param isHidden for a secret: hides what is typed
-   */
-  ask(question: string, options?: { isHidden?: boolean }): Promise<string | undefined>;
-  close(): void;
-};
-
-/** Until `close`, the terminal itself does not echo. */
-export function startQuestions(): Questions {
+/**
+ * Asks one question after another. Text typed or pasted ahead answers the next one, and is not shown before it. Until
+ * `close`, the terminal itself does not echo.
+ */
+export function startQuestions() {
   let isShown = false;
   let isClosed = false;
   const shown = new Writable({
@@ -54,7 +46,12 @@ export function startQuestions(): Questions {
     isClosed = true;
   });
   return {
-    async ask(question, { isHidden = false } = {}) {
+    /**
+     * The answer, trimmed; undefined when the person ends the input (Ctrl+D) or interrupts (Ctrl+C).
+     *
+     * @param isHidden for a secret: hides what is typed
+     */
+    async ask(question: string, { isHidden = false } = {}): Promise<string | undefined> {
       isShown = !isHidden;
       if (isHidden) echo(Buffer.from(question));
       terminal.setPrompt(isHidden ? '' : question);

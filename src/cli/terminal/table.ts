@@ -2,15 +2,11 @@ import { type Line, visible } from './terminal.ts';
 
 const GAP = '  ';
 
-export type GrowingTable = {
-  /** Renders the next rows, the first ones under the headings. Columns never become narrower. */
-  next(rows: readonly (readonly string[])[]): Line[];
-};
-
-export function growingTable(headings: readonly string[]): GrowingTable {
+export function growingTable(headings: readonly string[]) {
   let widths: number[] | undefined;
   return {
-    next(rows) {
+    /** Renders the next rows, the first ones under the headings. Columns never become narrower. */
+    next(rows: readonly (readonly string[])[]): Line[] {
       // Measure the escaped text: an escape is wider than the character.
       const lines = rows.map((cells) => cells.map(visible));
       const first = widths === undefined;

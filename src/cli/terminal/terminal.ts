@@ -1,12 +1,18 @@
 import { clearLine, cursorTo } from 'node:readline';
 import { styleText } from 'node:util';
 import { systemReasonOrCode } from '../service/system-failure.ts';
-import { prettyJson } from './json.ts';
 
 /**
  * All output passes through here, so that a terminal never obeys text from a server, a store or a file. A verb passes
  * lines, JSON or CSV and neither escapes nor styles them.
  */
+
+declare global {
+  interface JSON {
+    /** ECMAScript 2026, in Node since 22; missing from TypeScript's library. */
+    rawJSON(text: string): object;
+  }
+}
 
 type Colour = 'red' | 'green' | 'yellow';
 
@@ -29,6 +35,19 @@ export function printBeginning(line: Line): void {
 /** Prints a value as indented JSON; integers keep all digits. */
 export function printJson(value: unknown): void {
   void writeJson(`${prettyJson(value)}\n`);
+}
+
+/** JSON on one line; integers keep all digits. */
+export function exactJson(value: unknown): string {
+  return JSON.stringify(value, exactly);
+}
+
+export function prettyJson(value: unknown): string {
+  return JSON.stringify(value, exactly, 2);
+}
+
+function exactly(_: string, value: unknown): unknown {
+  return typeof value === 'bigint' ? JSON.rawJSON(String(value)) : value;
 }
 
 /**
@@ -138,6 +157,11 @@ function jsonEscape(character: string): string {
 /** CSV likewise, including line feeds in quotes, which would look like the end of the row. */
 export function safeCsv(text: string): string {
   return text.replace(/"[^"]*"|[^"\n]+/g, visible);
+}
+
+/** `1 row`, `2 rows` */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
 /** Quotes text as one word of a POSIX shell. */

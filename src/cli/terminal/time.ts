@@ -1,5 +1,5 @@
 import { parseDateTime } from '../../webhooks/time.ts';
-import { refuseValue } from '../verb.ts';
+import { option, refuseValue } from '../verb.ts';
 
 /** Milliseconds since the epoch as RFC 3339 in UTC, without fractions. */
 export function isoTime(ms: number): string {
@@ -44,4 +44,13 @@ export function parseSince(text: string, now: number): string | undefined {
 /** For a flag that satisfies `sinceRule`. */
 export function parseTime(text: string): string {
   return parseSince(text, Date.now()) ?? refuseValue(sinceRule);
+}
+
+/** How long what a rotation replaces stays valid, in milliseconds. */
+export function overlapOption(what: string, mostMs: number) {
+  const rule = `a duration such as 30m, 12h or 7d, at most ${mostMs / 86_400_000}d; or 0 to end the old one now`;
+  return option('--overlap <duration>', `how long ${what}: ${rule} (default: 24h)`, (text) => {
+    const ms = /^0s?$/.test(text) ? 0 : (parseDuration(text) ?? Number.NaN);
+    return ms <= mostMs ? ms : refuseValue(rule);
+  });
 }

@@ -1,35 +1,28 @@
 import { lookup } from 'node:dns/promises';
 import { version } from '../../config/package.ts';
-import type { Runtime } from '../../runtime.ts';
+import type { Clock } from '../../runtime.ts';
 import type { PlantEvent, SigningKeys } from '../../webhooks/port.ts';
 import { type Attempt, STOPPED } from '../../webhooks/sending/attempt.ts';
 import { createSender } from '../../webhooks/sending/sender.ts';
 import type { Target } from '../../webhooks/sending/target.ts';
 
-export type Forwarder = {
-  /** Makes one attempt. Never rejects: the `Attempt` describes a failure. */
-  send(event: PlantEvent): Promise<Attempt>;
-  /** Aborts pending attempts. May be called twice. */
-  stop(): Promise<void>;
-};
+export type Forwarder = ReturnType<typeof createForwarder>;
 
-export type ForwarderParts = {
-  url: string;
-  keys: SigningKeys;
-  /** The URL of the service that sent the events. */
-  source: string;
-  runtime: Runtime;
-};
-
-/** Sends events exactly as the service would: the same request, signature and deadline. */
-export function createForwarder({ url, keys, source, runtime }: ForwarderParts): Forwarder {
-  const sender = createSender({ target: anywhere, clock: runtime.clock, version, source });
+/**
+ * Sends events exactly as the service would: the same request, signature and deadline.
+ *
+ * @param source the URL of the service that sent the events
+ */
+export function createForwarder(url: string, keys: SigningKeys, source: string, clock: Clock) {
+  const sender = createSender({ target: anywhere, clock, version, source });
   const webhook = { id: 'listen', url, ...keys };
   return {
-    async send(event) {
+    /** Makes one attempt. Never rejects: the `Attempt` describes a failure. */
+    async send(event: PlantEvent): Promise<Attempt> {
       const attempt = await sender.send({ webhook, event });
       return attempt.error === STOPPED ? { ...attempt, error: 'Stopped listening.' } : attempt;
     },
+    /** Aborts pending attempts. May be called twice. */
     stop: sender.stop,
   };
 }

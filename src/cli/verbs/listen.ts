@@ -11,9 +11,9 @@ import { connect } from '../api.ts';
 import { type Api, type ApiFlags, readApi } from '../api-options.ts';
 import { followEvents } from '../events.ts';
 import { Failure, Misuse } from '../failure.ts';
-import { exactJson } from '../terminal/json.ts';
 import { abortOnSignal } from '../terminal/signals.ts';
 import {
+  exactJson,
   type Line,
   outputAbandoned,
   print,
@@ -136,7 +136,7 @@ async function forwarderFor(flags: ListenFlags, api: Api, runtime: Runtime): Pro
   const { privateKey, publicKey } = newKeyPair(runtime.random);
   const [what, ...shown] = named;
   say(`Forwarding to ${url}. Verify with ${what}`, ...shown, 'or with the public key', publicKey);
-  return createForwarder({ url, keys: { secrets: [secret], privateKey }, source: api.url, runtime });
+  return createForwarder(url, { secrets: [secret], privateKey }, api.url, runtime.clock);
 }
 
 /** The signing secret, and the lines that name it to a person. Throws a `ConfigError` that does not contain the secret. */

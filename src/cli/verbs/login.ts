@@ -42,6 +42,20 @@ the default URL, never to a profile's URL.`,
   run,
 };
 
+export const logout: Verb = {
+  options: [profileOption('the profile to forget')],
+  examples: ['logout', 'logout --profile work'],
+  notes: 'The token itself stays valid; "plant-store token revoke" revokes it.',
+  async run(flags: { profile?: string }) {
+    const name = profileNameOf(process.env, flags);
+    await changeProfiles(process.env, (profiles) => {
+      if (profiles.delete(name)) return;
+      throw new Failure(`There is no profile "${name}". To list profiles: plant-store login --list`);
+    });
+    say(`Forgot the profile "${name}". Its token stays valid until revoked: plant-store token revoke ID`);
+  },
+};
+
 type LoginFlags = { url?: string; tokenStdin?: true; profile?: string; list?: true; json?: true };
 
 async function run(flags: LoginFlags): Promise<void> {
@@ -89,11 +103,11 @@ async function apiFor({ url, tokenStdin }: LoginFlags, usual: string): Promise<A
     return answer;
   };
   try {
-    const place = urlOf(
+    const service = urlOf(
       url,
       url === undefined ? (await ask(`Where is the service? [${usual}] `)) || usual : '',
     );
-    return { url: place, token: tokenOf(await ask('Token (it is not shown): ', { isHidden: true })) };
+    return { url: service, token: tokenOf(await ask('Token (it is not shown): ', { isHidden: true })) };
   } finally {
     questions.close();
   }

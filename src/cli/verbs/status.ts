@@ -1,17 +1,20 @@
+import { needingAttention, type Step } from '../../../packages/client/src/attention.ts';
 import { PlantStoreError } from '../../../packages/client/src/plant-store-error.ts';
+import type { Webhook } from '../../../packages/client/src/schemas.ts';
 import { ConfigError } from '../../config/config.ts';
 import { connect, type Service } from '../api.ts';
 import { type Api, type ApiFlags, readApi } from '../api-options.ts';
 import { Failure } from '../failure.ts';
 import { renderFields } from '../terminal/table.ts';
-import { type Line, print, printJson, say } from '../terminal/terminal.ts';
+import { type Line, print, printJson, say, shellWord } from '../terminal/terminal.ts';
 import { option, type Verb } from '../verb.ts';
-import { type Attention, attentionOf } from './attention.ts';
 
 type StatusFlags = ApiFlags & { json?: true };
 
 /** The result of one request; `problem` is a sentence. */
 type Probe = { ok: boolean; latencyMs: number; problem: string | undefined };
+
+type Attention = { webhook: string; url: string; problem: string; advice: string };
 
 type Webhooks = { count: number; waiting: number; failed: number; attention: Attention[] };
 
@@ -90,6 +93,23 @@ async function webhooksOf(service: Service): Promise<Webhooks | string> {
   } catch (error) {
     return problemOf(error);
   }
+}
+
+function attentionOf(webhooks: readonly Webhook[]): Attention[] {
+  return needingAttention(webhooks).map(({ webhook: { id, url }, problem, step }) => ({
+    webhook: id,
+    url,
+    problem,
+    advice: adviceFor(step, shellWord(id)),
+  }));
+}
+
+/** @param id as a shell word, to be pasted */
+function adviceFor(step: Step, id: string): string {
+  const list = `find out why: plant-store delivery list ${id}`;
+  if (step.do === 'enable') return `once the receiver works again: plant-store webhook enable ${id}`;
+  if (step.do === 'look') return step.at === undefined ? list : `${list} --state ${step.at}`;
+  return `${list} --state failed; then resend them: plant-store webhook replay ${id} --since 7d --state failed`;
 }
 
 /** Throws errors that are bugs. */

@@ -7,7 +7,7 @@ import { createOwn, isOwn, listOwn, type OwnFlags, ownOption, revokeOwn, rotateO
 import { type StoreFlags, withStore } from '../service/store.ts';
 import { renderFields, renderTable } from '../terminal/table.ts';
 import { print, printJson, say, shellWord } from '../terminal/terminal.ts';
-import { durationRule, isoTime, parseDuration } from '../terminal/time.ts';
+import { durationRule, isoTime, overlapOption, parseDuration } from '../terminal/time.ts';
 import { option, refuseValue, settingOption, type Verbs } from '../verb.ts';
 import { tokenId } from './ids.ts';
 import { describeToken, tokenFields, tokenHeadings, tokenMembers, tokenRow } from './token-view.ts';
@@ -24,9 +24,6 @@ type CreateFlags = StoreFlags &
   OwnFlags & { user?: string; label: string; scopes?: Scope[]; expiresIn?: number };
 /** In milliseconds. */
 type RotateFlags = StoreFlags & OwnFlags & { overlap?: number; expiresIn?: number };
-
-const MOST_DAYS = access.tokenOverlapMs.most / 86_400_000;
-const OVERLAP = `a duration such as 30m, 12h or 7d, at most ${MOST_DAYS}d; or 0 to end the old one now`;
 
 export const verbs: Verbs = {
   create: {
@@ -119,11 +116,7 @@ export const verbs: Verbs = {
     description: 'replace a token with a new one that has the same user, label and scopes, and print it',
     arguments: [tokenId()],
     options: [
-      option(
-        '--overlap <duration>',
-        `how long the old token stays valid: ${OVERLAP} (default: 24h)`,
-        parseOverlap,
-      ),
+      overlapOption('the old token stays valid', access.tokenOverlapMs.most),
       option('--expires-in <duration>', `${durationRule} (default: the old token's lifetime)`, parseExpiry),
       ownOption(),
       settingOption('dataDir'),
@@ -207,12 +200,7 @@ function parseScopes(text: string): Scope[] {
   throw new InvalidArgumentError(`There is no scope ${quoted}. The scopes are ${scopes.join(', ')}.`);
 }
 
-/** Returns milliseconds, like `parseOverlap`. */
+/** Returns milliseconds. */
 function parseExpiry(text: string): number {
   return parseDuration(text) ?? refuseValue(durationRule);
-}
-
-function parseOverlap(text: string): number {
-  const overlap = /^0s?$/.test(text) ? 0 : (parseDuration(text) ?? Number.NaN);
-  return overlap <= access.tokenOverlapMs.most ? overlap : refuseValue(OVERLAP);
 }

@@ -9,7 +9,7 @@ import { firstAttempt } from '../service/first-attempt.ts';
 import { ask, refuseWithoutTerminal } from '../terminal/question.ts';
 import { renderFields, renderTable } from '../terminal/table.ts';
 import { insist, print, printJson, say, shellWord } from '../terminal/terminal.ts';
-import { parseDuration, parseTime, sinceRule } from '../terminal/time.ts';
+import { overlapOption, parseTime, sinceRule } from '../terminal/time.ts';
 import { argument, option, refuseValue, required, type Verbs } from '../verb.ts';
 import { renderDelivery } from './delivery-view.ts';
 import { webhookId } from './ids.ts';
@@ -25,8 +25,6 @@ type JsonFlags = ApiFlags & { json?: true };
 
 const RATE = `an integer from 1 to ${limits.rate}`;
 const NEW_RATE = `${RATE}, or none for no limit`;
-const MOST_DAYS = limits.overlapSeconds.most / 86_400;
-const OVERLAP = `a duration such as 30m, 12h or 7d, at most ${MOST_DAYS}d; or 0 to end the old one now`;
 
 const service = (flags: ApiFlags) => connect(readApi(process.env, flags));
 
@@ -142,11 +140,7 @@ export const verbs: Verbs = {
     description: 'give a webhook a new secret and print it; it cannot be shown again',
     arguments: [webhookId()],
     options: [
-      option(
-        '--overlap <duration>',
-        `how long the old secret keeps signing, too: ${OVERLAP} (default: 24h)`,
-        parseOverlap,
-      ),
+      overlapOption('the old secret keeps signing, too', limits.overlapSeconds.most * 1000),
       option('--json', 'print a JSON object {secret, overlapUntil}'),
     ],
     examples: [
@@ -155,7 +149,7 @@ export const verbs: Verbs = {
     ],
     isRemote: true,
     async run(flags: JsonFlags & { overlap?: number }, id: string) {
-      const { overlap } = flags;
+      const overlap = flags.overlap === undefined ? undefined : flags.overlap / 1000;
       const rotated = await service(flags).webhooks.rotateSecret(id, { overlap });
       if (flags.json) return printJson(rotated);
       print(rotated.secret);
@@ -254,10 +248,4 @@ function parseNewRate(text: string): number | 'none' {
 function rateOf(text: string): number | undefined {
   const rate = /^[1-9]\d{0,8}$/.test(text) ? Number(text) : Number.NaN;
   return rate <= limits.rate ? rate : undefined;
-}
-
-/** Returns seconds. */
-function parseOverlap(text: string): number {
-  const seconds = text === '0' ? 0 : (parseDuration(text) ?? Number.NaN) / 1000;
-  return seconds <= limits.overlapSeconds.most ? seconds : refuseValue(OVERLAP);
 }
