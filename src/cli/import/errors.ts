@@ -6,18 +6,7 @@ import { visible } from '../terminal/terminal.ts';
 import { headOf } from './marker.ts';
 import type { ImportRow } from './rows.ts';
 
-/** The rows that failed, to be corrected and imported again. The first one creates the file. */
-export type ErrorReport = {
-  /**
-   * Throws a `Failure` when the row cannot be written.
-   *
-   * @param error a message for a person, escaped here
-   */
-  add(row: ImportRow, error: string): void;
-  path(): string;
-  /** Closes the report; when done, gives it its final name. Throws a `Failure` when that name is taken. */
-  end(isDone: boolean): void;
-};
+export type ErrorReport = ReturnType<typeof createErrorReport>;
 
 const HEADER = /^(?:(?:id|name|tag)[,;\t])+line[,;\t]error\n/;
 
@@ -49,14 +38,22 @@ function refuseOldReport(path: string): void {
   );
 }
 
-/** The report has a name of its own until the import is done: a resumed import reports the same rows again. */
-export function createErrorReport(path: string): ErrorReport {
+/**
+ * The rows that failed, to be corrected and imported again. The first one creates the file. It has a name of its own
+ * until the import is done: a resumed import reports the same rows again.
+ */
+export function createErrorReport(path: string) {
   const draft = draftOf(path);
   let fd: number | undefined;
-  let place = draft;
+  let current = draft;
 
   return {
-    add({ row, cells, titles, delimiter }, error) {
+    /**
+     * Throws a `Failure` when the row cannot be written.
+     *
+     * @param error a message for a person, escaped here
+     */
+    add({ row, cells, titles, delimiter }: ImportRow, error: string): void {
       const text = csvLine([...cells(), String(row.line), visible(error)], delimiter);
       try {
         const header = fd === undefined ? csvLine([...titles, 'line', 'error'], delimiter) : '';
@@ -70,14 +67,15 @@ export function createErrorReport(path: string): ErrorReport {
         );
       }
     },
-    path: () => place,
-    end(isDone) {
+    path: () => current,
+    /** Closes the report; when done, gives it its final name. Throws a `Failure` when that name is taken. */
+    end(isDone: boolean): void {
       if (fd === undefined) return;
       closeSync(fd);
       if (!isDone) return;
       refuseOldReport(path);
       renameSync(draft, path);
-      place = path;
+      current = path;
     },
   };
 }

@@ -90,12 +90,8 @@ export async function* rowsOf(bytes: Bytes, name: string, format: PlantFormat): 
     for await (const piece of bytes) yield reader.push(decoder.decode(piece, { stream: true }));
     yield [...reader.push(decoder.decode()), ...reader.end()];
   } catch (error) {
-    if (!isAbort(error)) throw unreadable(name, error);
+    if (!(error instanceof Error && error.name === 'AbortError')) throw unreadable(name, error);
   }
-}
-
-function isAbort(error: unknown): boolean {
-  return error instanceof Error && error.name === 'AbortError';
 }
 
 function unreadable(name: string, error: unknown): unknown {

@@ -3,7 +3,7 @@ import { closeSync, constants, existsSync, openSync, readSync, rmSync, writeFile
 import { placeFile } from '../../store/sqlite/files/durable-files.ts';
 import { Failure } from '../failure.ts';
 import { imports } from '../limits.ts';
-import { systemReasonOrCode } from '../service/system-failure.ts';
+import { codeOf, systemReasonOrCode } from '../service/system-failure.ts';
 
 /** The one line beside a file that is being imported: what started, and when. */
 export type Marker = {
@@ -40,7 +40,7 @@ export function headOf(path: string, length: number): string | undefined {
       closeSync(fd);
     }
   } catch (cause) {
-    if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return undefined;
+    if (codeOf(cause) === 'ENOENT') return undefined;
     throw new Failure(`${path} cannot be read: ${systemReasonOrCode(cause)}. Rename or remove it.`, {
       cause,
     });

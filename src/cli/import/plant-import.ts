@@ -8,7 +8,7 @@ import { insist, isQuiet, printJson, say } from '../terminal/terminal.ts';
 import { durationRule, parseDuration, roughDuration } from '../terminal/time.ts';
 import { argument, option, parseFile, refuseValue, type Verb } from '../verb.ts';
 import { bytesOf, inspect, isRereadable } from './file.ts';
-import type { ImportFlags } from './work.ts';
+import type { ImportFlags } from './import-file.ts';
 
 export const plantImport: Verb = {
   description: 'add the plants in a file, each exactly once',
@@ -67,7 +67,7 @@ async function run(given: ImportFlags, file: string): Promise<void> {
   abortOnSignal(stopping);
   const order = { file, format, flags, api, stopping, clock };
   // Loaded here because its HTTP client is as large as all other plant verbs together.
-  const { importFile, importStream } = await import('./work.ts');
+  const { importFile, importStream } = await import('./import-file.ts');
   if (!(await (isStream ? importStream : importFile)(order))) process.exitCode ||= 1;
 }
 

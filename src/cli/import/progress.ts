@@ -3,16 +3,11 @@ import { barOf } from '../terminal/progress.ts';
 import { columnsOf, isWatched, replaceLine, say } from '../terminal/terminal.ts';
 import { roughDuration } from '../terminal/time.ts';
 
-export type ImportState = {
+type ImportState = {
   rows: number;
   failed: number;
   /** Rows of the file; undefined when unknown before its end. */
   of: number | undefined;
-};
-
-export type ImportProgress = {
-  note(text: string): void;
-  end(): void;
 };
 
 /**
@@ -20,7 +15,7 @@ export type ImportProgress = {
  *
  * @param state called for each update
  */
-export function showImportProgress(state: () => ImportState): ImportProgress {
+export function showImportProgress(state: () => ImportState) {
   const beganAt = performance.now();
   const pace = () => paceText(state(), performance.now() - beganAt);
   const bar = () => {
@@ -36,12 +31,12 @@ export function showImportProgress(state: () => ImportState): ImportProgress {
   timer.unref();
 
   return {
-    note(text) {
+    note(text: string): void {
       if (isTerminal) replaceLine('');
       say(text);
       if (isTerminal) bar();
     },
-    end() {
+    end(): void {
       clearInterval(timer);
       if (isTerminal) replaceLine('');
     },

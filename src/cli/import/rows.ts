@@ -18,7 +18,7 @@ export type ImportRow = {
 };
 
 /** Takes the text of a file in pieces. Both methods throw an `Error` with a sentence for an unreadable file. */
-export type RowReader = {
+type RowReader = {
   push(text: string): ImportRow[];
   end(): ImportRow[];
 };
@@ -71,7 +71,11 @@ function createObjectReader(reader: JsonReader): RowReader {
     texts.map(({ line, text }) => {
       number++;
       const value = readValue(text);
-      const row = value instanceof AppError ? { line, problem: problemOf(value) } : rowOfJson(value, line);
+      // The service's message for the same problem in a request body.
+      const row =
+        value instanceof AppError
+          ? { line, problem: value.message.replace('The body', 'The row') }
+          : rowOfJson(value, line);
       return { number, row, cells: () => cellsOf(value, text), titles: ['id', 'name', 'tag'] };
     });
 
@@ -88,11 +92,6 @@ function readValue(text: string): JsonValue | AppError {
     if (error instanceof AppError) return error;
     throw error;
   }
-}
-
-/** The service's message for the same problem in a request body. */
-function problemOf({ message }: AppError): string {
-  return message.replace('The body', 'The row');
 }
 
 /** Puts a value that is not an object into one cell: it cannot become a plant by mistake, and shows the original. */

@@ -1,5 +1,5 @@
-import { insist, printJson } from '../terminal/terminal.ts';
-import type { ImportCounts } from './run.ts';
+import { counted, insist, printJson } from '../terminal/terminal.ts';
+import type { ImportCounts } from './send-rows.ts';
 
 export type ImportSummary = {
   counts: ImportCounts;
@@ -16,11 +16,11 @@ export function saySummary({ counts, left, errors, seconds, isStopped, comesAgai
   const { added, addedBefore, failed } = counts;
   const rate = Math.round((added + addedBefore + failed) / Math.max(seconds, 0.001));
   insist(
-    `${isStopped ? 'Stopped: ' : ''}${rowsText(added)} added${failed > 0 ? `, ${failed} failed` : ''} (${seconds.toFixed(1)} s, ${rate} rows/s).`,
+    `${isStopped ? 'Stopped: ' : ''}${counted(added, 'row')} added${failed > 0 ? `, ${failed} failed` : ''} (${seconds.toFixed(1)} s, ${rate} rows/s).`,
   );
   if (addedBefore > 0) {
     insist(
-      `${rowsText(addedBefore)} had already been added by an earlier import of this file. To add every row again: --again`,
+      `${counted(addedBefore, 'row')} had already been added by an earlier import of this file. To add every row again: --again`,
     );
   }
   if (failed > 0) {
@@ -33,7 +33,7 @@ export function saySummary({ counts, left, errors, seconds, isStopped, comesAgai
   if (!isStopped) return;
   insist(
     comesAgain
-      ? `${left === undefined ? 'Some rows' : rowsText(left)} left. To continue, run the same command again, without --again.`
+      ? `${left === undefined ? 'Some rows' : counted(left, 'row')} left. To continue, run the same command again, without --again.`
       : 'An import from a pipe cannot be continued.',
   );
 }
@@ -46,9 +46,4 @@ export function printSummary({ counts, left, errors, seconds, isStopped }: Impor
     errors: counts.failed > 0 ? errors : null,
     seconds: Math.round(seconds * 1000) / 1000,
   });
-}
-
-/** `1 row`, `2 rows` */
-function rowsText(count: number): string {
-  return `${count} ${count === 1 ? 'row' : 'rows'}`;
 }

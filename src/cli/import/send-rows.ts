@@ -14,7 +14,7 @@ export type ImportCounts = {
   failed: number;
 };
 
-export type RunParts = {
+type SendParts = {
   rows: AsyncIterable<ImportRow[]>;
   /** A row's key is this and its number: the same each time the row is sent. */
   keyBase: string;
@@ -33,12 +33,12 @@ export type RunParts = {
  * Sends the rows. Resolves when none is pending: at the end of the rows, or soon after `stopping` is aborted. Rejects,
  * also then, with what made it impossible to continue.
  */
-export async function runImport(parts: RunParts): Promise<void> {
+export async function sendRows(parts: SendParts): Promise<void> {
   const { stopping, concurrency } = parts;
   const settle = createSettler(parts);
   const rows = eachOf(parts.rows);
 
-  async function work(): Promise<void> {
+  async function sendSome(): Promise<void> {
     for await (const row of rows) {
       if (stopping.signal.aborted) return;
       // Stop here, before the loop waits for more rows, perhaps from a silent pipe.
@@ -49,7 +49,7 @@ export async function runImport(parts: RunParts): Promise<void> {
     }
   }
 
-  const ends = await Promise.allSettled(Array.from({ length: concurrency }, work));
+  const ends = await Promise.allSettled(Array.from({ length: concurrency }, sendSome));
   for (const end of ends) if (end.status === 'rejected') throw end.reason;
 }
 
@@ -58,7 +58,7 @@ async function* eachOf<T>(groups: AsyncIterable<T[]>): AsyncGenerator<T> {
   for await (const group of groups) yield* group;
 }
 
-function createSettler({ sender, report, counts, keyBase, clock, forgottenAt }: RunParts) {
+function createSettler({ sender, report, counts, keyBase, clock, forgottenAt }: SendParts) {
   /** Rows since the last one that an earlier run had added. */
   let newInARow = 0;
 

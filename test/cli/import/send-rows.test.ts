@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ImportRow } from '../../../src/cli/import/rows.ts';
-import { runImport } from '../../../src/cli/import/run.ts';
+import { sendRows } from '../../../src/cli/import/send-rows.ts';
 import { imports } from '../../../src/cli/limits.ts';
 
 const FORGOTTEN_AT = 1_000;
@@ -19,7 +19,7 @@ async function* rowsFrom(drafts: readonly { name: string; id?: bigint }[]): Asyn
 function continued(drafts: readonly { name: string; id?: bigint }[], forgottenAfter: number, known: number) {
   let sent = 0;
   const counts = { added: 0, addedBefore: 0, failed: 0 };
-  const ended = runImport({
+  const ended = sendRows({
     rows: rowsFrom(drafts),
     keyBase: 'import',
     sender: { send: async () => ({ was: 'added', before: ++sent <= known }) },

@@ -13,7 +13,7 @@ import { createErrorReport, prepareReport } from './errors.ts';
 import { bytesOf, endWith, type ImportFile, inspect, pipedBytes, rowsOf } from './file.ts';
 import { createMarker, type Marker, readMarker, removeMarker } from './marker.ts';
 import { showImportProgress } from './progress.ts';
-import { FORGOTTEN, type ImportCounts, runImport } from './run.ts';
+import { FORGOTTEN, type ImportCounts, sendRows } from './send-rows.ts';
 import { createSender } from './sender.ts';
 import { type ImportSummary, printSummary, saySummary } from './summary.ts';
 
@@ -29,7 +29,7 @@ export type ImportFlags = ApiFlags & {
   json?: true;
 };
 
-export type ImportOrder = {
+type ImportOrder = {
   /** `-` is standard input. */
   file: string;
   format: PlantFormat;
@@ -46,7 +46,7 @@ export async function importFile(order: ImportOrder): Promise<boolean> {
   const stamp = stampOf(file);
   const content = await inspected(order);
   const { sha256, run, ...begun } = begin(order, content);
-  const summary = await work(order, {
+  const summary = await importRows(order, {
     ...begun,
     bytes: bytesOf(file),
     rows: content.rows,
@@ -66,7 +66,7 @@ export async function importFile(order: ImportOrder): Promise<boolean> {
 /** Imports from a pipe, which can be read only once. */
 export async function importStream(order: ImportOrder): Promise<boolean> {
   prepareReport(errorsPath(order), false);
-  const summary = await work(order, {
+  const summary = await importRows(order, {
     bytes: await pipedBytes(order.file),
     rows: undefined,
     // Random: nothing tells whether the next run reads the same rows.
@@ -100,7 +100,7 @@ function markerPath(file: string): string {
   return `${file}.import`;
 }
 
-type Begun = Pick<Marker, 'sha256' | 'run'> & Pick<Work, 'forgottenAt' | 'onUntouched'>;
+type Begun = Pick<Marker, 'sha256' | 'run'> & Pick<Input, 'forgottenAt' | 'onUntouched'>;
 
 /** Finds the marker of an unfinished import, or creates one. Throws a `Failure` for the marker of other content. */
 function begin(order: ImportOrder, { sha256, hasIds }: ImportFile): Begun {
@@ -136,7 +136,7 @@ function refuseAnother({ file, api }: ImportOrder, left: Marker, sha256: string)
   }
 }
 
-type Work = {
+type Input = {
   bytes: Readable;
   keyBase: string;
   /** Undefined when only the end will tell. */
@@ -149,8 +149,8 @@ type Work = {
   onUntouched(): void;
 };
 
-async function work(order: ImportOrder, parts: Work): Promise<ImportSummary> {
-  const { bytes, rows: of, comesAgain, onUntouched } = parts;
+async function importRows(order: ImportOrder, input: Input): Promise<ImportSummary> {
+  const { bytes, rows: of, comesAgain, onUntouched } = input;
   const { file, format, flags, api, stopping, clock } = order;
   const { concurrency = imports.requests.default, patience: patienceMs = imports.patienceMs } = flags;
   const counts: ImportCounts = { added: 0, addedBefore: 0, failed: 0 };
@@ -173,7 +173,7 @@ async function work(order: ImportOrder, parts: Work): Promise<ImportSummary> {
   }
 
   try {
-    await runImport({ ...parts, rows, sender, report, counts, concurrency, stopping, clock });
+    await sendRows({ ...input, rows, sender, report, counts, concurrency, stopping, clock });
   } catch (error) {
     if (doneRows() > 0) saySummary(conclude(true));
     throw error;
