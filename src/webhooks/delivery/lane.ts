@@ -12,7 +12,8 @@ import { isProbed, noTrouble, type Trouble, type TroubleRules } from './trouble.
  *   rates apply to them, too.
  * - After an unclean exit, the first deliveries are sent one at a time, as many as may have been in flight: one of
  *   them may have killed the process. Deliveries that were answered but not recorded may come before them; then each
- *   unclean exit gets that many deliveries further, until the cause is among the first.
+ *   unclean exit gets that many deliveries further, until the cause is among the first. What is requested afterwards
+ *   does not wait for them: it was not in flight.
  */
 export type Lane = {
   readonly webhook: string;
@@ -42,8 +43,8 @@ export type Lane = {
   sending: number;
   /** The manual delivery in the reserved slot. */
   reserved: DueDelivery | undefined;
-  /** Whether the one in flight must be alone in its lane. */
-  isAlone: boolean;
+  /** The delivery in flight beside which only a new manual one may start. */
+  alone: DueDelivery | undefined;
   /** How many of the deliveries due when it was taken are still to be sent one at a time. */
   careful: number;
   readonly takenAt: number;
@@ -99,7 +100,7 @@ export function newLane(
     underWay: new Map(),
     sending: 0,
     reserved: undefined,
-    isAlone: false,
+    alone: undefined,
     careful,
     takenAt,
     noted: new Map(),
@@ -131,16 +132,22 @@ export type Hindrance =
 export function nextOf(lane: Lane, width: number, rules: LaneRules, now: number): DueDelivery | Hindrance {
   const { settings, asked, askAt, queue, trouble, sending, reserved } = lane;
   const next = asked[0] ?? (askAt <= now ? undefined : queue[0]);
-  if (!settings || !next || lane.isAlone) return 'itself';
+  if (!settings || !next || mustWait(lane, next)) return 'itself';
   const admitted = admittedAt(lane, settings, now);
   if (admitted > now) return { until: admitted };
-  if (sending > 0 && (lane.careful > 0 || next.suspicions > 0)) return 'itself';
   if (next.isAsked && !reserved) return next;
   if (now < trouble.opensAt) return { until: trouble.opensAt };
   const ordinary = reserved ? sending - 1 : sending;
   if (ordinary >= (isProbed(trouble, rules) ? 1 : rules.concurrency)) return 'itself';
   if (ordinary < width) return next;
   return sending > 0 ? 'itself' : 'places';
+}
+
+/** Whether one of the two must be sent alone: this delivery or what is in flight. */
+function mustWait({ alone, careful, sending, reserved, takenAt }: Lane, next: DueDelivery): boolean {
+  const isNew = next.isAsked && next.due > takenAt && next.suspicions === 0;
+  if (isNew && !reserved) return false;
+  return alone !== undefined || (sending > 0 && (careful > 0 || next.suspicions > 0));
 }
 
 /** When the pause and the rate admit a request. */
@@ -156,7 +163,7 @@ export function begin(lane: Lane, delivery: DueDelivery): void {
   lane.underWay.set(keyOf(delivery), delivery);
   lane.sending++;
   if (delivery.isAsked) lane.reserved ??= delivery;
-  lane.isAlone = lane.careful > 0 || delivery.suspicions > 0;
+  if (lane.careful > 0 || delivery.suspicions > 0) lane.alone ??= delivery;
   if (lane.bucket) lane.bucket.tokens--;
 }
 
@@ -168,7 +175,7 @@ export function leave(lane: Lane, delivery: DueDelivery, wasSent: boolean): void
   lane.sending--;
   if (lane.reserved === delivery) lane.reserved = undefined;
   if (wasSent && lane.careful > 0 && delivery.due <= lane.takenAt) lane.careful--;
-  lane.isAlone = false;
+  if (lane.alone === delivery) lane.alone = undefined;
 }
 
 /** The state of the webhook after an attempt, with the generation that it still has. */

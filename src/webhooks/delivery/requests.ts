@@ -100,8 +100,9 @@ export function createRequests({ rules, ledger, places, ownLane, drop, wake }: R
         return [];
       }
       places.take(sending);
-      if (lane.isAlone) lane.noted.set(keyOf(delivery), delivery.suspicions);
-      return [{ do: lane.isAlone ? 'suspect' : 'send', sending }];
+      if (lane.alone !== delivery) return [{ do: 'send', sending }];
+      lane.noted.set(keyOf(delivery), delivery.suspicions);
+      return [{ do: 'suspect', sending }];
     },
 
     suspected(sending: Sending, isWritten: boolean, now: number): void {

@@ -243,6 +243,22 @@ test('a delivery that may have ended a process is alone in its lane', () => {
   assert.deepEqual(fill(lane), [due[1]]);
 });
 
+test('a delivery requested after an unclean end does not wait for those sent alone', () => {
+  const requested = delivery('evt_new', { isAsked: true, due: 1 });
+  const suspicious = [delivery('evt_0', { suspicions: 1 }), delivery('evt_1')];
+  for (const lane of [laneWith({ due: deliveries(3) }, { careful: 2 }), laneWith({ due: suspicious })]) {
+    const [alone] = fill(lane);
+    give(lane, { asked: [delivery('evt_old', { isAsked: true })] });
+    assert.deepEqual(fill(lane), []);
+    give(lane, { asked: [requested] });
+    assert.deepEqual(fill(lane), [requested]);
+    end(lane, requested, 'success');
+    assert.deepEqual(fill(lane), []);
+    end(lane, alone, 'success');
+    assert.equal(fill(lane).length, 1);
+  }
+});
+
 test('a read does not return deliveries that are running, waiting, or recorded since it started', () => {
   const due = deliveries(4);
   const lane = laneWith({ due: due.slice(0, 2) });
