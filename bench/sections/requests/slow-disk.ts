@@ -6,6 +6,7 @@ import { sample } from '../../measure/compare.ts';
 import type { Report } from '../../measure/report.ts';
 import { type Bench, roundsOf } from '../../measure/section.ts';
 import { startService } from '../../servers/service.ts';
+import { slowFlushes } from '../../servers/slow-flushes.ts';
 import { isInstalled } from '../../servers/tools.ts';
 import { createLoad } from './create.ts';
 
@@ -22,7 +23,10 @@ export async function slowDisk(bench: Bench): Promise<Report> {
   }
   const dataDir = join(bench.folder, 'slow-disk');
   mkdirSync(dataDir);
-  const service = await startService({ dataDir, prefix: slowFlushes(join(bench.folder, 'strace.log')) });
+  const service = await startService({
+    dataDir,
+    prefix: slowFlushes(join(bench.folder, 'strace.log'), EXTRA_MS),
+  });
   const { rounds, seconds, warmUpSeconds } = roundsOf(bench);
   const contender = { name: 'slow-disk: service', server: service, load: createLoad };
   await sample(contender, warmUpSeconds);
@@ -46,13 +50,4 @@ export async function slowDisk(bench: Bench): Promise<Report> {
     ],
     loads: new Map([[contender.name, samples]]),
   };
-}
-
-/** Only flushes are traced, so that other system calls cost nothing. */
-function slowFlushes(log: string): string[] {
-  const calls = 'fsync,fdatasync';
-  return [
-    ...['strace', '-f', '--seccomp-bpf', '-qq', '-o', log, '-e', `trace=${calls}`],
-    ...['-e', `inject=${calls}:delay_exit=${EXTRA_MS * 1000}`],
-  ];
 }
