@@ -23,6 +23,8 @@ import { postgres } from './sections/postgres/postgres.ts';
 import { postgresDeliver } from './sections/postgres/postgres-deliver.ts';
 import { auth } from './sections/requests/auth.ts';
 import { create } from './sections/requests/create.ts';
+import { deletes } from './sections/requests/delete.ts';
+import { firstPages } from './sections/requests/first-pages.ts';
 import { list } from './sections/requests/list.ts';
 import { observed } from './sections/requests/observed.ts';
 import { overload } from './sections/requests/overload.ts';
@@ -40,7 +42,8 @@ import { pinSelf } from './servers/tools.ts';
 /** `npm run bench`: measures the service against its references and prints one table. */
 
 const sections: Record<string, Section> = {
-  ...{ list, create, 'slow-disk': slowDisk, stream, page, search, start },
+  ...{ list, 'first-pages': firstPages, create, delete: deletes },
+  ...{ 'slow-disk': slowDisk, stream, page, search, start },
   ...{ deliver, arrival, neighbours, beside, backlog, duplicates, replay },
   ...{ auth, observed, retries, overload, 'slow-clients': slowClients },
   ...{ asked, 'stalled-readers': stalledReaders, postgres, 'postgres-deliver': postgresDeliver },

@@ -66,7 +66,7 @@ const SERVICE = ['ground', 'access', 'config', 'webhooks', 'testkit'] as const;
 const ALLOWED_AROUND: Record<string, readonly string[]> = {
   console: ['packages/client', 'import'],
   testkit: ['ground', 'plants', 'access', 'config', 'webhooks', ...STORES, 'app', 'sender'],
-  bench: [...SERVICE, ...STORES, 'http'],
+  bench: [...SERVICE, ...STORES, 'plants', 'http'],
   test: ['ground', 'access', 'config', 'testkit'],
   'test/access': [...SERVICE, 'store/port', 'store/sqlite'],
   'test/api': [...SERVICE, 'plants', 'http'],

@@ -15,11 +15,22 @@ local function spread_request()
   return wrk.format(nil, nil, nil, (wrk.body:gsub('{spread}', text)))
 end
 
--- Another number in each path, spread over a range: no list is requested twice soon, so none is kept in memory.
+-- The next number, or one spread over a range.
+local function numbered(text)
+  local spread = text:gsub('{id%%(%d+)}', function(range) return string.format('%d', count * 104729 % tonumber(range) + 1) end)
+  return (spread:gsub('{id}', count))
+end
+
+-- Another path in each request: no list is requested twice soon, so none is kept in memory.
 local function numbered_request()
   count = count + 1
-  local path = wrk.path:gsub('{id%%(%d+)}', function(range) return string.format('%d', count * 104729 % tonumber(range) + 1) end)
-  return wrk.format(nil, path)
+  return wrk.format(nil, numbered(wrk.path))
+end
+
+-- The same with another token in each request.
+local function users_request()
+  count = count + 1
+  return wrk.format(nil, numbered(wrk.path), { authorization = numbered(wrk.headers.authorization) })
 end
 
 function init(args)
@@ -31,7 +42,8 @@ function init(args)
   for i = 3, #args do requests[#requests + 1] = wrk.format(nil, args[i]) end
   -- wrk sends a request that never changes without asking Lua for it, which costs it less.
   if #requests > 1 then request = next_request else wrk.path = args[3] end
-  if args[3]:find('{id%', 1, true) then request = numbered_request end
+  if args[3]:find('{id', 1, true) then request = numbered_request end
+  if (wrk.headers.authorization or ''):find('{id%', 1, true) then request = users_request end
   if args[2]:find('{spread}', 1, true) then request = spread_request end
 end
 

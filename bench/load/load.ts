@@ -7,8 +7,11 @@ import { isInstalled, LOAD_CORE, pinned } from '../servers/tools.ts';
 
 /** Requests sent as fast as they are answered, over a fixed number of connections. */
 export type Load = {
-  method: 'GET' | 'POST';
-  /** Requested in turn. Each request replaces `{id%N}` in the only path by another number from 1 to N, with wrk. */
+  method: 'GET' | 'POST' | 'DELETE';
+  /**
+   * Requested in turn. With wrk, each request replaces `{id}` in the only path by the next number, and `{id%N}` there
+   * and in the token by another number from 1 to N.
+   */
   paths: readonly [string, ...string[]];
   /** Each request replaces `{spread}` in it by another text; autocannon does not. */
   body?: string;

@@ -3,7 +3,13 @@ import type { Server } from '../servers/server.ts';
 import { DISTURBED, watchCpu } from './usage.ts';
 
 /** A server to compare, and its load. */
-export type Contender = { name: string; server: Server; load: Load };
+export type Contender = {
+  name: string;
+  server: Server;
+  load: Load;
+  /** What the server does besides for so many seconds: only its CPU time counts. */
+  meanwhile?: (seconds: number) => Promise<void>;
+};
 
 export type Sample = LoadResult & {
   /** Answers a second. */
@@ -66,9 +72,9 @@ export function ratios(
 }
 
 /** Throws when a request failed: a refusal costs less than an answer and would flatter the server. */
-export async function sample({ name, server, load }: Contender, seconds: number): Promise<Sample> {
+export async function sample({ name, server, load, meanwhile }: Contender, seconds: number): Promise<Sample> {
   const stop = watchCpu([server.pid]);
-  const result = await sendLoad(server.url, load, seconds);
+  const [result] = await Promise.all([sendLoad(server.url, load, seconds), meanwhile?.(seconds)]);
   const usage = stop();
   if (result.failures > 0) {
     throw new Error(`${name}: ${result.failures} of ${result.requests} requests failed`);

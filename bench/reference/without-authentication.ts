@@ -1,7 +1,7 @@
-import { registerHooks } from 'node:module';
 import type { onRequestHookHandler } from 'fastify';
 import type { Principal } from '../../src/access/authentication.ts';
 import { scopes } from '../../src/access/scopes.ts';
+import { replaceModule } from './replace-module.ts';
 
 /**
  * The service without authentication; load it first (`--import`). This module replaces
@@ -11,14 +11,7 @@ import { scopes } from '../../src/access/scopes.ts';
 
 export * from '../../src/http/request/authorization.ts';
 
-const REPLACED = new URL('../../src/http/request/authorization.ts', import.meta.url).href;
-
-registerHooks({
-  resolve(specifier, context, next) {
-    const found = next(specifier, context);
-    return found.url === REPLACED ? { ...found, url: import.meta.url } : found;
-  },
-});
+replaceModule('src/http/request/authorization.ts', import.meta.url);
 
 /** The user `admin` of a new store. */
 const everybody: Principal = {

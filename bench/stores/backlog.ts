@@ -1,11 +1,9 @@
 import { DatabaseSync } from 'node:sqlite';
 import { storePath } from '../../src/config/config.ts';
-import { eventPrefix, filledPlant } from './fill.ts';
+import { eventPrefix, filledPlant, LOCK_WAIT_MS, openStore } from './fill.ts';
 
 /** Deliveries written by SQL, bypassing the service, which may run meanwhile, as the command line does. */
 
-/** How long the running service may hold the write lock. */
-const LOCK_WAIT_MS = 10_000;
 /** One transaction: the running service writes in between. */
 const CHUNK = 20_000;
 
@@ -95,14 +93,6 @@ function columnsOf(db: DatabaseSync, table: string): Column[] {
 }
 
 const ADMIN = `(SELECT id FROM users WHERE name = 'admin')`;
-
-function openStore(dataDir: string): DatabaseSync {
-  const db = new DatabaseSync(storePath(dataDir), { timeout: LOCK_WAIT_MS });
-  // This data need not survive a power cut.
-  db.exec('PRAGMA synchronous = OFF');
-  db.exec('PRAGMA cache_size = -262144');
-  return db;
-}
 
 type Events = { prefix: string; at: number; first: number; last: number };
 

@@ -10,7 +10,7 @@ import type { Figure, Report } from '../../measure/report.ts';
 import { type Bench, roundsOf } from '../../measure/section.ts';
 import { watchCpu } from '../../measure/usage.ts';
 import type { Server } from '../../servers/server.ts';
-import { createToken, startService } from '../../servers/service.ts';
+import { createToken, loadingFirst, startService } from '../../servers/service.ts';
 import { filledStore } from '../../stores/fill.ts';
 
 const CONNECTIONS = 32;
@@ -18,10 +18,6 @@ const PLANTS = 1000;
 const PAGE = '/plants?limit=20';
 /** The owner of the plants. */
 const USER = 'admin';
-
-const REPLACEMENT = new URL('../../reference/without-authentication.ts', import.meta.url);
-/** For the environment of the service without authentication. */
-const unauthenticated = { NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} --import=${REPLACEMENT}` };
 
 const WITH_OPAQUE = 'auth: opaque token';
 const WITH_JWT = 'auth: JWT';
@@ -36,7 +32,10 @@ export async function auth(bench: Bench): Promise<Report> {
   const provider = await startIdentityProvider();
   const serviceDir = await storeIn(bench, 'auth');
   const service = await startService({ dataDir: serviceDir, env: provider.settings });
-  const open = await startService({ dataDir: await storeIn(bench, 'auth-open'), env: unauthenticated });
+  const open = await startService({
+    dataDir: await storeIn(bench, 'auth-open'),
+    env: loadingFirst('without-authentication'),
+  });
 
   const opaque = createToken(serviceDir, USER);
   const jwt = await issue(provider);

@@ -42,7 +42,7 @@ export async function create(bench: Bench): Promise<Report> {
         name: `durable POST /plants, ${createLoad.connections} connections, against bare node:http`,
         unit: '×',
         values: against('bare node:http'),
-        target: { atLeast: 0.45 },
+        target: { atLeast: 0.55 },
       },
       { name: 'the same, against GETs of bare node:http', unit: '×', values: against('bare node:http, GET') },
       {

@@ -1,0 +1,11 @@
+import type { KeptLists } from '../../src/plants/kept-lists.ts';
+import { replaceModule } from './replace-module.ts';
+
+/** The service without lists in memory; load it first (`--import`). Everything else is unchanged. */
+
+replaceModule('src/plants/kept-lists.ts', import.meta.url);
+
+/** Keeps nothing. */
+export function keptLists<List>(): KeptLists<List> {
+  return { find: () => undefined, keeper: () => undefined };
+}
