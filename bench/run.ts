@@ -18,6 +18,7 @@ import { beside } from './sections/deliveries/beside.ts';
 import { deliver } from './sections/deliveries/deliver.ts';
 import { duplicates } from './sections/deliveries/duplicates.ts';
 import { neighbours } from './sections/deliveries/neighbours.ts';
+import { outbox } from './sections/deliveries/outbox.ts';
 import { replay } from './sections/deliveries/replay.ts';
 import { postgres } from './sections/postgres/postgres.ts';
 import { postgresDeliver } from './sections/postgres/postgres-deliver.ts';
@@ -44,7 +45,7 @@ import { pinSelf } from './servers/tools.ts';
 const sections: Record<string, Section> = {
   ...{ list, 'first-pages': firstPages, create, delete: deletes },
   ...{ 'slow-disk': slowDisk, stream, page, search, start },
-  ...{ deliver, arrival, neighbours, beside, backlog, duplicates, replay },
+  ...{ deliver, outbox, arrival, neighbours, beside, backlog, duplicates, replay },
   ...{ auth, observed, retries, overload, 'slow-clients': slowClients },
   ...{ asked, 'stalled-readers': stalledReaders, postgres, 'postgres-deliver': postgresDeliver },
 };

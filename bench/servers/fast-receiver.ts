@@ -48,17 +48,16 @@ export async function startFastReceiver(): Promise<FastReceiver> {
   };
 }
 
-/** Measures a sender that sends this many requests to the receiver. Rates are by the receiver's clock. */
+/** Measures a sender until `send` resolves, when all is received. Rates are by the receiver's clock. */
 export async function sampleSender(
   sender: Server,
   receiver: FastReceiver,
-  requests: number,
   send: () => Promise<void>,
 ): Promise<Sample> {
   await receiver.reset();
   const stop = watchCpu([sender.pid, receiver.pid]);
   await send();
-  const { first, last } = await receiver.received(requests);
+  const { first, last, requests } = await receiver.tally();
   const { watched, others, seconds: elapsed } = stop();
   const [used = 0, receiverUsed = 0] = watched;
   const seconds = (last - first) / 1000;

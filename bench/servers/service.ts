@@ -45,6 +45,7 @@ export function loadingFirst(name: 'without-authentication' | 'without-kept-list
 
 export type ReferenceName =
   | 'bare'
+  | 'outbox'
   | 'single-insert'
   | 'undici-loop'
   | 'graphile-worker'

@@ -35,8 +35,7 @@ export async function deliver(bench: Bench): Promise<Report> {
   const request = readRequest((await receiver.tally()).sample ?? '');
   await before?.drain();
   const order = { url: `${receiver.url}/`, requests: deliveries, concurrency: CONCURRENCY, ...request };
-  const send = (signed: boolean) =>
-    sampleSender(loop, receiver, deliveries, () => runLoop(loop, { ...order, signed }));
+  const send = (signed: boolean) => sampleSender(loop, receiver, () => runLoop(loop, { ...order, signed }));
   await send(true);
   await send(false);
   const contenders = new Map([
@@ -65,7 +64,7 @@ async function startDrain(
   await createWebhook(service, `${receiver.url}/`);
   return {
     drain: () =>
-      sampleSender(service, receiver, deliveries, async () => {
+      sampleSender(service, receiver, async () => {
         addBacklog(dataDir, deliveries);
         await receiver.received(deliveries);
         // Recording after the last request is part of a delivery's cost.

@@ -127,18 +127,18 @@ async function startJobs(parts: Parts, { headers, body, tuning }: Jobs): Promise
 
 /** The database's processes serve only this sender, so their CPU time counts as the sender's. */
 async function sampleBeside(
-  { database, receiver, count }: Parts,
+  { database, receiver }: Parts,
   sender: Awaited<ReturnType<typeof startWorker>>,
   send: () => Promise<void>,
 ): Promise<Sample> {
   const used = database.cpuSeconds();
   const begin = performance.now();
-  const sample = await sampleSender(sender, receiver, count, send);
+  const sample = await sampleSender(sender, receiver, send);
   const databaseUsed = database.cpuSeconds() - used;
   const elapsed = (performance.now() - begin) / 1000;
   return {
     ...sample,
-    cpuPerAnswer: sample.cpuPerAnswer + (databaseUsed / count) * 1e6,
+    cpuPerAnswer: sample.cpuPerAnswer + (databaseUsed / sample.requests) * 1e6,
     othersBusy: Math.max(0, sample.othersBusy - databaseUsed / elapsed),
   };
 }
