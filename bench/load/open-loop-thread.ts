@@ -13,7 +13,7 @@ import type { Latencies, OpenLoad, OpenLoadResult, OpenLoadTask } from './open-l
 const { host, port, load }: OpenLoadTask = workerData;
 
 /** It has one request in flight at a time. */
-type Connection = { socket: Socket; sentAt: number };
+type Connection = { socket: Socket; dueAt: number; sentAt: number };
 
 const CONNECT_TOGETHER = 100;
 const BEAT_MS = 1;
@@ -30,6 +30,7 @@ let broken = 0;
 const statuses: Record<number, number> = {};
 const goodput: number[] = Array.from({ length: Math.floor(load.seconds) }, () => 0);
 const good = createHistogram();
+const goodSinceDue = createHistogram();
 const refused = createHistogram();
 const lateness = createHistogram();
 
@@ -53,7 +54,8 @@ async function run(): Promise<OpenLoadResult> {
   while (underWay > 0 && performance.now() < last) await sleep(BEAT_MS);
   return {
     ...{ seconds: load.seconds, sent, unsent, broken, statuses, goodput },
-    ...{ good: percentiles(good), refused: percentiles(refused), lateness: percentiles(lateness) },
+    ...{ good: percentiles(good), goodSinceDue: percentiles(goodSinceDue) },
+    ...{ refused: percentiles(refused), lateness: percentiles(lateness) },
   };
 }
 
@@ -67,8 +69,9 @@ function sendDue(due: number, everyMs: number): void {
       return;
     }
     const now = performance.now();
-    lateness.add(Math.max(0, now - begun - sent * everyMs));
+    connection.dueAt = begun + sent * everyMs;
     connection.sentAt = now;
+    lateness.add(Math.max(0, now - connection.dueAt));
     sent++;
     underWay++;
     connection.socket.write(requestBytes);
@@ -87,7 +90,7 @@ function openConnection(): void {
     },
   };
   const socket = connect({ host, port, noDelay: true, onread });
-  const connection: Connection = { socket, sentAt: 0 };
+  const connection: Connection = { socket, dueAt: 0, sentAt: 0 };
   socket.once('connect', () => free.push(connection));
   socket.once('error', () => {});
   socket.once('close', () => lose(connection));
@@ -97,9 +100,9 @@ function answered(connection: Connection, status: number): void {
   // An unused connection gets a timeout response.
   if (connection.sentAt === 0) return;
   const now = performance.now();
-  const took = now - connection.sentAt;
   statuses[status] = (statuses[status] ?? 0) + 1;
-  (status < 300 ? good : refused).add(took);
+  (status < 300 ? good : refused).add(now - connection.sentAt);
+  if (status < 300) goodSinceDue.add(now - connection.dueAt);
   const second = Math.floor((now - begun) / 1000);
   if (status < 300 && second < goodput.length) goodput[second] = (goodput[second] ?? 0) + 1;
   connection.sentAt = 0;

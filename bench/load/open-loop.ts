@@ -27,6 +27,8 @@ export type OpenLoadResult = {
   goodput: number[];
   /** Percentiles in milliseconds, from sending a request to the end of its response. */
   good: Latencies;
+  /** The same from when the request was due: the wait for a free connection counts (coordinated omission). */
+  goodSinceDue: Latencies;
   refused: Latencies;
   /** How late requests were sent: caused by the generator or a lack of connections. */
   lateness: Latencies;

@@ -9,6 +9,7 @@ import {
   describeWork,
   type Party,
   type PostgresSample,
+  recycleSegments,
   sampleOn,
   startDatabase,
   startFastifyPg,
@@ -19,6 +20,7 @@ import { LOAD_CORE, SERVER_CORE } from '../../servers/tools.ts';
 import { loopbackAllowed } from '../../servers/webhooks.ts';
 import { addPlantsIn, openStoreIn, timeCreatesOf } from '../../stores/postgres-store.ts';
 import { createLoad } from '../requests/create.ts';
+import { tails } from './tails.ts';
 
 const PLANTS = 1000;
 const CONNECTIONS = createLoad.connections;
@@ -40,6 +42,8 @@ const listLoad: Load = {
  */
 export async function postgres(bench: Bench): Promise<Report> {
   const database = await startDatabase();
+  bench.say('segments of the write-ahead log …');
+  await recycleSegments(await database.create('recycled'));
   const parts = [
     () => againstReference(bench, database, { kind: 'create', load: createLoad, atLeast: 3 }),
     () => againstReference(bench, database, { kind: 'list', load: listLoad, atLeast: 0.9 }),
@@ -85,6 +89,7 @@ async function againstReference(
   const loads = await rounds(bench, database, parties(here), 'long');
   const notes: string[] = [];
   for (const party of parties(here).slice(0, 2)) notes.push(...(await describeWork(database, party)));
+  const late = kind === 'create' ? await tails(bench, contendersOf(parties(here), loads)) : { figures: [] };
   database.moveTo(LOAD_CORE);
   const loadsApart = await rounds(bench, database, parties(apart), 'brief');
   database.moveTo(SERVER_CORE);
@@ -108,10 +113,21 @@ async function againstReference(
         unit: '×',
         values: againstBest(loadsApart),
       },
+      ...late.figures,
     ],
     loads: new Map([...loads, ...loadsApart]),
-    notes,
+    notes: [...notes, ...(late.notes ?? [])],
   };
+}
+
+/** The service and the best of the others. */
+function contendersOf(parties: Party[], loads: Map<string, Sample[]>) {
+  const find = (wanted: string) => {
+    const server = parties.find(({ name }) => name === wanted)?.servers[0]?.server;
+    if (!server) throw new Error(`${wanted} is not running`);
+    return { name: wanted, server, peak: medianRate(loads, wanted) };
+  };
+  return [find(firstOf(loads)), find(bestOfOthers(loads))] as const;
 }
 
 /** The rate of the first against the best of the others. */
@@ -136,9 +152,12 @@ function firstOf(loads: Map<string, Sample[]>): string {
 
 function bestOfOthers(loads: Map<string, Sample[]>): string {
   const [, ...others] = loads.keys();
-  const median = (name: string) => summary((loads.get(name) ?? []).map(({ rate }) => rate)).median;
-  const [best = ''] = others.toSorted((a, b) => median(b) - median(a));
+  const [best = ''] = others.toSorted((a, b) => medianRate(loads, b) - medianRate(loads, a));
   return best;
+}
+
+function medianRate(loads: Map<string, Sample[]>, name: string): number {
+  return summary((loads.get(name) ?? []).map(({ rate }) => rate)).median;
 }
 
 /** `brief`: contenders without a target. */
