@@ -1,5 +1,5 @@
 import { catalogue } from '../../src/errors.ts';
-import { pathTemplate } from '../../src/http/routes/openapi.ts';
+import { newPlant, pathTemplate } from '../../src/http/routes/openapi.ts';
 import {
   COMMON_FAILURES,
   failuresOf,
@@ -15,13 +15,15 @@ export function operationPages(operations: Operations): Map<string, string> {
   const all = Object.entries(operations);
   const pages = new Map([['operations.md', indexPage(all)]]);
   for (const [id, operation] of all) pages.set(`operations/${fileOf(id)}`, operationPage(id, operation));
-  return pages;
+  return pages.set(NEW_PLANT, newPlantPage());
 }
 
 /** The file of an operation's page, from its `operationId`. */
 export function fileOf(id: string): string {
   return `${id.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}.md`;
 }
+
+const NEW_PLANT = `operations/${fileOf(newPlant.operationId)}`;
 
 const INTRODUCTION = `# Operations
 
@@ -57,6 +59,9 @@ function indexPage(all: readonly [string, Operation][]): string {
       code(requestLine(operation)),
       operation.scope ? code(operation.scope) : 'any',
     ]);
+    if (newPlant.tags.includes(tag)) {
+      rows.push([`[${newPlant.summary}](${NEW_PLANT})`, '`POST` to your receiver', 'none: it is signed']);
+    }
     return `## ${tag}\n\n${table(['Operation', 'Request', 'Scope'], rows)}`;
   });
   return [INTRODUCTION, ...sections, END].join('\n\n');
@@ -85,6 +90,30 @@ function operationPage(id: string, operation: Operation): string {
     .join('\n\n');
 }
 
+/** The request to a receiver. */
+function newPlantPage(): string {
+  const { summary, description, parameters, requestBody, responses } = newPlant;
+  const headers = parameters.map((each) => [code(each.name), each.description]);
+  const answers = Object.entries(responses).sort();
+  return [
+    `# ${summary} \`POST\` to your receiver`,
+    description,
+    '[Receive webhooks](../../how-to/receive-webhooks.md) shows a whole request and how to verify it; ' +
+      '[the rules](../webhooks.md) say when it is sent again.',
+    section('Header fields', ['Header', 'Meaning'], headers),
+    '## Body',
+    ...answerParts(requestBody.content['application/json']),
+    section(
+      'What your answer does',
+      ['Status', 'Meaning'],
+      answers.map(([status, answer]) => [
+        status === 'default' ? 'any other' : code(status),
+        answer.description,
+      ]),
+    ),
+  ].join('\n\n');
+}
+
 function section(title: string, headings: readonly string[], rows: readonly string[][]): string {
   return rows.length === 0 ? '' : `## ${title}\n\n${table(headings, rows)}`;
 }
@@ -94,7 +123,7 @@ function parameterRow({ name, place, schema }: Parameter): string[] {
   return [`${code(name)} in the ${place}`, typeOf(schema) + need, schema.description ?? ''];
 }
 
-function answerParts({ schema, type }: Operation['success']): string[] {
+function answerParts({ schema, type }: Partial<Operation['success']>): string[] {
   if (!schema || type !== undefined) return [];
   return [
     `\`\`\`json\n${JSON.stringify(sampleOf(schema), null, 2)}\n\`\`\``,

@@ -178,7 +178,8 @@ const busy = {
   },
 };
 
-const newPlant = {
+/** What a receiver gets. */
+export const newPlant = {
   operationId: 'newPlant',
   summary: 'New Plant',
   description:
