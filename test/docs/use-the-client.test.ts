@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
@@ -11,11 +11,17 @@ import { type Service, startService } from '../../testkit/service/service.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const CLIENT = join(ROOT, 'packages', 'client', 'src', 'client.ts');
-const page = readFileSync(join(ROOT, 'docs', 'how-to', 'use-the-client.md'), 'utf8');
+const HOW_TO = join(ROOT, 'docs', 'how-to');
+const page = readFileSync(join(HOW_TO, 'use-the-client.md'), 'utf8');
 const blocks = [...page.matchAll(/^```ts\n(.*?)^```/gms)].map(([, text = '']) => text);
 /** The start that the other blocks need. */
 const beginning = /^.*^const store = .*?\n/ms.exec(blocks[0] ?? '')?.[0] ?? '';
 const programs = blocks.map((block, i) => (i === 0 ? block : beginning + block));
+/** The tabs of the other pages, each in a scope of its own, with the ids that they use. */
+const tabs = globSync(join(HOW_TO, '*.md'))
+  .flatMap((file) => [...readFileSync(file, 'utf8').matchAll(/^ *```ts Client\n(.*?)^ *```/gms)])
+  .map(([, text]) => `{\n${text}}\n`);
+const tabsProgram = `${beginning}declare const webhook: string, event: string;\n${tabs.join('')}`;
 
 /** The output of each block for a user without plants, in order. */
 const written = [
@@ -41,15 +47,13 @@ before(() => {
   for (const [i, program] of programs.entries()) {
     writeFileSync(join(folder, `${i}.ts`), program);
   }
+  writeFileSync(join(folder, 'tabs.ts'), tabsProgram);
   install();
 });
 after(() => rmSync(folder, { recursive: true }));
 
-test('every block compiles against the types of the package, as strictly as can be', () => {
-  compile(
-    programs.map((_, i) => `${i}.ts`),
-    ['node'],
-  );
+test('every block compiles against the types of the package, as strictly as can be, and so do the tabs of other pages', () => {
+  compile([...programs.map((_, i) => `${i}.ts`), 'tabs.ts'], ['node']);
 });
 
 test('the types of the client need only those of the web platform', () => {
