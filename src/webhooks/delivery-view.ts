@@ -18,7 +18,11 @@ const AttemptView = {
 
 const required = ['webhook', 'event', 'type', 'plant', 'state', 'attempts', 'createdAt'] as const;
 const properties = {
-  webhook: { type: 'string', description: 'the id of the webhook' },
+  webhook: {
+    type: 'string',
+    description: 'the id of the webhook',
+    examples: ['wh_01k9f3zv7h8q2m5x4c6d0n1r8t'],
+  },
   event: EventId,
   type: EventType,
   plant: PlantCreatedPayload,

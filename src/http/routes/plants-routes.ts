@@ -30,7 +30,7 @@ const DEFAULT_FIELDS: readonly PlantField[] = ['name', 'tag'];
 
 const From = {
   ...Id,
-  description: `${Id.description}: the list begins at your plant with this id, or where it would be. Not together with name or cursor`,
+  description: `${Id.description}: the list begins at your plant with this id or, if you have none, at the next one in its order; shared plants follow. Not together with name or cursor`,
 } as const;
 
 const ListQuery = {
@@ -99,7 +99,8 @@ export const plantsOperations = {
     summary: 'List plants',
     description:
       'Returns the plants that you have access to: your own by id, then those that other users share with you, by the ' +
-      "owner's name and id. `name` finds plants by the beginning of their name, `order=desc` lists the newest ids first. " +
+      "owner's name and id. `name` finds plants by the beginning of their name, `order=desc` lists the highest ids first, " +
+      'and `from` begins at an id. ' +
       'A page takes the same time however many plants there are.',
     tag: 'Plants',
     headers: IF_NONE_MATCH,
