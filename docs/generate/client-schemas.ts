@@ -1,15 +1,5 @@
-/** The parts of a JSON Schema that the schemas of the OpenAPI document use. */
-type Schema = {
-  $ref?: string;
-  type?: string | readonly string[];
-  format?: string;
-  enum?: readonly unknown[];
-  items?: Schema;
-  properties?: Readonly<Record<string, Schema>>;
-  required?: readonly string[];
-  additionalProperties?: boolean;
-  description?: string;
-};
+import type { Schema } from './samples.ts';
+
 type Schemas = ReadonlyMap<string, Schema>;
 
 const HEAD = `// Made by "npm run docs" from the OpenAPI document. Change the schemas in src/, not this.

@@ -1,13 +1,15 @@
 import type { Operation, Schema as PlainSchema } from '../../src/http/routes/operation.ts';
 
-/** The parts of a JSON Schema that the operations use. */
+/** The parts of a JSON Schema that the operations, and so the OpenAPI document, use. */
 export type Schema = {
+  $ref?: string;
   type?: string | readonly string[];
   format?: string;
   enum?: readonly unknown[];
   items?: Schema;
   properties?: Readonly<Record<string, Schema>>;
   required?: readonly string[];
+  additionalProperties?: boolean;
   description?: string;
   examples?: readonly unknown[];
 };
