@@ -16,6 +16,13 @@ type FormRules<Text> = {
   fieldOf(error: unknown): keyof Text | undefined;
 };
 
+type TextProps = {
+  value: string;
+  onInput(value: string): void;
+  error: string | undefined;
+  autocomplete: 'off';
+};
+
 export type Form<Text> = {
   text: ReadonlySignal<Text>;
   errors: ReadonlySignal<FieldErrors<Text>>;
@@ -24,6 +31,8 @@ export type Form<Text> = {
   isBusy: ReadonlySignal<boolean>;
   element: RefObject<HTMLFormElement | null>;
   change(field: keyof Text): (value: string) => void;
+  /** What a `Field` needs to show this text, change it, and say what is wrong with it. */
+  field(field: keyof Text): TextProps;
   submit(event: SubmitEvent): Promise<void>;
 };
 
@@ -50,17 +59,25 @@ export function useForm<Text extends Record<keyof Text, string>>(
     else show({ ...errors.peek(), [field]: sentenceOf(error) });
   }
 
+  const change: Form<Text>['change'] = (field) => (value) => {
+    text.value = { ...text.value, [field]: value };
+    errors.value = { ...errors.value, [field]: undefined };
+    key.current = randomKey();
+  };
+
   return {
     text,
     errors,
     failure,
     isBusy,
     element,
-    change: (field) => (value) => {
-      text.value = { ...text.value, [field]: value };
-      errors.value = { ...errors.value, [field]: undefined };
-      key.current = randomKey();
-    },
+    change,
+    field: (field) => ({
+      value: text.value[field],
+      onInput: change(field),
+      error: errors.value[field],
+      autocomplete: 'off',
+    }),
     async submit(event) {
       event.preventDefault();
       if (isBusy.value) return;

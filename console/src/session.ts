@@ -1,6 +1,7 @@
 import { signal } from '@preact/signals';
 import { PlantStore, type Token } from '../../packages/client/src/client.ts';
 import { apiUrl, watchedFetch } from './connection.ts';
+import { sentenceOf } from './failure.ts';
 import { isHeld } from './hold.ts';
 
 export type Scope = Token['scopes'][number];
@@ -40,13 +41,21 @@ export function store(): PlantStore {
  * @returns A sentence if the service does not accept the token.
  */
 export async function signIn(token: string, { keep }: { keep: boolean }): Promise<string | undefined> {
-  const answer = await whoIs(token);
-  if (typeof answer === 'string') return answer;
-  if (keep) sessionStorage.setItem(KEPT, token);
-  else sessionStorage.removeItem(KEPT);
-  signedOutBecause.value = undefined;
-  session.value = { store: clientFor(token), ...answer };
-  return undefined;
+  // A header can contain nothing else.
+  if (!/^[\x21-\x7e]+$/.test(token)) {
+    return 'A token consists of letters, digits and symbols without spaces. Did you copy all of it?';
+  }
+  try {
+    // The person at the form can read a refusal and try again.
+    const { user, scopes } = await clientFor(token, { retries: 0 }).me();
+    if (keep) sessionStorage.setItem(KEPT, token);
+    else sessionStorage.removeItem(KEPT);
+    signedOutBecause.value = undefined;
+    session.value = { store: clientFor(token), user, scopes: new Set(scopes) };
+    return undefined;
+  } catch (error) {
+    return sentenceOf(error);
+  }
 }
 
 export function signOut(reason?: string): void {
@@ -62,7 +71,7 @@ export async function restoreSession(): Promise<void> {
   isRestoring.value = false;
 }
 
-function clientFor(token: string): PlantStore {
+function clientFor(token: string, options: { retries?: number } = {}): PlantStore {
   const signedInFetch: typeof fetch = async (input, init) => {
     const response = await watchedFetch(input, init);
     // A response from an earlier session does not end this one. While a secret is shown, the next request will end
@@ -74,32 +83,6 @@ function clientFor(token: string): PlantStore {
     }
     return response;
   };
-  const client = new PlantStore({ url: apiUrl.href, token, fetch: signedInFetch });
+  const client = new PlantStore({ url: apiUrl.href, token, fetch: signedInFetch, ...options });
   return client;
-}
-
-type Me = { user: string; scopes: ReadonlySet<string> };
-
-async function whoIs(token: string): Promise<Me | string> {
-  // A header can contain nothing else, and `fetch` would not explain the error.
-  if (!/^[\x21-\x7e]+$/.test(token)) {
-    return 'A token consists of letters, digits and symbols without spaces. Did you copy all of it?';
-  }
-  try {
-    const headers = { authorization: `Bearer ${token}` };
-    const response = await watchedFetch(new URL('me', apiUrl), { headers, cache: 'no-store' });
-    const body: unknown = await response.json();
-    if (response.ok && isMe(body)) return { user: body.user, scopes: new Set(body.scopes) };
-    return isFailure(body) ? body.message : `The service answered ${response.status}.`;
-  } catch {
-    return 'The service cannot be reached. Is it running? Try again in a moment.';
-  }
-}
-
-function isMe(body: unknown): body is { user: string; scopes: string[] } {
-  return typeof body === 'object' && body !== null && 'user' in body && 'scopes' in body;
-}
-
-function isFailure(body: unknown): body is { message: string } {
-  return typeof body === 'object' && body !== null && 'message' in body;
 }

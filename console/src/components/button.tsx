@@ -46,6 +46,17 @@ export function Button(props: ButtonProps) {
   );
 }
 
+type AddButtonProps = { label: string; refusal: string | undefined; onClick(): void };
+
+/** The main action of a page that lists things; its key is `n`. */
+export function AddButton({ label, refusal, onClick }: AddButtonProps) {
+  return (
+    <Button look="primary" icon="add" aria-keyshortcuts="n" refusal={refusal} onClick={onClick}>
+      {label}
+    </Button>
+  );
+}
+
 type WorkButtonProps = Omit<ButtonProps, 'onClick' | 'isBusy'> & { work(): Promise<void> };
 
 /** A button that is busy while its work lasts, and reports a failure of it at the edge of the page. */

@@ -1,7 +1,5 @@
-import { Button } from '../components/button.tsx';
-import { Dialog } from '../components/dialog.tsx';
 import { Field } from '../components/field.tsx';
-import { FailureNotice } from '../components/notice.tsx';
+import { FormDialog } from '../components/form-dialog.tsx';
 import { type DraftErrors, type DraftText, fieldOf, readDraft } from '../draft.ts';
 import { useForm } from '../form.ts';
 import { store } from '../session.ts';
@@ -18,50 +16,19 @@ export function PlantForm({ onAdded, onClose }: { onAdded(): void; onClose(): vo
     onAdded();
   }
 
-  const { text, errors, failure, isBusy, element, change, submit } = useForm<DraftText>(
-    { name: '', tag: '', id: '' },
-    { check, save, fieldOf },
-  );
+  const form = useForm<DraftText>({ name: '', tag: '', id: '' }, { check, save, fieldOf });
   return (
-    <Dialog title="Add a plant" onClose={onClose} isLocked={isBusy.value}>
-      <form ref={element} onSubmit={submit} noValidate>
-        <FailureNotice failure={failure} />
-        <Field
-          label="Name"
-          value={text.value.name}
-          onInput={change('name')}
-          error={errors.value.name}
-          autocomplete="off"
-          autofocus
-        />
-        <Field
-          label="Tag"
-          isOptional
-          value={text.value.tag}
-          onInput={change('tag')}
-          error={errors.value.tag}
-          autocomplete="off"
-        />
-        <Field
-          label="Id"
-          isOptional
-          hint="Leave it empty for the next free one."
-          value={text.value.id}
-          onInput={change('id')}
-          error={errors.value.id}
-          inputMode="numeric"
-          autocomplete="off"
-        />
-        <footer>
-          <Button onClick={onClose} refusal={isBusy.value ? 'Adding the plant.' : undefined}>
-            Cancel
-          </Button>
-          <Button type="submit" look="primary" isBusy={isBusy.value}>
-            Add
-          </Button>
-        </footer>
-      </form>
-    </Dialog>
+    <FormDialog title="Add a plant" verb="Add" form={form} onClose={onClose}>
+      <Field label="Name" {...form.field('name')} autofocus />
+      <Field label="Tag" isOptional {...form.field('tag')} />
+      <Field
+        label="Id"
+        isOptional
+        hint="Leave it empty for the next free one."
+        inputMode="numeric"
+        {...form.field('id')}
+      />
+    </FormDialog>
   );
 }
 

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { Badge } from '../components/badge.tsx';
-import { Button, ButtonLink, IconButton } from '../components/button.tsx';
+import { AddButton, Button, ButtonLink, IconButton } from '../components/button.tsx';
 import { Confirm } from '../components/confirm.tsx';
 import { Choice, Field } from '../components/field.tsx';
 import { Page } from '../components/page.tsx';
@@ -12,7 +12,7 @@ import { codeOf } from '../failure.ts';
 import { ExportButton } from '../plants/export.tsx';
 import { useResource } from '../resource.ts';
 import { href, place, refine } from '../router.ts';
-import { may, session, store } from '../session.ts';
+import { refusalFor, session, store } from '../session.ts';
 import { toast } from '../toasts.ts';
 import { PlantForm } from './plant-form.tsx';
 
@@ -38,7 +38,7 @@ export function Plants() {
     store().plants.page({ ...wanted, limit: PAGE, cursor, signal }),
   );
   const { value, isLoading } = plants.state.value;
-  const refusal = may('plants:write') ? undefined : 'Your token lacks the scope plants:write.';
+  const refusal = refusalFor('plants:write');
 
   const imports = refusal === undefined && (
     <ButtonLink href={href('/plants/import')} icon="upload">
@@ -53,15 +53,7 @@ export function Plants() {
         <>
           <ExportButton query={wanted} />
           {imports}
-          <Button
-            look="primary"
-            icon="add"
-            aria-keyshortcuts="n"
-            refusal={refusal}
-            onClick={() => (isAdding.value = true)}
-          >
-            Add a plant
-          </Button>
+          <AddButton label="Add a plant" refusal={refusal} onClick={() => (isAdding.value = true)} />
         </>
       }
     >

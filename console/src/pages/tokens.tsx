@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 import type { Token } from '../../../packages/client/src/client.ts';
-import { Button, IconButton } from '../components/button.tsx';
+import { AddButton, IconButton } from '../components/button.tsx';
 import { Confirm } from '../components/confirm.tsx';
 import { Page } from '../components/page.tsx';
 import { Empty, Loaded } from '../components/states.tsx';
@@ -23,20 +23,12 @@ export function Tokens() {
   const tokens = useResource('tokens', (signal) => store().tokens.list({ signal }));
   const refusal = refusalFor('tokens:write');
   const create = (
-    <Button
-      look="primary"
-      icon="add"
-      aria-keyshortcuts="n"
-      refusal={refusal}
-      onClick={() => (task.value = { what: 'create' })}
-    >
-      Create a token
-    </Button>
+    <AddButton label="Create a token" refusal={refusal} onClick={() => (task.value = { what: 'create' })} />
   );
   const props = { onChanged: () => void tokens.reload(), onClose: () => (task.value = undefined) };
   const isEmpty = tokens.state.value.value?.length === 0;
   return (
-    <Page title="Tokens" lead="Your programs act for you with them." actions={!isEmpty && create}>
+    <Page title="Tokens" lead="Your programs use them to act for you." actions={!isEmpty && create}>
       <Loaded resource={tokens} what="tokens">
         {(list) =>
           list.length > 0 ? (
@@ -48,8 +40,8 @@ export function Tokens() {
             />
           ) : (
             <Empty icon="key" title="No tokens yet" actions={create}>
-              Give each program a token of its own, with no more than it needs. You can then revoke one
-              without stopping the others.
+              Give each program its own token, with only the scopes it needs. You can then revoke one without
+              stopping the others.
             </Empty>
           )
         }

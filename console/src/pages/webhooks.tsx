@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 import type { Webhook, WebhookCreated } from '../../../packages/client/src/client.ts';
-import { Button } from '../components/button.tsx';
+import { AddButton } from '../components/button.tsx';
 import { Page } from '../components/page.tsx';
 import { StateBadge } from '../components/state-badge.tsx';
 import { Empty, Loaded } from '../components/states.tsx';
@@ -27,15 +27,7 @@ export function Webhooks() {
   useRefresh(webhooks, REFRESH_MS);
   const refusal = refusalFor('webhooks:write');
   const create = (
-    <Button
-      look="primary"
-      icon="add"
-      aria-keyshortcuts="n"
-      refusal={refusal}
-      onClick={() => (isCreating.value = true)}
-    >
-      Create a webhook
-    </Button>
+    <AddButton label="Create a webhook" refusal={refusal} onClick={() => (isCreating.value = true)} />
   );
   const isEmpty = webhooks.state.value.value?.length === 0;
   return (

@@ -1,9 +1,7 @@
 import { type Signal, useSignal } from '@preact/signals';
 import type { TokenInput } from '../../../packages/client/src/client.ts';
-import { Button } from '../components/button.tsx';
-import { Dialog } from '../components/dialog.tsx';
 import { Checkbox, Choice, Field } from '../components/field.tsx';
-import { FailureNotice } from '../components/notice.tsx';
+import { FormDialog } from '../components/form-dialog.tsx';
 import { type FieldErrors, useForm } from '../form.ts';
 import { hold } from '../hold.ts';
 import { may, type Scope, store } from '../session.ts';
@@ -20,7 +18,7 @@ const SCOPES: readonly [scope: Scope, allows: string][] = [
 ];
 
 const LIFETIMES = [
-  { value: '', label: 'When yours does, or never' },
+  { value: '', label: 'When your own token does' },
   { value: '3600', label: 'In 1 hour' },
   { value: '86400', label: 'In 1 day' },
   { value: '2592000', label: 'In 30 days' },
@@ -44,7 +42,7 @@ type FormProps = { made: Signal<NewToken | undefined>; onCreated(): void; onClos
 
 function TokenForm({ made, onCreated, onClose }: FormProps) {
   const before: TokenText = { label: '', scopes: '', expiresIn: '' };
-  const { text, errors, failure, isBusy, element, change, submit } = useForm(before, {
+  const form = useForm(before, {
     check: errorsOf,
     fieldOf: () => undefined,
     async save(chosen, idempotencyKey) {
@@ -58,57 +56,44 @@ function TokenForm({ made, onCreated, onClose }: FormProps) {
       }
     },
   });
+  const { text, errors, change } = form;
   const chosen = text.value.scopes.split(' ').filter(Boolean);
 
   return (
-    <Dialog title="Create a token" onClose={onClose} isLocked={isBusy.value}>
-      <form ref={element} onSubmit={submit} noValidate>
-        <FailureNotice failure={failure} />
-        <Field
-          label="Label"
-          isOptional
-          hint="Which program uses it, and where."
-          value={text.value.label}
-          onInput={change('label')}
-          error={errors.value.label}
-          autocomplete="off"
-          autofocus
-        />
-        <fieldset class="scopes">
-          <legend>It may</legend>
-          {SCOPES.filter(([scope]) => may(scope)).map(([scope, allows]) => (
-            <Checkbox
-              key={scope}
-              label={allows}
-              isChecked={chosen.includes(scope)}
-              onChange={(isChecked) => {
-                const others = chosen.filter((one) => one !== scope);
-                change('scopes')([...others, ...(isChecked ? [scope] : [])].join(' '));
-              }}
-            />
-          ))}
-          {errors.value.scopes && (
-            <p class="error" role="alert">
-              {errors.value.scopes}
-            </p>
-          )}
-        </fieldset>
-        <Choice
-          label="Expires"
-          value={text.value.expiresIn}
-          options={LIFETIMES}
-          onChange={change('expiresIn')}
-        />
-        <footer>
-          <Button onClick={onClose} refusal={isBusy.value ? 'Creating the token.' : undefined}>
-            Cancel
-          </Button>
-          <Button type="submit" look="primary" isBusy={isBusy.value}>
-            Create
-          </Button>
-        </footer>
-      </form>
-    </Dialog>
+    <FormDialog title="Create a token" verb="Create" form={form} onClose={onClose}>
+      <Field
+        label="Label"
+        isOptional
+        hint="Which program uses it, and where."
+        {...form.field('label')}
+        autofocus
+      />
+      <fieldset class="scopes">
+        <legend>It may</legend>
+        {SCOPES.filter(([scope]) => may(scope)).map(([scope, allows]) => (
+          <Checkbox
+            key={scope}
+            label={allows}
+            isChecked={chosen.includes(scope)}
+            onChange={(isChecked) => {
+              const others = chosen.filter((one) => one !== scope);
+              change('scopes')([...others, ...(isChecked ? [scope] : [])].join(' '));
+            }}
+          />
+        ))}
+        {errors.value.scopes && (
+          <p class="error" role="alert">
+            {errors.value.scopes}
+          </p>
+        )}
+      </fieldset>
+      <Choice
+        label="Expires"
+        value={text.value.expiresIn}
+        options={LIFETIMES}
+        onChange={change('expiresIn')}
+      />
+    </FormDialog>
   );
 }
 
