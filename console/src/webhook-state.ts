@@ -25,6 +25,11 @@ const STATES: Record<Delivery['state'], Shown> = {
   failed: { text: 'Failed', kind: 'bad', icon: 'alert' },
 };
 
+/** What a delivery is about, as a title. */
+export function titleOf({ type, plant }: Pick<Delivery, 'type' | 'plant'>): string {
+  return type === 'plant.test' ? 'Test event' : plant.name;
+}
+
 export function shownDelivery({ state }: Pick<Delivery, 'state'>): Shown {
   return STATES[state];
 }

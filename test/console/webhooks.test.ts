@@ -119,7 +119,8 @@ test('a failing webhook explains itself on its page, and nothing is under the ta
     await page.getByText('500', { exact: true }).waitFor();
     await page.getByText('out of order').waitFor();
     await page.getByText('Failure rate of the last hour: 100 %, 1 of 1 deliveries.').waitFor();
-    await page.getByRole('table', { name: 'Deliveries' }).getByRole('link', { name: 'Alder' }).waitFor();
+    await page.locator('summary', { hasText: 'Alder' }).waitFor();
+    await page.getByRole('link', { name: 'View delivery' }).waitFor();
     await inspect(page, 'webhook-failing');
     await page.setViewportSize({ width: 390, height: 740 });
     await button(page, 'Delete').click();

@@ -5,6 +5,25 @@ import { duration } from '../format.ts';
 
 type Attempt = DeliveryWithHistory['history'][number];
 
+/** Every attempt of a delivery, newest first. */
+export function AttemptList({ delivery: { history, attempts } }: { delivery: DeliveryWithHistory }) {
+  return (
+    <>
+      {history.length === 0 && <p class="muted">None yet.</p>}
+      {attempts > history.length && (
+        <p class="muted">
+          {attempts} were made; the newest {history.length} are kept.
+        </p>
+      )}
+      <ol class="attempts">
+        {history.toReversed().map((attempt, at) => (
+          <AttemptLine key={attempt.at} attempt={attempt} number={attempts - at} isOpen={at === 0} />
+        ))}
+      </ol>
+    </>
+  );
+}
+
 type AttemptLineProps = {
   attempt: Attempt;
   /** 1 for the first attempt of the delivery. */
@@ -14,7 +33,7 @@ type AttemptLineProps = {
 };
 
 /** One request to the receiver and its response. */
-export function AttemptLine({ attempt, number, isOpen }: AttemptLineProps) {
+function AttemptLine({ attempt, number, isOpen }: AttemptLineProps) {
   const { at, durationMs, address, status, excerpt, error } = attempt;
   return (
     <li value={number}>

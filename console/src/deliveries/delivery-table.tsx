@@ -3,35 +3,33 @@ import { StateBadge } from '../components/state-badge.tsx';
 import { type Column, Table } from '../components/table.tsx';
 import { Time } from '../components/time.tsx';
 import { href } from '../router.ts';
-import { shownDelivery } from '../webhook-state.ts';
+import { shownDelivery, titleOf } from '../webhook-state.ts';
 
 type DeliveryTableProps = {
   deliveries: readonly Delivery[];
-  /** The webhook of deliveries that do not name theirs. */
-  webhook?: string | undefined;
   /** For their names, in a list over several. */
   webhooks?: readonly Webhook[];
 };
 
 /** Deliveries, each linked to its attempts. */
-export function DeliveryTable({ deliveries, webhook, webhooks = [] }: DeliveryTableProps) {
+export function DeliveryTable({ deliveries, webhooks = [] }: DeliveryTableProps) {
   return (
     <Table
       caption="Deliveries"
-      columns={columnsFor(webhook, webhooks)}
+      columns={columnsFor(webhooks)}
       rows={deliveries}
       keyOf={({ webhook: id, event }) => `${id} ${event}`}
     />
   );
 }
 
-function columnsFor(webhook: string | undefined, webhooks: readonly Webhook[]): readonly Column<Delivery>[] {
+function columnsFor(webhooks: readonly Webhook[]): readonly Column<Delivery>[] {
   const names = new Map(webhooks.map(({ id, url, description }) => [id, description ?? url]));
   const ofWebhook: Column<Delivery> = {
     title: 'Webhook',
-    cell: ({ webhook: id = '' }) => (
-      <a class="clamped" href={href(`/webhooks/${id}`)}>
-        {names.get(id) ?? id}
+    cell: ({ webhook }) => (
+      <a class="clamped" href={href(`/webhooks/${webhook}`)}>
+        {names.get(webhook) ?? webhook}
       </a>
     ),
   };
@@ -39,8 +37,8 @@ function columnsFor(webhook: string | undefined, webhooks: readonly Webhook[]): 
     {
       title: 'Plant',
       kind: 'name',
-      cell: ({ webhook: id = webhook, event, type, plant }) => (
-        <a href={href(`/deliveries/${id}/${event}`)}>{type === 'plant.test' ? 'Test event' : plant.name}</a>
+      cell: (delivery) => (
+        <a href={href(`/deliveries/${delivery.webhook}/${delivery.event}`)}>{titleOf(delivery)}</a>
       ),
     },
     ...(webhooks.length > 1 ? [ofWebhook] : []),

@@ -5,7 +5,7 @@ import { Page } from '../components/page.tsx';
 import { StateBadge } from '../components/state-badge.tsx';
 import { Loaded } from '../components/states.tsx';
 import { Time } from '../components/time.tsx';
-import { AttemptLine } from '../deliveries/attempt.tsx';
+import { AttemptList } from '../deliveries/attempt.tsx';
 import { bodyOf, curlOf } from '../deliveries/request.ts';
 import { dateAndTime } from '../format.ts';
 import { useRefresh } from '../refresh.ts';
@@ -13,7 +13,7 @@ import { useResource } from '../resource.ts';
 import { href } from '../router.ts';
 import { refusalFor, store } from '../session.ts';
 import { toast } from '../toasts.ts';
-import { shownDelivery } from '../webhook-state.ts';
+import { shownDelivery, titleOf } from '../webhook-state.ts';
 import '../styles/deliveries.css';
 
 const REFRESH_MS = 2_000;
@@ -37,7 +37,7 @@ export function Delivery({ webhook, event }: { webhook: string; event: string })
   const refusal = refusalFor('webhooks:write');
   return (
     <Page
-      title={titleOf(value)}
+      title={value ? titleOf(value) : 'Delivery'}
       back={{ href: href('/deliveries', { webhook }), label: 'Deliveries' }}
       actions={
         value && (
@@ -56,18 +56,16 @@ export function Delivery({ webhook, event }: { webhook: string; event: string })
         {(one) => (
           <div class="stack">
             <Facts {...one} />
-            <Attempts delivery={one.delivery} />
+            <section class="card" aria-labelledby="attempts">
+              <h2 id="attempts">Attempts</h2>
+              <AttemptList delivery={one.delivery} />
+            </section>
             <Payload {...one} />
           </div>
         )}
       </Loaded>
     </Page>
   );
-}
-
-function titleOf(delivery: DeliveryWithHistory | undefined): string {
-  if (delivery === undefined) return 'Delivery';
-  return delivery.type === 'plant.test' ? 'Test event' : delivery.plant.name;
 }
 
 type OneDelivery = { delivery: DeliveryWithHistory; webhook: Webhook };
@@ -101,25 +99,6 @@ function Facts({ delivery, webhook }: OneDelivery) {
         <dt>URL</dt>
         <dd>{webhook.url}</dd>
       </dl>
-    </section>
-  );
-}
-
-function Attempts({ delivery: { history, attempts } }: { delivery: DeliveryWithHistory }) {
-  return (
-    <section class="card" aria-labelledby="attempts">
-      <h2 id="attempts">Attempts</h2>
-      {history.length === 0 && <p class="muted">None yet.</p>}
-      {attempts > history.length && (
-        <p class="muted">
-          {attempts} were made; the newest {history.length} are kept.
-        </p>
-      )}
-      <ol class="attempts">
-        {history.toReversed().map((attempt, at) => (
-          <AttemptLine key={attempt.at} attempt={attempt} number={attempts - at} isOpen={at === 0} />
-        ))}
-      </ol>
     </section>
   );
 }
