@@ -149,7 +149,7 @@ test('a page that was opened by its link leads to the next and the first, but to
   await browser.visit(service, { at, token }, async (page) => {
     await page.getByText('Page 2').waitFor();
     const previous = page.getByRole('button', { name: 'Previous' });
-    assert.equal(await previous.getAttribute('title'), 'A link led here; begin at the first page.');
+    assert.equal(await previous.getAttribute('title'), 'You came here by a link; start at the first page.');
     await cell(page, 'Plant 51').waitFor();
     await page.getByRole('button', { name: 'Next' }).click();
     await cell(page, 'Plant 101').waitFor();

@@ -14,7 +14,8 @@ export function Pager({ next, isLoading }: PagerProps) {
   const page = cursor === '' ? 1 : Number(query.get('page')) || 2;
   if (page === 1 && next === undefined) return null;
   const atStart = page === 1 ? 'This is the first page.' : undefined;
-  const isLost = !atStart && earlier.length === 0 ? 'A link led here; begin at the first page.' : undefined;
+  const isLost =
+    !atStart && earlier.length === 0 ? 'You came here by a link; start at the first page.' : undefined;
   const atEnd = next === undefined && !isLoading ? 'This is the last page.' : undefined;
   const turnOn = () => {
     if (next !== undefined && !isLoading) turn(page + 1, next, [...earlier, cursor]);

@@ -63,7 +63,7 @@ export function useLive(options: LiveOptions): ReadonlySignal<Live> {
         state.value = 'lost';
         // A new stream begins with events from now on.
         hasGap = true;
-        await behind(RETRY_MS, signal);
+        await pause(RETRY_MS, signal);
       }
     }
   }
@@ -72,7 +72,7 @@ export function useLive(options: LiveOptions): ReadonlySignal<Live> {
 }
 
 /** Resolves after the time, or once the signal is aborted. */
-function behind(ms: number, signal: AbortSignal): Promise<void> {
+function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, ms);
     signal.addEventListener('abort', () => {

@@ -57,7 +57,7 @@ export function ImportChoice({ onChoose, error, isBusy }: ChoiceProps) {
         </pre>
         <ul class="rules">
           <li>
-            The first line names the columns: <code>name</code>, and if you like <code>id</code> and{' '}
+            The first line names the columns: <code>name</code>, and optionally <code>id</code> and{' '}
             <code>tag</code>, in any order.
           </li>
           <li>Commas, semicolons or tabs separate the values.</li>

@@ -117,7 +117,7 @@ function Charts({ hours }: Pick<News, 'hours'>) {
         bars={hours.map(({ from, plants }) => ({ from, values: [plants] }))}
       />
       <Bars
-        title="Deliveries by hour of their plant"
+        title="Deliveries, by the hour in which the plant was added"
         series={[
           { name: 'Delivered', look: 'leaf' },
           { name: 'Waiting', look: 'warn' },

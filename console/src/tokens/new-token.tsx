@@ -11,7 +11,7 @@ export function withToken<Made extends TokenCreated>(made: Made): Made & { token
   const { token } = made;
   if (token === undefined) {
     throw new Error(
-      `The connection was lost while the token ${made.id} was on its way. To get it anew, close this, and rotate that token without keeping the old one.`,
+      `The connection was lost before the new token arrived. To get one, close this and rotate the token ${made.id}; keep the old one for "not at all".`,
     );
   }
   return { ...made, token };
@@ -21,7 +21,7 @@ export function withToken<Made extends TokenCreated>(made: Made): Made & { token
 export function ShowToken({ made, title, onClose }: { made: NewToken; title: string; onClose(): void }) {
   return (
     <ShownOnce title={title} what="token" onClose={onClose}>
-      <Notice kind="warn">The token is shown only once. Keep it where your program finds it.</Notice>
+      <Notice kind="warn">The token is shown only once. Store it where your program can read it.</Notice>
       <Secret name="Token" value={made.token}>
         Programs send it with each request: <code>Authorization: Bearer …</code>
       </Secret>

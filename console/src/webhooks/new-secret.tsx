@@ -16,9 +16,9 @@ export function NewSecret({ title, secret, publicKey, onClose, children }: NewSe
   return (
     <ShownOnce title={title} what="secret" onClose={onClose}>
       {children}
-      <Notice kind="warn">The secret is shown only once. Keep it where your receiver finds it.</Notice>
+      <Notice kind="warn">The secret is shown only once. Store it where your receiver can read it.</Notice>
       <Secret name="Secret" value={secret}>
-        With it, your receiver verifies that a request comes from this service.
+        Your receiver uses it to verify that a request comes from this service.
       </Secret>
       <Secret name="Public key" value={publicKey}>
         Verifies the same requests without a secret (ed25519).
