@@ -21,15 +21,20 @@ export const serverOptions = {
   createPostgresUser: isRoot,
 } as const;
 
-/**
- * Creates a data folder for a new server. `initdb` takes a second of CPU, so it runs once per WAL segment size, and
- * each server gets a copy.
- */
-export async function makeDataFolder(segmentMb = 16): Promise<string> {
+/** Creates a data folder for a new server. */
+export async function makeDataFolder(segmentMb?: number): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'plant-store-postgres-'));
+  await fillDataFolder(folder, segmentMb);
+  return folder;
+}
+
+/**
+ * Makes a folder, empty or missing, a new server's. `initdb` takes a second of CPU, so it runs once per WAL segment
+ * size, and each server gets a copy.
+ */
+export async function fillDataFolder(folder: string, segmentMb = 16): Promise<void> {
   if (!existsSync(templateOf(segmentMb))) await makeTemplate(segmentMb);
   copyFolder(templateOf(segmentMb), folder);
-  return folder;
 }
 
 /** Per user: the files belong to the server's user, whose id may differ on another machine. */

