@@ -18,11 +18,7 @@ after(() => browser.stop());
 
 async function read(path: string, use: (page: Page) => Promise<void>, width = 1600): Promise<void> {
   const context = { permissions: ['clipboard-read', 'clipboard-write'] };
-  await browser.visit(service, { token: null, width, context }, async (page) => {
-    const answer = await page.goto(`${service.url}/docs/${path}`);
-    assert.equal(answer?.status(), 200);
-    await use(page);
-  });
+  await browser.visit(service, { at: `/docs/${path}`, token: null, width, context }, use);
 }
 
 for (const path of [

@@ -21,7 +21,7 @@ export type TestBrowser = {
 type Console = Pick<Service, 'url' | 'token'>;
 
 export type VisitOptions = {
-  /** Where in the console, such as `#/plants`. */
+  /** Where in the console, such as `#/plants`, or an absolute path. */
   at?: string;
   /** Signs in with this token; by default admin's. Null stays signed out. */
   token?: string | null;
@@ -67,7 +67,8 @@ async function visit(
     const page = await context.newPage();
     listen(page, service, { complaints, mayLoseConnection });
     if (options.hasClock) await page.clock.install();
-    await page.goto(`${service.url}/console/${at}`);
+    const answer = await page.goto(new URL(at, `${service.url}/console/`).href);
+    assert.equal(answer?.status(), 200);
     if (token !== null) await signIn(page, token);
     await use(page);
     assert.deepEqual(complaints, []);
