@@ -56,7 +56,8 @@ export function renderFields(fields: readonly Field[]): Line[] {
 }
 
 const PLAIN = /^[ -~]*$/;
-const graphemes = new Intl.Segmenter();
+/** Created on first use: it takes a tenth of the time of a short command. */
+let graphemes: Intl.Segmenter | undefined;
 const WIDE =
   /[[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Emoji_Presentation}\u{fe0f}\u{3000}-\u{303e}\u{ff01}-\u{ff60}\u{ffe0}-\u{ffe6}]--[\u{ff61}-\u{ffdc}]]/v;
 
@@ -64,6 +65,7 @@ const WIDE =
 function widthOf(text: string): number {
   // The common case, a hundred times faster.
   if (PLAIN.test(text)) return text.length;
+  graphemes ??= new Intl.Segmenter();
   let width = 0;
   for (const { segment } of graphemes.segment(text)) width += WIDE.test(segment) ? 2 : 1;
   return width;
