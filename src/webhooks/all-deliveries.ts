@@ -50,7 +50,7 @@ export async function listAllDeliveries(
           ...{ viewer: owner, plant, from, limit: wanted },
           before: boundOf('', last ?? request),
         });
-  const found = await newestOfAll(context, { webhooks, state, from, events, limit: wanted });
+  const found = await newestOfAll(context, { webhooks, state, from, events, limit: wanted, page: wanted });
   const pauses = new Map(own.map((webhook) => [webhook.id, webhook]));
   const deliveries = found.slice(0, limit).map((one) => {
     const webhook = pauses.get(one.webhook);
@@ -91,7 +91,7 @@ async function newestOfAll({ deliveries }: WebhooksContext, query: NewestQuery):
   const more = webhooks.filter(({ webhook }) => counts.get(webhook) === few);
   if (more.length === 0) return heads.slice(0, limit);
   const again = new Set(more.map(({ webhook }) => webhook));
-  const rest = await deliveries.newest({ ...query, webhooks: more });
+  const rest = await deliveries.newest({ ...query, webhooks: more, from: end?.event.id ?? query.from });
   return [...heads.filter(({ webhook }) => !again.has(webhook)), ...rest].sort(lastFirst).slice(0, limit);
 }
 

@@ -186,8 +186,10 @@ export type DeliveryQuery = {
 };
 
 export type NewestQuery = Pick<DeliveryQuery, 'state' | 'limit'> & {
-  /** Each with the bound of `DeliveryQuery`. */
+  /** Each with the bound of `DeliveryQuery`, in the order of their ids. */
   webhooks: readonly Pick<DeliveryQuery, 'webhook' | 'before'>[];
+  /** A delivery may be left out if as many others come before it: newer ones or, of its event, of later webhooks. */
+  page: number;
   /** Only deliveries of events from this id on; it need not exist. */
   from: string;
   /** Only deliveries of these events, all of them; undefined for any event. */

@@ -188,6 +188,7 @@ for (const mode of MODES) {
           from: '',
           state: undefined,
           limit: 2,
+          page: 2,
         };
         await store.deliveries.newest({ ...newest, events });
         await store.deliveries.delivery(hook, claim?.event.id ?? '');

@@ -85,7 +85,7 @@ describe('pages of lists on PostgreSQL', () => {
 
   test('of the deliveries of all webhooks, in any state but delivered, and of one plant', async () => {
     const webhooks = Array.from({ length: HOOKS }, (_, n) => ({ webhook: `wh_${n}`, before: undefined }));
-    const newest = { webhooks, from: '', state: undefined, events: undefined, limit: LIMIT };
+    const newest = { webhooks, from: '', state: undefined, events: undefined, limit: LIMIT, page: LIMIT };
     for (const state of [undefined, 'failed'] as const) {
       const read = await readDuring(() => store.deliveries.newest({ ...newest, state }));
       assert.ok(read < 20 * LIMIT * HOOKS, `${state}: ${read} rows`);

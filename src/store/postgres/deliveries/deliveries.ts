@@ -223,8 +223,8 @@ export function deliveryReads(database: Pick<Database, 'read'>, visible: Visible
 
   return {
     async deliveries({ webhook, before, ...query }: DeliveryQuery): Promise<Delivery[]> {
-      const webhooks = [{ webhook, before }];
-      const found = await newestOf({ ...query, webhooks, from: BEGINNING, events: undefined });
+      const bounds = { webhooks: [{ webhook, before }], from: BEGINNING, page: query.limit };
+      const found = await newestOf({ ...query, ...bounds, events: undefined });
       return found.sort((one, other) => (one.event.id < other.event.id ? 1 : -1));
     },
     newest: newestOf,

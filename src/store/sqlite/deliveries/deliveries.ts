@@ -75,8 +75,10 @@ export function deliveryReads(db: DatabaseSync, snapshot: Snapshot, visible: Vis
   const newest = newestDeliveries(db, snapshot);
 
   return {
-    deliveries: async ({ webhook, before, ...query }: DeliveryQuery): Promise<Delivery[]> =>
-      newest({ ...query, webhooks: [{ webhook, before }], from: BEGINNING, events: undefined }),
+    async deliveries({ webhook, before, ...query }: DeliveryQuery): Promise<Delivery[]> {
+      const bounds = { webhooks: [{ webhook, before }], from: BEGINNING, page: query.limit };
+      return newest({ ...query, ...bounds, events: undefined });
+    },
     newest: async (query: NewestQuery): Promise<Delivery[]> => newest(query),
     plantEvents: plantEvents(db, snapshot, visible),
     delivery: async (webhook: string, event: string): Promise<Delivery | undefined> =>
@@ -112,18 +114,25 @@ function newestDeliveries(db: DatabaseSync, snapshot: Snapshot) {
       AND d.state = ifnull(?, d.state) AND ${IS_VISIBLE}`;
   const isDisabled = disabledWebhooks(db);
 
-  return ({ webhooks, state, from, events, limit }: NewestQuery): Delivery[] => {
+  return ({ webhooks, state, from, events, limit, page }: NewestQuery): Delivery[] => {
     const stored = state === undefined ? null : storedState(state);
+    let newest: string[] = [];
     return snapshot.read(() =>
-      webhooks.flatMap(({ webhook, before = END }) => {
+      // The last first: once a page is full, each webhook before them adds only deliveries of newer events.
+      webhooks.toReversed().flatMap(({ webhook, before = END }) => {
         const isHeld = isDisabled(webhook);
         if (state === absentState(isHeld)) return [];
+        const last = newest[page - 1];
+        const since = last === undefined ? from : behind(last);
         const rows = events
           ? ofEvents.all(webhook, JSON.stringify(events), before, stored)
           : stored === null
-            ? all.all(webhook, before, from, limit)
-            : inState.all(webhook, stored, before, from, limit);
-        return rows.map((row) => toDelivery(row, webhook, isHeld));
+            ? all.all(webhook, before, since, limit)
+            : inState.all(webhook, stored, before, since, limit);
+        const found = rows.map((row) => toDelivery(row, webhook, isHeld));
+        newest.push(...found.map(({ event }) => event.id));
+        newest = newest.sort().reverse().slice(0, page);
+        return found;
       }),
     );
   };
