@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { check } from '../../bench/cluster/history/check.ts';
+import { readHistory } from '../../bench/cluster/history/history.ts';
+import { type Step, unexplained } from '../../bench/cluster/history/register.ts';
+import { seedViolations } from '../../bench/cluster/history/seed-violations.ts';
+import { startWorkload } from '../../bench/cluster/history/workload.ts';
+import { addShare } from '../../src/access/shares.ts';
+import { seededRandom, testSeed } from '../../testkit/random/seeded.ts';
+import { eventually } from '../../testkit/service/eventually.ts';
+import { startService } from '../../testkit/service/service.ts';
+
+/** Requests: so many that each violation has a place in the history. */
+const ENOUGH = 800;
+
+test('the checker of histories finds nothing in a healthy run, and each violation seeded into it', async (t) => {
+  const service = await startService({
+    WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
+    WEBHOOK_RETRY_SCHEDULE: '0s,100ms,1s',
+  });
+  t.after(service.stop);
+  const out = join(service.dataDir, 'history.jsonl');
+  const between = { owner: 'admin', viewer: 'viewer' };
+  const token = await service.tokenFor(between.viewer);
+  const share = (isShared: boolean) =>
+    service.beside(async ({ store: { access }, runtime }) => {
+      if (isShared) await addShare({ store: access, runtime }, between);
+      else await access.removeShare(between);
+    });
+  const workload = await startWorkload({
+    urls: [service.url, service.url],
+    token: service.token,
+    viewer: { token, share },
+    out,
+    seed: testSeed,
+    rate: 400,
+    graceMs: 0,
+  });
+  await eventually('sufficient number of requests', async () => workload.count() >= ENOUGH || undefined);
+  await workload.stop();
+
+  const history = readHistory(out);
+  const limits = { graceMs: 0, mayRepeat: false };
+  assert.deepEqual(check(history, limits).findings, []);
+  const missed = seedViolations(history, limits).filter(({ isFound }) => !isFound);
+  assert.deepEqual(missed, []);
+});
+
+test('whatever one id can hold is explained, with overlapping requests and unknown outcomes', () => {
+  const random = seededRandom(testSeed);
+  for (let round = 0; round < 500; round++) {
+    const steps = storyOfAnId(random);
+    assert.equal(unexplained(steps), undefined, JSON.stringify(steps));
+  }
+});
+
+/** Each step takes effect at its number, somewhere between its begin and its end. */
+function storyOfAnId(random: () => number): Step[] {
+  let held: string | undefined;
+  return Array.from({ length: 30 }, (_, op) => {
+    const [which, saw] = [random(), held];
+    const times = { op, begin: op - 6 * random(), end: op + 6 * random() };
+    const looks = { ...times, says: `saw ${saw}`, accepts: (now: string | undefined) => now === saw };
+    if (which < 0.3 && saw === undefined) held = `plant ${op}`;
+    else if (which > 0.7 && saw !== undefined) held = undefined;
+    else if (which > 0.9)
+      return {
+        ...looks,
+        says: 'did nothing',
+        end: Infinity,
+        accepts: (now) => now !== undefined,
+        leaves: { held: undefined },
+      };
+    else return looks;
+    const isUnknown = held === undefined && random() < 0.3;
+    const end = isUnknown ? Infinity : times.end;
+    return { ...looks, end, accepts: (now) => (now === undefined) === (saw === undefined), leaves: { held } };
+  });
+}
