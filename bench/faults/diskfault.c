@@ -129,6 +129,8 @@ __attribute__((constructor)) static void begin(void) {
 }
 
 static int below(const char *path) {
+  char cwd[4096]; /* PostgreSQL opens its files relative to the data folder. */
+  if (dirlen && path && path[0] != '/') return getcwd(cwd, sizeof cwd) && below(cwd);
   return dirlen && path && strncmp(path, dir, dirlen) == 0 && (path[dirlen] == '/' || path[dirlen] == 0);
 }
 static int ends(const char *s, const char *e) { size_t a = strlen(s), b = strlen(e); return a >= b && strcmp(s + a - b, e) == 0; }

@@ -1,0 +1,155 @@
+import { execFileSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { DiskFaults } from '../faults/disk-faults.ts';
+import { ask } from '../load/client.ts';
+import { queryOnce } from '../postgres/servers/servers.ts';
+import { addresses, type Machine } from './network.ts';
+import { type Kept, keepRunning, type Program } from './programs.ts';
+import {
+  DATABASES,
+  type Database,
+  delayingProxy,
+  etcd,
+  haproxyToPrimary,
+  haproxyToReplicas,
+  MEMBERS,
+  type Owner,
+  PORTS,
+  patroni,
+  pgbouncer,
+  REPLICAS,
+  type Replica,
+  SETUP,
+  service,
+  share,
+  urlFor,
+} from './servers.ts';
+
+export type Cluster = {
+  /** Of HAProxy, then of each replica; without a trailing slash. */
+  urls: readonly string[];
+  /** For the owner of the store, through the HAProxy of the first replica. */
+  databaseUrl: string;
+  /** The programs of each machine. */
+  kept: ReadonlyMap<Machine, readonly Kept[]>;
+  disks: Readonly<Record<Database, DiskFaults>>;
+  /** Adds seconds to a replica's clock. */
+  setClock(replica: Replica, seconds: number): void;
+  /** Delays what passes between PgBouncer and the primary, in both directions. */
+  setDelay(ms: number): void;
+  /** The server that Patroni names the primary; undefined when none answers that. */
+  primary(): Promise<Database | undefined>;
+  /** When a server began to accept writes, by `performance.now()`. */
+  promotions: readonly { database: Database; at: number }[];
+  /** Resolves when a primary and a standby run and every replica is ready. Throws when that takes minutes. */
+  untilWhole(): Promise<void>;
+};
+
+/**
+ * Starts everything. The network exists, and this process runs on the machine `clients`.
+ * @param namesHosts whether the second replica knows the database servers themselves, instead of HAProxy
+ */
+export async function startCluster(folder: string, namesHosts: boolean): Promise<Cluster> {
+  const owner = ownerOf('postgres');
+  share(folder, owner);
+  const kept = new Map<Machine, Kept[]>();
+  const start = (program: Program) => {
+    kept.set(program.machine, [...(kept.get(program.machine) ?? []), keepRunning(program, folder)]);
+  };
+  for (const member of MEMBERS) start(etcd(member, folder));
+
+  const promotions: Cluster['promotions'][number][] = [];
+  const disks: Partial<Record<Database, DiskFaults>> = {};
+  for (const database of DATABASES) {
+    const { program, disk } = patroni(database, folder, owner);
+    disks[database] = disk;
+    const onLine = (line: string) => {
+      if (line.endsWith('database system is ready to accept connections'))
+        promotions.push({ database, at: performance.now() });
+    };
+    start({ ...program, onLine });
+  }
+  for (const machine of ['app1', 'app2', 'app3', 'pgbouncer'] as const)
+    start(haproxyToPrimary(machine, folder));
+  const delayFile = join(folder, 'delay');
+  start(delayingProxy(delayFile));
+  start(pgbouncer(folder, owner));
+  const throughFirst = `${addresses.app1}:${PORTS.postgres}`;
+  await prepare(urlFor('postgres', throughFirst, 'postgres'));
+
+  const clocks = { app1: join(folder, 'clock1'), app2: join(folder, 'clock2'), app3: join(folder, 'clock3') };
+  for (const replica of REPLICAS)
+    start(service(replica, urlFor('plant_store', hostsFor(replica, namesHosts)), clocks[replica], folder));
+  start(haproxyToReplicas(folder));
+
+  const urls = ['haproxy', ...REPLICAS].map(
+    (machine) => `http://${addresses[machine as Machine]}:${PORTS.service}`,
+  );
+  return {
+    urls,
+    databaseUrl: urlFor('plant_store', throughFirst),
+    kept,
+    // Every database has been given one.
+    disks: disks as Record<Database, DiskFaults>,
+    setClock: (replica, seconds) => writeFileSync(clocks[replica], `${seconds < 0 ? '' : '+'}${seconds}`),
+    setDelay: (ms) => writeFileSync(delayFile, String(ms)),
+    primary,
+    promotions,
+    untilWhole: () => until('the cluster is whole', () => isWhole(urls)),
+  };
+}
+
+/** The third replica goes through PgBouncer, the others through the HAProxy on their own machine. */
+function hostsFor(replica: Replica, namesHosts: boolean): string {
+  if (namesHosts && replica === 'app2')
+    return DATABASES.map((database) => `${addresses[database]}:${PORTS.postgres}`).join();
+  if (replica === 'app3') return `${addresses.pgbouncer}:${PORTS.pgbouncer}`;
+  return `127.0.0.1:${PORTS.postgres}`;
+}
+
+async function prepare(url: string): Promise<void> {
+  await until('a primary', () => queryOnce(url, 'SELECT 1'));
+  for (const [, statement] of SETUP) await queryOnce(url, statement);
+}
+
+async function primary(): Promise<Database | undefined> {
+  const answers = await Promise.all(DATABASES.map((database) => askPatroni(database, 'primary')));
+  return DATABASES.find((_, n) => answers[n] === 200);
+}
+
+/** The status that Patroni answers; undefined when it does not. */
+async function askPatroni(database: Database, path: string): Promise<number | undefined> {
+  const signal = AbortSignal.timeout(1_000);
+  const answer = await ask(`http://${addresses[database]}:${PORTS.patroni}/${path}`, { signal }).catch(
+    () => undefined,
+  );
+  return answer?.status;
+}
+
+async function isWhole(urls: readonly string[]): Promise<boolean> {
+  const synchronous = await Promise.all(DATABASES.map((database) => askPatroni(database, 'synchronous')));
+  const ready = await Promise.all(
+    urls.map(async (url) => (await ask(`${url}/readyz`, { signal: AbortSignal.timeout(1_000) })).status),
+  );
+  return (
+    (await primary()) !== undefined && synchronous.includes(200) && ready.every((status) => status === 200)
+  );
+}
+
+const PATIENCE_MS = 180_000;
+const LOOK_MS = 200;
+
+async function until(what: string, holds: () => Promise<unknown>): Promise<void> {
+  const start = performance.now();
+  while (!(await holds().catch(() => false))) {
+    if (performance.now() - start > PATIENCE_MS) throw new Error(`Waited three minutes in vain: ${what}`);
+    await sleep(LOOK_MS);
+  }
+}
+
+function ownerOf(user: string): Owner {
+  const idOf = (flag: string) => Number(execFileSync('id', [flag, user], { encoding: 'utf8' }));
+  return { uid: idOf('-u'), gid: idOf('-g') };
+}

@@ -1,0 +1,73 @@
+import { parseArgs } from 'node:util';
+import { createUserIn } from '../servers/postgres.ts';
+import { type Cluster, startCluster } from './cluster.ts';
+import { type Effect, effectsOf, effectTable } from './effects.ts';
+import { kinds } from './faults.ts';
+import { startProbe } from './probe.ts';
+import { injectFaults, type Schedule } from './schedule.ts';
+
+/** The part of `node bench/cluster.ts` that runs on the machine of the clients: starts the cluster, and breaks it. */
+
+const USAGE = `Usage: node bench/cluster.ts [--seeds N] [--seed N] [--seconds 60] [--only REGEX] [--overlap] [--hosts] [--logs] [--help]
+
+  --seeds    how many runs, one after the other on the same cluster: 1 by default
+  --seed     that of the first run; the next have the numbers that follow
+  --seconds  how long faults begin in a run
+  --only     faults whose name matches, such as "primary"
+  --overlap  a third of the faults begin during another, and none waits until the cluster has recovered
+  --hosts    the second replica's DATABASE_URL names the three servers, instead of HAProxy
+  --logs     keep the logs of all programs
+
+Faults: ${Object.keys(kinds).join(', ')}
+`;
+
+const [folder = '', ...given] = process.argv.slice(2);
+process.exit(await main());
+
+async function main(): Promise<number> {
+  const { values } = parseArgs({
+    args: given,
+    options: {
+      seeds: { type: 'string', default: '1' },
+      seed: { type: 'string', default: '1' },
+      seconds: { type: 'string', default: '60' },
+      only: { type: 'string', default: '.' },
+      overlap: { type: 'boolean', default: false },
+      hosts: { type: 'boolean', default: false },
+      logs: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  const [seeds, first, seconds] = [values.seeds, values.seed, values.seconds].map(Number);
+  const names = Object.keys(kinds).filter((name) => new RegExp(values.only).test(name));
+  if (values.help || !seeds || !seconds || Number.isNaN(first) || names.length === 0) {
+    process.stdout.write(USAGE);
+    return values.help ? 0 : 2;
+  }
+  say(`starting the cluster; the logs of all programs are in ${folder}`);
+  const cluster = await startCluster(folder, values.hosts);
+  await cluster.untilWhole();
+  say('the cluster runs');
+  const effects: Effect[] = [];
+  for (let seed = first ?? 1; seed < (first ?? 1) + seeds; seed++)
+    effects.push(...(await runSeed(cluster, { seed, seconds, names, overlap: values.overlap, tell: say })));
+  process.stdout.write(`${effectTable(effects)}\n`);
+  return 0;
+}
+
+/** A user of its own, so that nothing of earlier runs is in its way. */
+async function runSeed(cluster: Cluster, run: Schedule): Promise<Effect[]> {
+  const token = createUserIn(cluster.databaseUrl, `probe-${run.seed}-${Date.now()}`);
+  const [, ...replicas] = cluster.urls;
+  const probe = await startProbe(replicas, token);
+  const happened = await injectFaults(cluster, run);
+  await cluster.untilWhole();
+  await probe.stop();
+  const effects = effectsOf(happened, probe, cluster.promotions);
+  say(effectTable(effects));
+  return effects;
+}
+
+function say(text: string): void {
+  process.stderr.write(`${text}\n`);
+}
