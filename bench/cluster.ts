@@ -24,6 +24,7 @@ createNetwork();
 const run = fileURLToPath(new URL('cluster/run.ts', import.meta.url));
 const [file = '', ...args] = on('clients', [process.execPath, run, folder.path, ...process.argv.slice(2)]);
 const [code] = await once(spawn(file, args, { stdio: 'inherit' }), 'exit');
+if (code !== 0) folder.keep();
 process.exit(code ?? 1);
 
 /** Why the cluster cannot run here; undefined when it can. */

@@ -19,8 +19,9 @@ export type Effect = Happened & {
   repeated: number;
 };
 
-/** The effects of a fault are looked for until this long after its end. */
+/** The effects of a fault are looked for until this long after its end, or before the next. */
 const AFTERWARDS_MS = 5_000;
+const BEFORE_MS = 1_000;
 
 export function effectsOf(
   happened: readonly Happened[],
@@ -30,7 +31,11 @@ export function effectsOf(
   const each = [...acknowledged.values()];
   const all = each.flat().toSorted((a, b) => a - b);
   return happened.map((fault) => {
-    const [from, to] = [fault.begin, fault.end + AFTERWARDS_MS];
+    const next = Math.min(...happened.map(({ begin }) => begin).filter((begin) => begin > fault.begin));
+    const [from, to] = [
+      fault.begin,
+      Math.max(fault.end, Math.min(fault.end + AFTERWARDS_MS, next - BEFORE_MS)),
+    ];
     const promoted = promotions.find(
       ({ at, database }) => at > from && at < to && database !== fault.target,
     )?.at;
