@@ -124,13 +124,15 @@ test('both configurations of HAProxy have the same retries and health checks', (
   assert.deepEqual(other, one);
 });
 
-test('HAProxy accepts the configuration of the compose file', {
+test('HAProxy accepts the configurations of the compose file and of the databases', {
   skip: spawnSync('haproxy', ['-v']).error && 'haproxy is not installed',
 }, () => {
   const [mounted = ''] = compose.services.proxy.volumes[0].split(':');
-  const file = join(ROOT, 'ops', mounted);
-  const { status, stderr } = spawnSync('haproxy', ['-c', '-f', file], { encoding: 'utf8' });
-  assert.equal(status, 0, stderr);
+  for (const name of [mounted, 'haproxy-postgresql.cfg']) {
+    const file = join(ROOT, 'ops', name);
+    const { status, stderr } = spawnSync('haproxy', ['-c', '-f', file], { encoding: 'utf8' });
+    assert.equal(status, 0, stderr);
+  }
 });
 
 test('the health check of the image succeeds with a running service, and fails without one', async () => {
