@@ -1,5 +1,4 @@
 import { execFile } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
 const INTRODUCTION = `# Command line
@@ -43,7 +42,7 @@ off, \`FORCE_COLOR\` turns it on elsewhere.
 
 /** The index of the commands and a page for each, with the help of its verbs as the program prints it. */
 export async function cliPages(): Promise<Map<string, string>> {
-  const [program, ...sections] = await helpOf([]);
+  const [program, ...sections] = await helpOf([[]]);
   const pages = Map.groupBy(sections, ({ verb: [noun = ''] }) => noun);
   const items = [...pages].map(
     ([noun, [first]]) => `- [\`${noun}\`](cli/${noun}.md): ${descriptionIn(first?.help)}`,
@@ -72,10 +71,13 @@ function descriptionIn(help = ''): string {
 
 type Section = { verb: readonly string[]; help: string };
 
-async function helpOf(verb: readonly string[]): Promise<Section[]> {
-  const help = await run([...verb, '--help']);
-  const below = await Promise.all(verbsIn(help).map((name) => helpOf([...verb, name])));
-  return [{ verb, help }, ...below.flat()];
+/** The help of these verbs, then of those below them. */
+async function helpOf(verbs: readonly Section['verb'][]): Promise<Section[]> {
+  if (verbs.length === 0) return [];
+  const helps = await run(verbs);
+  const sections = verbs.map((verb, n) => ({ verb, help: helps[n] ?? '' }));
+  const below = sections.flatMap(({ verb, help }) => verbsIn(help).map((name) => [...verb, name]));
+  return [...sections, ...(await helpOf(below))];
 }
 
 /** The names under the "Commands" headings of a help text. */
@@ -88,12 +90,20 @@ function verbsIn(help: string): string[] {
     .filter((name) => name !== 'help');
 }
 
-const PROGRAM = fileURLToPath(new URL('../../bin/plant-store', import.meta.url));
+/** Prints the help of several verbs, since a process for each would take seconds. */
+const PROGRAM = `
+  (await import('node:module')).enableCompileCache();
+  const { main } = await import('${new URL('../../src/cli/main.ts', import.meta.url)}');
+  for (const verb of JSON.parse(process.argv[1])) {
+    await main([...verb, '--help']);
+    process.stdout.write('\\0');
+  }`;
 
 /** Runs without a terminal and without this machine's settings, so that the text is the same everywhere. */
-async function run(args: readonly string[]): Promise<string> {
-  const { stdout } = await promisify(execFile)(process.execPath, [PROGRAM, ...args], {
+async function run(verbs: readonly Section['verb'][]): Promise<string[]> {
+  const program = ['--input-type=module', '--eval', PROGRAM, JSON.stringify(verbs)];
+  const { stdout } = await promisify(execFile)(process.execPath, program, {
     env: { PATH: process.env.PATH },
   });
-  return stdout;
+  return stdout.split('\0');
 }
