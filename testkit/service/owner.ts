@@ -1,7 +1,6 @@
-import assert from 'node:assert/strict';
-import { setTimeout as pause } from 'node:timers/promises';
 import type { Received } from '../receivers/receiver.ts';
 import { type Answer, succeeded } from './answer.ts';
+import { eventually } from './eventually.ts';
 
 /** A user of a running service, with helpers for tests of deliveries. */
 export type Owner = {
@@ -45,7 +44,6 @@ export type Serving = {
   request(method: string, path: string, options: { token: string; body?: unknown }): Promise<Answer>;
 };
 
-const PATIENCE_MS = 20_000;
 const PAGE = 1_000;
 
 export function ownerOf(service: Serving, token: string): Owner {
@@ -108,14 +106,8 @@ export function ownerOf(service: Serving, token: string): Owner {
 type Event = { id: string };
 
 /** Polls until there is a value, for what the service does not announce. Rejects after 20 s. */
-export async function until<T>(look: () => Promise<T | undefined>): Promise<T> {
-  const late = Date.now() + PATIENCE_MS;
-  for (;;) {
-    const found = await look();
-    if (found !== undefined) return found;
-    assert.ok(Date.now() < late, `It did not come about within ${PATIENCE_MS} ms.`);
-    await pause(5);
-  }
+export function until<T>(look: () => Promise<T | undefined>): Promise<T> {
+  return eventually('value', look);
 }
 
 /** The events in these requests, in order. */
