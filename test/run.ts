@@ -12,16 +12,16 @@ import quietReporter from './reporter.ts';
  * The test command: types, lint, then every test. A step prints nothing when it passes, and tests run only after all
  * checks have passed. Arguments name test files to run instead of all; `--quick` runs those that start no process.
  *
- * As many files run at a time as there are cores, each with its own PostgreSQL server. With TEST_DATABASE_URL (a
- * superuser) they share that server and run one at a time, since an open transaction of one would hold up the feeds of
- * the others.
+ * One file more runs at a time than there are cores, since many of them often wait. Each has its own PostgreSQL server.
+ * With TEST_DATABASE_URL (a superuser) they share that server and run one at a time, since an open transaction of one
+ * would hold up the feeds of the others.
  */
 const root = join(import.meta.dirname, '..');
 const { values: flags, positionals: named } = parseArgs({
   options: { quick: { type: 'boolean', default: false } },
   allowPositionals: true,
 });
-const workers = process.env.TEST_DATABASE_URL ? 1 : availableParallelism();
+const workers = process.env.TEST_DATABASE_URL ? 1 : availableParallelism() + 1;
 const TIMEOUT_MS = 120_000;
 /** Files that run in one process: enough that none takes long. */
 const BUNDLES = 4;
