@@ -40,7 +40,6 @@ const LONG = [
   'test/cli/',
   'test/docs/',
   'test/tracing/',
-  'test/console/',
   'test/sender/',
 ];
 
@@ -120,8 +119,10 @@ function testFiles(): string[] {
   const quick = all.filter((file) => isQuick(file));
   if (flags.quick) return bundles('quick', quick);
   const api = all.filter((file) => file.startsWith('test/api/') && !quick.includes(file));
-  const others = all.filter((file) => !quick.includes(file) && !api.includes(file));
-  return [...others, ...bundles('api', api), ...bundles('quick', quick)];
+  // They share the browser, too.
+  const pages = all.filter((file) => file.startsWith('test/console/') && !quick.includes(file));
+  const others = all.filter((file) => ![quick, api, pages].some((files) => files.includes(file)));
+  return [...bundles('console', pages), ...others, ...bundles('api', api), ...bundles('quick', quick)];
 }
 
 /**

@@ -6,7 +6,7 @@ import { type Browser, type BrowserContextOptions, chromium, type Page } from 'p
 import type { Service } from '../service/service.ts';
 import { findChromium } from './chromium.ts';
 
-/** A real browser, started once per test file. */
+/** A real browser. */
 export type TestBrowser = {
   /**
    * Opens the console in its own browser context and passes its page on. Fails when the browser complains: about a
@@ -38,18 +38,36 @@ const root = join(import.meta.dirname, '..', '..');
 /** Longer than anything takes on a busy machine. */
 const PATIENCE_MS = 30_000;
 
+/** Shared by the test files of a process. */
+let shared: { browser: Promise<Browser>; files: number } | undefined;
+
 export async function startBrowser(): Promise<TestBrowser> {
   refuseOldBuild();
+  shared ??= { browser: launch(), files: 0 };
+  const used = shared;
+  used.files++;
+  const browser = await used.browser;
+  let hasLeft = false;
+  return {
+    visit: (service, options, use) => visit(browser, service, options, use),
+    async stop() {
+      if (hasLeft) return;
+      hasLeft = true;
+      used.files--;
+      if (used.files > 0) return;
+      shared = undefined;
+      await browser.close();
+    },
+  };
+}
+
+async function launch(): Promise<Browser> {
   const { executablePath, env } = await findChromium();
   const start = (chromiumSandbox: boolean) =>
     chromium.launch({ executablePath, chromiumSandbox, env: { ...process.env, ...env } });
   // Chromium has no sandbox for root, nor on some machines.
   const isRoot = process.getuid?.() === 0;
-  const browser = await (isRoot ? start(false) : start(true).catch(() => start(false)));
-  return {
-    visit: (service, options, use) => visit(browser, service, options, use),
-    stop: () => browser.close(),
-  };
+  return isRoot ? start(false) : start(true).catch(() => start(false));
 }
 
 async function visit(
