@@ -12,7 +12,7 @@ import { eventually } from '../../testkit/service/eventually.ts';
 import { startService } from '../../testkit/service/service.ts';
 
 /** Requests: so many that each violation has a place in the history. */
-const ENOUGH = 800;
+const ENOUGH = 600;
 
 test('the checker of histories finds nothing in a healthy run, and each violation seeded into it', async (t) => {
   const service = await startService({
@@ -34,7 +34,7 @@ test('the checker of histories finds nothing in a healthy run, and each violatio
     viewer: { token, share },
     out,
     seed: testSeed,
-    rate: 400,
+    rate: 1_000,
     graceMs: 0,
   });
   await eventually('sufficient number of requests', async () => workload.count() >= ENOUGH || undefined);

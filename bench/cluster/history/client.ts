@@ -27,10 +27,10 @@ type ListOptions = { limit?: number; via?: number };
 
 export function createClient({ requests, random, run, hasViewer }: ClientOptions) {
   let creates = 0;
-  let walks = 0;
   const made = new Set<string>();
   const known: string[] = [];
   const chance = (share: number) => random() < share;
+  const list = createLists(requests, chance);
   const chosenId = () => String(FIRST_CHOSEN - BigInt(Math.floor(creates / REUSES + random() * SPREAD)));
 
   /** One request, or a few that belong together. */
@@ -77,8 +77,16 @@ export function createClient({ requests, random, run, hasViewer }: ClientOptions
     if (id !== undefined) await requests.remove(id);
   }
 
-  /** A whole list or, with a limit, a walk. A page that fails is read again. True at the end of the list. */
-  async function list(reader: Page['reader'], { limit, via }: ListOptions = {}): Promise<true | undefined> {
+  return { step, list, made: made as ReadonlySet<string> };
+}
+
+/** Whole lists and, with a limit, walks. A page that fails is read again. They return true at the end of the list. */
+function createLists(requests: Requests, chance: (share: number) => boolean) {
+  let walks = 0;
+  return async function list(
+    reader: Page['reader'],
+    { limit, via }: ListOptions = {},
+  ): Promise<true | undefined> {
     const isDescending = chance(0.3);
     const query = `?fields=id,name${isDescending ? '&order=desc' : ''}${limit ? `&limit=${limit}` : ''}`;
     const walk = ++walks;
@@ -90,9 +98,7 @@ export function createClient({ requests, random, run, hasViewer }: ClientOptions
       else path = next;
     }
     return undefined;
-  }
-
-  return { step, list, made: made as ReadonlySet<string> };
+  };
 }
 
 function isFinal({ status, code }: Create): boolean {

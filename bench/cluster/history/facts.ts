@@ -143,7 +143,7 @@ function feedsOf(pages: readonly Feed[]): Facts['feeds'] {
 }
 
 /** By the last change that was over before `from`, unless an opposite one began since. */
-function sharedDuring(shares: readonly Share[], from: number, to: number): boolean | undefined {
+export function sharedDuring(shares: readonly Share[], from: number, to: number): boolean | undefined {
   const last = shares.filter(({ isDone, end }) => isDone && end <= from).at(-1);
   if (last === undefined) return undefined;
   const isChanging = shares.some(

@@ -1,4 +1,4 @@
-import { factsOf } from './facts.ts';
+import { sharedDuring } from './facts.ts';
 import type { Create, Delete, Entry, Feed, FeedEvent, Listed, Page } from './history.ts';
 
 /** The entries of a healthy history: where a violation fits, and how to make it. */
@@ -14,8 +14,9 @@ export function placesIn(entries: Entry[], violation: string, graceMs: number) {
     if (picked === undefined) throw new Error(`This history has no place for: ${violation}`);
     return picked;
   }
-  const { sharedDuring } = factsOf(entries, graceMs);
-  const lists = { ...plantsIn(sorted, pick), ...listsIn(sorted, pick, sharedDuring) };
+  const shares = entries.filter((entry) => entry.kind === 'share');
+  const isShared = (from: number, to: number) => sharedDuring(shares, from - graceMs, to);
+  const lists = { ...plantsIn(sorted, pick), ...listsIn(sorted, pick, isShared) };
   return { ...sorted, pick, ...lists, ...tokensIn(entries, pick, graceMs), ...changesOf(entries, sorted) };
 }
 
@@ -78,7 +79,7 @@ function plantsIn({ creates, deletes, deliveries, finalPages, ...sorted }: Sorte
 function listsIn(
   { pages, feeds, loneSince }: Sorted,
   pick: Pick,
-  sharedDuring: (from: number, to: number) => boolean | undefined,
+  isShared: (from: number, to: number) => boolean | undefined,
 ) {
   const walks = [...Map.groupBy(pages, ({ walk }) => walk).values()];
   return {
@@ -87,7 +88,7 @@ function listsIn(
       const shown = walks.flatMap((walk) => {
         const [first, last] = [walk[0], walk.at(-1)];
         if (first?.reader !== who || !last?.isLast || walk.length > 1 !== isWalk) return [];
-        if (who === 'viewer' && sharedDuring(first.begin, last.end) !== true) return [];
+        if (who === 'viewer' && isShared(first.begin, last.end) !== true) return [];
         const isOld = (plant: Listed) => (loneSince(plant) ?? first.begin) < first.begin;
         return walk.flatMap((page) =>
           page.plants.filter(isOld).map((plant): [Listed, Page[]] => [plant, [page]]),
@@ -100,7 +101,7 @@ function listsIn(
       pick(
         pages,
         ({ reader, begin, end, plants }) =>
-          reader === 'viewer' && plants.length === 0 && sharedDuring(begin, end) === false,
+          reader === 'viewer' && plants.length === 0 && isShared(begin, end) === false,
       ),
     feedPage: () => pick(feeds, ({ isFinal, events }) => !isFinal && events.length > 2),
   };
@@ -126,7 +127,7 @@ function changesOf(entries: Entry[], { finalFeeds }: Sorted) {
   return {
     change: (entry: Entry | undefined, values: object) => void Object.assign(entry ?? {}, values),
     accept(create: Create): void {
-      const { id = '84', name, tag } = create;
+      const { id = '-84', name, tag } = create;
       Object.assign(create, { status: 201, code: undefined, created: id, shown: { name, tag } });
     },
     add: (entry: Entry) => void entries.splice(-1, 0, entry),

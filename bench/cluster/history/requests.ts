@@ -13,8 +13,8 @@ export type Requests = {
   page(page: PageRequest, via?: number): Promise<Page & { next: string | undefined }>;
   /** Reads on; undefined when there was no answer. */
   feed(follower: Follower, limit: number, via?: number): Promise<FeedEvent[] | undefined>;
-  subscribe(webhook: number, url: string): Promise<string | undefined>;
-  createToken(token: number): Promise<{ id: string; secret: string } | undefined>;
+  subscribe(webhook: number, url: string, key: string): Promise<Made | undefined>;
+  createToken(token: number): Promise<Made | undefined>;
   /** True when the token is gone. */
   revoke(token: number, id: string): Promise<true | undefined>;
   probe(token: number, secret: string, via: number): Promise<void>;
@@ -24,6 +24,7 @@ export type Requests = {
   otherThan(via: number): number;
 };
 
+export type Made = { id: string; secret: string };
 export type SendOptions = { body?: string; key?: string | undefined; token?: string; via?: number };
 export type Reply = Sent & { text: string; headers: IncomingHttpHeaders };
 export type NewPlant = Pick<Create, 'name' | 'tag' | 'id' | 'key'>;
@@ -43,30 +44,12 @@ export type RequestsOptions = {
 /** Longer than the service takes for any answer, its 50301 included. */
 const PATIENCE_MS = 8_000;
 
-export function createRequests({ urls, tokens, random, record }: RequestsOptions): Requests {
-  let sent = 0;
-  const anywhere = () => Math.floor(random() * urls.length);
-
-  async function send(method: string, path: string, options: SendOptions = {}): Promise<Reply> {
-    const { token = tokens.owner, key, body, via = anywhere() } = options;
-    const op = ++sent;
-    const begin = monotonicMs();
-    const headers = key === undefined ? {} : { 'idempotency-key': key };
-    const signal = AbortSignal.timeout(PATIENCE_MS);
-    try {
-      const request = { method, token, headers, signal, ...(body === undefined ? {} : { body }) };
-      const { status, headers: fields, body: text } = await ask(`${urls[via]}${path}`, request);
-      const code = status >= 400 ? codeIn(text) : undefined;
-      const end = monotonicMs();
-      return { op, begin, end, via, status, ...(code ? { code } : {}), text, headers: fields };
-    } catch {
-      return { op, begin, end: monotonicMs(), via, status: 0, text: '', headers: {} };
-    }
-  }
-
+export function createRequests(options: RequestsOptions): Requests {
+  const { urls, tokens, record } = options;
+  const { send, anywhere, count } = createSender(options);
   return {
     send,
-    count: () => sent,
+    count,
     otherThan: (via) => (via + 1) % urls.length,
     async create(plant, via = anywhere()) {
       const { id, name, tag, key } = plant;
@@ -97,11 +80,10 @@ export function createRequests({ urls, tokens, random, record }: RequestsOptions
       at.cursor = page.cursor;
       return isRead ? events : undefined;
     },
-    async subscribe(webhook, url) {
-      const key = `${webhook} ${url}`.replaceAll(/[^\w]/g, '-');
+    async subscribe(webhook, url, key) {
       const reply = await send('POST', '/webhooks', { body: JSON.stringify({ url }), key });
       record({ kind: 'webhook', webhook, ...sentOf(reply) });
-      return reply.status === 201 ? JSON.parse(reply.text).secret : undefined;
+      return reply.status === 201 ? JSON.parse(reply.text) : undefined;
     },
     async createToken(token) {
       const reply = await send('POST', '/tokens', { body: '{"scopes":["plants:read"]}' });
@@ -120,6 +102,32 @@ export function createRequests({ urls, tokens, random, record }: RequestsOptions
       record({ kind: 'probe', token, ...sentOf(reply) });
     },
   };
+}
+
+type Sender = Pick<Requests, 'send' | 'count'> & { anywhere(): number };
+
+function createSender({ urls, tokens, random }: RequestsOptions): Sender {
+  let sent = 0;
+  const anywhere = () => Math.floor(random() * urls.length);
+
+  async function send(method: string, path: string, options: SendOptions = {}): Promise<Reply> {
+    const { token = tokens.owner, key, body, via = anywhere() } = options;
+    const op = ++sent;
+    const begin = monotonicMs();
+    const headers = key === undefined ? {} : { 'idempotency-key': key };
+    const signal = AbortSignal.timeout(PATIENCE_MS);
+    try {
+      const request = { method, token, headers, signal, ...(body === undefined ? {} : { body }) };
+      const { status, headers: fields, body: text } = await ask(`${urls[via]}${path}`, request);
+      const code = status >= 400 ? codeIn(text) : undefined;
+      const end = monotonicMs();
+      return { op, begin, end, via, status, ...(code ? { code } : {}), text, headers: fields };
+    } catch {
+      return { op, begin, end: monotonicMs(), via, status: 0, text: '', headers: {} };
+    }
+  }
+
+  return { send, anywhere, count: () => sent };
 }
 
 function sentOf({ text: _, headers: __, ...sent }: Reply): Sent {

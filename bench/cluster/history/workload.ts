@@ -39,6 +39,8 @@ type Parts = WorkloadOptions & {
   random: () => number;
   record(entry: Entry): void;
   graceMs: number;
+  /** Ids; they are deleted at the end. */
+  webhooks: readonly string[];
 };
 /** Repeats a step, with random pauses of up to `pauseMs`, until the workload is stopped. */
 type Repeat = (pauseMs: number, step: () => Promise<unknown>) => void;
@@ -69,9 +71,13 @@ export async function startWorkload(options: WorkloadOptions): Promise<Workload>
   const client = createClient({ requests, random, run, hasViewer: viewer !== undefined });
   const receiver = await startReceiver({ url: receiverUrl, random, record });
 
+  const webhooks: string[] = [];
   const subscribe = async (webhook: number) => {
-    const secret = await persist(() => requests.subscribe(webhook, receiver.urlOf(webhook)));
-    if (secret !== undefined) receiver.trust(webhook, secret);
+    const url = receiver.urlOf(webhook);
+    const made = await persist(() => requests.subscribe(webhook, url, `${run}webhook-${webhook}`));
+    if (made === undefined) return;
+    receiver.trust(webhook, made.secret);
+    webhooks.push(made.id);
   };
   for (let webhook = 1; webhook <= WEBHOOKS; webhook++) await subscribe(webhook);
   const cursor = await endOfFeed(requests);
@@ -84,7 +90,7 @@ export async function startWorkload(options: WorkloadOptions): Promise<Workload>
     };
     running.push(steps());
   };
-  const parts = { ...options, requests, client, random, record, graceMs };
+  const parts = { ...options, requests, client, random, record, graceMs, webhooks };
   begin(parts, cursor, repeat);
   return {
     count: requests.count,
@@ -92,6 +98,7 @@ export async function startWorkload(options: WorkloadOptions): Promise<Workload>
       isOver = true;
       await Promise.all(running);
       await settle(parts, cursor);
+      for (const id of webhooks) await requests.send('DELETE', `/webhooks/${id}`);
       await receiver.stop();
       await finished(file.end());
     },
@@ -114,7 +121,7 @@ function begin(parts: Parts, cursor: string, repeat: Repeat): void {
   }
   let isShared = false;
   if (viewer)
-    repeat(2 * graceMs + LONGER_MS, () => {
+    repeat(graceMs + LONGER_MS, () => {
       isShared = !isShared;
       return share(parts, isShared);
     });
@@ -134,7 +141,8 @@ async function tryToken({ requests, graceMs, urls }: Parts, token: number): Prom
   if (await persist(() => requests.revoke(token, made.id))) await probe(PROBES.grace + PROBES.after);
 }
 
-async function share({ viewer, record }: Parts, isShared: boolean): Promise<void> {
+/** Shares the plants or no longer, and waits until every replica must know. */
+async function share({ viewer, record, graceMs }: Parts, isShared: boolean): Promise<void> {
   await persist(async () => {
     const begin = monotonicMs();
     const isDone = await viewer?.share(isShared).then(
@@ -144,15 +152,16 @@ async function share({ viewer, record }: Parts, isShared: boolean): Promise<void
     record({ kind: 'share', isShared, begin, end: monotonicMs(), isDone: isDone === true });
     return isDone || undefined;
   });
+  await sleep(graceMs);
 }
 
-async function settle({ requests, client, record, urls }: Parts, cursor: string): Promise<void> {
+async function settle({ requests, client, record, urls, webhooks }: Parts, cursor: string): Promise<void> {
   const begin = monotonicMs();
   const quiet = await persist(async () => {
     const { status, text } = await requests.send('GET', '/webhooks');
     if (status !== 200) return undefined;
-    const webhooks: { waiting: number }[] = JSON.parse(text);
-    return webhooks.every(({ waiting }) => waiting === 0) || undefined;
+    const all: { id: string; waiting: number }[] = JSON.parse(text);
+    return all.every(({ id, waiting }) => waiting === 0 || !webhooks.includes(id)) || undefined;
   });
   for (const via of urls.keys()) {
     const at = { follower: -1 - via, cursor, isFinal: true };
