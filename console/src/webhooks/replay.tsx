@@ -1,12 +1,9 @@
-import { useSignal } from '@preact/signals';
 import { useRef } from 'preact/hooks';
 import type { Webhook } from '../../../packages/client/src/client.ts';
-import { Button } from '../components/button.tsx';
-import { Dialog } from '../components/dialog.tsx';
 import { Choice, Field } from '../components/field.tsx';
-import { FailureNotice } from '../components/notice.tsx';
+import { FormDialog } from '../components/form-dialog.tsx';
+import { type FieldErrors, useForm } from '../form.ts';
 import { counted } from '../format.ts';
-import { randomKey } from '../keys.ts';
 import { store } from '../session.ts';
 import { toast } from '../toasts.ts';
 
@@ -33,75 +30,45 @@ type ReplayProps = {
   onClose(): void;
 };
 
+/** `hours`: how many back, or empty for the time `at`. */
+type ReplayText = { what: string; hours: string; at: string };
+
 /** Resends what happened since a time. */
 export function Replay({ webhook: { id }, hoursBack = '24', onChanged, onClose }: ReplayProps) {
-  const hours = useSignal<string>(hoursBack);
-  const at = useSignal('');
-  const what = useSignal('failed');
-  const wrong = useSignal<string | undefined>(undefined);
-  const failure = useSignal<unknown>(undefined);
-  const isBusy = useSignal(false);
-  // The same key on a retry, so that a lost response does not start a second replay.
-  const request = useRef<{ since: Date; key: string }>(undefined);
+  // A retry sends the same time with the same key, so that a lost response does not start a second replay.
+  const begun = useRef<{ idempotencyKey: string; since: Date }>(undefined);
 
-  const choose = (field: typeof hours) => (value: string) => {
-    field.value = value;
-    request.current = undefined;
-  };
-
-  async function replay(event: SubmitEvent): Promise<void> {
-    event.preventDefault();
-    if (isBusy.value) return;
-    request.current ??= { since: sinceOf(hours.value, at.value), key: randomKey() };
-    const { since, key } = request.current;
-    wrong.value = Number.isNaN(since.getTime()) ? 'Choose a day and a time.' : undefined;
-    failure.value = undefined;
-    if (wrong.value !== undefined) return;
-    isBusy.value = true;
-    try {
-      const state = STATES.find((one) => one === what.value);
-      const { count } = await store().webhooks.replay(
-        id,
-        { since, ...(state ? { state } : {}) },
-        { idempotencyKey: key },
-      );
-      toast(`${counted(count, 'event is', 'events are')} sent again.`);
-      onChanged();
-      onClose();
-    } catch (error) {
-      failure.value = error;
-    } finally {
-      isBusy.value = false;
+  async function save({ what, hours, at }: ReplayText, idempotencyKey: string): Promise<void> {
+    if (begun.current?.idempotencyKey !== idempotencyKey) {
+      begun.current = { idempotencyKey, since: sinceOf(hours, at) };
     }
+    const { since } = begun.current;
+    const state = STATES.find((one) => one === what);
+    const { count } = await store().webhooks.replay(
+      id,
+      { since, ...(state ? { state } : {}) },
+      { idempotencyKey },
+    );
+    toast(`${counted(count, 'event is', 'events are')} sent again.`);
+    onChanged();
+    onClose();
   }
 
+  const before: ReplayText = { what: 'failed', hours: hoursBack, at: '' };
+  const form = useForm(before, { check, save, fieldOf: () => undefined });
+  const { what, hours } = form.text.value;
   return (
-    <Dialog title="Replay" onClose={onClose} isLocked={isBusy.value}>
-      <form onSubmit={replay} noValidate>
-        <FailureNotice failure={failure} />
-        <p>Receivers that deduplicate by event id process nothing twice.</p>
-        <Choice label="Send again" value={what.value} options={WHAT} onChange={choose(what)} autofocus />
-        <Choice label="Since" value={hours.value} options={SINCE} onChange={choose(hours)} />
-        {hours.value === '' && (
-          <Field
-            label="Day and time"
-            type="datetime-local"
-            value={at.value}
-            onInput={choose(at)}
-            error={wrong.value}
-          />
-        )}
-        <footer>
-          <Button onClick={onClose} refusal={isBusy.value ? 'Starting the replay.' : undefined}>
-            Cancel
-          </Button>
-          <Button type="submit" look="primary" icon="refresh" isBusy={isBusy.value}>
-            Replay
-          </Button>
-        </footer>
-      </form>
-    </Dialog>
+    <FormDialog title="Replay" verb="Replay" form={form} onClose={onClose}>
+      <p>Receivers that deduplicate by event id process nothing twice.</p>
+      <Choice label="Send again" value={what} options={WHAT} onChange={form.change('what')} autofocus />
+      <Choice label="Since" value={hours} options={SINCE} onChange={form.change('hours')} />
+      {hours === '' && <Field label="Day and time" type="datetime-local" {...form.field('at')} />}
+    </FormDialog>
   );
+}
+
+function check({ hours, at }: ReplayText): FieldErrors<ReplayText> {
+  return Number.isNaN(sinceOf(hours, at).getTime()) ? { at: 'Choose a day and a time.' } : {};
 }
 
 function sinceOf(hours: string, at: string): Date {
