@@ -16,7 +16,7 @@ const USAGE = `Usage: node bench/postgres.ts <program> [--rounds N] [--seed N] [
   clocks    the clock of one of two replicas is 10 minutes ahead, then behind; a round is a second of load
   lanes     10 000 lanes, and three replicas: one is stopped, one is added, once; who sends for how many
   failover  the primary is killed, its synchronous standby promoted, 10 times
-  cuts      the network breaks off around 1000 commits
+  cuts      the network fails around 1000 commits
   rolling   three replicas behind HAProxy are restarted in turn during 100 000 requests; a round has 1000
   ids       16 clients create, delete and lose answers, on three replicas and on an embedded store, against a model
   revoke    a token is revoked, and asked for at three replicas, 10 times

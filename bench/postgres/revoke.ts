@@ -29,7 +29,7 @@ export async function revoke({ rounds }: Plan): Promise<Findings> {
   const parts = [
     await revokeAt(server, { name: 'with hints', rounds, url: server.url() }),
     await withoutEars(server, () =>
-      revokeAt(server, { name: 'hints broken off', rounds, url: server.url() }),
+      revokeAt(server, { name: 'without hints', rounds, url: server.url() }),
     ),
     await throughPooler(server, rounds),
   ];

@@ -6,7 +6,7 @@ import { readHistory } from '../../bench/cluster/history/history.ts';
 import { type Step, unexplained } from '../../bench/cluster/history/register.ts';
 import { seedViolations } from '../../bench/cluster/history/seed-violations.ts';
 import { startWorkload } from '../../bench/cluster/history/workload.ts';
-import { addShare } from '../../src/access/shares.ts';
+import { access as accessLimits } from '../../src/limits.ts';
 import { seededRandom, testSeed } from '../../testkit/random/seeded.ts';
 import { eventually } from '../../testkit/service/eventually.ts';
 import { startService } from '../../testkit/service/service.ts';
@@ -25,7 +25,8 @@ test('the checker of histories finds nothing in a healthy run, and each violatio
   const token = await service.tokenFor(between.viewer);
   const share = (isShared: boolean) =>
     service.beside(async ({ store: { access }, runtime }) => {
-      if (isShared) await addShare({ store: access, runtime }, between);
+      const at = runtime.clock.now();
+      if (isShared) await access.addShare({ ...between, at }, accessLimits.sharesPerUser);
       else await access.removeShare(between);
     });
   const workload = await startWorkload({
