@@ -43,7 +43,7 @@ export type Cluster = {
   primary(): Promise<Database | undefined>;
   /** When a server began to accept writes, by `performance.now()`. */
   promotions: readonly { database: Database; at: number }[];
-  /** Resolves when a primary and a standby run and every replica is ready. Throws when that takes minutes. */
+  /** Resolves when a primary and two standbys run and every replica is ready. Throws when that takes minutes. */
   untilWhole(): Promise<void>;
 };
 
@@ -129,13 +129,15 @@ async function askPatroni(database: Database, path: string): Promise<number | un
 }
 
 async function isWhole(urls: readonly string[]): Promise<boolean> {
-  const synchronous = await Promise.all(DATABASES.map((database) => askPatroni(database, 'synchronous')));
+  const count = async (path: string) =>
+    (await Promise.all(DATABASES.map((database) => askPatroni(database, path)))).filter(
+      (status) => status === 200,
+    ).length;
+  const roles = await Promise.all(['primary', 'synchronous', 'replica'].map(count));
   const ready = await Promise.all(
     urls.map(async (url) => (await ask(`${url}/readyz`, { signal: AbortSignal.timeout(1_000) })).status),
   );
-  return (
-    (await primary()) !== undefined && synchronous.includes(200) && ready.every((status) => status === 200)
-  );
+  return roles.join() === '1,1,2' && ready.every((status) => status === 200);
 }
 
 const PATIENCE_MS = 180_000;
