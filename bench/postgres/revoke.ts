@@ -28,9 +28,7 @@ export async function revoke({ rounds }: Plan): Promise<Findings> {
   await server.start(NO_FSYNC);
   const parts = [
     await revokeAt(server, { name: 'with hints', rounds, url: server.url() }),
-    await withoutEars(server, () =>
-      revokeAt(server, { name: 'without hints', rounds, url: server.url() }),
-    ),
+    await withoutEars(server, () => revokeAt(server, { name: 'without hints', rounds, url: server.url() })),
     await throughPooler(server, rounds),
   ];
   await server.stop();
