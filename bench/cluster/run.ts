@@ -3,7 +3,9 @@ import { createUserIn } from '../servers/postgres.ts';
 import { type Cluster, startCluster } from './cluster.ts';
 import { type Effect, effectsOf, effectTable } from './effects.ts';
 import { kinds } from './faults.ts';
+import type { Finding } from './history/check.ts';
 import { startProbe } from './probe.ts';
+import { startRecording } from './recording.ts';
 import { injectFaults, type Schedule } from './schedule.ts';
 
 /** The part of `node bench/cluster.ts` that runs on the machine of the clients: starts the cluster, and breaks it. */
@@ -48,24 +50,37 @@ async function main(): Promise<number> {
   const cluster = await startCluster(folder, values.hosts);
   await cluster.untilWhole();
   say('the cluster runs');
-  const effects: Effect[] = [];
-  for (let seed = first ?? 1; seed < (first ?? 1) + seeds; seed++)
-    effects.push(...(await runSeed(cluster, { seed, seconds, names, overlap: values.overlap, tell: say })));
-  process.stdout.write(`${effectTable(effects)}\n`);
-  return 0;
+  const [effects, findings]: [Effect[], Finding[]] = [[], []];
+  for (let seed = first ?? 1; seed < (first ?? 1) + seeds; seed++) {
+    const found = await runSeed(cluster, { seed, seconds, names, overlap: values.overlap, tell: say });
+    effects.push(...found.effects);
+    findings.push(...found.findings);
+  }
+  process.stdout.write(`${effectTable(effects)}\n\n${findings.length} violations in ${seeds} runs\n`);
+  return findings.length === 0 ? 0 : 1;
 }
 
-/** A user of its own, so that nothing of earlier runs is in its way. */
-async function runSeed(cluster: Cluster, run: Schedule): Promise<Effect[]> {
-  const token = createUserIn(cluster.databaseUrl, `probe-${run.seed}-${Date.now()}`);
+/** Users of its own, so that nothing of earlier runs is in its way. */
+async function runSeed(cluster: Cluster, run: Schedule): Promise<{ effects: Effect[]; findings: Finding[] }> {
   const [, ...replicas] = cluster.urls;
-  const probe = await startProbe(replicas, token);
+  const probe = await startProbe(
+    replicas,
+    createUserIn(cluster.databaseUrl, `probe-${run.seed}-${Date.now()}`),
+  );
+  const recording = await startRecording(cluster, run.seed, folder);
   const happened = await injectFaults(cluster, run);
   await cluster.untilWhole();
   await probe.stop();
+  const { findings, counts } = await recording.stop();
   const effects = effectsOf(happened, probe, cluster.promotions);
   say(effectTable(effects));
-  return effects;
+  say(
+    `seed ${run.seed}: ${Object.entries(counts)
+      .map(([name, count]) => `${count} ${name}`)
+      .join(', ')}`,
+  );
+  for (const { rule, detail } of findings) say(`VIOLATION, seed ${run.seed}: ${rule}: ${detail}`);
+  return { effects, findings };
 }
 
 function say(text: string): void {

@@ -123,7 +123,7 @@ export function createUserIn(url: string, name: string): string {
   const run = (...args: string[]) =>
     execFileSync(process.execPath, [PLANT_STORE, ...args], {
       env: { ...process.env, DATABASE_URL: url },
-      stdio: ['ignore', 'pipe', 'ignore'],
+      stdio: ['ignore', 'pipe', 'inherit'],
       encoding: 'utf8',
     });
   run('user', 'create', name);
