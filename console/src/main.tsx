@@ -1,7 +1,7 @@
 import { render } from 'preact';
 import { App } from './app.tsx';
 import { restoreSession } from './session.ts';
-import './styles/tokens.css';
+import './styles/theme.css';
 import './styles/base.css';
 import './styles/shell.css';
 import './styles/controls.css';

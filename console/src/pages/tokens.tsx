@@ -13,7 +13,7 @@ import { refusalFor, store } from '../session.ts';
 import { toast } from '../toasts.ts';
 import { ShowToken, withToken } from '../tokens/new-token.tsx';
 import { CreateToken } from '../tokens/token-form.tsx';
-import '../styles/own-tokens.css';
+import '../styles/tokens.css';
 
 type Task = { what: 'create' } | { what: 'rotate' | 'revoke'; token: Token };
 
