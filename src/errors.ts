@@ -27,7 +27,7 @@ export const catalogue = {
   40800: 'The request did not arrive in time.',
   40900: 'The user already has a plant with this id.',
   40901: 'The first request with this Idempotency-Key is still running.',
-  40902: 'The user has as many of these as the service admits; the message names the limit.',
+  40902: 'The user has reached a limit; the message names it.',
   41300: 'The body is too large.',
   41400: 'The URL is too long.',
   41500: 'The body is not application/json in UTF-8.',
@@ -87,7 +87,7 @@ export function statusOf(code: ErrorCode): number {
   return Math.floor(code / 100);
 }
 
-/** The specification's Error object, as JSON text. */
+/** The schema `Error` of the OpenAPI document, as JSON text. */
 export function errorBody(code: ErrorCode, message: string): string {
   return JSON.stringify({ error: code, message });
 }

@@ -11,7 +11,7 @@ export type Verb = {
   /** Without the program's name. */
   examples: readonly string[];
   notes?: string;
-  /** Whether it talks to a running service, and so accepts `--url`, `--token` and `--profile`. */
+  /** Whether it talks, or can talk, to a running service, and so accepts `--url`, `--token` and `--profile`. */
   isRemote?: true;
   /**
    * Takes the flags as declared above, then the arguments, then the command. A method, so that its parameters may be

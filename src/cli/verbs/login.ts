@@ -25,7 +25,7 @@ export const verb: Verb = {
     option('--token-stdin', 'read the token from standard input instead of asking for it'),
     profileOption('the profile to save them under'),
     option('--list', 'list the saved profiles, without their tokens'),
-    option('--json', 'with --list, print a JSON array of {name, url, user, counts}'),
+    option('--json', 'with --list, print a JSON array of {name, url, user, isUsed}'),
   ],
   examples: [
     'login',
@@ -79,18 +79,18 @@ function sayWhatIsSet(): void {
 }
 
 function show(profiles: Profiles, json: true | undefined): void {
-  const counting = process.env.PLANT_STORE_PROFILE || DEFAULT_PROFILE;
+  const used = process.env.PLANT_STORE_PROFILE || DEFAULT_PROFILE;
   const saved = [...profiles].map(([name, { url, user }]) => ({
     name,
     url,
     user,
-    counts: name === counting,
+    isUsed: name === used,
   }));
-  const rows = saved.map(({ name, url, user = '', counts }) => [name, url, user, counts ? 'yes' : '']);
+  const rows = saved.map(({ name, url, user = '', isUsed }) => [name, url, user, isUsed ? 'yes' : '']);
   if (json) printJson(saved);
   else if (saved.length === 0) say('No profiles are saved. To save one: plant-store login');
-  else print(...renderTable(['NAME', 'URL', 'USER', 'COUNTS'], rows));
-  if (saved.some(({ counts }) => counts)) sayWhatIsSet();
+  else print(...renderTable(['NAME', 'URL', 'USER', 'IN USE'], rows));
+  if (saved.some(({ isUsed }) => isUsed)) sayWhatIsSet();
 }
 
 /** Asks for what the flags do not give. */

@@ -118,7 +118,7 @@ export const verbs: Verbs = {
       'plant list --ids --tag Acer | xargs -r plant-store plant delete',
     ],
     isRemote: true,
-    /** A plant that cannot be deleted does not stop the others. The count is also printed when it stops half-way. */
+    /** An unknown id does not stop the others; any other failure does, and then the count is printed, too. */
     async run(flags: ApiFlags, ids: readonly PlantId[]) {
       const stopping = interrupted();
       const service = connect(readApi(process.env, flags), { patience: { stopping } });
@@ -127,7 +127,7 @@ export const verbs: Verbs = {
       try {
         for (const id of ids) {
           if (stopping.aborted) throw new Failure(`Stopped before the plant ${id}.`);
-          if (await isRemoved(service, id)) deleted++;
+          if (await removeIfThere(service, id)) deleted++;
         }
       } catch (error) {
         if (deleted > 0) tell();
@@ -167,7 +167,7 @@ function isDoubtful(error: unknown): error is PlantStoreError {
 }
 
 /** Reports a missing plant and returns false. Any other failure would hit the remaining plants too, so it is thrown. */
-async function isRemoved({ plants }: Service, id: PlantId): Promise<boolean> {
+async function removeIfThere({ plants }: Service, id: PlantId): Promise<boolean> {
   try {
     await plants.delete(id);
     return true;

@@ -129,7 +129,7 @@ export const plantsOperations = {
   },
 } satisfies Operations;
 
-/** The three operations of the specification. */
+/** Create, list and delete. */
 export function plantsRoutes(app: FastifyInstance, context: RouteContext): void {
   const { basePath, routeOf } = context;
   const plants = { store: context.plants, runtime: context.runtime };

@@ -69,10 +69,10 @@ test('--profile and PLANT_STORE_PROFILE select a profile, and profiles are liste
     );
     assert.equal(
       dataOf(await run(['login', '--list'], env)),
-      `NAME  URL${' '.repeat(url.length - 3)}  USER   COUNTS\nwork  ${url}  admin\n`,
+      `NAME  URL${' '.repeat(url.length - 3)}  USER   IN USE\nwork  ${url}  admin\n`,
     );
     assert.deepEqual(JSON.parse(dataOf(await run(['login', '--list', '--json'], env))), [
-      { name: 'work', url, user: 'admin', counts: false },
+      { name: 'work', url, user: 'admin', isUsed: false },
     ]);
     const counting = await run(['login', '--list'], { ...env, PLANT_STORE_PROFILE: 'work' });
     assert.match(dataOf(counting), /\nwork .* admin {2}yes\n$/);
