@@ -149,6 +149,29 @@ test('a part imports only from the parts below it, or that it is about', () => {
   assert.deepEqual(wrong, []);
 });
 
+test('the architecture page shows the layers as they are checked here', () => {
+  const page = textOf('docs/architecture.md').split('## The layer rule')[1]?.split('\n## ')[0] ?? '';
+  const namesIn = (text = '') => [...text.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name);
+  const rows = [...page.matchAll(/^\| (`.*) \| (.*) \|$/gm)];
+  const shown = rows.flatMap(([, parts, imports]) =>
+    namesIn(parts).map((part) => [part, namesIn(imports).sort()] as const),
+  );
+  const checked = Object.entries({ ...ALLOWED, console: ALLOWED_AROUND.console ?? [] }).map(
+    ([part, below]) => {
+      const named = new Set(below.map(folderOf)).difference(new Set(['ground', folderOf(part)]));
+      return [folderOf(part), [...named].sort()] as const;
+    },
+  );
+  assert.deepEqual({ ground: [], ...Object.fromEntries(shown) }, Object.fromEntries(checked));
+  assert.deepEqual(
+    [...GROUND].filter((file) => !page.includes(`\`${file}\``)),
+    [],
+  );
+});
+
+/** All of `store/` is one row. */
+const folderOf = (part: string) => part.replace(/^store\/.*/, 'store');
+
 test('no file imports itself through others', () => {
   const done = new Set<string>();
   const visit = (file: string, path: string[]): void => {
