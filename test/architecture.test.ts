@@ -99,6 +99,7 @@ const GROUND = new Set([
   'runtime.ts',
   'config/database-url.ts',
   'config/package.ts',
+  'http/node-http.ts',
   'idempotency/port.ts',
   'observability/port.ts',
   'tracing/port.ts',
@@ -210,6 +211,11 @@ test('a folder has at most 20 files, and only four of the program stand outside 
   assert.deepEqual(crowded, []);
   const loose = program.filter((file) => dirname(file) === 'src').map((file) => basename(file));
   assert.deepEqual(loose.sort(), ['app.ts', 'errors.ts', 'limits.ts', 'runtime.ts']);
+});
+
+test('no file imports values from node:http, which would load the WebSocket that Node has', () => {
+  const wrong = program.filter((file) => /^import (?!type )[^;]*'node:http'/m.test(textOf(file)));
+  assert.deepEqual(wrong, []);
 });
 
 /** Why a file of `src/` is longer than others. */

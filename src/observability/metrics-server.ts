@@ -1,8 +1,9 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Registry } from 'prom-client';
 import { AppError, errorBody } from '../errors.ts';
+import { nodeHttp } from '../http/node-http.ts';
 import { observability as limits } from '../limits.ts';
 
 /**
@@ -14,7 +15,7 @@ export async function serveMetrics(
   registry: Pick<Registry, 'metrics' | 'contentType'>,
 ) {
   const text = freshText(() => registry.metrics());
-  const server = createServer(
+  const server = nodeHttp.createServer(
     {
       headersTimeout: limits.requestMs,
       requestTimeout: limits.requestMs,

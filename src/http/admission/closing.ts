@@ -1,6 +1,7 @@
-import { IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { http as limits } from '../../limits.ts';
+import { nodeHttp } from '../node-http.ts';
 import { isPipelined } from './pipelining.ts';
 
 /** Node's fields on a connection: the response being sent, until the system has taken all of it, and the parser. */
@@ -26,7 +27,7 @@ const BODYLESS = new Set(['GET', 'HEAD', 'DELETE', 'OPTIONS']);
  * answers earlier requests. With this class CONNECT is an ordinary request, and `Upgrade` is ignored, as RFC 9110
  * §7.8 allows.
  */
-export class HttpRequest extends IncomingMessage {
+export class HttpRequest extends nodeHttp.IncomingMessage {
   get upgrade(): boolean {
     return false;
   }

@@ -1,6 +1,7 @@
-import { type IncomingMessage, METHODS, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { AppError, errorBody } from '../../errors.ts';
 import type { Measures } from '../../observability/port.ts';
+import { nodeHttp } from '../node-http.ts';
 import { type Connection, closeAfterAnswers, noteRequest } from './closing.ts';
 import { overloaded, type Turns } from './turn.ts';
 
@@ -74,7 +75,7 @@ function isHttp({ method = '', url, httpVersion, socket }: IncomingMessage): boo
   return !received.includes(`${line}RTSP/`) && !received.includes(`${line}ICE/`);
 }
 
-const HTTP_METHODS = new Set(METHODS);
+const HTTP_METHODS = new Set(nodeHttp.METHODS);
 
 /** A prepared refusal. */
 type Refusal = { code: AppError['code']; send(response: ServerResponse): void };

@@ -1,9 +1,9 @@
-import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { AppError, errorBody } from '../../errors.ts';
 import { http as limits } from '../../limits.ts';
 import type { Measures } from '../../observability/port.ts';
 import { closeAfterAnswers, unfinishedRequest } from '../admission/closing.ts';
+import { nodeHttp } from '../node-http.ts';
 import { breakBody } from '../request/body.ts';
 import { urlTooLong } from '../request/request-guard.ts';
 
@@ -88,7 +88,7 @@ function stillInRequestLine(packet: unknown): boolean {
 
 function answer(error: AppError): string {
   const body = errorBody(error.code, error.message);
-  const phrase = STATUS_CODES[error.status] ?? 'Error';
+  const phrase = nodeHttp.STATUS_CODES[error.status] ?? 'Error';
   const headers = {
     ...error.headers,
     'content-type': 'application/json',

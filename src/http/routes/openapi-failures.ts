@@ -1,5 +1,5 @@
-import { STATUS_CODES } from 'node:http';
 import { catalogue, type ErrorCode, statusOf } from '../../errors.ts';
+import { nodeHttp } from '../node-http.ts';
 import { COMMON_FAILURES, failuresOf, type Operation } from './operation.ts';
 
 /** The failures in the OpenAPI document: each response once, under a name that operations refer to. */
@@ -66,7 +66,7 @@ export function sharedFailures(operations: readonly Operation[]) {
 function answersOf(operation: Operation) {
   const byStatus = Map.groupBy(failuresOf(operation), statusOf);
   return [...byStatus].map(([status, codes]) => {
-    const phrase = STATUS_CODES[status]?.replaceAll(/\W/g, '');
+    const phrase = nodeHttp.STATUS_CODES[status]?.replaceAll(/\W/g, '');
     const special = codes.filter((code) => !COMMON_FAILURES.includes(code));
     return { status, codes, name: [phrase, ...special].join('_') };
   });
