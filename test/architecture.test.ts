@@ -194,7 +194,7 @@ test('every import leads to a file', () => {
 /** It writes to the pipe of the process that started it. */
 const NO_TERMINAL: readonly string[] = ['src/store/sqlite/files/quick-check-process.ts'];
 
-test('only cli/terminal.ts writes to standard output and standard error, and styles what is there', () => {
+test('only cli/terminal/terminal.ts writes to standard output and standard error, and styles what is there', () => {
   const writes =
     /\bprocess\s*(?:\?\.|\.|\[)\s*['"]?std(?:out|err)|\bstd(?:out|err)\b.*= process\b|\bconsole\??\.(?:log|info|warn|error|debug|dir|table|trace)\b|\bstyleText\b/;
   const wrong = program
@@ -270,13 +270,14 @@ const LONG_FUNCTIONS: Readonly<Record<string, string>> = {
   'store/sqlite/engine/watch.ts watchStore':
     'what is wrong with one store, of three kinds that affect each other',
   'store/sqlite/engine/writer-thread.ts serve': 'the connection and the ports of one thread',
-  'store/sqlite/engine/writer.ts createWriter': 'one transaction, and what a savepoint in it undoes',
+  'store/sqlite/engine/writer.ts createWriter': 'one transaction, and its commands one by one after it failed',
   'store/sqlite/store.ts openSqliteStore':
     'the wiring of one store, and the order in which it opens and closes',
   'webhooks/delivery/dispatch.ts createDispatch': 'the lanes of one process, which take turns',
   'webhooks/delivery/ownership.ts createOwnership': 'the lanes that a replica owns, and its lease',
   'webhooks/delivery/places.ts createPlaces': 'the places to send in, which all lanes share',
-  'webhooks/delivery/requests.ts createRequests': 'what was asked of the store and is not answered yet',
+  'webhooks/delivery/requests.ts createRequests':
+    'the requests in flight to receivers, until their outcomes are recorded',
   'webhooks/delivery/runner.ts startDelivery':
     'the one place where the rules meet the store, the sender and the clock',
   'webhooks/sending/connections.ts createConnections': 'the connections of all webhooks, and their bounds',
