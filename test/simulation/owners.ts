@@ -145,25 +145,3 @@ export function createLeaseOwners(
     held: () => held.size,
   };
 }
-
-/**
- * For the embedded service, which owns every lane.
- *
- * @param suspects lanes that may have been sending when the previous process ended
- */
-export function createSoleOwners(suspects: ReadonlySet<string>): LaneOwners {
-  const known = new Set<string>();
-  return {
-    take: (webhooks) => {
-      const taken = webhooks.map((webhook) => {
-        // However the previous service ended, it may just have used the rate.
-        const isInherited = !known.has(webhook);
-        known.add(webhook);
-        return { webhook, fence: 1, isInherited, isSuspect: isInherited && suspects.has(webhook) };
-      });
-      return Promise.resolve(taken);
-    },
-    giveBack: () => Promise.resolve(),
-    onLost() {},
-  };
-}

@@ -1,9 +1,15 @@
 import { silentLog } from '../../src/runtime.ts';
 import type { LaneStore, Outcome, Work } from '../../src/webhooks/delivery/port.ts';
-import { type Delivery, type DeliveryParts, startDelivery } from '../../src/webhooks/delivery/runner.ts';
+import {
+  type Delivery,
+  type DeliveryParts,
+  type LaneOwners,
+  startDelivery,
+} from '../../src/webhooks/delivery/runner.ts';
+import { soleOwner } from '../../src/webhooks/delivery/sole-owner.ts';
 import type { Attempt } from '../../src/webhooks/sending/attempt.ts';
 import type { Send, Witness } from './checks/witness.ts';
-import { createLeaseOwners, createSoleOwners, type LeaseOwners } from './owners.ts';
+import { createLeaseOwners } from './owners.ts';
 import { createProcess, type Process } from './process.ts';
 import { type Calls, createCalls } from './stores/calls.ts';
 import type { MemoryLeases } from './stores/memory-leases.ts';
@@ -78,12 +84,11 @@ export function startReplica({ ground, name, random, isSuspect, onDeath }: Repli
   const leased = scenario.isEmbedded
     ? undefined
     : createLeaseOwners(process, calls, leases, rows.now, tellAll);
-  const waiting = [...rows.pending].flatMap(([webhook, pending]) => (pending.size > 0 ? [webhook] : []));
-  const suspects = new Set(isSuspect ? waiting : []);
-  const owners = watched(leased ?? createSoleOwners(suspects), name, witness);
+  const store = storeOf(ground, process, calls, random.fork('hints'));
+  const owners = watched(leased ?? soleOwner(store, isSuspect), name, witness);
   let delivery: Delivery | undefined;
   const parts: DeliveryParts = {
-    store: storeOf(ground, process, calls, random.fork('hints')),
+    store,
     owners,
     sender: senderOf(ground, process, random.fork('sender'), leased?.clock ?? rows, kill),
     rules: scenario.rules,
@@ -135,7 +140,7 @@ export function startReplica({ ground, name, random, isSuspect, onDeath }: Repli
 /** By then pending requests have ended and were recorded. */
 const HAND_OVER_MS = ATTEMPT_MS + 1_000;
 
-function watched(owners: LeaseOwners | ReturnType<typeof createSoleOwners>, name: string, witness: Witness) {
+function watched(owners: LaneOwners, name: string, witness: Witness) {
   const fences = new Map<string, number>();
   return {
     ...owners,
