@@ -89,10 +89,10 @@ export type WebhooksReading = {
 };
 
 /** The state of sending. */
-export type SendingReading = LaneReading & { queue: QueueReading };
+export type SendingReading = LaneCounts & { queue: QueueReading };
 
 /** Counts of lanes. Each lane counts in one state, the first that applies. */
-export type LaneReading = {
+export type LaneCounts = {
   /** Deliveries in flight. */
   underWay: number;
   /** The last attempt got no complete response: one attempt at a time. */

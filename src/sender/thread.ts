@@ -64,7 +64,7 @@ async function serve(port: NonNullable<typeof parentPort>, options: SenderThread
     runtime: { clock, random: randomBytes, log },
     measures,
   });
-  reading = () => ({ ...delivery.reading(), queue: { queue: 'dispatch', ...lanes.waiting() } });
+  reading = () => ({ ...delivery.counts(), queue: { queue: 'dispatch', ...lanes.waiting() } });
   stop = async () => {
     await delivery.stop();
     await Promise.all([lanes.close(), tracing?.stop()]);

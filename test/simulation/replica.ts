@@ -169,11 +169,11 @@ function storeOf(ground: Ground, process: Process, { call }: Calls, random: Rand
     findWork: (after, limit) => call(() => lanes.findWork(after, limit), { isRead: true }),
     async read(request) {
       witness.note(name, 'reads', request);
-      const reading = await call(() => lanes.read(request), { isRead: true });
-      const { settings, asked, due, nextDue } = reading;
+      const contents = await call(() => lanes.read(request), { isRead: true });
+      const { settings, asked, due, nextDue } = contents;
       const keys = [asked, due].map((all) => all.map(({ event, generation }) => `${event.id} ${generation}`));
       witness.note(name, 'has read', { webhook: request.webhook, settings, keys, nextDue });
-      return reading;
+      return contents;
     },
     record: (outcomes: readonly Outcome[]) =>
       call(() => {

@@ -74,5 +74,5 @@ export function deliver({ store, owners, runtime, measures, bounds, ...options }
   }
 
   let stopping: Promise<void> | undefined;
-  return { reading: delivery.reading, stop: () => (stopping ??= finish()) };
+  return { counts: delivery.counts, stop: () => (stopping ??= finish()) };
 }

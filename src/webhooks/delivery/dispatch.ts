@@ -1,3 +1,4 @@
+import type { LaneCounts } from '../../observability/port.ts';
 import type { Attempt } from '../sending/attempt.ts';
 import { isAsNew, isBusy, type Lane, newLane, nextOf } from './lane.ts';
 import {
@@ -12,7 +13,7 @@ import {
 } from './lane-reads.ts';
 import { createLedger, type LedgerRules } from './ledger.ts';
 import { createPlaces, type PlaceRules } from './places.ts';
-import type { LaneReading, LaneRequest, Outcome, Recorded, Work } from './port.ts';
+import type { LaneContents, LaneRequest, Outcome, Recorded, Work } from './port.ts';
 import { createRequests, type RequestEffect, type RequestRules, type Sending } from './requests.ts';
 import { isProbed } from './trouble.ts';
 import { createWakes } from './wakes.ts';
@@ -35,7 +36,7 @@ export type Dispatch = {
   /** Hand a lane over: start nothing more, and give it back when everything started is recorded. */
   leave(webhook: string): void;
   /** A `read` ended; undefined when the store failed. */
-  hasRead(webhook: string, fence: number, reading: LaneReading | undefined, now: number): void;
+  hasRead(webhook: string, fence: number, found: LaneContents | undefined, now: number): void;
   /** A `suspect` was stored; false when the store failed. */
   suspected(sending: Sending, isWritten: boolean, now: number): void;
   /** A `send` ended; undefined if no request was made. */
@@ -52,7 +53,7 @@ export type Dispatch = {
   isIdle(): boolean;
   /** Gives up lanes that have nothing to do before this time, and returns them. */
   release(until: number, now: number): string[];
-  reading(now: number): DispatchReading;
+  counts(now: number): LaneCounts;
 };
 
 export type TakenLane = Pick<Lane, 'webhook' | 'fence' | 'isInherited'> & {
@@ -68,14 +69,11 @@ export type Effect =
   | RequestEffect
   | { do: 'record'; outcomes: readonly Outcome[] };
 
-/** Each lane counts in the first state that applies. */
-export type DispatchReading = { underWay: number; silent: number; failing: number };
-
 export type DispatchRules = ReadRules &
   PlaceRules &
   LedgerRules &
   RequestRules & {
-    /** How long after its last attempt a lane counts in a reading, and its trouble is remembered. */
+    /** How long after its last attempt a lane is counted as troubled, and its trouble is remembered. */
     troubledMs: number;
   };
 
@@ -250,7 +248,7 @@ export function createDispatch(rules: DispatchRules): Dispatch {
       return idle.map(({ webhook }) => webhook);
     },
 
-    reading(now) {
+    counts(now) {
       // Excludes lanes without due work and deleted webhooks, which delay nothing.
       const troubled = [...lanes.values()].filter(
         ({ sending, trouble }) => sending > 0 || now - trouble.lastAt < rules.troubledMs,

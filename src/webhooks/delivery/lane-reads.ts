@@ -1,6 +1,6 @@
 import { newBucket } from './bucket.ts';
-import { keyOf, type Lane, type LaneRules, type Reading } from './lane.ts';
-import type { DueDelivery, LaneReading, LaneRequest, LaneSettings } from './port.ts';
+import { keyOf, type Lane, type LaneRules, type ReadInProgress } from './lane.ts';
+import type { DueDelivery, LaneContents, LaneRequest, LaneSettings } from './port.ts';
 import { isProbed, noTrouble } from './trouble.ts';
 
 export type ReadRules = LaneRules & {
@@ -104,8 +104,8 @@ function readLimit(
 
 export function takeIn(
   lane: Lane,
-  reading: Reading,
-  found: LaneReading,
+  reading: ReadInProgress,
+  found: LaneContents,
   rules: LaneRules,
   now: number,
 ): void {

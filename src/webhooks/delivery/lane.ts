@@ -37,7 +37,7 @@ export type Lane = {
   lookAt: number;
   /** When the store may contain unread manual deliveries: until they are read, nothing of the queue starts. */
   askAt: number;
-  reading: Reading | undefined;
+  reading: ReadInProgress | undefined;
   /** In flight or not yet recorded, by event and generation. */
   underWay: Map<string, DueDelivery>;
   sending: number;
@@ -59,7 +59,7 @@ export type Lane = {
 };
 
 /** A read in progress. Its result may include deliveries recorded meanwhile. */
-export type Reading = {
+export type ReadInProgress = {
   isStale: boolean;
   /** Whether its result includes everything that waits here and still exists. */
   isWhole: boolean;

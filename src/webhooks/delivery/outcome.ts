@@ -90,12 +90,14 @@ function stateAfter(
   const failingSince = isFailure ? (settings.failingSince ?? attempt.at) : undefined;
   const asked = PAUSING.includes(attempt.status ?? 0) ? pauseOf(attempt.retryAfter, now) : undefined;
   const pausedUntil = Math.max(asked ?? 0, settings.pausedUntil ?? 0) || undefined;
-  const disabledReason = isFailure ? endOf(attempt, settings.failingSince, disableAfterMs, now) : undefined;
+  const disabledReason = isFailure
+    ? reasonToDisable(attempt, settings.failingSince, disableAfterMs, now)
+    : undefined;
   return { generation, pausedUntil, failingSince, disabledReason };
 }
 
 /** Why the webhook is disabled; undefined when it is not. */
-function endOf(
+function reasonToDisable(
   { status }: Attempt,
   failingSince: number | undefined,
   disableAfterMs: number,

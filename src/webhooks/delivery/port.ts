@@ -52,7 +52,7 @@ export type LaneRequest = {
   askedLimit: number;
 };
 
-export type LaneReading = {
+export type LaneContents = {
   /** Undefined when nothing may be sent: the webhook is disabled or gone. */
   settings: LaneSettings | undefined;
   /** Manual deliveries in order, at most `askedLimit`; fewer when no more are due. */
@@ -118,7 +118,7 @@ export type Recorded = 'settled' | 'anew' | 'late' | 'gone' | 'lost';
 export interface LaneStore {
   /** A page of the lanes with pending deliveries of enabled webhooks, in the order of their ids. */
   findWork(after: string | undefined, limit: number): Promise<Work[]>;
-  read(request: LaneRequest): Promise<LaneReading>;
+  read(request: LaneRequest): Promise<LaneContents>;
   /** One transaction. An attempt that was recorded before is not written twice. */
   record(outcomes: readonly Outcome[]): Promise<Recorded[]>;
   /** Increments `suspicions` of a delivery that is about to be sent. */

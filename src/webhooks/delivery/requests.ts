@@ -5,7 +5,7 @@ import type { Ledger } from './ledger.ts';
 import { type OutcomeRules, outcomeOf, poisonedOutcome, type Sent } from './outcome.ts';
 import type { Placed, Places } from './places.ts';
 import type { DueDelivery, Outcome, Recorded } from './port.ts';
-import { endOf, type TroubleRules, troubleAfter } from './trouble.ts';
+import { answerKindOf, type TroubleRules, troubleAfter } from './trouble.ts';
 
 /** One request. `changes`: how often its webhook had been changed when the request started. */
 export type Sending = Sent & Placed & { changes: number };
@@ -130,7 +130,8 @@ export function createRequests({ rules, ledger, places, ownLane, drop, wake }: R
       const isVoid = lane.state?.generation !== sending.settings.generation;
       const current = isVoid ? sending.settings : { ...sending.settings, ...lane.state };
       const outcome = outcomeOf({ ...sending, settings: current }, attempt, rules, now, rules.random);
-      if (!isVoid) lane.trouble = troubleAfter(lane.trouble, endOf(attempt), lane.sending === 0, rules, now);
+      if (!isVoid)
+        lane.trouble = troubleAfter(lane.trouble, answerKindOf(attempt), lane.sending === 0, rules, now);
       ledger.add(isVoid ? outcome : { ...outcome, begins: follow(lane, outcome) });
     },
 

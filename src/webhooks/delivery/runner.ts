@@ -1,10 +1,10 @@
+import type { LaneCounts } from '../../observability/port.ts';
 import type { Clock, Log } from '../../runtime.ts';
 import type { Attempt } from '../sending/attempt.ts';
 import type { Sendable } from '../sending/request.ts';
 import {
   createDispatch,
   type Dispatch,
-  type DispatchReading,
   type DispatchRules,
   type Effect,
   type TakenLane,
@@ -60,7 +60,7 @@ export type DeliveryBounds = {
 };
 
 export type Delivery = {
-  reading(): DispatchReading;
+  counts(): LaneCounts;
   /** Starts nothing more, waits up to `drainMs` for requests in flight, then ends them, and records the outcomes. */
   stop(): Promise<void>;
 };
@@ -269,7 +269,7 @@ export function startDelivery(parts: DeliveryParts): Delivery {
   const lingering = giveBackIdle();
   let stopping: Promise<void> | undefined;
   return {
-    reading: () => dispatch.reading(clock.now()),
+    counts: () => dispatch.counts(clock.now()),
     stop: () => (stopping ??= finish()),
   };
 }

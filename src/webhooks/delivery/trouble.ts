@@ -20,9 +20,9 @@ export type TroubleRules = {
 };
 
 /** How a request ended: with success, with a failing response, or without a complete response. */
-export type AttemptEnd = 'success' | 'failure' | 'silence';
+export type AnswerKind = 'success' | 'failure' | 'silence';
 
-export function endOf(attempt: Attempt): AttemptEnd {
+export function answerKindOf(attempt: Attempt): AnswerKind {
   if (attempt.error !== undefined) return 'silence';
   return failureOf(attempt) === undefined ? 'success' : 'failure';
 }
@@ -42,14 +42,14 @@ export function isProbed({ isSilent, failures }: Trouble, { failuresToProbe }: T
  */
 export function troubleAfter(
   before: Trouble,
-  end: AttemptEnd,
+  kind: AnswerKind,
   isLast: boolean,
   { failuresToProbe, probeMs }: TroubleRules,
   now: number,
 ): Trouble {
-  if (end === 'success') return noTrouble(now);
+  if (kind === 'success') return noTrouble(now);
   const failures = before.failures + 1;
-  const trouble = { ...before, failures, isSilent: end === 'silence', lastAt: now };
+  const trouble = { ...before, failures, isSilent: kind === 'silence', lastAt: now };
   if (failures < failuresToProbe) return trouble;
   if (before.pauseMs === 0) trouble.pauseMs = probeMs.first;
   else if (isLast) trouble.pauseMs = Math.min(2 * before.pauseMs, probeMs.most);

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Store } from '../../../src/store/store.ts';
 import type {
   DueDelivery,
-  LaneReading,
+  LaneContents,
   LaneStore,
   Outcome,
   Recorded,
@@ -212,7 +212,7 @@ export function createShadow({ real, rows, time, fail }: ShadowParts) {
 }
 
 /** What determines a lane; secrets are not part of the rules. */
-function shown({ settings, asked, due, nextDue }: LaneReading) {
+function shown({ settings, asked, due, nextDue }: LaneContents) {
   const { url, rate, pausedUntil, failingSince, generation } = settings ?? {};
   const delivery = ({ event, due, step, generation, isAsked, suspicions }: DueDelivery) =>
     `${event.id} due ${due} step ${step} generation ${generation} ${isAsked} ${suspicions}`;

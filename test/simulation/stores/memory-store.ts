@@ -1,6 +1,6 @@
 import type {
   DueDelivery,
-  LaneReading,
+  LaneContents,
   LaneRequest,
   LaneSettings,
   LaneState,
@@ -25,7 +25,7 @@ import {
  */
 export type MemoryLanes = {
   findWork(after: string | undefined, limit: number): Work[];
-  read(request: LaneRequest): LaneReading;
+  read(request: LaneRequest): LaneContents;
   /** `owns` says whether the lane is, under this fence, that of the replica. */
   record(
     replica: string,
@@ -77,7 +77,7 @@ function visiblePending(rows: Rows, webhook: string): DeliveryRow[] {
   return [...pendingOf(rows, webhook).values()].filter(({ event }) => isVisible(rows, webhook, event));
 }
 
-function read(rows: Rows, { webhook: id, now, after, limit, askedLimit }: LaneRequest): LaneReading {
+function read(rows: Rows, { webhook: id, now, after, limit, askedLimit }: LaneRequest): LaneContents {
   const webhook = rows.webhooks.get(id);
   if (webhook?.status !== 'enabled') {
     return { settings: undefined, asked: [], due: [], nextDue: undefined };

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { createDispatch, type DispatchRules, type Effect } from '../../../src/webhooks/delivery/dispatch.ts';
 import type { DueDelivery, Outcome, Recorded } from '../../../src/webhooks/delivery/port.ts';
 import type { Sending } from '../../../src/webhooks/delivery/requests.ts';
-import { attempt, deliveries, delivery, reading, rules, settings } from './due.ts';
+import { attempt, contents, deliveries, delivery, rules, settings } from './due.ts';
 
 type Call = Extract<Effect, { do: 'read' }>;
 
@@ -48,7 +48,7 @@ function start(more: Partial<DispatchRules> = {}) {
   function answer({ request: { webhook, after, limit, askedLimit } }: Call) {
     const all = backlogs.get(webhook) ?? [];
     const behind = all.filter(({ due, event }) => !after || due > after.due || event.id > after.event);
-    return reading({
+    return contents({
       asked: all.filter(({ isAsked }) => isAsked).slice(0, askedLimit),
       due: behind.slice(0, limit).map((one) => ({ ...one, isAsked: false })),
     });
@@ -85,8 +85,8 @@ test('a lane not tried for long counts as neither silent nor failing', () => {
   add('fails', deliveries(rules.failuresToProbe));
   const begun = advance();
   for (const one of begun) end(one, one.webhook === 'hangs' ? 'hangs' : 500);
-  assert.deepEqual(dispatch.reading(rules.troubledMs - 1), { underWay: 0, silent: 1, failing: 1 });
-  assert.deepEqual(dispatch.reading(rules.troubledMs), { underWay: 0, silent: 0, failing: 0 });
+  assert.deepEqual(dispatch.counts(rules.troubledMs - 1), { underWay: 0, silent: 1, failing: 1 });
+  assert.deepEqual(dispatch.counts(rules.troubledMs), { underWay: 0, silent: 0, failing: 0 });
 });
 
 test('deliveries are read ahead of running requests, in groups', () => {
@@ -214,7 +214,7 @@ test('silent webhooks together take at most half of the places', () => {
   for (let begun = advance(); begun.some(({ isSilent }) => !isSilent); begun = advance()) {
     for (const one of begun) if (!one.isSilent) end(one, 'hangs');
   }
-  assert.equal(dispatch.reading(0).underWay, 128);
+  assert.equal(dispatch.counts(0).underWay, 128);
   add('other', deliveries(50));
   assert.ok(countOf(advance(), 'other') > 8);
 });
@@ -227,7 +227,7 @@ test('a request that could not be made does not affect its webhook, and is made 
   dispatch.ended(one, undefined, 0);
   assert.deepEqual(advance(rules.notMadeMs - 1), []);
   assert.equal(advance(rules.notMadeMs).length, 1);
-  assert.deepEqual(dispatch.reading(rules.notMadeMs), { underWay: 1, silent: 0, failing: 0 });
+  assert.deepEqual(dispatch.counts(rules.notMadeMs), { underWay: 1, silent: 0, failing: 0 });
 });
 
 test('an idle lane is given up, and requested again when it has work', () => {
@@ -326,7 +326,7 @@ test('a delivery that kills each process is found even after many unrecorded one
         else if (effect.do === 'read') {
           const { after, limit } = effect.request;
           const behind = [...waiting.values()].filter(({ event }) => !after || event.id > after.event);
-          dispatch.hasRead('a', 1, reading({ due: behind.slice(0, limit) }), 0);
+          dispatch.hasRead('a', 1, contents({ due: behind.slice(0, limit) }), 0);
         } else if (effect.do === 'suspect') {
           commit();
           const { delivery } = effect.sending;
@@ -384,7 +384,7 @@ test('outcomes are recorded again until the store takes them', () => {
   const dispatch = createDispatch(rules);
   dispatch.taken({ webhook: 'a', fence: 1, isInherited: false, isSuspect: false }, 0);
   dispatch.advance(0);
-  dispatch.hasRead('a', 1, reading({ settings: settings(), due: deliveries(1) }), 0);
+  dispatch.hasRead('a', 1, contents({ settings: settings(), due: deliveries(1) }), 0);
   const [send] = dispatch.advance(0).filter((effect) => effect.do === 'send');
   assert.ok(send);
   dispatch.ended(send.sending, attempt(200, 0), 0);

@@ -1,5 +1,5 @@
 import type { DispatchRules } from '../../../src/webhooks/delivery/dispatch.ts';
-import type { DueDelivery, LaneReading, LaneSettings } from '../../../src/webhooks/delivery/port.ts';
+import type { DueDelivery, LaneContents, LaneSettings } from '../../../src/webhooks/delivery/port.ts';
 import type { Attempt } from '../../../src/webhooks/sending/attempt.ts';
 
 /** Shared by the tests of the delivery core: rules, and a store's answers. */
@@ -49,7 +49,7 @@ export function settings(more: Partial<LaneSettings> = {}): LaneSettings {
   };
 }
 
-export function reading(more: Partial<LaneReading> = {}): LaneReading {
+export function contents(more: Partial<LaneContents> = {}): LaneContents {
   return { settings: settings(), asked: [], due: [], nextDue: undefined, ...more };
 }
 

@@ -10,14 +10,14 @@ import {
   setState,
 } from '../../../src/webhooks/delivery/lane.ts';
 import { lookAt, takeIn } from '../../../src/webhooks/delivery/lane-reads.ts';
-import type { DueDelivery, LaneReading, LaneSettings } from '../../../src/webhooks/delivery/port.ts';
-import { type AttemptEnd, troubleAfter } from '../../../src/webhooks/delivery/trouble.ts';
-import { deliveries, delivery, reading, rules, settings } from './due.ts';
+import type { DueDelivery, LaneContents, LaneSettings } from '../../../src/webhooks/delivery/port.ts';
+import { type AnswerKind, troubleAfter } from '../../../src/webhooks/delivery/trouble.ts';
+import { contents, deliveries, delivery, rules, settings } from './due.ts';
 
 const WIDE = 1000;
 
 function laneWith(
-  found: Partial<LaneReading>,
+  found: Partial<LaneContents>,
   { isInherited = false, careful = 0, now = 0, limit = WIDE, lookAt = Number.POSITIVE_INFINITY } = {},
 ): Lane {
   const lane = newLane('wh_1', { fence: 1, isInherited, careful, takenAt: now });
@@ -26,7 +26,7 @@ function laneWith(
 }
 
 /** Gives the lane what a read that started just now found. */
-function give(lane: Lane, found: Partial<LaneReading>, now = 0, recorded: string[] = [], more = {}): void {
+function give(lane: Lane, found: Partial<LaneContents>, now = 0, recorded: string[] = [], more = {}): void {
   const began = {
     isStale: false,
     isWhole: false,
@@ -37,7 +37,7 @@ function give(lane: Lane, found: Partial<LaneReading>, now = 0, recorded: string
     recorded: new Set(recorded),
     ...more,
   };
-  takeIn(lane, began, reading(found), rules, now);
+  takeIn(lane, began, contents(found), rules, now);
 }
 
 function laneOf(more: Partial<LaneSettings> = {}): Lane {
@@ -60,17 +60,17 @@ function fill(lane: Lane, now = 0): DueDelivery[] {
   return begun;
 }
 
-function end(lane: Lane, one: DueDelivery | undefined, how: AttemptEnd, now = 0): void {
+function end(lane: Lane, one: DueDelivery | undefined, how: AnswerKind, now = 0): void {
   assert.ok(one);
   leave(lane, one, true);
   learn(lane, how, now);
 }
 
-function learn(lane: Lane, how: AttemptEnd, now: number): void {
+function learn(lane: Lane, how: AnswerKind, now: number): void {
   lane.trouble = troubleAfter(lane.trouble, how, lane.sending === 0, rules, now);
 }
 
-function attempt(lane: Lane, how: AttemptEnd, now = 0): void {
+function attempt(lane: Lane, how: AnswerKind, now = 0): void {
   const one = next(lane, now);
   assert.ok(one);
   begin(lane, one);

@@ -1,5 +1,5 @@
 import { lanes as leases } from '../../../limits.ts';
-import type { LaneReading, LaneRequest, Work } from '../../../webhooks/delivery/port.ts';
+import type { LaneContents, LaneRequest, Work } from '../../../webhooks/delivery/port.ts';
 import { SENT_TYPES, toDueDelivery, toLaneSettings } from '../../rows.ts';
 import { IS_VISIBLE } from '../access/shares.ts';
 import type { Database, Row } from '../engine/database.ts';
@@ -17,7 +17,7 @@ export function laneReads({ read, write }: Pick<Database, 'read' | 'write'>) {
     return row && { row, asked: rows(row.asked), due: rows(row.due) };
   }
 
-  async function readLane(request: LaneRequest): Promise<LaneReading> {
+  async function readLane(request: LaneRequest): Promise<LaneContents> {
     const found = await look(request);
     if (!found) return NOTHING;
     const { row, asked, due } = found;
@@ -60,7 +60,7 @@ export const isOfAnother = (webhook: string, self: string) => `EXISTS (
         WHERE l.webhook = ${webhook} AND l.replica <> ${self}
       )`;
 
-const NOTHING: LaneReading = { settings: undefined, asked: [], due: [], nextDue: undefined };
+const NOTHING: LaneContents = { settings: undefined, asked: [], due: [], nextDue: undefined };
 
 /** One lookup per enabled webhook. Skips deliveries due later than in $4 milliseconds, and lanes of live replicas. */
 export const FIND_WORK = statement`WITH others AS MATERIALIZED (

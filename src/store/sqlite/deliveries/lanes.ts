@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type {
-  LaneReading,
+  LaneContents,
   LaneRequest,
   LaneSettings,
   Position,
@@ -39,7 +39,7 @@ export function laneReads(db: DatabaseSync) {
   };
 }
 
-type LaneFound = LaneReading & {
+type LaneFound = LaneContents & {
   /** Events that are missing though they have deliveries. */
   missing: string[];
 };
@@ -48,10 +48,10 @@ type LaneFound = LaneReading & {
 export async function readSound(
   read: () => LaneFound,
   giveUp: (events: readonly string[]) => Promise<unknown>,
-): Promise<LaneReading> {
+): Promise<LaneContents> {
   for (;;) {
-    const { missing, ...reading } = read();
-    if (missing.length === 0) return reading;
+    const { missing, ...contents } = read();
+    if (missing.length === 0) return contents;
     await giveUp(missing);
   }
 }
