@@ -270,7 +270,8 @@ const LONG_FUNCTIONS: Readonly<Record<string, string>> = {
   'store/sqlite/engine/watch.ts watchStore':
     'what is wrong with one store, of three kinds that affect each other',
   'store/sqlite/engine/writer-thread.ts serve': 'the connection and the ports of one thread',
-  'store/sqlite/engine/writer.ts createWriter': 'one transaction, and its commands one by one after it failed',
+  'store/sqlite/engine/writer.ts createWriter':
+    'one transaction, and its commands one by one after it failed',
   'store/sqlite/store.ts openSqliteStore':
     'the wiring of one store, and the order in which it opens and closes',
   'webhooks/delivery/dispatch.ts createDispatch': 'the lanes of one process, which take turns',
@@ -278,7 +279,7 @@ const LONG_FUNCTIONS: Readonly<Record<string, string>> = {
   'webhooks/delivery/places.ts createPlaces': 'the places to send in, which all lanes share',
   'webhooks/delivery/requests.ts createRequests':
     'the requests in flight to receivers, until their outcomes are recorded',
-  'webhooks/delivery/runner.ts startDelivery':
+  'webhooks/delivery/runner.ts startRunner':
     'the one place where the rules meet the store, the sender and the clock',
   'webhooks/sending/connections.ts createConnections': 'the connections of all webhooks, and their bounds',
   'webhooks/sending/exchange.ts exchange': 'one request and its answer: each event of the socket may end it',

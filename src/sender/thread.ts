@@ -54,7 +54,7 @@ async function serve(port: NonNullable<typeof parentPort>, options: SenderThread
   const tracing = await openTraces(options, log);
   const target = createTarget({ allowed: parseNetworks(networks), resolve: createResolve() });
   const sender = createSender({ target, clock, version, source: publicUrl });
-  const delivery = deliver({
+  const runner = deliver({
     store,
     owners,
     sender: tracing ? traceAttempts(sender, tracing.tracer) : sender,
@@ -64,9 +64,9 @@ async function serve(port: NonNullable<typeof parentPort>, options: SenderThread
     runtime: { clock, random: randomBytes, log },
     measures,
   });
-  reading = () => ({ ...delivery.counts(), queue: { queue: 'dispatch', ...lanes.waiting() } });
+  reading = () => ({ ...runner.counts(), queue: { queue: 'dispatch', ...lanes.waiting() } });
   stop = async () => {
-    await delivery.stop();
+    await runner.stop();
     await Promise.all([lanes.close(), tracing?.stop()]);
     // The combined messages are on their way; a hanging lookup would keep the thread alive.
     setImmediate(() => process.exit());

@@ -1,10 +1,10 @@
 import { silentLog } from '../../src/runtime.ts';
 import type { LaneStore, Outcome, Work } from '../../src/webhooks/delivery/port.ts';
 import {
-  type Delivery,
-  type DeliveryParts,
   type LaneOwners,
-  startDelivery,
+  type Runner,
+  type RunnerParts,
+  startRunner,
 } from '../../src/webhooks/delivery/runner.ts';
 import { soleOwner } from '../../src/webhooks/delivery/sole-owner.ts';
 import type { Attempt } from '../../src/webhooks/sending/attempt.ts';
@@ -40,7 +40,7 @@ export type Replica = {
   name: string;
   isAlive(): boolean;
   isFrozen(): boolean;
-  delivery(): Delivery | undefined;
+  runner(): Runner | undefined;
   held(): number;
   kill(): void;
   freeze(ms: number): void;
@@ -86,8 +86,8 @@ export function startReplica({ ground, name, random, isSuspect, onDeath }: Repli
     : createLeaseOwners(process, calls, leases, rows.now, tellAll);
   const store = storeOf(ground, process, calls, random.fork('hints'));
   const owners = watched(leased ?? soleOwner(store, isSuspect), name, witness);
-  let delivery: Delivery | undefined;
-  const parts: DeliveryParts = {
+  let runner: Runner | undefined;
+  const parts: RunnerParts = {
     store,
     owners,
     sender: senderOf(ground, process, random.fork('sender'), leased?.clock ?? rows, kill),
@@ -98,9 +98,7 @@ export function startReplica({ ground, name, random, isSuspect, onDeath }: Repli
     log: silentLog,
     timers: process.timers,
   };
-  void (leased?.ready ?? Promise.resolve()).then(() =>
-    process.enter(() => (delivery = startDelivery(parts))),
-  );
+  void (leased?.ready ?? Promise.resolve()).then(() => process.enter(() => (runner = startRunner(parts))));
 
   function handOver(): void {
     const lanes = leased?.leave() ?? [];
@@ -112,7 +110,7 @@ export function startReplica({ ground, name, random, isSuspect, onDeath }: Repli
   }
 
   async function stop(): Promise<void> {
-    await delivery?.stop();
+    await runner?.stop();
     await leased?.stop();
     if (!process.isAlive()) return;
     witness.ended(name);
@@ -124,7 +122,7 @@ export function startReplica({ ground, name, random, isSuspect, onDeath }: Repli
     name,
     isAlive: process.isAlive,
     isFrozen: process.isFrozen,
-    delivery: () => delivery,
+    runner: () => runner,
     held: () => leased?.held() ?? 0,
     kill,
     freeze(ms) {
@@ -207,7 +205,7 @@ function senderOf(
   random: Random,
   clock: { now(): number },
   die: () => void,
-): DeliveryParts['sender'] {
+): RunnerParts['sender'] {
   const cuts = new Set<() => void>();
   const isMade = () =>
     time.now() >= scenario.start + scenario.busyMs || !random.chance(scenario.faults.notMade);

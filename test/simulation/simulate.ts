@@ -115,7 +115,7 @@ function isDone(rows: Rows, replicas: readonly Replica[]): boolean {
       if (isVisible(rows, id, event)) return false;
   }
   return replicas.every(
-    (replica) => replica.isAlive() && replica.held() === 0 && replica.delivery()?.counts().underWay === 0,
+    (replica) => replica.isAlive() && replica.held() === 0 && replica.runner()?.counts().underWay === 0,
   );
 }
 

@@ -3,13 +3,7 @@ import { type Runtime, steadyClock } from '../../runtime.ts';
 import type { DispatchRules } from './dispatch.ts';
 import type { LaneStore } from './port.ts';
 import { createReports, type DeliveryMeasures } from './reports.ts';
-import {
-  type Delivery,
-  type DeliveryBounds,
-  type DeliveryParts,
-  type LaneOwners,
-  startDelivery,
-} from './runner.ts';
+import { type LaneOwners, type Runner, type RunnerBounds, type RunnerParts, startRunner } from './runner.ts';
 import type { Schedule } from './schedule.ts';
 
 /** The lanes of this process, possibly one of several that send from the same store. */
@@ -25,7 +19,7 @@ export type OwnedLanes = LaneOwners & {
 export type DeliverOptions = {
   store: LaneStore;
   owners: OwnedLanes;
-  sender: DeliveryParts['sender'];
+  sender: RunnerParts['sender'];
   schedule: Schedule;
   /** A webhook is disabled after every attempt has failed for this long. */
   disableAfterMs: number;
@@ -34,15 +28,15 @@ export type DeliverOptions = {
   runtime: Pick<Runtime, 'clock' | 'random' | 'log'>;
   measures?: DeliveryMeasures | undefined;
   /** Overrides the limits of the service. */
-  bounds?: Partial<DispatchRules & DeliveryBounds>;
+  bounds?: Partial<DispatchRules & RunnerBounds>;
 };
 
 /** Sends what is due in the lanes that this process owns: after a suspension it may have lost some without knowing. */
-export function deliver({ store, owners, runtime, measures, bounds, ...options }: DeliverOptions): Delivery {
+export function deliver({ store, owners, runtime, measures, bounds, ...options }: DeliverOptions): Runner {
   const { schedule, disableAfterMs, concurrency, sender } = options;
   const { random, log } = runtime;
   const all = { ...limits, ...bounds };
-  const delivery = startDelivery({
+  const runner = startRunner({
     store,
     owners,
     sender: {
@@ -69,10 +63,10 @@ export function deliver({ store, owners, runtime, measures, bounds, ...options }
 
   async function finish(): Promise<void> {
     await owners.drain();
-    await delivery.stop();
+    await runner.stop();
     await owners.stop();
   }
 
   let stopping: Promise<void> | undefined;
-  return { counts: delivery.counts, stop: () => (stopping ??= finish()) };
+  return { counts: runner.counts, stop: () => (stopping ??= finish()) };
 }

@@ -29,7 +29,7 @@ export interface LaneOwners {
   check?(): void;
 }
 
-export type DeliveryParts = {
+export type RunnerParts = {
   store: LaneStore;
   owners: LaneOwners;
   sender: {
@@ -39,7 +39,7 @@ export type DeliveryParts = {
     stop(): Promise<void>;
   };
   rules: DispatchRules;
-  bounds: DeliveryBounds;
+  bounds: RunnerBounds;
   /** Called with what was stored. */
   onRecorded(outcomes: readonly Outcome[], results: readonly Recorded[]): void;
   /** The store's clock, which never goes back. */
@@ -48,7 +48,7 @@ export type DeliveryParts = {
   timers?: Timers | undefined;
 };
 
-export type DeliveryBounds = {
+export type RunnerBounds = {
   /** The shortest pause between searches without a hint. Searches take at most a tenth of the time, within bounds. */
   searchMs: number;
   searchedTogether: number;
@@ -59,14 +59,14 @@ export type DeliveryBounds = {
   lastRecordMs: number;
 };
 
-export type Delivery = {
+export type Runner = {
   counts(): LaneCounts;
   /** Starts nothing more, waits up to `drainMs` for requests in flight, then ends them, and records the outcomes. */
   stop(): Promise<void>;
 };
 
 /** Carries out the decisions of the rules (`dispatch.ts`). */
-export function startDelivery(parts: DeliveryParts): Delivery {
+export function startRunner(parts: RunnerParts): Runner {
   const { store, owners, sender, rules, bounds, onRecorded, clock, log, timers = systemTimers } = parts;
   const dispatch = createDispatch(rules);
   const stopped = new AbortController();

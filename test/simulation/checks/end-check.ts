@@ -42,7 +42,7 @@ export function checkEnd({ rows, witness, scenario }: Ground, replicas: readonly
 
   function checkReplica(replica: Replica): void {
     if (!replica.isAlive()) return;
-    const { underWay = 0 } = replica.delivery()?.counts() ?? {};
+    const { underWay = 0 } = replica.runner()?.counts() ?? {};
     if (underWay > 0) witness.fail(`${replica.name} believes that ${underWay} requests are under way`);
     if (replica.held() > 0) witness.fail(`${replica.name} holds ${replica.held()} lanes that have nothing`);
   }

@@ -57,7 +57,7 @@ export function watchProgress(ground: Ground, replicas: readonly Replica[]): Pro
     return (
       since - faultAt > CALM_MS &&
       changedAt < since &&
-      replicas.every((replica) => replica.isAlive() && !replica.isFrozen() && replica.delivery())
+      replicas.every((replica) => replica.isAlive() && !replica.isFrozen() && replica.runner())
     );
   }
 

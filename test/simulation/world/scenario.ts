@@ -1,5 +1,5 @@
 import type { DispatchRules } from '../../../src/webhooks/delivery/dispatch.ts';
-import type { DeliveryBounds } from '../../../src/webhooks/delivery/runner.ts';
+import type { RunnerBounds } from '../../../src/webhooks/delivery/runner.ts';
 import type { Random } from './random.ts';
 
 /** What a seed determines in advance. Each kind of fault is part of only some runs, so that others progress far. */
@@ -13,7 +13,7 @@ export type Scenario = {
   isQuiet: boolean;
   owners: number;
   rules: DispatchRules;
-  bounds: DeliveryBounds;
+  bounds: RunnerBounds;
   users: number;
   webhooks: number;
   /** Average time between users' requests. */

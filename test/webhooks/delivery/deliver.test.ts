@@ -9,7 +9,7 @@ import { silentLog, systemRuntime } from '../../../src/runtime.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { type DeliverOptions, deliver } from '../../../src/webhooks/delivery/deliver.ts';
 import type { LaneStore, Outcome, Recorded } from '../../../src/webhooks/delivery/port.ts';
-import type { Delivery } from '../../../src/webhooks/delivery/runner.ts';
+import type { Runner } from '../../../src/webhooks/delivery/runner.ts';
 import { soleOwner } from '../../../src/webhooks/delivery/sole-owner.ts';
 import { redeliver, testWebhook } from '../../../src/webhooks/delivery-operations.ts';
 import { createWebhook } from '../../../src/webhooks/operations.ts';
@@ -28,14 +28,14 @@ let store: Store;
 let storeLanes: LaneStore;
 let drop: () => Promise<void>;
 let senders: Sender[] = [];
-let running: Delivery[] = [];
+let running: Runner[] = [];
 let receivers: Receiver[] = [];
 
 before(async () => {
   ({ store, lanes: storeLanes, drop } = await openTemporaryStore());
 });
 afterEach(async () => {
-  for (const delivery of running) await delivery.stop();
+  for (const runner of running) await runner.stop();
   for (const sender of senders) await sender.stop();
   for (const receiver of receivers) await receiver.stop();
   for (const { id } of await store.access.users()) {
@@ -110,7 +110,7 @@ function start({ schedule = [0, 20, 20], disableAfterMs = 1e9, concurrency = 16,
   const parts = { target, clock: runtime.clock, version: '1.0.0', source: 'https://plants.example' };
   const sender = createSender({ ...parts, attemptMs: 400 });
   senders.push(sender);
-  const delivery = deliver({
+  const runner = deliver({
     store: lanes,
     owners: { ...soleOwner(lanes, setting.wasKilled ?? false), ...setting.owners },
     sender,
@@ -125,14 +125,14 @@ function start({ schedule = [0, 20, 20], disableAfterMs = 1e9, concurrency = 16,
       ...setting.bounds,
     },
   });
-  running.push(delivery);
+  running.push(runner);
 
   async function ended(count: number): Promise<Outcome[]> {
     const over = () => recorded.filter(({ next }) => next.state !== 'pending');
     while (over().length < count) await once(outcomes, 'recorded');
     return over();
   }
-  return { delivery, recorded, ended };
+  return { runner, recorded, ended };
 }
 
 /** State, attempts and reason of a webhook's only delivery. */
@@ -303,14 +303,14 @@ test("a killed process's deliveries are resent after the next start, one at a ti
   const owner = await newOwner();
   const { webhook } = await subscribe(owner, receiver);
   // The killed process records nothing.
-  const { delivery } = start({
+  const { runner } = start({
     lanes: { record: () => new Promise<never>(() => {}) },
     bounds: { drainMs: 1, lastRecordMs: 1 },
     concurrency: 3,
   });
   await addPlants(owner, 8);
   await receiver.receive(3);
-  await delivery.stop();
+  await runner.stop();
 
   let underWay = 0;
   let most = 0;
@@ -423,10 +423,10 @@ test('stopping waits for pending requests, records them, and starts no more', as
   receiver.usually((_, response) => answers.push(() => response.writeHead(200).end()));
   const owner = await newOwner();
   await subscribe(owner, receiver);
-  const { delivery, recorded } = start({ concurrency: 2 });
+  const { runner, recorded } = start({ concurrency: 2 });
   await addPlants(owner, 5);
   await receiver.receive(2);
-  const stopping = Promise.all([delivery.stop(), delivery.stop()]);
+  const stopping = Promise.all([runner.stop(), runner.stop()]);
   for (const answer of answers) answer();
   await stopping;
   assert.deepEqual(
@@ -444,7 +444,7 @@ test('stopping ends requests that take too long, which are resent after the next
   const first = start({ bounds: { drainMs: 10 } });
   await addPlants(owner, 1);
   await receiver.receive(1);
-  await first.delivery.stop();
+  await first.runner.stop();
   assert.deepEqual(first.recorded, []);
   const second = start();
   await second.ended(1);
@@ -456,12 +456,12 @@ test('delivery can be stopped when the store never answers again', async () => {
   const owner = await newOwner();
   await subscribe(owner, receiver);
   const never = () => new Promise<never>(() => {});
-  const { delivery } = start({ lanes: { record: never }, bounds: { drainMs: 10, lastRecordMs: 10 } });
+  const { runner } = start({ lanes: { record: never }, bounds: { drainMs: 10, lastRecordMs: 10 } });
   await addPlants(owner, 1);
   await receiver.receive(1);
-  await delivery.stop();
+  await runner.stop();
   const down = () => Promise.reject(new AppError(50302));
-  await start({ lanes: { findWork: down, read: down } }).delivery.stop();
+  await start({ lanes: { findWork: down, read: down } }).runner.stop();
 });
 
 test('deleting a webhook during a request does no harm', async () => {

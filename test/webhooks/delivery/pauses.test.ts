@@ -8,7 +8,7 @@ import { silentLog, systemRuntime } from '../../../src/runtime.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/store.ts';
 import { deliver } from '../../../src/webhooks/delivery/deliver.ts';
 import type { LaneStore } from '../../../src/webhooks/delivery/port.ts';
-import type { Delivery } from '../../../src/webhooks/delivery/runner.ts';
+import type { Runner } from '../../../src/webhooks/delivery/runner.ts';
 import { soleOwner } from '../../../src/webhooks/delivery/sole-owner.ts';
 import { newKeyPair, newSecret } from '../../../src/webhooks/sending/signature.ts';
 import { type Receiver, startReceiver } from '../../../testkit/receivers/receiver.ts';
@@ -125,9 +125,9 @@ async function newSubscriber(t: TestContext) {
   const onFatal = assert.ifError;
   const store = await openSqliteStore({ path, writer: 'thread', clock, deliveryDelayMs: 0, onFatal });
   const { store: lanes, close } = await lanesOf(store);
-  const running: Delivery[] = [];
+  const running: Runner[] = [];
   t.after(async () => {
-    for (const delivery of running) await delivery.stop();
+    for (const runner of running) await runner.stop();
     await receiver.stop();
     await close();
     await store.close();
@@ -142,7 +142,7 @@ async function newSubscriber(t: TestContext) {
   return { store, lanes, owner: user.id, receiver, deliverFrom };
 }
 
-function start(lanes: LaneStore): Delivery {
+function start(lanes: LaneStore): Runner {
   return deliver({
     store: lanes,
     owners: soleOwner(lanes, false),
