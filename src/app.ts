@@ -16,7 +16,7 @@ import { database, http as limits, processes } from './limits.ts';
 import type { Metrics } from './observability/metrics.ts';
 import type { Measures } from './observability/port.ts';
 import { type Clock, createIds, type Runtime } from './runtime.ts';
-import { type Sending, startSending } from './sender/supervisor.ts';
+import { type SenderSupervisor, startSending } from './sender/supervisor.ts';
 import { requireWritable } from './store/sqlite/engine/connection.ts';
 import { recoverStore } from './store/sqlite/files/durable-log.ts';
 import { fileSize } from './store/sqlite/files/file-size.ts';
@@ -240,7 +240,10 @@ function startDispatching(parts: Parts, publicUrl: string): () => Promise<unknow
   return () => Promise.all([delivery.stop(), housekeeper.stop()]);
 }
 
-function startDelivering({ config, runtime, store, wasKilled, metrics }: Parts, publicUrl: string): Sending {
+function startDelivering(
+  { config, runtime, store, wasKilled, metrics }: Parts,
+  publicUrl: string,
+): SenderSupervisor {
   const measures = metrics?.measures;
   const settings = {
     schedule: config.webhookRetrySchedule,

@@ -24,7 +24,7 @@ export type SenderParts = {
   measures: Measures | undefined;
 };
 
-export type Sending = {
+export type SenderSupervisor = {
   reading(): Promise<SendingReading>;
   /** Lets the thread finish what is in progress. May be called twice. */
   stop(): Promise<void>;
@@ -34,7 +34,7 @@ export type Sending = {
  * Delivers in a separate thread, which starts with the first work: a service without webhooks saves its memory. If
  * the thread dies, another one replaces it and resends what was not recorded.
  */
-export function startSending({ lanes, wasKilled, ...parts }: SenderParts): Sending {
+export function startSending({ lanes, wasKilled, ...parts }: SenderParts): SenderSupervisor {
   const { log } = parts;
   const stopped = new AbortController();
   let thread: SenderThread | undefined;

@@ -79,8 +79,8 @@ const mutants: readonly Mutant[] = [
   {
     breaks: 'an attempt in flight ends a pause',
     file: `${CORE}/requests.ts`,
-    from: 'const current = isVoid ? sending.settings : { ...sending.settings, ...lane.state };',
-    to: 'const current = sending.settings;',
+    from: 'const current = isVoid ? request.settings : { ...request.settings, ...lane.state };',
+    to: 'const current = request.settings;',
   },
   {
     breaks: 'a retry comes at the wrong time',
@@ -211,13 +211,13 @@ const mutants: readonly Mutant[] = [
   {
     breaks: 'what was noted before a change is sent after it',
     file: `${CORE}/requests.ts`,
-    from: 'if (ownLane(sending)?.changes === sending.changes) return',
-    to: 'if (sending.changes >= 0) return',
+    from: 'if (ownLane(request)?.changes === request.changes) return',
+    to: 'if (request.changes >= 0) return',
   },
   {
     breaks: 'failures at the old URL count for the new one',
     file: `${CORE}/requests.ts`,
-    from: 'const isVoid = lane.state?.generation !== sending.settings.generation;',
+    from: 'const isVoid = lane.state?.generation !== request.settings.generation;',
     to: 'const isVoid = lane.state === undefined;',
   },
   {

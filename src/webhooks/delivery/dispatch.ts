@@ -14,7 +14,7 @@ import {
 import { createLedger, type LedgerRules } from './ledger.ts';
 import { createPlaces, type PlaceRules } from './places.ts';
 import type { LaneContents, LaneRequest, Outcome, Recorded, Work } from './port.ts';
-import { createRequests, type RequestEffect, type RequestRules, type Sending } from './requests.ts';
+import { createRequests, type InFlight, type RequestEffect, type RequestRules } from './requests.ts';
 import { isProbed } from './trouble.ts';
 import { createWakes } from './wakes.ts';
 
@@ -38,9 +38,9 @@ export type Dispatch = {
   /** A `read` ended; undefined when the store failed. */
   hasRead(webhook: string, fence: number, found: LaneContents | undefined, now: number): void;
   /** A `suspect` was stored; false when the store failed. */
-  suspected(sending: Sending, isWritten: boolean, now: number): void;
+  suspected(request: InFlight, isWritten: boolean, now: number): void;
   /** A `send` ended; undefined if no request was made. */
-  ended(sending: Sending, attempt: Attempt | undefined, now: number): void;
+  ended(request: InFlight, attempt: Attempt | undefined, now: number): void;
   /** A `record` ended; undefined when the store failed. */
   recorded(results: readonly Recorded[] | undefined, now: number): void;
   /** Starts nothing more; outcomes are still recorded. */
@@ -197,9 +197,9 @@ export function createDispatch(rules: DispatchRules): Dispatch {
       wake(lane);
     },
 
-    suspected(sending, isWritten, now) {
+    suspected(request, isWritten, now) {
       if (!isWritten) ledger.failed(now);
-      requests.suspected(sending, isWritten && !isDraining, now);
+      requests.suspected(request, isWritten && !isDraining, now);
     },
 
     ended: requests.ended,
@@ -251,7 +251,7 @@ export function createDispatch(rules: DispatchRules): Dispatch {
     counts(now) {
       // Excludes lanes without due work and deleted webhooks, which delay nothing.
       const troubled = [...lanes.values()].filter(
-        ({ sending, trouble }) => sending > 0 || now - trouble.lastAt < rules.troubledMs,
+        ({ inFlight, trouble }) => inFlight > 0 || now - trouble.lastAt < rules.troubledMs,
       );
       const silent = troubled.filter(({ trouble }) => trouble.isSilent).length;
       const failing = troubled.filter(({ trouble }) => !trouble.isSilent && isProbed(trouble, rules)).length;

@@ -40,7 +40,7 @@ export type Lane = {
   reading: ReadInProgress | undefined;
   /** In flight or not yet recorded, by event and generation. */
   underWay: Map<string, DueDelivery>;
-  sending: number;
+  inFlight: number;
   /** The manual delivery in the reserved slot. */
   reserved: DueDelivery | undefined;
   /** The delivery in flight beside which only a new manual one may start. */
@@ -98,7 +98,7 @@ export function newLane(
     askAt: Number.POSITIVE_INFINITY,
     reading: undefined,
     underWay: new Map(),
-    sending: 0,
+    inFlight: 0,
     reserved: undefined,
     alone: undefined,
     careful,
@@ -130,24 +130,24 @@ export type Hindrance =
  * @returns the next delivery that may be sent, or why none may
  */
 export function nextOf(lane: Lane, width: number, rules: LaneRules, now: number): DueDelivery | Hindrance {
-  const { settings, asked, askAt, queue, trouble, sending, reserved } = lane;
+  const { settings, asked, askAt, queue, trouble, inFlight, reserved } = lane;
   const next = asked[0] ?? (askAt <= now ? undefined : queue[0]);
   if (!settings || !next || mustWait(lane, next)) return 'itself';
   const admitted = admittedAt(lane, settings, now);
   if (admitted > now) return { until: admitted };
   if (next.isAsked && !reserved) return next;
   if (now < trouble.opensAt) return { until: trouble.opensAt };
-  const ordinary = reserved ? sending - 1 : sending;
+  const ordinary = reserved ? inFlight - 1 : inFlight;
   if (ordinary >= (isProbed(trouble, rules) ? 1 : rules.concurrency)) return 'itself';
   if (ordinary < width) return next;
-  return sending > 0 ? 'itself' : 'places';
+  return inFlight > 0 ? 'itself' : 'places';
 }
 
 /** Whether one of the two must be sent alone: this delivery or what is in flight. */
-function mustWait({ alone, careful, sending, reserved, takenAt }: Lane, next: DueDelivery): boolean {
+function mustWait({ alone, careful, inFlight, reserved, takenAt }: Lane, next: DueDelivery): boolean {
   const isNew = next.isAsked && next.due > takenAt && next.suspicions === 0;
   if (isNew && !reserved) return false;
-  return alone !== undefined || (sending > 0 && (careful > 0 || next.suspicions > 0));
+  return alone !== undefined || (inFlight > 0 && (careful > 0 || next.suspicions > 0));
 }
 
 /** When the pause and the rate admit a request. */
@@ -161,7 +161,7 @@ export function begin(lane: Lane, delivery: DueDelivery): void {
   const from = delivery.isAsked ? lane.asked : lane.queue;
   from.shift();
   lane.underWay.set(keyOf(delivery), delivery);
-  lane.sending++;
+  lane.inFlight++;
   if (delivery.isAsked) lane.reserved ??= delivery;
   if (lane.careful > 0 || delivery.suspicions > 0) lane.alone ??= delivery;
   if (lane.bucket) lane.bucket.tokens--;
@@ -172,7 +172,7 @@ export function begin(lane: Lane, delivery: DueDelivery): void {
  * @param wasSent this process survived sending it
  */
 export function leave(lane: Lane, delivery: DueDelivery, wasSent: boolean): void {
-  lane.sending--;
+  lane.inFlight--;
   if (lane.reserved === delivery) lane.reserved = undefined;
   if (wasSent && lane.careful > 0 && delivery.due <= lane.takenAt) lane.careful--;
   if (lane.alone === delivery) lane.alone = undefined;

@@ -8,9 +8,9 @@ import type { DueDelivery, Outcome, Recorded } from './port.ts';
 import { answerKindOf, type TroubleRules, troubleAfter } from './trouble.ts';
 
 /** One request. `changes`: how often its webhook had been changed when the request started. */
-export type Sending = Sent & Placed & { changes: number };
+export type InFlight = Sent & Placed & { changes: number };
 
-export type RequestEffect = { do: 'suspect'; sending: Sending } | { do: 'send'; sending: Sending };
+export type RequestEffect = { do: 'suspect'; request: InFlight } | { do: 'send'; request: InFlight };
 
 export type RequestRules = OutcomeRules &
   TroubleRules & {
@@ -35,9 +35,9 @@ export type RequestParts = {
 
 /** Requests from their start until their outcomes are recorded. */
 export function createRequests({ rules, ledger, places, ownLane, drop, wake }: RequestParts) {
-  const written: Sending[] = [];
+  const written: InFlight[] = [];
 
-  function end({ delivery, isSilent, ...of }: Sending, wasSent: boolean): Lane | undefined {
+  function end({ delivery, isSilent, ...of }: InFlight, wasSent: boolean): Lane | undefined {
     places.free({ delivery, isSilent });
     const lane = ownLane(of);
     if (!lane) return undefined;
@@ -47,10 +47,10 @@ export function createRequests({ rules, ledger, places, ownLane, drop, wake }: R
   }
 
   /** Nothing was sent: the delivery stays in the store. */
-  function giveUp(sending: Sending, until: number): void {
-    const lane = end(sending, false);
+  function giveUp(request: InFlight, until: number): void {
+    const lane = end(request, false);
     if (!lane) return;
-    lane.underWay.delete(keyOf(sending.delivery));
+    lane.underWay.delete(keyOf(request.delivery));
     readAgain(lane);
     lane.lookAt = until;
   }
@@ -92,46 +92,46 @@ export function createRequests({ rules, ledger, places, ownLane, drop, wake }: R
       // `nextOf` returns no delivery of a lane without settings.
       if (!settings) return [];
       const { isSilent } = lane.trouble;
-      const sending = { webhook, fence, delivery, settings, isSilent, changes };
+      const request = { webhook, fence, delivery, settings, isSilent, changes };
       begin(lane, delivery);
       if (delivery.suspicions >= rules.suspicions) {
         leave(lane, delivery, true);
-        ledger.add(poisonedOutcome(sending, now));
+        ledger.add(poisonedOutcome(request, now));
         return [];
       }
-      places.take(sending);
-      if (lane.alone !== delivery) return [{ do: 'send', sending }];
+      places.take(request);
+      if (lane.alone !== delivery) return [{ do: 'send', request }];
       lane.noted.set(keyOf(delivery), delivery.suspicions);
-      return [{ do: 'suspect', sending }];
+      return [{ do: 'suspect', request }];
     },
 
-    suspected(sending: Sending, isWritten: boolean, now: number): void {
-      if (isWritten) written.push(sending);
-      else giveUp(sending, now);
+    suspected(request: InFlight, isWritten: boolean, now: number): void {
+      if (isWritten) written.push(request);
+      else giveUp(request, now);
     },
 
     /** Sends what was noted, unless the lane was lost or the webhook changed meanwhile. */
     sendWritten(now: number): RequestEffect[] {
-      return written.splice(0).flatMap((sending) => {
-        if (ownLane(sending)?.changes === sending.changes) return [{ do: 'send', sending }];
-        giveUp(sending, now);
+      return written.splice(0).flatMap((request) => {
+        if (ownLane(request)?.changes === request.changes) return [{ do: 'send', request }];
+        giveUp(request, now);
         return [];
       });
     },
 
-    ended(sending: Sending, attempt: Attempt | undefined, now: number): void {
+    ended(request: InFlight, attempt: Attempt | undefined, now: number): void {
       if (!attempt) {
-        giveUp(sending, now + rules.notMadeMs);
+        giveUp(request, now + rules.notMadeMs);
         return;
       }
-      const lane = end(sending, true);
+      const lane = end(request, true);
       if (!lane) return;
       // An attempt to the previous URL says nothing about the webhook.
-      const isVoid = lane.state?.generation !== sending.settings.generation;
-      const current = isVoid ? sending.settings : { ...sending.settings, ...lane.state };
-      const outcome = outcomeOf({ ...sending, settings: current }, attempt, rules, now, rules.random);
+      const isVoid = lane.state?.generation !== request.settings.generation;
+      const current = isVoid ? request.settings : { ...request.settings, ...lane.state };
+      const outcome = outcomeOf({ ...request, settings: current }, attempt, rules, now, rules.random);
       if (!isVoid)
-        lane.trouble = troubleAfter(lane.trouble, answerKindOf(attempt), lane.sending === 0, rules, now);
+        lane.trouble = troubleAfter(lane.trouble, answerKindOf(attempt), lane.inFlight === 0, rules, now);
       ledger.add(isVoid ? outcome : { ...outcome, begins: follow(lane, outcome) });
     },
 

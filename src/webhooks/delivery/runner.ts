@@ -10,7 +10,7 @@ import {
   type TakenLane,
 } from './dispatch.ts';
 import type { LaneStore, Outcome, Recorded } from './port.ts';
-import type { Sending } from './requests.ts';
+import type { InFlight } from './requests.ts';
 import { pause, systemTimers, type Timers } from './timers.ts';
 
 /** The owners of lanes, as this process sees them. */
@@ -106,10 +106,10 @@ export function startRunner(parts: RunnerParts): Runner {
         void read(effect);
         return;
       case 'suspect':
-        void suspect(effect.sending);
+        void suspect(effect.request);
         return;
       case 'send':
-        void send(effect.sending);
+        void send(effect.request);
         return;
       case 'record':
         void record(effect.outcomes);
@@ -148,8 +148,8 @@ export function startRunner(parts: RunnerParts): Runner {
     tell((dispatch, now) => dispatch.hasRead(request.webhook, fence, found, now));
   }
 
-  async function suspect(sending: Sending): Promise<void> {
-    const { webhook, delivery } = sending;
+  async function suspect(request: InFlight): Promise<void> {
+    const { webhook, delivery } = request;
     const isWritten = await store.suspect(webhook, delivery.event.id, delivery.generation).then(
       () => true,
       (error: unknown) => {
@@ -157,20 +157,20 @@ export function startRunner(parts: RunnerParts): Runner {
         return false;
       },
     );
-    tell((dispatch, now) => dispatch.suspected(sending, isWritten, now));
+    tell((dispatch, now) => dispatch.suspected(request, isWritten, now));
   }
 
-  async function send(sending: Sending): Promise<void> {
-    const { webhook: id, settings, delivery } = sending;
+  async function send(request: InFlight): Promise<void> {
+    const { webhook: id, settings, delivery } = request;
     const { event, trace, step } = delivery;
-    const request = { webhook: { id, ...settings }, event, trace, step: Math.max(0, step) };
-    const attempt = await sender.send(request).catch((error: unknown) => {
+    const sendable = { webhook: { id, ...settings }, event, trace, step: Math.max(0, step) };
+    const attempt = await sender.send(sendable).catch((error: unknown) => {
       log.error({ err: error }, 'could not send');
       return undefined;
     });
     // A request that the stop cut short is sent again after the next start.
     const isCut = attempt?.error !== undefined && isCutting;
-    tell((dispatch, now) => dispatch.ended(sending, isCut ? undefined : attempt, now));
+    tell((dispatch, now) => dispatch.ended(request, isCut ? undefined : attempt, now));
   }
 
   async function record(outcomes: readonly Outcome[]): Promise<void> {

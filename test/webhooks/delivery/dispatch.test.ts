@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createDispatch, type DispatchRules, type Effect } from '../../../src/webhooks/delivery/dispatch.ts';
 import type { DueDelivery, Outcome, Recorded } from '../../../src/webhooks/delivery/port.ts';
-import type { Sending } from '../../../src/webhooks/delivery/requests.ts';
+import type { InFlight } from '../../../src/webhooks/delivery/requests.ts';
 import { attempt, contents, deliveries, delivery, rules, settings } from './due.ts';
 
 type Call = Extract<Effect, { do: 'read' }>;
@@ -13,15 +13,15 @@ function start(more: Partial<DispatchRules> = {}) {
   const backlogs = new Map<string, DueDelivery[]>();
   const reads: Call[] = [];
   const recorded: Outcome[] = [];
-  const suspected: Sending[] = [];
+  const suspected: InFlight[] = [];
   const given: string[] = [];
 
   /** Requests that start now. */
-  function advance(now = 0): Sending[] {
-    const begun: Sending[] = [];
+  function advance(now = 0): InFlight[] {
+    const begun: InFlight[] = [];
     for (let effects = dispatch.advance(now); effects.length > 0; effects = dispatch.advance(now)) {
       for (const effect of effects) {
-        if (effect.do === 'send') begun.push(effect.sending);
+        if (effect.do === 'send') begun.push(effect.request);
         else carryOut(effect, now);
       }
     }
@@ -36,7 +36,7 @@ function start(more: Partial<DispatchRules> = {}) {
       reads.push(effect);
       dispatch.hasRead(effect.request.webhook, effect.fence, answer(effect), now);
     } else if (effect.do === 'suspect') {
-      suspected.push(effect.sending);
+      suspected.push(effect.request);
     } else if (effect.do === 'handOver') {
       given.push(effect.webhook);
     } else {
@@ -66,15 +66,15 @@ function start(more: Partial<DispatchRules> = {}) {
     dispatch.work([{ webhook, isAsked: due.some(({ isAsked }) => isAsked) }], now);
   }
 
-  const end = (sending: Sending | undefined, status: number | 'hangs', now = 0) => {
-    assert.ok(sending);
-    dispatch.ended(sending, attempt(status, now), now);
+  const end = (request: InFlight | undefined, status: number | 'hangs', now = 0) => {
+    assert.ok(request);
+    dispatch.ended(request, attempt(status, now), now);
   };
   return { dispatch, add, advance, end, reads, recorded, suspected, given };
 }
 
-function countOf(sendings: readonly Sending[], webhook: string): number {
-  return sendings.filter((sending) => sending.webhook === webhook).length;
+function countOf(requests: readonly InFlight[], webhook: string): number {
+  return requests.filter((request) => request.webhook === webhook).length;
 }
 
 const names = (count: number) => Array.from({ length: count }, (_, n) => `wh_${n}`);
@@ -127,7 +127,7 @@ test('a thousand deliveries resent while they wait are each sent once, in order'
   const readBefore = reads.length;
   // Each causes a hint, and all are in the store before the first hint arrives.
   for (let n = 0; n < 1000; n++) add('a', again);
-  const sent: Sending[] = [];
+  const sent: InFlight[] = [];
   for (let begun = [...before, ...advance(1)]; begun.length > 0; begun = advance(1)) {
     for (const one of begun) end(one, 200, 1);
     sent.push(...begun);
@@ -329,12 +329,12 @@ test('a delivery that kills each process is found even after many unrecorded one
           dispatch.hasRead('a', 1, contents({ due: behind.slice(0, limit) }), 0);
         } else if (effect.do === 'suspect') {
           commit();
-          const { delivery } = effect.sending;
+          const { delivery } = effect.request;
           waiting.set(delivery.event.id, { ...delivery, suspicions: delivery.suspicions + 1 });
-          dispatch.suspected(effect.sending, true, 0);
+          dispatch.suspected(effect.request, true, 0);
         } else if (effect.do === 'send') {
-          if (effect.sending.delivery.event.id === poison) return 'ended';
-          dispatch.ended(effect.sending, attempt(200, 0), 0);
+          if (effect.request.delivery.event.id === poison) return 'ended';
+          dispatch.ended(effect.request, attempt(200, 0), 0);
         }
       }
     }
@@ -387,7 +387,7 @@ test('outcomes are recorded again until the store takes them', () => {
   dispatch.hasRead('a', 1, contents({ settings: settings(), due: deliveries(1) }), 0);
   const [send] = dispatch.advance(0).filter((effect) => effect.do === 'send');
   assert.ok(send);
-  dispatch.ended(send.sending, attempt(200, 0), 0);
+  dispatch.ended(send.request, attempt(200, 0), 0);
   const isRecording = (now: number) => dispatch.advance(now).some((effect) => effect.do === 'record');
   assert.ok(isRecording(0));
   dispatch.recorded(undefined, 0);

@@ -67,7 +67,7 @@ function end(lane: Lane, one: DueDelivery | undefined, how: AnswerKind, now = 0)
 }
 
 function learn(lane: Lane, how: AnswerKind, now: number): void {
-  lane.trouble = troubleAfter(lane.trouble, how, lane.sending === 0, rules, now);
+  lane.trouble = troubleAfter(lane.trouble, how, lane.inFlight === 0, rules, now);
 }
 
 function attempt(lane: Lane, how: AnswerKind, now = 0): void {
@@ -85,7 +85,7 @@ function opensAt(lane: Lane, now: number): number | undefined {
 test('a webhook never gets more than its number of requests', () => {
   const lane = laneOf();
   const [first] = fill(lane);
-  assert.equal(lane.sending, 16);
+  assert.equal(lane.inFlight, 16);
   end(lane, first, 'success');
   assert.equal(fill(lane).length, 1);
 });
@@ -238,7 +238,7 @@ test('a delivery that may have ended a process is alone in its lane', () => {
   const due = [delivery('evt_0'), delivery('evt_1', { suspicions: 1 }), delivery('evt_2')];
   const lane = laneWith({ due });
   const [first] = fill(lane);
-  assert.equal(lane.sending, 1);
+  assert.equal(lane.inFlight, 1);
   end(lane, first, 'success');
   assert.deepEqual(fill(lane), [due[1]]);
 });
