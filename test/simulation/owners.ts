@@ -1,5 +1,6 @@
 import type { Clock } from '../../src/runtime.ts';
 import type { TakenLane } from '../../src/webhooks/delivery/dispatch.ts';
+import type { LaneFence } from '../../src/webhooks/delivery/ownership.ts';
 import type { LaneOwners } from '../../src/webhooks/delivery/runner.ts';
 import { pause } from '../../src/webhooks/delivery/timers.ts';
 import type { Process } from './process.ts';
@@ -16,11 +17,9 @@ export type LeaseOwners = LaneOwners & {
   stop(): Promise<void>;
   held(): number;
   /** Hands all lanes over; returns the current ones. */
-  leave(): TakenFence[];
-  owns(lane: TakenFence): boolean;
+  leave(): LaneFence[];
+  owns(lane: LaneFence): boolean;
 };
-
-type TakenFence = Pick<TakenLane, 'webhook' | 'fence'>;
 
 const RENEW_MS = LEASE_MS / 3;
 const RENEW_AGAIN_MS = 500;

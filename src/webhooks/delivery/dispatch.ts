@@ -12,6 +12,7 @@ import {
   takeIn,
 } from './lane-reads.ts';
 import { createLedger, type LedgerRules } from './ledger.ts';
+import type { LaneFence } from './ownership.ts';
 import { createPlaces, type PlaceRules } from './places.ts';
 import type { LaneContents, LaneRequest, Outcome, Recorded, Work } from './port.ts';
 import { createRequests, type InFlight, type RequestEffect, type RequestRules } from './requests.ts';
@@ -91,7 +92,7 @@ export function createDispatch(rules: DispatchRules): Dispatch {
   const requests = createRequests({ rules, ledger, places, ownLane, drop, wake });
   let isDraining = false;
 
-  function ownLane({ webhook, fence }: { webhook: string; fence: number }): Lane | undefined {
+  function ownLane({ webhook, fence }: LaneFence): Lane | undefined {
     const lane = lanes.get(webhook);
     return lane?.fence === fence ? lane : undefined;
   }

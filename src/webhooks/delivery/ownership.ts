@@ -10,8 +10,8 @@ export type Ownership = {
   wants(webhooks: readonly string[], now: number): string[];
   taken(webhook: string, fence: number): void;
   /** Lanes that are given back or owned by another. Returns those that this replica owned, with their fences. */
-  drop(webhooks: readonly string[]): OwnedLane[];
-  owned(): OwnedLane[];
+  drop(webhooks: readonly string[]): LaneFence[];
+  owned(): LaneFence[];
   /** Whether deliveries of this lane may be sent now: this replica owns it, and the lease has not ended. */
   mayServe(webhook: string, now: number): boolean;
   /** Whether this replica is responsible for the lane. */
@@ -23,13 +23,14 @@ export type Ownership = {
   /** When the lease ends for this replica: before it ends for all others. */
   endsAt(): number;
   /** The lease may have ended: this replica starts again under a new name, without lanes. Returns those it lost. */
-  begin(replica: string): OwnedLane[];
+  begin(replica: string): LaneFence[];
 };
 
 /** `leaving`: own lanes to hand over. `isAnyGone`: another replica has gone, whose lanes may now be taken. */
 export type Seen = { leaving: string[]; isAnyGone: boolean };
 
-export type OwnedLane = { webhook: string; fence: number };
+/** A lane as one of its owners took it. */
+export type LaneFence = { webhook: string; fence: number };
 
 export type OwnershipRules = {
   leaseMs: number;
@@ -110,7 +111,7 @@ export function createOwnership({ leaseMs, marginMs, orphanMs }: OwnershipRules)
   };
 }
 
-function lanesOf(fences: ReadonlyMap<string, number>): OwnedLane[] {
+function lanesOf(fences: ReadonlyMap<string, number>): LaneFence[] {
   return [...fences].map(([webhook, fence]) => ({ webhook, fence }));
 }
 

@@ -3,6 +3,7 @@ import { begin, keyOf, type Lane, leave, setState } from './lane.ts';
 import { close, lookAt, readAgain } from './lane-reads.ts';
 import type { Ledger } from './ledger.ts';
 import { type OutcomeRules, outcomeOf, poisonedOutcome, type Sent } from './outcome.ts';
+import type { LaneFence } from './ownership.ts';
 import type { Placed, Places } from './places.ts';
 import type { DueDelivery, Outcome, Recorded } from './port.ts';
 import { answerKindOf, type TroubleRules, troubleAfter } from './trouble.ts';
@@ -27,7 +28,7 @@ export type RequestParts = {
   ledger: Ledger;
   places: Places;
   /** The lane, unless it was lost meanwhile. */
-  ownLane(of: { webhook: string; fence: number }): Lane | undefined;
+  ownLane(of: LaneFence): Lane | undefined;
   drop(lane: Lane): void;
   /** The lane may have something to do. */
   wake(lane: Lane): void;

@@ -1,4 +1,5 @@
 import type { TakenLane } from '../../../src/webhooks/delivery/dispatch.ts';
+import type { LaneFence } from '../../../src/webhooks/delivery/ownership.ts';
 import type { LaneRow, Rows } from './memory-rows.ts';
 
 /** Leases on lanes: a replica owns a lane while the replica is alive by the store's clock. */
@@ -7,7 +8,7 @@ export type MemoryLeases = {
   take(replica: string, webhooks: readonly string[]): TakenLane[];
   /** Extends the replica's life by `LEASE_MS`. False when it had ended: the replica has lost all of its lanes. */
   renew(replica: string): boolean;
-  giveBack(replica: string, lanes: readonly Pick<TakenLane, 'webhook' | 'fence'>[]): void;
+  giveBack(replica: string, lanes: readonly LaneFence[]): void;
   /** Stops the replica and frees its lanes. */
   leave(replica: string): void;
   owns(replica: string, webhook: string, fence: number): boolean;

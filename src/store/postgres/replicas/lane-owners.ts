@@ -4,7 +4,7 @@ import { lanes as limits } from '../../../limits.ts';
 import type { Log } from '../../../runtime.ts';
 import type { OwnedLanes } from '../../../webhooks/delivery/deliver.ts';
 import type { TakenLane } from '../../../webhooks/delivery/dispatch.ts';
-import { createOwnership, type OwnedLane } from '../../../webhooks/delivery/ownership.ts';
+import { createOwnership, type LaneFence } from '../../../webhooks/delivery/ownership.ts';
 import { IS_ALIVE, isOfAnother } from '../deliveries/lanes.ts';
 import type { Database, Row } from '../engine/database.ts';
 import { statement } from '../engine/statement.ts';
@@ -16,7 +16,7 @@ export type LaneLeases = OwnedLanes & {
   replica(): string;
   isFor(webhook: string): boolean;
   /** The store found that others own these lanes. */
-  lost(lanes: readonly OwnedLane[]): void;
+  lost(lanes: readonly LaneFence[]): void;
 };
 
 export type LeaseParts = {
@@ -115,7 +115,7 @@ export async function startLeases(parts: LeaseParts): Promise<LaneLeases> {
     }
   }
 
-  async function giveBack(dropped: readonly OwnedLane[], isUsed: boolean): Promise<void> {
+  async function giveBack(dropped: readonly LaneFence[], isUsed: boolean): Promise<void> {
     if (dropped.length === 0) return;
     const values = [JSON.stringify(dropped), replica, isUsed ? USED : null];
     await write([{ statement: GIVE_BACK, values }]);
