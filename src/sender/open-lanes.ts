@@ -1,4 +1,4 @@
-import type { LaneParts, LaneSource, Lanes } from '../store/lane-door.ts';
+import type { LaneParts, LaneSource, Lanes } from '../store/lane-threads.ts';
 
 /** Each store is loaded on demand. */
 export async function openLanes(source: LaneSource, parts: LaneParts): Promise<Lanes> {

@@ -5,7 +5,7 @@ import { delivery as limits, sending } from '../limits.ts';
 import type { Measures, SendingReading } from '../observability/port.ts';
 import type { Log } from '../runtime.ts';
 import { threadEnvironment } from '../runtime.ts';
-import type { LaneDoor } from '../store/lane-door.ts';
+import type { LanesOfMain } from '../store/lane-threads.ts';
 import {
   type Measured,
   NOTHING,
@@ -17,7 +17,7 @@ import {
 
 export type SenderParts = {
   settings: SenderSettings;
-  lanes: LaneDoor;
+  lanes: LanesOfMain;
   /** Whether the previous process died, possibly because of what it sent. */
   wasKilled: boolean;
   log: Log;

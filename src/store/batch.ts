@@ -17,7 +17,7 @@ export type GroupCommit<Command> = {
    * Resolves with the command's own outcome once its transaction is on disk. Dropped if the caller leaves while it
    * waits.
    */
-  submit(command: Command, bytes: number, door?: Door, caller?: Waiter): Promise<unknown>;
+  submit(command: Command, bytes: number, bound?: QueueBound, caller?: Waiter): Promise<unknown>;
   /** Whether `submit` would refuse a command now: checking that before the request is read costs far less. */
   isFull(): boolean;
   /** The number of commands waiting for a commit, and the age of the first; 0 when none waits. */
@@ -36,8 +36,8 @@ export function bytesWith(...texts: readonly (string | undefined)[]): number {
 
 type Waiter = Pick<Caller, 'hasLeft' | 'span'>;
 
-/** `open`: for commands whose number is limited elsewhere, and which others must not crowd out. */
-export type Door = 'bounded' | 'open';
+/** `unbounded`: for commands whose number is limited elsewhere, and which others must not crowd out. */
+export type QueueBound = 'bounded' | 'unbounded';
 
 /**
  * Runs the commands as one transaction. Rejects with AppError 50302 when nothing was done and with 50301 when the
@@ -191,10 +191,10 @@ export function groupCommit<Command>(
   }
 
   return {
-    submit(command, bytes, door = 'bounded', caller) {
+    submit(command, bytes, bound = 'bounded', caller) {
       if (closed) return Promise.reject(retryLater(50303, 'The service is shutting down; nothing was done.'));
       const at = clock.now();
-      if (door === 'bounded' && isFullAt(at)) {
+      if (bound === 'bounded' && isFullAt(at)) {
         return Promise.reject(
           retryLater(50300, 'Too many writes are waiting; nothing was done. Retry in a moment.'),
         );

@@ -4,7 +4,7 @@ import type { StoreReadings } from '../observability/port.ts';
 import type { PlantStore } from '../plants/port.ts';
 import type { Clock } from '../runtime.ts';
 import type { ChoreStore, DeliveryStore, EventStore, WebhookStore } from '../webhooks/port.ts';
-import type { LaneDoor } from './lane-door.ts';
+import type { LanesOfMain } from './lane-threads.ts';
 
 /** The keys that protect cursors (`http/request/cursor.ts`). */
 export type CursorKeys = {
@@ -28,7 +28,7 @@ export type Store = {
   keys: KeyStore;
   webhooks: WebhookStore;
   deliveries: DeliveryStore;
-  lanes: LaneDoor;
+  lanes: LanesOfMain;
   /** The clock of times in the store, if it is not this process's own. */
   clock?: Clock;
   events: EventStore;

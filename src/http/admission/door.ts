@@ -13,7 +13,7 @@ export function asksHealth({ url }: Pick<IncomingMessage, 'url'>): boolean {
   return url === '/healthz' || url === '/readyz';
 }
 
-export type Door = {
+export type DoorParts = {
   turns: Turns;
   /** Whether a write would be refused now. */
   writesAreFull(): boolean;
@@ -25,7 +25,10 @@ export type Door = {
  * Refuses requests while the service is overloaded, before it reads more than their header fields. This is cheaper
  * than the shortest path through routing, hooks and error handling.
  */
-export function refuseAtTheDoor(server: Server, { turns, writesAreFull, isDraining, measures }: Door): void {
+export function refuseAtTheDoor(
+  server: Server,
+  { turns, writesAreFull, isDraining, measures }: DoorParts,
+): void {
   const [comeIn, ...others] = server.listeners('request');
   if (comeIn === undefined || others.length > 0)
     throw new Error('The server must have exactly one request listener');
@@ -47,7 +50,7 @@ export function refuseAtTheDoor(server: Server, { turns, writesAreFull, isDraini
   });
 }
 
-function measured({ method }: IncomingMessage, measures: Door['measures'], { code, send }: Refusal) {
+function measured({ method }: IncomingMessage, measures: DoorParts['measures'], { code, send }: Refusal) {
   if (!measures) return send;
   const begin = performance.now();
   return (response: ServerResponse): void => {

@@ -24,7 +24,7 @@ import { type VisibleOwners, visibleOwners } from './access/visible-owners.ts';
 import { advance, choreReads, removeExpired } from './deliveries/chores.ts';
 import { createTest, deliveryReads, redeliver, startReplay } from './deliveries/deliveries.ts';
 import { eventReads } from './deliveries/events.ts';
-import { createLaneDoor } from './deliveries/lane-client.ts';
+import { createLanesOfMain } from './deliveries/lane-client.ts';
 import {
   changeWebhook,
   createWebhook,
@@ -92,7 +92,7 @@ function storeOn({ database, cursorKeys, heartbeat }: Opened, options: PostgresO
   const news = createNews({ database, log, listens: !pooled, heartbeat, unsettled });
   const queues = createQueues(createWriter(database, news.publish), clock, measures);
   const { url, sendingConnections = 1 } = options;
-  const lanes = createLaneDoor({ url: url.text, connections: sendingConnections, pooled, news });
+  const lanes = createLanesOfMain({ url: url.text, connections: sendingConnections, pooled, news });
   let closing: Promise<void> | undefined;
 
   async function close(): Promise<void> {

@@ -3,7 +3,7 @@ import { after, before, describe, mock, test } from 'node:test';
 import pg from 'pg';
 import { parseDatabaseUrl } from '../../../src/config/database-url.ts';
 import { silentLog } from '../../../src/runtime.ts';
-import type { Lanes } from '../../../src/store/lane-door.ts';
+import type { Lanes } from '../../../src/store/lane-threads.ts';
 import { ANY_CHORE } from '../../../src/store/postgres/deliveries/chores.ts';
 import { UNSETTLED } from '../../../src/store/postgres/deliveries/events.ts';
 import { FIND_WORK } from '../../../src/store/postgres/deliveries/lanes.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import pg from 'pg';
-import type { Lanes } from '../../../src/store/lane-door.ts';
+import type { Lanes } from '../../../src/store/lane-threads.ts';
 import type { PostgresStore } from '../../../src/store/postgres/store.ts';
 import { type Given, given, outcomeOf } from '../../../testkit/stores/given.ts';
 import { lanesOf } from '../../../testkit/stores/lanes.ts';

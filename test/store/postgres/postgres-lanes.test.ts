@@ -3,7 +3,7 @@ import { after, afterEach, before, beforeEach, describe, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises';
 import { lanes as limits } from '../../../src/limits.ts';
 import { silentLog, systemRuntime } from '../../../src/runtime.ts';
-import type { Lanes } from '../../../src/store/lane-door.ts';
+import type { Lanes } from '../../../src/store/lane-threads.ts';
 import type { PostgresOptions, PostgresStore } from '../../../src/store/postgres/store.ts';
 import { deliver } from '../../../src/webhooks/delivery/deliver.ts';
 import { newKeyPair, newSecret } from '../../../src/webhooks/sending/signature.ts';

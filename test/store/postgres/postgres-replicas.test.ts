@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import pg from 'pg';
 import type { Caller } from '../../../src/idempotency/port.ts';
-import type { Lanes } from '../../../src/store/lane-door.ts';
+import type { Lanes } from '../../../src/store/lane-threads.ts';
 import { FEED_TX } from '../../../src/store/postgres/deliveries/events.ts';
 import { AT, type Given, given } from '../../../testkit/stores/given.ts';
 import { lanesOf } from '../../../testkit/stores/lanes.ts';

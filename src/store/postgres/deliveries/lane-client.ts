@@ -1,7 +1,7 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { parseDatabaseUrl } from '../../../config/database-url.ts';
 import type { LaneStore, Outcome, Recorded, Work } from '../../../webhooks/delivery/port.ts';
-import type { DatabaseSource, LaneDoor, LaneParts, Lanes } from '../../lane-door.ts';
+import type { DatabaseSource, LaneParts, Lanes, LanesOfMain } from '../../lane-threads.ts';
 import { type Database, openDatabase } from '../engine/database.ts';
 import { nothingAnnounced } from '../replicas/announced.ts';
 import { createDatabaseClock } from '../replicas/database-clock.ts';
@@ -16,10 +16,10 @@ type LaneNews = { work: readonly Work[]; changed: readonly string[] };
 /** What it reports: the webhooks whose lanes were given back for other replicas. */
 type HandedOver = readonly string[];
 
-export type LaneDoorParts = Omit<DatabaseSource, 'kind' | 'port'> & { news: News };
+export type LanesOfMainParts = Omit<DatabaseSource, 'kind' | 'port'> & { news: News };
 
 /** Passes hints to the sender thread, because only the main thread listens. */
-export function createLaneDoor({ news, ...source }: LaneDoorParts): LaneDoor & { close(): void } {
+export function createLanesOfMain({ news, ...source }: LanesOfMainParts): LanesOfMain & { close(): void } {
   let sender: MessagePort | undefined;
 
   function tell(told: LaneNews): void {

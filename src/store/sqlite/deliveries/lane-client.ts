@@ -5,7 +5,7 @@ import type { LaneStore, Outcome, Recorded, Work } from '../../../webhooks/deliv
 import { soleOwner } from '../../../webhooks/delivery/sole-owner.ts';
 import { bytesWith, COMMAND_BYTES, groupCommit } from '../../batch.ts';
 import { outcomeUnknown, unavailable } from '../../failures.ts';
-import type { EmbeddedSource, LaneParts, Lanes } from '../../lane-door.ts';
+import type { EmbeddedSource, LaneParts, Lanes } from '../../lane-threads.ts';
 import { accessEpoch } from '../access/access-epoch.ts';
 import { openConnection } from '../engine/connection.ts';
 import { COMMIT_FAILED, explain, isEnvironment } from '../engine/failure.ts';
@@ -52,7 +52,7 @@ export function openEmbeddedLanes({ path, port }: EmbeddedSource, parts: LanePar
     { batchEnded },
   );
 
-  const submit = (command: Command) => commits.submit(command, COMMAND_BYTES, 'open');
+  const submit = (command: Command) => commits.submit(command, COMMAND_BYTES, 'unbounded');
   const store: LaneStore = {
     async findWork(after, limit) {
       if (after === undefined)
@@ -66,7 +66,7 @@ export function openEmbeddedLanes({ path, port }: EmbeddedSource, parts: LanePar
       ),
     record: (outcomes) =>
       // The writer's result for this command.
-      commits.submit(['record', undefined, undefined, outcomes], bytesOf(outcomes), 'open') as Promise<
+      commits.submit(['record', undefined, undefined, outcomes], bytesOf(outcomes), 'unbounded') as Promise<
         Recorded[]
       >,
     async suspect(...of) {

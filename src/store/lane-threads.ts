@@ -6,7 +6,7 @@ import type { LaneStore } from '../webhooks/delivery/port.ts';
 import type { PlainError } from './failures.ts';
 
 /** The main thread's view of the lanes, and how the sender thread connects to them. */
-export type LaneDoor = {
+export type LanesOfMain = {
   /** Whether the sender thread is needed now. */
   hasWork(): Promise<boolean>;
   /** Calls back after a commit that added work to lanes. */
