@@ -3,8 +3,8 @@ import { constants, setPriority } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { openConnection, refuseLostDatabase } from '../../store/sqlite/engine/connection.ts';
-import { type Draft, openDraft } from '../../store/sqlite/engine/drafts.ts';
 import { sqliteCode } from '../../store/sqlite/engine/failure.ts';
+import { openUnfinishedStore, type UnfinishedStore } from '../../store/sqlite/engine/unfinished-stores.ts';
 import { backUp } from '../../store/sqlite/files/backup.ts';
 import { fileSize } from '../../store/sqlite/files/file-size.ts';
 import { storeSchema } from '../../store/sqlite/files/inspect.ts';
@@ -51,14 +51,14 @@ async function run(flags: BackupFlags, file: string): Promise<void> {
 
 async function write({ path }: EmbeddedStore, to: string, { force }: BackupFlags) {
   const report = showWholeProgress(fileSize(path) + fileSize(`${path}-wal`));
-  let draft: Draft | undefined;
+  let unfinished: UnfinishedStore | undefined;
   const forget = onInterrupt(() => {
     report.end();
-    draft?.end();
+    unfinished?.end();
   });
   try {
-    draft = openDraft(`${to}.partial-`);
-    const made = await backUp({ from: path, to, draft, replaces: force ?? false, report });
+    unfinished = openUnfinishedStore(`${to}.partial-`);
+    const made = await backUp({ from: path, to, unfinished, replaces: force ?? false, report });
     if (made === undefined) throw thereAlready(to);
     return made;
   } catch (error) {

@@ -27,7 +27,7 @@ export type SizeRecord = {
 
 /** Inode, size in bytes, and time of change in nanoseconds. */
 type Noted = { ino: string; size: string; changedAt: string };
-type Record = { database: Noted; log: Noted };
+type Sizes = { database: Noted; log: Noted };
 
 const nameOf = (path: string) => `${path}-sizes`;
 /** The size of the record, which is overwritten in one piece. */
@@ -48,12 +48,12 @@ export function keepSizeRecord(path: string): SizeRecord {
       const neededSize = isAllCopied ? 0n : log.size;
       const state = `${flushedSize} ${database.changedAt} ${neededSize}`;
       if (state === noted) return;
-      const record: Record = {
+      const sizes: Sizes = {
         database: asText({ ...database, size: flushedSize }),
         log: asText({ ...log, size: neededSize }),
       };
       try {
-        writeSync(file, JSON.stringify(record).padEnd(BYTES), 0);
+        writeSync(file, JSON.stringify(sizes).padEnd(BYTES), 0);
         noted = state;
       } catch {
         // The commit stands; the next start only notices less.
@@ -99,7 +99,7 @@ export function refuseCutStore(path: string): void {
   );
 }
 
-function problemOf({ database, log }: Record, path: string): string | undefined {
+function problemOf({ database, log }: Sizes, path: string): string | undefined {
   const wal = `${path}-wal`;
   // The log first: a program that closes the store meanwhile copies the log before it removes it.
   const [foundLog, foundDatabase] = [wal, path].map((file) =>
@@ -121,10 +121,10 @@ function problemOf({ database, log }: Record, path: string): string | undefined 
   return isReplaced ? `The database ${path} was replaced by another file, and its log was not` : undefined;
 }
 
-function readRecord(path: string): Record | undefined {
+function readRecord(path: string): Sizes | undefined {
   try {
     // Written by `note`. It does not exist after a clean stop, and may be empty after a power cut.
-    return JSON.parse(readFileSync(nameOf(path), 'utf8')) as Record;
+    return JSON.parse(readFileSync(nameOf(path), 'utf8')) as Sizes;
   } catch {
     return undefined;
   }

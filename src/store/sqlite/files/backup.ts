@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { makePrivateFile } from '../engine/connection.ts';
-import type { Draft } from '../engine/drafts.ts';
+import type { UnfinishedStore } from '../engine/unfinished-stores.ts';
 import { flushFile, placeFile, replaceFile } from './durable-files.ts';
 import { copyAndCheck, type WholeReport } from './whole-store.ts';
 
@@ -9,7 +9,7 @@ export type BackupOptions = {
   from: string;
   to: string;
   /** Where the backup is written until it is complete. It is removed in the end. */
-  draft: Draft;
+  unfinished: UnfinishedStore;
   /** Whether to replace an existing file at `to`. */
   replaces: boolean;
   report: WholeReport;
@@ -24,8 +24,8 @@ export type Backup = { bytes: number; plants: number };
  * @throws errors of `copyAndCheck` and of the file system; nothing is left behind then
  */
 export async function backUp(options: BackupOptions): Promise<Backup | undefined> {
-  const { from, to, draft, replaces, report } = options;
-  const { path } = draft;
+  const { from, to, unfinished, replaces, report } = options;
+  const { path } = unfinished;
   try {
     makePrivateFile(path);
     const { plants } = await copyAndCheck({ from, path }, report);
@@ -35,6 +35,6 @@ export async function backUp(options: BackupOptions): Promise<Backup | undefined
     else if (!placeFile(path, to)) return undefined;
     return { bytes, plants };
   } finally {
-    draft.end();
+    unfinished.end();
   }
 }

@@ -13,9 +13,9 @@ import { basename, dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { writes } from '../../../limits.ts';
 import { type Comparison, compareTokens, type RevivedToken } from '../access/revived-tokens.ts';
-import { openDraft } from '../engine/drafts.ts';
 import { isDamage } from '../engine/failure.ts';
 import { removeSizeRecord } from '../engine/size-record.ts';
+import { openUnfinishedStore } from '../engine/unfinished-stores.ts';
 import { flushFile, keepFile, replaceFile } from './durable-files.ts';
 import { makeLogDurable } from './durable-log.ts';
 import { fileSize } from './file-size.ts';
@@ -47,8 +47,8 @@ export type Restored = Contents & {
  */
 export async function restoreStore({ from, path, now, report }: RestoreOptions): Promise<Restored> {
   removeAliases(path);
-  const draft = openDraft(`${path}.restoring-`);
-  const staged = draft.path;
+  const unfinished = openUnfinishedStore(`${path}.restoring-`);
+  const staged = unfinished.path;
   try {
     await stage(from, staged);
     const contents = await copyAndCheck({ from: undefined, path: staged }, report);
@@ -62,7 +62,7 @@ export async function restoreStore({ from, path, now, report }: RestoreOptions):
     if (isWhole || before === undefined) removeLoneLogs(path);
     return { ...contents, before, ...compared };
   } finally {
-    draft.end();
+    unfinished.end();
   }
 }
 

@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import { tryLock } from '../files/lock.ts';
 
 /** Where a store is written until it is complete: in a folder next to its final place that nobody else may enter. */
-export type Draft = {
+export type UnfinishedStore = {
   /** Nothing exists here yet. */
   path: string;
   end(): void;
@@ -18,7 +18,7 @@ const STORE = 'store';
  * system releases it however the process ends.
  * @throws errors of the file system and of SQLite
  */
-export function openDraft(prefix: string): Draft {
+export function openUnfinishedStore(prefix: string): UnfinishedStore {
   removeLeft(prefix);
   for (;;) {
     const folder = mkdtempSync(prefix);
@@ -45,7 +45,7 @@ function lockIn(folder: string): (() => void) | undefined {
   }
 }
 
-/** What cannot be removed does no harm to the new draft. */
+/** What cannot be removed does no harm to the new one. */
 function removeLeft(prefix: string): void {
   const name = basename(prefix);
   try {
@@ -56,7 +56,7 @@ function removeLeft(prefix: string): void {
   } catch {}
 }
 
-/** Leaves alone folders that another process uses, that another user owns, or that are not drafts. */
+/** Leaves alone folders that another process uses, that another user owns, or that hold something else. */
 function removeIfLeft(folder: string): void {
   if (lstatSync(folder).uid !== process.geteuid?.()) return;
   const names = readdirSync(folder);
@@ -69,7 +69,7 @@ function removeIfLeft(folder: string): void {
   unlock();
 }
 
-/** Removes the lock last: if this process is killed meanwhile, the rest is still recognized as a draft. */
+/** Removes the lock last: if this process is killed meanwhile, the rest is still recognized. */
 function remove(folder: string): void {
   if (!isThere(folder)) return;
   for (const name of readdirSync(folder)) {
