@@ -85,7 +85,7 @@ export function startReplica({ ground, name, random, isSuspect, onDeath }: Repli
     ? undefined
     : createLeaseOwners(process, calls, leases, rows.now, tellAll);
   const store = storeOf(ground, process, calls, random.fork('hints'));
-  const owners = watched(leased ?? soleOwner(store, isSuspect), name, witness);
+  const owners = watched(leased ?? soleOwner(store, isSuspect, process.timers.elapsed), name, witness);
   let runner: Runner | undefined;
   const parts: RunnerParts = {
     store,
