@@ -276,7 +276,7 @@ const LONG_FUNCTIONS: Readonly<Record<string, string>> = {
     'the wiring of one store, and the order in which it opens and closes',
   'webhooks/delivery/dispatch.ts createDispatch': 'the lanes of one process, which take turns',
   'webhooks/delivery/ownership.ts createOwnership': 'the lanes that a replica owns, and its lease',
-  'webhooks/delivery/places.ts createPlaces': 'the places to send in, which all lanes share',
+  'webhooks/delivery/slots.ts createSlots': 'the slots to send in, which all lanes share',
   'webhooks/delivery/requests.ts createRequests':
     'the requests in flight to receivers, until their outcomes are recorded',
   'webhooks/delivery/runner.ts startRunner':

@@ -155,7 +155,7 @@ const mutants: readonly Mutant[] = [
     to: 'timers.later(() => giveBack(dispatch.release(now + bounds.lingerMs, now), false), 700)',
   },
   {
-    breaks: 'no place is reserved for manual deliveries',
+    breaks: 'no slot is reserved for manual deliveries',
     file: `${CORE}/lane.ts`,
     from: 'if (next.isAsked && !reserved) return next;',
     to: '',
@@ -167,8 +167,8 @@ const mutants: readonly Mutant[] = [
     to: 'void isAsked;',
   },
   {
-    breaks: 'silent receivers take all places',
-    file: `${CORE}/places.ts`,
+    breaks: 'silent receivers take all slots',
+    file: `${CORE}/slots.ts`,
     from: 'const isSilentFree = () => taken.silent < inAll / 2;',
     to: 'const isSilentFree = () => true;',
   },
@@ -192,7 +192,7 @@ const mutants: readonly Mutant[] = [
   },
   {
     breaks: 'all lanes together exceed their concurrency',
-    file: `${CORE}/places.ts`,
+    file: `${CORE}/slots.ts`,
     from: 'const free = inAll - taken.all;',
     to: 'const free = inAll;\n      taken.all = 0;',
   },
@@ -227,8 +227,8 @@ const mutants: readonly Mutant[] = [
     to: '',
   },
   {
-    breaks: 'lanes that wait for a place never get one',
-    file: `${CORE}/places.ts`,
+    breaks: 'lanes that wait for a slot never get one',
+    file: `${CORE}/slots.ts`,
     from: '          if (!isFree()) break;',
     to: '          if (taken.all > 0 || !isFree()) break;',
   },

@@ -13,9 +13,9 @@ import {
 } from './lane-reads.ts';
 import { createLedger, type LedgerRules } from './ledger.ts';
 import type { LaneFence } from './ownership.ts';
-import { createPlaces, type PlaceRules } from './places.ts';
 import type { LaneContents, LaneRequest, Outcome, Recorded, Work } from './port.ts';
 import { createRequests, type InFlight, type RequestEffect, type RequestRules } from './requests.ts';
+import { createSlots, type SlotRules } from './slots.ts';
 import { isProbed } from './trouble.ts';
 import { createWakes } from './wakes.ts';
 
@@ -71,7 +71,7 @@ export type Effect =
   | { do: 'record'; outcomes: readonly Outcome[] };
 
 export type DispatchRules = ReadRules &
-  PlaceRules &
+  SlotRules &
   LedgerRules &
   RequestRules & {
     /** How long after its last attempt a lane is counted as troubled, and its trouble is remembered. */
@@ -87,9 +87,9 @@ export function createDispatch(rules: DispatchRules): Dispatch {
   /** Lanes that may have something to do now, in turn. */
   const ready = new Set<Lane>();
   const ledger = createLedger(rules);
-  const places = createPlaces(rules, ledger);
+  const slots = createSlots(rules, ledger);
   const wake = (lane: Lane) => void ready.add(lane);
-  const requests = createRequests({ rules, ledger, places, ownLane, drop, wake });
+  const requests = createRequests({ rules, ledger, slots, ownLane, drop, wake });
   let isDraining = false;
 
   function ownLane({ webhook, fence }: LaneFence): Lane | undefined {
@@ -101,7 +101,7 @@ export function createDispatch(rules: DispatchRules): Dispatch {
     lanes.delete(lane.webhook);
     wakes.clear(lane);
     ready.delete(lane);
-    places.forget(lane);
+    slots.forget(lane);
   }
 
   /** Starts at most one request of the lane, so that lanes take turns. */
@@ -111,11 +111,11 @@ export function createDispatch(rules: DispatchRules): Dispatch {
       handOver(lane, effects);
       return;
     }
-    const next = nextOf(lane, places.widthFor(lane), rules, now);
+    const next = nextOf(lane, slots.widthFor(lane), rules, now);
     const until = typeof next === 'object' && 'until' in next ? next.until : Number.POSITIVE_INFINITY;
     const readAt = read(lane, Number.isFinite(until), now, effects);
-    if (next === 'places') places.wait(lane);
-    else if (typeof next === 'object' && 'event' in next && places.admits(lane, next)) {
+    if (next === 'slots') slots.wait(lane);
+    else if (typeof next === 'object' && 'event' in next && slots.admitOrWait(lane, next)) {
       effects.push(...requests.start(lane, next, now));
       wake(lane);
     }
@@ -133,7 +133,7 @@ export function createDispatch(rules: DispatchRules): Dispatch {
   function read(lane: Lane, isHeld: boolean, now: number, effects: Effect[]): number {
     const at = Math.max(readsAt(lane, isHeld, lanes.size, rules, now), ledger.retryAt());
     if (now < at) return at;
-    if (places.admitsRead(lane)) {
+    if (slots.takeReadSlot(lane)) {
       const request = beginReading(lane, isHeld, lanes.size, rules, now);
       effects.push({ do: 'read', fence: lane.fence, request });
     }
@@ -188,7 +188,7 @@ export function createDispatch(rules: DispatchRules): Dispatch {
     leave: (webhook) => change(webhook, true),
 
     hasRead(webhook, fence, found, now) {
-      places.freeRead();
+      slots.freeRead();
       const lane = ownLane({ webhook, fence });
       const reading = lane?.reading;
       if (!lane || !reading) return;
@@ -219,7 +219,7 @@ export function createDispatch(rules: DispatchRules): Dispatch {
         }
       }
       for (const lane of wakes.due(now)) ready.add(lane);
-      places.letIn((lane) => serve(lane, now, effects));
+      slots.letIn((lane) => serve(lane, now, effects));
       // A lane added meanwhile has its turn after the others.
       for (const lane of ready) {
         ready.delete(lane);
@@ -236,7 +236,7 @@ export function createDispatch(rules: DispatchRules): Dispatch {
       return known.length > 0 ? Math.min(...known) : undefined;
     },
 
-    isIdle: () => places.taken() === 0 && ledger.isEmpty(),
+    isIdle: () => slots.taken() === 0 && ledger.isEmpty(),
 
     release(until, now) {
       const idle = [...lanes.values()].filter(
@@ -256,7 +256,7 @@ export function createDispatch(rules: DispatchRules): Dispatch {
       );
       const silent = troubled.filter(({ trouble }) => trouble.isSilent).length;
       const failing = troubled.filter(({ trouble }) => !trouble.isSilent && isProbed(trouble, rules)).length;
-      return { underWay: places.taken(), silent, failing };
+      return { underWay: slots.taken(), silent, failing };
     },
   };
 }

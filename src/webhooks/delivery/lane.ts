@@ -123,7 +123,7 @@ export type Hindrance =
   /** When an attempt of this lane ends, or the lane is read. */
   | 'itself'
   /** When a slot is free. */
-  | 'places';
+  | 'slots';
 
 /**
  * @param width the requests allowed in flight, given the other lanes; 0 when only manual deliveries have a slot
@@ -140,7 +140,7 @@ export function nextOf(lane: Lane, width: number, rules: LaneRules, now: number)
   const ordinary = reserved ? inFlight - 1 : inFlight;
   if (ordinary >= (isProbed(trouble, rules) ? 1 : rules.concurrency)) return 'itself';
   if (ordinary < width) return next;
-  return inFlight > 0 ? 'itself' : 'places';
+  return inFlight > 0 ? 'itself' : 'slots';
 }
 
 /** Whether one of the two must be sent alone: this delivery or what is in flight. */

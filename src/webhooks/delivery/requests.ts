@@ -4,12 +4,12 @@ import { close, lookAt, readAgain } from './lane-reads.ts';
 import type { Ledger } from './ledger.ts';
 import { type OutcomeRules, outcomeOf, poisonedOutcome, type Sent } from './outcome.ts';
 import type { LaneFence } from './ownership.ts';
-import type { Placed, Places } from './places.ts';
 import type { DueDelivery, Outcome, Recorded } from './port.ts';
+import type { Slots, SlotUse } from './slots.ts';
 import { answerKindOf, type TroubleRules, troubleAfter } from './trouble.ts';
 
 /** One request. `changes`: how often its webhook had been changed when the request started. */
-export type InFlight = Sent & Placed & { changes: number };
+export type InFlight = Sent & SlotUse & { changes: number };
 
 export type RequestEffect = { do: 'suspect'; request: InFlight } | { do: 'send'; request: InFlight };
 
@@ -26,7 +26,7 @@ export type RequestRules = OutcomeRules &
 export type RequestParts = {
   rules: RequestRules;
   ledger: Ledger;
-  places: Places;
+  slots: Slots;
   /** The lane, unless it was lost meanwhile. */
   ownLane(of: LaneFence): Lane | undefined;
   drop(lane: Lane): void;
@@ -35,11 +35,11 @@ export type RequestParts = {
 };
 
 /** Requests from their start until their outcomes are recorded. */
-export function createRequests({ rules, ledger, places, ownLane, drop, wake }: RequestParts) {
+export function createRequests({ rules, ledger, slots, ownLane, drop, wake }: RequestParts) {
   const written: InFlight[] = [];
 
   function end({ delivery, isSilent, ...of }: InFlight, wasSent: boolean): Lane | undefined {
-    places.free({ delivery, isSilent });
+    slots.free({ delivery, isSilent });
     const lane = ownLane(of);
     if (!lane) return undefined;
     leave(lane, delivery, wasSent);
@@ -100,7 +100,7 @@ export function createRequests({ rules, ledger, places, ownLane, drop, wake }: R
         ledger.add(poisonedOutcome(request, now));
         return [];
       }
-      places.take(request);
+      slots.take(request);
       if (lane.alone !== delivery) return [{ do: 'send', request }];
       lane.noted.set(keyOf(delivery), delivery.suspicions);
       return [{ do: 'suspect', request }];

@@ -68,7 +68,7 @@ export function watchProgress(ground: Ground, replicas: readonly Replica[]): Pro
     const { url, pausedUntil = 0 } = webhook;
     const since = now - patienceOf(webhook);
     const isWell = receivers.mood(url, now) === 'well' && now - receivers.moodSince(url, now) > WELL_MS;
-    // A hanging request, perhaps to an earlier URL, keeps its place until it ends.
+    // A hanging request, perhaps to an earlier URL, keeps its slot until it ends.
     if ([...witness.underWay()].some((one) => one.webhook === webhook.id && one.at < since)) return false;
     if (!isWell || pausedUntil > since || fullAt > since || !isCalm(webhook, since)) return false;
     const attempt = lastOf(webhook)?.attempt;
@@ -105,7 +105,7 @@ export function watchProgress(ground: Ground, replicas: readonly Replica[]): Pro
     if (!row || !isVisible(rows, webhook.id, row.event) || webhook.status !== 'enabled') return;
     if (webhook.rate !== undefined || (webhook.pausedUntil ?? 0) > at || !isCalm(webhook, at)) return;
     const isTheirs = (send: Send) => send.webhook === webhook.id && send.event === event && send.at >= at;
-    // One place is reserved for requested deliveries, and another may have it.
+    // One slot is reserved for requested deliveries, and another may have it.
     const isTaken = (send: Send) =>
       send.isAsked && send.at < at && (send.endedAt === undefined || send.endedAt > at);
     const others = [...(rows.pending.get(webhook.id)?.values() ?? [])].filter(

@@ -333,7 +333,7 @@ test("a killed process's deliveries are resent after the next start, one at a ti
     },
   });
   await ended(8);
-  // As many as may have been pending, including the place for requested deliveries.
+  // As many as may have been pending, including the slot for requested deliveries.
   assert.equal(suspected.length, 4);
   assert.ok(most <= 3);
   assert.equal(new Set(idsOf(receiver.received)).size, 8);

@@ -189,7 +189,7 @@ test('a waiting lane checks whether its webhook was changed, even if no search f
   assert.equal(reads.length, before + 1);
 });
 
-test('a hundred slow receivers leave places free for one more', () => {
+test('a hundred slow receivers leave slots free for one more', () => {
   const { add, advance } = start();
   for (const name of names(100)) add(name, deliveries(50));
   assert.ok(advance().length < 256);
@@ -197,7 +197,7 @@ test('a hundred slow receivers leave places free for one more', () => {
   assert.ok(countOf(advance(), 'quick') >= 1);
 });
 
-test('a backlog for many webhooks never takes all places', () => {
+test('a backlog for many webhooks never takes all slots', () => {
   const { add, advance } = start();
   for (const name of names(32)) add(name, deliveries(100));
   const begun = advance();
@@ -208,7 +208,7 @@ test('a backlog for many webhooks never takes all places', () => {
   assert.equal(advance().length, 1);
 });
 
-test('silent webhooks together take at most half of the places', () => {
+test('silent webhooks together take at most half of the slots', () => {
   const { dispatch, add, advance, end } = start();
   for (const name of names(300)) add(name, deliveries(5));
   for (let begun = advance(); begun.some(({ isSilent }) => !isSilent); begun = advance()) {

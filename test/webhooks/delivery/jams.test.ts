@@ -61,7 +61,7 @@ test('many hanging receivers, each with a backlog, leave room for others', async
   const hanging = await newReceiver('hang');
   const owner = await newOwner('backlog');
   const webhooks: string[] = [];
-  // As many as would take all places if each could fill its own.
+  // As many as would take all slots if each could fill its own.
   for (let i = 0; i < 32; i++) webhooks.push(await owner.subscribe(hanging));
   for (const webhook of webhooks) await owner.enable(webhook, false);
   await owner.create(delivery.inAll / 16);

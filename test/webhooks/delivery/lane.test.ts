@@ -179,7 +179,7 @@ test('requested deliveries go first', () => {
   assert.equal(fill(lane)[0]?.event.id, 'evt_asked');
 });
 
-test('a place is kept for requested deliveries, even in a full, silent or probed lane', () => {
+test('a slot is kept for requested deliveries, even in a full, silent or probed lane', () => {
   const asked = [delivery('evt_1', { isAsked: true }), delivery('evt_2', { isAsked: true })];
   for (const prepare of [fill, (lane: Lane) => attempt(lane, 'silence'), failing]) {
     const lane = laneOf();

@@ -3,9 +3,9 @@ import type { Ledger } from './ledger.ts';
 import type { DueDelivery } from './port.ts';
 
 /** `isSilent`: whether its lane was silent when the request started. */
-export type Placed = { delivery: DueDelivery; isSilent: boolean };
+export type SlotUse = { delivery: DueDelivery; isSilent: boolean };
 
-export type PlaceRules = {
+export type SlotRules = {
   /** Requests in flight in total. One manual delivery may exceed it. */
   inAll: number;
   /** The share of the free slots that one lane may take. */
@@ -14,10 +14,10 @@ export type PlaceRules = {
   readsAtOnce: number;
 };
 
-export type Places = ReturnType<typeof createPlaces>;
+export type Slots = ReturnType<typeof createSlots>;
 
 /** What all lanes of a process share. Lanes that find nothing free wait their turn. */
-export function createPlaces({ inAll, share, readsAtOnce }: PlaceRules, { isFull }: Ledger) {
+export function createSlots({ inAll, share, readsAtOnce }: SlotRules, { isFull }: Ledger) {
   const taken = { all: 0, silent: 0, suspicious: 0, reads: 0 };
   const isFree = () => taken.all < inAll;
   // All silent lanes together take at most half of the slots.
@@ -28,18 +28,18 @@ export function createPlaces({ inAll, share, readsAtOnce }: PlaceRules, { isFull
     suspicious: queueFor(() => taken.suspicious === 0),
     asked: queueFor(() => taken.all <= inAll),
     silent: queueFor(() => isFree() && isSilentFree()),
-    place: queueFor(isFree),
+    slot: queueFor(isFree),
   };
   const queues = Object.values(waiting);
 
-  function admits(lane: Lane, of: keyof typeof waiting): boolean {
+  function admitOrWait(lane: Lane, of: keyof typeof waiting): boolean {
     const { lanes, isFree } = waiting[of];
     if (isFree()) return true;
     lanes.add(lane);
     return false;
   }
 
-  function count({ delivery, isSilent }: Placed, by: 1 | -1): void {
+  function count({ delivery, isSilent }: SlotUse, by: 1 | -1): void {
     taken.all += by;
     if (isSilent) taken.silent += by;
     if (delivery.suspicions > 0) taken.suspicious += by;
@@ -53,17 +53,17 @@ export function createPlaces({ inAll, share, readsAtOnce }: PlaceRules, { isFull
       return Math.max(1, Math.floor(free * share));
     },
     wait: (lane: Lane) =>
-      void waiting[lane.trouble.isSilent && !isSilentFree() ? 'silent' : 'place'].lanes.add(lane),
+      void waiting[lane.trouble.isSilent && !isSilentFree() ? 'silent' : 'slot'].lanes.add(lane),
     /** Whether there is a slot for this delivery of the lane. If not, the lane waits. */
-    admits: (lane: Lane, { isAsked, suspicions }: DueDelivery) =>
-      admits(lane, 'ledger') &&
-      (suspicions === 0 || admits(lane, 'suspicious')) &&
-      admits(lane, isAsked ? 'asked' : 'place'),
-    take: (of: Placed) => count(of, 1),
-    free: (of: Placed) => count(of, -1),
+    admitOrWait: (lane: Lane, { isAsked, suspicions }: DueDelivery) =>
+      admitOrWait(lane, 'ledger') &&
+      (suspicions === 0 || admitOrWait(lane, 'suspicious')) &&
+      admitOrWait(lane, isAsked ? 'asked' : 'slot'),
+    take: (of: SlotUse) => count(of, 1),
+    free: (of: SlotUse) => count(of, -1),
     /** The same for a read, which takes a slot if there is one. */
-    admitsRead(lane: Lane): boolean {
-      const isAdmitted = admits(lane, 'read');
+    takeReadSlot(lane: Lane): boolean {
+      const isAdmitted = admitOrWait(lane, 'read');
       if (isAdmitted) taken.reads++;
       return isAdmitted;
     },
