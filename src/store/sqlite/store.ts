@@ -66,7 +66,8 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   const rules = { deliveryDelayMs, maxPlantsPerUser, versions };
   const files = options.writer === 'thread' ? storeFiles(lookAtFiles(path)) : undefined;
   const watch = watchStore({ path, db, files, log: options.log ?? silentLog, onFatal: options.onFatal });
-  const thread = files && threadWriter({ path, files: files.known, rules }, { died: watch.end, beside });
+  const thread =
+    files && threadWriter({ path, files: files.known, rules }, { died: watch.end, senderBatchEnded });
   const writer = thread ?? inlineWriter(db, rules);
   if (files) db.exec('PRAGMA query_only = ON');
 
@@ -88,8 +89,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
     FROM users`;
   let closing: Promise<void> | undefined;
 
-  /** The sender thread's batch ended. */
-  function beside(error: unknown): void {
+  function senderBatchEnded(error: unknown): void {
     if (error === undefined) watch.written();
     else watch.writeFailed(error);
   }

@@ -34,7 +34,7 @@ export function openEmbeddedLanes({ path, port }: EmbeddedSource, parts: LanePar
     work: [] as ((work: readonly Work[]) => void)[],
     change: [] as ((webhook: string) => void)[],
   };
-  const changedBeside = changesBeside(db, snapshot);
+  const changedElsewhere = changesElsewhere(db, snapshot);
   const writer = writerBehind(port, ({ work, changed }) => {
     snapshot.end();
     for (const webhook of changed) for (const listener of listeners.change) listener(webhook);
@@ -56,7 +56,7 @@ export function openEmbeddedLanes({ path, port }: EmbeddedSource, parts: LanePar
   const store: LaneStore = {
     async findWork(after, limit) {
       if (after === undefined)
-        for (const webhook of changedBeside()) for (const listener of listeners.change) listener(webhook);
+        for (const webhook of changedElsewhere()) for (const listener of listeners.change) listener(webhook);
       return snapshot.read(() => lanes.findWork(after, limit));
     },
     read: (request) =>
@@ -94,7 +94,7 @@ function bytesOf(outcomes: readonly Outcome[]): number {
 }
 
 /** The webhooks that other processes, such as the command line, may have changed since the last call. */
-function changesBeside(db: DatabaseSync, snapshot: Snapshot): () => string[] {
+function changesElsewhere(db: DatabaseSync, snapshot: Snapshot): () => string[] {
   const epoch = accessEpoch(db, snapshot);
   const all = db.prepare('SELECT id FROM webhooks');
   let known = epoch();

@@ -24,7 +24,7 @@ export type WriterEvents = {
   /** The thread died while idle. */
   died(failure: StoreFailure): void;
   /** A batch of the sender thread was committed, or failed. */
-  beside(error: AppError | undefined): void;
+  senderBatchEnded(error: AppError | undefined): void;
 };
 
 export function inlineWriter(db: DatabaseSync, rules: WriterParts): Writer {
@@ -45,8 +45,8 @@ export function threadWriter(options: WriterOptions, events: WriterEvents): Thre
   const exited = new Promise<void>((resolve) => thread.once('exit', () => resolve()));
 
   thread.on('message', (reply: WriterReply | WriterNews) => {
-    if ('beside' in reply) {
-      events.beside(reply.beside && fromPlain(reply.beside));
+    if ('senderBatch' in reply) {
+      events.senderBatchEnded(reply.senderBatch && fromPlain(reply.senderBatch));
       return;
     }
     const batch = waiting;

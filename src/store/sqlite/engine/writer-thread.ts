@@ -22,7 +22,7 @@ export type WriterOptions = { path: string; files: readonly KnownFile[]; rules: 
 export type WriterMessage = Command[] | { sender: MessagePort } | 'close';
 
 /** Tells the main thread that a batch of the sender thread failed, or that one succeeded after a failure. */
-export type WriterNews = { beside: PlainError | undefined };
+export type WriterNews = { senderBatch: PlainError | undefined };
 
 /** What the sender thread learns after a commit. */
 export type LaneNews = Pick<Announced, 'work' | 'changed'>;
@@ -66,7 +66,7 @@ function serve(port: NonNullable<typeof parentPort>, { path, files: known, rules
   }
 
   function report(error: PlainError | undefined): void {
-    if (error || hasFailed) port.postMessage({ beside: error } satisfies WriterNews);
+    if (error || hasFailed) port.postMessage({ senderBatch: error } satisfies WriterNews);
     hasFailed = error !== undefined;
   }
 
