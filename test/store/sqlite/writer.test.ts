@@ -12,10 +12,10 @@ test('when a check fails after a commit, the outcome is unknown: nothing says th
   migrate(db, 0);
   db.exec("INSERT INTO users (id, name, created_at) VALUES (1, 'ann', 0)");
   const ioError = Object.assign(new Error('disk I/O error'), { code: 'ERR_SQLITE_ERROR', errcode: 266 });
-  const files: Pick<StoreFiles, 'path' | 'isLogCut' | 'lossAfterCommit' | 'refusesWrite'> = {
+  const files: Pick<StoreFiles, 'path' | 'isLogCut' | 'lossAfterCommit' | 'writeRefusal'> = {
     path: 'plant-store.db',
     isLogCut: () => false,
-    refusesWrite: () => undefined,
+    writeRefusal: () => undefined,
     lossAfterCommit() {
       throw ioError;
     },

@@ -44,15 +44,15 @@ export type StoreFiles = {
   /** Whether only the log is gone for good: then only this process knows its contents. */
   lacksLog(): boolean;
   /** The system's code for why a small file cannot be written next to them; undefined if it can. */
-  refusesWrite(): string | undefined;
+  writeRefusal(): string | undefined;
   /** Reads the whole store past SQLite's cache; returns the code of the first failure, undefined without one. */
-  refusesRead(): Promise<string | undefined>;
+  readRefusal(): Promise<string | undefined>;
 };
 
 /** `changedAt` in nanoseconds. */
 export type KnownFile = { path: string; dev: bigint; ino: bigint; size: bigint; changedAt: bigint };
 
-/** `fd` is SQLite's; `link` is where it led when the path led to the file. */
+/** `fd`: SQLite's descriptor of the file. `link`: what `/proc/self/fd/<fd>` named when the file was last in place. */
 type WatchedFile = KnownFile & { fd: number | undefined; link: string | undefined };
 
 const CHUNK = 1024 * 1024;
@@ -179,8 +179,8 @@ function watchFiles(files: readonly WatchedFile[], database: WatchedFile, log: W
       if (typeof found !== 'object' || !isSame(database, found)) return false;
       return lookAt(log) === undefined && isDeleted(log);
     },
-    refusesWrite: () => tryToWrite(dirname(database.path)),
-    async refusesRead() {
+    writeRefusal: () => tryToWrite(dirname(database.path)),
+    async readRefusal() {
       for (const file of [database, log]) {
         file.fd = descriptorOf(file, file.fd);
         const code = file.fd === undefined ? undefined : await readAll(file.fd);

@@ -45,7 +45,8 @@ export function watchStore({ path, db, files, log, onFatal }: WatchOptions): Wat
   let ended: StoreFailure | undefined;
   let failedRead: (() => unknown) | undefined;
   /**
-   * Whether a write succeeded since the last failure. A full disk fails only some writes: logged once a second at most.
+   * Whether a write succeeded since the last failure. Looked at once a second only: on a full disk some writes succeed,
+   * and each would be logged as the end of the trouble.
    */
   let hasWritten = false;
   let isExamining = false;
@@ -120,10 +121,10 @@ export function watchStore({ path, db, files, log, onFatal }: WatchOptions): Wat
   }
 
   /** SQLite reports an unreadable disk as damage: if everything is readable, the next sign of damage is proof. */
-  async function examine({ refusesRead }: StoreFiles): Promise<void> {
+  async function examine({ readRefusal }: StoreFiles): Promise<void> {
     if (isExamining) return;
     isExamining = true;
-    const refusal = await refusesRead();
+    const refusal = await readRefusal();
     isExamining = false;
     if (ended) return;
     if (refusal === undefined) {

@@ -89,8 +89,11 @@ export function createWriter(
   const begin = db.prepare('BEGIN IMMEDIATE');
   const commit = db.prepare('COMMIT');
   const countPages = countLogPages(db);
-  /** A write was refused. No write is tried while it would be, so that nothing is done for certain. */
-  let refused: unknown;
+  /**
+   * Why the file system refused the last COMMIT. No write is tried until a small file can be written again, so it is
+   * certain that nothing was done.
+   */
+  let notWritable: unknown;
   let isCommitted = false;
 
   function run([name, user, once, ...args]: Command): unknown {
@@ -133,20 +136,20 @@ export function createWriter(
   /** A file system that refuses writes looks like a failing disk; the process continues, for its reads. */
   function commitFailure(error: unknown): unknown {
     if (!files || isDamage(error)) return error;
-    const failure = explain(error, { path: files.path, refusal: files.refusesWrite(), isCommit: true });
-    if (!failure.isFinal) refused = error;
+    const failure = explain(error, { path: files.path, refusal: files.writeRefusal(), isCommit: true });
+    if (!failure.isFinal) notWritable = error;
     return failure;
   }
 
-  function refuseWhileRefused(): void {
-    if (refused === undefined || !files) return;
-    const refusal = files.refusesWrite();
-    if (refusal !== undefined) throw unavailable(explain(refused, { path: files.path, refusal }));
-    refused = undefined;
+  function refuseWhileNotWritable(): void {
+    if (notWritable === undefined || !files) return;
+    const refusal = files.writeRefusal();
+    if (refusal !== undefined) throw unavailable(explain(notWritable, { path: files.path, refusal }));
+    notWritable = undefined;
   }
 
   function attempt(commands: Command[]): Executed {
-    refuseWhileRefused();
+    refuseWhileNotWritable();
     try {
       return transaction(commands);
     } catch (error) {
