@@ -91,7 +91,7 @@ const mutants: readonly Mutant[] = [
   {
     breaks: 'a retry does not wait',
     file: `${CORE}/requests.ts`,
-    from: 'lookAt(lane, outcome.next.due);',
+    from: 'expectMore(lane, outcome.next.due);',
     to: 'void lane;',
   },
   {
@@ -163,7 +163,7 @@ const mutants: readonly Mutant[] = [
   {
     breaks: 'manual deliveries are read only when the queue is empty',
     file: `${CORE}/dispatch.ts`,
-    from: 'if (isAsked) askAt(lane, due);',
+    from: 'if (isAsked) expectManual(lane, due);',
     to: 'void isAsked;',
   },
   {
@@ -199,7 +199,7 @@ const mutants: readonly Mutant[] = [
   {
     breaks: 'a webhook whose receiver answered 410 is sent to until that is recorded',
     file: `${CORE}/lane-reads.ts`,
-    from: 'if (reading || isEnding)',
+    from: 'if (reading || isBeingDisabled)',
     to: 'if (reading)',
   },
   {

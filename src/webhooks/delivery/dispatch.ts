@@ -2,10 +2,10 @@ import type { LaneCounts } from '../../observability/port.ts';
 import type { Attempt } from '../sending/attempt.ts';
 import { isAsNew, isBusy, type Lane, newLane, nextOf } from './lane.ts';
 import {
-  askAt,
   beginReading,
+  expectManual,
+  expectMore,
   forget,
-  lookAt,
   type ReadRules,
   readsAt,
   rereadAt,
@@ -145,8 +145,8 @@ export function createDispatch(rules: DispatchRules): Dispatch {
     for (const { webhook, due = now, isAsked } of work) {
       const lane = lanes.get(webhook);
       if (lane) {
-        if (isAsked) askAt(lane, due);
-        lookAt(lane, isSearch && isBusy(lane) ? Math.max(due, rereadAt(lane, lanes.size, rules)) : due);
+        if (isAsked) expectManual(lane, due);
+        expectMore(lane, isSearch && isBusy(lane) ? Math.max(due, rereadAt(lane, lanes.size, rules)) : due);
         wake(lane);
       } else if (!asking.has(webhook)) wanted.set(webhook, Math.min(wanted.at(webhook) ?? due, due));
     }

@@ -19,15 +19,15 @@ export type ReadRules = LaneRules & {
 };
 
 /** The store may contain something not yet read. */
-export function lookAt(lane: Lane, at: number): void {
+export function expectMore(lane: Lane, at: number): void {
   lane.lookAt = Math.min(lane.lookAt, at);
   if (lane.after && at <= lane.after.due) lane.after = undefined;
   // The read in progress may have begun before.
   if (lane.reading) lane.reading.lookAt = Math.min(lane.reading.lookAt, at);
 }
 
-/** Like `lookAt`, for a manual delivery. */
-export function askAt(lane: Lane, at: number): void {
+/** Like `expectMore`, for a manual delivery. */
+export function expectManual(lane: Lane, at: number): void {
   lane.askAt = Math.min(lane.askAt, at);
   if (lane.reading) lane.reading.askAt = Math.min(lane.reading.askAt, at);
 }
@@ -42,8 +42,8 @@ export function rereadAt({ readAt }: Lane, among: number, { rereadMs, rereadEach
  * @returns when to read the lane next; infinite while unknown
  */
 export function readsAt(lane: Lane, isHeld: boolean, among: number, rules: ReadRules, now: number): number {
-  const { asked, queue, reading, isEnding } = lane;
-  if (reading || isEnding) return Number.POSITIVE_INFINITY;
+  const { asked, queue, reading, isBeingDisabled } = lane;
+  if (reading || isBeingDisabled) return Number.POSITIVE_INFINITY;
   // A change of the webhook whose hint was lost must not wait until a pause is over.
   const oldAt = asked.length + queue.length > 0 ? rereadAt(lane, among, rules) : Number.POSITIVE_INFINITY;
   const dueAt = isLow(lane, isHeld, rules, now) ? lane.lookAt : Number.POSITIVE_INFINITY;

@@ -23,7 +23,7 @@ export type Lane = {
   /** The state of the webhook as this owner knows it: the store may not know yet. */
   state: Omit<LaneState, 'disabledReason'> | undefined;
   /** Whether an outcome that disables the webhook is not recorded yet: the store still considers it enabled. */
-  isEnding: boolean;
+  isBeingDisabled: boolean;
   /** Whether to hand it over when none of its requests is in flight. */
   isLeaving: boolean;
   asked: DueDelivery[];
@@ -87,7 +87,7 @@ export function newLane(
     fence,
     settings: undefined,
     state: undefined,
-    isEnding: false,
+    isBeingDisabled: false,
     isLeaving: false,
     asked: [],
     queue: [],

@@ -97,7 +97,7 @@ export type Outcome = {
   /** Written to the webhook while it has the generation of these settings. */
   laneState: LaneState;
   /** What is new for the webhook: of concurrent requests, only one pauses or disables it. */
-  begins: 'pause' | 'end' | undefined;
+  begins: 'pause' | 'disabled' | undefined;
 };
 
 export type LaneState = {

@@ -27,7 +27,7 @@ export function createReports(
     if (begins === 'pause') {
       measures?.webhookPaused();
       log.info({ webhook, pausedUntil: pausedUntil && timeText(pausedUntil) }, 'a webhook pauses');
-    } else if (begins === 'end') {
+    } else if (begins === 'disabled') {
       measures?.webhookDisabled();
       log.warn({ webhook, reason: disabledReason }, 'a webhook was disabled');
     }

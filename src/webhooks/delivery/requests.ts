@@ -1,6 +1,6 @@
 import type { Attempt } from '../sending/attempt.ts';
 import { begin, keyOf, type Lane, leave, setState } from './lane.ts';
-import { close, lookAt, readAgain } from './lane-reads.ts';
+import { close, expectMore, readAgain } from './lane-reads.ts';
 import type { Ledger } from './ledger.ts';
 import { type OutcomeRules, outcomeOf, poisonedOutcome, type Sent } from './outcome.ts';
 import type { LaneFence } from './ownership.ts';
@@ -61,10 +61,10 @@ export function createRequests({ rules, ledger, slots, ownLane, drop, wake }: Re
     const wasPaused = (lane.state?.pausedUntil ?? 0) > attempt.at;
     setState(lane, laneState);
     if (laneState.disabledReason !== undefined) {
-      if (lane.isEnding) return undefined;
-      lane.isEnding = true;
+      if (lane.isBeingDisabled) return undefined;
+      lane.isBeingDisabled = true;
       close(lane);
-      return 'end';
+      return 'disabled';
     }
     return !wasPaused && (laneState.pausedUntil ?? 0) > attempt.at ? 'pause' : undefined;
   }
@@ -80,10 +80,10 @@ export function createRequests({ rules, ledger, slots, ownLane, drop, wake }: Re
     lane.underWay.delete(key);
     lane.noted.delete(key);
     lane.reading?.recorded.add(key);
-    if (outcome.begins === 'end') lane.isEnding = false;
-    if (outcome.begins === 'end' || result === 'anew' || result === 'late') {
-      lookAt(lane, Number.NEGATIVE_INFINITY);
-    } else if (result === 'settled' && outcome.next.state === 'pending') lookAt(lane, outcome.next.due);
+    if (outcome.begins === 'disabled') lane.isBeingDisabled = false;
+    if (outcome.begins === 'disabled' || result === 'anew' || result === 'late') {
+      expectMore(lane, Number.NEGATIVE_INFINITY);
+    } else if (result === 'settled' && outcome.next.state === 'pending') expectMore(lane, outcome.next.due);
     wake(lane);
   }
 

@@ -9,7 +9,7 @@ import {
   nextOf,
   setState,
 } from '../../../src/webhooks/delivery/lane.ts';
-import { lookAt, takeIn } from '../../../src/webhooks/delivery/lane-reads.ts';
+import { expectMore, takeIn } from '../../../src/webhooks/delivery/lane-reads.ts';
 import type { DueDelivery, LaneContents, LaneSettings } from '../../../src/webhooks/delivery/port.ts';
 import { type AnswerKind, troubleAfter } from '../../../src/webhooks/delivery/trouble.ts';
 import { contents, deliveries, delivery, rules, settings } from './due.ts';
@@ -281,9 +281,9 @@ test('a delivery made due before the read position is read from the beginning, e
   const due = [delivery('evt_0', { due: 5 }), delivery('evt_1', { due: 6 })];
   const lane = laneWith({ due, settings: settings() }, { limit: 2 });
   assert.deepEqual(lane.after, { due: 6, event: 'evt_1' });
-  lookAt(lane, 7);
+  expectMore(lane, 7);
   assert.deepEqual(lane.after, { due: 6, event: 'evt_1' });
-  lookAt(lane, 5);
+  expectMore(lane, 5);
   assert.equal(lane.after, undefined);
   const told = laneWith({ due }, { limit: 2, lookAt: 5 });
   assert.equal(told.after, undefined);

@@ -55,7 +55,7 @@ function inputOf(outcome: Outcome, n: number) {
     webhook_generation: laneState.generation,
     paused_until: laneState.pausedUntil,
     failing_since: laneState.failingSince,
-    ending: storable(laneState.disabledReason),
+    disabled_reason: storable(laneState.disabledReason),
   };
 }
 
@@ -93,7 +93,7 @@ const INPUT = `SELECT *
       FROM json_to_recordset($1) AS i(
         n int, webhook text, fence int8, event text, generation int, step int, at int8, duration_ms int, address text,
         status int, excerpt text, error text, reason text, next text, next_due int8, next_step int,
-        webhook_generation int8, paused_until int8, failing_since int8, ending text
+        webhook_generation int8, paused_until int8, failing_since int8, disabled_reason text
       )`;
 
 /** LATERAL with a limit makes the planner read one partition per outcome. */
@@ -167,7 +167,8 @@ const UPDATE_WEBHOOKS = statement`WITH counted AS MATERIALIZED (
       ${ATTEMPT}
     ) a ON a.at = i.at
   ), notes AS (
-    SELECT subscriber, webhook, max(n) FILTER (WHERE is_meant) AS last, max(ending) FILTER (WHERE is_meant) AS ending,
+    SELECT subscriber, webhook, max(n) FILTER (WHERE is_meant) AS last,
+      max(disabled_reason) FILTER (WHERE is_meant) AS disabled_reason,
       max(at) FILTER (WHERE reason IS NULL) AS success_at, max(at) FILTER (WHERE reason IS NOT NULL) AS failure_at
     FROM counted
     GROUP BY subscriber, webhook
@@ -177,8 +178,11 @@ const UPDATE_WEBHOOKS = statement`WITH counted AS MATERIALIZED (
       last_failure_at = greatest(w.last_failure_at, o.failure_at),
       paused_until = CASE WHEN c.n IS NULL THEN w.paused_until ELSE c.paused_until END,
       failing_since = CASE WHEN c.n IS NULL THEN w.failing_since ELSE c.failing_since END,
-      status = CASE WHEN o.ending IS NULL THEN w.status ELSE 'disabled' END,
-      disabled_reason = CASE WHEN o.ending IS NULL OR w.status = 'disabled' THEN w.disabled_reason ELSE o.ending END
+      status = CASE WHEN o.disabled_reason IS NULL THEN w.status ELSE 'disabled' END,
+      disabled_reason = CASE
+        WHEN o.disabled_reason IS NULL OR w.status = 'disabled' THEN w.disabled_reason
+        ELSE o.disabled_reason
+      END
   FROM notes o
   LEFT JOIN counted c ON c.webhook = o.webhook AND c.n = o.last
   WHERE w.owner = o.subscriber AND w.id = o.webhook`;

@@ -90,7 +90,7 @@ function watchFiles(files: readonly WatchedFile[], database: WatchedFile, log: W
   }
 
   function lossOf(file: WatchedFile, db: DatabaseSync | undefined): StoreFailure | undefined {
-    const found = lookAt(file);
+    const found = statOf(file);
     if (found === undefined || typeof found === 'string') return awayFailure(file, found ?? 'ENOENT');
     if (!isSame(file, found)) return final(`${file.path} was replaced by another file`);
     if (found.size < file.size && !(db && isWhole(file, found.size, db))) {
@@ -175,9 +175,9 @@ function watchFiles(files: readonly WatchedFile[], database: WatchedFile, log: W
     isLogCut,
     lossAfterCommit,
     lacksLog() {
-      const found = lookAt(database);
+      const found = statOf(database);
       if (typeof found !== 'object' || !isSame(database, found)) return false;
-      return lookAt(log) === undefined && isDeleted(log);
+      return statOf(log) === undefined && isDeleted(log);
     },
     writeRefusal: () => tryToWrite(dirname(database.path)),
     async readRefusal() {
@@ -192,7 +192,7 @@ function watchFiles(files: readonly WatchedFile[], database: WatchedFile, log: W
 }
 
 /** Undefined without a file; the error code on failure. */
-function lookAt({ path }: KnownFile): BigIntStats | string | undefined {
+function statOf({ path }: KnownFile): BigIntStats | string | undefined {
   try {
     return statSync(path, { bigint: true, throwIfNoEntry: false });
   } catch (error) {
