@@ -73,6 +73,7 @@ export function startRunner(parts: RunnerParts): Runner {
   let searchNow = () => {};
   let cancelTimer = () => {};
   let isTurning = false;
+  let isOver = false;
   let hasFailed = false;
   /** Whether requests in flight are being ended. */
   let isCutting = false;
@@ -88,6 +89,7 @@ export function startRunner(parts: RunnerParts): Runner {
 
   function turn(): void {
     isTurning = false;
+    if (isOver) return;
     cancelTimer();
     owners.check?.();
     const now = clock.now();
@@ -102,6 +104,10 @@ export function startRunner(parts: RunnerParts): Runner {
 
   function carryOut(effect: Effect): void {
     switch (effect.do) {
+      case 'take':
+      case 'handOver':
+        // `turn` did these together.
+        return;
       case 'read':
         void read(effect);
         return;
@@ -242,7 +248,7 @@ export function startRunner(parts: RunnerParts): Runner {
     // Records outcomes of ended requests, but does not wait for a store that never answers.
     await within(bounds.lastRecordMs, promise);
     cancelTimer();
-    isTurning = true;
+    isOver = true;
     await Promise.all([searching, lingering]);
   }
 
