@@ -23,15 +23,15 @@ export async function retried<Answer>(
   attempt: () => Promise<Answer>,
   { waitAfter, signal, gone }: Retrying<Answer>,
 ): Promise<Answer> {
-  let mayBeDone = false;
+  let isDoubtful = false;
   for (let tries = 0; ; tries++) {
     try {
       return await attempt();
     } catch (error) {
       if (!(error instanceof PlantStoreError)) throw error;
       // An earlier attempt with an unknown outcome may have deleted it.
-      if (gone && mayBeDone && (error.error === 40401 || error.error === 40402)) return gone;
-      mayBeDone ||= error.error === undefined || error.error === 50301;
+      if (gone && isDoubtful && (error.error === 40401 || error.error === 40402)) return gone;
+      isDoubtful ||= mayBeDone(error);
       const ms = waitAfter(error, tries);
       if (ms === undefined) throw error;
       await pause(ms, signal);
@@ -58,6 +58,11 @@ export function mayPass(
   mayFault = false,
 ): boolean {
   return error === 40901 || [undefined, 408, 429, 502, 503, 504, mayFault ? 500 : 0].includes(status);
+}
+
+/** Whether a failed request may have taken effect: no answer came, or its outcome is unknown or pending. */
+export function mayBeDone({ error }: Pick<PlantStoreError, 'error'>): boolean {
+  return error === undefined || [40901, 50000, 50301].includes(error);
 }
 
 /** Milliseconds: what the response asks for, plus a growing random time, so that clients do not all retry at once. */

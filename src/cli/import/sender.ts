@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'undici';
 import type { PlantStoreError } from '../../../packages/client/src/plant-store-error.ts';
-import { mayPass } from '../../../packages/client/src/retries.ts';
+import { mayBeDone, mayPass } from '../../../packages/client/src/retries.ts';
 import { isUnsent, refused, unanswered } from '../api-failure.ts';
 import type { Api } from '../api-options.ts';
 import { Failure } from '../failure.ts';
@@ -64,7 +64,7 @@ export function createSender({ api, concurrency, patienceMs, stopping, onTrouble
       const key = keys === 1 ? rowKey : `${rowKey}.${keys}`;
       const outcome = await attempt(key, body, tries < imports.faultTries - 1);
       if (outcome.was === 'unclear') {
-        mayHaveAdded ||= isDoubtful(outcome.failure);
+        mayHaveAdded ||= mayBeDone(outcome.failure) && !isUnsent(outcome.failure);
         health.troubled(outcome.failure);
         await until(Math.min(performance.now() + backoff(tries++), health.patientUntil()), stopping);
         continue;
@@ -115,12 +115,6 @@ function responseOf({ statusCode, headers }: Head, text: string): Response {
     status: statusCode,
     headers: Object.fromEntries(fields.filter(([, value]) => value)),
   });
-}
-
-/** Whether the row may have been added anyway: no answer came, or the outcome is unknown or pending. */
-function isDoubtful(failure: PlantStoreError): boolean {
-  const { error } = failure;
-  return error === undefined ? !isUnsent(failure) : [50000, 50301, 40901].includes(error);
 }
 
 /** Whether every other row would fail the same way: wrong service, token, or limit of its user. */

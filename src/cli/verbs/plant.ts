@@ -160,7 +160,7 @@ async function* wantedPages(
   }
 }
 
-/** Whether the plant may have been created anyway. */
+/** Whether the plant may have been created anyway, perhaps by an attempt before the one that was refused. */
 function isDoubtful(error: unknown): error is PlantStoreError {
   if (!(error instanceof PlantStoreError)) return false;
   return error.status === undefined ? !isUnreachable(error) : error.status >= 500;
