@@ -4,17 +4,7 @@ import { delivery as limits } from '../limits.ts';
 import { firstId } from '../runtime.ts';
 import { type CallerFor, findWebhook, type WebhooksContext } from './operations.ts';
 import { deliveryStates } from './port.ts';
-import { parseDateTime } from './time.ts';
-
-/** A time in a request. */
-export const DateTime = {
-  type: 'string',
-  format: 'date-time',
-  description:
-    'a valid RFC 3339 date-time, such as 2026-11-21T08:00:00Z or 2026-11-21T09:00:00.5+01:00; ' +
-    'leap seconds are not supported',
-  examples: ['2026-11-21T08:00:00Z'],
-} as const;
+import { DateTime, parseDateTime } from './time.ts';
 
 /** The body of `POST /webhooks/{id}/replay`. */
 export const ReplayInput = {

@@ -1,5 +1,15 @@
 /** Times in responses and requests: RFC 3339 §5.6. */
 
+/** A time in a request. */
+export const DateTime = {
+  type: 'string',
+  format: 'date-time',
+  description:
+    'a valid RFC 3339 date-time, such as 2026-11-21T08:00:00Z or 2026-11-21T09:00:00.5+01:00; ' +
+    'leap seconds are not supported',
+  examples: ['2026-11-21T08:00:00Z'],
+} as const;
+
 /** UTC, with milliseconds. */
 export function timeText(ms: number): string {
   return new Date(ms).toISOString();
