@@ -185,10 +185,14 @@ suite('retries', { concurrency: true }, () => {
     assert.deepEqual(await Array.fromAsync(store.plants.list()), []);
   });
 
-  test('a delete whose outcome was unknown counts as done when the retry finds no plant', async (t) => {
+  test('a delete whose outcome was unknown counts as done when the retry finds nothing to delete', async (t) => {
     const { gateway, store } = await setUp(t);
-    gateway.script(failure(503, 50301));
+    gateway.script(failure(503, 50301), failure(404, 40401));
     await store.plants.delete(7);
+    gateway.script(failure(503, 50301), failure(404, 40402));
+    await store.webhooks.delete('wh_7');
+    gateway.script(failure(503, 50301), failure(404, 40404));
+    await store.tokens.revoke('tok_7');
   });
 
   test('a delete that did nothing the first time still reports that the plant is not found', async (t) => {

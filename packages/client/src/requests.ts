@@ -59,7 +59,7 @@ export function createRequests(options: PlantStoreOptions): Requests {
   const { origin, pathname, protocol } = new URL(url);
   // "localhost:3000" is a valid URL, too, with the scheme "localhost".
   if (!/^https?:$/.test(protocol))
-    throw new TypeError(`url must begin with http:// or https://; ${url} does not.`);
+    throw new TypeError(`url must begin with http:// or https://, not ${url}.`);
   const base = origin + pathname.replace(/\/+$/, '');
   const open = opener(base, options);
 
@@ -141,7 +141,8 @@ function pathOf(parts: readonly string[]): string {
 function queryOf(parameters: Record<string, unknown> = {}): string {
   const given = Object.entries(parameters).filter(([, value]) => value !== undefined);
   // Its constructor makes every value a string, as a query needs.
-  return given.length > 0 ? `?${new URLSearchParams(given as [string, string][])}` : '';
+  const query = `${new URLSearchParams(given as [string, string][])}`;
+  return query && `?${query}`;
 }
 
 /** @throws TypeError for a text that no header can carry; the error of `Headers` would reveal the token */
@@ -149,7 +150,7 @@ function bearer(token: string): string {
   // A line break at the end of a file is not part of its token.
   const text = token.trim();
   if (/[^\x20-\x7e]/.test(text))
-    throw new TypeError('The token contains a line break or a character that is not ASCII.');
+    throw new TypeError('The token contains a line break or a non-ASCII character.');
   return `Bearer ${text}`;
 }
 
@@ -160,5 +161,5 @@ function quoted(key: string): string {
 
 /** Not `randomUUID`, which pages have over https only. */
 function randomKey(): string {
-  return Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join('-');
+  return crypto.getRandomValues(new Uint32Array(4)).join('-');
 }

@@ -29,8 +29,8 @@ export async function retried<Answer>(
       return await attempt();
     } catch (error) {
       if (!(error instanceof PlantStoreError)) throw error;
-      // An earlier attempt with an unknown outcome may have deleted it.
-      if (gone && isDoubtful && (error.error === 40401 || error.error === 40402)) return gone;
+      // An earlier attempt with an unknown outcome may have deleted it. 40400 says that the path is wrong.
+      if (gone && isDoubtful && error.status === 404 && Number(error.error) > 40400) return gone;
       isDoubtful ||= mayBeDone(error);
       const ms = waitAfter(error, tries);
       if (ms === undefined) throw error;
@@ -62,7 +62,7 @@ export function mayPass(
 
 /** Whether a failed request may have taken effect: no answer came, or its outcome is unknown or pending. */
 export function mayBeDone({ error }: Pick<PlantStoreError, 'error'>): boolean {
-  return error === undefined || [40901, 50000, 50301].includes(error);
+  return [undefined, 40901, 50000, 50301].includes(error);
 }
 
 /** Milliseconds: what the response asks for, plus a growing random time, so that clients do not all retry at once. */

@@ -177,7 +177,7 @@ async function verify(signatures: string, content: Bytes, { scheme, key: raw }: 
   throw new WebhookVerificationError(
     'no-matching-signature',
     `No signature of version ${version}, which this key is for, matches: it was made with another key, the request was changed, ` +
-      'or the body given here is not the one that arrived, byte by byte.',
+      'or the body given here is not the one that arrived.',
   );
 }
 
