@@ -12,8 +12,8 @@ import { isProbed, noTrouble, type Trouble, type TroubleRules } from './trouble.
  *   rates apply to them, too.
  * - After an unclean exit, the first deliveries are sent one at a time, as many as may have been in flight: one of
  *   them may have killed the process. Deliveries that were answered but not recorded may come before them; then each
- *   unclean exit gets that many deliveries further, until the cause is among the first. What is requested afterwards
- *   does not wait for them: it was not in flight.
+ *   unclean exit gets that many deliveries further, until the cause is among the first. What becomes due afterwards
+ *   was not in flight: it follows at full speed, and what is requested does not even wait.
  */
 export type Lane = {
   readonly webhook: string;
@@ -144,10 +144,16 @@ export function nextOf(lane: Lane, width: number, rules: LaneRules, now: number)
 }
 
 /** Whether one of the two must be sent alone: this delivery or what is in flight. */
-function mustWait({ alone, careful, inFlight, reserved, takenAt }: Lane, next: DueDelivery): boolean {
+function mustWait(lane: Lane, next: DueDelivery): boolean {
+  const { alone, inFlight, reserved, takenAt } = lane;
   const isNew = next.isAsked && next.due > takenAt && next.suspicions === 0;
   if (isNew && !reserved) return false;
-  return alone !== undefined || (inFlight > 0 && (careful > 0 || next.suspicions > 0));
+  return alone !== undefined || (inFlight > 0 && goesAlone(lane, next));
+}
+
+/** Whether it may have ended a process. What became due later was not in flight then. */
+function goesAlone({ careful, takenAt }: Lane, { due, suspicions }: DueDelivery): boolean {
+  return suspicions > 0 || (careful > 0 && due <= takenAt);
 }
 
 /** When the pause and the rate admit a request. */
@@ -163,7 +169,7 @@ export function begin(lane: Lane, delivery: DueDelivery): void {
   lane.underWay.set(keyOf(delivery), delivery);
   lane.inFlight++;
   if (delivery.isAsked) lane.reserved ??= delivery;
-  if (lane.careful > 0 || delivery.suspicions > 0) lane.alone ??= delivery;
+  if (goesAlone(lane, delivery)) lane.alone ??= delivery;
   if (lane.bucket) lane.bucket.tokens--;
 }
 

@@ -2,7 +2,7 @@ import { delivery as limits } from '../../limits.ts';
 import type { OwnedLanes } from './deliver.ts';
 import type { LaneStore } from './port.ts';
 
-/** After this time the bucket of any rate is full again. */
+/** After this time the bucket of any rate is full again. It counts from the sender thread's start, with the first work. */
 const REFILL_MS = 1_000;
 
 /**

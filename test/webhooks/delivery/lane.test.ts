@@ -220,6 +220,15 @@ test('after an unclean end the first deliveries are sent one at a time', () => {
   assert.equal(fill(lane).length, 7);
 });
 
+test('after an unclean end, what becomes due later is not sent one at a time', () => {
+  const later = Array.from({ length: 4 }, (_, n) => delivery(`evt_later${n}`, { due: 1 }));
+  const lane = laneWith({ due: [delivery('evt_0'), ...later] }, { careful: 3 });
+  const [first, ...others] = fill(lane);
+  assert.deepEqual(others, []);
+  end(lane, first, 'success');
+  assert.deepEqual(fill(lane), later);
+});
+
 test('after an unclean end, new or unsent deliveries do not count as first ones', () => {
   const lane = laneWith(
     { due: deliveries(9), asked: [delivery('evt_new', { isAsked: true, due: 1 })] },
