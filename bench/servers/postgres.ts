@@ -26,18 +26,25 @@ export type BenchDatabase = {
 /** Segments of the write-ahead log, of 16 MB. */
 const RECYCLED = 150;
 
-/** Default settings, except that no checkpoint falls into a round. Statements are counted only on demand. */
-const SETTINGS = {
+/** Statements are counted only on demand. */
+const DURABLE = {
   fsync: 'on',
   synchronous_commit: 'on',
-  min_wal_size: `${RECYCLED * 16}MB`,
-  max_wal_size: '8GB',
-  checkpoint_timeout: '1h',
   shared_preload_libraries: 'pg_stat_statements',
 };
 
-export async function startDatabase(): Promise<BenchDatabase> {
-  const server = await startPostgres(SETTINGS);
+/** So that no checkpoint falls into a round. */
+const WITHOUT_CHECKPOINTS = {
+  min_wal_size: `${RECYCLED * 16}MB`,
+  max_wal_size: '8GB',
+  checkpoint_timeout: '1h',
+};
+
+/** @param settings in addition to durable ones and the server's defaults */
+export async function startDatabase(
+  settings: Readonly<Record<string, string>> = WITHOUT_CHECKPOINTS,
+): Promise<BenchDatabase> {
+  const server = await startPostgres({ ...DURABLE, ...settings });
   const [row] = await runSql(server.url, `SELECT current_setting('data_directory') AS folder`);
   const folder = String(row?.folder);
   const pid = Number(readFileSync(join(folder, 'postmaster.pid'), 'utf8').split('\n')[0]);

@@ -38,7 +38,9 @@ export function startService({
 }
 
 /** For the environment of a service: loads a module of `bench/reference` before its own. */
-export function loadingFirst(name: 'without-authentication' | 'without-kept-lists'): Record<string, string> {
+export function loadingFirst(
+  name: 'without-authentication' | 'without-kept-lists' | 'brief-retention',
+): Record<string, string> {
   const url = new URL(`../reference/${name}.ts`, import.meta.url);
   return { NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} --import=${url}` };
 }
