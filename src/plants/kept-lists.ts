@@ -1,4 +1,3 @@
-import { crc32 } from 'node:zlib';
 import { list as limits } from '../limits.ts';
 import type { PlantStore } from './port.ts';
 
@@ -19,43 +18,44 @@ export function keptLists<List>(
   stamp: PlantStore['stamp'],
   most: number = limits.keptBytes,
 ): KeptLists<List> {
-  const kept = new Map<string, { stamp: string; list: List; bytes: number }>();
+  /** By hash. Of two lists with the same one, only the newer is kept. */
+  const kept = new Map<number, { viewer: number; query: string; stamp: string; list: List; bytes: number }>();
   const requested = new Uint32Array(limits.rememberedLists);
   let bytes = 0;
 
-  function wasRequested(key: string): boolean {
-    const hash = crc32(key);
+  function wasRequested(hash: number): boolean {
     const place = hash % requested.length;
     const isAgain = requested[place] === hash;
     requested[place] = hash;
     return isAgain;
   }
 
-  function remove(key: string): void {
-    bytes -= kept.get(key)?.bytes ?? 0;
-    kept.delete(key);
+  function remove(hash: number): void {
+    bytes -= kept.get(hash)?.bytes ?? 0;
+    kept.delete(hash);
   }
 
   return {
     find(viewer, query) {
-      const key = `${viewer} ${query}`;
-      const found = kept.get(key);
-      if (!found || found.stamp !== stamp?.(viewer)) return undefined;
+      const hash = hashOf(viewer, query);
+      const found = kept.get(hash);
+      if (found?.viewer !== viewer || found.query !== query || found.stamp !== stamp?.(viewer))
+        return undefined;
       // The first of a Map is the one that was added first.
-      kept.delete(key);
-      kept.set(key, found);
+      kept.delete(hash);
+      kept.set(hash, found);
       return found.list;
     },
     keeper(viewer, query) {
-      const key = `${viewer} ${query}`;
-      if (!stamp || !(kept.has(key) || wasRequested(key))) return undefined;
+      const hash = hashOf(viewer, query);
+      if (!stamp || !(kept.has(hash) || wasRequested(hash))) return undefined;
       const before = stamp(viewer, true);
       if (before === undefined) return undefined;
       return (list, text) => {
-        remove(key);
+        remove(hash);
         // V8 may take two bytes for a character.
-        const added = 2 * (key.length + text.length) + ENTRY_BYTES;
-        kept.set(key, { stamp: before, list, bytes: added });
+        const added = 2 * (query.length + text.length) + ENTRY_BYTES;
+        kept.set(hash, { viewer, query, stamp: before, list, bytes: added });
         bytes += added;
         for (const oldest of kept.keys()) {
           if (bytes <= most) break;
@@ -64,6 +64,13 @@ export function keptLists<List>(
       };
     },
   };
+}
+
+/** FNV-1a. Keys of text and a CRC took 0.5 to 0.9 µs, which every list that is requested once would pay; this, 0.1. */
+function hashOf(viewer: number, query: string): number {
+  let hash = viewer;
+  for (let at = 0; at < query.length; at++) hash = Math.imul(hash ^ query.charCodeAt(at), 0x01000193);
+  return hash >>> 0;
 }
 
 /** What an entry takes besides its texts, roughly. */
