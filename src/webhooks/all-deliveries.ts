@@ -50,14 +50,15 @@ export async function listAllDeliveries(
           ...{ viewer: owner, plant, from, limit: wanted },
           before: boundOf('', last ?? request),
         });
-  const found = await newestOfAll(context, { webhooks, state, from, events, limit: wanted, page: wanted });
+  const query = { webhooks, state, from, events, limit: wanted, page: wanted };
+  const { found, end } = await newestOfAll(context, query);
   const pauses = new Map(own.map((webhook) => [webhook.id, webhook]));
   const deliveries = found.slice(0, limit).map((one) => {
     const webhook = pauses.get(one.webhook);
     return webhook ? afterPause(one, webhook) : one;
   });
-  const end = found.length > limit ? deliveries.at(-1) : undefined;
-  if (end) return { deliveries, next: placeOf(end) };
+  const next = found.length > limit ? deliveries.at(-1) : end;
+  if (next) return { deliveries, next: placeOf(next) };
   // The plant may have more events than were read.
   const oldest = events?.length === wanted ? events.at(-1) : undefined;
   return { deliveries, next: oldest === undefined ? undefined : { event: oldest, webhook: '' } };
@@ -77,22 +78,27 @@ function boundOf(webhook: string, { until, after }: Pick<AllDeliveriesRequest, '
 /**
  * The newest `limit`, in order. Reads a few of each webhook, and then a whole page only of those that may have more on
  * this page.
+ *
+ * @returns `end`: more may follow it, though fewer than `limit` are found when some left the state between the reads;
+ * undefined if nothing follows
  */
-async function newestOfAll({ deliveries }: WebhooksContext, query: NewestQuery): Promise<Delivery[]> {
+async function newestOfAll(
+  { deliveries }: WebhooksContext,
+  query: NewestQuery,
+): Promise<{ found: Delivery[]; end: Delivery | undefined }> {
   const { webhooks, limit, events } = query;
   const few = events ? limit : Math.min(limit, Math.ceil(limit / webhooks.length) + 1);
   const heads = (await deliveries.newest({ ...query, limit: few })).sort(lastFirst);
-  if (few === limit) return heads.slice(0, limit);
   const end = heads[limit - 1];
+  const upToEnd = (sorted: Delivery[]) => sorted.filter((one) => !end || lastFirst(one, end) <= 0);
   const counts = new Map<string, number>();
-  for (const head of heads) {
-    if (!end || lastFirst(head, end) <= 0) counts.set(head.webhook, 1 + (counts.get(head.webhook) ?? 0));
-  }
-  const more = webhooks.filter(({ webhook }) => counts.get(webhook) === few);
-  if (more.length === 0) return heads.slice(0, limit);
+  for (const { webhook } of upToEnd(heads)) counts.set(webhook, 1 + (counts.get(webhook) ?? 0));
+  const more = few === limit ? [] : webhooks.filter(({ webhook }) => counts.get(webhook) === few);
+  if (more.length === 0) return { found: upToEnd(heads), end };
   const again = new Set(more.map(({ webhook }) => webhook));
   const rest = await deliveries.newest({ ...query, webhooks: more, from: end?.event.id ?? query.from });
-  return [...heads.filter(({ webhook }) => !again.has(webhook)), ...rest].sort(lastFirst).slice(0, limit);
+  const merged = [...heads.filter(({ webhook }) => !again.has(webhook)), ...rest].sort(lastFirst);
+  return { found: upToEnd(merged).slice(0, limit), end };
 }
 
 function placeOf({ event, webhook }: Delivery): DeliveryPlace {
