@@ -60,6 +60,21 @@ export function allDeliveriesConformance(ready: () => Given): void {
       assert.deepEqual(await walk(owner, 2, { webhook: 'wh_none' }), []);
     });
 
+    test('a page may end between the webhooks of one event, and the next one continues there', async () => {
+      const { user, webhook, create, attemptAll } = ready();
+      const { id: owner } = await user();
+      const hooks = [await webhook(owner), await webhook(owner), await webhook(owner)];
+      // Up to two in a millisecond.
+      const events = [0, 1, 2, 3, 4].map((n) => at(Math.floor(n / 2), n));
+      for (const event of events) await create(owner, undefined, { event });
+      const expected = lastFirst(events.flatMap((event) => hooks.map((hook) => `${event} ${hook}`)));
+      for (const state of [undefined, 'pending'] as const) {
+        for (const limit of [1, 2, 4]) assert.deepEqual(await walk(owner, limit, { state }), expected);
+      }
+      for (const hook of hooks) await attemptAll(hook);
+      assert.deepEqual(await walk(owner, 2, { state: 'delivered' }), expected);
+    });
+
     test('nobody sees the deliveries of another user, and a deleted webhook has none', async () => {
       const { store, subscriber } = ready();
       const [one, other] = [await subscriber(2), await subscriber(3)];
