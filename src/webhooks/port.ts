@@ -188,7 +188,10 @@ export type DeliveryQuery = {
 export type NewestQuery = Pick<DeliveryQuery, 'state' | 'limit'> & {
   /** Each with the bound of `DeliveryQuery`, in the order of their ids. */
   webhooks: readonly Pick<DeliveryQuery, 'webhook' | 'before'>[];
-  /** A delivery may be left out if as many others come before it: newer ones or, of its event, of later webhooks. */
+  /**
+   * The store may omit a delivery once `page` others precede it. Newer events precede; within one event, later webhooks
+   * do.
+   */
   page: number;
   /** Only deliveries of events from this id on; it need not exist. */
   from: string;
