@@ -389,7 +389,7 @@ export const lookups = {
   /** After one address family has answered, how long to wait for the other (RFC 8305 §3 waits 50 ms). */
   otherKindMs: SECOND / 4,
   /** Concurrent `dns.lookup` calls. Node's four threads run only this many at once. */
-  places: 2,
+  slots: 2,
 } as const;
 
 export const chores = {

@@ -188,7 +188,7 @@ export const bounds: Readonly<Record<LimitName, string>> = {
   'lookups.tries': 'The attempt has failed.',
   'lookups.mostMs': 'The attempt has failed.',
   'lookups.otherKindMs': 'The addresses of the one kind are used.',
-  'lookups.places': 'Further names that no name server knows wait for their turn.',
+  'lookups.slots': 'Further names that no name server knows wait for their turn.',
   'chores.slice': 'The rest follows in further transactions.',
   'chores.pauseMs': 'The next slice waits this long.',
   'chores.pollMs': 'A replay or a removal begins this much later.',

@@ -89,7 +89,7 @@ export type PageQuery = {
   fields: readonly PlantField[];
 };
 
-/** A place in a list: at this plant, or where it would be. `name`: its folded name, in a list by name. */
+/** A position in a list: at this plant, or where it would be. `name`: its folded name, in a list by name. */
 export type Position = { owner: number; id: PlantId; name?: string };
 
 export type PlantPage = {

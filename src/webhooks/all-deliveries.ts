@@ -5,7 +5,7 @@ import type { WebhooksContext } from './operations.ts';
 import type { Delivery, DeliveryState, NewestQuery } from './port.ts';
 
 /** Deliveries of all webhooks are ordered by event and then webhook, the last first. */
-export type DeliveryPlace = { event: string; webhook: string };
+export type DeliveryPosition = { event: string; webhook: string };
 
 export type AllDeliveriesRequest = {
   owner: number;
@@ -16,15 +16,15 @@ export type AllDeliveriesRequest = {
   /** Only deliveries of events from and before these times, in milliseconds since the Unix epoch. */
   since: number | undefined;
   until: number | undefined;
-  /** Only deliveries after this place. */
-  after: DeliveryPlace | undefined;
+  /** Only deliveries after this position. */
+  after: DeliveryPosition | undefined;
   limit: number;
 };
 
 export type AllDeliveries = {
   deliveries: Delivery[];
   /** The list continues after it; undefined at its end. */
-  next: DeliveryPlace | undefined;
+  next: DeliveryPosition | undefined;
 };
 
 /** A page of the deliveries of all of the owner's webhooks. Empty if the given one is not theirs. */
@@ -58,7 +58,7 @@ export async function listAllDeliveries(
     return webhook ? afterPause(one, webhook) : one;
   });
   const next = found.length > limit ? deliveries.at(-1) : end;
-  if (next) return { deliveries, next: placeOf(next) };
+  if (next) return { deliveries, next: positionOf(next) };
   // The plant may have more events than were read.
   const oldest = events?.length === wanted ? events.at(-1) : undefined;
   return { deliveries, next: oldest === undefined ? undefined : { event: oldest, webhook: '' } };
@@ -101,7 +101,7 @@ async function newestOfAll(
   return { found: upToEnd(merged).slice(0, limit), end };
 }
 
-function placeOf({ event, webhook }: Delivery): DeliveryPlace {
+function positionOf({ event, webhook }: Delivery): DeliveryPosition {
   return { event: event.id, webhook };
 }
 

@@ -3,7 +3,7 @@ import type { FromSchema } from 'json-schema-to-ts';
 import { AppError } from '../../errors.ts';
 import { feeds as limits } from '../../limits.ts';
 import { Id, type PlantId } from '../../plants/plant.ts';
-import { type DeliveryPlace, listAllDeliveries } from '../../webhooks/all-deliveries.ts';
+import { type DeliveryPosition, listAllDeliveries } from '../../webhooks/all-deliveries.ts';
 import { deliveryJson } from '../../webhooks/delivery-view.ts';
 import { DateTime, parseDateTime } from '../../webhooks/time.ts';
 import { noCursor } from '../request/cursor.ts';
@@ -84,7 +84,7 @@ function listHandler({ webhooks, basePath, cursors }: RouteContext) {
   };
 }
 
-function positionIn(position: string): DeliveryPlace {
+function positionIn(position: string): DeliveryPosition {
   const [, event, webhook] = /^(\w+)\.(\w*)$/.exec(position) ?? [];
   if (event === undefined || webhook === undefined) throw noCursor();
   return { event, webhook };

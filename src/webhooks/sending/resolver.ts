@@ -36,7 +36,7 @@ export function createResolve(parts: Partial<ResolverParts> = {}): Resolve {
   const { hosts = createHosts(HOSTS_FILE), servers = [], look = lookup } = parts;
   const bounds: LookupBounds = { ...lookups, ...parts.bounds };
   const ask = asker(servers, bounds);
-  const lookUp = inPlaces(bounds.places, look);
+  const lookUp = inSlots(bounds.slots, look);
 
   async function resolve(hostname: string): Promise<LookupAddress[]> {
     const known = hosts(hostname);
@@ -85,9 +85,9 @@ function asker(servers: readonly string[], { serverMs, tries, mostMs, otherKindM
 }
 
 /** Limits concurrent lookups; the others wait in order. */
-function inPlaces(places: number, look: Lookup): Resolve {
+function inSlots(slots: number, look: Lookup): Resolve {
   const waiting: (() => void)[] = [];
-  let free = places;
+  let free = slots;
   return async (hostname) => {
     if (free > 0) free--;
     else await new Promise<void>((resolve) => waiting.push(resolve));

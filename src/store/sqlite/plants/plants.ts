@@ -117,8 +117,8 @@ export function plantReads(db: DatabaseSync, snapshot: Snapshot, visible: Visibl
 }
 
 function positionOf(owner: number, id: unknown, name: unknown): Position {
-  const place = { owner, id: BigInt(String(id)) };
-  return typeof name === 'string' ? { ...place, name } : place;
+  const position = { owner, id: BigInt(String(id)) };
+  return typeof name === 'string' ? { ...position, name } : position;
 }
 
 /** In the order of the parameters of `IN_STRETCH`. */
