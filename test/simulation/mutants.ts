@@ -121,20 +121,20 @@ const mutants: readonly Mutant[] = [
   {
     breaks: 'manual deliveries do not go first',
     file: `${CORE}/lane.ts`,
-    from: 'const next = asked[0] ?? (askAt <= now ? undefined : queue[0]);',
+    from: 'const next = asked[0] ?? (manualAt <= now ? undefined : queue[0]);',
     to: 'const next = queue[0] ?? asked[0];',
   },
   {
     breaks: 'a redelivered delivery is also sent as it waited',
     file: `${CORE}/lane.ts`,
-    from: '(askAt <= now ? undefined : queue[0])',
+    from: '(manualAt <= now ? undefined : queue[0])',
     to: 'queue[0]',
   },
   {
     breaks: 'only the first manual delivery goes first',
     file: `${CORE}/lane-reads.ts`,
-    from: 'asked.length < reading.askedLimit ? reading.askAt : Number.NEGATIVE_INFINITY',
-    to: 'reading.askAt',
+    from: 'asked.length < reading.askedLimit ? reading.manualAt : Number.NEGATIVE_INFINITY',
+    to: 'reading.manualAt',
   },
   {
     breaks: 'a lane to be handed over still sends',
@@ -241,7 +241,7 @@ const mutants: readonly Mutant[] = [
   {
     breaks: 'an empty lane is kept',
     file: `${CORE}/dispatch.ts`,
-    from: 'lane.lookAt >= until && isAsNew',
+    from: 'lane.moreAt >= until && isAsNew',
     to: "lane.webhook === '' && isAsNew",
   },
 ];

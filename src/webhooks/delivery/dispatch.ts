@@ -240,11 +240,11 @@ export function createDispatch(rules: DispatchRules): Dispatch {
 
     release(until, now) {
       const idle = [...lanes.values()].filter(
-        (lane) => lane.lookAt >= until && isAsNew(lane, rules.troubledMs, now),
+        (lane) => lane.moreAt >= until && isAsNew(lane, rules.troubledMs, now),
       );
       for (const lane of idle) {
         drop(lane);
-        if (Number.isFinite(lane.lookAt)) wanted.set(lane.webhook, lane.lookAt);
+        if (Number.isFinite(lane.moreAt)) wanted.set(lane.webhook, lane.moreAt);
       }
       return idle.map(({ webhook }) => webhook);
     },

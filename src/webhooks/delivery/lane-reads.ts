@@ -20,16 +20,16 @@ export type ReadRules = LaneRules & {
 
 /** The store may contain something not yet read. */
 export function expectMore(lane: Lane, at: number): void {
-  lane.lookAt = Math.min(lane.lookAt, at);
+  lane.moreAt = Math.min(lane.moreAt, at);
   if (lane.after && at <= lane.after.due) lane.after = undefined;
   // The read in progress may have begun before.
-  if (lane.reading) lane.reading.lookAt = Math.min(lane.reading.lookAt, at);
+  if (lane.reading) lane.reading.moreAt = Math.min(lane.reading.moreAt, at);
 }
 
 /** Like `expectMore`, for a manual delivery. */
 export function expectManual(lane: Lane, at: number): void {
-  lane.askAt = Math.min(lane.askAt, at);
-  if (lane.reading) lane.reading.askAt = Math.min(lane.reading.askAt, at);
+  lane.manualAt = Math.min(lane.manualAt, at);
+  if (lane.reading) lane.reading.manualAt = Math.min(lane.reading.manualAt, at);
 }
 
 /** @param among the number of lanes */
@@ -46,20 +46,20 @@ export function readsAt(lane: Lane, isHeld: boolean, among: number, rules: ReadR
   if (reading || isBeingDisabled) return Number.POSITIVE_INFINITY;
   // A change of the webhook whose hint was lost must not wait until a pause is over.
   const oldAt = asked.length + queue.length > 0 ? rereadAt(lane, among, rules) : Number.POSITIVE_INFINITY;
-  const dueAt = isLow(lane, isHeld, rules, now) ? lane.lookAt : Number.POSITIVE_INFINITY;
+  const dueAt = isLow(lane, isHeld, rules, now) ? lane.moreAt : Number.POSITIVE_INFINITY;
   // The next part of many manual deliveries is read when all of the last part have started.
-  const isPart = asked.length > 0 && !Number.isFinite(lane.askAt);
-  return Math.min(oldAt, dueAt, isPart ? Number.POSITIVE_INFINITY : lane.askAt);
+  const isPart = asked.length > 0 && !Number.isFinite(lane.manualAt);
+  return Math.min(oldAt, dueAt, isPart ? Number.POSITIVE_INFINITY : lane.manualAt);
 }
 
 /** Deliveries that may not be sent now suffice for later, unless a manual delivery waits to be read. */
 function isLow(
-  { asked, askAt, queue }: Lane,
+  { asked, manualAt, queue }: Lane,
   isHeld: boolean,
   { concurrency }: ReadRules,
   now: number,
 ): boolean {
-  return asked.length === 0 && askAt > now && queue.length <= (isHeld ? 0 : concurrency);
+  return asked.length === 0 && manualAt > now && queue.length <= (isHeld ? 0 : concurrency);
 }
 
 export function beginReading(
@@ -73,7 +73,7 @@ export function beginReading(
   if (now - lane.begunAt >= rules.rereadMs) lane.after = undefined;
   if (lane.after === undefined) lane.begunAt = now;
   lane.readAt = now;
-  const isDue = isLow(lane, isHeld, rules, now) && now >= lane.lookAt;
+  const isDue = isLow(lane, isHeld, rules, now) && now >= lane.moreAt;
   const limit = isDue ? readLimit(lane, among, rules) : 0;
   // The read finds those in flight again.
   const askedLimit = rules.asked + lane.underWay.size;
@@ -82,8 +82,8 @@ export function beginReading(
     isWhole: isDue && lane.after === undefined,
     limit,
     askedLimit,
-    lookAt: Number.POSITIVE_INFINITY,
-    askAt: lane.askAt > now ? lane.askAt : Number.POSITIVE_INFINITY,
+    moreAt: Number.POSITIVE_INFINITY,
+    manualAt: lane.manualAt > now ? lane.manualAt : Number.POSITIVE_INFINITY,
     recorded: new Set(),
   };
   return { webhook, now, after: lane.after, limit, askedLimit };
@@ -110,10 +110,10 @@ export function takeIn(
   now: number,
 ): void {
   const { settings, asked, due, nextDue } = found;
-  lane.askAt = asked.length < reading.askedLimit ? reading.askAt : Number.NEGATIVE_INFINITY;
+  lane.manualAt = asked.length < reading.askedLimit ? reading.manualAt : Number.NEGATIVE_INFINITY;
   if (!settings) {
     close(lane);
-    lane.lookAt = reading.lookAt;
+    lane.moreAt = reading.moreAt;
     return;
   }
   settle(lane, settings, rules, now);
@@ -137,10 +137,10 @@ export function takeIn(
   add(lane.queue, due);
   const last = due.at(-1);
   const isAll = last === undefined || due.length < reading.limit;
-  const isBefore = last !== undefined && reading.lookAt <= last.due;
+  const isBefore = last !== undefined && reading.moreAt <= last.due;
   lane.after = isAll || isBefore ? undefined : { due: last.due, event: last.event.id };
   const more = isAll ? (nextDue ?? Number.POSITIVE_INFINITY) : Number.NEGATIVE_INFINITY;
-  lane.lookAt = Math.min(more, reading.lookAt);
+  lane.moreAt = Math.min(more, reading.moreAt);
 }
 
 /** A delivery that was redelivered while it waited is sent once: as a manual one. */
@@ -183,7 +183,7 @@ export function readAgain(lane: Lane): void {
   lane.asked = [];
   lane.queue = [];
   lane.after = undefined;
-  lane.lookAt = Number.NEGATIVE_INFINITY;
+  lane.moreAt = Number.NEGATIVE_INFINITY;
   if (lane.reading) lane.reading.isStale = true;
 }
 
@@ -191,5 +191,5 @@ export function readAgain(lane: Lane): void {
 export function close(lane: Lane): void {
   readAgain(lane);
   lane.settings = undefined;
-  lane.lookAt = Number.POSITIVE_INFINITY;
+  lane.moreAt = Number.POSITIVE_INFINITY;
 }

@@ -34,9 +34,9 @@ export type Lane = {
   begunAt: number;
   readAt: number;
   /** When the store may contain more than was read. */
-  lookAt: number;
+  moreAt: number;
   /** When the store may contain unread manual deliveries: until they are read, nothing of the queue starts. */
-  askAt: number;
+  manualAt: number;
   reading: ReadInProgress | undefined;
   /** In flight or not yet recorded, by event and generation. */
   underWay: Map<string, DueDelivery>;
@@ -67,8 +67,8 @@ export type ReadInProgress = {
   limit: number;
   askedLimit: number;
   /** When there may be more, by what was reported since it began. */
-  lookAt: number;
-  askAt: number;
+  moreAt: number;
+  manualAt: number;
   recorded: Set<string>;
 };
 
@@ -94,8 +94,8 @@ export function newLane(
     after: undefined,
     begunAt: Number.NEGATIVE_INFINITY,
     readAt: Number.NEGATIVE_INFINITY,
-    lookAt: Number.NEGATIVE_INFINITY,
-    askAt: Number.POSITIVE_INFINITY,
+    moreAt: Number.NEGATIVE_INFINITY,
+    manualAt: Number.POSITIVE_INFINITY,
     reading: undefined,
     underWay: new Map(),
     inFlight: 0,
@@ -130,8 +130,8 @@ export type Hindrance =
  * @returns the next delivery that may be sent, or why none may
  */
 export function nextOf(lane: Lane, width: number, rules: LaneRules, now: number): DueDelivery | Hindrance {
-  const { settings, asked, askAt, queue, trouble, inFlight, reserved } = lane;
-  const next = asked[0] ?? (askAt <= now ? undefined : queue[0]);
+  const { settings, asked, manualAt, queue, trouble, inFlight, reserved } = lane;
+  const next = asked[0] ?? (manualAt <= now ? undefined : queue[0]);
   if (!settings || !next || mustWait(lane, next)) return 'itself';
   const admitted = admittedAt(lane, settings, now);
   if (admitted > now) return { until: admitted };

@@ -53,7 +53,7 @@ export function createRequests({ rules, ledger, slots, ownLane, drop, wake }: Re
     if (!lane) return;
     lane.underWay.delete(keyOf(request.delivery));
     readAgain(lane);
-    lane.lookAt = until;
+    lane.moreAt = until;
   }
 
   /** The consequences of an attempt for the whole lane. */

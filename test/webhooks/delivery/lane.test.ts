@@ -18,10 +18,10 @@ const WIDE = 1000;
 
 function laneWith(
   found: Partial<LaneContents>,
-  { isInherited = false, careful = 0, now = 0, limit = WIDE, lookAt = Number.POSITIVE_INFINITY } = {},
+  { isInherited = false, careful = 0, now = 0, limit = WIDE, moreAt = Number.POSITIVE_INFINITY } = {},
 ): Lane {
   const lane = newLane('wh_1', { fence: 1, isInherited, careful, takenAt: now });
-  give(lane, found, now, [], { limit, lookAt });
+  give(lane, found, now, [], { limit, moreAt });
   return lane;
 }
 
@@ -32,8 +32,8 @@ function give(lane: Lane, found: Partial<LaneContents>, now = 0, recorded: strin
     isWhole: false,
     limit: WIDE,
     askedLimit: WIDE,
-    lookAt: Number.POSITIVE_INFINITY,
-    askAt: Number.POSITIVE_INFINITY,
+    moreAt: Number.POSITIVE_INFINITY,
+    manualAt: Number.POSITIVE_INFINITY,
     recorded: new Set(recorded),
     ...more,
   };
@@ -294,7 +294,7 @@ test('a delivery made due before the read position is read from the beginning, e
   assert.deepEqual(lane.after, { due: 6, event: 'evt_1' });
   expectMore(lane, 5);
   assert.equal(lane.after, undefined);
-  const told = laneWith({ due }, { limit: 2, lookAt: 5 });
+  const told = laneWith({ due }, { limit: 2, moreAt: 5 });
   assert.equal(told.after, undefined);
 });
 
