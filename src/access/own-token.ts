@@ -51,7 +51,8 @@ export const TokenRotationInput = rotationInput('TokenRotationInput', 'token', '
 export type TokenRotationInput = FromSchema<typeof TokenRotationInput>;
 
 /**
- * The body of a request for a new token or secret, which may be absent.
+ * The body of a rotation, which may be absent.
+ * @param keeps what the old one goes on doing, such as `signing`
  */
 export function rotationInput(
   $id: string,

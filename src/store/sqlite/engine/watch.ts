@@ -45,8 +45,8 @@ export function watchStore({ path, db, files, log, onFatal }: WatchOptions): Wat
   let ended: StoreFailure | undefined;
   let failedRead: (() => unknown) | undefined;
   /**
-   * Whether a write succeeded since the last failure. Looked at once a second only: on a full disk some writes succeed,
-   * and each would be logged as the end of the trouble.
+   * Whether a write succeeded since the last failure. Checked once a second: on a full disk some writes succeed, and
+   * logging each would announce a recovery that has not happened.
    */
   let hasWritten = false;
   let isExamining = false;
