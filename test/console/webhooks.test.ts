@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { after, type TestContext, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { verifyWebhook } from '../../packages/client/src/verify-webhook.ts';
 import { startBrowser, untilTitled } from '../../testkit/browser/browser.ts';
 import { inspect } from '../../testkit/browser/inspect.ts';
 import { startReceiver } from '../../testkit/receivers/receiver.ts';
 import { succeeded } from '../../testkit/service/answer.ts';
+import { eventually } from '../../testkit/service/eventually.ts';
 import { startService } from '../../testkit/service/service.ts';
 
 const receiver = await startReceiver();
@@ -105,14 +106,39 @@ test('a webhook is disabled, changed, rotated, replayed and deleted on its page'
   });
 });
 
-test('a failing webhook explains itself on its page, and nothing is under the tab bar', async (t) => {
+type Tried = { event: string; plant: { name: string }; attempts: number };
+
+/** A webhook of a new user whose receiver answers 500. */
+async function newBroken(t: TestContext, user: string) {
   const broken = await startReceiver();
   t.after(broken.stop);
   broken.usually({ status: 500, body: 'out of order' });
-  const token = await service.tokenFor('eva');
+  const token = await service.tokenFor(user);
   const { id } = await webhookOf(token, broken.url, 'The broken one');
-  succeeded(await service.request('POST', '/plants', { token, body: { name: 'Alder' } }), 201);
-  await broken.receive(1);
+  return {
+    broken,
+    token,
+    id,
+    /** Adds a plant; resolves with its delivery after the first attempt. */
+    async add(name: string): Promise<Tried> {
+      succeeded(await service.request('POST', '/plants', { token, body: { name } }), 201);
+      return eventually('attempt', async () => {
+        const { text } = await service.request('GET', `/webhooks/${id}/deliveries`, { token });
+        const deliveries: Tried[] = JSON.parse(text);
+        return deliveries.find(({ plant, attempts }) => plant.name === name && attempts > 0);
+      });
+    },
+  };
+}
+
+/** Longer than until the deliveries on a webhook's page are read again. */
+const A_WHILE_MS = 11_000;
+
+const card = (page: Page, plant: string) => page.locator('.in-full', { hasText: plant });
+
+test('a failing webhook explains itself on its page, and nothing is under the tab bar', async (t) => {
+  const { token, id, add } = await newBroken(t, 'eva');
+  await add('Alder');
   await browser.visit(service, { token, at: `#/webhooks/${id}` }, async (page) => {
     await page.getByText('Failing', { exact: true }).waitFor();
     await page.getByText('The last attempt failed. 1 delivery is waiting.').waitFor();
@@ -125,6 +151,53 @@ test('a failing webhook explains itself on its page, and nothing is under the ta
     await page.setViewportSize({ width: 390, height: 740 });
     await button(page, 'Delete').click();
     await page.getByRole('dialog').waitFor();
+  });
+});
+
+test('a delivery that fails while the page of its webhook loads is shown once', async (t) => {
+  const { token, id, add } = await newBroken(t, 'finn');
+  await add('Alder');
+  await browser.visit(service, { token, at: '#/webhooks' }, async (page) => {
+    await page.route(`**/webhooks/${id}/deliveries?*`, async (route) => {
+      const response = await route.fetch();
+      const deliveries: object[] = await response.json();
+      await route.fulfill({ json: deliveries.map((each) => ({ ...each, reason: undefined })) });
+    });
+    await page.getByRole('link', { name: 'The broken one', exact: true }).click();
+    await card(page, 'Alder').getByText('out of order').first().waitFor();
+    assert.equal(await card(page, 'Alder').count(), 1);
+  });
+});
+
+test('a delivery that is removed while the page of its webhook loads is left out', async (t) => {
+  const { token, add } = await newBroken(t, 'gus');
+  const { event } = await add('Alder');
+  await add('Birch');
+  await browser.visit(service, { token, at: '#/webhooks' }, async (page) => {
+    const gone = { status: 404, json: { error: 40403, message: 'There is no such delivery.' } };
+    await page.route(`**/deliveries/${event}`, (route) => route.fulfill(gone));
+    await page.getByRole('link', { name: 'The broken one', exact: true }).click();
+    await card(page, 'Birch').waitFor();
+    assert.equal(await card(page, 'Alder').count(), 0);
+  });
+});
+
+test('the page of a failing webhook reads a delivery again only after another attempt', async (t) => {
+  const { broken, token, id, add } = await newBroken(t, 'hal');
+  broken.script({ status: 204 });
+  const { event } = await add('Alder');
+  await add('Birch');
+  await browser.visit(service, { token, at: '#/webhooks', hasClock: true }, async (page) => {
+    let reads = 0;
+    page.on('request', (request) => {
+      if (request.url().endsWith(`/webhooks/${id}/deliveries/${event}`)) reads++;
+    });
+    await page.getByRole('link', { name: 'The broken one', exact: true }).click();
+    await card(page, 'Alder').waitFor();
+    await add('Cedar');
+    await page.clock.runFor(A_WHILE_MS);
+    await card(page, 'Cedar').waitFor();
+    assert.equal(reads, 1);
   });
 });
 

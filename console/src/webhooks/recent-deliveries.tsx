@@ -5,9 +5,10 @@ import { Loaded } from '../components/states.tsx';
 import { Time } from '../components/time.tsx';
 import { AttemptList } from '../deliveries/attempt.tsx';
 import { DeliveryTable } from '../deliveries/delivery-table.tsx';
+import { isGone } from '../failure.ts';
 import { count } from '../format.ts';
 import { useRefresh } from '../refresh.ts';
-import { useResource } from '../resource.ts';
+import { type Resource, useResource } from '../resource.ts';
 import { href } from '../router.ts';
 import { store } from '../session.ts';
 import { shownDelivery, titleOf } from '../webhook-state.ts';
@@ -28,7 +29,9 @@ type Recent = {
 
 /** What became of the last deliveries of a webhook; if one failed, with the attempts of each. */
 export function RecentDeliveries({ webhook }: { webhook: string }) {
-  const recent = useResource(`recent ${webhook}`, (signal) => load(webhook, signal));
+  const recent: Resource<Recent> = useResource(`recent ${webhook}`, (signal) =>
+    load(webhook, recent.state.peek().value, signal),
+  );
   useRefresh(recent, REFRESH_MS);
   return (
     <Loaded resource={recent} what="deliveries">
@@ -54,18 +57,45 @@ export function RecentDeliveries({ webhook }: { webhook: string }) {
   );
 }
 
-async function load(webhook: string, signal: AbortSignal): Promise<Recent> {
+/** @param before the previous load: what it has in full is not read again */
+async function load(webhook: string, before: Recent | undefined, signal: AbortSignal): Promise<Recent> {
   const since = new Date(Date.now() - HOUR).toISOString();
-  const { deliveriesPage, allDeliveriesPage, delivery } = store().webhooks;
-  const [{ items: latest }, hour] = await Promise.all([
+  const { deliveriesPage, allDeliveriesPage } = store().webhooks;
+  const [{ items }, hour] = await Promise.all([
     deliveriesPage(webhook, { limit: SHOWN, signal }),
     allDeliveriesPage({ webhook, since, limit: COUNTED, signal }),
   ]);
   const failed = hour.items.find(hasFailed);
+  // It may have failed between the two reads.
+  const latest = items.map((one) => (one.event === failed?.event ? failed : one));
   // While a receiver is down, the newest deliveries may not have been tried at all.
   const shown = failed && !latest.some(hasFailed) ? [...latest.slice(0, SHOWN - 1), failed] : latest;
-  const inFull = shown.some(hasFailed) ? shown.map(({ event }) => delivery(webhook, event, { signal })) : [];
-  return { latest, rate: rateText(hour.items, hour.next !== undefined), inFull: await Promise.all(inFull) };
+  const read = (one: Delivery) =>
+    before?.inFull.find((known) => isSame(known, one)) ?? readInFull(one, signal);
+  const found = shown.some(hasFailed) ? await Promise.all(shown.map(read)) : [];
+  return {
+    latest,
+    rate: rateText(hour.items, hour.next !== undefined),
+    inFull: found.filter((one) => one !== undefined),
+  };
+}
+
+/** Whether it has no further attempt: their number only grows. */
+function isSame(known: Delivery, now: Delivery): boolean {
+  return known.event === now.event && known.attempts === now.attempts && known.state === now.state;
+}
+
+/** Undefined when it no longer exists. */
+async function readInFull(
+  { webhook, event }: Delivery,
+  signal: AbortSignal,
+): Promise<DeliveryWithHistory | undefined> {
+  try {
+    return await store().webhooks.delivery(webhook, event, { signal });
+  } catch (error) {
+    if (!isGone(error)) throw error;
+    return undefined;
+  }
 }
 
 /** The share of the deliveries whose last attempt failed. */
