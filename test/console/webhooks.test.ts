@@ -201,6 +201,18 @@ test('the page of a failing webhook reads a delivery again only after another at
   });
 });
 
+test('the open card of a failed delivery stays open when a newer one fails', async (t) => {
+  const { token, id, add } = await newBroken(t, 'ida');
+  await add('Alder');
+  await browser.visit(service, { token, at: `#/webhooks/${id}`, hasClock: true }, async (page) => {
+    await card(page, 'Alder').getByText('out of order').first().waitFor();
+    await add('Birch');
+    await page.clock.runFor(A_WHILE_MS);
+    await card(page, 'Birch').waitFor();
+    assert.deepEqual(await page.locator('.in-full[open] > summary strong').allInnerTexts(), ['Alder']);
+  });
+});
+
 test('a missing webhook is reported', async () => {
   await browser.visit(service, { at: '#/webhooks/wh_none' }, async (page) => {
     await page.getByText('You have no webhook with this id.').waitFor();

@@ -25,6 +25,8 @@ type Recent = {
   rate: string;
   /** The same deliveries with their attempts, if one of them failed. */
   inFull: DeliveryWithHistory[];
+  /** The event of the card that is open at first. It stays this one: somebody may be reading. */
+  opened: string | undefined;
 };
 
 /** What became of the last deliveries of a webhook; if one failed, with the attempts of each. */
@@ -35,7 +37,7 @@ export function RecentDeliveries({ webhook }: { webhook: string }) {
   useRefresh(recent, REFRESH_MS);
   return (
     <Loaded resource={recent} what="deliveries">
-      {({ latest, rate, inFull }) => (
+      {({ latest, rate, inFull, opened }) => (
         <section class="stack" aria-labelledby="latest">
           <div class="section-head">
             <div>
@@ -47,9 +49,7 @@ export function RecentDeliveries({ webhook }: { webhook: string }) {
             </ButtonLink>
           </div>
           {inFull.length > 0
-            ? inFull.map((one) => (
-                <InFull key={one.event} delivery={one} isOpen={one === inFull.find(hasFailed)} />
-              ))
+            ? inFull.map((one) => <InFull key={one.event} delivery={one} isOpen={one.event === opened} />)
             : latest.length > 0 && <DeliveryTable deliveries={latest} />}
         </section>
       )}
@@ -73,10 +73,13 @@ async function load(webhook: string, before: Recent | undefined, signal: AbortSi
   const read = (one: Delivery) =>
     before?.inFull.find((known) => isSame(known, one)) ?? readInFull(one, signal);
   const found = shown.some(hasFailed) ? await Promise.all(shown.map(read)) : [];
+  const inFull = found.filter((one) => one !== undefined);
+  const hasCards = before !== undefined && before.inFull.length > 0;
   return {
     latest,
     rate: rateText(hour.items, hour.next !== undefined),
-    inFull: found.filter((one) => one !== undefined),
+    inFull,
+    opened: hasCards ? before.opened : inFull.find(hasFailed)?.event,
   };
 }
 
