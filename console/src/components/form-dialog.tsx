@@ -22,7 +22,7 @@ export function FormDialog({ title, verb, form, onClose, children }: FormDialogP
         <FailureNotice failure={failure} />
         {children}
         <footer>
-          <Button onClick={onClose} refusal={isBusy.value ? 'Saving.' : undefined}>
+          <Button onClick={onClose} refusal={isBusy.value ? 'In progress.' : undefined}>
             Cancel
           </Button>
           <Button type="submit" look="primary" isBusy={isBusy.value}>
