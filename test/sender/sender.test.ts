@@ -12,7 +12,8 @@ import { startSending } from '../../src/sender/supervisor.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { newKeyPair, newSecret } from '../../src/webhooks/sending/signature.ts';
 import { type Receiver, startReceiver } from '../../testkit/receivers/receiver.ts';
-import { eventsIn, until } from '../../testkit/service/owner.ts';
+import { eventually } from '../../testkit/service/eventually.ts';
+import { eventsIn } from '../../testkit/service/owner.ts';
 
 const { ids, clock, random } = systemRuntime(silentLog);
 
@@ -74,7 +75,9 @@ async function sending(t: TestContext) {
   }
 
   async function settled(webhook: string): Promise<void> {
-    await until(async () => ((await store.webhooks.health(webhook)).waiting === 0 ? true : undefined));
+    await eventually('end of the deliveries', async () =>
+      (await store.webhooks.health(webhook)).waiting === 0 ? true : undefined,
+    );
   }
   return { store, receiver, sender, errors, subscribe, create, settled };
 }
@@ -158,7 +161,7 @@ test('a stop does not wait for a hanging lookup', async (t) => {
   const { sender, subscribe, create } = await sending(t);
   await subscribe({ url: 'https://a.name.that.is.looked.up.example/' });
   await create(1);
-  await until(async () => ((await sender.reading()).underWay > 0 ? true : undefined));
+  await eventually('lookup', async () => ((await sender.reading()).underWay > 0 ? true : undefined));
   await sender.stop();
 });
 

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { describe, type TestContext, test } from 'node:test';
 import { type Receiver, startReceiver } from '../../testkit/receivers/receiver.ts';
-import { eventsIn, ownerOf, until } from '../../testkit/service/owner.ts';
+import { eventually } from '../../testkit/service/eventually.ts';
+import { eventsIn, ownerOf } from '../../testkit/service/owner.ts';
 import { type Service, startService } from '../../testkit/service/service.ts';
 import { keptStore } from '../../testkit/stores/kept-store.ts';
 
@@ -129,6 +130,6 @@ function addPlants(service: Service, count: number): Promise<void> {
 /** Resolves when no replay is left. */
 function untilReplayed(service: Service): Promise<true> {
   return service.beside(({ store: { chores } }) =>
-    until(async () => ((await chores.hasChores(Date.now())) ? undefined : true)),
+    eventually('end of the replay', async () => ((await chores.hasChores(Date.now())) ? undefined : true)),
   );
 }

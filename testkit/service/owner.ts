@@ -75,7 +75,7 @@ export function ownerOf(service: Serving, token: string): Owner {
       return (await ask(200, 'GET', `/webhooks/${id}`)) as ShownWebhook;
     },
     settled: (id) =>
-      until(async () => {
+      eventually('end of the deliveries', async () => {
         const shown = await owner.webhook(id);
         return shown.waiting === 0 ? shown : undefined;
       }),
@@ -104,11 +104,6 @@ export function ownerOf(service: Serving, token: string): Owner {
 }
 
 type Event = { id: string };
-
-/** Polls until there is a value, for what the service does not announce. Rejects after 20 s. */
-export function until<T>(look: () => Promise<T | undefined>): Promise<T> {
-  return eventually('value', look);
-}
 
 /** The events in these requests, in order. */
 export function eventsIn(received: readonly Received[]): string[] {

@@ -5,7 +5,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { makePlace } from '../../../testkit/processes/place.ts';
 import { TOKEN } from '../../../testkit/processes/server.ts';
 import { startReceiver } from '../../../testkit/receivers/receiver.ts';
-import { ownerOf, until } from '../../../testkit/service/owner.ts';
+import { eventually } from '../../../testkit/service/eventually.ts';
+import { ownerOf } from '../../../testkit/service/owner.ts';
 import { makeDatabase } from '../../../testkit/stores/postgres.ts';
 
 const WEBHOOKS = 8;
@@ -30,18 +31,18 @@ test("a killed replica's pending deliveries are sent by the other within 12 s, a
     await owner.subscribe(receiver);
   }
   await owner.create(1);
-  await until(async () => (held.length === WEBHOOKS ? held : undefined));
+  await eventually('request to each receiver', async () => (held.length === WEBHOOKS ? held : undefined));
 
   await victim.kill();
   const killed = performance.now();
-  const ofVictim = await until(async () => {
+  const ofVictim = await eventually('broken connection', async () => {
     const broken = held.filter(({ destroyed }) => destroyed).length;
     return broken > 0 ? broken : undefined;
   });
   assert.ok(ofVictim < WEBHOOKS, 'one replica had all lanes');
   for (const response of held) if (!response.destroyed) response.writeHead(204).end();
   const again = () => receivers.filter(({ received }) => received.length === 2).length;
-  await until(async () => (again() >= ofVictim ? true : undefined));
+  await eventually('takeover', async () => (again() >= ofVictim ? true : undefined));
   const tookMs = performance.now() - killed;
   assert.ok(tookMs < WITHIN_MS, `after ${tookMs} ms`);
 

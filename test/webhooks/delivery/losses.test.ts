@@ -5,7 +5,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { storePath } from '../../../src/config/config.ts';
 import { type Receiver, startReceiver } from '../../../testkit/receivers/receiver.ts';
 import { failed, succeeded } from '../../../testkit/service/answer.ts';
-import { eventsIn, type Owner, ownerOf, type ShownDelivery, until } from '../../../testkit/service/owner.ts';
+import { eventually } from '../../../testkit/service/eventually.ts';
+import { eventsIn, type Owner, ownerOf, type ShownDelivery } from '../../../testkit/service/owner.ts';
 import { startService } from '../../../testkit/service/service.ts';
 
 const LOCAL = { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' };
@@ -152,7 +153,7 @@ describe('cases in which other webhook senders lose events', { concurrency: true
     const owner = ownerOf(impatient, impatient.token);
     const webhook = await owner.subscribe(receiver);
     await owner.create(1);
-    const { disabledReason, waiting } = await until(async () => {
+    const { disabledReason, waiting } = await eventually('disabled webhook', async () => {
       const shown = await owner.webhook(webhook);
       return shown.status === 'disabled' ? shown : undefined;
     });

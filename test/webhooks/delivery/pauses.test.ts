@@ -13,7 +13,8 @@ import { soleOwner } from '../../../src/webhooks/delivery/sole-owner.ts';
 import { newKeyPair, newSecret } from '../../../src/webhooks/sending/signature.ts';
 import { type Receiver, startReceiver } from '../../../testkit/receivers/receiver.ts';
 import { senderWith } from '../../../testkit/receivers/sending.ts';
-import { eventsIn, ownerOf, until } from '../../../testkit/service/owner.ts';
+import { eventually } from '../../../testkit/service/eventually.ts';
+import { eventsIn, ownerOf } from '../../../testkit/service/owner.ts';
 import { startService } from '../../../testkit/service/service.ts';
 import { lanesOf } from '../../../testkit/stores/lanes.ts';
 
@@ -38,7 +39,7 @@ describe('a receiver that requests a pause', { concurrency: true }, () => {
     const [webhook] = [await before.subscribe(busy), await before.subscribe(other)];
     const asked = Date.now();
     await before.create(1);
-    const { pausedUntil } = await until(async () => {
+    const { pausedUntil } = await eventually('pause', async () => {
       const shown = await before.webhook(webhook);
       return shown.pausedUntil === undefined ? undefined : shown;
     });
@@ -69,7 +70,7 @@ describe('a receiver that requests a pause', { concurrency: true }, () => {
     const owner = ownerOf(service, service.token);
     const webhook = await owner.subscribe(receiver);
     await owner.create(1);
-    await until(async () => (await owner.webhook(webhook)).pausedUntil);
+    await eventually('pause', async () => (await owner.webhook(webhook)).pausedUntil);
     await owner.enable(webhook, true);
     const [{ nextAttemptAt = '' } = {}] = await owner.deliveries(webhook);
     assert.ok(nextAttemptAt < new Date(Date.now() + 60_000).toISOString(), `it waits until ${nextAttemptAt}`);
