@@ -141,7 +141,7 @@ test('when a flush fails, pending requests are answered before the process ends'
   const { place, faults, server, path } = await served(t);
   const fields = ['Host: localhost', `Authorization: Bearer ${TOKEN}`, 'Content-Type: application/json'];
   const body = '{"name":"Alder"}';
-  // The token's first use of the day is written behind its first request, and could meet the fault alone.
+  // The token's first use of the day is written after its first request, and the fault could hit only that write.
   succeeded(await server.request('POST', '/plants', { body: { name: 'Before' } }), 201);
   const request = head('POST /plants HTTP/1.1', ...fields, `Content-Length: ${body.length}`) + body;
   const clients = await Promise.all(Array.from({ length: 16 }, () => openRaw(server.port)));
