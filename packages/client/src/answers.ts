@@ -42,7 +42,7 @@ export async function refused(base: string, path: string, response: Response): P
   // The only response below 400 that gets here is a redirect, whose status and target a browser hides.
   if (status < 400) return redirected(base, path, response);
   const requestId = headers.get('x-request-id') ?? undefined;
-  const fields = { status, requestId, retryAfter: secondsUntil(headers.get('retry-after')) };
+  const fields = { status, requestId, retryAfter: secondsUntil(headers.get('retry-after') ?? '') };
   try {
     // These members are read from whatever the body contains.
     const { error, message } = readJson(await response.text()) as { error: unknown; message: unknown };
@@ -71,8 +71,7 @@ export function foreign(base: string, fields: { status: number; cause?: unknown 
 }
 
 /** The value of `Retry-After`: seconds or a date. */
-function secondsUntil(text: string | null): number | undefined {
-  if (text === null) return undefined;
+function secondsUntil(text: string): number | undefined {
   const seconds = /^\d+$/.test(text) ? Number(text) : Math.ceil((Date.parse(text) - Date.now()) / 1000);
   return Number.isNaN(seconds) ? undefined : Math.max(0, seconds);
 }

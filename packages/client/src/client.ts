@@ -56,8 +56,9 @@ export class PlantStore {
    * What happened in each of the last `hours` (by default 24), oldest first; the last hour is the current one.
    * Returns fewer hours if they hold very many events.
    */
-  activity(options: CallOptions & { hours?: number | undefined } = {}): Promise<{ hours: ActiveHour[] }> {
-    const { hours, signal } = options;
-    return this.#requests.read({ path: ['activity'], query: { hours }, signal });
+  activity({ hours, ...options }: CallOptions & { hours?: number | undefined } = {}): Promise<{
+    hours: ActiveHour[];
+  }> {
+    return this.#requests.read({ ...options, path: ['activity'], query: { hours } });
   }
 }

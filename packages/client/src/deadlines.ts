@@ -43,16 +43,10 @@ export async function within<T>(
 }
 
 /** Rejects with the signal's reason when it is aborted. */
-export function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const end = () => {
-      clearTimeout(timer);
-      signal?.removeEventListener('abort', end);
-      if (signal?.aborted) reject(signal.reason);
-      else resolve();
-    };
-    const timer = setTimeout(end, Math.min(ms, LONGEST_TIMER_MS));
-    signal?.addEventListener('abort', end);
-    if (signal?.aborted) end();
-  });
+export async function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  const { ending, unlink } = linkedTo(signal);
+  // Waits for what never ends.
+  await within(ms, ending, '', () => new Promise(() => {})).catch(() => {});
+  unlink();
+  signal?.throwIfAborted();
 }

@@ -30,10 +30,10 @@ export type Events = {
 
 /** The operations on events. */
 export function eventsOf(requests: Requests): Events {
-  const page: Events['page'] = async ({ cursor: behind, limit = 100, signal } = {}) => {
+  const page: Events['page'] = async ({ limit = 100, signal, ...query } = {}) => {
     const { events: items, cursor } = await requests.read<{ events: PlantEvent[]; cursor: string }>({
       path: ['events'],
-      query: { cursor: behind, limit },
+      query: { ...query, limit },
       signal,
     });
     return { items, cursor };

@@ -76,8 +76,8 @@ export function plantsOf({ send }: Requests): Plants {
     page,
     list: ({ pageSize: limit = 1000, ...options } = {}) =>
       walk((cursor) => page({ ...options, limit, cursor })),
-    async delete(id, { signal } = {}) {
-      await send({ method: 'DELETE', path: ['plants', integerText(id)], signal });
+    async delete(id, options) {
+      await send({ ...options, method: 'DELETE', path: ['plants', integerText(id)] });
     },
   };
 }
