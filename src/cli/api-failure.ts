@@ -77,11 +77,6 @@ export function isUnreachable({ status, cause }: PlantStoreError): boolean {
   return status === undefined && cause !== undefined && !TEMPORARY.test(code) && !BROKEN_OFF.test(code);
 }
 
-/** Whether the request never left, and so certainly did nothing. */
-export function isUnsent({ cause }: PlantStoreError): boolean {
-  return Object.hasOwn(noConnection, codeOf(cause));
-}
-
 /** Why no complete answer came. `cause` is what `fetch` threw; undefined after a timeout. */
 function silence(cause: unknown, { api, method = 'GET', deadlineMs }: Asked): string {
   const code = codeOf(cause);

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type Events, eventsOf } from '../../packages/client/src/events.ts';
-import type { PlantStoreError } from '../../packages/client/src/plant-store-error.ts';
+import { PlantStoreError } from '../../packages/client/src/plant-store-error.ts';
 import { type Plants, plantsOf } from '../../packages/client/src/plants.ts';
 import {
   type ApiAnswer,
@@ -8,7 +8,7 @@ import {
   createRequests,
   type Requests,
 } from '../../packages/client/src/requests.ts';
-import { mayPass, pauseAfter, type Retrying, retried } from '../../packages/client/src/retries.ts';
+import { mayBeDone, mayPass, pauseAfter, type Retrying, retried } from '../../packages/client/src/retries.ts';
 import type { Me } from '../../packages/client/src/schemas.ts';
 import { type Tokens, tokensOf } from '../../packages/client/src/tokens.ts';
 import { type Webhooks, webhooksOf } from '../../packages/client/src/webhooks.ts';
@@ -30,6 +30,8 @@ export type Service = {
   explain(error: unknown): unknown;
   /** Whether the latest answer repeats the one to an earlier request with the same key. */
   isReplay(): boolean;
+  /** Whether the latest request may have taken effect although it failed, perhaps by an earlier attempt. */
+  mayBeDone(): boolean;
 };
 
 /** For a verb that waits for an unavailable service: it retries each request for `retrying.giveUpMs`. */
@@ -47,6 +49,7 @@ export function connect(
 ): Service {
   let newest = new Headers();
   let isKnown = false;
+  let isDoubtful = false;
   const plain = createRequests({
     ...api,
     timeoutMs: deadlineMs,
@@ -64,9 +67,12 @@ export function connect(
   const send: Requests['send'] = <Body>(request: ApiRequest) => {
     const { method, idempotencyKey = method === 'POST' ? randomUUID() : undefined } = request;
     let failure: unknown;
+    isDoubtful = false;
 
     async function attempt(): Promise<ApiAnswer<Body>> {
       const answer = await plain.send<Body>({ ...request, idempotencyKey }).catch((error: unknown) => {
+        // An answer without a code that no retry helps against, such as a redirect, is not from the service.
+        isDoubtful ||= error instanceof PlantStoreError && mayPass(error, true) && mayBeDone(error);
         failure = explain(error, method);
         throw failure;
       });
@@ -77,8 +83,9 @@ export function connect(
 
     return retried(attempt, {
       signal: patience?.stopping,
-      waitAfter: patience ? waitsOf(patience, (error) => isKnown || !isUnreachable(error)) : () => undefined,
-      gone: method === 'DELETE' ? { body: undefined as Body, headers: new Headers() } : undefined,
+      waitAfter: patience ? waitsOf(patience, (error) => isKnown || !isUnreachable(error)) : giveUp,
+      // A DELETE is answered without a body.
+      gone: method === 'DELETE' && ({ headers: new Headers() } as ApiAnswer<Body>),
     }).catch((error: unknown) => {
       // After an abort, the latest failure says more than the abort.
       throw error === patience?.stopping?.reason ? failure : error;
@@ -101,6 +108,7 @@ export function connect(
     me: () => requests.read<Me>({ path: ['me'] }),
     explain,
     isReplay: () => newest.has('idempotent-replayed'),
+    mayBeDone: () => isDoubtful,
   };
 }
 
@@ -115,10 +123,14 @@ function waitsOf(
     failedAt ??= now;
     const ms = pauseAfter(Math.min(tries, retrying.doublings), error);
     const isLate = now - failedAt + ms > retrying.giveUpMs;
-    if (stopping?.aborted || isLate || !mayPass(error) || !isWorthwhile(error)) return undefined;
+    if (stopping?.aborted || isLate || !mayPass(error) || !isWorthwhile(error)) throw error;
     if (tries === 0) say(`${error.message} Retrying for ${retrying.giveUpMs / 1000} s.${hint}`);
     return ms;
   };
+}
+
+function giveUp(error: PlantStoreError): never {
+  throw error;
 }
 
 /** Fails beyond `limits.answerBytes`. An event stream never ends and has bounds of its own. */

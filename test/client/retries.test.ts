@@ -201,6 +201,15 @@ suite('retries', { concurrency: true }, () => {
     await assert.rejects(store.plants.delete(7), { error: 40401 });
   });
 
+  test('a delete that reached no service at first still reports that the plant is not found', async (t) => {
+    const down = await startGateway(service);
+    await down.stop();
+    const urls = [`${down.url}/plants/7`];
+    const { store } = await setUp(t, { fetch: (url, init) => fetch(urls.shift() ?? url, init) });
+    await assert.rejects(store.plants.delete(7), { error: 40401 });
+    assert.deepEqual(urls, []);
+  });
+
   test('a lost answer to another operation does not make "not found" a success', async (t) => {
     const { gateway, store } = await setUp(t);
     gateway.script('reset');

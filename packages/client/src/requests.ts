@@ -69,7 +69,7 @@ export function createRequests(options: PlantStoreOptions): Requests {
       waitAfter: retriesOf(retries),
       signal,
       // A DELETE is answered without a body.
-      gone: method === 'DELETE' ? { body: undefined as Body, headers: new Headers() } : undefined,
+      gone: method === 'DELETE' && ({ headers: new Headers() } as ApiAnswer<Body>),
     });
   }
 

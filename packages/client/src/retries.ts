@@ -8,11 +8,11 @@ const LONGEST_RETRY_AFTER_SECONDS = 60;
 
 /** What to do between attempts. */
 export type Retrying<Answer> = {
-  /** Milliseconds to wait after a failed attempt, the first being 0; undefined to give up. */
-  waitAfter(error: PlantStoreError, tries: number): number | undefined;
+  /** Milliseconds to wait after a failed attempt, the first being 0; throws the error to give up. */
+  waitAfter(error: PlantStoreError, tries: number): number;
   signal: AbortSignal | undefined;
   /** For a delete: the result if the object is gone. */
-  gone: Answer | undefined;
+  gone: Answer | false;
 };
 
 /**
@@ -32,20 +32,19 @@ export async function retried<Answer>(
       // An earlier attempt with an unknown outcome may have deleted it. 40400 says that the path is wrong.
       if (gone && isDoubtful && error.status === 404 && Number(error.error) > 40400) return gone;
       isDoubtful ||= mayBeDone(error);
-      const ms = waitAfter(error, tries);
-      if (ms === undefined) throw error;
-      await pause(ms, signal);
+      await pause(waitAfter(error, tries), signal);
     }
   }
 }
 
 /** Allows this many attempts after the first one. */
 export function retriesOf(count: number): Retrying<unknown>['waitAfter'] {
-  // Written so that NaN retries means none, and a missing `retryAfter` does not prevent a retry.
-  return (error, tries) =>
-    tries < count && mayPass(error) && !(Number(error.retryAfter) > LONGEST_RETRY_AFTER_SECONDS)
-      ? pauseAfter(tries, error)
-      : undefined;
+  return (error, tries) => {
+    // Written so that NaN retries means none, and a missing `retryAfter` does not prevent a retry.
+    if (tries < count && mayPass(error) && !(Number(error.retryAfter) > LONGEST_RETRY_AFTER_SECONDS))
+      return pauseAfter(tries, error);
+    throw error;
+  };
 }
 
 /**
@@ -60,9 +59,18 @@ export function mayPass(
   return error === 40901 || [undefined, 408, 429, 502, 503, 504, mayFault ? 500 : 0].includes(status);
 }
 
-/** Whether a failed request may have taken effect: no answer came, or its outcome is unknown or pending. */
-export function mayBeDone({ error }: Pick<PlantStoreError, 'error'>): boolean {
-  return [undefined, 40901, 50000, 50301].includes(error);
+/**
+ * Whether a failed request may have taken effect: its outcome is unknown or pending, or no answer came. It has not if
+ * there was no connection, but only Node says so; browsers give no reason. The one decision for calls, the command line
+ * and its imports.
+ */
+export function mayBeDone({ error, cause }: Pick<PlantStoreError, 'error' | 'cause'>): boolean {
+  // These members are read from whatever was thrown; `fetch` of Node keeps the reason in the cause.
+  const thrown = cause as { code: string; cause?: { code?: string } };
+  return (
+    [undefined, 40901, 50000, 50301].includes(error) &&
+    !/REFUSED|NOTFOUND|EAI_AGAIN/.test(thrown?.cause?.code ?? thrown?.code)
+  );
 }
 
 /** Milliseconds: what the response asks for, plus a growing random time, so that clients do not all retry at once. */
@@ -71,5 +79,5 @@ export function pauseAfter(
   { retryAfter = 0 }: PlantStoreError,
   first = FIRST_PAUSE_MS,
 ): number {
-  return 1000 * retryAfter + Math.min(first * 2 ** tries, LONGEST_PAUSE_MS) * (0.5 + Math.random() / 2);
+  return 1000 * retryAfter + (Math.min(first * 2 ** tries, LONGEST_PAUSE_MS) * (1 + Math.random())) / 2;
 }

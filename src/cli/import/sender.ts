@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'undici';
 import type { PlantStoreError } from '../../../packages/client/src/plant-store-error.ts';
 import { mayBeDone, mayPass } from '../../../packages/client/src/retries.ts';
-import { isUnsent, refused, unanswered } from '../api-failure.ts';
+import { refused, unanswered } from '../api-failure.ts';
 import type { Api } from '../api-options.ts';
 import { Failure } from '../failure.ts';
 import { imports, requests } from '../limits.ts';
@@ -64,7 +64,7 @@ export function createSender({ api, concurrency, patienceMs, stopping, onTrouble
       const key = keys === 1 ? rowKey : `${rowKey}.${keys}`;
       const outcome = await attempt(key, body, tries < imports.faultTries - 1);
       if (outcome.was === 'unclear') {
-        mayHaveAdded ||= mayBeDone(outcome.failure) && !isUnsent(outcome.failure);
+        mayHaveAdded ||= mayBeDone(outcome.failure);
         health.troubled(outcome.failure);
         await until(Math.min(performance.now() + backoff(tries++), health.patientUntil()), stopping);
         continue;

@@ -5,7 +5,6 @@ import { PlantStoreError } from '../../../packages/client/src/plant-store-error.
 import { idempotency as limits } from '../../limits.ts';
 import { Id, type PlantId, parsePlantId, plantJson } from '../../plants/plant.ts';
 import { connect, type Service } from '../api.ts';
-import { isUnreachable } from '../api-failure.ts';
 import { type ApiFlags, readApi } from '../api-options.ts';
 import type { ListedPlant } from '../export/formats.ts';
 import { plantExport } from '../export/plant-export.ts';
@@ -101,7 +100,8 @@ export const verbs: Verbs = {
       const { id } = await service.plants
         .create({ name, tag, id: flags.id }, { idempotencyKey: key })
         .catch((error: unknown) => {
-          throw isDoubtful(error) ? new Failure(error.message + hint, { cause: error }) : error;
+          if (!(error instanceof PlantStoreError) || !service.mayBeDone()) throw error;
+          throw new Failure(error.message + hint, { cause: error });
         });
       if (json) await writeJson(`${plantJson({ id, name, tag })}\n`);
       else print(String(id));
@@ -158,12 +158,6 @@ async function* wantedPages(
     // The user's own plants come first.
     if (left < 0 || own.length < items.length) return;
   }
-}
-
-/** Whether the plant may have been created anyway, perhaps by an attempt before the one that was refused. */
-function isDoubtful(error: unknown): error is PlantStoreError {
-  if (!(error instanceof PlantStoreError)) return false;
-  return error.status === undefined ? !isUnreachable(error) : error.status >= 500;
 }
 
 /** Reports a missing plant and returns false. Any other failure would hit the remaining plants too, so it is thrown. */

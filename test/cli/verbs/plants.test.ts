@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { run, withFolder } from '../../../testkit/processes/program.ts';
 import { dataOf, failureOf, startRemote, wordsOf } from '../../../testkit/processes/remote.ts';
+import { type Reply, startReceiver } from '../../../testkit/receivers/receiver.ts';
 import { startCuttingProxy } from '../../../testkit/service/cutting-proxy.ts';
 import { noTerminal, onTerminal } from '../on-terminal.ts';
 import { watch } from '../watch.ts';
@@ -238,10 +239,30 @@ test('a retry is announced without control characters, and only when there is on
   const env = { PLANT_STORE_URL: `http://127.0.0.1:${address.port}`, PLANT_STORE_TOKEN: 'x' };
   const retried = run(['plant', 'list'], env);
   await asked;
-  const [message, key] = ['a\\u{1b}[31mb (error 50300)', /^error: .* To retry safely, .* --key cli-\S+\.$/];
+  const message = 'a\\u{1b}[31mb (error 50300)';
   assert.equal((await retried).stderr, `${message} Retrying for 60 s.\nerror: ${message}\n`);
   assert.equal(failureOf(await run(['plant', 'list'], env)), `error: ${message}`);
-  assert.match(failureOf(await run(['plant', 'create', 'Alder'], env)), key);
+});
+
+test('a failed create suggests its key only if an attempt may have created the plant', async (t) => {
+  const receiver = await startReceiver();
+  t.after(receiver.stop);
+  const env = { PLANT_STORE_URL: receiver.url, PLANT_STORE_TOKEN: 'x' };
+  const reply = (status: number, error: number, wait = '0') => ({
+    status,
+    headers: { 'retry-after': wait },
+    body: JSON.stringify({ error, message: 'No.' }),
+  });
+  const lastLine = async (...replies: Reply[]) => {
+    receiver.script(...replies);
+    return (await run(['plant', 'create', 'Alder'], env)).stderr.trim().split('\n').at(-1) ?? '';
+  };
+  const key = / To retry safely, repeat the command with --key cli-\S+\.$/;
+  assert.match(await lastLine(reply(503, 50301), reply(403, 40300)), key);
+  assert.match(await lastLine(reply(503, 50301, '61')), key);
+  assert.equal(await lastLine(reply(503, 50300, '61')), 'error: No. (error 50300)');
+  assert.equal(await lastLine(reply(503, 50300), reply(403, 40300)), 'error: No. (error 40300)');
+  assert.doesNotMatch(await lastLine({ status: 404, body: '<h1>Not here</h1>' }), key);
 });
 
 test('on a terminal JSON has control characters as escapes of the same data', async (t) => {
