@@ -23,7 +23,7 @@ export interface AccessStore {
    */
   deleteUser(name: string, at: number): Promise<boolean>;
 
-  /** Lets the viewer, another user, read all plants of the owner, including future ones. */
+  /** Lets the viewer read all plants of the owner, including future ones. Both are user names. */
   addShare(share: NewShare, most: number): Promise<ShareOutcome>;
   /**
    * Takes effect at once for every list, feed and delivery; pending deliveries to the viewer's webhooks are dropped
@@ -83,6 +83,7 @@ export type NewShare = { owner: string; viewer: string; at: number };
 export type ShareOutcome =
   | 'shared'
   | 'shared before'
+  | 'same user'
   | 'no owner'
   | 'no viewer'
   | 'owner full'

@@ -30,9 +30,6 @@ export const verbs: Verbs = {
     examples: ['share add --owner ann --viewer bob'],
     async run(flags: ShareFlags) {
       const { owner, viewer } = flags;
-      if (owner === viewer) {
-        throw new Misuse('users can always read their own plants; pass another user as --viewer');
-      }
       const outcome = await withStore(flags, ({ store, runtime }) =>
         store.addShare({ owner, viewer, at: runtime.clock.now() }, access.sharesPerUser),
       );
@@ -89,6 +86,8 @@ function sharedInWords(outcome: ShareOutcome, { owner, viewer }: ShareFlags): st
       return `The user "${viewer}" can now read the plants of "${owner}".`;
     case 'shared before':
       return `The user "${viewer}" could already read the plants of "${owner}".`;
+    case 'same user':
+      throw new Misuse('users can always read their own plants; pass another user as --viewer');
     case 'no owner':
       throw missingUser(owner);
     case 'no viewer':

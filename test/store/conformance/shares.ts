@@ -54,6 +54,15 @@ export function sharesConformance(ready: () => Given): void {
       assert.equal(await unshare(ann, bob), false);
     });
 
+    test('nobody shares with themselves', async () => {
+      const { store } = ready();
+      const [ann] = await users(1);
+      assert.ok(ann);
+      assert.equal(await share(ann, ann), 'same user');
+      const listed = (await store.access.shares()).filter(({ owner }) => owner === ann.name);
+      assert.deepEqual(listed, []);
+    });
+
     test('neither side can exceed its limit of shares', async () => {
       const [ann, bob, eve, joe] = await users(4);
       assert.ok(ann && bob && eve && joe);

@@ -25,6 +25,7 @@ const INSERT = statement`INSERT INTO shares (owner, viewer, created_at, removed_
 /** Lets the viewer read all of the owner's plants, unless one of them has `most` shares on their side. */
 export function addShare({ owner, viewer, at }: NewShare, most: number): Work<ShareOutcome> {
   return async (query, announced) => {
+    if (owner === viewer) return 'same user';
     const [from, to] = await lockNamed(query, owner, viewer);
     if (from === undefined) return 'no owner';
     if (to === undefined) return 'no viewer';

@@ -32,6 +32,7 @@ export function shareWrites(db: DatabaseSync, outbox: OutboxWrites) {
 
   return {
     addShare({ owner, viewer, at }: NewShare, most: number): ShareOutcome {
+      if (owner === viewer) return 'same user';
       const [from, to] = [idOf(owner), idOf(viewer)];
       if (from === undefined) return 'no owner';
       if (to === undefined) return 'no viewer';
