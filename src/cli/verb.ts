@@ -43,7 +43,7 @@ export function define(command: Command, verb: Verb): Command {
   });
 }
 
-/** Commander itself would report a missing option before an unknown one; in `share add --ownr ann` the name is wrong. */
+/** Runs after Commander has reported unknown options: in `share add --ownr ann` the name is wrong, not missing. */
 function refuseMissing(options: readonly DeclaredOption[], flags: Readonly<Record<string, unknown>>): void {
   const missing = options.find((each) => each.isRequired && flags[each.attributeName()] === undefined);
   if (missing) throw new Misuse(`required option '${missing.flags}' not specified`);
