@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { createNetwork, on, removeNetwork } from './cluster/network.ts';
 import { FAKETIME, POSTGRES_FOLDER } from './cluster/servers.ts';
+import { USAGE } from './cluster/usage.ts';
 import { atEnd, temporaryFolder } from './servers/cleanup.ts';
 import { isInstalled } from './servers/tools.ts';
 
@@ -12,6 +13,10 @@ import { isInstalled } from './servers/tools.ts';
  * This process creates and removes the machines; everything else runs on them (`cluster/run.ts`).
  */
 
+if (process.argv.includes('--help')) {
+  process.stdout.write(USAGE);
+  process.exit();
+}
 const reason = whyNot();
 if (reason !== undefined) {
   process.stderr.write(`${reason}\n`);

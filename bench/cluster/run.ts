@@ -7,21 +7,9 @@ import type { Finding } from './history/check.ts';
 import { startProbe } from './probe.ts';
 import { startRecording } from './recording.ts';
 import { injectFaults, type Schedule } from './schedule.ts';
+import { USAGE } from './usage.ts';
 
 /** The part of `node bench/cluster.ts` that runs on the machine of the clients: starts the cluster, and breaks it. */
-
-const USAGE = `Usage: node bench/cluster.ts [--seeds N] [--seed N] [--seconds 60] [--only REGEX] [--overlap] [--hosts] [--logs] [--help]
-
-  --seeds    how many runs, one after the other on the same cluster: 1 by default
-  --seed     that of the first run; the next have the numbers that follow
-  --seconds  how long faults begin in a run
-  --only     faults whose name matches, such as "primary"
-  --overlap  a third of the faults begin during another, and none waits until the cluster has recovered
-  --hosts    the second replica's DATABASE_URL names the three servers, instead of HAProxy
-  --logs     keep the logs of all programs
-
-Faults: ${Object.keys(kinds).join(', ')}
-`;
 
 const [folder = '', ...given] = process.argv.slice(2);
 process.exit(await main());
@@ -37,16 +25,15 @@ async function main(): Promise<number> {
       overlap: { type: 'boolean', default: false },
       hosts: { type: 'boolean', default: false },
       logs: { type: 'boolean', default: false },
-      help: { type: 'boolean', default: false },
     },
   });
   const [seeds, first, seconds] = [values.seeds, values.seed, values.seconds].map(Number);
   const names = Object.keys(kinds).filter((name) => new RegExp(values.only).test(name));
-  if (values.help || !seeds || !seconds || Number.isNaN(first) || names.length === 0) {
+  if (!seeds || !seconds || Number.isNaN(first) || names.length === 0) {
     process.stdout.write(USAGE);
-    return values.help ? 0 : 2;
+    return 2;
   }
-  say(`starting the cluster; the logs of all programs are in ${folder}`);
+  say(`starting the cluster; logs are in ${folder}, kept with --logs or after a failure`);
   const cluster = await startCluster(folder, values.hosts);
   await cluster.untilWhole();
   say('the cluster runs');

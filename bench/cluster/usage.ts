@@ -1,0 +1,15 @@
+import { kinds } from './faults.ts';
+
+/** Of `node bench/cluster.ts`. */
+export const USAGE = `Usage: node bench/cluster.ts [--seeds N] [--seed N] [--seconds 60] [--only REGEX] [--overlap] [--hosts] [--logs] [--help]
+
+  --seeds    how many runs, one after the other on the same cluster: 1 by default
+  --seed     that of the first run; the next have the numbers that follow
+  --seconds  for how long new faults begin in each run
+  --only     faults whose name matches, such as "primary"
+  --overlap  a third of the faults begin during another, and none waits until the cluster has recovered
+  --hosts    the second replica's DATABASE_URL names the three servers, instead of HAProxy
+  --logs     keep the logs of all programs
+
+Faults: ${Object.keys(kinds).join(', ')}
+`;
