@@ -55,8 +55,8 @@ const USAGE = `Usage: node bench/run.ts [section…] [--quick] [--json] [--befor
 Sections: ${Object.keys(sections).join(', ')} (all of them when none is named)
   --quick   fewer and shorter rounds, smaller stores: to see that it runs, not to quote
   --json    the result as JSON on standard output
-  --before  a folder with another version of the program (git worktree): create, list, deliver and arrival
-            measure it side by side
+  --before  a folder with another version of the program (git worktree): create, list, search, deliver, arrival and
+            postgres-deliver measure it side by side
   --help    this text
 `;
 

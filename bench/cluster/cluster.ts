@@ -146,7 +146,7 @@ const LOOK_MS = 200;
 async function until(what: string, holds: () => Promise<unknown>): Promise<void> {
   const start = performance.now();
   while (!(await holds().catch(() => false))) {
-    if (performance.now() - start > PATIENCE_MS) throw new Error(`Waited three minutes in vain: ${what}`);
+    if (performance.now() - start > PATIENCE_MS) throw new Error(`Gave up after three minutes: ${what}`);
     await sleep(LOOK_MS);
   }
 }

@@ -18,7 +18,7 @@ export type Program = {
 
 /** A program that is restarted whenever it ends, as by systemd. */
 export type Kept = {
-  /** It stays down from its next end. */
+  /** Does not restart it after its next exit. */
   hold(): void;
   /** Restarts it. */
   release(): void;

@@ -26,8 +26,8 @@ const PAUSE_S = 4;
 const OVERLAP_SHARE = 1 / 3;
 
 /**
- * Injects faults until the time is over, and ends all of them. The seed determines them; whom they hit depends also on
- * which server is the primary.
+ * Begins faults until the time is up, and resolves when all have ended. The seed determines the faults; their targets
+ * also depend on which server is the primary.
  */
 export async function injectFaults(cluster: Cluster, schedule: Schedule): Promise<Happened[]> {
   const { seed, seconds, overlap, tell } = schedule;

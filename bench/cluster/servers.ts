@@ -95,7 +95,7 @@ export function patroni(
   return { program, disk };
 }
 
-/** Leads a machine's connections to port 5432 to the primary. */
+/** Forwards a machine's port 5432 to the primary. */
 export function haproxyToPrimary(machine: Machine, folder: string): Program {
   const text = DATABASES.reduce(
     (all, database, n) =>

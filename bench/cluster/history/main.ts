@@ -17,7 +17,7 @@ const USAGE = `Usage: node bench/cluster/history/main.ts --record FILE [--store 
 
   --record   sends requests for a while, or until Ctrl+C, and writes what happened; without --url to services that
              it starts: one with SQLite under two URLs, or two replicas on PostgreSQL
-  --check    looks for violations in a history; without --no-repeats, deliveries may come again
+  --check    looks for violations in a history; deliveries may repeat unless --no-repeats is given
   --prove    seeds each kind of violation into the history of a healthy run, and shows which are found
 `;
 

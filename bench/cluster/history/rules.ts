@@ -23,7 +23,7 @@ export const rules = {
   'each event is delivered to each webhook': deliveries,
   'a revoked token is refused, a valid one is not': tokens,
   'a list shows what is shared': shares,
-  'the run ended in peace': settled,
+  'the run settled': settled,
 } satisfies Record<string, Rule>;
 
 const SUCCESS: Partial<Record<Entry['kind'], number>> = {
