@@ -1,6 +1,6 @@
 import { summary, table } from '../measure/report.ts';
 import type { Cluster } from './cluster.ts';
-import type { Probe } from './probe.ts';
+import type { Monitor } from './monitor.ts';
 import type { Happened } from './schedule.ts';
 
 /** What clients noticed of a fault. Times are in milliseconds. */
@@ -25,7 +25,7 @@ const BEFORE_MS = 1_000;
 
 export function effectsOf(
   happened: readonly Happened[],
-  { acknowledged, deliveries }: Probe,
+  { acknowledged, deliveries }: Monitor,
   promotions: Cluster['promotions'],
 ): Effect[] {
   const each = [...acknowledged.values()];

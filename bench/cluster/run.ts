@@ -4,7 +4,7 @@ import { type Cluster, startCluster } from './cluster.ts';
 import { type Effect, effectsOf, effectTable } from './effects.ts';
 import { kinds } from './faults.ts';
 import type { Finding } from './history/check.ts';
-import { startProbe } from './probe.ts';
+import { startMonitor } from './monitor.ts';
 import { startRecording } from './recording.ts';
 import { injectFaults, type Schedule } from './schedule.ts';
 import { USAGE } from './usage.ts';
@@ -50,16 +50,16 @@ async function main(): Promise<number> {
 /** Users of its own, so that nothing of earlier runs is in its way. */
 async function runSeed(cluster: Cluster, run: Schedule): Promise<{ effects: Effect[]; findings: Finding[] }> {
   const [, ...replicas] = cluster.urls;
-  const probe = await startProbe(
+  const monitor = await startMonitor(
     replicas,
-    createUserIn(cluster.databaseUrl, `probe-${run.seed}-${Date.now()}`),
+    createUserIn(cluster.databaseUrl, `monitor-${run.seed}-${Date.now()}`),
   );
   const recording = await startRecording(cluster, run.seed, folder);
   const happened = await injectFaults(cluster, run);
   await cluster.untilWhole();
-  await probe.stop();
+  await monitor.stop();
   const { findings, counts } = await recording.stop();
-  const effects = effectsOf(happened, probe, cluster.promotions);
+  const effects = effectsOf(happened, monitor, cluster.promotions);
   say(effectTable(effects));
   say(
     `seed ${run.seed}: ${Object.entries(counts)

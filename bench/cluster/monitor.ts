@@ -7,7 +7,7 @@ import { untilSettled } from '../measure/wait.ts';
 import { addresses } from './network.ts';
 
 /** Times are by `performance.now()`, in milliseconds. */
-export type Probe = {
+export type Monitor = {
   /** When each replica acknowledged a create, by its URL. */
   acknowledged: ReadonlyMap<string, readonly number[]>;
   /** One for each plant and webhook. */
@@ -29,7 +29,7 @@ const WEBHOOKS = 6;
 const STALLED_MS = 20_000;
 
 /** Creates plants at a steady rate through each replica, as a user of its own, and receives their webhooks. */
-export async function startProbe(urls: readonly string[], token: string): Promise<Probe> {
+export async function startMonitor(urls: readonly string[], token: string): Promise<Monitor> {
   const acknowledged = new Map(urls.map((url) => [url, [] as number[]]));
   const deliveries = new Map<string, Delivery>();
   const at = (webhook: string, plant: string) => {
@@ -55,7 +55,7 @@ export async function startProbe(urls: readonly string[], token: string): Promis
     const options = {
       method: 'POST',
       token,
-      body: '{"name":"Probe"}',
+      body: '{"name":"Monitor"}',
       signal: AbortSignal.timeout(ANSWER_MS),
     };
     const answer = await ask(`${url}/plants`, options).catch(() => undefined);
