@@ -1,4 +1,4 @@
-import type { Create, Delivery, Entry, Feed, FeedEvent, Page, Probe, Revoke, Share } from './history.ts';
+import type { Create, Delivery, Entry, Feed, FeedEvent, Page, Revoke, Share, Use } from './history.ts';
 
 /** A history in the order that the rules need. */
 export type Facts = {
@@ -14,7 +14,7 @@ export type Facts = {
   strangers: Set<string>;
   /** Whether the viewer could certainly read the plants, or certainly not; undefined around a change. */
   sharedDuring(from: number, to: number): boolean | undefined;
-  tokens: Map<number, (Revoke | Probe)[]>;
+  tokens: Map<number, (Revoke | Use)[]>;
 };
 
 /** `created` has a 201; `refused`: every answer says that nothing was done, or one is final. */
@@ -82,7 +82,7 @@ export function factsOf(entries: readonly Entry[], graceMs: number): Facts {
     deliveries,
     strangers,
     sharedDuring: (from, to) => sharedDuring(of('share'), from - graceMs, to),
-    tokens: Map.groupBy(of('revoke', 'probe'), ({ token }) => token),
+    tokens: Map.groupBy(of('revoke', 'use'), ({ token }) => token),
   };
 }
 

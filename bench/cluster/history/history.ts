@@ -12,7 +12,7 @@ export type Entry =
   | Subscription
   | NewToken
   | Revoke
-  | Probe
+  | Use
   | Share
   | Delivery
   | Start
@@ -77,7 +77,7 @@ export type NewToken = Sent & { kind: 'token'; token: number };
 export type Revoke = Sent & { kind: 'revoke'; token: number };
 
 /** A list with a token that is revoked sooner or later. */
-export type Probe = Sent & { kind: 'probe'; token: number };
+export type Use = Sent & { kind: 'use'; token: number };
 
 /** The owner's plants are shared with the viewer from now on, or no longer. */
 export type Share = { kind: 'share'; isShared: boolean; begin: number; end: number; isDone: boolean };

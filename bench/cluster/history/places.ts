@@ -109,16 +109,16 @@ function listsIn(
 
 function tokensIn(entries: readonly Entry[], pick: Pick, graceMs: number) {
   const revokes = entries.filter((entry) => entry.kind === 'revoke');
-  const probes = entries.filter((entry) => entry.kind === 'probe');
+  const uses = entries.filter((entry) => entry.kind === 'use');
   const revoke = () => pick(revokes, ({ status }) => status === 204);
   return {
-    validProbe() {
+    validUse() {
       const { token, begin } = revoke();
-      return pick(probes, (probe) => probe.token === token && probe.end < begin);
+      return pick(uses, (use) => use.token === token && use.end < begin);
     },
-    revokedProbe() {
+    revokedUse() {
       const { token, end } = revoke();
-      return pick(probes, (probe) => probe.token === token && probe.begin > end + graceMs);
+      return pick(uses, (use) => use.token === token && use.begin > end + graceMs);
     },
   };
 }

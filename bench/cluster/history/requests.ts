@@ -17,7 +17,7 @@ export type Requests = {
   createToken(token: number): Promise<Made | undefined>;
   /** True when the token is gone. */
   revoke(token: number, id: string): Promise<true | undefined>;
-  probe(token: number, secret: string, via: number): Promise<void>;
+  use(token: number, secret: string, via: number): Promise<void>;
   /** How many were sent. */
   count(): number;
   /** Another replica than this one, if there are several. */
@@ -97,9 +97,9 @@ export function createRequests(options: RequestsOptions): Requests {
       record({ kind: 'revoke', token, ...sentOf(reply) });
       return reply.status === 204 || reply.code === 40404 || undefined;
     },
-    async probe(token, secret, via) {
+    async use(token, secret, via) {
       const reply = await send('GET', '/plants?limit=1', { token: secret, via });
-      record({ kind: 'probe', token, ...sentOf(reply) });
+      record({ kind: 'use', token, ...sentOf(reply) });
     },
   };
 }

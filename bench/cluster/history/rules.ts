@@ -28,11 +28,11 @@ export const rules = {
 
 const SUCCESS: Partial<Record<Entry['kind'], number>> = {
   ...{ create: 201, delete: 204, page: 200, feed: 200 },
-  ...{ webhook: 201, token: 201, revoke: 204, probe: 200 },
+  ...{ webhook: 201, token: 201, revoke: 204, use: 200 },
 };
 const PASSING = [40800, 42900, 50300, 50301, 50302, 50303, 50304];
 const REFUSALS: Partial<Record<Entry['kind'], readonly number[]>> = {
-  ...{ delete: [40401], webhook: [40901], revoke: [40404], probe: [40101] },
+  ...{ delete: [40401], webhook: [40901], revoke: [40404], use: [40101] },
 };
 
 function unexpected(entry: Entry): string | undefined {
@@ -154,7 +154,7 @@ function tokens({ tokens }: Facts, { graceMs }: Limits): string[] {
     const revoked = revokes.find(({ status, code }) => status === 204 || code === 40404)?.end ?? Infinity;
     const asked = revokes[0]?.begin ?? Infinity;
     return entries
-      .filter(({ kind }) => kind === 'probe')
+      .filter(({ kind }) => kind === 'use')
       .flatMap(({ op, begin, end, status, code }) => {
         if (status === 200 && begin > revoked + graceMs)
           return [

@@ -166,7 +166,7 @@ const violations: [name: string, rule: Finding['rule'], seed: (places: Places) =
   ['another tag is delivered', EFFECTS, (p) => p.change(p.delivery(), { tag: 'Other' })],
   ['a delivery is not signed', DELIVERIES, (p) => p.change(p.delivery(), { isGenuine: false })],
   ['a delivery comes again without a crash', DELIVERIES, (p) => p.add(p.delivery())],
-  ['a revoked token is accepted', TOKENS, (p) => p.change(p.revokedProbe(), { status: 200 })],
-  ['a valid token is refused', TOKENS, (p) => p.change(p.validProbe(), { status: 401, code: 40101 })],
+  ['a revoked token is accepted', TOKENS, (p) => p.change(p.revokedUse(), { status: 200 })],
+  ['a valid token is refused', TOKENS, (p) => p.change(p.validUse(), { status: 401, code: 40101 })],
   ['a list shows what is no longer shared', SHARES, (p) => p.show(p.kept(), [p.unsharedPage()])],
 ];

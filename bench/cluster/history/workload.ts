@@ -52,7 +52,7 @@ const FEED_PAGE = 1_000;
 const WEBHOOKS = 3;
 const TOKENS = 3;
 /** How often a token is tried: while it is valid, while it may still be accepted, and then. */
-const PROBES = { valid: 5, grace: 8, after: 6 };
+const USES = { valid: 5, grace: 8, after: 6 };
 const LONGER_MS = 300;
 /** How long to wait for an answer that must come at last, and until no delivery waits; and between two tries. */
 const PATIENCE_MS = 90_000;
@@ -131,14 +131,14 @@ function begin(parts: Parts, cursor: string, repeat: Repeat): void {
 async function tryToken({ requests, graceMs, urls }: Parts, token: number): Promise<void> {
   const made = await requests.createToken(token);
   if (made === undefined) return;
-  const probe = async (times: number) => {
+  const use = async (times: number) => {
     for (let n = 0; n < times; n++) {
-      await requests.probe(token, made.secret, n % urls.length);
-      await sleep((graceMs + LONGER_MS) / PROBES.grace);
+      await requests.use(token, made.secret, n % urls.length);
+      await sleep((graceMs + LONGER_MS) / USES.grace);
     }
   };
-  await probe(PROBES.valid);
-  if (await persist(() => requests.revoke(token, made.id))) await probe(PROBES.grace + PROBES.after);
+  await use(USES.valid);
+  if (await persist(() => requests.revoke(token, made.id))) await use(USES.grace + USES.after);
 }
 
 /** Shares the plants or no longer, and waits until every replica must know. */
