@@ -205,7 +205,7 @@ const MEMBERS = statement`SELECT ${DATABASE_TIME} AS time, array(
     WHERE r.dispatches AND ${IS_ALIVE}
   ) AS members`;
 
-/** Live replicas keep their lanes. Locks in the same order as `records.ts`. */
+/** Live replicas keep their lanes. Locks in the same order as `deliveries/outcomes.ts`. */
 const TAKE = statement`WITH free AS MATERIALIZED (
     SELECT w.id AS webhook, w.owner AS subscriber
     FROM webhooks w
