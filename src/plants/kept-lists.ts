@@ -21,6 +21,7 @@ export function keptLists<List>(
   /** By hash. Of two lists with the same one, only the newer is kept. */
   const kept = new Map<number, { viewer: number; query: string; stamp: string; list: List; bytes: number }>();
   const requested = new Uint32Array(limits.rememberedLists);
+  let newest: number | undefined;
   let bytes = 0;
 
   function wasRequested(hash: number): boolean {
@@ -41,9 +42,12 @@ export function keptLists<List>(
       const found = kept.get(hash);
       if (found?.viewer !== viewer || found.query !== query || found.stamp !== stamp?.(viewer))
         return undefined;
-      // The first of a Map is the one that was added first.
-      kept.delete(hash);
-      kept.set(hash, found);
+      if (hash !== newest) {
+        // The first of a Map is the one that was added first.
+        kept.delete(hash);
+        kept.set(hash, found);
+        newest = hash;
+      }
       return found.list;
     },
     keeper(viewer, query) {
@@ -56,6 +60,7 @@ export function keptLists<List>(
         // V8 may take two bytes for a character.
         const added = 2 * (query.length + text.length) + ENTRY_BYTES;
         kept.set(hash, { viewer, query, stamp: before, list, bytes: added });
+        newest = hash;
         bytes += added;
         for (const oldest of kept.keys()) {
           if (bytes <= most) break;

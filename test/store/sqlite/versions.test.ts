@@ -91,7 +91,8 @@ test('a write of another process changes every stamp, wherever it falls between 
   }
 });
 
-test('between a COMMIT and its end nobody uses or keeps a list of its owners', (t) => {
+/** A file with a writing and a reading connection, and their versions. */
+function connections(t: TestContext) {
   const folder = makeFolder();
   const path = join(folder, 'plant-store.db');
   const [writing, reading] = [new DatabaseSync(path), new DatabaseSync(path)];
@@ -107,6 +108,12 @@ test('between a COMMIT and its end nobody uses or keeps a list of its owners', (
   const snapshot = createSnapshot(reading, { readFailed: (error) => error });
   const visible = { of: (viewer: number) => [viewer], stretches: () => [] };
   const stamp = versionReads(reading, { snapshot, epoch: () => 1, visible, versions });
+  const logPages = () => Number(writing.prepare('PRAGMA wal_checkpoint(NOOP)').get()?.log);
+  return { writing, reading, writes, snapshot, stamp, logPages };
+}
+
+test('between a COMMIT and its end nobody uses or keeps a list of its owners', (t) => {
+  const { writing, writes, snapshot, stamp, logPages } = connections(t);
   const stampNow = (viewer: number) => {
     snapshot.end();
     return stamp(viewer);
@@ -122,7 +129,7 @@ test('between a COMMIT and its end nobody uses or keeps a list of its owners', (
     writing.exec('COMMIT');
     assert.equal(stampNow(1), undefined);
     assert.notEqual(stampNow(2), undefined);
-    return Number(writing.prepare('PRAGMA wal_checkpoint(NOOP)').get()?.log);
+    return logPages();
   });
   assert.notEqual(stampNow(1) ?? before, before);
   writing.exec('BEGIN IMMEDIATE');
@@ -134,4 +141,44 @@ test('between a COMMIT and its end nobody uses or keeps a list of its owners', (
     }),
   );
   assert.notEqual(stampNow(1), undefined);
+});
+
+test('a read after a stamp is at least as new as the stamp, also when another viewer has an equal one', (t) => {
+  const { writing, reading, writes, snapshot, stamp, logPages } = connections(t);
+  const addPlant = (owner: number) => {
+    writing.exec('BEGIN IMMEDIATE');
+    writes.begin();
+    writes.touch(owner);
+    writing.exec('INSERT INTO plants VALUES (1)');
+    writes.around(() => {
+      writing.exec('COMMIT');
+      return logPages();
+    });
+  };
+  const count = reading.prepare('SELECT count(*) AS plants FROM plants');
+  const read = (viewer: number) => {
+    const before = stamp(viewer, true);
+    return { before, plants: snapshot.read(() => Number(count.get()?.plants)) };
+  };
+  addPlant(1);
+  const first = read(1);
+  assert.equal(first.plants, 1);
+  addPlant(2);
+  assert.deepEqual(read(2), { before: first.before, plants: 2 });
+});
+
+test('first pages that are requested together are read once, and again after a write', async (t) => {
+  const { store, user, create } = await storeWithNeighbour(t);
+  const owner = await user();
+  const query = { from: undefined, through: undefined, limit: 2, fields: ['name'] } as const;
+  const page = () => {
+    store.plants.stamp?.(owner.id, true);
+    return store.plants.page({ viewer: owner.id, ...query });
+  };
+  const [first, second] = await Promise.all([page(), page()]);
+  assert.equal(first, second);
+  await create(owner.id);
+  const [third, fourth] = await Promise.all([page(), page()]);
+  assert.equal(third.count, 1);
+  assert.equal(third, fourth);
 });

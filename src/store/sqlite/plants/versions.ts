@@ -82,6 +82,8 @@ export function versionReads(
   let generation = -1;
   let known = -1;
   let others = 0;
+  /** The last stamp that a snapshot had to be as new as, and that snapshot. */
+  let fresh = { viewer: -1, stamp: '', generation: -1 };
 
   function lookForOthers(): void {
     if (generation === snapshot.generation()) return;
@@ -94,6 +96,14 @@ export function versionReads(
     if (logPages() !== Atomics.load(versions, LOG)) others++;
   }
 
+  /** The snapshot may be older than the stamp, unless it began for the same one. */
+  function readAfter(viewer: number, stamp: string): void {
+    const generation = snapshot.generation();
+    if (fresh.viewer === viewer && fresh.stamp === stamp && fresh.generation === generation) return;
+    snapshot.end();
+    fresh = { viewer, stamp, generation: generation + 1 };
+  }
+
   return (viewer: number, isBeforeReading = false): string | undefined => {
     snapshot.read(lookForOthers);
     const access = epoch();
@@ -103,9 +113,9 @@ export function versionReads(
       if (version & 1) return undefined;
       sum += version;
     }
-    // The snapshot may be older than the versions.
-    if (isBeforeReading) snapshot.end();
-    return `${access} ${sum}`;
+    const stamp = `${access} ${sum}`;
+    if (isBeforeReading) readAfter(viewer, stamp);
+    return stamp;
   };
 }
 
