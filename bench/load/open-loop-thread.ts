@@ -38,7 +38,8 @@ parentPort?.postMessage(await run());
 
 async function run(): Promise<OpenLoadResult> {
   for (let count = 0; count < load.connections; count += CONNECT_TOGETHER) {
-    for (let i = 0; i < CONNECT_TOGETHER; i++) openConnection();
+    const wanted = Math.min(CONNECT_TOGETHER, load.connections - count);
+    for (let i = 0; i < wanted; i++) openConnection();
     while (free.length < open) await sleep(BEAT_MS);
   }
   begun = performance.now();

@@ -31,6 +31,8 @@ const LIST: Request = { method: 'GET', path: '/plants?limit=20' };
 const LOAD = 0.5;
 const FIRST = { perSecond: 500, seconds: 10 };
 const TRIAL = { perSecond: 500, seconds: 20 };
+/** So few that none is idle long enough for the service to close it while a request is on its way. */
+const CONNECTIONS = 4;
 const BACKUP_EVERY_MINUTES = 5;
 /** The share of requests that may meet a connection that the service closes because it was idle. */
 const UNANSWERED = 1 / 10_000;
@@ -108,7 +110,7 @@ async function asBeside(work: () => Promise<void>): Promise<string[]> {
 
 function open(url: string, request: Request, perSecond: number, seconds: number) {
   return sendOpenLoad(url, {
-    ...{ token: TOKEN, connections: 100, mostConnections: 1_000, perSecond, seconds },
+    ...{ token: TOKEN, connections: CONNECTIONS, mostConnections: 4 * CONNECTIONS, perSecond, seconds },
     ...request,
   });
 }
