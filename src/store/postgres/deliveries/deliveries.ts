@@ -130,11 +130,13 @@ const EVENT = `CROSS JOIN LATERAL (
       LIMIT 1
     ) e`;
 
-/** Of each webhook in `$1`: its deliveries before the event in `$2` and from `$3` on. */
+/** Of each webhook in `$1`: its deliveries before the event in `$2` and from `$3` on. Of all of them, the first `$4`. */
 const newest = (select: string) => statement`SELECT d.*, w.id AS webhook, w.status = 'disabled' AS is_disabled
   FROM unnest($1::text[], $2::text[]) AS q(webhook, before)
   JOIN webhooks w ON w.id = q.webhook
-  CROSS JOIN LATERAL (${select}) d`;
+  CROSS JOIN LATERAL (${select}) d
+  ORDER BY d.id DESC, w.id DESC
+  LIMIT ${unplanned('$4')}`;
 
 const DELIVERIES = `SELECT d.state, d.attempts, d.due, d.leased, d.reason, e.*
     FROM deliveries d
@@ -142,7 +144,7 @@ const DELIVERIES = `SELECT d.state, d.attempts, d.due, d.leased, d.reason, e.*
     WHERE d.subscriber = w.owner AND d.webhook = w.id AND d.event < q.before AND d.event >= $3 AND ${IS_VISIBLE}`;
 
 const NEWEST_FIRST = `ORDER BY d.event DESC
-    LIMIT ${unplanned('$4')}`;
+    LIMIT ${unplanned('$5')}`;
 
 const LIST = newest(`${DELIVERIES}
     ${NEWEST_FIRST}`);
@@ -150,8 +152,8 @@ const LIST = newest(`${DELIVERIES}
 const LIST_DELIVERED = newest(`${DELIVERIES} AND d.state = 'delivered'
     ${NEWEST_FIRST}`);
 
-/** `$5`: the stored state; `$6`: whether the webhook must be disabled. */
-const UNDELIVERED = `${DELIVERIES} AND d.state = $5 AND ($6::boolean IS NULL OR $6 = (w.status = 'disabled'))`;
+/** `$6`: the stored state; `$7`: whether the webhook must be disabled. */
+const UNDELIVERED = `${DELIVERIES} AND d.state = $6 AND ($7::boolean IS NULL OR $7 = (w.status = 'disabled'))`;
 
 /**
  * Their index says in which moments they were created; the primary key has each moment's in order. The moment that the
@@ -166,7 +168,7 @@ const LIST_UNDELIVERED = newest(`SELECT d.*
       ${UNDELIVERED} AND ${IS_UNDELIVERED}
         AND ${momentOf('d.event')} < ${momentOf('q.before')} AND ${momentOf('d.event')} >= ${momentOf('$3')}
       ORDER BY ${momentOf('d.event')} DESC
-      LIMIT ${unplanned('$4')}
+      LIMIT ${unplanned('$5')}
     ) newest
   ) m
   CROSS JOIN LATERAL (
@@ -174,12 +176,12 @@ const LIST_UNDELIVERED = newest(`SELECT d.*
     ${NEWEST_FIRST}
   ) d
   ORDER BY d.id DESC
-  LIMIT $4`);
+  LIMIT $5`);
 
 /** OFFSET makes the server run it once per webhook, and so read only that webhook's partition. */
 const LIST_OF_EVENTS =
-  newest(`${DELIVERIES} AND d.event = ANY ($4::text[]) AND ($5::text IS NULL OR d.state = $5)
-      AND ($6::boolean IS NULL OR $6 = (w.status = 'disabled'))
+  newest(`${DELIVERIES} AND d.event = ANY ($5::text[]) AND ($6::text IS NULL OR d.state = $6)
+      AND ($7::boolean IS NULL OR $7 = (w.status = 'disabled'))
     OFFSET 0`);
 
 const PLANT_EVENTS = statement`SELECT e.id
@@ -207,9 +209,9 @@ const ATTEMPTS = statement`SELECT at, duration_ms, address, status, excerpt, err
 export function deliveryReads(database: Pick<Database, 'read'>, visible: VisibleOwners) {
   const { read } = database;
 
-  async function newestOf({ webhooks, state, from, events, limit }: NewestQuery): Promise<Delivery[]> {
+  async function newestOf({ webhooks, state, from, events, limit, page }: NewestQuery): Promise<Delivery[]> {
     const before = webhooks.map((bound) => bound.before ?? END);
-    const values = [webhooks.map(({ webhook }) => pathId(webhook)), before, from];
+    const values = [webhooks.map(({ webhook }) => pathId(webhook)), before, from, page];
     const ofState = [state && storedState(state), state && disabledWith(state)];
     const rows = events
       ? await read(LIST_OF_EVENTS, [...values, events, ...ofState])
@@ -224,8 +226,7 @@ export function deliveryReads(database: Pick<Database, 'read'>, visible: Visible
   return {
     async deliveries({ webhook, before, ...query }: DeliveryQuery): Promise<Delivery[]> {
       const bounds = { webhooks: [{ webhook, before }], from: BEGINNING, page: query.limit };
-      const found = await newestOf({ ...query, ...bounds, events: undefined });
-      return found.sort((one, other) => (one.event.id < other.event.id ? 1 : -1));
+      return newestOf({ ...query, ...bounds, events: undefined });
     },
     newest: newestOf,
     async plantEvents({ viewer, plant, from, before = END, limit }: PlantEventsQuery): Promise<string[]> {
