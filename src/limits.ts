@@ -280,7 +280,7 @@ export const delivery = {
   rereadEachMs: 1,
   /** How long a webhook waits after a request to it could not even be built. */
   notMadeMs: 1 * SECOND,
-  /** A delivery is given up after this many unclean exits while it was being sent: it may be the cause. */
+  /** An attempt counts as failed after this many unclean exits during it: it may be the cause. */
   suspicions: 3,
   /** How often to search the store for deliveries without a hint. The search takes at most a tenth of the time. */
   searchMs: 1 * SECOND,

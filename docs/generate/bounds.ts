@@ -137,7 +137,7 @@ export const bounds: Readonly<Record<LimitName, string>> = {
   'delivery.rereadMs': 'The webhook is read from its first delivery again.',
   'delivery.rereadEachMs': 'Webhooks that only wait are reread later.',
   'delivery.notMadeMs': 'The attempt is made after it.',
-  'delivery.suspicions': 'The delivery is `failed`, with this reason; you can redeliver it.',
+  'delivery.suspicions': 'An attempt with this reason; the next one follows the schedule.',
   'delivery.searchMs': 'A delivery without a hint is found this much later.',
   'delivery.searchedTogether': 'The search continues with the next part.',
   'delivery.lingerMs': 'The webhook is forgotten until its next delivery.',

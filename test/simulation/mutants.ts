@@ -233,6 +233,12 @@ const mutants: readonly Mutant[] = [
     to: '          if (taken.all > 0 || !isFree()) break;',
   },
   {
+    breaks: 'a delivery that was noted is still suspicious after a clean end',
+    file: `${CORE}/lane-reads.ts`,
+    from: 'lane.isSuspect ? (lane.noted.get(key) ?? delivery.suspicions) : 0',
+    to: 'lane.noted.get(key) ?? delivery.suspicions',
+  },
+  {
     breaks: 'a delivery that kills every process is never given up',
     file: `${CORE}/requests.ts`,
     from: 'if (delivery.suspicions >= rules.suspicions) {',

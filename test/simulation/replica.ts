@@ -84,8 +84,14 @@ export function startReplica({ ground, name, random, isSuspect, onDeath }: Repli
   const leased = scenario.isEmbedded
     ? undefined
     : createLeaseOwners(process, calls, leases, rows.now, tellAll);
-  const store = storeOf(ground, process, calls, random.fork('hints'));
-  const owners = watched(leased ?? soleOwner(store, isSuspect, process.timers.elapsed), name, witness);
+  const suspects = new Set<string>();
+  const store = storeOf(ground, process, calls, random.fork('hints'), suspects);
+  const owners = watched(
+    leased ?? soleOwner(store, isSuspect, process.timers.elapsed),
+    name,
+    witness,
+    suspects,
+  );
   let runner: Runner | undefined;
   const parts: RunnerParts = {
     store,
@@ -138,7 +144,8 @@ export function startReplica({ ground, name, random, isSuspect, onDeath }: Repli
 /** By then pending requests have ended and were recorded. */
 const HAND_OVER_MS = ATTEMPT_MS + 1_000;
 
-function watched(owners: LaneOwners, name: string, witness: Witness) {
+/** @param suspects the lanes whose last owner ended uncleanly */
+function watched(owners: LaneOwners, name: string, witness: Witness, suspects: Set<string>) {
   const fences = new Map<string, number>();
   return {
     ...owners,
@@ -147,13 +154,20 @@ function watched(owners: LaneOwners, name: string, witness: Witness) {
       for (const lane of taken) {
         if (fences.get(lane.webhook) !== lane.fence) witness.taken(name, lane);
         fences.set(lane.webhook, lane.fence);
+        suspects[lane.isSuspect ? 'add' : 'delete'](lane.webhook);
       }
       return taken;
     },
   };
 }
 
-function storeOf(ground: Ground, process: Process, { call }: Calls, random: Random): LaneStore {
+function storeOf(
+  ground: Ground,
+  process: Process,
+  { call }: Calls,
+  random: Random,
+  suspects: ReadonlySet<string>,
+): LaneStore {
   const { lanes, leases, rows, scenario, time, witness } = ground;
   const { name } = process;
   const owns = (webhook: string, fence: number) =>
@@ -179,7 +193,10 @@ function storeOf(ground: Ground, process: Process, { call }: Calls, random: Rand
         witness.recorded(name, outcomes, results);
         return results;
       }),
-    suspect: (webhook, event, generation) => call(() => lanes.suspect(webhook, event, generation)),
+    suspect(webhook, event, generation) {
+      if (!suspects.has(webhook)) witness.fail(`${name} notes ${event} of ${webhook} after a clean end`);
+      return call(() => lanes.suspect(webhook, event, generation));
+    },
     onWork: (listener: (work: readonly Work[]) => void) =>
       void rows.listeners.work.push((work) => {
         const at = rows.now();

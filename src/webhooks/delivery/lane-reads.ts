@@ -128,7 +128,7 @@ export function takeIn(
       const key = keyOf(delivery);
       if (here.has(key) || lane.underWay.has(key) || reading.recorded.has(key)) continue;
       here.add(key);
-      const suspicions = lane.noted.get(key) ?? delivery.suspicions;
+      const suspicions = lane.isSuspect ? (lane.noted.get(key) ?? delivery.suspicions) : 0;
       queue.push(suspicions === delivery.suspicions ? delivery : { ...delivery, suspicions });
     }
   };

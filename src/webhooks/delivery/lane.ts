@@ -45,6 +45,8 @@ export type Lane = {
   reserved: DueDelivery | undefined;
   /** The delivery in flight beside which only a new manual one may start. */
   alone: DueDelivery | undefined;
+  /** Whether one of its deliveries may have ended the process that owned it. After a clean end, none did. */
+  readonly isSuspect: boolean;
   /** How many of the deliveries due when it was taken are still to be sent one at a time. */
   careful: number;
   readonly takenAt: number;
@@ -101,6 +103,7 @@ export function newLane(
     inFlight: 0,
     reserved: undefined,
     alone: undefined,
+    isSuspect: careful > 0,
     careful,
     takenAt,
     noted: new Map(),

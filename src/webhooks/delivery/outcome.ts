@@ -53,8 +53,15 @@ export function outcomeOf(
   }
 }
 
-/** The outcome of a delivery that is given up because processes died while they sent it. */
-export function poisonedOutcome({ webhook, fence, delivery, settings }: Sent, now: number): Outcome {
+/**
+ * The outcome of a delivery during which processes died again and again: a failed attempt. If it was the cause, it ends
+ * processes only as often as its schedule has attempts; if it was in flight by chance, nothing is lost.
+ */
+export function poisonedOutcome(
+  { webhook, fence, delivery, settings }: Sent,
+  { schedule, random }: Pick<OutcomeRules, 'schedule'> & { random(): number },
+  now: number,
+): Outcome {
   const { event, generation, step, suspicions } = delivery;
   const reason = `The service ended ${suspicions} times while it sent this.`;
   const { generation: ofWebhook, pausedUntil, failingSince } = settings;
@@ -73,7 +80,7 @@ export function poisonedOutcome({ webhook, fence, delivery, settings }: Sent, no
       error: reason,
     },
     reason,
-    next: { state: 'failed' },
+    next: nextAttempt(schedule, Math.max(0, step) + 1, now, random()),
     laneState: { generation: ofWebhook, pausedUntil, failingSince, disabledReason: undefined },
     begins: undefined,
   };

@@ -17,7 +17,7 @@ export type RequestRules = OutcomeRules &
   TroubleRules & {
     /** How long a lane waits after a request could not be made. */
     notMadeMs: number;
-    /** How often a process may die while it sends a delivery before the delivery is given up. */
+    /** How often a process may die during an attempt before the attempt counts as failed. */
     suspicions: number;
     /** From 0 to 1, for the jitter of delays. */
     random(): number;
@@ -97,7 +97,7 @@ export function createRequests({ rules, ledger, slots, ownLane, drop, wake }: Re
       begin(lane, delivery);
       if (delivery.suspicions >= rules.suspicions) {
         leave(lane, delivery, true);
-        ledger.add(poisonedOutcome(request, now));
+        ledger.add(poisonedOutcome(request, rules, now));
         return [];
       }
       slots.take(request);

@@ -8,7 +8,7 @@ import { attempt, contents, deliveries, delivery, rules, settings } from './due.
 type Call = Extract<Effect, { do: 'read' }>;
 
 /** A dispatch whose reads are answered at once with everything in the lane. */
-function start(more: Partial<DispatchRules> = {}) {
+function start({ isSuspect = false, ...more }: Partial<DispatchRules> & { isSuspect?: boolean } = {}) {
   const dispatch = createDispatch({ ...rules, ...more });
   const backlogs = new Map<string, DueDelivery[]>();
   const reads: Call[] = [];
@@ -31,7 +31,7 @@ function start(more: Partial<DispatchRules> = {}) {
   function carryOut(effect: Exclude<Effect, { do: 'send' }>, now: number): void {
     if (effect.do === 'take') {
       const { webhook } = effect;
-      dispatch.taken({ webhook, fence: 1, isInherited: false, isSuspect: false }, now);
+      dispatch.taken({ webhook, fence: 1, isInherited: false, isSuspect }, now);
     } else if (effect.do === 'read') {
       reads.push(effect);
       dispatch.hasRead(effect.request.webhook, effect.fence, answer(effect), now);
@@ -262,9 +262,9 @@ test('a lane that is to be handed over starts nothing, and is given back with it
 });
 
 test('a lane without running requests is handed over at once, and its noted delivery is not sent', () => {
-  const { dispatch, add, advance, suspected, given } = start();
+  const { dispatch, add, advance, suspected, given } = start({ isSuspect: true });
   dispatch.leave('a');
-  add('a', [delivery('evt_0', { suspicions: 1 })]);
+  add('a', deliveries(1));
   advance();
   dispatch.leave('a');
   advance();
@@ -286,8 +286,8 @@ test("a lost lane's outcomes are not recorded", () => {
   assert.ok(dispatch.isIdle());
 });
 
-test('a delivery is noted before it is sent when it may have ended a process, and given up in the end', () => {
-  const { dispatch, add, advance, suspected, recorded } = start();
+test('a delivery is noted before it is sent when it may have ended a process; the third time is a failed attempt', () => {
+  const { dispatch, add, advance, suspected, recorded } = start({ isSuspect: true });
   add('a', [delivery('evt_0', { suspicions: 2 }), delivery('evt_1', { suspicions: 3 })]);
   assert.deepEqual(advance(), []);
   const [noted] = suspected;
@@ -297,9 +297,19 @@ test('a delivery is noted before it is sent when it may have ended a process, an
   dispatch.ended(noted, attempt(200, 0), 0);
   advance();
   assert.deepEqual(
-    recorded.map(({ next }) => next.state),
-    ['delivered', 'failed'],
+    recorded.map(({ attempt, next }) => [attempt.error, next.state]),
+    [
+      [undefined, 'delivered'],
+      ['The service ended 3 times while it sent this.', 'pending'],
+    ],
   );
+});
+
+test('a delivery that was noted is sent like any other after a clean end', () => {
+  const { add, advance, suspected } = start();
+  add('a', [delivery('evt_0', { suspicions: 2 }), delivery('evt_1', { suspicions: 3 })]);
+  assert.equal(advance().length, 2);
+  assert.deepEqual(suspected, []);
 });
 
 test('a delivery that kills each process is found even after many unrecorded ones', () => {
@@ -348,8 +358,8 @@ test('a delivery that kills each process is found even after many unrecorded one
 });
 
 test('a noted delivery is not sent to a webhook changed meanwhile', () => {
-  const { dispatch, add, advance, suspected } = start();
-  add('a', [delivery('evt_0', { suspicions: 1 })]);
+  const { dispatch, add, advance, suspected } = start({ isSuspect: true });
+  add('a', deliveries(1));
   advance();
   dispatch.changed('a');
   assert.ok(suspected[0]);

@@ -245,17 +245,19 @@ test('after an unclean end, new or unsent deliveries do not count as first ones'
 
 test('a delivery that may have ended a process is alone in its lane', () => {
   const due = [delivery('evt_0'), delivery('evt_1', { suspicions: 1 }), delivery('evt_2')];
-  const lane = laneWith({ due });
-  const [first] = fill(lane);
-  assert.equal(lane.inFlight, 1);
-  end(lane, first, 'success');
-  assert.deepEqual(fill(lane), [due[1]]);
+  const lane = laneWith({ due }, { careful: 1 });
+  for (const one of due.slice(0, 2)) {
+    assert.deepEqual(fill(lane), [one]);
+    end(lane, one, 'success');
+  }
+  assert.deepEqual(fill(lane), [due[2]]);
 });
 
 test('a delivery requested after an unclean end does not wait for those sent alone', () => {
   const requested = delivery('evt_new', { isAsked: true, due: 1 });
   const suspicious = [delivery('evt_0', { suspicions: 1 }), delivery('evt_1')];
-  for (const lane of [laneWith({ due: deliveries(3) }, { careful: 2 }), laneWith({ due: suspicious })]) {
+  for (const due of [deliveries(3), suspicious]) {
+    const lane = laneWith({ due }, { careful: 2 });
     const [alone] = fill(lane);
     give(lane, { asked: [delivery('evt_old', { isAsked: true })] });
     assert.deepEqual(fill(lane), []);
