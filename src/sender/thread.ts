@@ -50,7 +50,7 @@ async function serve(port: NonNullable<typeof parentPort>, options: SenderThread
     batchEnded: (batch) => measures?.batchEnded('dispatch', batch),
     couldNotRead: (error) => tell({ couldNotRead: error }),
   });
-  const { clock, store, owners } = lanes;
+  const { clock, dueClock, store, owners } = lanes;
   const tracing = await openTraces(options, log);
   const target = createTarget({ allowed: parseNetworks(networks), resolve: createResolve() });
   const sender = createSender({ target, clock, version, source: publicUrl });
@@ -61,7 +61,7 @@ async function serve(port: NonNullable<typeof parentPort>, options: SenderThread
     schedule,
     disableAfterMs,
     concurrency,
-    runtime: { clock, random: randomBytes, log },
+    runtime: { clock: dueClock, random: randomBytes, log },
     measures,
   });
   reading = () => ({ ...runner.counts(), queue: { queue: 'dispatch', ...lanes.waiting() } });

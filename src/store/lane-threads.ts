@@ -44,8 +44,10 @@ export type LaneParts = {
 export type Lanes = {
   store: LaneStore;
   owners: OwnedLanes;
-  /** The clock that due times refer to. */
+  /** The time that requests carry. */
   clock: Clock;
+  /** The clock that due times refer to. It never goes back. */
+  dueClock: Clock;
   /** The number of outcomes waiting to be recorded, and the age of the first. */
   waiting(): { commands: number; ageMs: number };
   close(): Promise<void>;

@@ -1,5 +1,5 @@
 import { delivery as limits } from '../../limits.ts';
-import { type Runtime, steadyClock } from '../../runtime.ts';
+import type { Runtime } from '../../runtime.ts';
 import type { DispatchRules } from './dispatch.ts';
 import type { LaneStore } from './port.ts';
 import { createReports, type DeliveryMeasures } from './reports.ts';
@@ -25,6 +25,7 @@ export type DeliverOptions = {
   disableAfterMs: number;
   /** Requests in flight to one webhook. */
   concurrency: number;
+  /** `clock`: the one that due times refer to. It never goes back. */
   runtime: Pick<Runtime, 'clock' | 'random' | 'log'>;
   measures?: DeliveryMeasures | undefined;
   /** Overrides the limits of the service. */
@@ -57,7 +58,7 @@ export function deliver({ store, owners, runtime, measures, bounds, ...options }
     },
     bounds: all,
     onRecorded: createReports(log, measures),
-    clock: steadyClock(runtime.clock),
+    clock: runtime.clock,
     log,
   });
 

@@ -5,7 +5,7 @@ import { setImmediate, setTimeout } from 'node:timers/promises';
 import { Webhook } from 'standardwebhooks';
 import { AppError } from '../../../src/errors.ts';
 import { delivery as limits } from '../../../src/limits.ts';
-import { silentLog, systemRuntime } from '../../../src/runtime.ts';
+import { type Clock, silentLog, systemRuntime } from '../../../src/runtime.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { type DeliverOptions, deliver } from '../../../src/webhooks/delivery/deliver.ts';
 import type { LaneStore, Outcome, Recorded } from '../../../src/webhooks/delivery/port.ts';
@@ -91,6 +91,7 @@ type Setting = {
   owners?: Partial<DeliverOptions['owners']>;
   bounds?: DeliverOptions['bounds'];
   wasKilled?: boolean;
+  clock?: Clock;
 };
 
 /** Delivers from the real store; `outcomes` emits what was recorded. */
@@ -117,7 +118,7 @@ function start({ schedule = [0, 20, 20], disableAfterMs = 1e9, concurrency = 16,
     schedule,
     disableAfterMs,
     concurrency,
-    runtime,
+    runtime: { ...runtime, clock: setting.clock ?? runtime.clock },
     bounds: {
       storeRetryMs: { first: 5, most: 20 },
       probeMs: { first: 1, most: 4 },
@@ -174,6 +175,27 @@ test('a new plant reaches its receiver, signed so that the public library accept
     'webhook-signature': String(request.headers['webhook-signature']),
   };
   new Webhook(secret).verify(text, headers);
+});
+
+test('due times refer to the clock of the store, also while that is slower than this process', async () => {
+  const begin = [runtime.clock.now(), performance.now()] as const;
+  const clock = { now: () => Math.floor(begin[0] + 1000 + (performance.now() - begin[1]) / 2) };
+  const { promise, resolve } = Promise.withResolvers<number>();
+  const { ended } = start({
+    clock,
+    lanes: {
+      async read(request) {
+        resolve(request.now - clock.now());
+        return storeLanes.read(request);
+      },
+    },
+  });
+  const owner = await newOwner();
+  await subscribe(owner, await newReceiver());
+  await setTimeout(20);
+  await addPlants(owner, 1);
+  assert.ok((await promise) <= 0);
+  await ended(1);
 });
 
 test('every plant reaches every webhook of its owner exactly once, and nobody else', async () => {

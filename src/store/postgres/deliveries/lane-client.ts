@@ -95,6 +95,7 @@ export async function openDatabaseLanes(source: DatabaseSource, parts: LaneParts
     store,
     owners: leases,
     clock,
+    dueClock: clock,
     waiting,
     async close() {
       await leases.stop();

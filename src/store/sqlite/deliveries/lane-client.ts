@@ -40,6 +40,7 @@ export function openEmbeddedLanes({ path, port }: EmbeddedSource, parts: LanePar
     for (const webhook of changed) for (const listener of listeners.change) listener(webhook);
     if (work.length > 0) for (const listener of listeners.work) listener(work);
   });
+  const dueClock = steadyClock(clock);
   const commits = groupCommit<Command>(
     async (commands) => {
       try {
@@ -48,7 +49,7 @@ export function openEmbeddedLanes({ path, port }: EmbeddedSource, parts: LanePar
         snapshot.end();
       }
     },
-    steadyClock(clock),
+    dueClock,
     { batchEnded },
   );
 
@@ -79,6 +80,7 @@ export function openEmbeddedLanes({ path, port }: EmbeddedSource, parts: LanePar
     store,
     owners: soleOwner(store, isCareful),
     clock,
+    dueClock,
     waiting: commits.waiting,
     async close(): Promise<void> {
       await commits.close();
