@@ -109,8 +109,33 @@ function connections(t: TestContext) {
   const visible = { of: (viewer: number) => [viewer], stretches: () => [] };
   const stamp = versionReads(reading, { snapshot, epoch: () => 1, visible, versions });
   const logPages = () => Number(writing.prepare('PRAGMA wal_checkpoint(NOOP)').get()?.log);
-  return { writing, reading, writes, snapshot, stamp, logPages };
+  return { path, writing, reading, writes, snapshot, stamp, logPages };
 }
+
+test('a commit of another process right after our own changes every stamp', (t) => {
+  const { path, writing, writes, snapshot, stamp, logPages } = connections(t);
+  const other = new DatabaseSync(path);
+  t.after(() => other.close());
+  /** Commits a change of the plants of owner 1. */
+  function commit(meanwhile = () => {}): void {
+    writing.exec('BEGIN IMMEDIATE');
+    writes.begin();
+    writes.touch(1);
+    writing.exec('INSERT INTO plants VALUES (1)');
+    writes.around(() => {
+      writing.exec('COMMIT');
+      meanwhile();
+      return logPages();
+    });
+    snapshot.end();
+  }
+  commit();
+  const before = stamp(2);
+  commit();
+  assert.equal(stamp(2), before);
+  commit(() => other.exec('INSERT INTO plants VALUES (2)'));
+  assert.notEqual(stamp(2), before);
+});
 
 test('between a COMMIT and its end nobody uses or keeps a list of its owners', (t) => {
   const { writing, writes, snapshot, stamp, logPages } = connections(t);

@@ -38,13 +38,17 @@ export function versionWrites(db: DatabaseSync, versions: Versions) {
   let known = dataVersion();
   const add = (place: number) => Atomics.add(versions, place, 1);
 
+  function noticeOthers(): void {
+    const now = dataVersion();
+    if (now !== known) add(OTHERS);
+    known = now;
+  }
+
   return {
     /** Call it at the start of a transaction. */
     begin(): void {
       touched.clear();
-      const now = dataVersion();
-      if (now !== known) add(OTHERS);
-      known = now;
+      noticeOthers();
     },
     /**
      * The transaction changes the plants of this owner. Chores need not call it: nobody sees the plants of a deleted
@@ -56,6 +60,8 @@ export function versionWrites(db: DatabaseSync, versions: Versions) {
       touched.forEach(add);
       try {
         const logPages = commit();
+        // Another commit may have come before the log was measured: readers would take it for ours.
+        noticeOthers();
         Atomics.store(versions, LOG, logPages);
         return logPages;
       } finally {
