@@ -1,6 +1,7 @@
 import { hasFailedLast } from '../../packages/client/src/attention.ts';
 import type { Delivery, Webhook } from '../../packages/client/src/client.ts';
 import type { IconName } from './components/icon.tsx';
+import { fromNow } from './format.ts';
 
 /** A state as shown: a word, a colour, an icon. */
 export type Shown = { text: string; kind: 'good' | 'warn' | 'bad' | 'info' | 'plain'; icon: IconName };
@@ -24,6 +25,13 @@ const STATES: Record<Delivery['state'], Shown> = {
   delivered: { text: 'Delivered', kind: 'good', icon: 'check' },
   failed: { text: 'Failed', kind: 'bad', icon: 'alert' },
 };
+
+/** What becomes of a delivery that was just requested. */
+export function expectationOf({ state, nextAttemptAt }: Delivery, now = Date.now()): string {
+  if (state === 'held') return 'It is held until the webhook is enabled.';
+  const isLater = nextAttemptAt !== undefined && Date.parse(nextAttemptAt) > now + 1_000;
+  return isLater ? `The webhook is paused: it is sent ${fromNow(nextAttemptAt, now)}.` : 'It is sent next.';
+}
 
 /** What a delivery is about, as a title. */
 export function titleOf({ type, plant }: Pick<Delivery, 'type' | 'plant'>): string {

@@ -37,7 +37,7 @@ const properties = {
     type: 'string',
     format: 'date-time',
     description:
-      'when the next attempt is due; in the past while one is in flight or waits for its turn; absent when there is none',
+      'when the next attempt is due; in the past while one is in flight or waits for its turn or the rate of its webhook; absent when there is none',
   },
   reason: { type: 'string', description: 'why the last attempt failed; absent if it succeeded' },
   createdAt: { type: 'string', format: 'date-time', description: 'when the event happened (RFC 3339)' },

@@ -71,6 +71,25 @@ test('a failed delivery shows every attempt, and can be resent', async () => {
   });
 });
 
+test('what is requested of a paused or disabled webhook says when it is sent', async () => {
+  const token = await service.tokenFor('fay');
+  receiver.usually({ status: 429, headers: { 'retry-after': '7200' } });
+  await create('/webhooks', token, { url: receiver.url });
+  await create('/plants', token, { name: 'Alder' });
+  await browser.visit(service, { token, at: '#/deliveries' }, async (page) => {
+    await page.getByRole('link', { name: 'Alder' }).click();
+    await page.getByText('429', { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Send again' }).click();
+    await page.getByText('The webhook is paused: it is sent in 1 hour.').waitFor();
+    await page.getByRole('link', { name: 'View webhook' }).click();
+    await page.getByRole('button', { name: 'Disable' }).click();
+    await page.getByText('The webhook is disabled. Deliveries are held.').waitFor();
+    await page.goBack();
+    await page.getByRole('button', { name: 'Send again' }).click();
+    await page.getByText('It is held until the webhook is enabled.').waitFor();
+  });
+});
+
 test('an attempt that is due is not in the past, and what was not sent yet is not called sent', async () => {
   const token = await service.tokenFor('erin');
   await create('/webhooks', token, { url: receiver.url });

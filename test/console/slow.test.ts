@@ -162,7 +162,7 @@ test('a user who navigates while a test is sent stays there', async () => {
     await page.getByRole('link', { name: 'Plants' }).click();
     await page.getByRole('heading', { name: 'Plants', level: 1 }).waitFor();
     await held.continue();
-    await page.getByText('The test event is on its way.').waitFor();
+    await page.getByText('A test was requested. It is sent next.').waitFor();
     assert.match(page.url(), /#\/plants$/);
     await page.getByRole('button', { name: 'Show' }).click();
     await page.getByRole('heading', { name: 'Test event' }).waitFor();

@@ -13,7 +13,7 @@ import { useResource } from '../resource.ts';
 import { href } from '../router.ts';
 import { refusalFor, store } from '../session.ts';
 import { toast } from '../toasts.ts';
-import { shownDelivery, titleOf } from '../webhook-state.ts';
+import { expectationOf, shownDelivery, titleOf } from '../webhook-state.ts';
 import '../styles/deliveries.css';
 
 const REFRESH_MS = 2_000;
@@ -29,8 +29,7 @@ export function Delivery({ webhook, event }: { webhook: string; event: string })
   useRefresh(loaded, value?.state === 'pending' ? REFRESH_MS : Number.POSITIVE_INFINITY);
 
   async function redeliver(): Promise<void> {
-    await store().webhooks.redeliver(webhook, event);
-    toast('Sending it again now.');
+    toast(expectationOf(await store().webhooks.redeliver(webhook, event)));
     await loaded.reload();
   }
 

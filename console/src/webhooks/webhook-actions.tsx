@@ -3,6 +3,7 @@ import { Button, WorkButton } from '../components/button.tsx';
 import { go, place } from '../router.ts';
 import { refusalFor, store } from '../session.ts';
 import { toast } from '../toasts.ts';
+import { expectationOf } from '../webhook-state.ts';
 import type { Task } from './webhook-task.tsx';
 
 type WebhookActionsProps = {
@@ -18,11 +19,11 @@ export function WebhookActions({ webhook, onChanged, begin }: WebhookActionsProp
   const refusal = refusalFor('webhooks:write');
 
   async function test(): Promise<void> {
-    const { event } = await store().webhooks.test(webhook.id);
-    const show = () => go(`/deliveries/${webhook.id}/${event}`);
+    const sent = await store().webhooks.test(webhook.id);
+    const show = () => go(`/deliveries/${webhook.id}/${sent.event}`);
     // Stay where the user is if they have navigated meanwhile.
     if (place.peek().path === `/webhooks/${webhook.id}`) show();
-    else toast('The test event is on its way.', { action: { label: 'Show', run: show } });
+    else toast(`A test was requested. ${expectationOf(sent)}`, { action: { label: 'Show', run: show } });
   }
 
   async function toggle(): Promise<void> {

@@ -115,8 +115,8 @@ export type Delivery = {
   /** the number of attempts */
   attempts: number;
   /**
-   * when the next attempt is due; in the past while one is in flight or waits for its turn; absent when there
-   * is none
+   * when the next attempt is due; in the past while one is in flight or waits for its turn or the rate of its
+   * webhook; absent when there is none
    */
   nextAttemptAt?: string;
   /** why the last attempt failed; absent if it succeeded */

@@ -39,6 +39,14 @@ export function renderDelivery(delivery: DeliveryWithHistory): Line[] {
   return [...renderFields(fields), '', ...renderTable(headings, history.map(attemptRow))];
 }
 
+/** Why a delivery that was just requested is not sent next, and how to send it; undefined when it is. */
+export function whyLater({ webhook, event, state, nextAttemptAt }: Delivery): string | undefined {
+  const enable = `plant-store webhook enable ${webhook}`;
+  if (state === 'held') return `The webhook is disabled, so ${event} is held. To send it: ${enable}`;
+  if (nextAttemptAt === undefined || Date.parse(nextAttemptAt) <= Date.now() + 1_000) return undefined;
+  return `The webhook is paused, so ${event} is sent at ${nextAttemptAt}. To end the pause: ${enable}`;
+}
+
 function attemptRow(attempt: DeliveryWithHistory['history'][number]): string[] {
   const { at, durationMs, address = '-', status = '-', error, excerpt = '' } = attempt;
   return [at, `${durationMs} ms`, address, String(status), error ?? firstLineOf(excerpt)];

@@ -8,7 +8,7 @@ import { pagesOf, parseLimit, printArray, printTable } from '../pages.ts';
 import { outputAbandoned, prettyJson, print, printJson, say } from '../terminal/terminal.ts';
 import { parseTime, sinceRule } from '../terminal/time.ts';
 import { option, type Verbs } from '../verb.ts';
-import { deliveryHeadings, deliveryRow, renderDelivery } from './delivery-view.ts';
+import { deliveryHeadings, deliveryRow, renderDelivery, whyLater } from './delivery-view.ts';
 import { eventId, parseId, webhookId } from './ids.ts';
 
 export const examples = [
@@ -94,11 +94,8 @@ export const verbs: Verbs = {
     async run(flags: JsonFlags, webhook: string, event: string) {
       const delivery = await connect(readApi(process.env, flags)).webhooks.redeliver(webhook, event);
       if (flags.json) return printJson(delivery);
-      say(
-        delivery.state === 'held'
-          ? `The webhook is disabled, so ${event} is held. To send it: plant-store webhook enable ${webhook}`
-          : `Resending ${event}. To see the outcome: plant-store delivery show ${webhook} ${event}`,
-      );
+      const next = `Resending ${event}. To see the outcome: plant-store delivery show ${webhook} ${event}`;
+      say(whyLater(delivery) ?? next);
     },
   },
 };

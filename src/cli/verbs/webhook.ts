@@ -11,7 +11,7 @@ import { renderFields, renderTable } from '../terminal/table.ts';
 import { insist, print, printJson, say, shellWord } from '../terminal/terminal.ts';
 import { overlapOption, parseTime, sinceRule } from '../terminal/time.ts';
 import { argument, option, refuseValue, required, type Verbs } from '../verb.ts';
-import { renderDelivery } from './delivery-view.ts';
+import { renderDelivery, whyLater } from './delivery-view.ts';
 import { webhookId } from './ids.ts';
 import { healthFields, identityFields, webhookHeadings, webhookRow } from './webhook-view.ts';
 
@@ -100,7 +100,8 @@ export const verbs: Verbs = {
       if (!flags.wait) {
         if (flags.json) printJson(sent);
         else print(sent.event);
-        return say(`To see the outcome: plant-store delivery show ${id} ${shellWord(sent.event)}`);
+        const next = `To see the outcome: plant-store delivery show ${id} ${shellWord(sent.event)}`;
+        return say(whyLater(sent) ?? next);
       }
       const tried = await firstAttempt(webhooks, { webhook: id, sent });
       if (flags.json) printJson(tried);

@@ -59,6 +59,18 @@ test('webhook test --wait fails with 1 and the reason when the attempt fails, an
   assert.equal(stderr, 'error: The test failed: The receiver answered 500.\n');
 });
 
+test('webhook test and delivery redeliver say when a paused webhook gets it', async (t) => {
+  const { verb, webhook, receiver } = await startRemote(t);
+  const id = await webhook();
+  receiver.usually({ status: 429, headers: { 'retry-after': '7200' } });
+  assert.match((await verb('webhook', 'test', id, '--wait')).stderr, /The receiver answered 429/);
+  const { stdout, stderr } = await verb('webhook', 'test', id);
+  const paused =
+    /^The webhook is paused, so evt_\w+ is sent at \S+Z\. To end the pause: plant-store webhook enable wh_\w+\n$/;
+  assert.match(stderr, paused);
+  assert.match(wordsOf(await verb('delivery', 'redeliver', id, stdout.trim())), paused);
+});
+
 test('webhook test --wait does not wait for a webhook that is disabled', async (t) => {
   const { verb, webhook } = await startRemote(t);
   const id = await webhook();
