@@ -184,11 +184,11 @@ test('the name of a component has only allowed characters', () => {
   }
 });
 
-test('the document equals the one printed without a server, and is under 140 KB', () => {
+test('the document equals the one printed without a server, and is under 90 KB as it is sent', () => {
   const { servers, ...printed }: Json = openapiDocument();
   assert.deepEqual(servers, [{ url: '/' }]);
   assert.deepEqual(document, { ...printed, servers: document.servers });
-  assert.ok(JSON.stringify(openapiDocument(), null, 2).length < 140_000);
+  assert.ok(JSON.stringify(openapiDocument()).length < 90_000);
 });
 
 test('every schema of the document is valid JSON Schema', () => {
