@@ -1,11 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createLedger, type Ledger } from '../crash/ledger.ts';
-import { type Check, verifyPlants } from '../crash/verify.ts';
+import { type Mood, startReceivers } from '../crash/receiver.ts';
+import { type Check, type Outage, verify } from '../crash/verify.ts';
 import { ask } from '../load/client.ts';
+import { monotonicMs } from '../measure/clock.ts';
 import { summary } from '../measure/report.ts';
+import { untilSettled } from '../measure/wait.ts';
 import type { Server } from '../servers/server.ts';
 import { failuresOf, settleUnknown, startClients } from './clients/clients.ts';
 import { readDatabase } from './clients/stored.ts';
+import { countAccepted, pendingIn, subscribe } from './clients/subscribed.ts';
 import type { Findings, Plan } from './findings.ts';
 import { startReplica } from './replica.ts';
 import { makeServer, makeStandby, type PostgresServer, STANDBY } from './servers/servers.ts';
@@ -18,9 +22,11 @@ const CLIENTS = 32;
 const THINK_MS = 20;
 
 const MOST_SECONDS = 10;
+/** Every event arrives, and again only after an outage. */
+const MOODS: Mood[] = ['steady'];
 
 /**
- * The primary is killed under load and its synchronous standby promoted; in one round of six the primary hangs
+ * The primary is killed under load and its synchronous standby promoted, while plants are announced; in one round of six the primary hangs
  * instead, as when the network loses everything sent to it. The serving replica knows both hosts and survives all
  * rounds. Between two rounds the primary is stopped, copied to the other's place, and restarted with a standby.
  */
@@ -31,8 +37,11 @@ export async function failover({ rounds, random, isQuick }: Plan): Promise<Findi
   const hosts = [primary, standby].map(({ port }) => `127.0.0.1:${port}`).join();
   const replica = await startReplica(primary.url().replace(/127.0.0.1:\d+/, hosts));
 
+  const receivers = await startReceivers(Math.floor(random() * 2 ** 31));
+  const webhooks = await subscribe(replica, receivers, MOODS);
+
   const ledger = createLedger();
-  const outages: Outage[] = [];
+  const losses: Loss[] = [];
   const hangs = isQuick ? 0 : Math.ceil(rounds / 5);
   for (let round = 0; round < rounds + hangs; round++) {
     if (round > 0) await pair(primary, standby);
@@ -41,29 +50,35 @@ export async function failover({ rounds, random, isQuick }: Plan): Promise<Findi
     const clients = startClients(load);
     await sleep(LOAD_MS * (1 + random()));
     const how = round < rounds ? 'kill' : 'freeze';
-    outages.push(await failOver(primary, standby, { replica, how, delayMs: random() * LONGEST_DELAY_MS }));
+    losses.push(await failOver(primary, standby, { replica, how, delayMs: random() * LONGEST_DELAY_MS }));
     await sleep(LOAD_MS);
     await clients.stop();
     await settleUnknown(load);
     [primary, standby] = [standby, primary];
   }
+  await untilSettled(() => pendingIn(primary));
   const code = await replica.stop();
   if (code !== 0) ledger.violations.push(`SIGTERM ended the replica with ${code}`);
-  const checks = verifyPlants(await readDatabase(primary.url()), ledger);
+  const report = await receivers.report();
+  const outages = losses.map(({ outage }) => outage);
+  const checks = verify(await readDatabase(primary.url()), { ledger, report, webhooks, outages });
+  await receivers.stop();
   await primary.stop();
-  return findingsOf(checks, outages, ledger);
+  const repeated = `${report.repeats.length} of ${countAccepted(report)} deliveries that were accepted came again`;
+  return findingsOf(checks, losses, [repeated, ...notesOf(ledger)]);
 }
 
 type How = 'kill' | 'freeze';
 
 /** Milliseconds: from the loss to the end of the promotion, and from there to the first acknowledged write. */
-type Outage = { how: How; promotedMs: number; backMs: number };
+type Loss = { how: How; outage: Outage; promotedMs: number; backMs: number };
 
 async function failOver(
   primary: PostgresServer,
   standby: PostgresServer,
   { replica, how, delayMs }: { replica: Server; how: How; delayMs: number },
-): Promise<Outage> {
+): Promise<Loss> {
+  const from = monotonicMs();
   const lost = performance.now();
   await primary[how]();
   await sleep(delayMs);
@@ -72,7 +87,7 @@ async function failOver(
   await untilWritable(replica);
   const backMs = performance.now() - promoted;
   await primary.kill();
-  return { how, promotedMs: promoted - lost, backMs };
+  return { how, outage: { from, to: monotonicMs() }, promotedMs: promoted - lost, backMs };
 }
 
 /** Starts the server as the primary of a synchronous standby, which is created from its data. */
@@ -100,10 +115,9 @@ async function untilWritable({ url }: Server): Promise<void> {
   }
 }
 
-function findingsOf(checks: Check[], outages: Outage[], ledger: Ledger): Findings {
-  const [kills, hangs] = [outagesBy('kill', outages), outagesBy('freeze', outages)];
+function findingsOf(checks: Check[], losses: Loss[], notes: string[]): Findings {
+  const [kills, hangs] = [lossesBy('kill', losses), lossesBy('freeze', losses)];
   const late = kills.filter(({ backMs }) => backMs > MOST_SECONDS * 1_000);
-  const { retriedCreated, retriedTaken } = ledger.counts;
   return {
     checks: [
       ...checks,
@@ -116,19 +130,26 @@ function findingsOf(checks: Check[], outages: Outage[], ledger: Ledger): Finding
     notes: [
       `${kills.length} primaries killed: ${timesOf(kills)}`,
       ...(hangs.length > 0 ? [`${hangs.length} primaries that hung: ${timesOf(hangs)}`] : []),
-      `answers other than 201: ${failuresOf(ledger)}`,
-      `retries of unknown creates by id: ${retriedCreated} were created then, ${retriedTaken} were there`,
+      ...notes,
     ],
   };
 }
 
-function outagesBy(how: How, outages: Outage[]): Outage[] {
-  return outages.filter((outage) => outage.how === how);
+function notesOf(ledger: Ledger): string[] {
+  const { retriedCreated, retriedTaken } = ledger.counts;
+  return [
+    `answers other than 201: ${failuresOf(ledger)}`,
+    `retries of unknown creates by id: ${retriedCreated} were created then, ${retriedTaken} were there`,
+  ];
 }
 
-function timesOf(outages: Outage[]): string {
-  const back = summary(outages.map(({ backMs }) => backMs / 1_000));
-  const promoted = summary(outages.map(({ promotedMs }) => promotedMs / 1_000));
+function lossesBy(how: How, losses: Loss[]): Loss[] {
+  return losses.filter((loss) => loss.how === how);
+}
+
+function timesOf(losses: Loss[]): string {
+  const back = summary(losses.map(({ backMs }) => backMs / 1_000));
+  const promoted = summary(losses.map(({ promotedMs }) => promotedMs / 1_000));
   const text = (seconds: number) => `${seconds.toFixed(2)} s`;
   return [
     `${text(promoted.median)} to the end of the promotion (median), at most ${text(promoted.max)}`,
