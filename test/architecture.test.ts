@@ -214,6 +214,13 @@ test('a folder has at most 20 files, and only four of the program stand outside 
   assert.deepEqual(loose.sort(), ['app.ts', 'errors.ts', 'limits.ts', 'runtime.ts']);
 });
 
+test('the rules of delivery do no I/O: they import nothing but rules of their own', () => {
+  const rules = program.filter((file) => file.startsWith('src/webhooks/delivery/'));
+  assert.notEqual(rules.length, 0);
+  const wrong = rules.filter((file) => /^import (?!type )[^;]* from '[^.]/m.test(textOf(file)));
+  assert.deepEqual(wrong, [], 'these files use Node or a package');
+});
+
 test('no file imports values from node:http, which would load the WebSocket that Node has', () => {
   const wrong = program.filter((file) => /^import (?!type )[^;]*'node:http'/m.test(textOf(file)));
   assert.deepEqual(wrong, []);

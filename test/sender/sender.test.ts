@@ -10,23 +10,37 @@ import { silentLog, systemRuntime } from '../../src/runtime.ts';
 import { NOTHING } from '../../src/sender/messages.ts';
 import { startSending } from '../../src/sender/supervisor.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
+import type { Store } from '../../src/store/store.ts';
 import { newKeyPair, newSecret } from '../../src/webhooks/sending/signature.ts';
 import { type Receiver, startReceiver } from '../../testkit/receivers/receiver.ts';
 import { eventually } from '../../testkit/service/eventually.ts';
 import { eventsIn } from '../../testkit/service/owner.ts';
+import { makeDatabase, openStoreIn } from '../../testkit/stores/postgres.ts';
 
 const { ids, clock, random } = systemRuntime(silentLog);
 
 const threads: Worker[] = [];
 process.on('worker', (worker) => threads.push(worker));
 
-/** A store with a user whose webhook points to a receiver, and the sender thread. */
-async function sending(t: TestContext) {
+type Opened = { store: Store; drop(): Promise<void> };
+
+async function onSqlite(): Promise<Opened> {
   const folder = await mkdtemp(join(tmpdir(), 'plant-store-'));
   const path = join(folder, 'store.db');
-  const receiver = await startReceiver();
   const onFatal = assert.ifError;
   const store = await openSqliteStore({ path, writer: 'thread', clock, deliveryDelayMs: 0, onFatal });
+  return { store, drop: () => rm(folder, { recursive: true }) };
+}
+
+async function onPostgres(): Promise<Opened> {
+  const { url, drop } = await makeDatabase();
+  return { store: await openStoreIn(url), drop };
+}
+
+/** A store with a user whose webhook points to a receiver, and the sender thread. */
+async function sending(t: TestContext, open = onSqlite) {
+  const receiver = await startReceiver();
+  const { store, drop } = await open();
   const user = await store.access.createUser({ name: 'ann', at: clock.now() });
   assert.ok(user);
   const owner = user.id;
@@ -55,7 +69,7 @@ async function sending(t: TestContext) {
     await sender.stop();
     await receiver.stop();
     await store.close();
-    await rm(folder, { recursive: true });
+    await drop();
   });
 
   async function subscribe({ url }: Pick<Receiver, 'url'> = receiver): Promise<string> {
@@ -111,8 +125,12 @@ test('the thread reports the state of the lanes', async (t) => {
   assert.deepEqual(await sender.reading(), { ...NOTHING, underWay: 2 });
 });
 
-test('a dead thread is replaced, and what it was sending is resent', async (t) => {
-  const { receiver, subscribe, create, settled, errors, sender } = await sending(t);
+test('a dead thread is replaced, and what it was sending is resent', (t) => replaced(t, onSqlite));
+
+test('the same on PostgreSQL, when the lease of the dead thread has ended', (t) => replaced(t, onPostgres));
+
+async function replaced(t: TestContext, open: typeof onSqlite): Promise<void> {
+  const { receiver, subscribe, create, settled, errors, sender } = await sending(t, open);
   receiver.script('hang', 'hang');
   const webhook = await subscribe();
   const events = await create(2);
@@ -124,7 +142,7 @@ test('a dead thread is replaced, and what it was sending is resent', async (t) =
   assert.deepEqual(eventsIn(receiver.received).toSorted(), [...events, ...events].toSorted());
   assert.deepEqual(errors, ['the sender thread failed; starting another one']);
   assert.equal(threads.length, 2);
-});
+}
 
 test('a thread that dies repeatedly under load loses nothing', async (t) => {
   const { receiver, subscribe, create, settled } = await sending(t);
