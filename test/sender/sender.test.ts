@@ -10,7 +10,6 @@ import { silentLog, systemRuntime } from '../../src/runtime.ts';
 import { NOTHING } from '../../src/sender/messages.ts';
 import { startSending } from '../../src/sender/supervisor.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
-import type { Store } from '../../src/store/store.ts';
 import { newKeyPair, newSecret } from '../../src/webhooks/sending/signature.ts';
 import { type Receiver, startReceiver } from '../../testkit/receivers/receiver.ts';
 import { eventually } from '../../testkit/service/eventually.ts';
@@ -22,7 +21,10 @@ const { ids, clock, random } = systemRuntime(silentLog);
 const threads: Worker[] = [];
 process.on('worker', (worker) => threads.push(worker));
 
-type Opened = { store: Store; drop(): Promise<void> };
+type Opened = {
+  store: Omit<Awaited<ReturnType<typeof openSqliteStore>>, 'latestEvent'>;
+  drop(): Promise<void>;
+};
 
 async function onSqlite(): Promise<Opened> {
   const folder = await mkdtemp(join(tmpdir(), 'plant-store-'));
