@@ -26,11 +26,11 @@ const STATES: Record<Delivery['state'], Shown> = {
   failed: { text: 'Failed', kind: 'bad', icon: 'alert' },
 };
 
-/** What becomes of a delivery that was just requested. */
+/** What becomes of a delivery that was just requested. A pause delays it, and a schedule that begins with a delay. */
 export function expectationOf({ state, nextAttemptAt }: Delivery, now = Date.now()): string {
   if (state === 'held') return 'It is held until the webhook is enabled.';
   const isLater = nextAttemptAt !== undefined && Date.parse(nextAttemptAt) > now + 1_000;
-  return isLater ? `The webhook is paused: it is sent ${fromNow(nextAttemptAt, now)}.` : 'It is sent next.';
+  return isLater ? `It is sent ${fromNow(nextAttemptAt, now)}.` : 'It is sent next.';
 }
 
 /** What a delivery is about, as a title. */

@@ -44,7 +44,7 @@ export function whyLater({ webhook, event, state, nextAttemptAt }: Delivery): st
   const enable = `plant-store webhook enable ${webhook}`;
   if (state === 'held') return `The webhook is disabled, so ${event} is held. To send it: ${enable}`;
   if (nextAttemptAt === undefined || Date.parse(nextAttemptAt) <= Date.now() + 1_000) return undefined;
-  return `The webhook is paused, so ${event} is sent at ${nextAttemptAt}. To end the pause: ${enable}`;
+  return `${event} is sent only at ${nextAttemptAt}. If the webhook is paused, end the pause: ${enable}`;
 }
 
 function attemptRow(attempt: DeliveryWithHistory['history'][number]): string[] {
