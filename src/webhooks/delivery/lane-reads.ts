@@ -189,7 +189,6 @@ export function readAgain(lane: Lane): void {
 
 /** Sends nothing more until the webhook is changed. */
 export function close(lane: Lane): void {
-  readAgain(lane);
-  lane.settings = undefined;
+  forget(lane);
   lane.moreAt = Number.POSITIVE_INFINITY;
 }

@@ -52,7 +52,7 @@ export type Lane = {
   readonly takenAt: number;
   /** Earlier suspicions of deliveries noted since the lane was taken: this process survived sending them. */
   noted: Map<string, number>;
-  /** How often its webhook changed since the lane was taken. */
+  /** How often its webhook changed, was paused or was disabled since the lane was taken. */
   changes: number;
   trouble: Trouble;
   bucket: Bucket | undefined;

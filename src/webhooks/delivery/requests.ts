@@ -66,7 +66,9 @@ export function createRequests({ rules, ledger, slots, ownLane, drop, wake }: Re
       close(lane);
       return 'disabled';
     }
-    return !wasPaused && (laneState.pausedUntil ?? 0) > attempt.at ? 'pause' : undefined;
+    if (wasPaused || (laneState.pausedUntil ?? 0) <= attempt.at) return undefined;
+    lane.changes++;
+    return 'pause';
   }
 
   function settle(outcome: Outcome, result: Recorded): void {

@@ -368,6 +368,20 @@ test('a noted delivery is not sent to a webhook changed meanwhile', () => {
   assert.equal(suspected.length, 2);
 });
 
+for (const status of [429, 410]) {
+  test(`a noted delivery is not sent to a webhook that answered another one with ${status} meanwhile`, () => {
+    const { dispatch, add, advance, suspected } = start({ isSuspect: true });
+    add('a', deliveries(1));
+    advance();
+    add('a', [delivery('evt_1', { isAsked: true, due: 1 })], 1);
+    const [manual] = advance(1);
+    assert.ok(manual && suspected[0]);
+    dispatch.ended(manual, { ...attempt(status, 1), retryAfter: '7' }, 1);
+    dispatch.suspected(suspected[0], true, 1);
+    assert.deepEqual(advance(1), []);
+  });
+}
+
 test('of concurrent requests only one pauses the webhook, and a success does not end the pause', () => {
   const { dispatch, add, advance, recorded } = start();
   add('a', deliveries(100));
