@@ -356,6 +356,8 @@ export const lanes = {
   lookMs: 1 * SECOND,
   /** When a lane's favourite has left its work for this long, others take the lane: one look and two searches. */
   orphanMs: 2.5 * SECOND,
+  /** How long they keep it then. If its favourite ignored it each time, it would wait for `orphanMs` in each of these. */
+  keptMs: 60 * SECOND,
   /** A search finds what is due this soon and leaves the rest to a later one, so that waiting retries are not read each time. */
   foundAheadMs: 5 * SECOND,
   /** Earlier names of a process, so that it does not mistake itself for one that was killed. */

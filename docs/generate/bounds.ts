@@ -175,6 +175,7 @@ export const bounds: Readonly<Record<LimitName, string>> = {
   'lanes.marginMs': 'It stops sending, and takes its lanes again when it can.',
   'lanes.lookMs': 'Lanes whose favourite is now another replica are handed over.',
   'lanes.orphanMs': 'Another replica takes the lane.',
+  'lanes.keptMs': 'The lane is handed over to its favourite.',
   'lanes.foundAheadMs': 'A later search finds it.',
   'lanes.livesRemembered': 'Lanes of an earlier name are sent one delivery at a time first.',
   'sending.nice': 'The sender thread gets less of a busy core.',

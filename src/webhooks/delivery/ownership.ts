@@ -3,12 +3,13 @@
  * monotonic clock. Each lane has a favourite among the dispatching replicas, the same for all that see the same
  * replicas. So lanes spread evenly, and a joining or leaving replica moves only its share. A replica takes its
  * favourites, and lanes without an owner for a while, since replicas may briefly see different members. An owner keeps
- * a lane until it hands it over or its lease ends.
+ * a lane until its lease ends or another is its favourite. An orphan stays a while longer: its favourite may ignore it
+ * again.
  */
 export type Ownership = {
   /** Which of these lanes, apparently without an owner, this replica may try to take now. */
   wants(webhooks: readonly string[], now: number): string[];
-  taken(webhook: string, fence: number): void;
+  taken(webhook: string, fence: number, now: number): void;
   /** Lanes that are given back or owned by another. Returns those that this replica owned, with their fences. */
   drop(webhooks: readonly string[]): LaneFence[];
   owned(): LaneFence[];
@@ -18,7 +19,7 @@ export type Ownership = {
   isFor(webhook: string): boolean;
   /** The lease was renewed by a request sent at this time. */
   renewed(sentAt: number): void;
-  /** These replicas dispatch now. Returns the consequences for this one. */
+  /** These replicas dispatch now. Returns the consequences for this one, at each call until it has given lanes back. */
   see(members: readonly string[], now: number): Seen;
   /** When the lease ends for this replica: before it ends for all others. */
   endsAt(): number;
@@ -38,18 +39,21 @@ export type OwnershipRules = {
   marginMs: number;
   /** A lane that its favourite has not taken for this long is taken by others. */
   orphanMs: number;
+  /** How long they keep it. */
+  keptMs: number;
 };
 
 /** Slow searches are rare: a lane seen twice within this many times `orphanMs` had no owner in between. */
 const ORPHANS_SEEN = 3;
 
 type Unowned = { since: number; seenAt: number };
+type Owned = { fence: number; keptUntil: number };
 
-export function createOwnership({ leaseMs, marginMs, orphanMs }: OwnershipRules): Ownership {
+export function createOwnership({ leaseMs, marginMs, orphanMs, keptMs }: OwnershipRules): Ownership {
   let self = '';
   let members: readonly string[] = [];
   let leaseEndsAt = Number.NEGATIVE_INFINITY;
-  let fences = new Map<string, number>();
+  let lanes = new Map<string, Owned>();
   /** Lanes of others that had no owner when last seen. */
   const orphans = new Map<string, Unowned>();
 
@@ -72,47 +76,48 @@ export function createOwnership({ leaseMs, marginMs, orphanMs }: OwnershipRules)
   return {
     wants: (webhooks, now) =>
       now < leaseEndsAt ? webhooks.filter((webhook) => isFavourite(webhook) || isOrphan(webhook, now)) : [],
-    taken(webhook, fence) {
-      fences.set(webhook, fence);
-      orphans.delete(webhook);
+    taken(webhook, fence, now) {
+      lanes.set(webhook, { fence, keptUntil: orphans.delete(webhook) ? now + keptMs : now });
     },
     drop(webhooks) {
       const dropped = webhooks.flatMap((webhook) => {
-        const fence = fences.get(webhook);
-        return fence === undefined ? [] : [{ webhook, fence }];
+        const lane = lanes.get(webhook);
+        return lane ? [{ webhook, fence: lane.fence }] : [];
       });
-      for (const { webhook } of dropped) fences.delete(webhook);
+      for (const { webhook } of dropped) lanes.delete(webhook);
       return dropped;
     },
-    owned: () => lanesOf(fences),
-    mayServe: (webhook, now) => now < leaseEndsAt && fences.has(webhook),
-    isFor: (webhook) => fences.has(webhook) || isFavourite(webhook),
+    owned: () => fencesOf(lanes),
+    mayServe: (webhook, now) => now < leaseEndsAt && lanes.has(webhook),
+    isFor: (webhook) => lanes.has(webhook) || isFavourite(webhook),
     renewed(sentAt) {
       leaseEndsAt = sentAt + leaseMs - marginMs;
     },
     see(seen, now) {
       forgetOrphans(now);
-      const others = seen.filter((member) => member !== self);
-      const next = [self, ...others].sort();
+      const next = [self, ...seen.filter((member) => member !== self)];
       const isAnyGone = members.some((member) => !next.includes(member));
-      if (next.join() === members.join()) return { leaving: [], isAnyGone };
       members = next;
-      return { leaving: [...fences.keys()].filter((webhook) => !isFavourite(webhook)), isAnyGone };
+      const leaving = [...lanes].flatMap(([webhook, { keptUntil }]) =>
+        now >= keptUntil && !isFavourite(webhook) ? [webhook] : [],
+      );
+      return { leaving, isAnyGone };
     },
     endsAt: () => leaseEndsAt,
     begin(replica) {
-      const lost = lanesOf(fences);
+      const lost = fencesOf(lanes);
       self = replica;
       members = [replica];
       leaseEndsAt = Number.NEGATIVE_INFINITY;
-      fences = new Map();
+      lanes = new Map();
+      orphans.clear();
       return lost;
     },
   };
 }
 
-function lanesOf(fences: ReadonlyMap<string, number>): LaneFence[] {
-  return [...fences].map(([webhook, fence]) => ({ webhook, fence }));
+function fencesOf(lanes: ReadonlyMap<string, Owned>): LaneFence[] {
+  return [...lanes].map(([webhook, { fence }]) => ({ webhook, fence }));
 }
 
 /** The replica with the highest weight for this lane (rendezvous hashing); undefined without replicas. */

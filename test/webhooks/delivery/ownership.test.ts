@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createOwnership, favouriteOf } from '../../../src/webhooks/delivery/ownership.ts';
 
-const RULES = { leaseMs: 9_000, marginMs: 2_000, orphanMs: 5_000 };
+const RULES = { leaseMs: 9_000, marginMs: 2_000, orphanMs: 5_000, keptMs: 60_000 };
 const LANES = Array.from({ length: 10_000 }, (_, n) => `wh_01k0c3t2v4${String(n).padStart(16, '0')}`);
 
 /** A replica whose lease was renewed at 0 and that sees these members. */
@@ -16,9 +16,13 @@ function replica(self: string, members: readonly string[]) {
 
 function takeAll(ownership: ReturnType<typeof createOwnership>, now: number): string[] {
   const wanted = ownership.wants(LANES, now);
-  for (const webhook of wanted) ownership.taken(webhook, 1);
+  for (const webhook of wanted) ownership.taken(webhook, 1, now);
   return wanted;
 }
+
+/** A lane whose favourite among these is this one. */
+const laneOf = (favourite: string, members: readonly string[]) =>
+  LANES.find((webhook) => favouriteOf(webhook, members) === favourite) ?? '';
 
 const sharesOf = (members: readonly string[]) =>
   [...Map.groupBy(LANES, (webhook) => favouriteOf(webhook, members)).values()].map(({ length }) => length);
@@ -73,8 +77,9 @@ describe('a replica', () => {
       moved,
       own.filter((webhook) => favouriteOf(webhook, ['a', 'b', 'c']) === 'c'),
     );
-    assert.deepEqual(ownership.see(['a', 'b', 'c'], 3).leaving, []);
+    assert.deepEqual(ownership.see(['a', 'b', 'c'], 3).leaving, moved, 'until it has given them back');
     ownership.drop(moved);
+    assert.deepEqual(ownership.see(['a', 'b', 'c'], 4).leaving, []);
     assert.ok(moved.every((webhook) => !ownership.isFor(webhook)));
     assert.deepEqual(ownership.wants(moved, 4), []);
   });
@@ -106,14 +111,32 @@ describe('a replica', () => {
 
   test('takes a lane that its favourite ignores for some seconds', () => {
     const ownership = replica('a', ['a', 'b']);
-    const lane = LANES.find((webhook) => favouriteOf(webhook, ['a', 'b']) === 'b') ?? '';
+    const lane = laneOf('b', ['a', 'b']);
     for (const now of [1_000, 2_000, 4_000, 5_900]) assert.deepEqual(ownership.wants([lane], now), []);
     assert.deepEqual(ownership.wants([lane], 6_000), [lane]);
   });
 
+  test('hands over at its next look what it took after the new favourite appeared', () => {
+    const ownership = replica('a', ['a']);
+    const lane = laneOf('b', ['a', 'b']);
+    assert.deepEqual(ownership.wants([lane], 1), [lane]);
+    assert.deepEqual(ownership.see(['a', 'b'], 2).leaving, []);
+    ownership.taken(lane, 1, 3);
+    assert.deepEqual(ownership.see(['a', 'b'], 4).leaving, [lane]);
+  });
+
+  test('hands a lane that it took as an orphan over to its favourite after a while', () => {
+    const ownership = replica('a', ['a', 'b']);
+    const lane = laneOf('b', ['a', 'b']);
+    for (const now of [1_000, 6_000]) ownership.wants([lane], now);
+    ownership.taken(lane, 1, 6_000);
+    assert.deepEqual(ownership.see(['a', 'b'], 65_999).leaving, []);
+    assert.deepEqual(ownership.see(['a', 'b'], 66_000).leaving, [lane]);
+  });
+
   test('does not treat a lane as an orphan that was owned meanwhile', () => {
     const ownership = replica('a', ['a', 'b']);
-    const lane = LANES.find((webhook) => favouriteOf(webhook, ['a', 'b']) === 'b') ?? '';
+    const lane = laneOf('b', ['a', 'b']);
     assert.deepEqual(ownership.wants([lane], 0), []);
     ownership.renewed(60_000);
     assert.deepEqual(ownership.wants([lane], 60_000), []);
@@ -122,7 +145,7 @@ describe('a replica', () => {
 
   test('takes an orphan even if slow searches rarely see it', () => {
     const ownership = replica('a', ['a', 'b']);
-    const lane = LANES.find((webhook) => favouriteOf(webhook, ['a', 'b']) === 'b') ?? '';
+    const lane = laneOf('b', ['a', 'b']);
     for (const now of [0, 6_000]) {
       ownership.renewed(now);
       assert.deepEqual(ownership.wants([lane], now), now === 0 ? [] : [lane]);
@@ -157,7 +180,7 @@ describe('a replica', () => {
 
   test('gives lanes back under the fence with which it took them', () => {
     const ownership = replica('a', ['a']);
-    ownership.taken('wh_1', 7);
+    ownership.taken('wh_1', 7, 1);
     assert.deepEqual(ownership.drop(['wh_1', 'wh_2']), [{ webhook: 'wh_1', fence: 7 }]);
     assert.deepEqual(ownership.drop(['wh_1']), []);
   });

@@ -147,8 +147,9 @@ export async function startLeases(parts: LeaseParts): Promise<LaneLeases> {
       if (wanted.length === 0) return [];
       const [rows = []] = await write([{ statement: TAKE, values: [wanted, life] }]);
       if (life !== replica) return [];
+      const heardAt = performance.now();
       const taken = rows.map((row) => toTaken(row, lives));
-      for (const { webhook, fence } of taken) ownership.taken(webhook, fence);
+      for (const { webhook, fence } of taken) ownership.taken(webhook, fence, heardAt);
       return taken;
     },
     giveBack: (webhooks, isUsed) => giveBack(ownership.drop(webhooks), isUsed),
