@@ -269,8 +269,6 @@ const LONG_FUNCTIONS: Readonly<Record<string, string>> = {
   'store/postgres/engine/writer.ts createWriter': 'a batch, and its commands one by one after it failed',
   'store/postgres/replicas/heartbeat.ts startHeartbeat': 'what was heard of the database, and when',
   'store/postgres/replicas/hints.ts listen': 'one connection that listens, and its retries',
-  'store/postgres/replicas/lane-owners.ts startLeases':
-    'the lease of this replica, through its renewals and its end',
   'store/postgres/replicas/news.ts createNews':
     'who listens, here and in other replicas, and what they were not told yet',
   'store/sqlite/deliveries/lane-client.ts openEmbeddedLanes': 'one connection, and the port for its writes',
@@ -283,6 +281,7 @@ const LONG_FUNCTIONS: Readonly<Record<string, string>> = {
   'store/sqlite/store.ts openSqliteStore':
     'the wiring of one store, and the order in which it opens and closes',
   'webhooks/delivery/dispatch.ts createDispatch': 'the lanes of one process, which take turns',
+  'webhooks/delivery/leases.ts startLeases': 'the lease of this replica, through its renewals and its end',
   'webhooks/delivery/ownership.ts createOwnership': 'the lanes that a replica owns, and its lease',
   'webhooks/delivery/slots.ts createSlots': 'the slots to send in, which all lanes share',
   'webhooks/delivery/requests.ts createRequests':

@@ -19,14 +19,20 @@ const mutants: readonly Mutant[] = [
   {
     breaks: 'a lease is not renewed',
     file: `${SIMULATION}/stores/memory-leases.ts`,
-    from: 'replicas.set(replica, { aliveUntil: rows.now() + LEASE_MS });',
-    to: 'if (!replicas.has(replica)) replicas.set(replica, { aliveUntil: rows.now() + LEASE_MS });',
+    from: 'replicas.set(replica, { aliveUntil',
+    to: 'if (!replicas.has(replica)) replicas.set(replica, { aliveUntil',
   },
   {
     breaks: 'a replica that renews too late continues as if it owned its lanes',
-    file: `${SIMULATION}/owners.ts`,
-    from: 'const MARGIN_MS = 1_000;',
-    to: 'const MARGIN_MS = -15_000;',
+    file: `${CORE}/ownership.ts`,
+    from: 'leaseEndsAt = sentAt + leaseMs - marginMs;',
+    to: 'leaseEndsAt = sentAt + leaseMs + 15_000;',
+  },
+  {
+    breaks: 'a replica that begins again under another name keeps its lanes',
+    file: `${CORE}/leases.ts`,
+    from: 'if (lost.length > 0) for (const listener of listeners) listener(lost);',
+    to: '',
   },
   {
     breaks: 'the generation of a delivery is not compared',

@@ -14,17 +14,14 @@ export type Process = {
   kill(): void;
   freeze(ms: number): void;
   timers: Timers;
-  /** The machine's clock: may be minutes off, and runs slightly too fast or slow. */
-  clock: { now(): number };
 };
 
-/** How much machine clocks drift. */
+/** How much too fast or slow the clocks of machines are. */
 const DRIFT = 1e-4;
 
-export function createProcess(name: string, time: VirtualTime, skewMs: number, random: Random): Process {
+export function createProcess(name: string, time: VirtualTime, random: Random): Process {
   const begin = time.now();
   const drift = DRIFT * (2 * random.next() - 1);
-  const offset = skewMs * (2 * random.next() - 1);
   let isAlive = true;
   let frozen: (() => void)[] | undefined;
 
@@ -56,6 +53,5 @@ export function createProcess(name: string, time: VirtualTime, skewMs: number, r
       time.at(time.now() + ms, thaw);
     },
     timers: { elapsed, later, soon: (run) => void later(run, 0) },
-    clock: { now: () => Math.floor(begin + offset + elapsed()) },
   };
 }

@@ -1,17 +1,15 @@
 import { silentLog } from '../../src/runtime.ts';
+import { createDatabaseClock } from '../../src/store/postgres/replicas/database-clock.ts';
+import { deliver, type OwnedLanes } from '../../src/webhooks/delivery/deliver.ts';
+import { type LaneLeases, startLeases } from '../../src/webhooks/delivery/leases.ts';
 import type { LaneStore, Outcome, Work } from '../../src/webhooks/delivery/port.ts';
-import {
-  type LaneOwners,
-  type Runner,
-  type RunnerParts,
-  startRunner,
-} from '../../src/webhooks/delivery/runner.ts';
+import type { Runner, RunnerParts } from '../../src/webhooks/delivery/runner.ts';
 import { soleOwner } from '../../src/webhooks/delivery/sole-owner.ts';
 import type { Attempt } from '../../src/webhooks/sending/attempt.ts';
 import type { Send, Witness } from './checks/witness.ts';
-import { createLeaseOwners } from './owners.ts';
 import { createProcess, type Process } from './process.ts';
 import { type Calls, createCalls } from './stores/calls.ts';
+import { leaseStoreOf } from './stores/lease-store.ts';
 import type { MemoryLeases } from './stores/memory-leases.ts';
 import type { Rows } from './stores/memory-rows.ts';
 import type { MemoryLanes } from './stores/memory-store.ts';
@@ -44,8 +42,6 @@ export type Replica = {
   held(): number;
   kill(): void;
   freeze(ms: number): void;
-  /** Hands over its lanes, and continues with those it takes again. */
-  handOver(): void;
   stop(): Promise<void>;
 };
 
@@ -58,9 +54,10 @@ export type ReplicaParts = {
   onDeath(): void;
 };
 
-export function startReplica({ ground, name, random, isSuspect, onDeath }: ReplicaParts): Replica {
-  const { scenario, time, rows, leases, witness, onFault } = ground;
-  const process = createProcess(name, time, scenario.faults.skewMs, random.fork('clock'));
+export function startReplica(parts: ReplicaParts): Replica {
+  const { ground, name, random, onDeath } = parts;
+  const { scenario, time, rows, witness, onFault } = ground;
+  const process = createProcess(name, time, random.fork('clock'));
   const kill = () => {
     if (!process.isAlive()) return;
     onFault();
@@ -69,55 +66,18 @@ export function startReplica({ ground, name, random, isSuspect, onDeath }: Repli
     if (scenario.isEmbedded) for (const webhook of rows.webhooks.keys()) witness.unclean(webhook);
     onDeath();
   };
-  const calls = createCalls({
-    process,
-    time,
-    scenario,
-    random: random.fork('calls'),
-    isOut: ground.isOut,
-    onFault,
-    onUnknown: kill,
+  let delivery: Runner | undefined;
+  let leases: LaneLeases | undefined;
+  let isStopping = false;
+  void begin({ ...parts, process, die: kill }).then((begun) => {
+    ({ delivery, leases } = begun);
+    if (isStopping) void stop();
   });
-  const tellAll = (webhooks: readonly string[]) => {
-    for (const webhook of webhooks) for (const listener of rows.listeners.work) listener([{ webhook }]);
-  };
-  const leased = scenario.isEmbedded
-    ? undefined
-    : createLeaseOwners(process, calls, leases, rows.now, tellAll);
-  const suspects = new Set<string>();
-  const store = storeOf(ground, process, calls, random.fork('hints'), suspects);
-  const owners = watched(
-    leased ?? soleOwner(store, isSuspect, process.timers.elapsed),
-    name,
-    witness,
-    suspects,
-  );
-  let runner: Runner | undefined;
-  const parts: RunnerParts = {
-    store,
-    owners,
-    sender: senderOf(ground, process, random.fork('sender'), leased?.clock ?? rows, kill),
-    rules: scenario.rules,
-    bounds: scenario.bounds,
-    onRecorded() {},
-    clock: leased?.clock ?? rows,
-    log: silentLog,
-    timers: process.timers,
-  };
-  void (leased?.ready ?? Promise.resolve()).then(() => process.enter(() => (runner = startRunner(parts))));
-
-  function handOver(): void {
-    const lanes = leased?.leave() ?? [];
-    for (const { webhook } of lanes) witness.left(name, webhook);
-    time.at(time.now() + HAND_OVER_MS, () => {
-      const kept = lanes.filter((lane) => leased?.owns(lane) && process.isAlive());
-      if (scenario.isQuiet) for (const { webhook } of kept) witness.fail(`${name} keeps ${webhook}`);
-    });
-  }
 
   async function stop(): Promise<void> {
-    await runner?.stop();
-    await leased?.stop();
+    isStopping = true;
+    if (!delivery) return;
+    await delivery.stop();
     if (!process.isAlive()) return;
     witness.ended(name);
     process.kill();
@@ -128,28 +88,92 @@ export function startReplica({ ground, name, random, isSuspect, onDeath }: Repli
     name,
     isAlive: process.isAlive,
     isFrozen: process.isFrozen,
-    runner: () => runner,
-    held: () => leased?.held() ?? 0,
+    runner: () => delivery,
+    held: () => [...rows.lanes.keys()].filter((webhook) => leases?.mayServe(webhook)).length,
     kill,
     freeze(ms) {
       onFault();
       process.freeze(ms);
       time.at(time.now() + ms, onFault);
     },
-    handOver: () => process.enter(handOver),
     stop,
   };
 }
+
+type BeginParts = ReplicaParts & { process: Process; die(): void };
+
+/** Starts to deliver, when the replica has a lease. */
+async function begin({ ground, name, random, isSuspect, process, die }: BeginParts) {
+  const { scenario, rows } = ground;
+  const { timers } = process;
+  const { rules, bounds } = scenario;
+  const calls = createCalls({
+    process,
+    time: ground.time,
+    scenario,
+    random: random.fork('calls'),
+    isOut: ground.isOut,
+    onFault: ground.onFault,
+    onUnknown: die,
+  });
+  const clock = createDatabaseClock(timers.elapsed);
+  let lives = 0;
+  const leases = scenario.isEmbedded
+    ? undefined
+    : await startLeases({
+        store: leaseStoreOf({ calls, leases: ground.leases, timers, clock, now: rows.now }),
+        newId: () => `${name}, life ${++lives}`,
+        log: silentLog,
+        onHandOver(webhooks) {
+          for (const webhook of webhooks) for (const listener of rows.listeners.work) listener([{ webhook }]);
+        },
+        timers,
+      });
+  const suspects = new Set<string>();
+  const store = storeOf(ground, process, calls, random.fork('hints'), leases, suspects);
+  const owners = leases ?? soleOwner(store, isSuspect, timers.elapsed);
+  const delivery = deliver({
+    store,
+    owners: watched(owners, name, ground, suspects),
+    sender: senderOf(ground, process, random.fork('sender'), leases ? clock : rows, die),
+    ...rules,
+    runtime: { clock: leases ? clock : rows, random: bytesOf(rules.random), log: silentLog },
+    timers,
+    bounds: { ...rules, ...bounds },
+  });
+  return { delivery, leases };
+}
+
+const bytesOf = (random: () => number) => (size: number) =>
+  Buffer.from(Array.from({ length: size }, () => Math.floor(256 * random())));
 
 /** By then pending requests have ended and were recorded. */
 const HAND_OVER_MS = ATTEMPT_MS + 1_000;
 
 /** @param suspects the lanes whose last owner ended uncleanly */
-function watched(owners: LaneOwners, name: string, witness: Witness, suspects: Set<string>) {
+function watched(
+  owners: OwnedLanes,
+  name: string,
+  { rows, scenario, time, witness }: Ground,
+  suspects: Set<string>,
+): OwnedLanes {
   const fences = new Map<string, number>();
+  const left = new Map<string, number>();
+
+  function leave(webhook: string): void {
+    witness.left(name, webhook);
+    const { replica, fence = 0 } = rows.lanes.get(webhook) ?? {};
+    if (!scenario.isQuiet || left.get(webhook) === fence) return;
+    left.set(webhook, fence);
+    time.at(time.now() + HAND_OVER_MS, () => {
+      const lane = rows.lanes.get(webhook);
+      if (lane?.replica === replica && lane?.fence === fence) witness.fail(`${name} keeps ${webhook}`);
+    });
+  }
+
   return {
     ...owners,
-    async take(webhooks: readonly string[]) {
+    async take(webhooks) {
       const taken = await owners.take(webhooks);
       for (const lane of taken) {
         if (fences.get(lane.webhook) !== lane.fence) witness.taken(name, lane);
@@ -157,6 +181,12 @@ function watched(owners: LaneOwners, name: string, witness: Witness, suspects: S
         suspects[lane.isSuspect ? 'add' : 'delete'](lane.webhook);
       }
       return taken;
+    },
+    onLeave(listener) {
+      owners.onLeave?.((webhooks) => {
+        for (const webhook of webhooks) leave(webhook);
+        listener(webhooks);
+      });
     },
   };
 }
@@ -166,19 +196,25 @@ function storeOf(
   process: Process,
   { call }: Calls,
   random: Random,
+  owner: LaneLeases | undefined,
   suspects: ReadonlySet<string>,
 ): LaneStore {
   const { lanes, leases, rows, scenario, time, witness } = ground;
   const { name } = process;
-  const owns = (webhook: string, fence: number) =>
-    scenario.isEmbedded ? process.isAlive() : leases.owns(name, webhook, fence);
+  const owns = (replica: string) => (webhook: string, fence: number) =>
+    owner ? leases.owns(replica, webhook, fence) : process.isAlive();
+  const isSearched = (replica: string) => (webhook: string) => !leases.isOfAnother(replica, webhook);
+  const replica = () => owner?.replica() ?? name;
   /** Reaches the same process at once, and another through the database, unless it is lost. */
   const hint = (run: () => void) => {
     if (random.chance(scenario.faults.lostHints)) return;
     time.at(time.now() + (scenario.isEmbedded ? 0 : random.whole(1, 30)), () => process.enter(run));
   };
   return {
-    findWork: (after, limit) => call(() => lanes.findWork(after, limit), { isRead: true }),
+    findWork(after, limit) {
+      const isMeant = isSearched(replica());
+      return call(() => lanes.findWork(after, limit, isMeant), { isRead: true });
+    },
     async read(request) {
       witness.note(name, 'reads', request);
       const contents = await call(() => lanes.read(request), { isRead: true });
@@ -187,12 +223,16 @@ function storeOf(
       witness.note(name, 'has read', { webhook: request.webhook, settings, keys, nextDue });
       return contents;
     },
-    record: (outcomes: readonly Outcome[]) =>
-      call(() => {
-        const results = lanes.record(name, outcomes, owns);
+    async record(outcomes: readonly Outcome[]) {
+      const self = replica();
+      const results = await call(() => {
+        const results = lanes.record(self, outcomes, owns(self));
         witness.recorded(name, outcomes, results);
         return results;
-      }),
+      });
+      owner?.lost(outcomes.filter((_, n) => results[n] === 'lost'));
+      return results;
+    },
     suspect(webhook, event, generation) {
       if (!suspects.has(webhook)) witness.fail(`${name} notes ${event} of ${webhook} after a clean end`);
       return call(() => lanes.suspect(webhook, event, generation));
@@ -201,8 +241,9 @@ function storeOf(
       void rows.listeners.work.push((work) => {
         const at = rows.now();
         hint(() => {
-          for (const { webhook, isAsked } of work) if (isAsked) witness.heardAsk(name, webhook, at);
-          listener(work);
+          const own = work.filter(({ webhook }) => owner?.isFor(webhook) ?? true);
+          for (const { webhook, isAsked } of own) if (isAsked) witness.heardAsk(name, webhook, at);
+          if (own.length > 0) listener(own);
         });
       }),
     onChange: (listener) =>
@@ -234,7 +275,7 @@ function senderOf(
       }
       const at = clock.now();
       const begin = time.now();
-      const send = witness.sent(process.name, request);
+      const send = witness.sent(process.name, request, at);
       const { durationMs, mood: _, ...answer } = receivers.answer(request.webhook.url, time.now());
       if (isPoison(request.event.id)) time.at(time.now(), die);
       return new Promise((resolve) => {

@@ -9,7 +9,7 @@ import { createRows, isVisible, type Rows } from './stores/memory-rows.ts';
 import { createMemoryLanes } from './stores/memory-store.ts';
 import { createRandom, type Random } from './world/random.ts';
 import { createReceivers } from './world/receivers.ts';
-import { drawScenario, type Scenario } from './world/scenario.ts';
+import { drawScenario, FROZEN_MS, type Scenario } from './world/scenario.ts';
 import { startUsers } from './world/users.ts';
 import { createVirtualTime } from './world/virtual-time.ts';
 
@@ -150,19 +150,18 @@ function startReplicas(ground: Ground, running: Replica[], random: Random): void
   function some(times: number, run: (replica: Replica) => void): void {
     for (let n = 0; n < times; n++) {
       time.at(start + random.whole(0, busyMs), () => {
-        const replica = running[random.whole(0, owners - 1)];
+        const replica = running[random.whole(0, running.length - 1)];
         if (replica?.isAlive() && !isStopping.has(replica.name)) run(replica);
       });
     }
   }
 
   for (let place = 0; place < owners; place++) begin(place, false);
+  for (let n = 0; n < faults.joins; n++) {
+    time.at(start + random.whole(0, busyMs), () => begin(running.length, false));
+  }
   some(faults.kills, (replica) => replica.kill());
-  some(faults.freezes, (replica) => replica.freeze(random.whole(1_000, 25_000)));
-  some(faults.moves, (replica) => {
-    ground.onFault();
-    replica.handOver();
-  });
+  some(faults.freezes, (replica) => replica.freeze(random.whole(1_000, FROZEN_MS)));
   some(faults.stops, (replica) => {
     isStopping.add(replica.name);
     ground.onFault();

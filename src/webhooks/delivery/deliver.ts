@@ -5,6 +5,7 @@ import type { LaneStore } from './port.ts';
 import { createReports, type DeliveryMeasures } from './reports.ts';
 import { type LaneOwners, type Runner, type RunnerBounds, type RunnerParts, startRunner } from './runner.ts';
 import type { Schedule } from './schedule.ts';
+import type { Timers } from './timers.ts';
 
 /** The lanes of this process, possibly one of several that send from the same store. */
 export type OwnedLanes = LaneOwners & {
@@ -27,6 +28,7 @@ export type DeliverOptions = {
   concurrency: number;
   /** `clock`: the one that due times refer to. It never goes back. */
   runtime: Pick<Runtime, 'clock' | 'random' | 'log'>;
+  timers?: Timers | undefined;
   measures?: DeliveryMeasures | undefined;
   /** Overrides the limits of the service. */
   bounds?: Partial<DispatchRules & RunnerBounds>;
@@ -34,8 +36,8 @@ export type DeliverOptions = {
 
 /** Sends what is due in the lanes that this process owns: after a suspension it may have lost some without knowing. */
 export function deliver({ store, owners, runtime, measures, bounds, ...options }: DeliverOptions): Runner {
-  const { schedule, disableAfterMs, concurrency, sender } = options;
-  const { random, log } = runtime;
+  const { schedule, disableAfterMs, concurrency, sender, timers } = options;
+  const { clock, random, log } = runtime;
   const all = { ...limits, ...bounds };
   const runner = startRunner({
     store,
@@ -58,8 +60,9 @@ export function deliver({ store, owners, runtime, measures, bounds, ...options }
     },
     bounds: all,
     onRecorded: createReports(log, measures),
-    clock: runtime.clock,
+    clock,
     log,
+    timers,
   });
 
   async function finish(): Promise<void> {

@@ -1,13 +1,17 @@
 import type { DispatchRules } from '../../../src/webhooks/delivery/dispatch.ts';
 import type { Outcome } from '../../../src/webhooks/delivery/port.ts';
 import { type Attempt, failureOf } from '../../../src/webhooks/sending/attempt.ts';
-import { CLOCK_MS, type Send } from './witness.ts';
+import type { Send } from './witness.ts';
 
-/** Checks an attempt's outcome against the contract, without using the functions under test. */
+/**
+ * Checks an attempt's outcome against the contract, without using the functions under test.
+ * @param offMs the allowed difference between a replica's clock and the store's
+ */
 export function checkOutcome(
   { webhook, event, step, next, laneState }: Outcome,
   { attempt, endedAt = 0, settings }: Send,
   { schedule }: DispatchRules,
+  offMs: number,
   fail: (what: string) => void,
 ): void {
   if (!attempt) return;
@@ -20,7 +24,7 @@ export function checkOutcome(
   if (isFailure === (laneState.failingSince === undefined)) fail(`${text} does not tell since when`);
   if (laneState.generation !== settings.generation) fail(`${text} speaks of another generation`);
   const until = pauseOf(attempt, endedAt);
-  if (until !== undefined && (laneState.pausedUntil ?? 0) < until - CLOCK_MS) fail(`${text} does not pause`);
+  if (until !== undefined && (laneState.pausedUntil ?? 0) < until - offMs) fail(`${text} does not pause`);
   if (!isFailure || isGone) return;
   const made = Math.max(0, step) + 1;
   const delay = schedule[made];
@@ -29,7 +33,7 @@ export function checkOutcome(
   }
   if (delay === undefined || next.state !== 'pending') return;
   const off = Math.abs(next.due - endedAt - delay);
-  if (off > 0.1 * delay + CLOCK_MS) fail(`${text} is due ${next.due - endedAt} ms later, not ${delay}`);
+  if (off > 0.1 * delay + offMs) fail(`${text} is due ${next.due - endedAt} ms later, not ${delay}`);
   if (next.step !== made) fail(`${text} has made ${next.step} attempts, not ${made}`);
 }
 

@@ -124,7 +124,7 @@ export function createShadow({ real, rows, time, fail }: ShadowParts) {
         },
         record(replica, outcomes, owns) {
           // An embedded service has no leases and owns each lane.
-          const own = outcomes.map(({ webhook, fence }) => [webhook, { replica, fence, leftAt: 0 }] as const);
+          const own = outcomes.map(({ webhook, fence }) => [webhook, { replica, fence }] as const);
           const leased = [...rows.lanes].map(([webhook, lane]) => [webhook, { ...lane }] as const);
           const lanesNow = new Map<string, LaneRow>([...own, ...leased]);
           const results = lanes.record(replica, outcomes, owns);

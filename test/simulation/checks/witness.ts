@@ -7,6 +7,7 @@ import { type DeliveryRow, isVisible, type Rows } from '../stores/memory-rows.ts
 import type { StampedEvent, StampedSettings } from '../stores/memory-store.ts';
 import { createHabits } from '../world/habits.ts';
 import type { Scenario } from '../world/scenario.ts';
+import { createClocks } from './clocks.ts';
 import { checkOutcome } from './outcome-check.ts';
 
 /** One observed request. */
@@ -29,7 +30,8 @@ export type Send = {
 
 /** Observes everything, and reports violations. */
 export type Witness = {
-  sent(process: string, request: Sendable): Send;
+  /** @param clock the replica's estimate of the store's time */
+  sent(process: string, request: Sendable, clock: number): Send;
   answered(send: Send, attempt: Attempt): void;
   notMade(send: Send): void;
   /** By a committed transaction. */
@@ -52,9 +54,6 @@ export type Witness = {
   failures(): readonly string[];
 };
 
-/** The allowed difference between a replica's clock and the store's. */
-export const CLOCK_MS = 45;
-
 export function createWitness(scenario: Scenario, rows: Rows, trace?: (line: string) => void): Witness {
   const { rules } = scenario;
   const sends: Send[] = [];
@@ -67,7 +66,8 @@ export function createWitness(scenario: Scenario, rows: Rows, trace?: (line: str
   const uncleanAt = new Map<string, number>();
   const uncleanCounts = new Map<string, number>();
   const failures: string[] = [];
-  const habits = createHabits(scenario, rows.now, fail);
+  const clocks = createClocks(scenario, rows.now, fail);
+  const habits = createHabits(scenario, rows.now, clocks.offMs, fail);
 
   const timed = (what: string) => `${((rows.now() - scenario.start) / 1000).toFixed(3)} s: ${what}`;
 
@@ -88,11 +88,12 @@ export function createWitness(scenario: Scenario, rows: Rows, trace?: (line: str
     if (leaving.has(`${process} ${webhook}`)) fail(`${text}, which is to be handed over`);
     if (settings.version < learned) fail(`${text} after it learned of a change of it`);
     else if (stamp.version < learned) fail(`${text}, read before a change that it learned of`);
-    if (stamp.due > rows.now() + CLOCK_MS) fail(`${text} ${stamp.due - rows.now()} ms before it was due`);
+    if (stamp.due > rows.now() + clocks.offMs())
+      fail(`${text} ${stamp.due - rows.now()} ms before it was due`);
     const row = rows.deliveries.get(webhook)?.get(event);
     const isSame = stamp.version === rows.webhooks.get(webhook)?.version;
     if (row && isSame && !isVisible(rows, webhook, row.event)) fail(`${text}, who has no access to it`);
-    if ((settings.pausedUntil ?? 0) > rows.now() + CLOCK_MS) fail(`${text}, which is paused`);
+    if ((settings.pausedUntil ?? 0) > rows.now() + clocks.offMs()) fail(`${text}, which is paused`);
     const isSeen = row !== undefined && isVisible(rows, webhook, row.event);
     if (isSeen && row.made === stamp.made) checkAsked(text, row, stamp, askedAt.get(`${process} ${webhook}`));
   }
@@ -100,7 +101,7 @@ export function createWitness(scenario: Scenario, rows: Rows, trace?: (line: str
   /** A waiting delivery that was resent must not be sent twice, unless it was about to be noted. */
   function checkAsked(text: string, row: DeliveryRow, stamp: StampedEvent, heardAt = 0): void {
     const isOld =
-      row.generation > stamp.generation && row.askedAt <= heardAt && heardAt + CLOCK_MS < rows.now();
+      row.generation > stamp.generation && row.askedAt <= heardAt && heardAt + clocks.offMs() < rows.now();
     const isNoted = scenario.faults.kills > 0 || scenario.faults.lostAnswer > 0 || scenario.faults.isPoisoned;
     if (isOld && !isNoted && !stamp.isAsked) fail(`${text}, after it heard that it is asked for again`);
   }
@@ -149,11 +150,12 @@ export function createWitness(scenario: Scenario, rows: Rows, trace?: (line: str
     if (pausedUntil && pausedUntil === laneState.pausedUntil && current !== laneState.generation) {
       fail(`${webhook} pauses because of a URL before`);
     }
-    checkOutcome(outcome, send, rules, fail);
+    checkOutcome(outcome, send, rules, clocks.offMs(), fail);
   }
 
   return {
-    sent(process, { webhook, event }) {
+    sent(process, { webhook, event }, clock) {
+      clocks.shown(clock);
       // Both come from the store in memory.
       const [stamp, settings] = [event as StampedEvent, webhook as unknown as StampedSettings];
       const send: Send = {

@@ -21,6 +21,10 @@ export type CallParts = {
   onUnknown(): void;
 };
 
+/** The longest times that faults add to an answer. */
+export const STALLED_MS = 12_000;
+export const SLOW_MS = 2_000;
+
 export function createCalls({
   process,
   time,
@@ -46,8 +50,8 @@ export function createCalls({
       new Promise((resolve, reject) => {
         const fault = draw(isRead);
         if (fault !== 'none' && fault !== 'stale') onFault();
-        const there = random.whole(0, 5) + (fault === 'stalled' ? random.whole(500, 12_000) : 0);
-        const back = random.whole(0, 5) + (fault === 'stale' ? random.whole(20, 2_000) : 0);
+        const there = random.whole(0, 5) + (fault === 'stalled' ? random.whole(500, STALLED_MS) : 0);
+        const back = random.whole(0, 5) + (fault === 'stale' ? random.whole(20, SLOW_MS) : 0);
         time.at(time.now() + there, () => {
           if (isEmbedded && !process.isAlive()) return;
           const reply = (run: () => void) => void time.at(time.now() + back, () => process.enter(run));

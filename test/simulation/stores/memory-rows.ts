@@ -16,7 +16,7 @@ export type Rows = {
   shares: Set<string>;
   made: number;
   lanes: Map<string, LaneRow>;
-  replicas: Map<string, { aliveUntil: number }>;
+  replicas: Map<string, { aliveUntil: number; dispatches: boolean }>;
   listeners: { work: ((work: readonly Work[]) => void)[]; change: ((webhook: string) => void)[] };
 };
 
@@ -56,7 +56,7 @@ export type DeliveryRow = {
   kept: Map<number, AttemptRecord>;
 };
 
-export type LaneRow = { replica: string | undefined; fence: number; leftAt: number };
+export type LaneRow = { replica: string | undefined; fence: number };
 
 export function createRows(now: () => number): Rows {
   return {

@@ -24,7 +24,8 @@ import {
  * bears stamps, by which a check can tell what the lane knew when it sent.
  */
 export type MemoryLanes = {
-  findWork(after: string | undefined, limit: number): Work[];
+  /** @param isMeant whether a lane is searched */
+  findWork(after: string | undefined, limit: number, isMeant: (webhook: string) => boolean): Work[];
   read(request: LaneRequest): LaneContents;
   /** `owns` says whether the lane is, under this fence, that of the replica. */
   record(
@@ -47,10 +48,10 @@ export type StampedEvent = PlantEvent & {
 
 export function createMemoryLanes(rows: Rows): MemoryLanes {
   return {
-    findWork(after = '', limit) {
+    findWork(after = '', limit, isMeant) {
       const work: Work[] = [];
       for (const { id, status } of [...rows.webhooks.values()].sort(byId)) {
-        if (id <= after || status !== 'enabled') continue;
+        if (id <= after || status !== 'enabled' || !isMeant(id)) continue;
         const pending = visiblePending(rows, id);
         if (pending.length === 0) continue;
         const due = Math.min(...pending.map((row) => row.due));

@@ -1,6 +1,6 @@
 import type { Attempt } from '../../../src/webhooks/sending/attempt.ts';
 import { pauseOf } from '../checks/outcome-check.ts';
-import { CLOCK_MS, type Send } from '../checks/witness.ts';
+import type { Send } from '../checks/witness.ts';
 import type { Scenario } from './scenario.ts';
 
 /** Checks how each process treats each receiver: pauses, rates, silence and probes. */
@@ -30,9 +30,11 @@ type Habit = {
 
 type Bucket = { rate: number; version: number; tokens: number; at: number };
 
+/** @param offMs the allowed difference between a replica's clock and the store's */
 export function createHabits(
   { rules, faults, start }: Scenario,
   now: () => number,
+  offMs: () => number,
   fail: (what: string) => void,
 ): Habits {
   const habits = new Map<string, Habit>();
@@ -78,7 +80,7 @@ export function createHabits(
     bucket.at = now();
     // One token may have been taken while the store, which should record it, was slow.
     const late = faults.stalled > 0 || faults.outages > 0 ? 1 : 0;
-    if (bucket.tokens < -late - (rate * 2 * CLOCK_MS) / 1000) fail(`${webhook} is sent more than ${rate}/s`);
+    if (bucket.tokens < -late - (rate * 2 * offMs()) / 1000) fail(`${webhook} is sent more than ${rate}/s`);
   }
 
   function checkProbe(send: Send, habit: Habit): void {
@@ -89,7 +91,7 @@ export function createHabits(
     if (ordinary > 1) fail(`${process} has ${ordinary} requests to ${webhook} under way, which it probes`);
     if (habit.failures < rules.failuresToProbe) return;
     const waited = now() - habit.endedAt;
-    if (waited < rules.probeMs.first - CLOCK_MS) fail(`${process} probed ${webhook} after ${waited} ms`);
+    if (waited < rules.probeMs.first - offMs()) fail(`${process} probed ${webhook} after ${waited} ms`);
   }
 
   return {
@@ -101,7 +103,7 @@ export function createHabits(
       if (settings.generation !== habit.generation) {
         Object.assign(habit, { generation: settings.generation, failures: 0, isSilent: false });
       }
-      if (now() < pause.until - CLOCK_MS && settings.generation === pause.generation) {
+      if (now() < pause.until - offMs() && settings.generation === pause.generation) {
         fail(`${process} sent to ${webhook}, which had asked it to wait`);
       }
       if (settings.generation === goneGeneration) fail(`${process} sent to ${webhook}, which is gone`);

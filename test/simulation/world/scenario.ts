@@ -35,10 +35,8 @@ export type Faults = {
   kills: number;
   stops: number;
   freezes: number;
-  /** How often a replica hands over its lanes. */
-  moves: number;
-  /** The deviation of owners' clocks. */
-  skewMs: number;
+  /** How often another replica joins, and gets lanes of the others. */
+  joins: number;
   /** Share of requests that the machine could not make. */
   notMade: number;
   /** Periods of trouble per receiver. */
@@ -46,6 +44,9 @@ export type Faults = {
   /** Whether an event kills each process that sends it. */
   isPoisoned: boolean;
 };
+
+/** How long a frozen process stands still at most. */
+export const FROZEN_MS = 25_000;
 
 export function drawScenario(random: Random): Scenario {
   const isEmbedded = random.chance(0.3);
@@ -113,8 +114,7 @@ function drawFaults(random: Random, isEmbedded: boolean, isQuiet: boolean): Faul
     kills: some(0.4, random.whole(1, 3), 0),
     stops: some(0.3, random.whole(1, 3), 0),
     freezes: isEmbedded ? 0 : some(0.2, random.whole(1, 2), 0),
-    moves: isEmbedded ? 0 : some(0.3, random.whole(1, 4), 0),
-    skewMs: some(0.5, 600_000, 0),
+    joins: isEmbedded ? 0 : some(0.3, random.whole(1, 3), 0),
     notMade: some(0.2, 0.02, 0),
     illness: random.whole(0, 3),
     isPoisoned: random.chance(0.05),

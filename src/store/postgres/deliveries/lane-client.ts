@@ -1,11 +1,13 @@
+import { randomBytes } from 'node:crypto';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { parseDatabaseUrl } from '../../../config/database-url.ts';
+import { type LaneLeases, startLeases } from '../../../webhooks/delivery/leases.ts';
 import type { LaneStore, Outcome, Recorded, Work } from '../../../webhooks/delivery/port.ts';
 import type { DatabaseSource, LaneParts, Lanes, LanesOfMain } from '../../lane-threads.ts';
 import { type Database, openDatabase } from '../engine/database.ts';
 import { nothingAnnounced } from '../replicas/announced.ts';
 import { createDatabaseClock } from '../replicas/database-clock.ts';
-import { type LaneLeases, startLeases } from '../replicas/lane-owners.ts';
+import { laneOwners } from '../replicas/lane-owners.ts';
 import type { News } from '../replicas/news.ts';
 import { laneReads } from './lanes.ts';
 import { recordOutcomes } from './outcomes.ts';
@@ -70,8 +72,8 @@ export async function openDatabaseLanes(source: DatabaseSource, parts: LaneParts
   };
 
   const leases = await startLeases({
-    database,
-    clock,
+    store: laneOwners(database, clock),
+    newId: () => randomBytes(8).toString('hex'),
     log,
     onHandOver: (webhooks) => port.postMessage(webhooks satisfies HandedOver),
   });

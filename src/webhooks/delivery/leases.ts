@@ -1,0 +1,182 @@
+import { lanes as limits } from '../../limits.ts';
+import type { Log } from '../../runtime.ts';
+import type { OwnedLanes } from './deliver.ts';
+import type { TakenLane } from './dispatch.ts';
+import { createOwnership, type LaneFence } from './ownership.ts';
+import { pause, systemTimers, type Timers } from './timers.ts';
+
+/** The leases of all replicas: one row says that a replica is alive, and each lane names its owner. Any call may fail. */
+export type LeaseStore = {
+  /** Begins the lease of a replica, or renews it. False if it was begun and has ended. */
+  renew(replica: string, of: { isBegun: boolean; dispatches: boolean }): Promise<boolean>;
+  /** The live replicas that dispatch. */
+  members(): Promise<readonly string[]>;
+  /** Takes the lanes that no other live replica owns, each under a higher fence than all before. */
+  take(replica: string, webhooks: readonly string[]): Promise<readonly LaneOfStore[]>;
+  /** @param isUsed whether their rates may have been used just now */
+  giveBack(replica: string, lanes: readonly LaneFence[], isUsed: boolean): Promise<void>;
+  /** The replica has stopped, without lanes. */
+  end(replica: string): Promise<void>;
+};
+
+export type LaneOfStore = Pick<TakenLane, 'webhook' | 'fence' | 'isInherited'> & {
+  /** The last owner, if it did not give the lane back. */
+  leftBy: string | undefined;
+};
+
+/** The leases of this replica. */
+export type LaneLeases = OwnedLanes & {
+  /** The id of this replica in the rows; a new one after each lease that ended. */
+  replica(): string;
+  isFor(webhook: string): boolean;
+  /** The store found that others own these lanes. */
+  lost(lanes: readonly LaneFence[]): void;
+};
+
+export type LeaseParts = {
+  store: LeaseStore;
+  newId(): string;
+  log: Log;
+  /** Called with lanes that were returned for others to take. */
+  onHandOver(webhooks: readonly string[]): void;
+  timers?: Timers | undefined;
+};
+
+/** Resolves with the first lease of this replica: without the store nothing can be sent. */
+export async function startLeases(parts: LeaseParts): Promise<LaneLeases> {
+  const { store, newId, log, onHandOver, timers = systemTimers } = parts;
+  const ownership = createOwnership(limits);
+  const listeners: ((webhooks: readonly string[]) => void)[] = [];
+  const leaveListeners: ((webhooks: readonly string[]) => void)[] = [];
+  const goneListeners: (() => void)[] = [];
+  const stopped = new AbortController();
+  /** All ids of this process, so that it does not take an earlier one for a killed replica. */
+  const lives: string[] = [];
+  let replica = '';
+  let renewAt: number | undefined;
+  let isBegun = false;
+  let dispatches = true;
+  let cancelWatch = () => {};
+
+  /** A replica that failed to renew has lost its lanes; it takes new ones under a new id. */
+  function beginLife(): void {
+    replica = newId();
+    lives.push(replica);
+    if (lives.length > limits.livesRemembered) lives.shift();
+    isBegun = false;
+    const lost = ownership.begin(replica).map(({ webhook }) => webhook);
+    if (lost.length > 0) for (const listener of listeners) listener(lost);
+  }
+
+  async function renew(): Promise<void> {
+    const life = replica;
+    const sentAt = timers.elapsed();
+    const isOn = await store.renew(life, { isBegun, dispatches });
+    if (life !== replica) return;
+    if (!isOn) {
+      log.warn({}, 'the lease of this replica had ended: it sends what it takes again');
+      beginLife();
+      return renew();
+    }
+    isBegun = true;
+    ownership.renewed(sentAt);
+    renewAt = sentAt + limits.renewMs;
+  }
+
+  async function look(): Promise<void> {
+    const { leaving, isAnyGone } = ownership.see(await store.members(), timers.elapsed());
+    if (leaving.length > 0) for (const listener of leaveListeners) listener(leaving);
+    if (isAnyGone) for (const listener of goneListeners) listener();
+  }
+
+  async function beat(): Promise<void> {
+    if (renewAt === undefined || timers.elapsed() >= renewAt) await renew();
+    await look();
+  }
+
+  let hasFailed = false;
+
+  async function tryToBeat(): Promise<boolean> {
+    try {
+      await beat();
+      hasFailed = false;
+    } catch (error) {
+      log[hasFailed ? 'debug' : 'warn']({ err: error }, 'could not renew the lease of this replica');
+      hasFailed = true;
+    }
+    return !hasFailed;
+  }
+
+  async function run(): Promise<void> {
+    while (!stopped.signal.aborted) {
+      await pause(timers, limits.lookMs, stopped.signal);
+      if (!stopped.signal.aborted) await tryToBeat();
+    }
+  }
+
+  /** Independent of the renewals, one of which may be waiting for its answer. */
+  function watch(): void {
+    cancelWatch = timers.later(watch, limits.lookMs / 4);
+    if (isBegun && timers.elapsed() >= ownership.endsAt()) {
+      log.warn({}, 'this replica could not renew its lease: it stops sending');
+      beginLife();
+      renewAt = undefined;
+    }
+  }
+
+  async function giveBack(dropped: readonly LaneFence[], isUsed: boolean): Promise<void> {
+    if (dropped.length === 0) return;
+    await store.giveBack(replica, dropped, isUsed);
+    if (isUsed) onHandOver(dropped.map(({ webhook }) => webhook));
+  }
+
+  async function finish(): Promise<void> {
+    stopped.abort();
+    cancelWatch();
+    await running;
+    const own = ownership.owned();
+    try {
+      await giveBack(ownership.drop(own.map(({ webhook }) => webhook)), true);
+      await store.end(replica);
+    } catch (error) {
+      log.warn({ err: error }, 'could not give the lanes back: others take them when the lease ends');
+    }
+  }
+
+  beginLife();
+  while (!(await tryToBeat())) await pause(timers, limits.lookMs, stopped.signal);
+  const running = run();
+  watch();
+  let stopping: Promise<void> | undefined;
+  return {
+    async take(webhooks) {
+      const life = replica;
+      const wanted = ownership.wants(webhooks, timers.elapsed());
+      if (wanted.length === 0) return [];
+      const taken = await store.take(life, wanted);
+      if (life !== replica) return [];
+      const now = timers.elapsed();
+      for (const { webhook, fence } of taken) ownership.taken(webhook, fence, now);
+      return taken.map(({ leftBy, ...lane }) => ({
+        ...lane,
+        isSuspect: leftBy !== undefined && !lives.includes(leftBy),
+      }));
+    },
+    giveBack: (webhooks, isUsed) => giveBack(ownership.drop(webhooks), isUsed),
+    onLost: (listener) => void listeners.push(listener),
+    onLeave: (listener) => void leaveListeners.push(listener),
+    onGone: (listener) => void goneListeners.push(listener),
+    replica: () => replica,
+    mayServe: (webhook) => ownership.mayServe(webhook, timers.elapsed()),
+    isFor: ownership.isFor,
+    lost(lanes) {
+      const own = new Map(ownership.owned().map(({ webhook, fence }) => [webhook, fence]));
+      ownership.drop(lanes.flatMap(({ webhook, fence }) => (own.get(webhook) === fence ? [webhook] : [])));
+    },
+    async drain() {
+      dispatches = false;
+      await renew().catch((error: unknown) => log.debug({ err: error }, 'could not say that it stops'));
+    },
+    stop: () => (stopping ??= finish()),
+  };
+}
