@@ -12,7 +12,7 @@ import type {
   Outcome,
   Recorded,
 } from '../../src/webhooks/delivery/port.ts';
-import type { NewWebhook } from '../../src/webhooks/port.ts';
+import type { DeliveryState, NewWebhook } from '../../src/webhooks/port.ts';
 
 /** What the conformance tests start from: a store, and short ways to fill it and to look into it. */
 export type Given = ReturnType<typeof given>;
@@ -119,6 +119,15 @@ export function given(store: Store, delivery?: GivenLanes) {
     while (await store.chores.hasChores(now)) await store.chores.advance({ now, limit: 3 });
   }
 
+  /** Replays every event, or the deliveries in one state, and counts them. */
+  async function replay(owner: number, hook: string, state?: DeliveryState, from = 'evt_0'): Promise<number> {
+    const request = { owner, webhook: hook, from, state, at: AT };
+    const count = await store.deliveries.countReplay(request);
+    await store.deliveries.startReplay(request, 10);
+    await finishChores();
+    return count;
+  }
+
   /** What may be sent to a webhook, that first which a person asked for; nothing while it is disabled. */
   async function due(hook: string, { now = AT, limit = 1000 } = {}): Promise<Due[]> {
     const request = { webhook: hook, now, after: undefined, limit, askedLimit: limit };
@@ -177,6 +186,7 @@ export function given(store: Store, delivery?: GivenLanes) {
     record,
     attemptAll,
     finishChores,
+    replay,
     walk,
     read,
   };

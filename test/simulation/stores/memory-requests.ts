@@ -14,9 +14,10 @@ import {
 
 /** Users' requests, as far as they affect deliveries; each is one transaction. */
 export type MemoryRequests = {
-  createWebhook(owner: number, url: string): WebhookRow;
-  createPlant(owner: number): EventRow;
-  test(webhook: WebhookRow): EventRow;
+  /** @param id made up if absent, as that of an event is */
+  createWebhook(owner: number, url: string, id?: string): WebhookRow;
+  createPlant(owner: number, id?: string): EventRow;
+  test(webhook: WebhookRow, id?: string): EventRow;
   redeliver(row: DeliveryRow): void;
   /** Without a state, resends all events of the user. */
   replay(webhook: WebhookRow, state: DeliveryRow['state'] | undefined): void;
@@ -36,13 +37,13 @@ export function createMemoryRequests(rows: Rows, firstDelayMs: number): MemoryRe
   let ids = 0;
   const nextId = (kind: string) => `${kind}_${String(++ids).padStart(6, '0')}`;
 
-  function addEvent(owner: number, type: EventRow['type']): EventRow {
-    const event: EventRow = { id: nextId('evt'), owner, type, at: rows.now() };
+  function addEvent(owner: number, type: EventRow['type'], id = nextId('evt')): EventRow {
+    const event: EventRow = { id, owner, type, at: rows.now() };
     rows.events.set(event.id, event);
     return event;
   }
 
-  function tellWork(webhook: string, due?: number, isAsked?: boolean): void {
+  function tellWork(webhook: string, due: number, isAsked?: boolean): void {
     for (const listener of rows.listeners.work) listener([{ webhook, due, isAsked }]);
   }
 
@@ -57,12 +58,11 @@ export function createMemoryRequests(rows: Rows, firstDelayMs: number): MemoryRe
     Object.assign(webhook, { pausedUntil: undefined, failingSince: undefined });
     for (const row of pendingOf(rows, webhook.id).values()) beginAnew(rows, row);
     changed(webhook);
-    tellWork(webhook.id);
+    tellWork(webhook.id, rows.now());
   }
 
   return {
-    createWebhook(owner, url) {
-      const id = nextId('wh');
+    createWebhook(owner, url, id = nextId('wh')) {
       const webhook: WebhookRow = {
         id,
         owner,
@@ -73,6 +73,8 @@ export function createMemoryRequests(rows: Rows, firstDelayMs: number): MemoryRe
         secrets: ['1'],
         pausedUntil: undefined,
         failingSince: undefined,
+        lastSuccessAt: undefined,
+        lastFailureAt: undefined,
         generation: 0,
         version: 0,
       };
@@ -80,8 +82,8 @@ export function createMemoryRequests(rows: Rows, firstDelayMs: number): MemoryRe
       return webhook;
     },
 
-    createPlant(owner) {
-      const event = addEvent(owner, 'plant.created');
+    createPlant(owner, id) {
+      const event = addEvent(owner, 'plant.created', id);
       const due = event.at + firstDelayMs;
       for (const { id, status } of rows.webhooks.values()) {
         if (status === 'deleted' || !isVisible(rows, id, event)) continue;
@@ -91,8 +93,8 @@ export function createMemoryRequests(rows: Rows, firstDelayMs: number): MemoryRe
       return event;
     },
 
-    test(webhook) {
-      const event = addEvent(webhook.owner, 'plant.test');
+    test(webhook, id) {
+      const event = addEvent(webhook.owner, 'plant.test', id);
       insertDelivery(rows, webhook.id, event, event.at).isAsked = true;
       tellWork(webhook.id, event.at, true);
       return event;
@@ -121,7 +123,7 @@ export function createMemoryRequests(rows: Rows, firstDelayMs: number): MemoryRe
             insertDelivery(rows, webhook.id, event, rows.now());
         }
       }
-      tellWork(webhook.id);
+      tellWork(webhook.id, rows.now());
     },
 
     changeUrl(webhook, url) {
@@ -132,7 +134,7 @@ export function createMemoryRequests(rows: Rows, firstDelayMs: number): MemoryRe
 
     setRate(webhook, rate) {
       webhook.rate = rate;
-      webhook.version++;
+      changed(webhook);
     },
 
     enable(webhook) {
@@ -147,6 +149,7 @@ export function createMemoryRequests(rows: Rows, firstDelayMs: number): MemoryRe
 
     rotate(webhook) {
       webhook.secrets.unshift(String(webhook.secrets.length + 1));
+      changed(webhook);
     },
 
     deleteWebhook(webhook) {

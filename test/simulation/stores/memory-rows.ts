@@ -30,6 +30,8 @@ export type WebhookRow = {
   secrets: string[];
   pausedUntil: number | undefined;
   failingSince: number | undefined;
+  lastSuccessAt: number | undefined;
+  lastFailureAt: number | undefined;
   generation: number;
   /** Increases with each change that the lane must learn of; not part of the port. */
   version: number;

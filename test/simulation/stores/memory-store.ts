@@ -1,3 +1,4 @@
+import { delivery as limits } from '../../../src/limits.ts';
 import type {
   DueDelivery,
   LaneContents,
@@ -133,6 +134,9 @@ function recordOne(rows: Rows, outcome: Outcome): Recorded {
   if (known === undefined) {
     row.kept.set(number, outcome.attempt);
     row.attempts++;
+    if (row.kept.size > limits.attemptsKept) row.kept.delete(Math.min(...row.kept.keys()));
+    const last = outcome.reason === undefined ? 'lastSuccessAt' : 'lastFailureAt';
+    webhook[last] = Math.max(webhook[last] ?? 0, outcome.attempt.at);
     follow(webhook, outcome.laneState);
   }
   if (row.generation !== outcome.generation || row.state !== 'pending') return 'late';

@@ -8,6 +8,7 @@ import { assignedIdsConformance } from './assigned-ids.ts';
 import { deliveriesConformance } from './deliveries.ts';
 import { eventsConformance } from './events.ts';
 import { keysConformance } from './keys.ts';
+import { laneEventsConformance } from './lane-events.ts';
 import { lanesConformance } from './lanes.ts';
 import { listsConformance } from './lists.ts';
 import { newerConformance } from './newer.ts';
@@ -15,6 +16,7 @@ import { ordersConformance } from './orders.ts';
 import { outcomesConformance } from './outcomes.ts';
 import { plantsConformance } from './plants.ts';
 import { readingsConformance } from './readings.ts';
+import { resendsConformance } from './resends.ts';
 import { sharesConformance } from './shares.ts';
 import { usersConformance } from './users.ts';
 import { webhooksConformance } from './webhooks.ts';
@@ -56,12 +58,14 @@ export function storeConformance({ name, open }: Adapter): void {
     sharesConformance(() => ready);
     keysConformance(() => ready);
     webhooksConformance(() => ready);
-    lanesConformance(
+    lanesConformance(() => ready);
+    laneEventsConformance(
       () => ready,
       (sql) => opened.change(sql),
     );
     outcomesConformance(() => ready);
     deliveriesConformance(() => ready);
+    resendsConformance(() => ready);
     allDeliveriesConformance(() => ready);
     eventsConformance(() => ready);
     activityConformance(() => ready);

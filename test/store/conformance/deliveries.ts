@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { describe, test } from 'node:test';
 import { createIds } from '../../../src/runtime.ts';
-import { ANEW } from '../../../src/webhooks/delivery/port.ts';
 import type { DeliveryState } from '../../../src/webhooks/port.ts';
 import { AT, type Given, outcomeOf } from '../../../testkit/stores/given.ts';
 
@@ -13,16 +12,6 @@ export function deliveriesConformance(ready: () => Given): void {
   async function list(webhook: string, state?: DeliveryState, before?: string, limit = 100) {
     const found = await ready().store.deliveries.deliveries({ webhook, state, before, limit });
     return found.map(({ event }) => event.plant.id);
-  }
-
-  /** Replays every event, or the deliveries in one state. */
-  async function replay(owner: number, webhook: string, state?: DeliveryState, from = 'evt_0') {
-    const { store, finishChores } = ready();
-    const request = { owner, webhook, from, state, at: AT };
-    const count = await store.deliveries.countReplay(request);
-    await store.deliveries.startReplay(request, 10);
-    await finishChores();
-    return count;
   }
 
   describe('lists of deliveries', () => {
@@ -123,37 +112,6 @@ export function deliveriesConformance(ready: () => Given): void {
   });
 
   describe('redelivery', () => {
-    test('a delivery in any state can be resent, with a new schedule', async () => {
-      const { store, due } = ready();
-      const { owner, hook } = await ready().subscriber(4);
-      const [one, two, three] = await due(hook);
-      assert.ok(one && two && three);
-      await ready().record(outcomeOf(one));
-      await ready().record(outcomeOf(two, failed));
-      const next = { state: 'pending', due: AT + 1e9, step: 5 } as const;
-      await ready().record(outcomeOf(three, { reason: 'no', next }));
-      const events = (await store.deliveries.deliveries(all(hook))).map(({ event }) => event.id);
-      for (const event of events) {
-        const outcome = await store.deliveries.redeliver({ owner, webhook: hook, event, at: AT });
-        assert.equal(outcome, 'redelivered');
-      }
-      const again = await due(hook);
-      assert.deepEqual(
-        again.map(({ step, isAsked }) => [step, isAsked]),
-        Array(4).fill([0, true]),
-      );
-    });
-
-    test('a resent delivery of a disabled webhook is held', async () => {
-      const { store, attemptAll } = ready();
-      const { owner, hook } = await ready().subscriber(1);
-      const [made] = await attemptAll(hook);
-      assert.ok(made);
-      await store.webhooks.changeWebhook(owner, hook, { at: AT, enabled: false });
-      await store.deliveries.redeliver({ owner, webhook: hook, event: made.event.id, at: AT });
-      assert.equal((await store.deliveries.delivery(hook, made.event.id))?.state, 'held');
-    });
-
     test("a missing delivery, or another user's, is not resent", async () => {
       const { store, user, attemptAll } = ready();
       const { owner, hook } = await ready().subscriber(1);
@@ -174,59 +132,8 @@ export function deliveriesConformance(ready: () => Given): void {
       const { owner, hook } = await ready().subscriber(8);
       const sent = await attemptAll(hook);
       const from = sent[2]?.event.id;
-      assert.equal(await replay(owner, hook, undefined, from), 6);
+      assert.equal(await ready().replay(owner, hook, undefined, from), 6);
       assert.equal((await due(hook)).length, 6);
-    });
-
-    test('events from before the webhook was created are sent too', async () => {
-      const { user, create, webhook, due } = ready();
-      const { id: owner } = await user();
-      for (let n = 0; n < 4; n++) await create(owner);
-      const hook = await webhook(owner);
-      assert.equal(await replay(owner, hook), 4);
-      assert.equal((await due(hook)).length, 4);
-    });
-
-    test('only deliveries in the named state are resent', async () => {
-      const { due } = ready();
-      const { owner, hook } = await ready().subscriber(7);
-      for (const [n, one] of (await due(hook)).entries()) {
-        await ready().record(outcomeOf(one, n % 2 === 0 ? failed : {}));
-      }
-      assert.equal(await replay(owner, hook, 'failed'), 4);
-      assert.deepEqual(
-        (await due(hook)).map(({ event }) => event.plant.id),
-        [1n, 3n, 5n, 7n],
-      );
-      assert.equal(await replay(owner, hook, 'held'), 0);
-    });
-
-    test('a delivery replayed during its attempt keeps its generation, and is delivered when it succeeds', async () => {
-      const { due } = ready();
-      const { owner, hook } = await ready().subscriber(1);
-      const [made] = await due(hook);
-      assert.ok(made);
-      await replay(owner, hook);
-      const [again] = await due(hook);
-      assert.deepEqual([again?.generation, again?.step], [made.generation, ANEW]);
-      assert.equal(await ready().record(outcomeOf(made)), 'settled');
-      assert.equal((await due(hook, { now: AT + 1e6 })).length, 0);
-    });
-
-    test('a delivery replayed during its last attempt gets a new schedule', async () => {
-      const { store, due } = ready();
-      const { owner, hook } = await ready().subscriber(1);
-      const [first] = await due(hook);
-      assert.ok(first);
-      const next = { state: 'pending', due: AT, step: 9 } as const;
-      await ready().record(outcomeOf(first, { reason: 'no', next }));
-      const [last] = await due(hook);
-      assert.ok(last);
-      await replay(owner, hook);
-      assert.equal(await ready().record(outcomeOf(last, failed)), 'anew');
-      const [again] = await due(hook);
-      assert.equal(again?.step, 0);
-      assert.equal((await store.deliveries.attempts(hook, last.event.id)).length, 2);
     });
 
     test('plants created after a replay was requested are not part of it', async () => {
@@ -249,11 +156,11 @@ export function deliveriesConformance(ready: () => Given): void {
     test('a replay of a state that no delivery can have changes nothing', async () => {
       const { store } = ready();
       const { owner, hook } = await ready().subscriber(1);
-      assert.equal(await replay(owner, hook, 'held'), 0);
+      assert.equal(await ready().replay(owner, hook, 'held'), 0);
       const [before] = await store.deliveries.deliveries(all(hook));
       assert.equal(before?.nextAttemptAt, AT);
       await store.webhooks.changeWebhook(owner, hook, { at: AT, enabled: false });
-      assert.equal(await replay(owner, hook, 'pending'), 0);
+      assert.equal(await ready().replay(owner, hook, 'pending'), 0);
       assert.equal(await store.chores.hasChores(AT), false);
     });
 

@@ -254,7 +254,9 @@ export function outcomesConformance(ready: () => Given): void {
         const { owner, hook, made } = await one();
         await store.webhooks.changeWebhook(owner, hook, { at: AT, ...change });
         const laneState = { pausedUntil: AT + 99, disabledReason: 'it is gone' };
-        assert.equal(await record(outcomeOf(made, { ...retried, laneState })), 'settled');
+        // A chore restarts the schedule of what waits, or the change itself does.
+        const isLater = await store.chores.hasChores(AT);
+        assert.equal(await record(outcomeOf(made, { ...retried, laneState })), isLater ? 'settled' : 'anew');
         const webhook = await store.webhooks.webhook(owner, hook);
         assert.deepEqual([webhook?.status, webhook?.pausedUntil], ['enabled', undefined]);
         // It still counts as an attempt.

@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { ANEW } from '../../../src/webhooks/delivery/port.ts';
+import { AT, type Given, outcomeOf } from '../../../testkit/stores/given.ts';
+
+/** What a redelivery and a replay mean for a delivery, whatever becomes of it meanwhile. */
+export function resendsConformance(ready: () => Given): void {
+  const failed = { reason: 'no', next: { state: 'failed' } } as const;
+
+  describe('sending again', () => {
+    test('a delivery in any state can be resent, with a new schedule', async () => {
+      const { store, due } = ready();
+      const { owner, hook } = await ready().subscriber(4);
+      const [one, two, three] = await due(hook);
+      assert.ok(one && two && three);
+      await ready().record(outcomeOf(one));
+      await ready().record(outcomeOf(two, failed));
+      const next = { state: 'pending', due: AT + 1e9, step: 5 } as const;
+      await ready().record(outcomeOf(three, { reason: 'no', next }));
+      const events = (await store.deliveries.deliveries(all(hook))).map(({ event }) => event.id);
+      for (const event of events) {
+        const outcome = await store.deliveries.redeliver({ owner, webhook: hook, event, at: AT });
+        assert.equal(outcome, 'redelivered');
+      }
+      const again = await due(hook);
+      assert.deepEqual(
+        again.map(({ step, isAsked }) => [step, isAsked]),
+        Array(4).fill([0, true]),
+      );
+    });
+
+    test('a resent delivery of a disabled webhook is held', async () => {
+      const { store, attemptAll } = ready();
+      const { owner, hook } = await ready().subscriber(1);
+      const [made] = await attemptAll(hook);
+      assert.ok(made);
+      await store.webhooks.changeWebhook(owner, hook, { at: AT, enabled: false });
+      await store.deliveries.redeliver({ owner, webhook: hook, event: made.event.id, at: AT });
+      assert.equal((await store.deliveries.delivery(hook, made.event.id))?.state, 'held');
+    });
+
+    test('events from before the webhook was created are sent too', async () => {
+      const { user, create, webhook, due } = ready();
+      const { id: owner } = await user();
+      for (let n = 0; n < 4; n++) await create(owner);
+      const hook = await webhook(owner);
+      assert.equal(await ready().replay(owner, hook), 4);
+      assert.equal((await due(hook)).length, 4);
+    });
+
+    test('only deliveries in the named state are resent', async () => {
+      const { due } = ready();
+      const { owner, hook } = await ready().subscriber(7);
+      for (const [n, one] of (await due(hook)).entries()) {
+        await ready().record(outcomeOf(one, n % 2 === 0 ? failed : {}));
+      }
+      assert.equal(await ready().replay(owner, hook, 'failed'), 4);
+      assert.deepEqual(
+        (await due(hook)).map(({ event }) => event.plant.id),
+        [1n, 3n, 5n, 7n],
+      );
+      assert.equal(await ready().replay(owner, hook, 'held'), 0);
+    });
+
+    test('a delivery replayed during its attempt keeps its generation, and is delivered when it succeeds', async () => {
+      const { due } = ready();
+      const { owner, hook } = await ready().subscriber(1);
+      const [made] = await due(hook);
+      assert.ok(made);
+      await ready().replay(owner, hook);
+      const [again] = await due(hook);
+      assert.deepEqual([again?.generation, again?.step], [made.generation, ANEW]);
+      assert.equal(await ready().record(outcomeOf(made)), 'settled');
+      assert.equal((await due(hook, { now: AT + 1e6 })).length, 0);
+    });
+
+    test('a delivery replayed during its last attempt gets a new schedule', async () => {
+      const { store, due } = ready();
+      const { owner, hook } = await ready().subscriber(1);
+      const [first] = await due(hook);
+      assert.ok(first);
+      const next = { state: 'pending', due: AT, step: 9 } as const;
+      await ready().record(outcomeOf(first, { reason: 'no', next }));
+      const [last] = await due(hook);
+      assert.ok(last);
+      await ready().replay(owner, hook);
+      assert.equal(await ready().record(outcomeOf(last, failed)), 'anew');
+      const [again] = await due(hook);
+      assert.equal(again?.step, 0);
+      assert.equal((await store.deliveries.attempts(hook, last.event.id)).length, 2);
+    });
+  });
+}
+
+function all(webhook: string) {
+  return { webhook, state: undefined, before: undefined, limit: 100 };
+}
