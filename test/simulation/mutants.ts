@@ -72,9 +72,9 @@ const mutants: readonly Mutant[] = [
   },
   {
     breaks: 'a suspended process does not check that it still owns its lanes',
-    file: `${CORE}/runner.ts`,
-    from: 'owners.check?.();',
-    to: '',
+    file: `${CORE}/deliver.ts`,
+    from: 'const isOwn = owners.mayServe(request.webhook.id);',
+    to: 'const isOwn = true;',
   },
   {
     breaks: 'a pause is forgotten',

@@ -79,7 +79,6 @@ export function startReplica(parts: ReplicaParts): Replica {
     if (!delivery) return;
     await delivery.stop();
     if (!process.isAlive()) return;
-    witness.ended(name);
     process.kill();
     onDeath();
   }
@@ -187,6 +186,11 @@ function watched(
         for (const webhook of webhooks) leave(webhook);
         listener(webhooks);
       });
+    },
+    stop() {
+      // What a stalled store has not recorded by now, others send again.
+      witness.ended(name);
+      return owners.stop();
     },
   };
 }

@@ -25,8 +25,6 @@ export interface LaneOwners {
   onLeave?(listener: (webhooks: readonly string[]) => void): void;
   /** Calls back when another process has gone: the next search finds its lanes. */
   onGone?(listener: () => void): void;
-  /** Called before anything starts: a suspended process may have lost lanes without knowing. */
-  check?(): void;
 }
 
 export type RunnerParts = {
@@ -91,7 +89,6 @@ export function startRunner(parts: RunnerParts): Runner {
     isTurning = false;
     if (isOver) return;
     cancelTimer();
-    owners.check?.();
     const now = clock.now();
     const effects = dispatch.advance(now);
     takeLanes(lanesOf(effects, 'take'));

@@ -68,7 +68,7 @@ export function drawScenario(random: Random): Scenario {
       lastRecordMs: 2_000,
     },
     users: random.whole(1, 3),
-    webhooks: random.whole(1, 6),
+    webhooks: random.whole(1, 8),
     requestMs: random.pick([100, 300, 1_000]),
     faults,
   };
@@ -113,10 +113,10 @@ function drawFaults(random: Random, isEmbedded: boolean, isQuiet: boolean): Faul
     lostHints: isEmbedded ? 0 : some(0.3, random.pick([0.3, 1]), 0),
     kills: some(0.4, random.whole(1, 3), 0),
     stops: some(0.3, random.whole(1, 3), 0),
-    freezes: isEmbedded ? 0 : some(0.2, random.whole(1, 2), 0),
+    freezes: isEmbedded ? 0 : some(0.4, random.whole(1, 3), 0),
     joins: isEmbedded ? 0 : some(0.3, random.whole(1, 3), 0),
     notMade: some(0.2, 0.02, 0),
-    illness: random.whole(0, 3),
+    illness: random.whole(0, 5),
     isPoisoned: random.chance(0.05),
   };
   if (!isQuiet) return drawn;
